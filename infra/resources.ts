@@ -1,0 +1,25 @@
+/** The kinds of object that Zonewise reads or writes, with the shape of each as JSON on the wire. */
+import type { CoreV1Event, V1Lease, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
+
+/** A client-node type as plain JSON: its Dates are RFC 3339 strings. */
+export type Json<T> = T extends Date ? string : T extends readonly (infer E)[] ? Json<E>[] : T extends object ? { [K in keyof T]: Json<T[K]> } : T;
+
+/** Where a kind lives in the API; `T` is the object's shape. */
+export interface Resource<T = unknown> {
+  /** API group, "" for core. */
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  /** Carries the type only; never set. */
+  readonly shape?: T;
+}
+
+export type StatefulSet = Json<V1StatefulSet>;
+export type Pod = Json<V1Pod>;
+export type Lease = Json<V1Lease>;
+export type Event = Json<CoreV1Event>;
+
+export const statefulSets: Resource<StatefulSet> = { group: "apps", version: "v1", plural: "statefulsets" };
+export const pods: Resource<Pod> = { group: "", version: "v1", plural: "pods" };
+export const leases: Resource<Lease> = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
+export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };
