@@ -53,10 +53,10 @@ export interface Cluster {
   create<T>(resource: Resource<T>, namespace: string, body: T, call?: Call): Promise<T>;
   /** Replaces the object; `body.metadata.resourceVersion` is the precondition. */
   replace<T>(resource: Resource<T>, ref: Ref, body: T, call?: Call): Promise<T>;
-  /** Patches the object; `metadata.resourceVersion` and `metadata.uid` inside a merge patch are preconditions. Asks for metadata only in return. */
-  patch(resource: Resource, ref: Ref, type: PatchType, body: unknown, call?: Call): Promise<void>;
-  /** Deletes with default options (the pod's own grace period) and preconditions. Asks for metadata only in return. */
-  remove(resource: Resource, ref: Ref, preconditions: Preconditions, call?: Call): Promise<void>;
+  /** Patches the object; `metadata.resourceVersion` and `metadata.uid` inside a merge patch are preconditions. Asks for metadata only; resolves with the resourceVersion that results. */
+  patch(resource: Resource, ref: Ref, type: PatchType, body: unknown, call?: Call): Promise<string>;
+  /** Deletes with default options (the pod's own grace period) and preconditions. Asks for metadata only; resolves with the resourceVersion that results, "" if the answer names none. */
+  remove(resource: Resource, ref: Ref, preconditions: Preconditions, call?: Call): Promise<string>;
   /** Streams hints (metadata only) of changes after `resourceVersion` until the server or `signal` ends it; rejects with `Expired` when the version is too old. */
   watch(resource: Resource, query: Query, resourceVersion: string, onHint: (hint: Hint) => void, signal: AbortSignal): Promise<void>;
 }

@@ -1,0 +1,45 @@
+/** Every label and annotation that Zonewise knows, and how the value of each is read (spec 0.2, 1.6). */
+
+export const LABELS = {
+  /** On a StatefulSet: the group it belongs to. Presence, even with an empty value, makes it managed. */
+  rolloutGroup: "rollout-group",
+  /** On a pod, set by Kubernetes: the revision the pod was made from. */
+  revision: "controller-revision-hash",
+} as const;
+
+export const ANNOTATIONS = {
+  maxUnavailable: "rollout-max-unavailable",
+  paused: "grafana.com/rollout-paused",
+} as const;
+
+/** A value as it is used, and what is wrong with it as it was written, if anything. */
+export interface Parsed<T> {
+  readonly value: T;
+  readonly problem?: string;
+}
+
+const INTEGER = /^[+-]?\d{1,15}$/;
+const POSITIVE = /^\+?\d{1,15}$/;
+
+/**
+ * `rollout-max-unavailable` [1.6]: how many pods of a zone may be unavailable while it rolls; at least 1.
+ * An integer > 0, or 1 % to 100 % of `replicas` rounded down. What is wrong or missing counts as 1, and says so.
+ */
+export function parseMaxUnavailable(written: string | undefined, replicas: number | undefined): Parsed<number> {
+  if (written === undefined) return { value: 1 };
+  const refuse = (): Parsed<number> => ({
+    value: 1,
+    problem: `annotation ${ANNOTATIONS.maxUnavailable} is "${written}": it must be an integer above 0 or a percentage from 1% to 100%; 1 is used`,
+  });
+  const text = written.trim();
+  if (!text.endsWith("%")) return INTEGER.test(text) && Number(text) > 0 ? { value: Number(text) } : refuse();
+  const percent = POSITIVE.test(text.slice(0, -1)) ? Number(text.slice(0, -1)) : 0;
+  if (percent < 1 || percent > 100) return refuse();
+  return { value: Math.max(1, Math.floor((percent * (replicas ?? 0)) / 100)) };
+}
+
+/** `grafana.com/rollout-paused`: exactly `true` pauses; other spellings of it do not, and are pointed out. */
+export function parsePaused(written: string | undefined): Parsed<boolean> {
+  if (written === undefined || written === "true" || written === "false") return { value: written === "true" };
+  return { value: false, problem: `annotation ${ANNOTATIONS.paused} is "${written}": only "true" pauses; the zone is not paused` };
+}

@@ -1,0 +1,71 @@
+/** Decisions: what to do next or, in so many words, why not. */
+
+/** What a decision is about; enough to name it in a log line or an Event. */
+export interface ObjectRef {
+  readonly kind: "StatefulSet" | "Pod";
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+export interface ReasonFacts {
+  /** Someone has to mend something: the group counts as failed and the process exits with 1. */
+  readonly fails?: true;
+  /** Milliseconds that this is ordinary progress; only then is it worth an Event. */
+  readonly patienceMs: number;
+}
+
+/** The closed list of reasons not to act. */
+export const REASONS = {
+  /** A StatefulSet would replace its pods itself, without regard for the other zones. */
+  UpdateStrategyNotOnDelete: { fails: true, patienceMs: 0 },
+  /** The StatefulSet's status names no revision to compare pods with. */
+  RevisionUnknown: { fails: true, patienceMs: 0 },
+  /** The StatefulSet controller has not seen the latest spec yet. */
+  StatusNotObserved: { patienceMs: 30_000 },
+  /** Two zones or more have not-ready pods: nobody may make it worse. */
+  MultipleZonesNotReady: { patienceMs: 0 },
+  /** Another zone, paused ones too, has not-ready pods. */
+  OtherZoneNotReady: { patienceMs: 0 },
+  /** The zone that rolls has as many unavailable pods as it may. */
+  MaxUnavailableReached: { patienceMs: 30_000 },
+  /** The zone has no outdated pod left, but some that are not ready yet. */
+  ZoneNotReady: { patienceMs: 30_000 },
+  /** A paused zone has outdated pods. */
+  ZonePaused: { patienceMs: 0 },
+  /** The disruption budget said not now. */
+  BudgetSpent: { patienceMs: 30_000 },
+} as const satisfies Record<string, ReasonFacts>;
+
+export type Reason = keyof typeof REASONS;
+
+/** "No", as a value. */
+export interface Hold {
+  readonly action: "hold";
+  readonly reason: Reason;
+  /** A sentence for humans that names what blocks; equal as long as the cause is. */
+  readonly message: string;
+  /** What blocks, the StatefulSet to hang an Event on first. */
+  readonly objects: readonly ObjectRef[];
+}
+
+/** What is known of a reason beyond its name. */
+export const factsOf = (reason: Reason): ReasonFacts => REASONS[reason];
+
+export function hold(reason: Reason, message: string, objects: readonly ObjectRef[]): Hold {
+  return { action: "hold", reason, message, objects };
+}
+
+/** A rule has an opinion, or leaves the matter to the next. */
+export type Rule<Subject extends readonly unknown[], Decision> = (...subject: Subject) => Decision | undefined;
+
+/** The first rule with an opinion wins. */
+export function firstOf<Subject extends readonly unknown[], Decision>(rules: readonly Rule<Subject, Decision>[]): Rule<Subject, Decision> {
+  return (...subject) => {
+    for (const rule of rules) {
+      const decision = rule(...subject);
+      if (decision !== undefined) return decision;
+    }
+    return undefined;
+  };
+}

@@ -1,0 +1,37 @@
+/** The two orders that rollouts go by: names by their bytes [1.3], pods by their ordinals [1.5.4]. */
+
+/** Plain byte order of names. */
+export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
+const RUNS = /\d+|\D+/g;
+
+/** Natural order: runs of digits compare as numbers, so that `zone-a-2` comes before `zone-a-10`. */
+export function byOrdinal(a: { readonly name: string }, b: { readonly name: string }): number {
+  const left = a.name.match(RUNS) ?? [];
+  const right = b.name.match(RUNS) ?? [];
+  for (let i = 0; i < Math.min(left.length, right.length); i++) {
+    const [x = "", y = ""] = [left[i], right[i]];
+    const difference = Number(x) - Number(y);
+    if (difference) return difference;
+    if (Number.isNaN(difference) && x !== y) return x < y ? -1 : 1;
+  }
+  return left.length - right.length || byName(a, b);
+}
+
+/** The same items with those that match in front; the order within both parts is kept. */
+export function moveToFront<T>(items: readonly T[], matches: (item: T) => boolean): T[] {
+  return [...items.filter(matches), ...items.filter((item) => !matches(item))];
+}
+
+/** Items by key, in the order in which the keys first appear. */
+export function groupBy<T>(items: Iterable<T>, key: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const found = groups.get(key(item));
+    if (found) found.push(item);
+    else groups.set(key(item), [item]);
+  }
+  return groups;
+}

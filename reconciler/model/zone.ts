@@ -1,0 +1,107 @@
+/** A zone: one StatefulSet of a rollout group, as the rules see it. */
+import type { StatefulSet } from "../../infra/resources.ts";
+import { ANNOTATIONS, LABELS, parseMaxUnavailable, parsePaused } from "./annotations.ts";
+import { byOrdinal } from "./order.ts";
+import type { Pod } from "./pod.ts";
+
+export interface Zone {
+  readonly kind: "StatefulSet";
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly group: string;
+  /** False while the StatefulSet controller has not seen the latest spec: the status then says nothing yet. */
+  readonly observed: boolean;
+  /** `spec.replicas`; absent counts as 1, as the API server has it. */
+  readonly replicas: number;
+  readonly updateStrategy: string;
+  readonly paused: boolean;
+  /** How many pods may be unavailable while the zone rolls; at least 1. */
+  readonly maxUnavailable: number;
+  /** What is wrong with the labels and annotations as written. */
+  readonly problems: readonly string[];
+  /** The selector of its pods, in the API's notation. */
+  readonly selector: string;
+  readonly status: ZoneStatus;
+}
+
+export interface ZoneStatus {
+  readonly replicas: number;
+  /** Ready, and available too where `minReadySeconds` asks for it. */
+  readonly ready: number;
+  readonly updated: number;
+  readonly currentRevision: string;
+  readonly updateRevision: string;
+}
+
+/** A zone with its pods in the order of their ordinals. */
+export interface ZoneWithPods extends Zone {
+  readonly pods: readonly Pod[];
+}
+
+/** All that a decision about a group may look at, gathered at one moment. */
+export interface GroupSnapshot {
+  readonly namespace: string;
+  readonly name: string;
+  /** In byte order of their names. */
+  readonly zones: readonly ZoneWithPods[];
+}
+
+export function readZone({ metadata, spec, status }: StatefulSet): Zone {
+  const maxUnavailable = parseMaxUnavailable(metadata?.annotations?.[ANNOTATIONS.maxUnavailable], spec?.replicas);
+  const paused = parsePaused(metadata?.annotations?.[ANNOTATIONS.paused]);
+  const ready = status?.readyReplicas ?? 0;
+  return {
+    kind: "StatefulSet",
+    namespace: metadata?.namespace ?? "",
+    name: metadata?.name ?? "",
+    uid: metadata?.uid ?? "",
+    resourceVersion: metadata?.resourceVersion ?? "",
+    group: metadata?.labels?.[LABELS.rolloutGroup] ?? "",
+    observed: (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0),
+    replicas: spec?.replicas ?? 1,
+    updateStrategy: spec?.updateStrategy?.type ?? "RollingUpdate",
+    paused: paused.value,
+    maxUnavailable: maxUnavailable.value,
+    problems: [maxUnavailable.problem, paused.problem].filter((problem) => problem !== undefined),
+    selector: selectorText(spec?.selector),
+    status: {
+      replicas: status?.replicas ?? 0,
+      ready: spec?.minReadySeconds ? Math.min(ready, status?.availableReplicas ?? 0) : ready,
+      updated: status?.updatedReplicas ?? 0,
+      currentRevision: status?.currentRevision ?? "",
+      updateRevision: status?.updateRevision ?? "",
+    },
+  };
+}
+
+/** The zone with those of `pods` that it controls: two StatefulSets with the same labels do not mix. */
+export function withPods(zone: Zone, pods: readonly Pod[]): ZoneWithPods {
+  return { ...zone, pods: pods.filter((pod) => pod.owner === zone.uid).toSorted(byOrdinal) };
+}
+
+/** True if status alone shows that nothing is left to do, so that the pods need not be read. */
+export function isSettledByStatus({ observed, replicas, status }: Zone): boolean {
+  const { currentRevision, updateRevision } = status;
+  const counts = [status.replicas, status.ready, status.updated];
+  return observed && updateRevision !== "" && currentRevision === updateRevision && counts.every((count) => count === replicas);
+}
+
+type Selector = NonNullable<StatefulSet["spec"]>["selector"];
+
+const OPERATORS: Record<string, (key: string, values: string) => string> = {
+  In: (key, values) => `${key} in (${values})`,
+  NotIn: (key, values) => `${key} notin (${values})`,
+  Exists: (key) => key,
+  DoesNotExist: (key) => `!${key}`,
+};
+
+/** A LabelSelector in the notation of the API's `labelSelector` parameter. */
+export function selectorText(selector: Selector | undefined): string {
+  const labels = Object.entries(selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+  const expressions = (selector?.matchExpressions ?? []).map(
+    ({ key, operator, values }) => OPERATORS[operator]?.(key, (values ?? []).join(",")) ?? "",
+  );
+  return [...labels, ...expressions].filter((term) => term !== "").join(",");
+}

@@ -1,0 +1,90 @@
+/** What to do next in one zone of a group [1.5]; zones before it in order had nothing to say. */
+import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
+import type { Pod } from "../model/pod.ts";
+import { describeUnavailable, isWell, unavailable } from "../model/readiness.ts";
+import type { GroupSnapshot, ZoneWithPods } from "../model/zone.ts";
+
+/** Delete these pods of the zone, so that they come back at its update revision. */
+export interface DeletePods {
+  readonly action: "deletePods";
+  readonly zone: ZoneWithPods;
+  readonly pods: readonly Pod[];
+  readonly message: string;
+}
+
+/** All pods of the zone are updated and ready: record it as `status.currentRevision`, which nobody else does under OnDelete. */
+export interface FinishZone {
+  readonly action: "finishZone";
+  readonly zone: ZoneWithPods;
+  readonly message: string;
+}
+
+export type RolloutDecision = DeletePods | FinishZone | Hold;
+type ZoneRule = Rule<[zone: ZoneWithPods, group: GroupSnapshot], RolloutDecision>;
+
+/** Pods not of the update revision, and not on their way out. Revisions are compared pod by pod: after a revert, `currentRevision` says nothing [1.5.3]. */
+function outdated(zone: ZoneWithPods): Pod[] {
+  return zone.pods.filter((pod) => pod.revision !== zone.status.updateRevision && !pod.terminating);
+}
+
+const revisionsKnown: ZoneRule = (zone) => {
+  const { currentRevision, updateRevision } = zone.status;
+  const missing = currentRevision === "" ? "currentRevision" : updateRevision === "" ? "updateRevision" : undefined;
+  return missing && hold("RevisionUnknown", `status.${missing} of ${zone.name} is empty`, [zone]);
+};
+
+/** Nothing is deleted while any other zone, paused ones too, is not well [1.7]. */
+const otherZonesWell: ZoneRule = (zone, { zones }) => {
+  if (outdated(zone).length === 0) return undefined;
+  const unwell = zones.filter((other) => other.uid !== zone.uid && !isWell(other));
+  if (unwell.length === 0) return undefined;
+  return hold("OtherZoneNotReady", `${zone.name} waits for ${unwell.map(describeUnavailable).join("; ")}`, [zone, ...unwell]);
+};
+
+/** Outdated pods that cannot come up are lost already: replacing them costs nothing and may be the cure. */
+const brokenPods: ZoneRule = (zone) => {
+  const broken = outdated(zone).filter((pod) => pod.broken !== undefined);
+  if (broken.length === 0) return undefined;
+  const list = broken.map((pod) => `${pod.name} (${pod.broken})`).join(", ");
+  return { action: "deletePods", zone, pods: broken, message: `replacing pods that cannot come up: ${list}` };
+};
+
+/**
+ * As many outdated pods as `maxUnavailable` leaves room for, in the order of ordinals [1.5.5].
+ * Ready ones first: one that is merely not ready may be recovering, and is only taken when it is all that is left.
+ */
+const outdatedPods: ZoneRule = (zone) => {
+  const candidates = outdated(zone);
+  if (candidates.length === 0) return undefined;
+  const room = zone.maxUnavailable - unavailable(zone).count;
+  if (room <= 0) {
+    const waiting = `${describeUnavailable(zone)}; at most ${zone.maxUnavailable} may be unavailable, and ${count(candidates)} to be updated`;
+    return hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods]);
+  }
+  const ready = candidates.filter((pod) => pod.ready);
+  const pods = (ready.length > 0 ? ready : candidates).slice(0, room);
+  return {
+    action: "deletePods",
+    zone,
+    pods,
+    message: `updating ${pods.map((pod) => pod.name).join(", ")} to ${zone.status.updateRevision}`,
+  };
+};
+
+const podsReady: ZoneRule = (zone) => {
+  if (isWell(zone)) return undefined;
+  return hold("ZoneNotReady", `waiting for ${describeUnavailable(zone)}`, [zone, ...unavailable(zone).pods]);
+};
+
+const finishedZone: ZoneRule = (zone) => {
+  const { currentRevision, updateRevision } = zone.status;
+  if (currentRevision === updateRevision) return undefined;
+  return { action: "finishZone", zone, message: `all pods of ${zone.name} are updated to ${updateRevision} and ready` };
+};
+
+function count(pods: readonly Pod[]): string {
+  return pods.length === 1 ? "1 pod has" : `${pods.length} pods have`;
+}
+
+/** First rule with an opinion wins; silence means that the zone is done. */
+export const decideZone: ZoneRule = firstOf([revisionsKnown, otherZonesWell, brokenPods, outdatedPods, podsReady, finishedZone]);
