@@ -1,0 +1,227 @@
+/**
+ * Objects in memory under one rising resourceVersion, with a bounded history that serves watches and consistent lists.
+ *
+ *     create -> live --remove--> gone              (no finalizers, no grace)
+ *                    \-remove--> terminating -----> gone   (last finalizer dropped and grace 0)
+ */
+import { randomUUID } from "node:crypto";
+import { alreadyExists, conflict, notFound, refusal } from "./api-error.ts";
+import { createBucket, objectKey } from "./bucket.ts";
+import type { Bucket } from "./bucket.ts";
+import type { Clock } from "./clock.ts";
+import { hasGeneration } from "./kinds.ts";
+import { deepFreeze, dig, isEqual, numberOf, timestamp } from "./objects.ts";
+import type { Draft, KubeObject, Metadata } from "./objects.ts";
+
+export { ApiError } from "./api-error.ts";
+export type { KubeObject } from "./objects.ts";
+
+/** "<plural>.<group>"; the plural alone for the core group. */
+export type ResourceKey = string;
+
+export interface StoreEvent {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly resource: ResourceKey;
+  readonly object: KubeObject;
+  /** What the object was before; none when it was added. */
+  readonly previous?: KubeObject;
+  readonly resourceVersion: number;
+}
+
+export interface RemoveOptions {
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly gracePeriodSeconds?: number;
+  readonly propagationPolicy?: string;
+}
+
+export interface Store {
+  get(resource: ResourceKey, namespace: string | undefined, name: string): KubeObject | undefined;
+  /** In order of namespace and name. `at` answers as of that resourceVersion; undefined-safe only inside the history (see `since`). */
+  list(resource: ResourceKey, namespace?: string, at?: number): KubeObject[];
+  /** The newest resourceVersion given out. */
+  version(): number;
+  /** Events after `resourceVersion`; throws Expired (410) when the history no longer reaches back so far. */
+  since(resourceVersion: number): readonly StoreEvent[];
+  /** Throws AlreadyExists. The object is frozen and filled: uid, resourceVersion, creationTimestamp, generation. */
+  create(resource: ResourceKey, object: Draft): KubeObject;
+  /** Replaces all but what the system owns. A no-op keeps the resourceVersion; throws NotFound and Conflict. */
+  update(resource: ResourceKey, object: Draft, options?: { expectedResourceVersion?: string }): KubeObject;
+  /** Starts or ends the deletion; answers the object as it is left. Pods get their grace period unless `gracePeriodSeconds` says otherwise. */
+  remove(resource: ResourceKey, namespace: string | undefined, name: string, options?: RemoveOptions): KubeObject;
+  /** Calls back synchronously after each commit; listeners defer their work. The answer unsubscribes. */
+  subscribe(listener: (event: StoreEvent) => void): () => void;
+}
+
+const DEFAULT_HISTORY = 50_000;
+
+/** An empty store whose history holds at least `historyLength` events. */
+export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Store {
+  const buckets = new Map<ResourceKey, Bucket>();
+  const listeners = new Set<(event: StoreEvent) => void>();
+  let history: StoreEvent[] = [];
+  let version = 0;
+  let forgotten = 0;
+
+  const bucketOf = (resource: ResourceKey): Bucket => {
+    const bucket = buckets.get(resource) ?? createBucket();
+    buckets.set(resource, bucket);
+    return bucket;
+  };
+
+  const commit = (type: StoreEvent["type"], resource: ResourceKey, draft: KubeObject, previous?: KubeObject): KubeObject => {
+    version += 1;
+    const object = deepFreeze({ ...draft, metadata: { ...draft.metadata, resourceVersion: String(version) } });
+    const key = objectKey(object.metadata.namespace, object.metadata.name);
+    if (type === "DELETED") bucketOf(resource).delete(key);
+    else bucketOf(resource).set(key, object);
+    const event: StoreEvent = { type, resource, object, ...(previous && { previous }), resourceVersion: version };
+    history.push(event);
+    if (history.length > 2 * historyLength) {
+      history = history.slice(historyLength);
+      forgotten = (history[0]?.resourceVersion ?? 1) - 1;
+    }
+    for (const listener of listeners) listener(event);
+    return object;
+  };
+
+  const existing = (resource: ResourceKey, namespace: string | undefined, name: string): KubeObject => {
+    const object = bucketOf(resource).get(objectKey(namespace, name));
+    if (!object) throw notFound(resource, name);
+    return object;
+  };
+
+  const since = (from: number): readonly StoreEvent[] => {
+    if (from < forgotten) throw refusal("Expired", `too old resource version: ${from} (${forgotten + 1})`);
+    let low = history.length;
+    while (low > 0 && (history[low - 1]?.resourceVersion ?? 0) > from) low -= 1;
+    return history.slice(low);
+  };
+
+  return {
+    get: (resource, namespace, name) => bucketOf(resource).get(objectKey(namespace, name)),
+
+    list: (resource, namespace, at) => {
+      const prefix = namespace ? `${namespace}/` : "";
+      if (at === undefined || at >= version) return bucketOf(resource).range(prefix);
+      const undone = since(at).filter((event) => event.resource === resource);
+      if (undone.length === 0) return bucketOf(resource).range(prefix);
+      const then = createBucket();
+      for (const object of bucketOf(resource).range("")) then.set(objectKey(object.metadata.namespace, object.metadata.name), object);
+      for (const { object, previous } of undone.toReversed()) {
+        const key = objectKey(object.metadata.namespace, object.metadata.name);
+        if (previous) then.set(key, previous);
+        else then.delete(key);
+      }
+      return then.range(prefix);
+    },
+
+    version: () => version,
+    since,
+
+    create: (resource, draft) => {
+      const { name = "", namespace } = draft.metadata;
+      if (bucketOf(resource).get(objectKey(namespace, name))) throw alreadyExists(resource, name);
+      const { deletionTimestamp: _, deletionGracePeriodSeconds: __, ...given } = draft.metadata;
+      const metadata: Metadata = {
+        ...given,
+        name,
+        uid: randomUUID(),
+        creationTimestamp: timestamp(clock.now()),
+        resourceVersion: "",
+        ...(hasGeneration(resource) && { generation: 1 }),
+      };
+      return commit("ADDED", resource, { ...draft, metadata });
+    },
+
+    update: (resource, draft, options = {}) => {
+      const current = existing(resource, draft.metadata.namespace, draft.metadata.name ?? "");
+      const { expectedResourceVersion } = options;
+      if (expectedResourceVersion !== undefined && expectedResourceVersion !== current.metadata.resourceVersion)
+        throw conflict(resource, current.metadata.name);
+      const object = { ...draft, metadata: { ...draft.metadata, ...systemOwned(current.metadata) } };
+      if (isEqual(object, current)) return current;
+      if (current.metadata.generation !== undefined && !isEqual(specOf(object), specOf(current)))
+        object.metadata.generation = current.metadata.generation + 1;
+      return commit(isDone(object.metadata) ? "DELETED" : "MODIFIED", resource, object, current);
+    },
+
+    remove: (resource, namespace, name, options = {}) => {
+      const current = existing(resource, namespace, name);
+      checkPreconditions(resource, current.metadata, options);
+      const grace = resource === "pods" ? podGrace(current, options.gracePeriodSeconds) : 0;
+      const finalizers = finalizersAfter(current.metadata.finalizers ?? [], options.propagationPolicy);
+      if (grace === 0 && finalizers.length === 0) return commit("DELETED", resource, current, current);
+      const before = current.metadata.deletionGracePeriodSeconds;
+      const { finalizers: _, ...rest } = current.metadata;
+      const metadata: Metadata = {
+        ...rest,
+        ...(finalizers.length > 0 && { finalizers }),
+        deletionTimestamp: current.metadata.deletionTimestamp ?? timestamp(clock.now() + grace * 1000),
+        deletionGracePeriodSeconds: before === undefined ? grace : Math.min(before, grace),
+      };
+      if (isEqual(metadata, current.metadata)) return current;
+      // rest.BeforeDelete counts the start of a deletion as a generation.
+      if (before === undefined && metadata.generation !== undefined) metadata.generation += 1;
+      return commit("MODIFIED", resource, { ...current, metadata }, current);
+    },
+
+    subscribe: (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}
+
+function systemOwned(current: Metadata): Metadata {
+  const { name, uid, resourceVersion, creationTimestamp, namespace, generateName } = current;
+  const { generation, deletionTimestamp, deletionGracePeriodSeconds } = current;
+  return {
+    name,
+    uid,
+    resourceVersion,
+    creationTimestamp,
+    ...(namespace !== undefined && { namespace }),
+    ...(generateName !== undefined && { generateName }),
+    ...(generation !== undefined && { generation }),
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    ...(deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds }),
+  };
+}
+
+function specOf(object: KubeObject): Record<string, unknown> {
+  const { metadata: _, status: __, apiVersion: ___, kind: ____, ...spec } = object;
+  return spec;
+}
+
+function isDone(metadata: Metadata): boolean {
+  return metadata.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0 && !metadata.finalizers?.length;
+}
+
+function checkPreconditions(resource: ResourceKey, { name, uid, resourceVersion }: Metadata, wanted: RemoveOptions): void {
+  const mismatch = (what: string, inPrecondition: string, inMeta: string): never => {
+    throw conflict(
+      resource,
+      name,
+      `the ${what} in the precondition (${inPrecondition}) does not match the ${what} in record (${inMeta}). The object might have been deleted and then recreated`,
+    );
+  };
+  if (wanted.uid !== undefined && wanted.uid !== uid) mismatch("UID", wanted.uid, uid);
+  if (wanted.resourceVersion !== undefined && wanted.resourceVersion !== resourceVersion)
+    mismatch("ResourceVersion", wanted.resourceVersion, resourceVersion);
+}
+
+/** Seconds, as the pod strategy decides them: pods that never ran, or have ended, need no grace. */
+function podGrace(pod: KubeObject, wanted: number | undefined): number {
+  const phase = dig(pod, "status", "phase");
+  if (!dig(pod, "spec", "nodeName") || phase === "Succeeded" || phase === "Failed") return 0;
+  return wanted ?? numberOf(dig(pod, "spec", "terminationGracePeriodSeconds")) ?? 30;
+}
+
+/** The garbage collector's own finalizers follow the propagation policy of the delete. */
+function finalizersAfter(finalizers: readonly string[], policy: string | undefined): string[] {
+  const kept = finalizers.filter((name) => policy === undefined || (name !== "foregroundDeletion" && name !== "orphan"));
+  if (policy === "Foreground") kept.push("foregroundDeletion");
+  if (policy === "Orphan") kept.push("orphan");
+  return kept;
+}
