@@ -1,5 +1,11 @@
 /** The Kubernetes port: all that Zonewise asks of an API server, in a few verbs. */
+import { pathOf, type Place } from "./api-path.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
+import { createRateLimiter, type Rate } from "./rate-limit.ts";
+import { type ApiCall, type Observer, requestJson } from "./request.ts";
 import type { Resource } from "./resources.ts";
+import { streamHints, WATCH_SECONDS } from "./watch.ts";
 
 /** How long a call may take and what ends it early. */
 export interface Call {
@@ -59,4 +65,101 @@ export interface Cluster {
   remove(resource: Resource, ref: Ref, preconditions: Preconditions, call?: Call): Promise<string>;
   /** Streams hints (metadata only) of changes after `resourceVersion` until the server or `signal` ends it; rejects with `Expired` when the version is too old. */
   watch(resource: Resource, query: Query, resourceVersion: string, onHint: (hint: Hint) => void, signal: AbortSignal): Promise<void>;
+}
+
+export interface ClusterOptions {
+  /** Milliseconds a call may take at most, and takes by default. */
+  readonly timeoutMs: number;
+  /** Unlimited when left out. */
+  readonly rate?: Rate;
+  readonly observer?: Observer;
+  readonly clock?: Clock;
+}
+
+const PAGE_SIZE = 500;
+const FULL = "application/json";
+// Whoever cannot make a PartialObjectMetadata sends the object; either has the metadata.
+const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+  json: "application/json-patch+json",
+};
+
+interface Body {
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+}
+
+interface ListBody<T> extends Body {
+  readonly items?: readonly T[] | null;
+}
+
+/** The port over HTTPS. Opens connections as calls need them and keeps them; `connection.close()` ends the idle ones. */
+export function connectCluster(connection: Connection, { timeoutMs, rate, observer, clock = systemClock }: ClusterOptions): Cluster {
+  const limiter = createRateLimiter(rate ?? { qps: 0, burst: 0 }, clock);
+  const wiring = { connection, clock, limiter, observer };
+
+  const plan = (verb: string, resource: Resource, place: Place, call: Call = {}, query: ApiCall["query"] = {}) => ({
+    what: nameCall(verb, resource, place),
+    path: pathOf(resource, place),
+    query,
+    accept: FULL,
+    deadlineMs: Math.min(call.deadlineMs ?? timeoutMs, timeoutMs),
+    signal: call.signal,
+  });
+
+  return {
+    async *list<T>(resource: Resource<T>, query: Query, call?: Call) {
+      let token: string | undefined;
+      do {
+        const page = { ...selectors(query), limit: String(query.pageSize ?? PAGE_SIZE), continue: token };
+        const body = (await requestJson(wiring, { ...plan("list", resource, query, call, page), method: "GET" })) as ListBody<T>;
+        yield { items: body.items ?? [], resourceVersion: versionOf(body) };
+        token = body.metadata?.continue || undefined;
+      } while (token !== undefined);
+    },
+    async get<T>(resource: Resource<T>, ref: Ref, call?: Call) {
+      return (await requestJson(wiring, { ...plan("get", resource, ref, call), method: "GET" })) as T;
+    },
+    async create<T>(resource: Resource<T>, namespace: string, body: T, call?: Call) {
+      return (await requestJson(wiring, {
+        ...plan("create", resource, { namespace }, call),
+        method: "POST",
+        body: JSON.stringify(body),
+      })) as T;
+    },
+    async replace<T>(resource: Resource<T>, ref: Ref, body: T, call?: Call) {
+      return (await requestJson(wiring, { ...plan("replace", resource, ref, call), method: "PUT", body: JSON.stringify(body) })) as T;
+    },
+    async patch(resource, ref, type, body, call) {
+      const contentType = CONTENT_TYPES[type];
+      const patch = { method: "PATCH", body: JSON.stringify(body), contentType, accept: METADATA } as const;
+      return versionOf(await requestJson(wiring, { ...plan("patch", resource, ref, call), ...patch }));
+    },
+    async remove(resource, ref, preconditions, call) {
+      const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions });
+      return versionOf(await requestJson(wiring, { ...plan("delete", resource, ref, call), method: "DELETE", accept: METADATA, body }));
+    },
+    async watch(resource, query, resourceVersion, onHint, signal) {
+      const watch = { watch: "true", allowWatchBookmarks: "true", resourceVersion, timeoutSeconds: String(WATCH_SECONDS) };
+      const call = plan("watch", resource, query, { signal }, { ...selectors(query), ...watch });
+      await streamHints(wiring, { ...call, method: "GET", accept: METADATA }, onHint);
+    },
+  };
+}
+
+function versionOf(body: unknown): string {
+  return (body as Body).metadata?.resourceVersion ?? "";
+}
+
+function selectors({ labelSelector, fieldSelector }: Query): ApiCall["query"] {
+  return { labelSelector, fieldSelector };
+}
+
+/** `patch statefulsets/status cache/zone-a`: the start of every error of the call. */
+function nameCall(verb: string, { plural }: Resource, { namespace, name, subresource }: Place): string {
+  const kind = subresource === undefined ? plural : `${plural}/${subresource}`;
+  const object = [namespace, name].filter((part) => part !== undefined).join("/");
+  return `${verb} ${kind}${object && ` ${object}`}`;
 }

@@ -1,0 +1,38 @@
+/** Paths of the Kubernetes API: made from a resource, and told apart for the metric and the rate limiter. */
+import type { Resource } from "./resources.ts";
+
+export interface Place {
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+  readonly subresource?: string | undefined;
+}
+
+/** The path of a collection, an object or its subresource. */
+export function pathOf(resource: Resource, { namespace, name, subresource }: Place): string {
+  const root = resource.group === "" ? ["api"] : ["apis", resource.group];
+  const scope = namespace === undefined ? [] : ["namespaces", namespace];
+  const object = name === undefined ? [] : [name];
+  const below = subresource === undefined ? [] : [subresource];
+  return `/${[...root, resource.version, ...scope, resource.plural, ...object, ...below].map(encodeURIComponent).join("/")}`;
+}
+
+/** The token bucket a path belongs to [8.4]: `core`, an API group, or `/` and the first segment. */
+export function groupOf(path: string): string {
+  const [first = "", second = ""] = path.slice(1).split("/");
+  if (first === "api") return "core";
+  if (first === "apis") return second === "" ? "apis" : second;
+  return `/${first}`;
+}
+
+/** A path without its names, for the `path` label [9], K02: `core/v1/pods object`; an unrecognised one is returned unchanged. */
+export function describePath(path: string): string {
+  const match = RESOURCE_PATH.exec(path)?.groups;
+  if (!match) return path;
+  const { group = "core", version, plural, name, subresource } = match;
+  const what = name === undefined ? "collection" : "object";
+  return `${group}/${version}/${plural} ${what}${subresource === undefined ? "" : ` ${subresource} subresource`}`;
+}
+
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris; a Namespace is itself an object of the collection `namespaces`.
+const RESOURCE_PATH =
+  /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>v\d[^/]*)\/(?:namespaces\/[^/]+\/(?!(?:status|finalize)$))?(?<plural>[^/]+)(?:\/(?<name>[^/]+)(?:\/(?<subresource>[^/]+))?)?$/;

@@ -1,0 +1,41 @@
+/** One signal for both ends of a call: its time is up, or its caller gave up. */
+import { RolloutError } from "./errors.ts";
+
+export interface Deadline {
+  /** Aborts with a RolloutError, `Timeout` or `Cancelled`, as its reason. */
+  readonly signal: AbortSignal;
+  /** Milliseconds left, never negative. */
+  remainingMs(): number;
+  [Symbol.dispose](): void;
+}
+
+/** Starts a deadline of `ms` milliseconds; dispose of it when the call is over, or its timer keeps running. */
+export function startDeadline(ms: number, caller?: AbortSignal): Deadline {
+  const controller = new AbortController();
+  const end = performance.now() + ms;
+  const cancel = (): void => controller.abort(new RolloutError("Cancelled", "cancelled by the caller", { cause: caller?.reason }));
+  const timer = setTimeout(() => controller.abort(new RolloutError("Timeout", `no answer within ${ms} ms`)), ms);
+  caller?.addEventListener("abort", cancel, { once: true });
+  if (caller?.aborted) cancel();
+  return {
+    signal: controller.signal,
+    remainingMs: () => Math.max(0, end - performance.now()),
+    [Symbol.dispose]: () => {
+      clearTimeout(timer);
+      caller?.removeEventListener("abort", cancel);
+    },
+  };
+}
+
+/** The outcome of `work`, or the signal's reason when it fires first; `work` itself goes on. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = (): void => reject(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

@@ -1,0 +1,63 @@
+/** One HTTP exchange with the API server. */
+import http from "node:http";
+import https from "node:https";
+import type { Connection } from "./connection.ts";
+import { unlessAborted } from "./deadline.ts";
+
+export interface WireRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** With the query string. */
+  readonly path: string;
+  readonly accept: string;
+  readonly body?: string;
+  readonly contentType?: string;
+}
+
+const USER_AGENT = "zonewise";
+
+/** Sends the request and resolves with the head of the answer, its body still to be read. The signal ends both, by closing the connection. */
+export async function openExchange(connection: Connection, wire: WireRequest, signal: AbortSignal): Promise<http.IncomingMessage> {
+  const options = await unlessAborted(connection.authorize(), signal);
+  const { server } = connection;
+  const body = wire.body === undefined ? undefined : Buffer.from(wire.body);
+  const open = server.protocol === "http:" ? http.request : https.request;
+  return await new Promise((resolve, reject) => {
+    const request = open({
+      ...options,
+      host: server.hostname.replace(/^\[|\]$/g, ""),
+      port: server.port || undefined,
+      method: wire.method,
+      path: server.pathname.replace(/\/$/, "") + wire.path,
+      headers: {
+        ...options.headers,
+        "user-agent": USER_AGENT,
+        accept: wire.accept,
+        ...(body && { "content-type": wire.contentType ?? "application/json", "content-length": body.length }),
+      },
+    });
+    const stop = (): void => void request.destroy();
+    signal.addEventListener("abort", stop, { once: true });
+    request.on("close", () => signal.removeEventListener("abort", stop));
+    request.on("error", (error: NodeJS.ErrnoException) => {
+      if (signal.aborted) reject(signal.reason);
+      // The server closed an idle connection just as we took it up: https://nodejs.org/api/http.html#requestreusedsocket
+      else if (wire.method === "GET" && request.reusedSocket && error.code === "ECONNRESET")
+        resolve(openExchange(connection, wire, signal));
+      else reject(error);
+    });
+    request.on("response", resolve);
+    request.setSocketKeepAlive(true, 30_000);
+    request.end(body);
+  });
+}
+
+/** The whole body as text; rejects with the signal's reason when that cut it short. */
+export async function readText(answer: http.IncomingMessage, signal: AbortSignal): Promise<string> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of answer) chunks.push(chunk);
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
