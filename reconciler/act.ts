@@ -1,0 +1,92 @@
+/** Carries out decisions, with writes that take effect only if what was judged still holds. */
+import type { Call, Cluster } from "../infra/cluster.ts";
+import { hasCode } from "../infra/errors.ts";
+import type { Fence } from "../infra/lease.ts";
+import { events, pods, statefulSets, type Event } from "../infra/resources.ts";
+import { noteVersion, type Freshness } from "./gather.ts";
+import type { Hold } from "./model/decision.ts";
+import type { Pod } from "./model/pod.ts";
+import type { Zone } from "./model/zone.ts";
+import type { DeletePods, FinishZone } from "./rollout/zone.ts";
+
+/** Asked right before each pod is deleted: the hold that forbids it, or undefined. */
+export type MayDisrupt = (pod: Pod, zone: Zone) => Promise<Hold | undefined>;
+
+export interface Actor {
+  readonly cluster: Cluster;
+  readonly fence: Fence;
+  readonly freshness: Freshness;
+  readonly mayDisrupt: MayDisrupt;
+}
+
+/** What a decision came to. */
+export interface Effect {
+  readonly replaced: readonly Pod[];
+  /** Why pods that were chosen stayed. */
+  readonly denied: readonly Hold[];
+}
+
+/** Carries out one decision. Throws `Conflict` if the zone or a pod has changed since it was judged, `LeaseLost`, or what the cluster says. */
+export async function act(decision: DeletePods | FinishZone, actor: Actor): Promise<Effect> {
+  switch (decision.action) {
+    case "deletePods":
+      return deletePods(decision, actor);
+    case "finishZone":
+      await patchStatus(decision.zone, actor, { currentRevision: decision.zone.status.updateRevision });
+      return { replaced: [], denied: [] };
+    default:
+      return decision satisfies never;
+  }
+}
+
+/** One pod after the other; a pod that the budget denies does not keep the others from their turn [1.5.8]. */
+async function deletePods({ zone, pods: chosen }: DeletePods, actor: Actor): Promise<Effect> {
+  await confirmUnchanged(zone, actor);
+  const replaced: Pod[] = [];
+  const denied: Hold[] = [];
+  for (const pod of chosen) {
+    const no = await actor.mayDisrupt(pod, zone);
+    if (no) {
+      denied.push(no);
+      continue;
+    }
+    try {
+      const version = await actor.cluster.remove(pods, pod, { uid: pod.uid, resourceVersion: pod.resourceVersion }, actor.fence.write());
+      noteVersion(actor.freshness, pods, version);
+      replaced.push(pod);
+    } catch (error) {
+      // What has been done is told even when the rest must be gathered and decided anew.
+      if (!hasCode(error, "Conflict", "NotFound") || replaced.length === 0) throw error;
+      break;
+    }
+  }
+  return { replaced, denied };
+}
+
+/**
+ * A patch that changes nothing but carries the UID and resourceVersion: the server refuses it (409) if the StatefulSet has changed since
+ * it was read, so that a zone that was paused, scaled or given another template meanwhile loses no pod. Status patches meet no admission webhooks.
+ */
+async function confirmUnchanged(zone: Zone, actor: Actor): Promise<void> {
+  await patchStatus(zone, actor, undefined);
+}
+
+async function patchStatus(zone: Zone, { cluster, fence, freshness }: Actor, status: object | undefined): Promise<void> {
+  const { name, namespace, uid, resourceVersion } = zone;
+  const body = { metadata: { uid, resourceVersion }, ...(status && { status }) };
+  const version = await cluster.patch(statefulSets, { name, namespace, subresource: "status" }, "merge", body, fence.write());
+  noteVersion(freshness, statefulSets, version);
+}
+
+/** Writes an Event; one of the same name is counted up instead. Throws what the cluster says. */
+export async function writeEvent(cluster: Cluster, event: Event, call: Call): Promise<void> {
+  const { namespace = "", name = "" } = event.metadata;
+  try {
+    await cluster.create(events, namespace, event, call);
+  } catch (error) {
+    if (!hasCode(error, "AlreadyExists")) throw error;
+    const earlier = await cluster.get(events, { namespace, name }, call);
+    const again = { count: (earlier.count ?? 1) + 1, ...(event.lastTimestamp && { lastTimestamp: event.lastTimestamp }) };
+    await cluster.patch(events, { namespace, name }, "merge", again, call);
+  }
+}

@@ -1,0 +1,112 @@
+/** Which Kubernetes Events an outcome is worth: a pure function of it and of how long the same hold has lasted. */
+import { createHash } from "node:crypto";
+import type { Event } from "../infra/resources.ts";
+import { factsOf, type ObjectRef } from "./model/decision.ts";
+import { isSettledByStatus, type Zone } from "./model/zone.ts";
+import type { Outcome } from "./outcome.ts";
+
+export interface Draft {
+  readonly regarding: ObjectRef;
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What is remembered of a group from tick to tick; a process that starts anew does without. */
+export interface GroupMemory {
+  readonly outcome: Outcome;
+  /** When the current hold was first met, monotonic milliseconds. */
+  readonly since: number;
+  /** A pod of the group has been replaced since it was last settled. */
+  readonly rolling: boolean;
+}
+
+/** The Events of one outcome. `heldMs`: how long its hold has lasted. */
+export function draftEvents(outcome: Outcome, earlier: GroupMemory | undefined, heldMs: number): Draft[] {
+  const problems = outcome.zones.flatMap((zone) => zone.problems.map((problem) => warning(zone, "InvalidAnnotation", problem)));
+  return [...problems, ...draftProgress(outcome, earlier, heldMs)];
+}
+
+function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined, heldMs: number): Draft[] {
+  switch (outcome.state) {
+    case "acted":
+      return outcome.decision.action === "finishZone" ? draftFinish(outcome) : draftReplacements(outcome, earlier);
+    case "held": {
+      const { hold } = outcome;
+      const [regarding] = hold.objects;
+      return regarding && heldMs >= factsOf(hold.reason).patienceMs ? [warning(regarding, hold.reason, hold.message)] : [];
+    }
+    case "settled":
+      return earlier?.rolling ? [completed(outcome)].filter((draft) => draft !== undefined) : [];
+    case "outrun":
+      return [];
+    case "failed": {
+      const [regarding] = outcome.zones;
+      const message = outcome.error instanceof Error ? outcome.error.message : String(outcome.error);
+      return regarding ? [warning(regarding, "ReconcileFailed", message)] : [];
+    }
+    default:
+      return outcome satisfies never;
+  }
+}
+
+type Acted = Extract<Outcome, { state: "acted" }>;
+
+function draftReplacements(outcome: Acted, earlier: GroupMemory | undefined): Draft[] {
+  const { zone, message } = outcome.decision;
+  const { replaced, denied } = outcome.effect;
+  const started = normal(
+    zone,
+    "RolloutStarted",
+    `rolling out group ${outcome.group} over ${outcome.zones.length} zones, beginning with ${zone.name}`,
+  );
+  return [
+    ...(replaced.length > 0 && !earlier?.rolling ? [started] : []),
+    ...replaced.map((pod) => normal(zone, "PodReplaced", `deleted ${pod.name} of revision ${pod.revision ?? "unknown"}: ${message}`)),
+    ...denied.map((hold) => warning(zone, hold.reason, hold.message)),
+  ];
+}
+
+function draftFinish(outcome: Acted): Draft[] {
+  const { zone, message } = outcome.decision;
+  const others = outcome.zones.filter((other) => other.uid !== zone.uid);
+  const last = others.every(isSettledByStatus) ? completed(outcome) : undefined;
+  return [normal(zone, "ZoneUpdated", message), ...(last ? [last] : [])];
+}
+
+function completed({ group, zones }: Outcome): Draft | undefined {
+  const [first] = zones;
+  const revisions = zones.map((zone) => zone.status.updateRevision).join(", ");
+  return first && normal(first, "RolloutCompleted", `all zones of group ${group} are updated and ready: ${revisions}`);
+}
+
+const normal = (regarding: ObjectRef | Zone, reason: string, message: string): Draft => ({ regarding, type: "Normal", reason, message });
+const warning = (regarding: ObjectRef | Zone, reason: string, message: string): Draft => ({ regarding, type: "Warning", reason, message });
+
+/** The name under which the same Event is found again, by any process: made of what it says of which object. */
+export function eventName({ regarding, reason, message }: Draft): string {
+  return `${regarding.name}.${createHash("sha256").update(`${regarding.uid}\n${reason}\n${message}`).digest("hex").slice(0, 16)}`;
+}
+
+/** The Event object (core/v1). `instance` names the process. */
+export function buildEvent(draft: Draft, now: Date, instance: string): Event {
+  const { regarding, type, reason, message } = draft;
+  const time = `${now.toISOString().slice(0, 19)}Z`;
+  const { namespace } = regarding;
+  const [apiVersion, kind] = regarding.kind === "Pod" ? ["v1", "Pod"] : ["apps/v1", "StatefulSet"];
+  return {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name: eventName(draft), namespace },
+    involvedObject: { apiVersion, kind, namespace, name: regarding.name, uid: regarding.uid },
+    type,
+    reason,
+    message,
+    count: 1,
+    firstTimestamp: time,
+    lastTimestamp: time,
+    source: { component: "zonewise" },
+    reportingComponent: "zonewise",
+    reportingInstance: instance,
+  };
+}

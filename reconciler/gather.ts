@@ -1,0 +1,76 @@
+/** Reads the cluster into snapshots: StatefulSets first, pods after them [13.3], never a list twice. */
+import type { Call, Cluster, Query } from "../infra/cluster.ts";
+import { RolloutError } from "../infra/errors.ts";
+import { pods, statefulSets, type Resource } from "../infra/resources.ts";
+import { LABELS } from "./model/annotations.ts";
+import { byName, groupBy } from "./model/order.ts";
+import { readPod } from "./model/pod.ts";
+import { readZone, withPods, type GroupSnapshot, type Zone } from "./model/zone.ts";
+
+/**
+ * The newest resourceVersion that this process has seen of each resource, by reading or by writing. A list older than that comes from a
+ * stale view and is refused. Versions of one resource compare as integers (KEP-5504); others than integers are not compared.
+ */
+export type Freshness = Map<string, number>;
+
+export function noteVersion(freshness: Freshness, resource: Resource, resourceVersion: string): void {
+  const seen = Number(resourceVersion);
+  if (Number.isSafeInteger(seen)) freshness.set(resource.plural, Math.max(seen, freshness.get(resource.plural) ?? 0));
+}
+
+export interface ZoneList {
+  /** The zones of each group, by `<namespace>/<group>`. */
+  readonly groups: ReadonlyMap<string, readonly Zone[]>;
+  /** Where a watch of each namespace ("" for all) goes on. */
+  readonly resourceVersions: ReadonlyMap<string, string>;
+}
+
+/** Lists the StatefulSets of every rollout group: one call a namespace, or one for all of them. Throws `StaleRead`, or what the cluster says. */
+export async function gatherZones(cluster: Cluster, namespaces: readonly string[], freshness: Freshness, call?: Call): Promise<ZoneList> {
+  const resourceVersions = new Map<string, string>();
+  const zones: Zone[] = [];
+  for (const namespace of namespaces) {
+    const query = { ...(namespace && { namespace }), labelSelector: LABELS.rolloutGroup };
+    const list = await readAll(cluster, statefulSets, query, readZone, freshness, call);
+    resourceVersions.set(namespace, list.resourceVersion);
+    zones.push(...list.items);
+  }
+  return { groups: groupBy(zones.toSorted(byName), (zone) => `${zone.namespace}/${zone.group}`), resourceVersions };
+}
+
+/** Completes the zones of one group with their pods. Throws `StaleRead`, or what the cluster says. */
+export async function gatherGroup(cluster: Cluster, zones: readonly Zone[], freshness: Freshness, call?: Call): Promise<GroupSnapshot> {
+  const [first] = zones;
+  const complete = zones.map(async (zone) => {
+    const query = { namespace: zone.namespace, labelSelector: zone.selector };
+    return withPods(zone, (await readAll(cluster, pods, query, readPod, freshness, call)).items);
+  });
+  return { namespace: first?.namespace ?? "", name: first?.group ?? "", zones: await Promise.all(complete) };
+}
+
+interface WholeList<T> {
+  readonly items: T[];
+  readonly resourceVersion: string;
+}
+
+/** Reads a list to its end, keeping only what `read` takes of each object. */
+async function readAll<O, T>(
+  cluster: Cluster,
+  resource: Resource<O>,
+  query: Query,
+  read: (object: O) => T,
+  freshness: Freshness,
+  call?: Call,
+): Promise<WholeList<T>> {
+  const floor = freshness.get(resource.plural) ?? 0;
+  const list: { items: T[]; resourceVersion: string } = { items: [], resourceVersion: "" };
+  for await (const page of cluster.list(resource, query, call)) {
+    if (Number(page.resourceVersion) < floor) {
+      throw new RolloutError("StaleRead", `${resource.plural} as of version ${page.resourceVersion}, but ${floor} has been seen`);
+    }
+    list.resourceVersion = page.resourceVersion;
+    for (const item of page.items) list.items.push(read(item));
+  }
+  noteVersion(freshness, resource, list.resourceVersion);
+  return list;
+}

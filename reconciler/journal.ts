@@ -1,0 +1,106 @@
+/** Tells what happened: the same outcome feeds the log, the metrics and the Events. Remembers the last outcome of each group, as a hint only. */
+import type { Log } from "../infra/log.ts";
+import type { Metrics } from "../infra/metrics.ts";
+import { draftEvents, type GroupMemory } from "./events.ts";
+import { groupKey, isFailure, type Outcome } from "./outcome.ts";
+import type { Recorder } from "./recorder.ts";
+import type { TickResult } from "./tick.ts";
+
+export interface JournalOptions {
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly recorder: Recorder;
+  readonly clock: { now(): number; monotonic(): number };
+}
+
+export interface Journal {
+  /** Enters the outcome of one group; `tookMs` milliseconds. */
+  enter(outcome: Outcome, tookMs: number): void;
+  /** Ends a tick that read the cluster: the summary line. */
+  close(result: TickResult, tookMs: number): void;
+  /** Ends a tick that could not. */
+  fail(error: unknown): void;
+  /** How often in a row the group has been outrun. */
+  timesOutrun(key: string): number;
+}
+
+export function createJournal({ log, metrics, recorder, clock }: JournalOptions): Journal {
+  const memory = new Map<string, GroupMemory>();
+
+  return {
+    enter(outcome, tookMs) {
+      const key = groupKey(outcome);
+      const earlier = memory.get(key);
+      const now = clock.monotonic();
+      const same = earlier !== undefined && tell(earlier.outcome).text === tell(outcome).text;
+      const since = same ? earlier.since : now;
+      recorder.record(draftEvents(outcome, earlier, now - since));
+      memory.set(key, { outcome, since, rolling: outcome.state === "acted" || (outcome.state !== "settled" && earlier?.rolling === true) });
+      metrics.observeGroup(outcome.namespace, outcome.group, {
+        seconds: tookMs / 1000,
+        failed: isFailure(outcome),
+        at: clock.now() / 1000,
+        replaced: outcome.state === "acted" ? outcome.effect.replaced.length : 0,
+        blockedBy: outcome.state === "held" ? outcome.hold.reason : undefined,
+      });
+      if (same && outcome.state !== "acted") return;
+      const { level, text, fields } = tell(outcome);
+      log[level](text, { namespace: outcome.namespace, group: outcome.group, state: outcome.state, ...fields });
+    },
+    close(result, tookMs) {
+      const counts = { settled: 0, held: 0, acted: 0, outrun: 0, failed: 0 };
+      let replaced = 0;
+      for (const outcome of result.outcomes) {
+        counts[isFailure(outcome) ? "failed" : outcome.state]++;
+        if (outcome.state === "acted") replaced += outcome.effect.replaced.length;
+      }
+      metrics.countTick(counts.failed > 0 ? "failed" : "ok");
+      log.info("tick", { groups: result.outcomes.length, ...counts, replaced, ms: Math.round(tookMs) });
+      if (counts.failed > 0) return;
+      // [1.8] After a fully successful pass, what is said of groups that are gone goes too.
+      for (const [key, { outcome }] of memory) {
+        if (result.groups.has(key)) continue;
+        memory.delete(key);
+        metrics.forgetGroup(outcome.namespace, outcome.group);
+      }
+    },
+    fail(error) {
+      metrics.countTick("failed");
+      log.error("tick failed", { error });
+    },
+    timesOutrun(key) {
+      const outcome = memory.get(key)?.outcome;
+      return outcome?.state === "outrun" ? outcome.times : 0;
+    },
+  };
+}
+
+interface Telling {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly text: string;
+  readonly fields?: Record<string, unknown>;
+}
+
+function tell(outcome: Outcome): Telling {
+  switch (outcome.state) {
+    case "settled":
+      return { level: "debug", text: "all zones are updated and ready" };
+    case "held":
+      return { level: isFailure(outcome) ? "error" : "info", text: outcome.hold.message, fields: { reason: outcome.hold.reason } };
+    case "acted": {
+      const { decision, effect } = outcome;
+      const pods = effect.replaced.map((pod) => pod.name);
+      return {
+        level: "info",
+        text: decision.message,
+        fields: { action: decision.action, zone: decision.zone.name, ...(pods.length > 0 && { pods }) },
+      };
+    }
+    case "outrun":
+      return { level: "warn", text: "something changed meanwhile; deciding anew", fields: { error: outcome.error } };
+    case "failed":
+      return { level: "error", text: "the group could not be reconciled", fields: { error: outcome.error } };
+    default:
+      return outcome satisfies never;
+  }
+}

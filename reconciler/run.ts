@@ -1,0 +1,120 @@
+/**
+ * One run of the reconciler: take the Lease, tick until the time budget is spent, release it.
+ *
+ *   wait for the Lease -> tick -> acted or hinted: next tick at once; otherwise after the interval -> ... -> release -> exit code
+ */
+import type { Clock } from "../infra/clock.ts";
+import type { Cluster } from "../infra/cluster.ts";
+import { hasCode } from "../infra/errors.ts";
+import { acquireLease, type HeldLease, type LeaseOptions } from "../infra/lease.ts";
+import type { Log } from "../infra/log.ts";
+import type { Metrics } from "../infra/metrics.ts";
+import { writeEvent, type MayDisrupt } from "./act.ts";
+import { dueForCloserLook } from "./closer-look.ts";
+import type { Freshness } from "./gather.ts";
+import { startHints } from "./hints.ts";
+import { createJournal } from "./journal.ts";
+import { isFailure } from "./outcome.ts";
+import { createRecorder } from "./recorder.ts";
+import { tick, type TickResult } from "./tick.ts";
+
+export interface RunInput {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** "" stands for all namespaces. */
+  readonly namespaces: readonly string[];
+  readonly intervalMs: number;
+  readonly budgetMs: number;
+  readonly lease: LeaseOptions;
+  readonly mayDisrupt: MayDisrupt;
+  /** Ends the run after the current step. */
+  readonly stop: AbortSignal;
+  /** Ticks once and ends, as a function call does. */
+  readonly once?: boolean;
+}
+
+/** Annotation of the Lease: up to when every group that was due has had its closer look. */
+const LOOKED_UNTIL = "zonewise/looked-until";
+
+/** 0, or 1 if the last tick failed for some group or as a whole. */
+export type ExitCode = 0 | 1;
+
+export async function run(input: RunInput): Promise<ExitCode> {
+  const { clock, log } = input;
+  const ended = new AbortController();
+  const stop = AbortSignal.any([input.stop, ended.signal]);
+  const budget = clock.sleep(input.budgetMs, stop).then(() => ended.abort());
+  let exitCode: ExitCode = 0;
+  while (!stop.aborted) {
+    try {
+      const held = await acquireLease(input.cluster, input.lease, clock, stop);
+      if (!held) log.info("the lease was never free", { lease: input.lease.name });
+      else exitCode = await tickWhileHeld(input, held, stop).finally(() => held.release());
+      if (input.once) ended.abort();
+    } catch (error) {
+      exitCode = 1;
+      log.error("the lease could not be taken", { error });
+      if (!hasCode(error, "Timeout", "Unreachable", "ServerError", "Throttled", "Cancelled")) ended.abort();
+      await clock.sleep(1000, stop);
+    }
+  }
+  await budget;
+  return exitCode;
+}
+
+/** Ticks until `stop` fires or the Lease is lost. Resolves with the verdict of the last tick; never rejects. */
+async function tickWhileHeld(input: RunInput, held: HeldLease, stop: AbortSignal): Promise<ExitCode> {
+  const { cluster, clock, log } = input;
+  const over = new AbortController();
+  const until = AbortSignal.any([stop, held.lost, over.signal]);
+  const hints = startHints(cluster, clock, until);
+  const recorder = createRecorder({
+    write: (event) => writeEvent(cluster, event, { deadlineMs: 5000 }),
+    onError: (error, event) => log.warn("an Event could not be written", { reason: event.reason, message: event.message, error }),
+    clock,
+    instance: input.lease.identity,
+  });
+  const journal = createJournal({ ...input, recorder });
+  const freshness: Freshness = new Map();
+  let exitCode: ExitCode = 0;
+  log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
+
+  while (!until.aborted) {
+    const result = await tickOnce();
+    exitCode = result && !result.outcomes.some(isFailure) ? 0 : 1;
+    if (result) hints.watchFrom(result.resourceVersions);
+    if (input.once) break;
+    if (!result?.acted) await hints.wait(input.intervalMs, until);
+  }
+  if (held.lost.aborted) log.warn("the lease was lost", { error: held.lost.reason });
+  over.abort();
+  await recorder.flush();
+  return exitCode;
+
+  async function tickOnce(): Promise<TickResult | undefined> {
+    const startedAt = clock.now();
+    const noted = held.notes.get(LOOKED_UNTIL);
+    const due = dueForCloserLook(noted === undefined ? undefined : Date.parse(noted), startedAt);
+    const from = clock.monotonic();
+    try {
+      const result = await tick({
+        ...input,
+        fence: held,
+        freshness,
+        stop: until,
+        lookCloser: due,
+        timesOutrun: journal.timesOutrun,
+        onOutcome: journal.enter,
+        monotonic: clock.monotonic,
+      });
+      if (!until.aborted) held.notes.set(LOOKED_UNTIL, new Date(startedAt).toISOString());
+      journal.close(result, clock.monotonic() - from);
+      return result;
+    } catch (error) {
+      journal.fail(error);
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,129 @@
+/** Builders of StatefulSets, pods and groups: a test names only what matters to it. */
+import type { Pod as PodObject, StatefulSet } from "../../infra/resources.ts";
+import { readPod } from "../../reconciler/model/pod.ts";
+import { readZone, withPods, type GroupSnapshot, type ZoneWithPods } from "../../reconciler/model/zone.ts";
+
+export const LAST = "last";
+export const PREVIOUS = "prev";
+
+export interface PodTraits {
+  readonly revision?: string | undefined;
+  readonly ready?: boolean;
+  readonly terminating?: boolean;
+  /** Reason of a waiting container, `Failed` for the phase, `Unschedulable` for a pod without a node. */
+  readonly broken?: string;
+  readonly phase?: string;
+}
+
+/** A pod of the StatefulSet `set` with ordinal `ordinal`. */
+export function podObject(set: string, ordinal: number, traits: PodTraits = {}): PodObject {
+  const { revision = LAST, ready = traits.broken === undefined, terminating = false, broken, phase } = traits;
+  const waiting = { waiting: { reason: broken ?? "ContainerCreating" } };
+  const condition = (type: string, status: string, reason?: string) => ({ type, status, ...(reason && { reason }) });
+  const unschedulable = broken === "Unschedulable";
+  return {
+    metadata: {
+      namespace: "test",
+      name: `${set}-${ordinal}`,
+      uid: `uid-${set}-${ordinal}`,
+      resourceVersion: "1",
+      labels: revision === "" ? {} : { "controller-revision-hash": revision },
+      ownerReferences: [{ apiVersion: "apps/v1", kind: "StatefulSet", name: set, uid: `uid-${set}`, controller: true }],
+      ...(terminating && { deletionTimestamp: "2026-01-01T00:00:00Z" }),
+    },
+    status: {
+      phase: phase ?? (broken === "Failed" ? "Failed" : unschedulable ? "Pending" : "Running"),
+      conditions: [
+        condition("PodScheduled", unschedulable ? "False" : "True", unschedulable ? "Unschedulable" : undefined),
+        condition("Ready", ready ? "True" : "False"),
+      ],
+      containerStatuses: unschedulable
+        ? []
+        : [{ name: "c", image: "i", imageID: "", ready, restartCount: 0, state: ready || !broken ? { running: {} } : waiting }],
+    },
+  };
+}
+
+export interface ZoneTraits {
+  readonly name?: string;
+  readonly group?: string;
+  readonly replicas?: number;
+  /** `status.readyReplicas`; all unless said. */
+  readonly statusReady?: number;
+  readonly statusReplicas?: number;
+  readonly available?: number;
+  readonly minReadySeconds?: number;
+  /** All pods are at this revision, LAST unless said. */
+  readonly at?: string;
+  readonly currentRevision?: string;
+  readonly updateRevision?: string;
+  readonly updateStrategy?: string;
+  readonly generation?: number;
+  readonly observedGeneration?: number;
+  readonly annotations?: Record<string, string>;
+  readonly labels?: Record<string, string>;
+  /** Traits of single pods, by ordinal; null for a pod that does not exist. */
+  readonly pods?: Readonly<Record<number, PodTraits | null>>;
+}
+
+export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
+  const { name = "ingester-zone-a", group = "ingester", replicas = 3, at = LAST, updateRevision = LAST } = traits;
+  const statusReplicas = traits.statusReplicas ?? replicas;
+  return {
+    metadata: {
+      namespace: "test",
+      name,
+      uid: `uid-${name}`,
+      resourceVersion: "1",
+      generation: traits.generation ?? 1,
+      labels: { "rollout-group": group, ...traits.labels },
+      annotations: traits.annotations ?? {},
+    },
+    spec: {
+      serviceName: name,
+      replicas,
+      ...(traits.minReadySeconds !== undefined && { minReadySeconds: traits.minReadySeconds }),
+      updateStrategy: { type: traits.updateStrategy ?? "OnDelete" },
+      selector: { matchLabels: { name } },
+      template: { metadata: { labels: { name } } },
+    },
+    status: {
+      observedGeneration: traits.observedGeneration ?? traits.generation ?? 1,
+      replicas: statusReplicas,
+      readyReplicas: traits.statusReady ?? statusReplicas,
+      availableReplicas: traits.available ?? traits.statusReady ?? statusReplicas,
+      updatedReplicas: at === updateRevision ? statusReplicas : 0,
+      currentRevision: traits.currentRevision ?? at,
+      updateRevision,
+    },
+  };
+}
+
+/** The pods that the traits describe. */
+export function podObjects(traits: ZoneTraits = {}): PodObject[] {
+  const { name = "ingester-zone-a", replicas = 3, at = LAST } = traits;
+  return Array.from({ length: replicas }, (_, ordinal) => ordinal).flatMap((ordinal) => {
+    const own = traits.pods?.[ordinal];
+    return own === null ? [] : [podObject(name, ordinal, { revision: at, ...own })];
+  });
+}
+
+/** A zone with its pods, as the rules see it. */
+export function zone(traits: ZoneTraits = {}): ZoneWithPods {
+  return withPods(readZone(statefulSetObject(traits)), podObjects(traits).map(readPod));
+}
+
+/** A group of zones a, b, c…, one for each set of traits; max-unavailable 2 unless an annotation says otherwise, as the spec's fixtures have it. */
+export function group(...zones: readonly ZoneTraits[]): GroupSnapshot {
+  return {
+    namespace: "test",
+    name: "ingester",
+    zones: zones.map((traits, i) =>
+      zone({
+        name: `ingester-zone-${"abcdefgh".charAt(i)}`,
+        ...traits,
+        annotations: { "rollout-max-unavailable": "2", ...traits.annotations },
+      }),
+    ),
+  };
+}

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { parseMaxUnavailable, parsePaused } from "../../../reconciler/model/annotations.ts";
+
+const TABLE: readonly [string, string | undefined, number | undefined, number, boolean][] = [
+  ["M01", undefined, 10, 1, false],
+  ["M02", "3", 10, 3, false],
+  ["M03", "xxx", 10, 1, true],
+  ["M04", "0", 10, 1, true],
+  ["M05", "-1", 10, 1, true],
+  ["M06", "30%", 10, 3, false],
+  ["M07", "25%", 10, 2, false],
+  ["M08", "50%", 3, 1, false],
+  ["M09", "30%", undefined, 1, false],
+  ["M10", "300%", 10, 1, true],
+  ["M11", "0%", 10, 1, true],
+  ["white space around it", "  4 ", 10, 4, false],
+  ["white space inside", "4 %", 10, 1, true],
+  ["a plus sign", "+5", 10, 5, false],
+  ["100 %", "100%", 7, 7, false],
+  ["a fraction", "1.5", 10, 1, true],
+  ["a hexadecimal number", "0x10", 10, 1, true],
+  ["an exponent", "1e3", 10, 1, true],
+  ["more digits than an integer has", "99999999999999999999", 10, 1, true],
+  ["nothing", "", 10, 1, true],
+  ["a lone percent sign", "%", 10, 1, true],
+  ["more than the zone has", "50", 3, 50, false],
+];
+
+describe("rollout-max-unavailable", () => {
+  for (const [name, written, replicas, value, problem] of TABLE) {
+    it(`${name}: ${JSON.stringify(written)} of ${replicas} is ${value}`, () => {
+      const parsed = parseMaxUnavailable(written, replicas);
+      assert.equal(parsed.value, value);
+      assert.equal(parsed.problem !== undefined, problem);
+      if (problem) assert.match(parsed.problem ?? "", /rollout-max-unavailable/);
+    });
+  }
+});
+
+describe("rollout-paused", () => {
+  for (const [written, value, problem] of [
+    [undefined, false, false],
+    ["true", true, false],
+    ["false", false, false],
+    ["True", false, true],
+    ["yes", false, true],
+  ] as const) {
+    it(`${written} ${value ? "pauses" : "does not pause"}${problem ? " and is pointed out" : ""}`, () => {
+      assert.equal(parsePaused(written).value, value);
+      assert.equal(parsePaused(written).problem !== undefined, problem);
+    });
+  }
+});

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { podFqdn } from "../../../reconciler/model/fqdn.ts";
+import { byName, byOrdinal, groupBy, moveToFront } from "../../../reconciler/model/order.ts";
+import { readPod } from "../../../reconciler/model/pod.ts";
+import { readZone, selectorText, withPods } from "../../../reconciler/model/zone.ts";
+import { podObject, statefulSetObject } from "../builders.ts";
+
+const named = (...names: readonly string[]) => names.map((name) => ({ name }));
+const names = (items: readonly { readonly name: string }[]) => items.map(({ name }) => name);
+
+describe("order", () => {
+  it("U01 StatefulSets sort by name", () => {
+    assert.deepEqual(names(named("zone-c", "zone-a", "zone-b").toSorted(byName)), ["zone-a", "zone-b", "zone-c"]);
+  });
+
+  it("U02 pods sort by their ordinals as numbers", () => {
+    const sorted = names(named("i-11", "i-1", "i-20", "i-0", "i-10").toSorted(byOrdinal));
+    assert.deepEqual(sorted, ["i-0", "i-1", "i-10", "i-11", "i-20"]);
+  });
+
+  it("U03 names of pods keep their order", () => {
+    const zone = withPods(
+      readZone(statefulSetObject()),
+      [2, 0, 1].map((i) => readPod(podObject("ingester-zone-a", i))),
+    );
+    assert.deepEqual(names(zone.pods), ["ingester-zone-a-0", "ingester-zone-a-1", "ingester-zone-a-2"]);
+  });
+
+  it("U05 moving to the front keeps the order of the rest", () => {
+    assert.deepEqual(
+      moveToFront([1, 2, 3, 4], (n) => n === 3),
+      [3, 1, 2, 4],
+    );
+  });
+
+  it("U06 what has no group label is in the group without a name", () => {
+    const sets = [{ metadata: { name: "x", uid: "1" } }, statefulSetObject({ name: "y" }), statefulSetObject({ name: "z" })];
+    const groups = groupBy(
+      sets.map((set) => readZone(set)),
+      (zone) => zone.group,
+    );
+    assert.deepEqual(names(groups.get("") ?? []), ["x"]);
+    assert.deepEqual(names(groups.get("ingester") ?? []), ["y", "z"]);
+  });
+
+  it("U07 a pod's DNS name", () => {
+    assert.equal(podFqdn("statefulset-1", "service", "namespace"), "statefulset-1.service.namespace.svc.cluster.local.");
+    assert.equal(podFqdn("sts-0", "example-service", "ns", "cluster.example"), "sts-0.example-service.ns.svc.cluster.example");
+  });
+});
+
+describe("running and ready", () => {
+  const running = { name: "c", image: "", imageID: "", ready: true, restartCount: 0, state: { running: {} } };
+  const pod = (status: object, metadata: object = {}) => readPod({ metadata: { name: "p", uid: "u", ...metadata }, status });
+  const TABLE: readonly [string, boolean, object, object?][] = [
+    ["U04 one ready container", true, { phase: "Running", containerStatuses: [running] }],
+    ["U04 three ready containers", true, { phase: "Running", containerStatuses: [running, running, running] }],
+    ["U04 an unready container", false, { phase: "Running", containerStatuses: [running, { ...running, ready: false }] }],
+    [
+      "U04 a terminated container",
+      false,
+      { phase: "Running", containerStatuses: [{ ...running, state: { terminated: { exitCode: 1 } } }] },
+    ],
+    ["U04 phase Failed", false, { phase: "Failed", containerStatuses: [running] }],
+    ["U04 a deletion timestamp", false, { phase: "Running", containerStatuses: [running] }, { deletionTimestamp: "2026-01-01T00:00:00Z" }],
+    ["no container statuses", true, { phase: "Running" }],
+    ["no status at all", false, {}],
+    [
+      "a Ready condition that is False",
+      false,
+      { phase: "Running", containerStatuses: [running], conditions: [{ type: "Ready", status: "False" }] },
+    ],
+  ];
+  for (const [name, ready, status, metadata] of TABLE) it(`${name}: ${ready}`, () => assert.equal(pod(status, metadata).ready, ready));
+});
+
+describe("a zone's pods", () => {
+  it("are those it controls, whatever their labels say (design: deviates from 0.7)", () => {
+    const zone = readZone(statefulSetObject({ name: "ingester-zone-a" }));
+    const mixed = [podObject("ingester-zone-a", 0), podObject("ingester-zone-b", 0)].map(readPod);
+    assert.deepEqual(names(withPods(zone, mixed).pods), ["ingester-zone-a-0"]);
+  });
+
+  it("are found by the whole selector", () => {
+    const text = selectorText({
+      matchLabels: { name: "a", tier: "x" },
+      matchExpressions: [
+        { key: "zone", operator: "In", values: ["a", "b"] },
+        { key: "old", operator: "DoesNotExist" },
+        { key: "app", operator: "Exists" },
+        { key: "env", operator: "NotIn", values: ["dev"] },
+      ],
+    });
+    assert.equal(text, "name=a,tier=x,zone in (a,b),!old,app,env notin (dev)");
+  });
+});

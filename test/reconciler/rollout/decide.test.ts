@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { decideRollout } from "../../../reconciler/rollout/decide.ts";
+import { group, PREVIOUS, type ZoneTraits } from "../builders.ts";
+
+/** A decision in one line: `delete a-0 a-1`, `finish a`, `hold Reason`, `settled`. */
+function decide(...zones: readonly ZoneTraits[]): string {
+  const decision = decideRollout(group(...zones));
+  const short = (name: string): string => name.replace("ingester-zone-", "");
+  if (!decision) return "settled";
+  if (decision.action === "hold") return `hold ${decision.reason}`;
+  if (decision.action === "finishZone") return `finish ${short(decision.zone.name)}`;
+  return `delete ${decision.pods.map((pod) => short(pod.name)).join(" ")}`;
+}
+
+const old = { at: PREVIOUS };
+const updated = {};
+const paused = { annotations: { "grafana.com/rollout-paused": "true" } };
+
+const TABLE: readonly [string, ZoneTraits[], string][] = [
+  ["R01 a zone with RollingUpdate", [{ updateStrategy: "RollingUpdate" }, updated], "hold UpdateStrategyNotOnDelete"],
+  [
+    "R02 both zones unready by status",
+    [
+      { ...old, statusReady: 2 },
+      { ...old, statusReady: 2 },
+    ],
+    "hold MultipleZonesNotReady",
+  ],
+  [
+    "R03 both zones with a terminating pod that status does not know of",
+    [
+      { ...old, pods: { 0: { terminating: true } } },
+      { ...old, pods: { 1: { terminating: true } } },
+    ],
+    "hold MultipleZonesNotReady",
+  ],
+  [
+    "R04 one zone unready by status, the other by a terminating pod",
+    [
+      { ...old, statusReady: 2 },
+      { ...old, pods: { 1: { terminating: true } } },
+    ],
+    "hold MultipleZonesNotReady",
+  ],
+  ["R05 all pods updated", [updated, updated], "settled"],
+  ["R06 only zone b outdated", [updated, old], "delete b-0 b-1"],
+  ["R11 both zones outdated", [old, old], "delete a-0 a-1"],
+  ["R13 max-unavailable is not a number", [{ ...old, annotations: { "rollout-max-unavailable": "xxx" } }, old], "delete a-0"],
+  ["R14 zone b is not ready and goes first", [old, { ...old, statusReady: 2 }], "delete b-0"],
+  ["R15 zone b has no pod to spare", [updated, { ...old, statusReady: 1 }], "hold MaxUnavailableReached"],
+  ["R16 a terminating pod uses one of the places", [{ ...old, pods: { 0: { terminating: true } } }, updated], "delete a-1"],
+  ["R17 a finished zone", [{ currentRevision: PREVIOUS }, updated], "finish a"],
+  ["R18 updated, but not ready by status", [{ currentRevision: PREVIOUS, statusReady: 1 }, updated], "hold ZoneNotReady"],
+  ["R19 updated, but a pod is missing", [{ currentRevision: PREVIOUS, pods: { 2: null } }, updated], "hold ZoneNotReady"],
+  ["R20 zone a updated but not ready, zone b outdated", [{ statusReady: 2 }, old], "hold ZoneNotReady"],
+  ["R21 zone a updated with a terminating pod unseen by status", [{ pods: { 0: { terminating: true } } }, old], "hold ZoneNotReady"],
+  ["R22 zone a without a pod in the list", [{ pods: { 0: null, 1: null, 2: null } }, old], "hold ZoneNotReady"],
+  ["R24 zones of different size, nothing scaled: the rollout goes on", [{ replicas: 2 }, old], "delete b-0 b-1"],
+  ["R28 a leader that is larger than its follower", [updated, { ...old, replicas: 2 }], "delete b-0 b-1"],
+  ["R32 zone a paused and outdated", [{ ...old, ...paused }, updated], "hold ZonePaused"],
+  ["R33 zone a paused, zone b outdated", [paused, old], "delete b-0 b-1"],
+  ["R33 zone a paused and outdated, zone b outdated", [{ ...old, ...paused }, old], "delete b-0 b-1"],
+  ["R34 paused is false", [{ ...old, annotations: { "grafana.com/rollout-paused": "false" } }, updated], "delete a-0 a-1"],
+  ["R35 a revert: revisions are equal, pods are not", [{ pods: { 1: { revision: PREVIOUS } } }, updated], "delete a-1"],
+  ["R36 no current revision", [{ ...old, currentRevision: "" }, updated], "hold RevisionUnknown"],
+  ["R36 no update revision", [{ updateRevision: "", currentRevision: "x" }, updated], "hold RevisionUnknown"],
+  ["R36 a paused zone may lack them", [{ currentRevision: "", ...paused }, old], "delete b-0 b-1"],
+  [
+    "R37 a paused zone that is not ready holds the others (design: zones must all be well)",
+    [{ ...paused, statusReady: 2 }, old],
+    "hold OtherZoneNotReady",
+  ],
+  ["R37 also by a pod that status does not know of", [{ ...paused, pods: { 2: { ready: false } } }, old], "hold OtherZoneNotReady"],
+  ["a pod without a revision label is outdated", [{ pods: { 1: { revision: "" } } }, updated], "delete a-1"],
+  ["a single zone rolls", [old], "delete a-0 a-1"],
+  ["an empty zone is finished at once", [{ replicas: 0, currentRevision: PREVIOUS }, updated], "finish a"],
+  ["more places than pods", [{ ...old, annotations: { "rollout-max-unavailable": "10" } }, updated], "delete a-0 a-1 a-2"],
+  [
+    "the status lags behind the spec (design: stale status)",
+    [old, { ...old, generation: 2, observedGeneration: 1 }],
+    "hold StatusNotObserved",
+  ],
+  ["ready, but not for minReadySeconds yet", [{ minReadySeconds: 10, available: 2 }, old], "hold ZoneNotReady"],
+  ["a closed readiness gate makes a pod not ready", [{ pods: { 0: { ready: false } } }, old], "hold ZoneNotReady"],
+  [
+    "a terminating pod that status does not know of still uses a place",
+    [{ ...old, pods: { 2: { revision: "last", terminating: true } } }, updated],
+    "delete a-0",
+  ],
+];
+
+describe("the rollout of a group", () => {
+  for (const [name, zones, expected] of TABLE) it(`${name}: ${expected}`, () => assert.equal(decide(...zones), expected));
+});
+
+const crashing = { broken: "CrashLoopBackOff" };
+const BROKEN: readonly [string, ZoneTraits[], string][] = [
+  [
+    "an outdated crash-looping pod is replaced though its zone has no place left",
+    [{ ...old, statusReady: 2, pods: { 1: crashing }, annotations: { "rollout-max-unavailable": "1" } }, updated],
+    "delete a-1",
+  ],
+  [
+    "all of a zone's crash-looping pods go at once",
+    [{ ...old, statusReady: 0, pods: { 0: crashing, 1: crashing, 2: crashing } }, old],
+    "delete a-0 a-1 a-2",
+  ],
+  ["broken pods go before healthy ones, and alone", [{ ...old, statusReady: 2, pods: { 2: crashing } }, updated], "delete a-2"],
+  [
+    "not while another zone is degraded",
+    [{ ...old, statusReady: 2, pods: { 1: crashing } }, { statusReady: 2 }],
+    "hold MultipleZonesNotReady",
+  ],
+  ["not in a paused zone", [{ ...old, ...paused, statusReady: 2, pods: { 1: crashing } }, updated], "hold ZonePaused"],
+  ["an updated pod that crash-loops is nobody's to delete", [{ statusReady: 2, pods: { 1: crashing } }, old], "hold ZoneNotReady"],
+  [
+    "a pod that is merely not ready is left to recover",
+    [{ ...old, statusReady: 2, pods: { 1: { ready: false } }, annotations: { "rollout-max-unavailable": "1" } }, updated],
+    "hold MaxUnavailableReached",
+  ],
+  ["ready pods go before one that is merely not ready", [{ ...old, statusReady: 2, pods: { 0: { ready: false } } }, updated], "delete a-1"],
+  [
+    "one that is merely not ready goes last, where max-unavailable leaves a place",
+    [{ statusReady: 2, pods: { 1: { ready: false, revision: PREVIOUS } } }, updated],
+    "delete a-1",
+  ],
+  ...[
+    "ImagePullBackOff",
+    "ErrImagePull",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+    "InvalidImageName",
+    "Failed",
+    "Unschedulable",
+  ].map((broken): [string, ZoneTraits[], string] => [
+    `${broken} is broken`,
+    [{ ...old, statusReady: 2, pods: { 1: { broken } }, annotations: { "rollout-max-unavailable": "1" } }, updated],
+    "delete a-1",
+  ]),
+];
+
+describe("broken pods first (design: deviates from 1.5.6)", () => {
+  for (const [name, zones, expected] of BROKEN) it(`${name}: ${expected}`, () => assert.equal(decide(...zones), expected));
+});
+
+describe("a hold", () => {
+  it("names what blocks, the StatefulSet first", () => {
+    const decision = decideRollout(group({ ...old, statusReady: 1, pods: { 1: { ready: false }, 2: { terminating: true } } }, {}));
+    assert.equal(decision?.action, "hold");
+    if (decision?.action !== "hold") return;
+    assert.deepEqual(
+      decision.objects.map((object) => `${object.kind}/${object.name}`),
+      ["StatefulSet/ingester-zone-a", "Pod/ingester-zone-a-1", "Pod/ingester-zone-a-2"],
+    );
+    assert.match(decision.message, /ingester-zone-a-1 not ready, ingester-zone-a-2 terminating/);
+  });
+
+  it("R01 tells the strategy", () => {
+    const decision = decideRollout(group({ updateStrategy: "RollingUpdate" }));
+    assert.match(decision?.action === "hold" ? decision.message : "", /ingester-zone-a has RollingUpdate update strategy/);
+  });
+});
