@@ -1,11 +1,11 @@
 /** Time as an argument: entry points pass `systemClock`, tests their own. */
 export interface Clock {
   /** Wall clock, milliseconds since the epoch: for what is written into objects. */
-  now(): number;
+  readonly now: () => number;
   /** A clock that never jumps, milliseconds: for deadlines. */
-  monotonic(): number;
+  readonly monotonic: () => number;
   /** Resolves after `ms`, or as soon as `signal` fires; never rejects. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
 export const systemClock: Clock = {
@@ -13,7 +13,10 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
   sleep: (ms, signal) =>
     new Promise((resolve) => {
-      if (signal?.aborted) return void resolve();
+      if (signal?.aborted) {
+        resolve();
+        return;
+      }
       const timer = setTimeout(done, ms);
       signal?.addEventListener("abort", done, { once: true });
       function done(): void {

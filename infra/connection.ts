@@ -1,4 +1,5 @@
 /** Where the API server is and how to prove who we are; the only importer of client-node's values. */
+import type { OutgoingHttpHeaders } from "node:http";
 import https from "node:https";
 import type { KubeConfig } from "@kubernetes/client-node";
 import { RolloutError } from "./errors.ts";
@@ -6,10 +7,15 @@ import { RolloutError } from "./errors.ts";
 /** Sockets that idle longer are closed by us, before the API server (90 s) or a load balancer (60 s) does. */
 const IDLE_SOCKET_MS = 30_000;
 
+/** What a request needs to be let in. */
+export interface Credentials extends https.RequestOptions {
+  headers?: OutgoingHttpHeaders;
+}
+
 export interface Connection {
   readonly server: URL;
   /** Headers, TLS material and agent of the next request. Asked anew for each: tokens, certificates and exec credentials rotate. */
-  authorize(): Promise<https.RequestOptions>;
+  authorize(): Promise<Credentials>;
   /** Closes idle connections. */
   close(): void;
 }
@@ -63,7 +69,7 @@ function openConnection(config: KubeConfig): Connection {
   return {
     server,
     async authorize() {
-      const options: https.RequestOptions = {};
+      const options: Credentials = {};
       try {
         await config.applyToHTTPSOptions(options);
       } catch (error) {

@@ -88,7 +88,7 @@ async function measure({ connection, clock, observer }: Wiring, call: ApiCall, d
 function withQuery({ path, query }: ApiCall, deadline: Deadline): string {
   const pairs = Object.entries({ ...query, timeout: `${Math.ceil(deadline.remainingMs())}ms` });
   const set = pairs.filter((pair): pair is [string, string] => pair[1] !== undefined);
-  return `${path}?${new URLSearchParams(set)}`;
+  return `${path}?${new URLSearchParams(set).toString()}`;
 }
 
 // Kubernetes sends seconds only, never a date: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/

@@ -1,0 +1,73 @@
+/** The metrics: one row each. Names and buckets as upstream's where the meaning is [9]; a group also has its namespace here. */
+import type { MetricType } from "prom-client";
+
+export interface MetricRow {
+  readonly name: string;
+  readonly type: Exclude<`${MetricType}`, "summary">;
+  readonly help: string;
+  readonly labels: readonly string[];
+  readonly buckets?: readonly number[];
+}
+
+const SECONDS_TO_10 = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const SECONDS_TO_100 = [...SECONDS_TO_10, 25, 50, 100];
+const GROUP = ["namespace", "rollout_group"];
+
+export const METRICS = {
+  apiRequests: {
+    name: "rollout_operator_kubernetes_api_client_request_duration_seconds",
+    type: "histogram",
+    help: "Time until the Kubernetes API answered, in seconds.",
+    labels: ["path", "method", "status_code"],
+    buckets: SECONDS_TO_100,
+  },
+  rateLimited: {
+    name: "rollout_operator_kubernetes_api_client_rate_limited_requests_total",
+    type: "counter",
+    help: "Calls of the Kubernetes API that were not sent, for want of a token of the client-side rate limiter.",
+    labels: ["api_group"],
+  },
+  groupReconciles: {
+    name: "rollout_operator_group_reconciles_total",
+    type: "counter",
+    help: "Reconciles of a rollout group that were started.",
+    labels: GROUP,
+  },
+  groupFailures: {
+    name: "rollout_operator_group_reconciles_failed_total",
+    type: "counter",
+    help: "Reconciles of a rollout group that failed.",
+    labels: GROUP,
+  },
+  groupDuration: {
+    name: "rollout_operator_group_reconcile_duration_seconds",
+    type: "histogram",
+    help: "Time that a reconcile of a rollout group took, in seconds.",
+    labels: GROUP,
+    buckets: SECONDS_TO_10,
+  },
+  groupSuccess: {
+    name: "rollout_operator_last_successful_group_reconcile_timestamp_seconds",
+    type: "gauge",
+    help: "Unix time of the last reconcile of a rollout group that succeeded.",
+    labels: GROUP,
+  },
+  ticks: {
+    name: "zonewise_ticks_total",
+    type: "counter",
+    help: "Ticks of the reconciler by their result.",
+    labels: ["result"],
+  },
+  podsReplaced: {
+    name: "zonewise_pods_replaced_total",
+    type: "counter",
+    help: "Pods of a rollout group that were deleted to be replaced.",
+    labels: GROUP,
+  },
+  groupBlocked: {
+    name: "zonewise_group_blocked",
+    type: "gauge",
+    help: "1 for the reason that holds a rollout group back, at most one a group.",
+    labels: [...GROUP, "reason"],
+  },
+} as const satisfies Readonly<Record<string, MetricRow>>;

@@ -1,0 +1,90 @@
+/** What the process counts and measures, in a registry of its own. */
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { METRICS, type MetricRow } from "./metric-table.ts";
+import type { Observer } from "./request.ts";
+
+export interface GroupKey {
+  readonly namespace: string;
+  readonly group: string;
+}
+
+export interface Metrics {
+  /** Measures the calls of a Cluster. */
+  readonly observer: Observer;
+  tickDone(result: string): void;
+  reconcileStarted(group: GroupKey): void;
+  /** `finishedAt` is what a success is stamped with. */
+  reconcileDone(group: GroupKey, outcome: { readonly seconds: number; readonly failed: boolean; readonly finishedAt: Date }): void;
+  podReplaced(group: GroupKey): void;
+  /** The one reason that holds the group back, or none. */
+  groupBlocked(group: GroupKey, reason: string | undefined): void;
+  /** Drops the series of every group that is not among `living` [1.8]. */
+  keepGroups(living: Iterable<GroupKey>): void;
+  /** All of it in Prometheus' text format. */
+  render(): Promise<string>;
+  readonly contentType: string;
+}
+
+/** New metrics, all at zero. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const options = ({ name, help, labels }: MetricRow) => ({ name, help, labelNames: labels, registers: [registry] });
+  const counter = (row: MetricRow) => new Counter(options(row));
+  const gauge = (row: MetricRow) => new Gauge(options(row));
+  const histogram = (row: MetricRow) => new Histogram({ ...options(row), buckets: [...(row.buckets ?? [])] });
+
+  const apiRequests = histogram(METRICS.apiRequests);
+  const rateLimited = counter(METRICS.rateLimited);
+  const groupReconciles = counter(METRICS.groupReconciles);
+  const groupFailures = counter(METRICS.groupFailures);
+  const groupDuration = histogram(METRICS.groupDuration);
+  const groupSuccess = gauge(METRICS.groupSuccess);
+  const ticks = counter(METRICS.ticks);
+  const podsReplaced = counter(METRICS.podsReplaced);
+  const blocked = gauge(METRICS.groupBlocked);
+
+  const labelsOf = ({ namespace, group }: GroupKey) => ({ namespace, rollout_group: group });
+  const keyOf = ({ namespace, group }: GroupKey): string => `${namespace}/${group}`;
+  const known = new Map<string, GroupKey>();
+  const reasons = new Map<string, string>();
+
+  const groupBlocked = (group: GroupKey, reason: string | undefined): void => {
+    const before = reasons.get(keyOf(group));
+    if (before !== undefined && before !== reason) blocked.remove({ ...labelsOf(group), reason: before });
+    reasons.delete(keyOf(group));
+    if (reason === undefined) return;
+    known.set(keyOf(group), group);
+    reasons.set(keyOf(group), reason);
+    blocked.set({ ...labelsOf(group), reason }, 1);
+  };
+
+  return {
+    observer: {
+      answered: ({ path, method, status, seconds }) => apiRequests.observe({ path, method, status_code: status }, seconds),
+      rateLimited: (group) => rateLimited.inc({ api_group: group }),
+    },
+    tickDone: (result) => ticks.inc({ result }),
+    reconcileStarted: (group) => {
+      known.set(keyOf(group), group);
+      groupReconciles.inc(labelsOf(group));
+    },
+    reconcileDone: (group, { seconds, failed, finishedAt }) => {
+      groupDuration.observe(labelsOf(group), seconds);
+      if (failed) groupFailures.inc(labelsOf(group));
+      else groupSuccess.set(labelsOf(group), finishedAt.getTime() / 1000);
+    },
+    podReplaced: (group) => podsReplaced.inc(labelsOf(group)),
+    groupBlocked,
+    keepGroups: (living) => {
+      const kept = new Set([...living].map(keyOf));
+      for (const [key, group] of known) {
+        if (kept.has(key)) continue;
+        groupBlocked(group, undefined);
+        for (const metric of [groupReconciles, groupFailures, groupDuration, groupSuccess, podsReplaced]) metric.remove(labelsOf(group));
+        known.delete(key);
+      }
+    },
+    render: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}

@@ -1,0 +1,119 @@
+/** The environment variables: one row each, for the parser, the error texts and the documentation. */
+import * as z from "zod";
+import { parseGoDuration } from "./duration.ts";
+
+export interface Variable {
+  readonly meaning: string;
+  /** What it may be; the end of an error text. */
+  readonly allowed: string;
+  /** Its value when it is not set. */
+  readonly default?: string;
+  /** The variable whose value it has when it is not set. */
+  readonly fallback?: string;
+  readonly schema: z.ZodType;
+}
+
+// A timer of Node's overflows above 24.8 days, and then fires at once.
+const LONGEST_MS = 24 * 3_600_000;
+
+const duration = (leastMs: number) =>
+  z.string().transform((text, context) => {
+    const ms = parseGoDuration(text);
+    if (ms !== undefined && ms > 0 && ms >= leastMs && ms <= LONGEST_MS) return ms;
+    context.addIssue("not allowed");
+    return z.NEVER;
+  });
+
+const durationText = (least: string): string => `a duration in Go's grammar (300ms, 5s, 1m30s), ${least} and at most 24h`;
+
+const aboveZero = { schema: duration(0), allowed: durationText("above 0") };
+const text = z.string().optional();
+const url = z.url({ protocol: /^https?$/ }).optional();
+
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
+const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const SUBDOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+
+const namespaces = z
+  .string()
+  .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
+  .refine((names) => names.every((name) => LABEL.test(name)) || names.join() === "*");
+
+export const VARIABLES = {
+  KUBERNETES_NAMESPACE: {
+    schema: z.string().regex(LABEL),
+    meaning: "Our own namespace: where the Lease is",
+    allowed: "the name of a namespace",
+  },
+  NAMESPACES: {
+    schema: namespaces,
+    meaning: "The namespaces whose rollout groups are handled",
+    allowed: "names of namespaces separated by commas, or * alone for all",
+    fallback: "KUBERNETES_NAMESPACE",
+  },
+  RECONCILE_INTERVAL: { ...aboveZero, meaning: "Time from one tick to the next when nothing happens", default: "5s" },
+  RECONCILE_TIME_BUDGET: { ...aboveZero, meaning: "Time after which a run starts no further tick", default: "55s" },
+  LEASE_NAME: {
+    schema: z.string().regex(SUBDOMAIN),
+    meaning: "Name of the Lease that keeps two runs apart",
+    allowed: "a DNS-1123 subdomain",
+    default: "zonewise-reconciler",
+  },
+  LEASE_DURATION: {
+    schema: duration(1000),
+    meaning: "Time after which a Lease that is not renewed may be taken over; rounded up to whole seconds",
+    allowed: durationText("at least 1s"),
+    default: "15s",
+  },
+  POD_NAME: { schema: text, meaning: "Who we are in the Lease", allowed: "any text", fallback: "HOSTNAME" },
+  KUBERNETES_API_URL: {
+    schema: url,
+    meaning: "The API server, instead of the one that KUBERNETES_CONFIG_FILE names",
+    allowed: "an http or https URL, together with KUBERNETES_CONFIG_FILE",
+  },
+  KUBERNETES_CONFIG_FILE: {
+    schema: text,
+    meaning: "The kubeconfig file to use with KUBERNETES_API_URL",
+    allowed: "a path, together with KUBERNETES_API_URL",
+  },
+  KUBECONFIG: {
+    schema: text,
+    meaning: "Kubeconfig files, when the two above are not set; without any of the three it is the pod's ServiceAccount",
+    allowed: "paths separated by colons",
+  },
+  KUBERNETES_CLIENT_TIMEOUT: { ...aboveZero, meaning: "Time that a call of the Kubernetes API may take", default: "10s" },
+  KUBERNETES_CLIENT_QPS: {
+    schema: z
+      .string()
+      .regex(/^\d{1,9}(?:\.\d{1,9})?$/)
+      .transform(Number),
+    meaning: "Calls per second and API group; 0 is no limit",
+    allowed: "a number, 0 or more",
+    default: "0",
+  },
+  KUBERNETES_CLIENT_BURST: {
+    schema: z
+      .string()
+      .regex(/^\d{1,9}$/)
+      .transform(Number),
+    meaning: "Calls per API group that may go at once",
+    allowed: "a whole number, at least 1 when KUBERNETES_CLIENT_QPS is above 0",
+    default: "10",
+  },
+  LOG_LEVEL: {
+    schema: z.enum(["debug", "info", "warn", "error"]),
+    meaning: "The least important entries that are logged",
+    allowed: "debug, info, warn or error",
+    default: "info",
+  },
+  PUSHGATEWAY_URL: { schema: url, meaning: "The Prometheus Pushgateway that metrics are pushed to", allowed: "an http or https URL" },
+} as const satisfies Readonly<Record<string, Variable>>;
+
+export type VariableName = keyof typeof VARIABLES;
+type Schemas = { readonly [N in VariableName]: (typeof VARIABLES)[N]["schema"] };
+
+/** The rows by name. */
+export const VARIABLE_ROWS: readonly (readonly [name: string, row: Variable])[] = Object.entries(VARIABLES);
+
+/** All variables at once; unknown ones are ignored. */
+export const ENVIRONMENT = z.object(Object.fromEntries(VARIABLE_ROWS.map(([name, { schema }]) => [name, schema])) as Schemas);
