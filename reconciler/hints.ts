@@ -6,9 +6,9 @@ import { LABELS } from "./model/annotations.ts";
 
 export interface Hints {
   /** Starts the watches that are not running, each from where the latest list left off. */
-  watchFrom(resourceVersions: ReadonlyMap<string, string>): void;
+  readonly watchFrom: (resourceVersions: ReadonlyMap<string, string>) => void;
   /** Resolves at the first hint since the last call, after `ms`, or when `signal` fires. */
-  wait(ms: number, signal: AbortSignal): Promise<void>;
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 /** Watches StatefulSets' metadata; their status follows every change of a pod that matters. Ends with `signal`. */

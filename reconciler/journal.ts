@@ -15,13 +15,13 @@ export interface JournalOptions {
 
 export interface Journal {
   /** Enters the outcome of one group; `tookMs` milliseconds. */
-  enter(outcome: Outcome, tookMs: number): void;
+  readonly enter: (outcome: Outcome, tookMs: number) => void;
   /** Ends a tick that read the cluster: the summary line. */
-  close(result: TickResult, tookMs: number): void;
+  readonly close: (result: TickResult, tookMs: number) => void;
   /** Ends a tick that could not. */
-  fail(error: unknown): void;
+  readonly fail: (error: unknown) => void;
   /** How often in a row the group has been outrun. */
-  timesOutrun(key: string): number;
+  readonly timesOutrun: (key: string) => number;
 }
 
 export function createJournal({ log, metrics, recorder, clock }: JournalOptions): Journal {
@@ -36,13 +36,10 @@ export function createJournal({ log, metrics, recorder, clock }: JournalOptions)
       const since = same ? earlier.since : now;
       recorder.record(draftEvents(outcome, earlier, now - since));
       memory.set(key, { outcome, since, rolling: outcome.state === "acted" || (outcome.state !== "settled" && earlier?.rolling === true) });
-      metrics.observeGroup(outcome.namespace, outcome.group, {
-        seconds: tookMs / 1000,
-        failed: isFailure(outcome),
-        at: clock.now() / 1000,
-        replaced: outcome.state === "acted" ? outcome.effect.replaced.length : 0,
-        blockedBy: outcome.state === "held" ? outcome.hold.reason : undefined,
-      });
+      metrics.reconcileStarted(outcome);
+      metrics.reconcileDone(outcome, { seconds: tookMs / 1000, failed: isFailure(outcome), finishedAt: new Date(clock.now()) });
+      metrics.groupBlocked(outcome, outcome.state === "held" ? outcome.hold.reason : undefined);
+      if (outcome.state === "acted") for (const _ of outcome.effect.replaced) metrics.podReplaced(outcome);
       if (same && outcome.state !== "acted") return;
       const { level, text, fields } = tell(outcome);
       log[level](text, { namespace: outcome.namespace, group: outcome.group, state: outcome.state, ...fields });
@@ -54,18 +51,15 @@ export function createJournal({ log, metrics, recorder, clock }: JournalOptions)
         counts[isFailure(outcome) ? "failed" : outcome.state]++;
         if (outcome.state === "acted") replaced += outcome.effect.replaced.length;
       }
-      metrics.countTick(counts.failed > 0 ? "failed" : "ok");
+      metrics.tickDone(counts.failed > 0 ? "failed" : "ok");
       log.info("tick", { groups: result.outcomes.length, ...counts, replaced, ms: Math.round(tookMs) });
       if (counts.failed > 0) return;
       // [1.8] After a fully successful pass, what is said of groups that are gone goes too.
-      for (const [key, { outcome }] of memory) {
-        if (result.groups.has(key)) continue;
-        memory.delete(key);
-        metrics.forgetGroup(outcome.namespace, outcome.group);
-      }
+      for (const key of memory.keys()) if (!result.groups.has(key)) memory.delete(key);
+      metrics.keepGroups([...memory.values()].map(({ outcome }) => outcome));
     },
     fail(error) {
-      metrics.countTick("failed");
+      metrics.tickDone("failed");
       log.error("tick failed", { error });
     },
     timesOutrun(key) {

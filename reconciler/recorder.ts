@@ -7,9 +7,9 @@ const QUIET_MS = 5 * 60_000;
 const MOST_WAITING = 1000;
 
 export interface Recorder {
-  record(drafts: readonly Draft[]): void;
+  readonly record: (drafts: readonly Draft[]) => void;
   /** Resolves once all that was recorded has been written or given up. */
-  flush(): Promise<void>;
+  readonly flush: () => Promise<void>;
 }
 
 export interface RecorderOptions {

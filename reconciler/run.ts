@@ -38,34 +38,43 @@ export interface RunInput {
 /** Annotation of the Lease: up to when every group that was due has had its closer look. */
 const LOOKED_UNTIL = "zonewise/looked-until";
 
-/** 0, or 1 if the last tick failed for some group or as a whole. */
-export type ExitCode = 0 | 1;
+export interface RunResult {
+  /** 0, or 1 if the last tick failed for some group or as a whole. */
+  readonly exitCode: 0 | 1;
+  /** The last tick that read the cluster; undefined if the Lease was never ours or the cluster never answered. */
+  readonly last: TickResult | undefined;
+}
 
-export async function run(input: RunInput): Promise<ExitCode> {
+/** Runs until `stop` fires or the time budget is spent; never rejects. */
+export async function run(input: RunInput): Promise<RunResult> {
   const { clock, log } = input;
   const ended = new AbortController();
   const stop = AbortSignal.any([input.stop, ended.signal]);
   const budget = clock.sleep(input.budgetMs, stop).then(() => ended.abort());
-  let exitCode: ExitCode = 0;
+  let result: RunResult = { exitCode: 0, last: undefined };
   while (!stop.aborted) {
     try {
       const held = await acquireLease(input.cluster, input.lease, clock, stop);
-      if (!held) log.info("the lease was never free", { lease: input.lease.name });
-      else exitCode = await tickWhileHeld(input, held, stop).finally(() => held.release());
+      if (held) result = await tickUntil(input, held, stop);
+      else log.info("another process holds the lease", { lease: input.lease.name });
       if (input.once) ended.abort();
     } catch (error) {
-      exitCode = 1;
+      if (hasCode(error, "Cancelled")) break;
+      result = { ...result, exitCode: 1 };
       log.error("the lease could not be taken", { error });
-      if (!hasCode(error, "Timeout", "Unreachable", "ServerError", "Throttled", "Cancelled")) ended.abort();
+      if (!hasCode(error, ...PASSING)) ended.abort();
       await clock.sleep(1000, stop);
     }
   }
   await budget;
-  return exitCode;
+  return result;
 }
 
-/** Ticks until `stop` fires or the Lease is lost. Resolves with the verdict of the last tick; never rejects. */
-async function tickWhileHeld(input: RunInput, held: HeldLease, stop: AbortSignal): Promise<ExitCode> {
+/** An API server that restarts, or is short of breath. */
+const PASSING = ["Timeout", "Unreachable", "ServerError", "Throttled"] as const;
+
+/** Ticks until `stop` fires or the Lease is lost, and releases it. Resolves with the verdict of the last tick; never rejects. */
+async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): Promise<RunResult> {
   const { cluster, clock, log } = input;
   const over = new AbortController();
   const until = AbortSignal.any([stop, held.lost, over.signal]);
@@ -78,20 +87,20 @@ async function tickWhileHeld(input: RunInput, held: HeldLease, stop: AbortSignal
   });
   const journal = createJournal({ ...input, recorder });
   const freshness: Freshness = new Map();
-  let exitCode: ExitCode = 0;
+  let verdict: RunResult = { exitCode: 0, last: undefined };
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
   while (!until.aborted) {
     const result = await tickOnce();
-    exitCode = result && !result.outcomes.some(isFailure) ? 0 : 1;
+    verdict = { exitCode: result && !result.outcomes.some(isFailure) ? 0 : 1, last: result ?? verdict.last };
     if (result) hints.watchFrom(result.resourceVersions);
     if (input.once) break;
     if (!result?.acted) await hints.wait(input.intervalMs, until);
   }
   if (held.lost.aborted) log.warn("the lease was lost", { error: held.lost.reason });
   over.abort();
-  await recorder.flush();
-  return exitCode;
+  await Promise.all([recorder.flush(), held.release()]);
+  return verdict;
 
   async function tickOnce(): Promise<TickResult | undefined> {
     const startedAt = clock.now();

@@ -82,6 +82,11 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
     "hold StatusNotObserved",
   ],
   ["ready, but not for minReadySeconds yet", [{ minReadySeconds: 10, available: 2 }, old], "hold ZoneNotReady"],
+  [
+    "a pod is gone and its successor cannot be created: status counts one less (deviates from 1.4)",
+    [{ statusReplicas: 2, pods: { 2: null } }, old],
+    "hold ZoneNotReady",
+  ],
   ["a closed readiness gate makes a pod not ready", [{ pods: { 0: { ready: false } } }, old], "hold ZoneNotReady"],
   [
     "a terminating pod that status does not know of still uses a place",

@@ -1,0 +1,50 @@
+/** Puts a run together from the environment: what the CronJob's entry and the function share. */
+import { randomUUID } from "node:crypto";
+import type { Clock } from "../infra/clock.ts";
+import { connectCluster } from "../infra/cluster.ts";
+import { readConfiguration, type Configuration } from "../infra/config.ts";
+import { loadConnection } from "../infra/connection.ts";
+import { createLog, stdout, type Log } from "../infra/log.ts";
+import { createMetrics, type Metrics } from "../infra/metrics.ts";
+import type { RunInput } from "./run.ts";
+
+export interface Composition {
+  readonly configuration: Configuration;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Everything a run needs but the signal that ends it. */
+  readonly run: Omit<RunInput, "stop">;
+}
+
+/** Throws `BadConfiguration`. */
+export async function compose(env: Readonly<Record<string, string | undefined>>, clock: Clock): Promise<Composition> {
+  const configuration = readConfiguration(env);
+  const { namespace, namespaces, lease } = configuration;
+  const log = createLog({ level: configuration.logLevel, write: stdout.write, now: () => new Date(clock.now()) });
+  const metrics = createMetrics();
+  const connection = await loadConnection(configuration.connection);
+  const cluster = connectCluster(connection, {
+    timeoutMs: configuration.clientTimeoutMs,
+    rate: configuration.rate,
+    observer: metrics.observer,
+    clock,
+  });
+  const run = {
+    cluster,
+    clock,
+    log,
+    metrics,
+    namespaces: namespaces === "*" ? [""] : namespaces,
+    intervalMs: configuration.reconcileIntervalMs,
+    budgetMs: configuration.timeBudgetMs,
+    // The name alone would let a container that was restarted in its pod pass for the one before it.
+    lease: {
+      namespace,
+      name: lease.name,
+      durationMs: lease.durationSeconds * 1000,
+      identity: `${configuration.identity ?? "zonewise"}_${randomUUID()}`,
+    },
+    mayDisrupt: async () => undefined,
+  };
+  return { configuration, log, metrics, run };
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+/** Entry of the CronJob: configuration -> lease -> ticks until the time budget is spent -> exit code (0 well, 1 some group failed, 2 bad configuration). */
+import { systemClock } from "../infra/clock.ts";
+import { hasCode } from "../infra/errors.ts";
+import { createLog, stdout } from "../infra/log.ts";
+import { pushMetrics } from "../infra/push.ts";
+import { compose } from "./compose.ts";
+import { run } from "./run.ts";
+
+const stop = new AbortController();
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.abort(signal));
+
+async function main(): Promise<number> {
+  const { configuration, log, metrics, run: input } = await compose(process.env, systemClock);
+  const { exitCode } = await run({ ...input, stop: stop.signal });
+  const { pushgatewayUrl: url, namespace } = configuration;
+  if (url !== undefined) {
+    const target = { url, job: "zonewise", instance: `${namespace}/${configuration.lease.name}`, deadlineMs: 5000 };
+    await pushMetrics(metrics, target).catch((error: unknown) => log.warn("the metrics could not be pushed", { error }));
+  }
+  return exitCode;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  const log = createLog({ level: "error", write: stdout.write, now: () => new Date() });
+  const badConfiguration = hasCode(error, "BadConfiguration");
+  log.error(badConfiguration ? error.message : "the reconciler failed", badConfiguration ? {} : { error });
+  process.exitCode = badConfiguration ? 2 : 1;
+}
+await stdout.flush();
+// Idle keep-alive connections would hold the process for their whole idle time.
+process.exit();
