@@ -1,22 +1,105 @@
 /** The embedded local cluster: an API server over HTTPS, with the controllers and kubelets that Zonewise meets. */
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:https";
+import { generateCertificates } from "../../infra/certs/generate.ts";
+import { createAdmission } from "./admission/admission.ts";
 import { systemClock } from "./clock.ts";
 import type { Clock } from "./clock.ts";
+import { startControllers } from "./controllers/index.ts";
+import { createFaults } from "./faults.ts";
+import type { Faults } from "./faults.ts";
+import { runNamespaces } from "./namespaces.ts";
+import { createRegistry } from "./registry.ts";
+import { seed } from "./seed.ts";
+import { serve } from "./server.ts";
 import { createStore } from "./store.ts";
 import type { Store } from "./store.ts";
+import { ADMIN_TOKEN, createTokens } from "./tokens.ts";
 
 export interface EmulatorOptions {
   readonly clock?: Clock;
   /** 0, the default, takes a free one. */
   readonly port?: number;
+  /** 3 unless said; zones are 1 to 3 in turn. */
   readonly nodes?: number;
+  /** For the dice of faults with a probability. */
+  readonly faultSeed?: number;
+  /** False leaves out the controllers and kubelets: objects then change by requests alone. */
+  readonly controllers?: boolean;
 }
 
 export interface Emulator {
+  readonly url: string;
+  readonly caPem: string;
+  /** Of the cluster's administrator. */
+  readonly token: string;
+  /** A kubeconfig as JSON, with token authentication. */
+  kubeconfig(): Record<string, unknown>;
+  writeKubeconfig(path: string): Promise<void>;
   readonly store: Store;
+  readonly faults: Faults;
+  /** Requests served so far. */
+  requests(): number;
+  /** Cuts all connections and ends all timers. */
   stop(): Promise<void>;
 }
 
+const HOST = "127.0.0.1";
+
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
-  const store = createStore(options.clock ?? systemClock);
-  return { store, stop: async () => {} };
+  const { clock = systemClock, port = 0, nodes = 3 } = options;
+  const store = createStore(clock);
+  const registry = createRegistry(store);
+  const faults = createFaults(options.faultSeed);
+  const tokens = createTokens(store, clock);
+  const api = { store, clock, registry, faults, tokens, admission: createAdmission(store) };
+  const { caPem, certPem, keyPem } = await generateCertificates({
+    dnsNames: ["localhost", "kubernetes.default.svc"],
+    ipAddresses: [HOST],
+    organization: "zonewise-emulator",
+    validityDays: 365,
+    // TLS clients check it against the real time, whatever the emulator's clock says.
+    now: new Date(),
+  });
+  const stopNamespaces = runNamespaces(store, registry, clock);
+  seed(store, clock, nodes);
+  const stopControllers = options.controllers === false ? () => {} : startControllers(store, clock);
+
+  let served = 0;
+  const server = createServer({ key: keyPem, cert: certPem, keepAliveTimeout: 60_000 }, (request, response) => {
+    served += 1;
+    void serve(api, request, response);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, HOST, resolve);
+  });
+  const address = server.address();
+  const url = `https://${HOST}:${typeof address === "object" && address ? address.port : port}`;
+  const kubeconfig = (): Record<string, unknown> => ({
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "zonewise",
+    clusters: [{ name: "zonewise", cluster: { server: url, "certificate-authority-data": Buffer.from(caPem).toString("base64") } }],
+    users: [{ name: "admin", user: { token: ADMIN_TOKEN } }],
+    contexts: [{ name: "zonewise", context: { cluster: "zonewise", user: "admin" } }],
+  });
+
+  return {
+    url,
+    caPem,
+    token: ADMIN_TOKEN,
+    kubeconfig,
+    writeKubeconfig: (path) => writeFile(path, `${JSON.stringify(kubeconfig(), null, 2)}\n`, { mode: 0o600 }),
+    store,
+    faults,
+    requests: () => served,
+    stop: async () => {
+      stopControllers();
+      stopNamespaces();
+      faults.cutWatches();
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
 }

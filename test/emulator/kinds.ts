@@ -39,7 +39,7 @@ function row(groupVersion: string, kind: string, plural: string, options: Option
 }
 
 export const BUILT_IN: readonly Kind[] = [
-  row("v1", "Namespace", "namespaces", { short: ["ns"], cluster: true, sub: ["status", "finalize"] }),
+  row("v1", "Namespace", "namespaces", { short: ["ns"], cluster: true, sub: ["status"] }),
   row("v1", "Node", "nodes", { short: ["no"], cluster: true, sub: ["status"] }),
   row("v1", "Pod", "pods", { short: ["po"], all: true, sub: ["status", "eviction", "binding"], generation: true }),
   row("v1", "Service", "services", { short: ["svc"], all: true, sub: ["status"] }),

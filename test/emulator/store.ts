@@ -10,7 +10,7 @@ import { createBucket, objectKey } from "./bucket.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Clock } from "./clock.ts";
 import { hasGeneration } from "./kinds.ts";
-import { deepFreeze, dig, isEqual, numberOf, timestamp } from "./objects.ts";
+import { deepFreeze, dig, isEqual, listOf, numberOf, put, timestamp } from "./objects.ts";
 import type { Draft, KubeObject, Metadata } from "./objects.ts";
 
 export { ApiError } from "./api-error.ts";
@@ -143,7 +143,7 @@ export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Stor
       if (isEqual(object, current)) return current;
       if (current.metadata.generation !== undefined && !isEqual(specOf(object), specOf(current)))
         object.metadata.generation = current.metadata.generation + 1;
-      return commit(isDone(object.metadata) ? "DELETED" : "MODIFIED", resource, object, current);
+      return commit(isDone(object) ? "DELETED" : "MODIFIED", resource, object, current);
     },
 
     remove: (resource, namespace, name, options = {}) => {
@@ -151,7 +151,7 @@ export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Stor
       checkPreconditions(resource, current.metadata, options);
       const grace = resource === "pods" ? podGrace(current, options.gracePeriodSeconds) : 0;
       const finalizers = finalizersAfter(current.metadata.finalizers ?? [], options.propagationPolicy);
-      if (grace === 0 && finalizers.length === 0) return commit("DELETED", resource, current, current);
+      if (grace === 0 && finalizers.length === 0 && heldBySpec(current).length === 0) return commit("DELETED", resource, current, current);
       const before = current.metadata.deletionGracePeriodSeconds;
       const { finalizers: _, ...rest } = current.metadata;
       const metadata: Metadata = {
@@ -163,7 +163,8 @@ export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Stor
       if (isEqual(metadata, current.metadata)) return current;
       // rest.BeforeDelete counts the start of a deletion as a generation.
       if (before === undefined && metadata.generation !== undefined) metadata.generation += 1;
-      return commit("MODIFIED", resource, { ...current, metadata }, current);
+      const object = resource === "namespaces" ? put(current, ["status", "phase"], "Terminating") : current;
+      return commit("MODIFIED", resource, { ...object, metadata }, current);
     },
 
     subscribe: (listener) => {
@@ -173,7 +174,8 @@ export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Stor
   };
 }
 
-function systemOwned(current: Metadata): Metadata {
+/** The metadata that no client can change. */
+export function systemOwned(current: Metadata): Metadata {
   const { name, uid, resourceVersion, creationTimestamp, namespace, generateName } = current;
   const { generation, deletionTimestamp, deletionGracePeriodSeconds } = current;
   return {
@@ -194,8 +196,14 @@ function specOf(object: KubeObject): Record<string, unknown> {
   return spec;
 }
 
-function isDone(metadata: Metadata): boolean {
-  return metadata.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0 && !metadata.finalizers?.length;
+function isDone(object: KubeObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds, finalizers = [] } = object.metadata;
+  return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0 && heldBySpec(object).length === 0;
+}
+
+/** A namespace is held by its spec's finalizers until it is empty. */
+function heldBySpec(object: KubeObject): readonly unknown[] {
+  return object.kind === "Namespace" ? listOf(dig(object, "spec", "finalizers")) : [];
 }
 
 function checkPreconditions(resource: ResourceKey, { name, uid, resourceVersion }: Metadata, wanted: RemoveOptions): void {

@@ -1,0 +1,91 @@
+/** pods/eviction: a delete that core PodDisruptionBudgets may refuse for now (kubernetes/pkg/registry/core/pod/storage/eviction.go). */
+import { successAnswer } from "./answer.ts";
+import type { Api } from "./api.ts";
+import { badRequest, forbidden, hasReason, notFound, refusal, tooMany } from "./api-error.ts";
+import { dig, fieldsOf, listOf, numberOf, put, timestamp } from "./objects.ts";
+import type { KubeObject } from "./objects.ts";
+import { deleteOptions } from "./remove.ts";
+import type { Answer, Ask } from "./request.ts";
+import { objectSelector } from "./selectors.ts";
+import { bodyOf } from "./write.ts";
+
+const BUDGETS = "poddisruptionbudgets.policy";
+const VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget.";
+const MAX_ROUNDS = 20;
+
+export async function evict(api: Api, ask: Ask): Promise<Answer> {
+  const { store, admission } = api;
+  const body = bodyOf(ask);
+  const wanted = dig(body, "metadata", "name");
+  if (wanted !== undefined && wanted !== ask.name) throw badRequest("name in URL does not match name in Eviction object");
+  const eviction = {
+    apiVersion: "policy/v1",
+    kind: "Eviction",
+    ...body,
+    metadata: { ...fieldsOf(body["metadata"]), name: ask.name, namespace: ask.namespace ?? "" },
+  };
+  const options = { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1" };
+  if (!store.get("pods", ask.namespace, ask.name)) throw notFound("pods", ask.name);
+  await admission.mutate(ask, { operation: "CREATE", object: eviction, options });
+  await admission.check(ask, { operation: "CREATE", object: eviction, options });
+  const pod = store.get("pods", ask.namespace, ask.name);
+  if (!pod) throw notFound("pods", ask.name);
+  const sent = fieldsOf(body["deleteOptions"]);
+  const isDryRun = ask.dryRun || listOf(sent["dryRun"]).length > 0;
+  if (needsBudget(pod)) spendBudget(api, pod, isDryRun);
+  if (!isDryRun) store.remove("pods", ask.namespace, ask.name, { uid: pod.metadata.uid, ...deleteOptions(ask, sent) });
+  return successAnswer(201);
+}
+
+function needsBudget(pod: KubeObject): boolean {
+  return pod.metadata.deletionTimestamp === undefined && !["Succeeded", "Failed", "Pending"].includes(String(dig(pod, "status", "phase")));
+}
+
+function isReady(pod: KubeObject): boolean {
+  return listOf(dig(pod, "status", "conditions")).some((one) => dig(one, "type") === "Ready" && dig(one, "status") === "True");
+}
+
+function spendBudget(api: Api, pod: KubeObject, isDryRun: boolean): void {
+  for (let round = 1; ; round++) {
+    const budgets = api.store
+      .list(BUDGETS, pod.metadata.namespace)
+      .filter((budget) => objectSelector(dig(budget, "spec", "selector"))(pod.metadata.labels ?? {}));
+    if (budgets.length > 1)
+      throw refusal("InternalError", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+    const [budget] = budgets;
+    if (!budget || mayEvictUnhealthy(pod, budget)) return;
+    const spent = decrement(budget, pod.metadata.name, api.clock.now());
+    if (isDryRun) return;
+    try {
+      api.store.update(BUDGETS, spent, { expectedResourceVersion: budget.metadata.resourceVersion });
+      return;
+    } catch (error) {
+      if (!hasReason(error, "Conflict") || round === MAX_ROUNDS) throw error;
+    }
+  }
+}
+
+/** A pod that is not ready costs the budget nothing when the policy allows, or when enough others are healthy. */
+function mayEvictUnhealthy(pod: KubeObject, budget: KubeObject): boolean {
+  if (isReady(pod)) return false;
+  if (dig(budget, "spec", "unhealthyPodEvictionPolicy") === "AlwaysAllow") return true;
+  const healthy = numberOf(dig(budget, "status", "currentHealthy")) ?? 0;
+  const desired = numberOf(dig(budget, "status", "desiredHealthy")) ?? 0;
+  return healthy >= desired && desired > 0;
+}
+
+function decrement(budget: KubeObject, podName: string, now: number): KubeObject {
+  const { name, generation = 0 } = budget.metadata;
+  const cause = (message: string) => [{ reason: "DisruptionBudget", message }];
+  if ((numberOf(dig(budget, "status", "observedGeneration")) ?? 0) < generation)
+    throw tooMany(VIOLATES, 10, cause(`The disruption budget ${name} is still being processed by the server.`));
+  const allowed = numberOf(dig(budget, "status", "disruptionsAllowed")) ?? 0;
+  if (allowed < 0) throw forbidden("poddisruptionbudget", name, "pdb disruptions allowed is negative");
+  if (allowed === 0) {
+    const healthy = numberOf(dig(budget, "status", "currentHealthy")) ?? 0;
+    const desired = numberOf(dig(budget, "status", "desiredHealthy")) ?? 0;
+    throw tooMany(VIOLATES, 0, cause(`The disruption budget ${name} needs ${desired} healthy pods and has ${healthy} currently`));
+  }
+  const disrupted = { ...fieldsOf(dig(budget, "status", "disruptedPods")), [podName]: timestamp(now) };
+  return put(put(budget, ["status", "disruptionsAllowed"], allowed - 1), ["status", "disruptedPods"], disrupted);
+}

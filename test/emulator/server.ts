@@ -1,0 +1,132 @@
+/**
+ * The flow of a request: count -> read the body -> authenticate -> fixed pages and reviews -> find the resource -> faults -> verb -> answer.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Api } from "./api.ts";
+import { ApiError, conflict, refusal, tooMany } from "./api-error.ts";
+import { pageOf } from "./pages.ts";
+import { get, list } from "./read.ts";
+import { remove, removeAll } from "./remove.ts";
+import { targetOf } from "./request.ts";
+import type { Answer, Ask } from "./request.ts";
+import { answerReview, REVIEWS } from "./reviews.ts";
+import type { Effect } from "./faults.ts";
+import { createBelow, getBelow } from "./subresources.ts";
+import { watch } from "./watch.ts";
+import { formOf } from "./wire.ts";
+import { create, patch, update } from "./write.ts";
+
+type Handler = (api: Api, ask: Ask, staleAt?: number) => Answer | Promise<Answer>;
+
+const HANDLERS: Readonly<Record<Exclude<Ask["verb"], "watch">, Handler>> = {
+  get: (api, ask, at) => (ask.subresource ? getBelow(api, ask, at) : get(api, ask, at)),
+  list,
+  create: (api, ask) => (ask.subresource ? createBelow(api, ask) : create(api, ask)),
+  update,
+  patch,
+  delete: remove,
+  deletecollection: removeAll,
+};
+
+const MAX_BODY_BYTES = 3 * 1024 * 1024;
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) throw refusal("BadRequest", `Request entity too large: limit is ${MAX_BODY_BYTES}`);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+const ACCEPTED =
+  "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/cbor";
+
+/** Serves one request; never throws. */
+export async function serve(api: Api, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const warnings: string[] = [];
+  try {
+    const answer = await answerTo(api, request, response, warnings);
+    if (answer) send(response, answer, warnings);
+  } catch (error) {
+    if (response.headersSent || response.destroyed) return void response.destroy();
+    send(response, failure(error), warnings);
+  }
+}
+
+/** Undefined when the response is, or will be, written otherwise. */
+async function answerTo(api: Api, request: IncomingMessage, response: ServerResponse, warnings: string[]): Promise<Answer | undefined> {
+  const url = new URL(request.url ?? "/", "https://localhost");
+  const method = request.method ?? "GET";
+  const { headers } = request;
+  const body = await readBody(request);
+  const page = pageOf(api, url, headers.accept ?? "");
+  if (page && !page.isPrivate) return page.answer();
+  const user = api.tokens.authenticate(headers.authorization?.replace(/^Bearer /, ""));
+  if (page) return page.answer();
+  const judge = method === "POST" ? REVIEWS[url.pathname] : undefined;
+  if (judge) return answerReview(api, judge, body, user);
+  const target = targetOf(api.registry, method, url);
+  if (!target) return { code: 404, body: "404 page not found\n", contentType: "text/plain; charset=utf-8" };
+  const form = formOf(headers.accept);
+  if (!form) throw refusal("NotAcceptable", ACCEPTED, {});
+  const contentType = headers["content-type"] ?? "application/json";
+  const dryRun = url.searchParams.getAll("dryRun").includes("All");
+  const now = (): number => api.clock.now();
+  return perform(api, { ...target, query: url.searchParams, form, contentType, body, user, dryRun, now, warnings }, response);
+}
+
+const REFUSALS: Readonly<Partial<Record<Effect["kind"], (ask: Ask, effect: Effect) => ApiError>>> = {
+  conflict: (ask) => conflict(ask.resource, ask.name),
+  error: () => refusal("InternalError", "Internal error occurred: injected fault"),
+  tooMany: (_ask, effect) =>
+    tooMany(
+      "the server has received too many requests and has asked us to try again later",
+      "retryAfterSeconds" in effect ? effect.retryAfterSeconds : 1,
+    ),
+};
+
+async function perform(api: Api, ask: Ask, response: ServerResponse): Promise<Answer | undefined> {
+  const effects = api.faults.strike(ask);
+  let staleAt: number | undefined;
+  for (const effect of effects) {
+    if (effect.kind === "latency") await new Promise<void>((resolve) => api.clock.after(effect.ms, resolve));
+    if (effect.kind === "dropBefore") return void response.destroy();
+    if (effect.kind === "stale") staleAt = effect.resourceVersion;
+    const refuse = REFUSALS[effect.kind];
+    if (refuse) throw refuse(ask, effect);
+  }
+  if (ask.verb === "watch") return void watch(api, ask, response);
+  const answer = await HANDLERS[ask.verb](api, ask, staleAt);
+  if (effects.some(({ kind }) => kind === "dropAfter")) return void response.destroy();
+  return answer;
+}
+
+function failure(error: unknown): Answer {
+  const { status } =
+    error instanceof ApiError ? error : refusal("InternalError", `Internal error occurred: ${error instanceof Error ? error.stack : ""}`);
+  const seconds = status.details?.["retryAfterSeconds"];
+  return { code: status.code, body: JSON.stringify(status), ...(seconds !== undefined && { headers: { "retry-after": String(seconds) } }) };
+}
+
+function send(
+  response: ServerResponse,
+  { code, body, contentType = "application/json", headers = {} }: Answer,
+  warnings: readonly string[],
+): void {
+  if (warnings.length > 0)
+    response.setHeader(
+      "warning",
+      warnings.map((text) => `299 - ${JSON.stringify(text)}`),
+    );
+  response.writeHead(code, {
+    "content-type": contentType,
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-cache, private",
+    ...headers,
+  });
+  response.end(body);
+}

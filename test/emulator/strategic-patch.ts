@@ -1,0 +1,102 @@
+/** Strategic merge patch for the built-in kinds: merge patch whose lists merge by key (patchMergeKey in k8s.io/api). */
+import { isEqual, isFields, listOf } from "./objects.ts";
+import type { Fields } from "./objects.ts";
+
+/** Merge key by field name; lists that are not here are replaced whole. */
+const MERGE_KEYS: Readonly<Record<string, string>> = {
+  addresses: "type",
+  conditions: "type",
+  containers: "name",
+  env: "name",
+  ephemeralContainers: "name",
+  hostAliases: "ip",
+  imagePullSecrets: "name",
+  initContainers: "name",
+  ownerReferences: "uid",
+  podIPs: "ip",
+  resourceClaims: "name",
+  secrets: "name",
+  topologySpreadConstraints: "topologyKey",
+  volumeDevices: "devicePath",
+  volumeMounts: "mountPath",
+  volumes: "name",
+  webhooks: "name",
+};
+
+/** Lists of plain values that merge as sets. */
+const SETS = new Set(["finalizers"]);
+
+/** Containers' ports merge by containerPort, a Service's by port. */
+function mergeKey(field: string, items: readonly unknown[]): string | undefined {
+  if (field !== "ports") return MERGE_KEYS[field];
+  return items.some((item) => isFields(item) && "containerPort" in item) ? "containerPort" : "port";
+}
+
+export function strategicPatch(target: unknown, patch: unknown): unknown {
+  if (!isFields(patch)) return patch;
+  if (patch["$patch"] === "replace") return withoutDirectives(patch);
+  if (patch["$patch"] === "delete") return {};
+  const result: Fields = isFields(target) ? { ...target } : {};
+  const retained = patch["$retainKeys"];
+  if (Array.isArray(retained)) for (const key of Object.keys(result)) if (!retained.includes(key)) delete result[key];
+  for (const [key, value] of Object.entries(patch)) {
+    if (key.startsWith("$deleteFromPrimitiveList/")) removeFrom(result, key.slice("$deleteFromPrimitiveList/".length), listOf(value));
+    if (key.startsWith("$")) continue;
+    if (value === null) delete result[key];
+    else if (Array.isArray(value)) result[key] = patchList(key, listOf(result[key]), value);
+    else result[key] = strategicPatch(result[key], value);
+  }
+  for (const [key, order] of Object.entries(patch)) {
+    if (key.startsWith("$setElementOrder/")) reorder(result, key.slice("$setElementOrder/".length), listOf(order));
+  }
+  return result;
+}
+
+function removeFrom(result: Fields, field: string, values: readonly unknown[]): void {
+  result[field] = listOf(result[field]).filter((item) => !values.includes(item));
+}
+
+function patchList(field: string, target: readonly unknown[], patch: readonly unknown[]): unknown[] {
+  const replaces = patch.some((item) => isFields(item) && item["$patch"] === "replace");
+  const items = patch.filter((item) => !isFields(item) || item["$patch"] !== "replace");
+  if (SETS.has(field)) return replaces ? items : [...new Set([...target, ...items])];
+  const by = mergeKey(field, [...target, ...items]);
+  if (replaces || by === undefined) return items.map(withoutDirectives);
+  const result = [...target];
+  for (const item of items) {
+    if (!isFields(item)) continue;
+    const i = result.findIndex((candidate) => isFields(candidate) && isEqual(candidate[by], item[by]));
+    if (item["$patch"] === "delete") {
+      if (i >= 0) result.splice(i, 1);
+    } else if (i >= 0) result[i] = strategicPatch(result[i], item);
+    else result.push(strategicPatch({}, item));
+  }
+  return result;
+}
+
+/** Items named in `order` come in that order; the others keep their place behind the one that they followed. */
+function reorder(result: Fields, field: string, order: readonly unknown[]): void {
+  const items = listOf(result[field]);
+  if (items.length === 0) return;
+  const by = mergeKey(field, items);
+  const rank = (item: unknown): number => order.findIndex((wanted) => isEqual(keyOf(wanted, by), keyOf(item, by)));
+  let last = -1;
+  const placed = items.map((item, i) => {
+    const own = rank(item);
+    if (own >= 0) last = own;
+    return { item, i, rank: own >= 0 ? own : last };
+  });
+  result[field] = placed.toSorted((a, b) => a.rank - b.rank || a.i - b.i).map(({ item }) => item);
+}
+
+function keyOf(item: unknown, by: string | undefined): unknown {
+  return isFields(item) && by !== undefined ? item[by] : item;
+}
+
+function withoutDirectives(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutDirectives);
+  if (!isFields(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, field]) => (key.startsWith("$") || field === null ? [] : [[key, withoutDirectives(field)]])),
+  );
+}

@@ -1,0 +1,61 @@
+/** Subresources that act instead of showing the object: eviction, binding, token. */
+import { jsonAnswer, successAnswer } from "./answer.ts";
+import type { Api } from "./api.ts";
+import { conflict, notFound, refusal } from "./api-error.ts";
+import { evict } from "./eviction.ts";
+import { dig, fieldsOf, listOf, numberOf, put, textOf, timestamp } from "./objects.ts";
+import { get } from "./read.ts";
+import type { Answer, Ask } from "./request.ts";
+import { viewOf } from "./views.ts";
+import { bodyOf } from "./write.ts";
+
+type Handler = (api: Api, ask: Ask) => Answer | Promise<Answer>;
+
+const CREATES: Readonly<Record<string, Handler>> = {
+  eviction: evict,
+  binding: (api, ask) => {
+    const pod = api.store.get("pods", ask.namespace, ask.name);
+    if (!pod) throw notFound("pods", ask.name);
+    const assigned = textOf(dig(pod, "spec", "nodeName"));
+    if (assigned) throw conflict("pods/binding", ask.name, `pod ${ask.name} is already assigned to node "${assigned}"`);
+    const scheduled = { type: "PodScheduled", status: "True", lastTransitionTime: timestamp(api.clock.now()) };
+    const others = listOf(dig(pod, "status", "conditions")).filter((one) => dig(one, "type") !== "PodScheduled");
+    const bound = put(pod, ["spec", "nodeName"], dig(bodyOf(ask), "target", "name"));
+    api.store.update("pods", put(bound, ["status", "conditions"], [...others, scheduled]));
+    return successAnswer(201);
+  },
+  token: (api, ask) => {
+    const request = bodyOf(ask);
+    const seconds = numberOf(dig(request, "spec", "expirationSeconds")) ?? 3600;
+    if (!api.store.get("serviceaccounts", ask.namespace, ask.name)) throw notFound("serviceaccounts", ask.name);
+    if (seconds < 600)
+      throw refusal(
+        "Invalid",
+        `TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: ${seconds}: may not specify a duration less than 10 minutes`,
+      );
+    const audiences = listOf(dig(request, "spec", "audiences")).map(String);
+    const { token, expires } = api.tokens.issue(ask.namespace ?? "", ask.name, audiences, seconds);
+    return jsonAnswer(201, {
+      kind: "TokenRequest",
+      apiVersion: "authentication.k8s.io/v1",
+      metadata: { name: ask.name, namespace: ask.namespace, creationTimestamp: timestamp(api.clock.now()) },
+      spec: { ...fieldsOf(request["spec"]), expirationSeconds: seconds },
+      status: { token, expirationTimestamp: timestamp(expires) },
+    });
+  },
+};
+
+export function createBelow(api: Api, ask: Ask): Answer | Promise<Answer> {
+  const handler = CREATES[ask.subresource];
+  if (!handler) throw refusal("MethodNotAllowed", "the server does not allow this method on the requested resource", {});
+  return handler(api, ask);
+}
+
+export function getBelow(api: Api, ask: Ask, at?: number): Answer {
+  if (ask.subresource === "status") return get(api, ask, at);
+  if (ask.subresource !== "scale") throw refusal("MethodNotAllowed", "the server does not allow this method on the requested resource", {});
+  const object = api.store.get(ask.resource, ask.namespace, ask.name);
+  const view = viewOf(ask.kind, ask.subresource);
+  if (!object || !view) throw notFound(ask.resource, ask.name);
+  return jsonAnswer(200, view.read(object));
+}
