@@ -6,6 +6,7 @@ import { createAdmission } from "./admission/admission.ts";
 import { systemClock } from "./clock.ts";
 import type { Clock } from "./clock.ts";
 import { startControllers } from "./controllers/index.ts";
+import { withDefaults } from "./defaults.ts";
 import { createFaults } from "./faults.ts";
 import type { Faults } from "./faults.ts";
 import { runNamespaces } from "./namespaces.ts";
@@ -63,7 +64,9 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   });
   const stopNamespaces = runNamespaces(store, registry, clock);
   seed(store, clock, nodes);
-  const stopControllers = options.controllers === false ? () => {} : startControllers(store, clock);
+  // What controllers create gets the defaults that the API server would have given it.
+  const defaulting: Store = { ...store, create: (resource, object) => store.create(resource, withDefaults(resource, object)) };
+  const stopControllers = options.controllers === false ? () => {} : startControllers(defaulting, clock);
 
   let served = 0;
   const server = createServer({ key: keyPem, cert: certPem, keepAliveTimeout: 60_000 }, (request, response) => {

@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Api } from "./api.ts";
 import { ApiError, conflict, refusal, tooMany } from "./api-error.ts";
 import { pageOf } from "./pages.ts";
+import { protobufToJson } from "./protobuf.ts";
 import { get, list } from "./read.ts";
 import { remove, removeAll } from "./remove.ts";
 import { targetOf } from "./request.ts";
@@ -30,6 +31,7 @@ const HANDLERS: Readonly<Record<Exclude<Ask["verb"], "watch">, Handler>> = {
 
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 
+/** The body as text; protobuf is turned into JSON. */
 async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -39,7 +41,11 @@ async function readBody(request: IncomingMessage): Promise<string> {
     size += chunk.length;
     if (size > MAX_BODY_BYTES) throw refusal("BadRequest", `Request entity too large: limit is ${MAX_BODY_BYTES}`);
   }
-  return Buffer.concat(chunks).toString();
+  const body = Buffer.concat(chunks);
+  const type = request.headers["content-type"] ?? "application/json";
+  if (type.includes("protobuf") && size > 0) return protobufToJson(body);
+  if (size > 0 && !/json|yaml/.test(type)) throw refusal("UnsupportedMediaType", "415: Unsupported Media Type", {});
+  return body.toString();
 }
 
 const ACCEPTED =

@@ -28,6 +28,12 @@ export interface StoreEvent {
   readonly resourceVersion: number;
 }
 
+export interface UpdateOptions {
+  readonly expectedResourceVersion?: string;
+  /** Answers what the update would leave, and leaves nothing. */
+  readonly dryRun?: boolean;
+}
+
 export interface RemoveOptions {
   readonly uid?: string;
   readonly resourceVersion?: string;
@@ -46,7 +52,7 @@ export interface Store {
   /** Throws AlreadyExists. The object is frozen and filled: uid, resourceVersion, creationTimestamp, generation. */
   create(resource: ResourceKey, object: Draft): KubeObject;
   /** Replaces all but what the system owns. A no-op keeps the resourceVersion; throws NotFound and Conflict. */
-  update(resource: ResourceKey, object: Draft, options?: { expectedResourceVersion?: string }): KubeObject;
+  update(resource: ResourceKey, object: Draft, options?: UpdateOptions): KubeObject;
   /** Starts or ends the deletion; answers the object as it is left. Pods get their grace period unless `gracePeriodSeconds` says otherwise. */
   remove(resource: ResourceKey, namespace: string | undefined, name: string, options?: RemoveOptions): KubeObject;
   /** Calls back synchronously after each commit; listeners defer their work. The answer unsubscribes. */
@@ -143,6 +149,7 @@ export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Stor
       if (isEqual(object, current)) return current;
       if (current.metadata.generation !== undefined && !isEqual(specOf(object), specOf(current)))
         object.metadata.generation = current.metadata.generation + 1;
+      if (options.dryRun) return object;
       return commit(isDone(object) ? "DELETED" : "MODIFIED", resource, object, current);
     },
 

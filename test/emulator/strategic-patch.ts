@@ -43,11 +43,8 @@ export function strategicPatch(target: unknown, patch: unknown): unknown {
     if (key.startsWith("$deleteFromPrimitiveList/")) removeFrom(result, key.slice("$deleteFromPrimitiveList/".length), listOf(value));
     if (key.startsWith("$")) continue;
     if (value === null) delete result[key];
-    else if (Array.isArray(value)) result[key] = patchList(key, listOf(result[key]), value);
+    else if (Array.isArray(value)) result[key] = patchList(key, listOf(result[key]), value, patch[`$setElementOrder/${key}`]);
     else result[key] = strategicPatch(result[key], value);
-  }
-  for (const [key, order] of Object.entries(patch)) {
-    if (key.startsWith("$setElementOrder/")) reorder(result, key.slice("$setElementOrder/".length), listOf(order));
   }
   return result;
 }
@@ -56,7 +53,7 @@ function removeFrom(result: Fields, field: string, values: readonly unknown[]): 
   result[field] = listOf(result[field]).filter((item) => !values.includes(item));
 }
 
-function patchList(field: string, target: readonly unknown[], patch: readonly unknown[]): unknown[] {
+function patchList(field: string, target: readonly unknown[], patch: readonly unknown[], order: unknown): unknown[] {
   const replaces = patch.some((item) => isFields(item) && item["$patch"] === "replace");
   const items = patch.filter((item) => !isFields(item) || item["$patch"] !== "replace");
   if (SETS.has(field)) return replaces ? items : [...new Set([...target, ...items])];
@@ -71,22 +68,23 @@ function patchList(field: string, target: readonly unknown[], patch: readonly un
     } else if (i >= 0) result[i] = strategicPatch(result[i], item);
     else result.push(strategicPatch({}, item));
   }
-  return result;
+  return reorder(result, Array.isArray(order) ? order : items, target, by);
 }
 
-/** Items named in `order` come in that order; the others keep their place behind the one that they followed. */
-function reorder(result: Fields, field: string, order: readonly unknown[]): void {
-  const items = listOf(result[field]);
-  if (items.length === 0) return;
-  const by = mergeKey(field, items);
-  const rank = (item: unknown): number => order.findIndex((wanted) => isEqual(keyOf(wanted, by), keyOf(item, by)));
-  let last = -1;
-  const placed = items.map((item, i) => {
-    const own = rank(item);
-    if (own >= 0) last = own;
-    return { item, i, rank: own >= 0 ? own : last };
-  });
-  result[field] = placed.toSorted((a, b) => a.rank - b.rank || a.i - b.i).map(({ item }) => item);
+/**
+ * The order of a merged list: the patch's items in `order`, the server's own in theirs, and between the two the server's order where it
+ * knows both, else the patch's item first (normalizeElementOrder of apimachinery).
+ */
+function reorder(items: readonly unknown[], order: readonly unknown[], server: readonly unknown[], by: string | undefined): unknown[] {
+  const placeIn = (list: readonly unknown[], item: unknown): number => list.findIndex((one) => isEqual(keyOf(one, by), keyOf(item, by)));
+  const own = items.filter((item) => placeIn(order, item) < 0);
+  const patched = items.filter((item) => placeIn(order, item) >= 0).toSorted((a, b) => placeIn(order, a) - placeIn(order, b));
+  const result: unknown[] = [];
+  while (own.length > 0 && patched.length > 0) {
+    const [left, right] = [placeIn(server, own[0]), placeIn(server, patched[0])];
+    result.push(left >= 0 && right >= 0 && left < right ? own.shift() : patched.shift());
+  }
+  return [...result, ...own, ...patched];
 }
 
 function keyOf(item: unknown, by: string | undefined): unknown {

@@ -163,9 +163,8 @@ async function change(api: Api, ask: Ask, optionsKind: string, makeChange: Chang
     const wanted = makeChange(seen);
     checkPreconditions(ask, wanted, current);
     const object = await admit(api, ask, view, current, wanted, options);
-    if (ask.dryRun) return draftAnswer(ask, ask.subresource === "scale" ? view.read(asStored(object, current)) : object);
     try {
-      const stored = api.store.update(resource, object, { expectedResourceVersion: current.metadata.resourceVersion });
+      const stored = api.store.update(resource, object, { expectedResourceVersion: current.metadata.resourceVersion, dryRun: ask.dryRun });
       return ask.subresource === "scale" ? draftAnswer(ask, view.read(stored)) : objectAnswer(ask, stored);
     } catch (error) {
       if (!hasReason(error, "Conflict") || round === MAX_ROUNDS) throw error;
@@ -181,10 +180,6 @@ function checkPreconditions(ask: Ask, { metadata }: Draft, current: KubeObject):
       `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${current.metadata.uid}`,
     );
   if (metadata.resourceVersion && metadata.resourceVersion !== current.metadata.resourceVersion) throw conflict(ask.resource, ask.name);
-}
-
-function asStored(draft: Draft, current: KubeObject): KubeObject {
-  return { ...draft, metadata: { ...draft.metadata, ...current.metadata } };
 }
 
 async function admit(api: Api, ask: Ask, view: View, current: KubeObject, wanted: Draft, options: Fields): Promise<Draft> {

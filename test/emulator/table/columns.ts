@@ -85,9 +85,7 @@ function involved(event: KubeObject): string {
 }
 
 function lastSeen(event: KubeObject, now: number): string {
-  const last = dig(event, "series", "lastObservedTime") ?? event["lastTimestamp"] ?? event["eventTime"] ?? event["firstTimestamp"];
-  const count = Number(dig(event, "series", "count") ?? event["count"] ?? 1);
-  return count > 1 ? `${ageOf(last, now)} (x${count} over ${ageOf(firstSeen(event), now)})` : ageOf(last, now);
+  return ageOf(dig(event, "series", "lastObservedTime") ?? event["lastTimestamp"] ?? firstSeen(event), now);
 }
 
 const firstSeen = (event: KubeObject): unknown => event["firstTimestamp"] ?? event["eventTime"];
