@@ -1,10 +1,10 @@
 /** Keeps the status of PodDisruptionBudgets, which evictions go by. Source: pkg/controller/disruption. */
 import type { Clock } from "../clock.ts";
 import { timestamp, type KubeObject } from "../objects.ts";
+import { objectSelector } from "../selectors.ts";
 import type { Store } from "../store.ts";
 import { controllerOf, isReady, isTerminating, type Condition, type LabelSelector, type Pod, type StatefulSet } from "./objects.ts";
 import { createQueue } from "./queue.ts";
-import { matchesSelector } from "./selector.ts";
 
 const REACTION_MS = 5;
 const BUDGETS = "poddisruptionbudgets.policy";
@@ -23,8 +23,8 @@ export function runDisruptionBudgets(store: Store, clock: Clock): () => void {
     const [namespace, name = ""] = key.split("/");
     const budget = store.get(BUDGETS, namespace, name) as Budget | undefined;
     if (!budget) return;
-    const pods = store.list("pods", namespace) as Pod[];
-    const selected = pods.filter((pod) => matchesSelector(budget.spec.selector, pod.metadata.labels));
+    const selects = objectSelector(budget.spec.selector);
+    const selected = (store.list("pods", namespace) as Pod[]).filter((pod) => selects(pod.metadata.labels ?? {}));
     const disrupted = disruptedPods(budget, selected, clock.now());
     store.update(BUDGETS, { ...budget, status: statusOf(store, budget, selected, disrupted, clock.now()) });
     const ends = Object.values(disrupted).map((time) => Date.parse(time) + DELETION_TIMEOUT_MS);
@@ -36,7 +36,7 @@ export function runDisruptionBudgets(store: Store, clock: Clock): () => void {
     const isScaled = resource === "statefulsets.apps" && generation !== (object as StatefulSet).status?.observedGeneration;
     if (resource !== "pods" && !isScaled) return;
     for (const budget of store.list(BUDGETS, namespace) as Budget[])
-      if (isScaled || matchesSelector(budget.spec.selector, object.metadata.labels)) queue.add(`${namespace}/${budget.metadata.name}`);
+      if (isScaled || objectSelector(budget.spec.selector)(object.metadata.labels ?? {})) queue.add(`${namespace}/${budget.metadata.name}`);
   });
   return () => {
     unsubscribe();

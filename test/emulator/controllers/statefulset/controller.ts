@@ -1,11 +1,11 @@
 /** The StatefulSet controller: reacts to sets and their pods, a few milliseconds late as the real one, and carries out the plan. */
 import type { Clock } from "../../clock.ts";
+import { objectSelector } from "../../selectors.ts";
 import type { Store, StoreEvent } from "../../store.ts";
 import { indexBy, type Index } from "../index-by.ts";
 import { controllerOf, type Pod, type Revision, type StatefulSet } from "../objects.ts";
 import { createQueue, type WorkQueue } from "../queue.ts";
 import { recordEvents, type Recorder } from "../events.ts";
-import { matchesSelector } from "../selector.ts";
 import { claimPods } from "./claim.ts";
 import { createClaims } from "./volumes.ts";
 import { planSync, type Plan } from "./plan.ts";
@@ -48,7 +48,7 @@ function concerned(store: Store, { resource, type, object }: StoreEvent): string
   if (owner) return owner.kind === "StatefulSet" ? [keyOf({ namespace, name: owner.name })] : [];
   if (type === "DELETED") return [];
   const sets = store.list(SETS, namespace) as StatefulSet[];
-  return sets.filter((set) => matchesSelector(set.spec.selector, object.metadata.labels)).map((set) => keyOf(set.metadata));
+  return sets.filter((set) => objectSelector(set.spec.selector)(object.metadata.labels ?? {})).map((set) => keyOf(set.metadata));
 }
 
 function sync(store: Store, clock: Clock, owned: Index, record: Recorder, queue: WorkQueue, set: StatefulSet): void {

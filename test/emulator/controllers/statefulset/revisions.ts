@@ -69,7 +69,7 @@ function create(store: Store, set: StatefulSet, { name, hash, data, number }: Ne
 function hashOf(json: string, collisionCount: number): string {
   let hash = 0x811c9dc5;
   for (const byte of Buffer.from(`${json}${collisionCount}`)) hash = Math.imul(hash, 0x01000193) ^ byte;
-  return [...String(hash >>> 0)].map((digit) => HASH_ALPHABET[digit.charCodeAt(0) % HASH_ALPHABET.length]).join("");
+  return Array.from(String(hash >>> 0), (digit) => HASH_ALPHABET[digit.charCodeAt(0) % HASH_ALPHABET.length]).join("");
 }
 
 /** JSON with sorted keys, as Go writes maps. */

@@ -1,0 +1,52 @@
+/** Makes the answers of two clusters comparable: what differs by nature (uids, times, versions, generated names) is named by its role. */
+
+export interface Normaliser {
+  (value: unknown): unknown;
+}
+
+const TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z\b/g;
+const UID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
+
+const VERSION = /(ResourceVersion in (?:the precondition|record)) \(\d+\)/g;
+
+/** Fields that no two clusters share, and what to write for them; undefined leaves them out. */
+const BY_NATURE: Readonly<Record<string, string | undefined>> = {
+  resourceVersion: "<version>",
+  managedFields: undefined,
+  selfLink: undefined,
+  continue: "<continue>",
+  podIP: "<ip>",
+  ip: "<ip>",
+  hostIP: "<ip>",
+};
+
+/** `names` are texts of this run (its namespace, names that the server generated) and what to write for them. UIDs are numbered as they appear. */
+export function createNormaliser(names: ReadonlyMap<string, string>): Normaliser {
+  const uids = new Map<string, string>();
+  const text = (raw: string): string => {
+    let result = raw
+      .replace(TIME, "<time>")
+      .replace(VERSION, "$1 (<version>)")
+      .replace(UID, (uid) => {
+        const known = uids.get(uid) ?? `<uid ${uids.size + 1}>`;
+        uids.set(uid, known);
+        return known;
+      });
+    for (const [name, role] of names) result = result.replaceAll(name, role);
+    return result;
+  };
+  const normalise = (value: unknown): unknown => {
+    if (typeof value === "string") return text(value);
+    if (Array.isArray(value)) return value.map(normalise);
+    if (typeof value !== "object" || value === null) return value;
+    const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+    return Object.fromEntries(
+      entries.flatMap(([key, field]) => {
+        if (!(key in BY_NATURE)) return [[text(key), normalise(field)]];
+        const role = field === "" ? "" : BY_NATURE[key];
+        return role === undefined ? [] : [[key, role]];
+      }),
+    );
+  };
+  return normalise;
+}

@@ -1,0 +1,131 @@
+/** Custom resources: their definition, what it prunes, defaults and refuses, and what is not there before and after. */
+import { dig, listOf } from "../../../emulator/objects.ts";
+import { del, get, MERGE, patch, post } from "../requests.ts";
+import type { Scenario, Stage } from "../stage.ts";
+
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+function definition(group: string): object {
+  const properties = {
+    spec: {
+      type: "object",
+      required: ["size"],
+      properties: {
+        size: { type: "integer", minimum: 1 },
+        mode: { type: "string", enum: ["a", "b"], default: "a" },
+        share: { "x-kubernetes-int-or-string": true },
+        free: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+        list: { type: "array", items: { type: "object", properties: { name: { type: "string" } } } },
+      },
+    },
+    status: { type: "object", properties: { phase: { type: "string" } } },
+  };
+  const additionalPrinterColumns = [
+    { name: "Size", type: "integer", jsonPath: ".spec.size" },
+    { name: "Phase", type: "string", jsonPath: ".status.phase" },
+  ];
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `widgets.${group}` },
+    spec: {
+      group,
+      scope: "Namespaced",
+      names: { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList" },
+      versions: [
+        {
+          name: "v1",
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: "object", properties } },
+          subresources: { status: {} },
+          additionalPrinterColumns,
+        },
+      ],
+    },
+  };
+}
+
+export const customResources: readonly Scenario[] = [
+  {
+    name: "a custom resource is defined, pruned, defaulted and validated",
+    run: async (stage) => {
+      const group = `${stage.namespace}.example.com`;
+      const all = `/apis/${group}/v1/namespaces/${stage.namespace}/widgets`;
+      const widget = (name: string, spec: unknown, more: object = {}): object => ({
+        apiVersion: `${group}/v1`,
+        kind: "Widget",
+        metadata: { name },
+        spec,
+        ...more,
+      });
+      await stage.call("before its definition", get(all));
+      const watching = await stage.watch(`${DEFINITIONS}?watch=1&fieldSelector=metadata.name%3Dwidgets.${group}`);
+      await stage.call("define", post(DEFINITIONS, definition(group)), "spec.names", "spec.conversion", "metadata.generation");
+      await watching.until((events) =>
+        listOf(dig(events.at(-1)?.object, "status", "conditions")).some(
+          (condition) => dig(condition, "type") === "Established" && dig(condition, "status") === "True",
+        ),
+      );
+      await served(stage, all);
+      await stage.call(
+        "prune and default",
+        post(
+          all,
+          widget(
+            "a",
+            { size: 1, unknown: 1, free: { x: { y: 1 } }, list: [{ name: "n", other: 1 }], share: "10%" },
+            { status: { phase: "lost" }, extra: 1 },
+          ),
+        ),
+        ".",
+      );
+      await stage.call("a required field missing", post(all, widget("b", {})));
+      await stage.call("a wrong type", post(all, widget("b", { size: "one" })));
+      await stage.call("too small", post(all, widget("b", { size: 0 })));
+      await stage.call("not in the list", post(all, widget("b", { size: 1, mode: "c" })));
+      const several = await stage.quietly(post(all, widget("b", { size: 0, mode: "c" })));
+      stage.note("several at once", [
+        several.status,
+        listOf(dig(several.body, "details", "causes"))
+          .map((cause) => String(dig(cause, "field")))
+          .toSorted((a, b) => a.localeCompare(b)),
+      ]);
+      await stage.call(
+        "the status apart",
+        patch(`${all}/a/status`, { spec: { size: 9 }, status: { phase: "Ready", other: 1 } }),
+        "spec",
+        "status",
+        "metadata.generation",
+      );
+      await stage.call(
+        "the spec apart",
+        patch(`${all}/a`, { spec: { size: 2 }, status: { phase: "Lost" } }),
+        "spec",
+        "status",
+        "metadata.generation",
+      );
+      await stage.call(
+        "a strategic patch is not for these",
+        patch(`${all}/a`, { spec: { size: 3 } }, "application/strategic-merge-patch+json"),
+      );
+      await stage.call("a merge that is invalid", patch(`${all}/a`, { spec: { size: -1 } }, MERGE));
+      await stage.call("list", get(all), "kind", "apiVersion");
+      const table = await stage.quietly(get(all, "application/json;as=Table;v=v1;g=meta.k8s.io"));
+      stage.note("table", [
+        listOf(dig(table.body, "columnDefinitions")).map((column) => dig(column, "name")),
+        listOf(dig(table.body, "rows")).map((row) => dig(row, "cells")),
+      ]);
+      await stage.call("no scale", get(`${all}/a/scale`));
+      await stage.call("a version that is not served", get(all.replace("/v1/", "/v2/")));
+      await stage.call("delete", del(`${all}/a`), "status", "details");
+      await stage.quietly(del(`${DEFINITIONS}/widgets.${group}`));
+      await watching.until((events) => events.at(-1)?.type === "DELETED");
+    },
+  },
+];
+
+/** A definition is served a moment after it says that it is established. */
+async function served(stage: Stage, path: string): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) if ((await stage.quietly(get(path))).status === 200) return;
+}

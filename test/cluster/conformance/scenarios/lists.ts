@@ -1,0 +1,146 @@
+/** Lists, pages, watches, and the forms that objects can be asked for in. */
+import { dig, listOf } from "../../../emulator/objects.ts";
+import type { WatchEvent } from "../client.ts";
+import { at, configMap, del, get, patch, post, statefulSet } from "../requests.ts";
+import type { Scenario, Stage } from "../stage.ts";
+
+const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io";
+
+export const lists: readonly Scenario[] = [
+  {
+    name: "lists select, and come in pages of one version",
+    run: async (stage) => {
+      const all = at(stage.namespace, "configmaps");
+      await fill(stage, all);
+      for (const query of [
+        "labelSelector=app%3Dx",
+        "labelSelector=app!%3Dx%2Capp",
+        "labelSelector=app+in+(x%2Cy)",
+        "labelSelector=!app%2Cnone",
+        "fieldSelector=metadata.name%3Db",
+      ])
+        await names(stage, query, `${all}?${query}`);
+      const first = await stage.call("first page", get(`${all}?limit=2&labelSelector=app`), "kind", "apiVersion", "metadata");
+      stage.note("names on it", namesIn(first.body));
+      await stage.quietly(post(all, configMap("aa", {}, { labels: { app: "late" } })));
+      const token = encodeURIComponent(String(dig(first.body, "metadata", "continue")));
+      const second = await stage.call("second page", get(`${all}?limit=2&labelSelector=app&continue=${token}`), "metadata");
+      stage.note("names on it, none that came later", namesIn(second.body));
+      stage.note(
+        "pages have one version",
+        dig(first.body, "metadata", "resourceVersion") === dig(second.body, "metadata", "resourceVersion"),
+      );
+      await stage.call("a continue token that is none", get(`${all}?limit=2&continue=nonsense`));
+      await names(stage, "any version will do", `${all}?resourceVersion=0&labelSelector=app`);
+      const version = String(dig(first.body, "metadata", "resourceVersion"));
+      await names(stage, "exactly that version", `${all}?resourceVersion=${version}&resourceVersionMatch=Exact&labelSelector=app`);
+      await stage.call("an empty list", get(`${all}?labelSelector=none`), "kind", "items", "metadata");
+    },
+  },
+  {
+    name: "watches tell every change in order, from a version on",
+    run: async (stage) => {
+      const all = at(stage.namespace, "configmaps");
+      const { body } = await stage.quietly(get(all));
+      const version = String(dig(body, "metadata", "resourceVersion"));
+      await fill(stage, all);
+      await stage.quietly(patch(`${all}/b`, { data: { k: "2" } }));
+      await stage.quietly(patch(`${all}/b`, { data: { k: "2" } }));
+      await stage.quietly(patch(`${all}/b`, { metadata: { labels: { app: "z" } } }));
+      await stage.quietly(del(`${all}/c`));
+      await seen(stage, "all since", `${all}?watch=1&resourceVersion=${version}`, "DELETED");
+      await seen(stage, "of one label since", `${all}?watch=1&resourceVersion=${version}&labelSelector=app%3Dx`, "DELETED");
+      await seen(stage, "one name since", `${all}?watch=1&resourceVersion=${version}&fieldSelector=metadata.name%3Dc`, "DELETED");
+      const initial = await stage.watch(`${all}?watch=1&resourceVersion=0&labelSelector=app`);
+      const events = await initial.until((all) => all.length >= 2);
+      stage.note("what there is comes first", events.map(brief).toSorted());
+      const streamed = await stage.watch(
+        `${all}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&labelSelector=app`,
+      );
+      const marked = await streamed.until((all) => all.some(({ type }) => type === "BOOKMARK"));
+      stage.note("a bookmark ends the initial events of a streamed list", marked.map(brief).toSorted());
+      stage.note("and says so", dig(marked.at(-1), "object", "metadata", "annotations"));
+    },
+  },
+  {
+    name: "versions too old or too new are refused",
+    run: async (stage) => {
+      const all = at(stage.namespace, "configmaps");
+      await stage.call("a version that is none", get(`${all}?watch=1&resourceVersion=nonsense`));
+      await stage.call("a list at a version that is none", get(`${all}?resourceVersion=nonsense`));
+      await stage.call("exact without a version", get(`${all}?resourceVersionMatch=Exact`));
+    },
+  },
+  {
+    name: "objects come as metadata alone, or as tables",
+    run: async (stage) => {
+      const all = at(stage.namespace, "configmaps");
+      await stage.quietly(post(all, configMap("a", { k: "1" }, { labels: { app: "x" } })));
+      await stage.call("metadata", get(`${all}/a`, METADATA), ".");
+      await stage.call("metadata list", get(`${all}?labelSelector=app`, METADATA_LIST), "kind", "apiVersion", "items");
+      await stage.call(
+        "metadata list by fall-back",
+        get(`${all}?labelSelector=app`, `${METADATA_LIST},application/json`),
+        "kind",
+        "apiVersion",
+      );
+      const watching = await stage.watch(`${all}?watch=1&resourceVersion=0&labelSelector=app`, METADATA);
+      const [event] = await watching.until((events) => events.length > 0);
+      stage.note("metadata watched", event);
+      const sets = at(stage.namespace, "statefulsets");
+      await stage.quietly(post(sets, statefulSet("z", { replicas: 0 })));
+      await settled(stage, `${sets}/z`);
+      await stage.call("a table of StatefulSets", get(sets, `${TABLE},application/json`), "kind", "apiVersion", "columnDefinitions");
+      const table = await stage.quietly(get(sets, TABLE));
+      stage.note(
+        "its row",
+        listOf(dig(table.body, "rows"))
+          .map((row) => [dig(row, "cells"), dig(row, "object", "kind")])
+          .map(withoutAge),
+      );
+      await stage.call("a table of pods, empty", get(at(stage.namespace, "pods"), TABLE), "kind", "columnDefinitions", "rows");
+      await stage.call("a form that is none", get(`${all}/a`, "application/x-none"));
+    },
+  },
+];
+
+async function fill(stage: Stage, all: string): Promise<void> {
+  for (const [name, app] of [
+    ["a", "x"],
+    ["b", "x"],
+    ["c", "y"],
+  ] as const)
+    await stage.quietly(post(all, configMap(name, { k: "1" }, { labels: { app } })));
+}
+
+async function names(stage: Stage, step: string, path: string): Promise<void> {
+  const { body, status } = await stage.quietly(get(path));
+  stage.note(step, status === 200 ? namesIn(body) : body);
+}
+
+function namesIn(body: unknown): unknown[] {
+  return listOf(dig(body, "items")).map((item) => dig(item, "metadata", "name"));
+}
+
+async function seen(stage: Stage, step: string, path: string, last: string): Promise<void> {
+  const watching = await stage.watch(path);
+  const events = await watching.until((all) => all.some(({ type }) => type === last));
+  stage.note(step, events.filter(({ object }) => dig(object, "metadata", "name") !== "kube-root-ca.crt").map(brief));
+}
+
+function brief({ type, object }: WatchEvent): string {
+  return `${type} ${String(dig(object, "metadata", "name"))} ${JSON.stringify(dig(object, "data"))} ${JSON.stringify(dig(object, "metadata", "labels"))}`;
+}
+
+async function settled(stage: Stage, path: string): Promise<void> {
+  const [all = "", name = ""] = path.split(/\/(?=[^/]*$)/);
+  const watching = await stage.watch(`${all}?watch=1&resourceVersion=0&fieldSelector=metadata.name%3D${name}`);
+  await watching.until((events) => dig(events.at(-1)?.object, "status", "observedGeneration") === 1);
+}
+
+/** The age is the one cell that depends on the time. */
+function withoutAge([cells, kind]: unknown[]): unknown[] {
+  return [listOf(cells).map((cell) => (/^\d+m?s$/.test(String(cell)) ? "<age>" : cell)), kind];
+}

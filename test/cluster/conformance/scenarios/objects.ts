@@ -1,0 +1,139 @@
+/** Create, read, replace, delete: one object at a time. */
+import { dig } from "../../../emulator/objects.ts";
+import { at, configMap, del, get, JSON_PATCH, patch, pod, post, put } from "../requests.ts";
+import type { Scenario, Stage } from "../stage.ts";
+
+export const objects: readonly Scenario[] = [
+  {
+    name: "an object is created, read, replaced and deleted",
+    run: async (stage) => {
+      const all = at(stage.namespace, "configmaps");
+      const one = `${all}/a`;
+      const created = await stage.call("create", post(all, configMap("a", { k: "1" }, { labels: { l: "1" } })), ".");
+      await stage.call("create again", post(all, configMap("a")));
+      await stage.call("read", get(one), ".");
+      await stage.call("replace", put(one, configMap("a", { k: "2" })), "data", "metadata.labels", "metadata.generation");
+      await stage.call("replace on an old version", put(one, created.body));
+      await stage.call("replace with another uid", put(one, configMap("a", {}, { uid: "11111111-2222-3333-4444-555555555555" })));
+      await stage.call("replace under another name", put(one, configMap("b")));
+      await stage.call("replace what is not there", put(`${all}/none`, configMap("none")));
+      const before = await stage.quietly(get(one));
+      const same = await stage.call("replace by the same", put(one, before.body), "data");
+      stage.note("the same keeps its version", versionOf(before.body) === versionOf(same.body));
+      await stage.call("delete with the wrong uid", del(one, { preconditions: { uid: "11111111-2222-3333-4444-555555555555" } }));
+      await stage.call("delete with an old version", del(one, { preconditions: { resourceVersion: versionOf(created.body) } }));
+      await stage.call("delete in a dry run", del(`${one}?dryRun=All`), ".");
+      await stage.call(
+        "delete",
+        del(one, { preconditions: { uid: dig(before.body, "metadata", "uid"), resourceVersion: versionOf(before.body) } }),
+        ".",
+      );
+      await stage.call("read what is gone", get(one));
+      await stage.call("delete what is gone", del(one));
+      await stage.call("patch what is gone", patch(one, { data: {} }));
+    },
+  },
+  {
+    name: "names are generated, dry runs leave nothing",
+    run: async (stage) => {
+      const all = at(stage.namespace, "configmaps");
+      const generated = await stage.call(
+        "create with generateName",
+        post(all, { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: "gen-" } }),
+      );
+      const name = String(dig(generated.body, "metadata", "name"));
+      stage.note("shape of the generated name", /^gen-[a-z0-9]{5}$/.test(name));
+      await stage.call("create in a dry run", post(`${all}?dryRun=All`, configMap("dry", { k: "1" })), "data", "metadata.name");
+      await stage.call("nothing was created", get(`${all}/dry`));
+      await stage.quietly(post(all, configMap("wet", { k: "1" })));
+      await stage.call("patch in a dry run", patch(`${all}/wet?dryRun=All`, { data: { k: "2" } }), "data");
+      await stage.call("nothing was patched", get(`${all}/wet`), "data");
+    },
+  },
+  {
+    name: "requests that are wrong are refused in Kubernetes' words",
+    run: async (stage) => {
+      const all = at(stage.namespace, "configmaps");
+      await stage.call("a name that is none", post(all, configMap("Not_A_Name")));
+      await stage.call("no name", post(all, { apiVersion: "v1", kind: "ConfigMap" }));
+      await stage.call("another namespace", post(all, configMap("a", {}, { namespace: "elsewhere" })));
+      await stage.call("another kind", post(all, { apiVersion: "v1", kind: "Secret", metadata: { name: "a" } }));
+      await stage.call("broken JSON", { method: "POST", path: all, body: "{" });
+      await stage.call("a content type that is none", { method: "POST", path: all, body: "x", type: "text/plain" });
+      await stage.call("a patch type that is none", { method: "PATCH", path: `${all}/a`, body: {}, type: "application/json" });
+      await stage.call("a method that is not allowed", { method: "POST", path: `${all}/a`, body: configMap("a") });
+      await stage.call("a resource that is not there", get(at(stage.namespace, "nonsense")));
+      await stage.call("a group that is not there", get("/apis/nonsense.example.com/v1/things"));
+      await stage.call("a namespace that is not there", post(at("conf-nowhere", "configmaps"), configMap("a")));
+      await stage.call("an unknown label operator", get(`${all}?labelSelector=a~b`));
+      await stage.call("an unknown field selector", get(`${all}?fieldSelector=data.k%3D1`));
+      await stage.quietly(post(all, configMap("a")));
+      await stage.call("a JSON patch whose test fails", patch(`${all}/a`, [{ op: "test", path: "/data/k", value: "1" }], JSON_PATCH));
+      await stage.call("a JSON patch of nothing", patch(`${all}/a`, [{ op: "remove", path: "/data/none" }], JSON_PATCH));
+    },
+  },
+  {
+    name: "a pod's deletion takes its grace period, and its finalizers",
+    run: async (stage) => {
+      const all = at(stage.namespace, "pods");
+      const watching = await stage.watch(`${all}?watch=1`);
+      await stage.call(
+        "create",
+        post(all, pod("graceful", { finalizers: ["example.com/hold"] })),
+        "status",
+        "spec.terminationGracePeriodSeconds",
+        "metadata.generation",
+      );
+      await watching.until((events) => events.some(({ object }) => dig(object, "status", "phase") === "Running"));
+      await stage.call(
+        "delete",
+        del(`${all}/graceful`),
+        "metadata.deletionGracePeriodSeconds",
+        "metadata.deletionTimestamp",
+        "metadata.finalizers",
+      );
+      await stage.call("delete again", del(`${all}/graceful`), "metadata.deletionGracePeriodSeconds");
+      await watching.until((events) => events.some(({ object }) => dig(object, "metadata", "deletionGracePeriodSeconds") === 0));
+      await stage.call("still held by the finalizer", get(`${all}/graceful`), "metadata.finalizers", "metadata.deletionGracePeriodSeconds");
+      await stage.call(
+        "a new finalizer is refused",
+        patch(`${all}/graceful`, { metadata: { finalizers: ["example.com/hold", "example.com/more"] } }),
+      );
+      await stage.call(
+        "let go",
+        patch(`${all}/graceful`, { metadata: { finalizers: null } }),
+        "metadata.finalizers",
+        "metadata.deletionGracePeriodSeconds",
+      );
+      await watching.until((events) => events.at(-1)?.type === "DELETED");
+      await stage.call("gone", get(`${all}/graceful`));
+      await stage.quietly(post(all, pod("forced")));
+      await stage.call("delete by force", del(`${all}/forced`, { gracePeriodSeconds: 0 }), "metadata.deletionGracePeriodSeconds");
+      await stage.call("gone at once", get(`${all}/forced`));
+    },
+  },
+  {
+    name: "many are deleted by their labels",
+    run: async (stage) => {
+      const all = at(stage.namespace, "configmaps");
+      for (const [name, app] of [
+        ["a", "x"],
+        ["b", "x"],
+        ["c", "y"],
+      ] as const)
+        await stage.quietly(post(all, configMap(name, {}, { labels: { app } })));
+      await stage.call("delete those of x", del(`${all}?labelSelector=app%3Dx`), "kind", "items.0.metadata.name");
+      await namesLeft(stage, all);
+    },
+  },
+];
+
+async function namesLeft(stage: Stage, all: string): Promise<void> {
+  const { body } = await stage.quietly(get(`${all}?labelSelector=app`));
+  const items = dig(body, "items");
+  stage.note("left", Array.isArray(items) ? items.map((item) => dig(item, "metadata", "name")) : items);
+}
+
+function versionOf(body: unknown): unknown {
+  return dig(body, "metadata", "resourceVersion");
+}
