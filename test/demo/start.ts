@@ -1,0 +1,86 @@
+#!/usr/bin/env node
+/**
+ * The demonstration: an embedded cluster, the reconciler in it, and a rollout to look at.
+ *
+ *   start cluster -> apply the sample -> all ready -> change the image -> rollout -> stay until Ctrl-C, or end (--once)
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { systemClock } from "../../infra/clock.ts";
+import type { LogFields } from "../../infra/log.ts";
+import { startEmulator } from "../emulator/index.ts";
+import { showLive, type Live } from "./live.ts";
+import { composeReconciler, type Reconciling } from "./reconcile.ts";
+import { applySample, SAMPLE, setImage } from "./sample.ts";
+import { createScreen } from "./screen.ts";
+
+const NAMESPACE = "default";
+const GROUP = "ingester";
+const NEW_IMAGE = "nginx:1.29";
+const PATIENCE_MS = 60_000;
+
+const once = process.argv.includes("--once");
+const screen = createScreen(process.stdout, !process.env["NO_COLOR"]);
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort(signal));
+// Whoever reads us has had enough.
+process.stdout.on("error", () => stop.abort());
+
+/** True if the sample's rollout was completed. */
+async function rollOut(live: Live, { cluster }: Reconciling): Promise<boolean> {
+  screen.print(`Applying ${relative(process.cwd(), SAMPLE)}: three zones of three pods.`);
+  const zones = await applySample(cluster, NAMESPACE);
+  if (!(await live.settled(PATIENCE_MS))) return false;
+  screen.print(`All pods are ready. Changing the image to ${NEW_IMAGE}: the rollout begins.`);
+  await setImage(cluster, NAMESPACE, zones, GROUP, NEW_IMAGE);
+  return live.settled(PATIENCE_MS);
+}
+
+async function stay(kubeconfig: string): Promise<void> {
+  screen.print(
+    "",
+    "The cluster stays up, and Zonewise goes on in it. In another terminal:",
+    "",
+    `    export KUBECONFIG=${kubeconfig}`,
+    "    kubectl get pods -w",
+    `    kubectl set image statefulset -l rollout-group=${GROUP} ${GROUP}=nginx:1.30`,
+    "",
+    "Ctrl-C ends it.",
+  );
+  if (stop.signal.aborted) return;
+  // A pending listener holds no process; the picture's frames do.
+  await new Promise((resolve) => stop.signal.addEventListener("abort", resolve, { once: true }));
+}
+
+async function main(): Promise<number> {
+  screen.print("Zonewise: starting an embedded cluster.");
+  const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
+  const kubeconfig = join(folder, "kubeconfig");
+  const emulator = await startEmulator();
+  const ended = new AbortController();
+  try {
+    await emulator.writeKubeconfig(kubeconfig);
+    const live = showLive({ store: emulator.store, clock: systemClock, screen, namespace: NAMESPACE, group: GROUP, stop: ended.signal });
+    const onLog = (level: string, message: string, { group, reason, state }: LogFields): void => {
+      const ofGroup = group === GROUP;
+      if (!ofGroup && (group !== undefined || (level !== "warn" && level !== "error"))) return;
+      live.tell(typeof reason === "string" ? `${message} (${reason})` : message, ofGroup && state === "settled");
+    };
+    const reconciler = await composeReconciler(kubeconfig, NAMESPACE, systemClock, onLog);
+    const stopReconciler = new AbortController();
+    const reconciling = reconciler.runUntil(AbortSignal.any([stop.signal, stopReconciler.signal]));
+    const completed = await rollOut(live, reconciler);
+    if (!completed && !stop.signal.aborted) screen.print(`The rollout has not completed within ${PATIENCE_MS / 1000} s.`);
+    if (!once) await stay(kubeconfig);
+    stopReconciler.abort();
+    await reconciling;
+    return once && !completed ? 1 : 0;
+  } finally {
+    ended.abort();
+    await emulator.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+process.exitCode = await main();
