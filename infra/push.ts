@@ -12,7 +12,9 @@ export interface PushTarget {
 
 /** Replaces what this job and instance pushed before (PUT); rejects with a RolloutError when that fails, which is no reason to fail the run. */
 export async function pushMetrics(metrics: Metrics, { url, job, instance, deadlineMs }: PushTarget): Promise<void> {
-  const address = `${url.replace(/\/+$/, "")}/metrics/job/${encodeURIComponent(job)}/instance/${encodeURIComponent(instance)}`;
+  // In base64, as a slash in a value does not survive otherwise: https://github.com/prometheus/pushgateway#url
+  const grouping = `job@base64/${base64(job)}/instance@base64/${base64(instance)}`;
+  const address = `${url.replace(/\/+$/, "")}/metrics/${grouping}`;
   const { status, text } = await put(address, metrics.contentType, await metrics.render(), deadlineMs);
   if (status >= 300) throw new RolloutError("ServerError", `push metrics: ${text.trim()} (${status})`, { status });
 }
@@ -26,4 +28,8 @@ async function put(address: string, contentType: string, body: string, deadlineM
     const timeout = cause instanceof Error && cause.name === "TimeoutError";
     throw new RolloutError(timeout ? "Timeout" : "Unreachable", `push metrics: no answer from ${address}`, { cause });
   }
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64url");
 }

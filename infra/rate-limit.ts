@@ -27,7 +27,7 @@ export function createRateLimiter({ qps, burst }: Rate, clock: Clock): RateLimit
   // Tokens go below zero: the debt is the queue. A wait that cannot fit its limit takes nothing, or
   // callers that gave up would starve those behind them [8.3].
   const reserve = (group: string, limitMs: number): number | undefined => {
-    const now = clock.now();
+    const now = clock.monotonic();
     const bucket = buckets.get(group) ?? { tokens: burst, filledAt: now };
     buckets.set(group, bucket);
     bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.filledAt) / 1000) * qps);
@@ -43,11 +43,8 @@ export function createRateLimiter({ qps, burst }: Rate, clock: Clock): RateLimit
       const waitMs = reserve(group, limitMs);
       if (waitMs === undefined)
         throw refusal(group, new Error(`a wait for a token would exceed the deadline of ${Math.round(limitMs)} ms`));
-      try {
-        if (waitMs > 0) await clock.sleep(waitMs, signal);
-      } catch (cause) {
-        throw refusal(group, cause);
-      }
+      if (waitMs > 0) await clock.sleep(waitMs, signal);
+      if (waitMs > 0 && signal.aborted) throw refusal(group, signal.reason);
     },
   };
 }

@@ -58,6 +58,7 @@ export async function openAnswer(wiring: Wiring, call: ApiCall, deadline: Deadli
     const error = errorOfStatus(status, await readText(answer, deadline.signal), retryAfterMs(answer));
     if (error.code !== "Throttled" || error.retryAfterMs === undefined || error.retryAfterMs >= deadline.remainingMs()) throw error;
     await wiring.clock.sleep(error.retryAfterMs, deadline.signal);
+    deadline.signal.throwIfAborted();
   }
 }
 
@@ -71,9 +72,9 @@ async function takeToken({ limiter, observer }: Wiring, group: string, deadline:
 }
 
 async function measure({ connection, clock, observer }: Wiring, call: ApiCall, deadline: Deadline): Promise<IncomingMessage> {
-  const start = clock.now();
+  const start = clock.monotonic();
   const done = (status: string): void =>
-    observer?.answered({ path: describePath(call.path), method: call.method, status, seconds: (clock.now() - start) / 1000 });
+    observer?.answered({ path: describePath(call.path), method: call.method, status, seconds: (clock.monotonic() - start) / 1000 });
   try {
     const answer = await openExchange(connection, { ...call, path: withQuery(call, deadline) }, deadline.signal);
     done(String(answer.statusCode));

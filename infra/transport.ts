@@ -53,11 +53,13 @@ export async function openExchange(connection: Connection, wire: WireRequest, si
 
 /** The whole body as text; rejects with the signal's reason when that cut it short. */
 export async function readText(answer: http.IncomingMessage, signal: AbortSignal): Promise<string> {
-  const chunks: Buffer[] = [];
+  // Text as it comes, not buffers to join at the end: a page of a list is a few MB.
+  answer.setEncoding("utf8");
+  let text = "";
   try {
-    for await (const chunk of answer) chunks.push(chunk);
+    for await (const chunk of answer) text += chunk;
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return text;
 }

@@ -1,0 +1,159 @@
+/** A realistic list of pods as an API server would send it: what ring-based databases look like, managedFields included. */
+import { createHash } from "node:crypto";
+
+const CONTAINERS = ["ingester", "config-reloader"];
+
+/** The pod of an ordinal as JSON; about 8 kB, as the managedFields of kubelet and StatefulSet controller make up a half of it. */
+export function podJson(ordinal: number): string {
+  return JSON.stringify({
+    metadata: {
+      ...metadata(ordinal),
+      managedFields: [
+        {
+          manager: "kube-controller-manager",
+          operation: "Update",
+          apiVersion: "v1",
+          time: STAMP,
+          fieldsType: "FieldsV1",
+          fieldsV1: specFields(),
+        },
+        {
+          manager: "kubelet",
+          operation: "Update",
+          apiVersion: "v1",
+          time: STAMP,
+          fieldsType: "FieldsV1",
+          fieldsV1: statusFields(),
+          subresource: "status",
+        },
+      ],
+    },
+    spec: {
+      containers: CONTAINERS.map((name) => container(name, ordinal)),
+      volumes: VOLUMES.map((name) => ({ name, configMap: { name, defaultMode: 420 } })),
+      nodeName: `node-${ordinal % 200}`,
+      schedulerName: "default-scheduler",
+      restartPolicy: "Always",
+      terminationGracePeriodSeconds: 1200,
+      serviceAccountName: "ingester",
+      tolerations: ["not-ready", "unreachable"].map((key) => ({
+        key: `node.kubernetes.io/${key}`,
+        operator: "Exists",
+        effect: "NoExecute",
+      })),
+    },
+    status: {
+      phase: "Running",
+      conditions: CONDITIONS.map((type) => ({ type, status: "True", lastProbeTime: null, lastTransitionTime: STAMP })),
+      hostIP: `10.0.0.${ordinal % 200}`,
+      podIP: `10.${ordinal % 250}.${(ordinal >> 8) % 250}.7`,
+      startTime: STAMP,
+      containerStatuses: CONTAINERS.map((name) => ({
+        name,
+        state: { running: { startedAt: STAMP } },
+        lastState: {},
+        ready: true,
+        restartCount: 0,
+        image: `docker.io/grafana/${name}:2.14.0`,
+        imageID: `docker.io/grafana/${name}@sha256:${digest(name)}`,
+        containerID: `containerd://${digest(`${name}${ordinal}`)}`,
+        started: true,
+      })),
+      qosClass: "Burstable",
+    },
+  });
+}
+
+// What a real list has and gzip cannot shrink.
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/** The same pod as PartialObjectMetadata has it: with its managedFields, which no list leaves out. */
+export function podMetadataJson(ordinal: number): string {
+  const { metadata: whole } = JSON.parse(podJson(ordinal)) as { metadata: unknown };
+  return JSON.stringify({ metadata: whole });
+}
+
+const STAMP = "2026-01-02T03:04:05Z";
+const VOLUMES = ["config", "overrides", "runtime"];
+const CONDITIONS = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
+
+function metadata(ordinal: number) {
+  return {
+    name: `ingester-zone-a-${ordinal}`,
+    generateName: "ingester-zone-a-",
+    namespace: "bench",
+    uid: digest(`pod${ordinal}`).slice(0, 36),
+    resourceVersion: String(1_000_000 + ordinal),
+    creationTimestamp: STAMP,
+    labels: { name: "ingester-zone-a", "rollout-group": "ingester", "controller-revision-hash": "ingester-zone-a-6d4f8b7c9" },
+    annotations: { "kubectl.kubernetes.io/restartedAt": STAMP, "prometheus.io/scrape": "true" },
+    ownerReferences: [
+      { apiVersion: "apps/v1", kind: "StatefulSet", name: "ingester-zone-a", uid: "1-2-3-4", controller: true, blockOwnerDeletion: true },
+    ],
+  };
+}
+
+function container(name: string, ordinal: number) {
+  return {
+    name,
+    image: `docker.io/grafana/${name}:2.14.0`,
+    args: [
+      `-target=${name}`,
+      "-config.expand-env=true",
+      `-ring.instance-id=ingester-zone-a-${ordinal}`,
+      "-ring.zone-awareness-enabled=true",
+    ],
+    ports: ["http-metrics", "grpc", "gossip"].map((port, index) => ({ name: port, containerPort: 8080 + index, protocol: "TCP" })),
+    env: ["GOMAXPROCS", "GOMEMLIMIT", "JAEGER_HOST", "ZONE"].map((variable) => ({ name: variable, value: `${variable}-${ordinal % 7}` })),
+    resources: { requests: { cpu: "4", memory: "15Gi" }, limits: { memory: "25Gi" } },
+    volumeMounts: VOLUMES.map((volume) => ({ name: volume, mountPath: `/etc/${volume}` })),
+    readinessProbe: { httpGet: { path: "/ready", port: "http-metrics", scheme: "HTTP" }, periodSeconds: 10, failureThreshold: 3 },
+    imagePullPolicy: "IfNotPresent",
+    terminationMessagePath: "/dev/termination-log",
+  };
+}
+
+function specFields() {
+  const fields = (names: readonly string[]) => Object.fromEntries(names.map((name) => [`f:${name}`, {}]));
+  const perContainer = { ".": {}, ...fields(["args", "image", "imagePullPolicy", "name", "terminationMessagePath", "readinessProbe"]) };
+  return {
+    "f:metadata": { "f:generateName": {}, "f:labels": { ".": {}, ...fields(["controller-revision-hash", "name", "rollout-group"]) } },
+    "f:spec": {
+      ...fields([
+        "enableServiceLinks",
+        "hostname",
+        "restartPolicy",
+        "schedulerName",
+        "securityContext",
+        "subdomain",
+        "terminationGracePeriodSeconds",
+      ]),
+      "f:containers": Object.fromEntries(
+        CONTAINERS.map((name) => [
+          `k:{"name":"${name}"}`,
+          { ...perContainer, "f:env": keyed(["GOMAXPROCS", "GOMEMLIMIT", "JAEGER_HOST", "ZONE"]), "f:volumeMounts": keyed(VOLUMES) },
+        ]),
+      ),
+      "f:volumes": keyed(VOLUMES),
+    },
+  };
+}
+
+function statusFields() {
+  return {
+    "f:status": {
+      "f:conditions": keyed(CONDITIONS),
+      "f:containerStatuses": {},
+      "f:hostIP": {},
+      "f:phase": {},
+      "f:podIP": {},
+      "f:startTime": {},
+    },
+  };
+}
+
+function keyed(names: readonly string[]) {
+  return Object.fromEntries(names.map((name) => [`k:{"name":"${name}"}`, { ".": {}, "f:name": {}, "f:value": {} }]));
+}
