@@ -7,7 +7,7 @@ import type { KubeObject } from "./objects.ts";
 import { deleteOptions } from "./remove.ts";
 import type { Answer, Ask } from "./request.ts";
 import { objectSelector } from "./selectors.ts";
-import { bodyOf } from "./write.ts";
+import { bodyOf, optionsOf } from "./write.ts";
 
 const BUDGETS = "poddisruptionbudgets.policy";
 const VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget.";
@@ -24,7 +24,7 @@ export async function evict(api: Api, ask: Ask): Promise<Answer> {
     ...body,
     metadata: { ...fieldsOf(body["metadata"]), name: ask.name, namespace: ask.namespace ?? "" },
   };
-  const options = { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1" };
+  const options = optionsOf(ask, "CreateOptions");
   if (!store.get("pods", ask.namespace, ask.name)) throw notFound("pods", ask.name);
   await admission.mutate(ask, { operation: "CREATE", object: eviction, options });
   await admission.check(ask, { operation: "CREATE", object: eviction, options });

@@ -82,7 +82,27 @@ async function answerTo(api: Api, request: IncomingMessage, response: ServerResp
   const contentType = headers["content-type"] ?? "application/json";
   const dryRun = url.searchParams.getAll("dryRun").includes("All");
   const now = (): number => api.clock.now();
-  return perform(api, { ...target, query: url.searchParams, form, contentType, body, user, dryRun, now, warnings }, response);
+  const ask: Ask = { ...target, query: url.searchParams, form, contentType, body, user, dryRun, now, warnings };
+  return ask.verb === "watch" ? perform(api, ask, response) : withinTimeout(api, ask, perform(api, ask, response));
+}
+
+/** Go durations as clients send them: "500ms", "10s", "1m30s". */
+function milliseconds(duration: string): number {
+  const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+  const parts = [...duration.matchAll(/([\d.]+)(ms|s|m|h)/g)];
+  return parts.reduce((sum, [, count, unit = ""]) => sum + Number(count) * (units[unit] ?? 0), 0);
+}
+
+/** 504 when `?timeout=` has passed; what was begun goes on. */
+async function withinTimeout<T>(api: Api, ask: Ask, work: Promise<T>): Promise<T> {
+  const ms = milliseconds(ask.query.get("timeout") ?? "");
+  if (ms === 0) return work;
+  let cancel = (): void => {};
+  const expired = new Promise<never>((_resolve, reject) => {
+    const text = "Timeout: request did not complete within requested timeout - context deadline exceeded";
+    cancel = api.clock.after(ms, () => reject(refusal("Timeout", text, {})));
+  });
+  return Promise.race([work, expired]).finally(() => cancel());
 }
 
 const REFUSALS: Readonly<Partial<Record<Effect["kind"], (ask: Ask, effect: Effect) => ApiError>>> = {

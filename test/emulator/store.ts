@@ -49,7 +49,7 @@ export interface Store {
   version(): number;
   /** Events after `resourceVersion`; throws Expired (410) when the history no longer reaches back so far. */
   since(resourceVersion: number): readonly StoreEvent[];
-  /** Throws AlreadyExists. The object is frozen and filled: uid, resourceVersion, creationTimestamp, generation. */
+  /** Throws AlreadyExists. The object is frozen and filled: uid (unless given), resourceVersion, creationTimestamp, generation. */
   create(resource: ResourceKey, object: Draft): KubeObject;
   /** Replaces all but what the system owns. A no-op keeps the resourceVersion; throws NotFound and Conflict. */
   update(resource: ResourceKey, object: Draft, options?: UpdateOptions): KubeObject;
@@ -132,7 +132,7 @@ export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Stor
       const metadata: Metadata = {
         ...given,
         name,
-        uid: randomUUID(),
+        uid: given.uid || randomUUID(),
         creationTimestamp: timestamp(clock.now()),
         resourceVersion: "",
         ...(hasGeneration(resource) && { generation: 1 }),

@@ -76,8 +76,16 @@ export async function create(api: Api, ask: Ask): Promise<Answer> {
   const name = given.metadata.name || (generateName ? `${generateName}${randomSuffix()}` : "");
   checkNamespace(api, ask, name);
   if (hasStatus(kind)) delete given["status"];
-  const draft = conform(kind, { ...given, metadata: { ...given.metadata, name } });
-  const options = { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1" };
+  const uid = randomUUID();
+  const metadata = {
+    ...given.metadata,
+    name,
+    uid,
+    creationTimestamp: timestamp(api.clock.now()),
+    ...(kind.generation && { generation: 1 }),
+  };
+  const draft = conform(kind, { ...given, metadata });
+  const options = optionsOf(ask, "CreateOptions");
   const asked = { ...ask, name };
   const mutated = await api.admission.mutate(asked, { operation: "CREATE", object: draft, options });
   const object = conform(kind, mutated ?? draft);
@@ -85,11 +93,21 @@ export async function create(api: Api, ask: Ask): Promise<Answer> {
   await api.admission.check(asked, { operation: "CREATE", object, options });
   if (ask.dryRun) {
     if (api.store.get(resource, namespace, name)) throw alreadyExists(resource, name);
-    const metadata = { ...object.metadata, uid: randomUUID(), creationTimestamp: timestamp(api.clock.now()) };
-    return draftAnswer(ask, { ...object, metadata }, 201);
+    return draftAnswer(ask, object, 201);
   }
   checkNamespace(api, ask, name);
-  return objectAnswer(ask, api.store.create(resource, object), 201);
+  return objectAnswer(ask, api.store.create(resource, { ...object, metadata: { ...object.metadata, uid } }), 201);
+}
+
+/** The options of a write as admission sees them. */
+export function optionsOf({ query }: Ask, kind: string): Fields {
+  const texts = ["fieldManager", "fieldValidation"].flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : []));
+  return {
+    kind,
+    apiVersion: "meta.k8s.io/v1",
+    ...(query.has("dryRun") && { dryRun: query.getAll("dryRun") }),
+    ...Object.fromEntries(texts),
+  };
 }
 
 type Change = (seen: Draft) => Draft;
@@ -155,7 +173,7 @@ async function change(api: Api, ask: Ask, optionsKind: string, makeChange: Chang
   const { kind, resource, namespace, name } = ask;
   const view = viewOf(kind, ask.subresource);
   if (!view) throw refusal("MethodNotAllowed", "the server does not allow this method on the requested resource", {});
-  const options = { kind: optionsKind, apiVersion: "meta.k8s.io/v1" };
+  const options = optionsOf(ask, optionsKind);
   for (let round = 1; ; round++) {
     const current = api.store.get(resource, namespace, name);
     if (!current) throw notFound(resource, name);
