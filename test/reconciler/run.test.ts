@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { createLog } from "../../infra/log.ts";
+import { createMetrics } from "../../infra/metrics.ts";
+import { run, type RunInput } from "../../reconciler/run.ts";
+import { deploy, setStage, witness, type Stage } from "./stage.ts";
+
+describe("a run", () => {
+  let stage: Stage;
+  beforeEach(async () => {
+    stage = await setStage();
+    deploy(stage, "x:1");
+    await stage.time.advance(2000);
+  });
+  afterEach(() => stage.close());
+
+  function input(identity: string, more: Partial<RunInput> = {}): RunInput & { lines: string[]; calls: string[] } {
+    const lines: string[] = [];
+    const { cluster, calls } = stage.connect();
+    return {
+      cluster,
+      clock: stage.clock,
+      log: createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(stage.time.now()) }),
+      metrics: createMetrics(),
+      namespaces: ["default"],
+      intervalMs: 5000,
+      budgetMs: 55_000,
+      lease: { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 },
+      mayDisrupt: async () => undefined,
+      stop: new AbortController().signal,
+      lines,
+      calls,
+      ...more,
+    };
+  }
+
+  /** Moves the time on until all runs have ended. */
+  async function play<T>(...runs: Promise<T>[]): Promise<T[]> {
+    let open = runs.length;
+    for (const one of runs) void one.finally(() => open--);
+    for (let i = 0; i < 1500 && open > 0; i++) await stage.time.advance(50);
+    return await Promise.all(runs);
+  }
+
+  const eventReasons = (): string[] =>
+    stage.emulator.store
+      .list("events", "default")
+      .flatMap((event) =>
+        (event["source"] as { component?: string } | undefined)?.component === "zonewise" ? [String(event["reason"])] : [],
+      );
+
+  it("rolls a group out, tells it by Events, says so in one line a tick, and ends by itself with 0", async () => {
+    const seen = witness(stage);
+    deploy(stage, "x:2");
+    const one = input("one");
+    const [result] = await play(run(one));
+    assert.equal(result?.exitCode, 0);
+    assert.deepEqual([seen.deleted.length, seen.violations], [9, []]);
+    const count = (reason: string): number => eventReasons().filter((other) => other === reason).length;
+    assert.deepEqual(["RolloutStarted", "PodReplaced", "ZoneUpdated", "RolloutCompleted"].map(count), [1, 9, 3, 1]);
+    const last = one.lines.map((line) => JSON.parse(line) as Record<string, unknown>).findLast((line) => line["msg"] === "tick");
+    assert.deepEqual([last?.["groups"], last?.["settled"], last?.["failed"]], [1, 1, 0]);
+    const lease = stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler");
+    assert.equal((lease?.["spec"] as { holderIdentity: string }).holderIdentity, "");
+  });
+
+  it("R39 two at once: one works, the other writes nothing", async () => {
+    const seen = witness(stage);
+    deploy(stage, "x:2");
+    const [one, two] = [input("one"), input("two")];
+    await play(run(one), run(two));
+    assert.deepEqual([seen.deleted.length, seen.violations], [9, []]);
+    const writers = [one, two].filter(({ calls }) => calls.some((call) => call.startsWith("DELETE")));
+    assert.equal(writers.length, 1);
+  });
+
+  it("R01 R30 ends with 1 when a group needs mending, blames it once in an Event and in the metrics", async () => {
+    const set = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-b");
+    assert.ok(set);
+    stage.emulator.store.update("statefulsets.apps", {
+      ...set,
+      spec: { ...(set["spec"] as object), updateStrategy: { type: "RollingUpdate" } },
+    });
+    const one = input("one");
+    const [result] = await play(run(one));
+    assert.equal(result?.exitCode, 1);
+    assert.deepEqual(eventReasons(), ["UpdateStrategyNotOnDelete"]);
+    const metrics = await one.metrics.render();
+    assert.match(metrics, /rollout_operator_group_reconciles_failed_total\{namespace="default",rollout_group="ingester"\} [1-9]/);
+    assert.match(metrics, /zonewise_group_blocked\{[^}]*reason="UpdateStrategyNotOnDelete"\} 1/);
+  });
+
+  it("stops after the current step when told to, and frees the lease", async () => {
+    deploy(stage, "x:2");
+    const stop = new AbortController();
+    const seen = witness(stage);
+    const running = run(input("one", { stop: stop.signal }));
+    for (let i = 0; i < 200 && seen.deleted.length < 2; i++) await stage.time.advance(50);
+    stop.abort();
+    await play(running);
+    assert.equal(seen.deleted.length, 2);
+    const lease = stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler");
+    assert.equal((lease?.["spec"] as { holderIdentity: string }).holderIdentity, "");
+  });
+
+  it("goes on without its watches, only slower", async () => {
+    const seen = witness(stage);
+    stage.emulator.faults.inject({ effect: { kind: "error" }, verb: "watch" });
+    deploy(stage, "x:2");
+    await play(run(input("one", { budgetMs: 70_000, intervalMs: 1000 })));
+    assert.deepEqual([seen.deleted.length, seen.violations], [9, []]);
+  });
+
+  it("R31 forgets the series of a group that is gone, and keeps the others", async () => {
+    deploy(stage, "y:1", { group: "store", zones: ["a"] });
+    await stage.time.advance(1000);
+    const one = input("one");
+    const running = run(one);
+    for (let i = 0; i < 20; i++) await stage.time.advance(100);
+    assert.match(await one.metrics.render(), /rollout_group="store"/);
+    stage.emulator.store.remove("statefulsets.apps", "default", "store-zone-a");
+    await play(running);
+    const metrics = await one.metrics.render();
+    assert.doesNotMatch(metrics, /rollout_group="store"/);
+    assert.match(metrics, /rollout_operator_group_reconciles_total\{namespace="default",rollout_group="ingester"\}/);
+  });
+});

@@ -1,0 +1,144 @@
+/** The reconciler's shell on the embedded cluster, under a clock that stands still unless it is moved. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "../../infra/clock.ts";
+import { connectCluster, type Cluster } from "../../infra/cluster.ts";
+import { loadConnection } from "../../infra/connection.ts";
+import type { Freshness } from "../../reconciler/gather.ts";
+import { tick, type TickInput, type TickResult } from "../../reconciler/tick.ts";
+import { manualClock, type ManualClock } from "../emulator/clock.ts";
+import { startEmulator, type Emulator } from "../emulator/index.ts";
+
+export interface Stage {
+  readonly emulator: Emulator;
+  readonly time: ManualClock;
+  /** The same time as the port and the reconciler take it. */
+  readonly clock: Clock;
+  /** A connection of its own, with the methods of the calls made through it. */
+  connect(): { readonly cluster: Cluster; readonly calls: string[] };
+  close(): Promise<void>;
+}
+
+export async function setStage(faultSeed = 1): Promise<Stage> {
+  const time = manualClock();
+  const emulator = await startEmulator({ clock: time, faultSeed });
+  const folder = await mkdtemp(join(tmpdir(), "stage-"));
+  const kubeconfig = join(folder, "kubeconfig");
+  await emulator.writeKubeconfig(kubeconfig);
+  const connection = await loadConnection({ kubeconfig });
+  return {
+    emulator,
+    time,
+    clock: clockOf(time),
+    connect: () => {
+      const calls: string[] = [];
+      const observer = {
+        answered: ({ method, path }: { method: string; path: string }) => void calls.push(`${method} ${path}`),
+        rateLimited: () => {},
+      };
+      return { cluster: connectCluster(connection, { timeoutMs: 5000, observer }), calls };
+    },
+    close: async () => {
+      connection.close();
+      await emulator.stop();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+function clockOf(time: ManualClock): Clock {
+  return {
+    now: () => time.now(),
+    monotonic: () => time.now(),
+    sleep: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted) return resolve();
+        const cancel = time.after(ms, done);
+        signal?.addEventListener("abort", done, { once: true });
+        function done(): void {
+          cancel();
+          resolve();
+        }
+      }),
+  };
+}
+
+/** Creates the zones of a group, or gives them another image. */
+export function deploy(
+  stage: Stage,
+  image: string,
+  { group = "ingester", zones = ["a", "b", "c"], replicas = 3, annotations = {} } = {},
+): void {
+  const { store } = stage.emulator;
+  for (const zone of zones) {
+    const name = `${group}-zone-${zone}`;
+    const spec = {
+      serviceName: group,
+      replicas,
+      podManagementPolicy: "Parallel",
+      revisionHistoryLimit: 10,
+      updateStrategy: { type: "OnDelete" },
+      selector: { matchLabels: { name } },
+      template: { metadata: { labels: { name } }, spec: { terminationGracePeriodSeconds: 30, containers: [{ name: "c", image }] } },
+    };
+    const earlier = store.get("statefulsets.apps", "default", name);
+    if (earlier) store.update("statefulsets.apps", { ...earlier, spec });
+    else {
+      const metadata = { name, namespace: "default", labels: { "rollout-group": group }, annotations };
+      store.create("statefulsets.apps", { apiVersion: "apps/v1", kind: "StatefulSet", metadata, spec });
+    }
+  }
+}
+
+/** One tick through this connection, with no memory but `freshness`. */
+export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput> = {}): Promise<TickResult> {
+  return tick({
+    cluster,
+    fence: { write: () => ({}) },
+    namespaces: ["default"],
+    freshness: more.freshness ?? (new Map() as Freshness),
+    mayDisrupt: async () => undefined,
+    lookCloser: () => false,
+    timesOutrun: () => 0,
+    onOutcome: () => {},
+    monotonic: stage.clock.monotonic,
+    stop: new AbortController().signal,
+    ...more,
+  });
+}
+
+export interface Witness {
+  /** Pods in the order in which they were deleted. */
+  readonly deleted: string[];
+  /** What must never happen, and did. */
+  readonly violations: string[];
+}
+
+/** Watches the cluster itself: no pod may be deleted while another zone of its group has one down, or more than `maxUnavailable` of its own. */
+export function witness(stage: Stage, maxUnavailable = 1): Witness {
+  const down = new Map<string, Set<string>>();
+  const seen: Witness = { deleted: [], violations: [] };
+  stage.emulator.store.subscribe(({ resource, type, object }) => {
+    if (resource !== "pods") return;
+    const { name, deletionTimestamp } = object.metadata;
+    const zone = name.slice(0, name.lastIndexOf("-"));
+    const status = (object as { status?: { conditions?: { type: string; status: string }[] } }).status;
+    const ready = status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
+    const zonesDown = down.get(zone) ?? new Set();
+    down.set(zone, zonesDown);
+    if (type !== "DELETED" && ready && deletionTimestamp === undefined) zonesDown.delete(name);
+    if (type === "DELETED" || deletionTimestamp === undefined || zonesDown.has(`${name} ending`)) {
+      if (type === "DELETED") zonesDown.delete(`${name} ending`);
+      return;
+    }
+    seen.deleted.push(name);
+    zonesDown.add(name);
+    zonesDown.add(`${name} ending`);
+    const pods = [...zonesDown].filter((entry) => !entry.endsWith(" ending"));
+    if (pods.length > maxUnavailable) seen.violations.push(`${pods.join(", ")} down at once`);
+    for (const [other, theirs] of down)
+      if (other !== zone && theirs.size > 0) seen.violations.push(`${name} deleted while ${[...theirs].join(", ")} down`);
+  });
+  return seen;
+}

@@ -1,0 +1,181 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Freshness } from "../../reconciler/gather.ts";
+import type { Effect, Fault } from "../emulator/faults.ts";
+import { deploy, setStage, tickOnce, witness, type Stage } from "./stage.ts";
+
+const NAMES = ["a", "b", "c"].flatMap((zone) => [0, 1, 2].map((i) => `ingester-zone-${zone}-${i}`));
+
+function revisions(stage: Stage): (readonly unknown[])[] {
+  return stage.emulator.store.list("statefulsets.apps", "default").map((set) => {
+    const status = (set as { status?: Record<string, unknown> }).status ?? {};
+    return [status["currentRevision"] === status["updateRevision"], status["updatedReplicas"], status["readyReplicas"]];
+  });
+}
+
+describe("a tick, again and again", () => {
+  let stage: Stage;
+  before(async () => {
+    stage = await setStage();
+    deploy(stage, "x:1");
+    await stage.time.advance(2000);
+  });
+  after(() => stage.close());
+
+  it("rolls zone after zone, pod after pod, and records each zone as current", async () => {
+    const seen = witness(stage);
+    const { cluster } = stage.connect();
+    deploy(stage, "x:2");
+    for (let i = 0; i < 200; i++) {
+      await stage.time.advance(100);
+      const { outcomes } = await tickOnce(stage, cluster);
+      if (outcomes.every((outcome) => outcome.state === "settled") && seen.deleted.length === 9) break;
+    }
+    assert.deepEqual(seen, { deleted: NAMES, violations: [] });
+    assert.deepEqual(
+      revisions(stage),
+      [0, 1, 2].map(() => [true, 3, 3]),
+    );
+  });
+
+  it("costs one list and no write once all is settled", async () => {
+    const { cluster, calls } = stage.connect();
+    const version = stage.emulator.store.list("statefulsets.apps").map((set) => set.metadata.resourceVersion);
+    await tickOnce(stage, cluster);
+    assert.deepEqual(calls, ["GET apps/v1/statefulsets collection"]);
+    assert.deepEqual(
+      stage.emulator.store.list("statefulsets.apps").map((set) => set.metadata.resourceVersion),
+      version,
+    );
+  });
+
+  it("a closer look lists the pods of each zone, and still writes nothing", async () => {
+    const { cluster, calls } = stage.connect();
+    await tickOnce(stage, cluster, { lookCloser: () => true });
+    assert.equal(calls.length, 4);
+    assert.ok(calls.every((call) => call.startsWith("GET")));
+  });
+
+  it("asks the budget right before each deletion; a denied pod stays, the next has its turn, the next zone has not (R07-R10)", async () => {
+    deploy(stage, "x:3");
+    for (const set of stage.emulator.store.list("statefulsets.apps", "default")) {
+      stage.emulator.store.update("statefulsets.apps", {
+        ...set,
+        metadata: { ...set.metadata, annotations: { "rollout-max-unavailable": "2" } },
+      });
+    }
+    await stage.time.advance(1000);
+    const seen = witness(stage, 2);
+    const asked: [string, number][] = [];
+    const { cluster } = stage.connect();
+    const denyAll = await tickOnce(stage, cluster, {
+      mayDisrupt: async (pod, zone) => {
+        asked.push([pod.name, zone.maxUnavailable]);
+        return { action: "hold", reason: "BudgetSpent", message: `${pod.name} denied`, objects: [zone, pod] };
+      },
+    });
+    assert.deepEqual(asked, [
+      ["ingester-zone-a-0", 2],
+      ["ingester-zone-a-1", 2],
+    ]);
+    assert.equal(denyAll.outcomes[0]?.state, "held");
+    assert.deepEqual(seen.deleted, []);
+    await tickOnce(stage, cluster, {
+      mayDisrupt: async (pod, zone) =>
+        pod.name.endsWith("-0") ? { action: "hold", reason: "BudgetSpent", message: "no", objects: [zone] } : undefined,
+    });
+    assert.deepEqual(seen.deleted, ["ingester-zone-a-1"]);
+  });
+
+  it("R38 a budget that cannot tell fails the group and deletes nothing", async () => {
+    await stage.time.advance(5000);
+    const seen = witness(stage);
+    const { cluster } = stage.connect();
+    const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt: () => Promise.reject(new Error("two budgets match")) });
+    assert.equal(outcomes[0]?.state, "failed");
+    assert.deepEqual(seen.deleted, []);
+  });
+
+  it("R23 leaves a StatefulSet without the label alone, and one group's trouble to itself", async () => {
+    deploy(stage, "y:1", { group: "broken", zones: ["a"] });
+    const set = stage.emulator.store.get("statefulsets.apps", "default", "broken-zone-a");
+    assert.ok(set);
+    stage.emulator.store.update("statefulsets.apps", {
+      ...set,
+      spec: { ...(set["spec"] as object), updateStrategy: { type: "RollingUpdate" } },
+    });
+    await stage.time.advance(1000);
+    const { cluster } = stage.connect();
+    const { outcomes } = await tickOnce(stage, cluster);
+    assert.deepEqual(outcomes.map((outcome) => [outcome.group, outcome.state]).toSorted(), [
+      ["broken", "held"],
+      ["ingester", "acted"],
+    ]);
+  });
+});
+
+const TROUBLES: readonly Effect[] = [
+  { kind: "conflict" },
+  { kind: "dropAfter" },
+  { kind: "dropBefore" },
+  { kind: "error" },
+  { kind: "tooMany", retryAfterSeconds: 0 },
+];
+
+describe("whatever the API server does", () => {
+  for (const seed of [1, 2, 3, 4, 5, 6]) {
+    it(`no two zones are disrupted, and the rollout ends (dice ${seed}: lost answers, conflicts, errors, two reconcilers that know nothing of each other)`, async () => {
+      const stage = await setStage(seed);
+      try {
+        deploy(stage, "x:1");
+        await stage.time.advance(2000);
+        const seen = witness(stage);
+        deploy(stage, "x:2");
+        for (const effect of TROUBLES) stage.emulator.faults.inject({ effect, probability: 0.06 } satisfies Fault);
+        const [one, two] = [stage.connect().cluster, stage.connect().cluster];
+        for (let i = 0; i < 400 && seen.deleted.length < 9; i++) {
+          await stage.time.advance((i * 37) % 150);
+          // Each tick starts with nothing in memory, as after a kill.
+          await Promise.allSettled([tickOnce(stage, one), tickOnce(stage, two)]);
+        }
+        stage.emulator.faults.clear();
+        for (let i = 0; i < 30; i++) {
+          await stage.time.advance(100);
+          await tickOnce(stage, one);
+        }
+        assert.deepEqual(seen.violations, []);
+        assert.deepEqual(
+          revisions(stage),
+          [0, 1, 2].map(() => [true, 3, 3]),
+        );
+      } finally {
+        await stage.close();
+      }
+    });
+  }
+
+  it("a list older than what was seen or written is refused", async () => {
+    const stage = await setStage();
+    try {
+      deploy(stage, "x:1");
+      await stage.time.advance(2000);
+      deploy(stage, "x:2");
+      await stage.time.advance(100);
+      const seen = witness(stage);
+      const { cluster } = stage.connect();
+      const freshness: Freshness = new Map();
+      const before = Number(stage.emulator.store.list("statefulsets.apps")[0]?.metadata.resourceVersion);
+      await tickOnce(stage, cluster, { freshness });
+      assert.equal(seen.deleted.length, 1);
+      stage.emulator.faults.inject({ effect: { kind: "stale", resourceVersion: before }, verb: "list", resource: "pods" });
+      const { outcomes } = await tickOnce(stage, cluster, { freshness });
+      assert.deepEqual(
+        outcomes.map((outcome) => outcome.state),
+        ["outrun"],
+      );
+      assert.equal(seen.deleted.length, 1);
+    } finally {
+      await stage.close();
+    }
+  });
+});
