@@ -15,7 +15,7 @@ import { leases, type Lease } from "./resources.ts";
 /** What every write asks first. */
 export interface Fence {
   /** Bounds for one write: it is over, on the server too, before the Lease can pass to another. Throws `LeaseLost` once nothing may be written. */
-  write(): Call;
+  readonly write: () => Call;
 }
 
 export interface LeaseOptions {
@@ -32,7 +32,7 @@ export interface HeldLease extends Fence {
   /** Values kept on the Lease as annotations; written with the next renewal. */
   readonly notes: Map<string, string>;
   /** Frees the Lease for the next process; what goes wrong is left to its expiry. */
-  release(): Promise<void>;
+  readonly release: () => Promise<void>;
 }
 
 /** Takes the Lease as soon as it is free; undefined if `signal` fires first. Rejects with what the cluster said, a lost race apart. */
@@ -87,12 +87,13 @@ async function takeLease(cluster: Cluster, options: LeaseOptions, clock: Clock, 
   /** A renewal of ours whose answer was lost makes the next one conflict: then the Lease still bears our name. */
   async function readBack(): Promise<void> {
     const current = await cluster.get(leases, options, call).catch(absent);
-    if (current?.spec?.holderIdentity !== identity) return lost.abort(new RolloutError("LeaseLost", `lease ${namespace}/${name} was taken`));
+    if (current?.spec?.holderIdentity !== identity)
+      return lost.abort(new RolloutError("LeaseLost", `lease ${namespace}/${name} was taken`));
     version = current.metadata?.resourceVersion;
   }
 
   async function renewUntilEnded(): Promise<void> {
-    for (let pause = durationMs / 3; remainingMs() > 0; ) {
+    for (let pause = durationMs / 3; remainingMs() > 0;) {
       await clock.sleep(pause, ended.signal);
       if (ended.signal.aborted) return;
       pause = durationMs / 3;
@@ -112,7 +113,8 @@ async function takeLease(cluster: Cluster, options: LeaseOptions, clock: Clock, 
     lost: lost.signal,
     write() {
       const deadlineMs = Math.floor(remainingMs());
-      if (deadlineMs <= 0) throw new RolloutError("LeaseLost", `lease ${namespace}/${name} is no longer ours`, { cause: lost.signal.reason });
+      if (deadlineMs <= 0)
+        throw new RolloutError("LeaseLost", `lease ${namespace}/${name} is no longer ours`, { cause: lost.signal.reason });
       return { deadlineMs, signal: lost.signal };
     },
     async release() {

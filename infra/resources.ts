@@ -2,7 +2,13 @@
 import type { CoreV1Event, V1Lease, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 
 /** A client-node type as plain JSON: its Dates are RFC 3339 strings. */
-export type Json<T> = T extends Date ? string : T extends readonly (infer E)[] ? Json<E>[] : T extends object ? { [K in keyof T]: Json<T[K]> } : T;
+export type Json<T> = T extends Date
+  ? string
+  : T extends readonly (infer E)[]
+    ? Json<E>[]
+    : T extends object
+      ? { [K in keyof T]: Json<T[K]> }
+      : T;
 
 /** Where a kind lives in the API; `T` is the object's shape. */
 export interface Resource<T = unknown> {

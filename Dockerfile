@@ -1,0 +1,16 @@
+# One image for all parts: the CronJob runs dist/reconciler/main.js, functions are served from dist/functions/index.js.
+FROM node:24-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci
+COPY . .
+RUN npm run build
+
+FROM node:24-slim
+WORKDIR /app
+ENV NODE_ENV=production
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev
+COPY --from=build /app/dist dist
+USER 65532
+ENTRYPOINT ["node"]
