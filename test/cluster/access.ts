@@ -1,0 +1,44 @@
+/** A namespace in which the reconciler may do exactly what our manifests say. */
+import { readFile } from "node:fs/promises";
+import { parseAllDocuments } from "yaml";
+import type { Admin } from "./client.ts";
+
+const RBAC = new URL("../../infra/manifests/reconciler/rbac.yaml", import.meta.url);
+const SERVICE_ACCOUNT = "zonewise-reconciler";
+
+interface Manifest {
+  readonly kind: string;
+  readonly subjects?: readonly object[];
+}
+
+const PATHS: Readonly<Record<string, string>> = {
+  ServiceAccount: "/api/v1/namespaces/{}/serviceaccounts",
+  Role: "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
+  RoleBinding: "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
+};
+
+/** The manifests name no namespace: kustomize puts it in for users, this for tests. */
+export async function applyRbac(admin: Admin, namespace: string): Promise<void> {
+  for (const document of parseAllDocuments(await readFile(RBAC, "utf8"))) {
+    const manifest = document.toJS() as Manifest;
+    const path = PATHS[manifest.kind];
+    if (path === undefined) throw new Error(`${RBAC.pathname} holds a ${manifest.kind}`);
+    const subjects = manifest.subjects?.map((subject) => ({ ...subject, namespace }));
+    await admin.call("POST", path.replace("{}", namespace), { ...manifest, ...(subjects && { subjects }) });
+  }
+}
+
+/** A kubeconfig with a token of the ServiceAccount, valid for an hour. */
+export async function buildKubeconfig({ server, ca, call }: Admin, namespace: string): Promise<object> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${SERVICE_ACCOUNT}/token`;
+  const { status } = await call<{ status: { token: string } }>("POST", path, { spec: { expirationSeconds: 3600 } });
+  const cluster = { server, ...(ca !== undefined && { "certificate-authority-data": Buffer.from(ca).toString("base64") }) };
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "test",
+    clusters: [{ name: "test", cluster }],
+    users: [{ name: "test", user: { token: status.token } }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
+  };
+}

@@ -1,0 +1,66 @@
+/** What must never happen, held against a whole timeline rather than its end. */
+
+export type PodState = "notReady" | "ready" | "terminating" | "gone";
+
+/** One change of one pod, in the order in which the API server made the changes. */
+export interface Entry {
+  readonly group: string;
+  readonly zone: string;
+  readonly pod: string;
+  readonly uid: string;
+  readonly revision: string;
+  readonly state: PodState;
+  /** Milliseconds since the recording began, for the reader only. */
+  readonly at: number;
+}
+
+/** How many pods of a zone may be unavailable, by its name. */
+export type Limit = (zone: string) => number;
+
+/** One sentence for each time that something happened which must not; nobody but the reconciler deletes pods in these tests. */
+export function findViolations(timeline: readonly Entry[], limit: Limit): string[] {
+  const latest = new Map<string, Entry>();
+  /** Pods that were ready when they were deleted and have no ready successor yet: unavailable by our doing. */
+  const disrupted = new Map<string, Entry>();
+  const violations: string[] = [];
+
+  for (const entry of timeline) {
+    const before = latest.get(entry.pod);
+    latest.set(entry.pod, entry);
+    if (entry.state === "ready") disrupted.delete(entry.pod);
+    if (!isDeletion(before, entry)) continue;
+    const tell = (what: string): void => void violations.push(`${Math.round(entry.at)} ms, ${entry.pod} deleted: ${what}`);
+    if (before?.state === "ready") disrupted.set(entry.pod, entry);
+
+    const zones = new Set([...disrupted.values()].filter(({ group }) => group === entry.group).map(({ zone }) => zone));
+    if (zones.size > 1) tell(`zones ${[...zones].join(" and ")} are disrupted at once`);
+    const ours = [...disrupted.values()].filter(({ zone }) => zone === entry.zone);
+    if (ours.length > limit(entry.zone)) tell(`${names(ours)} are unavailable by our doing, ${limit(entry.zone)} may be`);
+
+    const down = [...latest.values()].filter(({ group, state }) => group === entry.group && state !== "ready");
+    const elsewhere = down.filter(({ zone }) => zone !== entry.zone);
+    if (elsewhere.length > 0) tell(`${names(elsewhere)} of another zone is not ready`);
+    const here = down.filter(({ zone }) => zone === entry.zone);
+    if (before?.state === "ready" && here.length > limit(entry.zone)) tell(`${names(here)} are unavailable, ${limit(entry.zone)} may be`);
+  }
+  return violations;
+}
+
+/** The entries at which a pod began to end. */
+export function deletions(timeline: readonly Entry[]): Entry[] {
+  const latest = new Map<string, Entry>();
+  return timeline.filter((entry) => {
+    const before = latest.get(entry.pod);
+    latest.set(entry.pod, entry);
+    return isDeletion(before, entry);
+  });
+}
+
+/** A pod that is bound to no node ends without ever terminating. */
+function isDeletion(before: Entry | undefined, { state }: Entry): boolean {
+  return state === "terminating" ? before?.state !== "terminating" : state === "gone" && before?.state !== "terminating";
+}
+
+function names(entries: readonly Entry[]): string {
+  return entries.map(({ pod, state }) => `${pod} (${state})`).join(", ");
+}

@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { deletions, findViolations } from "./invariants.ts";
+import { scenario } from "./stage.ts";
+
+const KILLS = 10;
+
+scenario("a reconciler killed ten times at random moments of one rollout leaves nothing undone and does nothing twice", async (stage) => {
+  const { create, start, setImage, done, timeline } = stage;
+  // A pod takes longer to come back than any of the ten lives lasts: the rollout outlasts them.
+  const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name, replicas: 4, sim: { "sim/ready-after-ms": "400" } }));
+  const env = { LEASE_DURATION: "1s" };
+  await create(zones);
+  await setImage("app:2", zones);
+  for (let kill = 0; kill < KILLS; kill++) {
+    const reconciler = start(env);
+    await reconciler.says(/holding the lease/);
+    await sleep(Math.random() * 300);
+    await reconciler.kill();
+  }
+  const before = deletions(timeline.entries).length;
+  assert.ok(before > 0 && before < 12, `${before} of 12 pods were deleted before the last kill: all kills fell into the rollout`);
+  const last = start(env);
+  await done("app:2", zones);
+  assert.equal(await last.end(), 0);
+
+  assert.deepEqual(
+    findViolations(timeline.entries, () => 1),
+    [],
+  );
+  const deleted = deletions(timeline.entries).map(({ pod }) => pod);
+  assert.equal(deleted.length, 12);
+  assert.equal(new Set(deleted).size, 12);
+});
+
+scenario(
+  "of two reconcilers at once one works, and the other takes over when it ends",
+  async ({ create, start, setImage, done, timeline }) => {
+    const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name }));
+    await create(zones);
+    const both = [start({ POD_NAME: "one" }), start({ POD_NAME: "two" })];
+    await setImage("app:2", zones);
+    await timeline.until("the rollout is half done", () => deletions(timeline.entries).length >= 5);
+    const working = both.findIndex((reconciler) => /holding the lease/.test(reconciler.output()));
+    const [worker, waiting] = working === 0 ? both : both.toReversed();
+    assert.equal(await worker?.end(), 0);
+    await done("app:2", zones);
+    assert.match(waiting?.output() ?? "", /holding the lease/);
+    assert.equal(await waiting?.end(), 0);
+
+    assert.deepEqual(
+      findViolations(timeline.entries, () => 1),
+      [],
+    );
+    assert.equal(deletions(timeline.entries).length, 9);
+  },
+);

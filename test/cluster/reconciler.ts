@@ -1,0 +1,51 @@
+/** The process under test, as a child of its own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const MAIN = fileURLToPath(new URL("../../reconciler/main.ts", import.meta.url));
+
+export interface Reconciler {
+  /** What it wrote so far, log and errors. */
+  readonly output: () => string;
+  /** Resolves once `pattern` matches the output; rejects if the process ends without it. */
+  readonly says: (pattern: RegExp) => Promise<void>;
+  /** SIGKILL: nothing is released, nothing is flushed. */
+  readonly kill: () => Promise<void>;
+  /** SIGTERM: it ends after the current step. Resolves with the exit code. */
+  readonly end: () => Promise<number | null>;
+  /** The exit code, null after a SIGKILL. */
+  readonly exited: Promise<number | null>;
+}
+
+export function startReconciler(env: Readonly<Record<string, string>>): Reconciler {
+  const child: ChildProcess = spawn(process.execPath, [MAIN], { env, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  const waiting = new Set<() => void>();
+  const collect = (chunk: Buffer): void => {
+    output += chunk.toString();
+    for (const check of waiting) check();
+  };
+  child.stdout?.on("data", collect);
+  child.stderr?.on("data", collect);
+  const exited = new Promise<number | null>((resolve) => child.once("close", resolve));
+
+  const signal = (name: "SIGKILL" | "SIGTERM"): Promise<number | null> => {
+    child.kill(name);
+    return exited;
+  };
+  return {
+    output: () => output,
+    says: (pattern) =>
+      new Promise((resolve, reject) => {
+        const check = (): void => {
+          if (pattern.test(output)) resolve();
+        };
+        waiting.add(check);
+        check();
+        void exited.then((code) => reject(new Error(`the reconciler ended with ${code} and never said ${pattern}:\n${output}`)));
+      }),
+    kill: async () => void (await signal("SIGKILL")),
+    end: () => signal("SIGTERM"),
+    exited,
+  };
+}

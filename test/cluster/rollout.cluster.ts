@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { deletions, type Entry, findViolations } from "./invariants.ts";
+import { scenario } from "./stage.ts";
+
+const CASES = [
+  { name: "three zones of three pods roll one pod at a time", replicas: 3, annotations: {}, limit: 1 },
+  { name: "with max-unavailable 2, two pods of one zone roll at a time", replicas: 4, annotations: atMost("2"), limit: 2 },
+  { name: "with max-unavailable 50 %, half of a zone's pods roll at a time", replicas: 4, annotations: atMost("50%"), limit: 2 },
+];
+
+for (const { name, replicas, annotations, limit } of CASES) {
+  scenario(name, async ({ create, start, setImage, done, timeline: { entries } }) => {
+    const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({
+      group: "cache",
+      name,
+      replicas,
+      annotations,
+      sim: { "sim/ready-after-ms": "200" },
+    }));
+    await create(zones);
+    const reconciler = start();
+    await setImage("app:2", zones);
+    await done("app:2", zones);
+    assert.equal(await reconciler.end(), 0);
+
+    assert.deepEqual(
+      findViolations(entries, () => limit),
+      [],
+    );
+    const deleted = deletions(entries).map(({ pod }) => pod);
+    assert.equal(deleted.length, 3 * replicas, "each pod is replaced exactly once");
+    assert.equal(new Set(deleted).size, 3 * replicas, "each pod is replaced exactly once");
+    assert.equal(mostDown(entries), limit, "what is allowed is made use of");
+  });
+}
+
+function atMost(maxUnavailable: string): Record<string, string> {
+  return { "rollout-max-unavailable": maxUnavailable };
+}
+
+/** The most pods that were down at once, from the first deletion on. */
+function mostDown(entries: readonly Entry[]): number {
+  const [first] = deletions(entries);
+  const down = new Set<string>();
+  let most = 0;
+  for (const { pod, state } of entries.slice(first && entries.indexOf(first))) {
+    if (state === "ready") down.delete(pod);
+    else down.add(pod);
+    most = Math.max(most, down.size);
+  }
+  return most;
+}

@@ -1,0 +1,92 @@
+/** Where a scenario plays: a namespace of its own, its zones, the record of its pods, and the reconcilers under test. */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Event } from "../../infra/resources.ts";
+import { applyRbac, buildKubeconfig } from "./access.ts";
+import { type Admin, connectAdmin } from "./client.ts";
+import { type Reconciler, startReconciler } from "./reconciler.ts";
+import { describe, recordTimeline, type Timeline } from "./timeline.ts";
+import { buildTemplate, buildZone, isDone, type Sim, type ZoneOptions } from "./zones.ts";
+
+export interface Stage {
+  readonly timeline: Timeline;
+  /** Creates the zones and resolves once all their pods are ready. */
+  readonly create: (zones: readonly ZoneOptions[]) => Promise<void>;
+  /** Gives zones another template: this is what begins a rollout. */
+  readonly setImage: (image: string, zones: readonly ZoneOptions[], sim?: Sim) => Promise<void>;
+  /** Resolves once all `zones` are of `image`, ready, and recorded as such. */
+  readonly done: (image: string, zones: readonly ZoneOptions[], patienceMs?: number) => Promise<void>;
+  readonly annotatePod: (name: string, annotations: Readonly<Record<string, string | null>>) => Promise<void>;
+  /** Merges `patch` into the StatefulSet. */
+  readonly patchZone: (name: string, patch: object) => Promise<void>;
+  readonly events: (reason: string) => Promise<readonly Event[]>;
+  /** Starts a reconciler under the ServiceAccount; it is killed at the end if it still runs. */
+  readonly start: (env?: Readonly<Record<string, string>>) => Reconciler;
+}
+
+/** Registers a test. When it fails, the timeline and what the reconcilers wrote are told. */
+export function scenario(name: string, play: (stage: Stage) => Promise<void>): void {
+  test(name, async (t) => {
+    const admin = await connectAdmin(process.env["KUBECONFIG"]);
+    const namespace = `zw-${randomBytes(4).toString("hex")}`;
+    const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
+    const kubeconfig = join(folder, "kubeconfig");
+    const reconcilers: Reconciler[] = [];
+    await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+    await applyRbac(admin, namespace);
+    await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
+    const timeline = await recordTimeline(admin, namespace);
+    try {
+      const start: Stage["start"] = (env = {}) => {
+        const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, RECONCILE_TIME_BUDGET: "10m" };
+        const reconciler = startReconciler({ PATH: process.env["PATH"] ?? "", ...own, ...env });
+        reconcilers.push(reconciler);
+        return reconciler;
+      };
+      await play({ ...furnish(admin, namespace, timeline), timeline, start });
+    } catch (error) {
+      t.diagnostic(describe(timeline.entries));
+      for (const reconciler of reconcilers) t.diagnostic(reconciler.output());
+      throw error;
+    } finally {
+      await Promise.all(reconcilers.map((reconciler) => reconciler.kill()));
+      timeline.stop();
+      await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+      admin.close();
+      await rm(folder, { recursive: true });
+    }
+  });
+}
+
+function furnish(admin: Admin, namespace: string, timeline: Timeline): Omit<Stage, "timeline" | "start"> {
+  const core = `/api/v1/namespaces/${namespace}`;
+  const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
+
+  const patchZone: Stage["patchZone"] = async (name, patch) => void (await admin.call("PATCH", `${sets}/${name}`, patch));
+  const done: Stage["done"] = (image, zones, patienceMs) => {
+    const holds = (): boolean => zones.every(({ name }) => isDone(timeline.statefulSets.get(name), image));
+    return timeline.until(`every zone done with ${image}`, holds, patienceMs);
+  };
+  return {
+    done,
+    patchZone,
+    async create(zones) {
+      await Promise.all(zones.map((zone) => admin.call("POST", sets, buildZone(zone))));
+      await done("app:1", zones);
+    },
+    async setImage(image, zones, sim = {}) {
+      const templates = zones.map((zone) => [zone.name, buildTemplate({ ...zone, image, sim: { ...zone.sim, ...sim } })] as const);
+      await Promise.all(templates.map(([name, template]) => patchZone(name, { spec: { template } })));
+    },
+    async annotatePod(name, annotations) {
+      await admin.call("PATCH", `${core}/pods/${name}`, { metadata: { annotations } });
+    },
+    async events(reason) {
+      const query = `fieldSelector=${encodeURIComponent(`reason=${reason}`)}`;
+      return (await admin.call<{ items: Event[] }>("GET", `${core}/events?${query}`)).items;
+    },
+  };
+}

@@ -1,0 +1,62 @@
+/** Builds the StatefulSets of a scenario and tells how far they are. */
+import type { StatefulSet } from "../../infra/resources.ts";
+
+export interface ZoneOptions {
+  /** "" for a StatefulSet without the label. */
+  readonly group: string;
+  readonly name: string;
+  readonly replicas?: number;
+  readonly image?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly strategy?: object;
+  readonly sim?: Sim;
+}
+
+/** Annotations that steer the simulated pods of a test cluster; real kubelets ignore them. */
+export type Sim = Readonly<Record<string, string>>;
+
+const QUICK: Sim = { "sim/ready-after-ms": "60", "sim/exit-after-ms": "30" };
+
+export function buildZone(options: ZoneOptions): StatefulSet {
+  const { group, name, replicas = 3, image = "app:1", annotations = {}, strategy = { type: "OnDelete" }, sim = {} } = options;
+  return {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { name, labels: group === "" ? {} : { "rollout-group": group }, annotations: { ...annotations } },
+    spec: {
+      replicas,
+      serviceName: name,
+      podManagementPolicy: "Parallel",
+      updateStrategy: strategy,
+      selector: { matchLabels: { zone: name } },
+      template: buildTemplate({ group, name, image, sim }),
+    },
+  };
+}
+
+export interface TemplateOptions {
+  readonly group: string;
+  /** Of the zone. */
+  readonly name: string;
+  readonly image: string;
+  readonly sim?: Sim;
+}
+
+export function buildTemplate({ group, name, image, sim }: TemplateOptions): NonNullable<StatefulSet["spec"]>["template"] {
+  return {
+    metadata: { labels: { zone: name, group }, annotations: { ...QUICK, ...sim } },
+    spec: { terminationGracePeriodSeconds: 5, containers: [{ name: "app", image }] },
+  };
+}
+
+/** True once every pod is of `image` and ready; and, of a zone of ours, once that is recorded as its current revision. */
+export function isDone(set: StatefulSet | undefined, image: string): boolean {
+  const { spec, status, metadata } = set ?? {};
+  const counts = [status?.replicas, status?.readyReplicas, status?.updatedReplicas];
+  return (
+    spec?.template.spec?.containers[0]?.image === image &&
+    status?.observedGeneration === metadata?.generation &&
+    counts.every((count) => count === spec.replicas) &&
+    status?.currentRevision === status?.updateRevision
+  );
+}
