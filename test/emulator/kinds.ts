@@ -82,6 +82,10 @@ export function resourceKey(kind: Pick<Kind, "group" | "plural">): string {
 
 const WITHOUT_GENERATION = new Set(BUILT_IN.filter((kind) => !kind.generation).map(resourceKey));
 
+export function isBuiltInGroup(group: string): boolean {
+  return BUILT_IN.some((kind) => kind.group === group);
+}
+
 /** Custom resources count generations too. */
 export function hasGeneration(resource: string): boolean {
   return !WITHOUT_GENERATION.has(resource);

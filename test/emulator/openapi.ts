@@ -7,7 +7,7 @@ import type { Answer } from "./request.ts";
 
 /** OpenAPI v2 is only asked for as protobuf: a document with `swagger: "2.0"` (field 1) and nothing else. */
 const EMPTY_V2 = Buffer.from([0x0a, 0x03, 0x32, 0x2e, 0x30]);
-const V2_TYPE = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const V2_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 function pathOf(kind: Served): string {
   const root = kind.group ? `/apis/${apiVersionOf(kind)}` : `/api/${kind.version}`;

@@ -1,5 +1,6 @@
 /** A request in the API's terms, read off the path and the query. */
 import { refusal } from "./api-error.ts";
+import { isBuiltInGroup } from "./kinds.ts";
 import type { Registry, Served } from "./registry.ts";
 import type { ResourceKey } from "./store.ts";
 import type { User } from "./tokens.ts";
@@ -50,7 +51,7 @@ function verbOf(method: string, name: string, query: URLSearchParams): Verb {
   return verb;
 }
 
-/** Undefined when the path is not below /api or /apis; throws NotFound for a resource that is not served. */
+/** Undefined when the path is not below /api or /apis, or its group is unknown; throws NotFound for a resource that is not served. */
 export function targetOf(registry: Registry, method: string, url: URL): Target | undefined {
   const [root, ...steps] = url.pathname.split("/").filter(Boolean).map(decodeURIComponent);
   if ((root !== "api" && root !== "apis") || steps.length < (root === "api" ? 2 : 3)) return undefined;
@@ -61,6 +62,8 @@ export function targetOf(registry: Registry, method: string, url: URL): Target |
   const namespace = isScoped ? steps.splice(0, 2)[1] : undefined;
   const [plural = "", name = "", subresource = "", ...extra] = steps;
   const kind = registry.find(group, version, plural);
+  // Of groups that no definition serves the server knows nothing at all.
+  if (!kind && !isBuiltInGroup(group)) return undefined;
   if (!kind || extra.length > 0 || (subresource && !kind.subresources.includes(subresource)) || (isScoped && !kind.namespaced))
     throw refusal("NotFound", "the server could not find the requested resource", {});
   return { verb: verbOf(method, name, url.searchParams), kind, resource: kind.resource, namespace, name, subresource };

@@ -148,11 +148,12 @@ function send(
       "warning",
       warnings.map((text) => `299 - ${JSON.stringify(text)}`),
     );
+  const text = contentType.startsWith("application/json") ? `${body.toString()}\n` : body;
   response.writeHead(code, {
     "content-type": contentType,
-    "content-length": Buffer.byteLength(body),
+    "content-length": Buffer.byteLength(text),
     "cache-control": "no-cache, private",
     ...headers,
   });
-  response.end(body);
+  response.end(text);
 }

@@ -43,9 +43,8 @@ function checkName(kind: Served, object: Draft): Cause[] {
 function checkTemplate(object: Draft): Cause[] {
   const selector = dig(object, "spec", "selector");
   const labels = dig(object, "spec", "template", "metadata", "labels");
-  if (selector === undefined) return [required("spec.selector")];
   const texts = Object.fromEntries(Object.entries(fieldsOf(labels)).map(([key, value]) => [key, String(value)]));
-  const causes: Cause[] = [];
+  const causes: Cause[] = selector === undefined ? [required("spec.selector")] : [];
   if (!objectSelector(selector)(texts))
     causes.push(wrong("spec.template.metadata.labels", labels ?? null, "`selector` does not match template `labels`"));
   if (listOf(dig(object, "spec", "template", "spec", "containers")).length === 0) causes.push(required("spec.template.spec.containers"));
@@ -72,7 +71,7 @@ const IMMUTABLE_TEXT =
   "Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
 const statefulSet: Check = (object, current) => {
-  const causes = [...checkTemplate(object), ...checkReplicas(object)];
+  const causes = [...checkReplicas(object), ...checkTemplate(object)];
   const fixed = (spec: unknown): unknown => MUTABLE.reduce((rest, field) => put(rest, [field], undefined), fieldsOf(spec));
   if (current && !isEqual(fixed(object["spec"]), fixed(current["spec"])))
     causes.push({ reason: "FieldValueForbidden", message: IMMUTABLE_TEXT, field: "spec" });
@@ -101,8 +100,8 @@ const definition: Check = (object) => {
 
 const CHECKS: Readonly<Record<string, Check>> = {
   "statefulsets.apps": statefulSet,
-  "deployments.apps": (object) => [...checkTemplate(object), ...checkReplicas(object)],
-  "replicasets.apps": (object) => [...checkTemplate(object), ...checkReplicas(object)],
+  "deployments.apps": (object) => [...checkReplicas(object), ...checkTemplate(object)],
+  "replicasets.apps": (object) => [...checkReplicas(object), ...checkTemplate(object)],
   "customresourcedefinitions.apiextensions.k8s.io": definition,
   pods: pod,
 };

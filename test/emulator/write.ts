@@ -18,7 +18,7 @@ import type { Answer, Ask } from "./request.ts";
 import { strategicPatch } from "./strategic-patch.ts";
 import { validate } from "./validation.ts";
 import { withoutNulls } from "./versions.ts";
-import { conform, hasStatus, viewOf } from "./views.ts";
+import { conform, hasStatus, unknownFields, viewOf } from "./views.ts";
 import type { View } from "./views.ts";
 
 /** The body as an object; JSON, or YAML where the content type says so. */
@@ -67,6 +67,17 @@ function checkNamespace(api: Api, ask: Ask, name: string): void {
     throw forbidden(ask.resource, name, `unable to create new content in namespace ${ask.namespace} because it is being terminated`);
 }
 
+/** Unknown fields of a custom resource are refused, told as warnings or passed over, as `?fieldValidation=` says. */
+function checkFields(ask: Ask, draft: Draft): void {
+  const level = ask.query.get("fieldValidation") || "Warn";
+  if (!ask.kind.custom || level === "Ignore" || ask.subresource === "scale") return;
+  const texts = unknownFields(ask.kind, draft).map((path) => `unknown field "${path}"`);
+  if (level !== "Strict") return void ask.warnings.push(...texts);
+  const { kind, version } = ask.kind;
+  if (texts.length > 0)
+    throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: strict decoding error: ${texts.join(", ")}`);
+}
+
 export async function create(api: Api, ask: Ask): Promise<Answer> {
   const { kind, resource, namespace } = ask;
   const given = draftOf(ask, bodyOf(ask));
@@ -74,6 +85,7 @@ export async function create(api: Api, ask: Ask): Promise<Answer> {
   if (given.metadata.resourceVersion) throw badRequest("resourceVersion should not be set on objects to be created");
   const { generateName } = given.metadata;
   const name = given.metadata.name || (generateName ? `${generateName}${randomSuffix()}` : "");
+  checkFields(ask, given);
   checkNamespace(api, ask, name);
   if (hasStatus(kind)) delete given["status"];
   const uid = randomUUID();
@@ -122,12 +134,17 @@ export async function update(api: Api, ask: Ask): Promise<Answer> {
   const draft = draftOf(ask, bodyOf(ask), expectedOf(ask));
   if (draft.metadata.name && draft.metadata.name !== ask.name)
     throw badRequest(`the name of the object (${draft.metadata.name}) does not match the name on the URL (${ask.name})`);
+  checkFields(ask, draft);
   return change(api, ask, "UpdateOptions", () => draft);
 }
 
 type Patch = (ask: Ask) => (target: unknown) => unknown;
 
 const PATCHES: Readonly<Record<string, Patch>> = {
+  "application/json-patch+json": (ask) => {
+    const operations: readonly Operation[] = JSON.parse(ask.body);
+    return (target) => jsonPatch(target, operations);
+  },
   "application/merge-patch+json": (ask) => {
     const patch = bodyOf(ask);
     return (target) => mergePatch(target, patch);
@@ -135,10 +152,6 @@ const PATCHES: Readonly<Record<string, Patch>> = {
   "application/strategic-merge-patch+json": (ask) => {
     const patch = bodyOf(ask);
     return (target) => strategicPatch(target, patch);
-  },
-  "application/json-patch+json": (ask) => {
-    const operations: readonly Operation[] = JSON.parse(ask.body);
-    return (target) => jsonPatch(target, operations);
   },
   "application/apply-patch+yaml": (ask) => {
     const applied = bodyOf(ask);
@@ -162,7 +175,9 @@ export async function patch(api: Api, ask: Ask): Promise<Answer> {
   return change(api, ask, "PatchOptions", (seen) => {
     const changed = apply(seen);
     if (!isFields(changed)) throw refusal("Invalid", "the server rejected our request due to an error in our request");
-    return draftOf(ask, changed, expectedOf(ask));
+    const draft = draftOf(ask, changed, expectedOf(ask));
+    checkFields(ask, draft);
+    return draft;
   });
 }
 

@@ -6,8 +6,8 @@ import { isFields } from "../objects.ts";
 import type { Draft, Fields } from "../objects.ts";
 
 export interface Schema {
-  /** A copy without unknown fields and with defaults; metadata is left alone. */
-  conform(object: Draft): Draft;
+  /** A copy without unknown fields (`dropped` hears their paths) and with defaults; metadata is left alone. */
+  conform(object: Draft, dropped?: (path: string) => void): Draft;
   /** What is wrong with it, in the server's words as far as they are short. */
   check(object: Draft): Cause[];
 }
@@ -15,11 +15,12 @@ export interface Schema {
 export function compileSchema(openApi: Fields): Schema {
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false, logger: false, verbose: true });
   const validate = ajv.compile(toJsonSchema({ ...openApi, properties: { ...properties(openApi), metadata: { type: "object" } } }));
+  const { apiVersion: _, kind: __, metadata: ___, ...fields } = properties(openApi);
+  const body = { ...openApi, properties: fields };
   return {
-    conform: (object) => {
+    conform: (object, dropped = () => {}) => {
       const { apiVersion, kind, metadata, ...rest } = object;
-      const { apiVersion: _, kind: __, metadata: ___, ...fields } = properties(openApi);
-      const conformed = fill(prune(rest, { ...openApi, properties: fields }), { ...openApi, properties: fields });
+      const conformed = fill(prune(rest, body, "", dropped), body);
       return { apiVersion, kind, metadata, ...(isFields(conformed) && conformed) };
     },
     check: (object) => (validate(object) ? [] : withoutEchoes(validate.errors ?? []).map(causeOf)),
@@ -37,16 +38,21 @@ function below(schema: Fields, key: string): Fields | undefined {
   return isFields(schema["additionalProperties"]) ? schema["additionalProperties"] : undefined;
 }
 
-function prune(value: unknown, schema: Fields): unknown {
-  if (Array.isArray(value)) return value.map((item) => prune(item, isFields(schema["items"]) ? schema["items"] : {}));
+/** Drops fields that the schema does not know; `dropped` hears their paths. */
+function prune(value: unknown, schema: Fields, path: string, dropped: (path: string) => void): unknown {
+  if (Array.isArray(value))
+    return value.map((item, i) => prune(item, isFields(schema["items"]) ? schema["items"] : {}, `${path}[${i}]`, dropped));
   if (!isFields(value) || schema["x-kubernetes-int-or-string"] === true) return value;
   if (schema["x-kubernetes-embedded-resource"] === true) return value;
   const keepsUnknown = schema["x-kubernetes-preserve-unknown-fields"] === true || schema["additionalProperties"] === true;
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, field]) => {
+      const at = path ? `${path}.${key}` : key;
       const inner = below(schema, key);
-      if (inner) return [[key, prune(field, inner)]];
-      return keepsUnknown ? [[key, field]] : [];
+      if (inner) return [[key, prune(field, inner, at, dropped)]];
+      if (keepsUnknown) return [[key, field]];
+      dropped(at);
+      return [];
     }),
   );
 }
@@ -96,10 +102,17 @@ function toJsonSchema(schema: unknown): Fields {
   return result;
 }
 
+/** A string's bounds are tried in this order and the first that fails is told (kube-openapi's stringValidator). */
+const OF_STRINGS = ["maxLength", "minLength", "pattern"];
+
 /** anyOf and oneOf report each branch beside themselves: the branch errors are enough. */
 function withoutEchoes(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const direct = errors.filter((error) => !/\/(anyOf|oneOf|allOf)(\/\d+)*$/.test(error.schemaPath));
-  return direct.length > 0 ? direct : errors;
+  const shown = direct.length > 0 ? direct : errors;
+  const rank = (error: ErrorObject): number => OF_STRINGS.indexOf(error.keyword);
+  const isLater = (error: ErrorObject): boolean =>
+    rank(error) > 0 && shown.some((other) => other.instancePath === error.instancePath && rank(other) >= 0 && rank(other) < rank(error));
+  return shown.filter((error) => !isLater(error));
 }
 
 function causeOf(error: ErrorObject): Cause {
@@ -137,7 +150,7 @@ function causeOf(error: ErrorObject): Cause {
     case "minLength":
       return invalidValue(`should be at least ${String(params["limit"])} chars long`);
     case "maxLength":
-      return invalidValue(`may not be more than ${String(params["limit"])} bytes`);
+      return { reason: "FieldValueTooLong", message: `Too long: may not be more than ${String(params["limit"])} bytes`, field };
     default:
       return invalidValue(error.message ?? "is wrong");
   }
