@@ -35,12 +35,15 @@ export interface Client {
   close(): void;
 }
 
+/** A call that takes longer has become a watch by mistake. */
+const CALL_MS = 10_000;
+
 export function connect(kubeconfig: Kubeconfig): Client {
   const { server, "certificate-authority-data": ca } = kubeconfig.clusters[0]?.cluster ?? { server: "", "certificate-authority-data": "" };
   const agent = new https.Agent({ keepAlive: true, ca: Buffer.from(ca, "base64") });
   const token = kubeconfig.users[0]?.user.token ?? "";
 
-  const send = ({ method, path, body, type = "application/json", accept = "application/json" }: Request) =>
+  const send = ({ method, path, body, type = "application/json", accept = "application/json" }: Request, signal?: AbortSignal) =>
     new Promise<import("node:http").IncomingMessage>((resolve, reject) => {
       const data = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
       const headers = {
@@ -48,12 +51,15 @@ export function connect(kubeconfig: Kubeconfig): Client {
         accept,
         ...(data !== undefined && { "content-type": type, "content-length": Buffer.byteLength(data) }),
       };
-      https.request(new URL(path, server), { agent, method, headers }, resolve).on("error", reject).end(data);
+      https
+        .request(new URL(path, server), { agent, method, headers, ...(signal && { signal }) }, resolve)
+        .on("error", reject)
+        .end(data);
     });
 
   return {
     call: async (request) => {
-      const response = await send(request);
+      const response = await send(request, AbortSignal.timeout(CALL_MS));
       let text = "";
       for await (const chunk of response.setEncoding("utf8")) text += chunk;
       return { status: response.statusCode ?? 0, body: parse(text), headers: response.headers };

@@ -1,4 +1,4 @@
-/** Makes the answers of two clusters comparable: what differs by nature (uids, times, versions, generated names) is named by its role. */
+/** Makes the answers of two clusters comparable: null is as good as absent, and what differs by nature (uids, times, versions, generated names) is named by its role. */
 
 export interface Normaliser {
   (value: unknown): unknown;
@@ -38,10 +38,11 @@ export function createNormaliser(names: ReadonlyMap<string, string>): Normaliser
   const normalise = (value: unknown): unknown => {
     if (typeof value === "string") return text(value);
     if (Array.isArray(value)) return value.map(normalise);
-    if (typeof value !== "object" || value === null) return value;
+    if (typeof value !== "object" || value === null) return value ?? null;
     const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
     return Object.fromEntries(
       entries.flatMap(([key, field]) => {
+        if (field === null || field === undefined) return [];
         if (!(key in BY_NATURE)) return [[text(key), normalise(field)]];
         const role = field === "" ? "" : BY_NATURE[key];
         return role === undefined ? [] : [[key, role]];

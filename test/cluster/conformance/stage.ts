@@ -24,6 +24,8 @@ export interface Stage {
   readonly namespace: string;
   /** Sends and records the status code; of the body, what `pick` lists (dotted paths; "." for all), and always all of a refusal. */
   call(step: string, request: Request, ...pick: readonly string[]): Promise<Answer>;
+  /** Sends and records the status code and reason alone, where the words are Go's own. */
+  refused(step: string, request: Request): Promise<Answer>;
   /** Sends without a trace. */
   quietly(request: Request): Promise<Answer>;
   note(step: string, result: unknown): void;
@@ -53,6 +55,11 @@ export async function play(client: Client, scenario: Scenario, namespace: string
       const parts = answer.status >= 400 ? ["."] : pick;
       const result = Object.fromEntries(parts.map((path) => [path, path === "." ? answer.body : dig(answer.body, ...split(path))]));
       entries.push({ step, status: answer.status, ...(parts.length > 0 && { result: normalise(result) }) });
+      return answer;
+    },
+    refused: async (step, request) => {
+      const answer = await client.call(request);
+      entries.push({ step, status: answer.status, result: dig(answer.body, "reason") });
       return answer;
     },
     note: (step, result) => void entries.push({ step, result: normalise(result) }),

@@ -19,14 +19,19 @@ export function runGarbageCollector(store: Store, clock: Clock): () => void {
   const isThere = (uid: string): boolean => index.has(`self/${uid}`);
   const dependentsOf = (uid: string): KubeObject[] => index.get(`owner/${uid}`);
   const resourceOf = (object: KubeObject): string => resources.get(object.metadata.uid) ?? "";
-  const update = (object: KubeObject, metadata: Partial<KubeObject["metadata"]>): void =>
-    void store.update(resourceOf(object), { ...object, metadata: { ...object.metadata, ...metadata } });
+  const dropFinalizer = (object: KubeObject, finalizer: string): void => {
+    const finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== finalizer);
+    store.update(resourceOf(object), { ...object, metadata: { ...object.metadata, finalizers } });
+  };
   const remove = (object: KubeObject): void => {
     const { namespace, name, uid } = object.metadata;
     if (!isTerminating(object)) store.remove(resourceOf(object), namespace, name, { uid });
   };
-  const disown = (object: KubeObject, uids: readonly string[]): void =>
-    update(object, { ownerReferences: (object.metadata.ownerReferences ?? []).filter(({ uid }) => !uids.includes(uid)) });
+  const disown = (object: KubeObject, uids: readonly string[]): void => {
+    const { ownerReferences = [], ...metadata } = object.metadata;
+    const kept = ownerReferences.filter(({ uid }) => !uids.includes(uid));
+    store.update(resourceOf(object), { ...object, metadata: { ...metadata, ...(kept.length > 0 && { ownerReferences: kept }) } });
+  };
 
   /** An object lives as long as one of its owners does; references to the others go. */
   const collect = (dependent: KubeObject): void => {
@@ -44,13 +49,13 @@ export function runGarbageCollector(store: Store, clock: Clock): () => void {
     const { finalizers = [] } = owner.metadata;
     if (finalizers.includes("orphan")) {
       for (const dependent of dependents) disown(dependent, [uid]);
-      update(owner, { finalizers: finalizers.filter((name) => name !== "orphan") });
+      dropFinalizer(owner, "orphan");
     } else if (finalizers.includes("foregroundDeletion")) {
       const blocking = dependents.filter(({ metadata }) =>
         metadata.ownerReferences?.some((ref) => ref.uid === uid && ref.blockOwnerDeletion),
       );
       for (const dependent of dependents) remove(dependent);
-      if (blocking.length === 0) update(owner, { finalizers: finalizers.filter((name) => name !== "foregroundDeletion") });
+      if (blocking.length === 0) dropFinalizer(owner, "foregroundDeletion");
     }
   });
 

@@ -10,7 +10,7 @@ import type { Clock } from "../clock.ts";
 import { timestamp } from "../objects.ts";
 import type { Store } from "../store.ts";
 import { isTerminating, type Pod } from "./objects.ts";
-import { reportPod } from "./pod-status.ts";
+import { areGatesOpen, reportPod } from "./pod-status.ts";
 import { createQueue } from "./queue.ts";
 
 const REACTION_MS = 1;
@@ -24,6 +24,8 @@ interface Known {
   up: boolean;
   starting: boolean;
   ending: boolean;
+  /** The facts of the last report. */
+  reported: string;
   readonly timers: Set<() => void>;
 }
 
@@ -37,7 +39,7 @@ export function runKubelets(store: Store, clock: Clock): () => void {
     if (before) return before;
     lastIp += 1;
     const ip = `10.244.${(lastIp >> 8) & 255}.${lastIp & 255}`;
-    const state = { ip, up: false, starting: false, ending: false, timers: new Set<() => void>() };
+    const state = { ip, up: false, starting: false, ending: false, reported: "", timers: new Set<() => void>() };
     known.set(uid, state);
     return state;
   };
@@ -59,8 +61,11 @@ export function runKubelets(store: Store, clock: Clock): () => void {
     if (!pod.spec.nodeName || pod.status.phase === "Succeeded" || pod.status.phase === "Failed") return;
     if (!isMeantToBeUp(pod)) state.up = false;
     else if (!state.up && !state.starting) start(key, pod, state);
-    const status = reportPod(pod, { ip: state.ip, up: state.up, crashing: annotation(pod, "crash") === "true" }, timestamp(clock.now()));
-    store.update("pods", { ...pod, status });
+    const facts = { ip: state.ip, up: state.up, gatesOpen: areGatesOpen(pod), crashing: annotation(pod, "crash") === "true" };
+    // A kubelet reports its own news; what others write to the status it leaves alone until then.
+    if (JSON.stringify(facts) === state.reported) return;
+    state.reported = JSON.stringify(facts);
+    store.update("pods", { ...pod, status: reportPod(pod, facts, timestamp(clock.now())) });
   });
 
   const start = (key: string, pod: Pod, state: Known): void => {

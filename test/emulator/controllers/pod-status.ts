@@ -5,14 +5,13 @@ export interface PodFacts {
   readonly ip: string;
   /** Containers are up and pass their probes. */
   readonly up: boolean;
+  readonly gatesOpen: boolean;
   readonly crashing: boolean;
 }
 
 /** `now` as RFC 3339. Ready needs the containers up and every readiness gate True. */
-export function reportPod(pod: Pod, { ip, up, crashing }: PodFacts, now: string): PodStatus {
-  const gates = (pod.spec.readinessGates ?? []).map((gate) => gate.conditionType);
+export function reportPod(pod: Pod, { ip, up, gatesOpen, crashing }: PodFacts, now: string): PodStatus {
   const before = pod.status.conditions ?? [];
-  const gatesOpen = gates.every((type) => before.some((condition) => condition.type === type && condition.status === "True"));
   const facts = { PodScheduled: true, Initialized: true, ContainersReady: up, Ready: up && gatesOpen };
   return {
     ...pod.status,
@@ -31,6 +30,14 @@ export function reportPod(pod: Pod, { ip, up, crashing }: PodFacts, now: string)
       return { name, image, imageID: "simulated", ready: up, started: up, restartCount: crashing ? 3 : 0, state, lastState: {} };
     }),
   };
+}
+
+/** Whether each readiness gate has its condition True. */
+export function areGatesOpen(pod: Pod): boolean {
+  const { conditions = [] } = pod.status;
+  return (pod.spec.readinessGates ?? []).every((gate) =>
+    conditions.some(({ type, status }) => type === gate.conditionType && status === "True"),
+  );
 }
 
 /** The condition of that type as it stands, or turned now. */

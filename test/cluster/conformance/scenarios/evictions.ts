@@ -51,6 +51,7 @@ export const evictions: readonly Scenario[] = [
         "with the wrong uid",
         post(`${pods}/z-0/eviction`, eviction("z-0", { preconditions: { uid: "11111111-2222-3333-4444-555555555555" } })),
       );
+      await watching.until((events) => dig(events.at(-1)?.object, "status", "currentHealthy") === 2);
       await stage.call("it has used the budget up all the same", post(`${pods}/z-2/eviction`, eviction("z-2")));
       const reserved = await stage.quietly(get(`${budgets}/b`));
       stage.note("for the pod that stayed", Object.keys(dig(reserved.body, "status", "disruptedPods") ?? {}));

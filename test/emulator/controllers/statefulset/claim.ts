@@ -21,6 +21,7 @@ function adopt(store: Store, set: StatefulSet, pod: Pod): Pod {
 
 function release(store: Store, set: StatefulSet, pod: Pod): void {
   if (isTerminating(pod)) return;
-  const ownerReferences = (pod.metadata.ownerReferences ?? []).filter((reference) => reference.uid !== set.metadata.uid);
-  store.update("pods", { ...pod, metadata: { ...pod.metadata, ownerReferences } });
+  const { ownerReferences = [], ...metadata } = pod.metadata;
+  const kept = ownerReferences.filter((reference) => reference.uid !== set.metadata.uid);
+  store.update("pods", { ...pod, metadata: { ...metadata, ...(kept.length > 0 && { ownerReferences: kept }) } });
 }
