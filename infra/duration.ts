@@ -14,6 +14,7 @@ const NANOSECONDS: Readonly<Record<string, bigint>> = {
 // U+00B5 and U+03BC are both micro: https://pkg.go.dev/time#ParseDuration
 const TERM = /(?<whole>\d*)(?:\.(?<fraction>\d*))?(?<unit>ns|us|µs|μs|ms|s|m|h)/y;
 const LARGEST = 2n ** 63n;
+const PER_MS = 1_000_000n;
 
 /**
  * Milliseconds of a Go duration such as `1m30s`, `-1.5h` or `0`; undefined when it is none [0.9a].
@@ -23,9 +24,10 @@ export function parseGoDuration(text: string): number | undefined {
   const negative = text.startsWith("-");
   const body = /^[+-]/.test(text) ? text.slice(1) : text;
   if (body === "0") return 0;
-  const nanoseconds = sumTerms(body);
-  if (nanoseconds === undefined || nanoseconds > (negative ? LARGEST : LARGEST - 1n)) return undefined;
-  return (Number(nanoseconds) / 1e6) * (negative ? -1 : 1);
+  const size = sumTerms(body);
+  if (size === undefined || size > (negative ? LARGEST : LARGEST - 1n)) return undefined;
+  const nanoseconds = negative ? -size : size;
+  return Number(nanoseconds / PER_MS) + Number(nanoseconds % PER_MS) / Number(PER_MS);
 }
 
 function sumTerms(body: string): bigint | undefined {

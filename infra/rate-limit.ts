@@ -11,7 +11,7 @@ export interface Rate {
 
 export interface RateLimiter {
   /** Waits for a token of the group, at most `limitMs`; rejects with `Throttled`, at once, when that is too short. */
-  take(group: string, limitMs: number, signal: AbortSignal): Promise<void>;
+  readonly take: (group: string, limitMs: number, signal: AbortSignal) => Promise<void>;
 }
 
 interface Bucket {

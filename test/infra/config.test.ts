@@ -1,0 +1,138 @@
+/** The environment as configuration: what is taken, and what is refused, each by its name. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type Configuration, readConfiguration } from "../../infra/config.ts";
+import type { RolloutError } from "../../infra/errors.ts";
+import { VARIABLE_ROWS } from "../../infra/variables.ts";
+
+const minimal = { KUBERNETES_NAMESPACE: "own" };
+type Environment = Readonly<Record<string, string | undefined>>;
+
+function refusalOf(env: Environment): string {
+  try {
+    readConfiguration(env);
+  } catch (error) {
+    assert.equal((error as RolloutError).code, "BadConfiguration");
+    return (error as RolloutError).message;
+  }
+  return assert.fail("it was taken");
+}
+
+describe("the configuration", () => {
+  it("needs a namespace and has a default for the rest", () => {
+    assert.deepEqual(readConfiguration({ ...minimal, PATH: "/bin", UNKNOWN: "x" }), {
+      namespace: "own",
+      namespaces: ["own"],
+      reconcileIntervalMs: 5000,
+      timeBudgetMs: 55_000,
+      lease: { name: "zonewise-reconciler", durationSeconds: 15 },
+      identity: undefined,
+      connection: { explicit: undefined, kubeconfig: undefined },
+      clientTimeoutMs: 10_000,
+      rate: { qps: 0, burst: 10 },
+      logLevel: "info",
+      pushgatewayUrl: undefined,
+    });
+  });
+
+  it("takes an empty variable for one that is not set", () => {
+    const empty = Object.fromEntries(VARIABLE_ROWS.map(([name]) => [name, ""]));
+    assert.deepEqual(readConfiguration({ ...empty, ...minimal }), readConfiguration(minimal));
+  });
+});
+
+const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
+  ["all namespaces", { NAMESPACES: "*" }, { namespaces: "*" }],
+  ["a list of namespaces, each once", { NAMESPACES: "a, b,a" }, { namespaces: ["a", "b"] }],
+  ["Go's durations", { RECONCILE_INTERVAL: "1m30s", RECONCILE_TIME_BUDGET: "1ns" }, { reconcileIntervalMs: 90_000, timeBudgetMs: 1e-6 }],
+  ["the longest duration", { RECONCILE_INTERVAL: "24h" }, { reconcileIntervalMs: 86_400_000 }],
+  ["a Lease, whole seconds up", { LEASE_NAME: "a.b", LEASE_DURATION: "1001ms" }, { lease: { name: "a.b", durationSeconds: 2 } }],
+  ["the pod's name", { POD_NAME: "pod", HOSTNAME: "host" }, { identity: "pod" }],
+  ["the host's name in its place", { HOSTNAME: "host" }, { identity: "host" }],
+  [
+    "an API server with its file",
+    { KUBERNETES_API_URL: "https://x:6443", KUBERNETES_CONFIG_FILE: "/f", KUBECONFIG: "/g" },
+    {
+      connection: { explicit: { apiUrl: "https://x:6443", configFile: "/f" }, kubeconfig: "/g" },
+    },
+  ],
+  ["K01: a burst below the rate", { KUBERNETES_CLIENT_QPS: "5", KUBERNETES_CLIENT_BURST: "1" }, { rate: { qps: 5, burst: 1 } }],
+  ["K01: no rate and no burst", { KUBERNETES_CLIENT_QPS: "0", KUBERNETES_CLIENT_BURST: "0" }, { rate: { qps: 0, burst: 0 } }],
+  ["K01: a rate with the default burst", { KUBERNETES_CLIENT_QPS: "0.5" }, { rate: { qps: 0.5, burst: 10 } }],
+  ["K01: a timeout of 1m", { KUBERNETES_CLIENT_TIMEOUT: "1m" }, { clientTimeoutMs: 60_000 }],
+  ["a log level", { LOG_LEVEL: "debug" }, { logLevel: "debug" }],
+  ["a Pushgateway", { PUSHGATEWAY_URL: "http://push:9091" }, { pushgatewayUrl: "http://push:9091" }],
+];
+
+describe("taken is", () => {
+  for (const [name, env, expected] of TAKEN) {
+    it(name, () => {
+      const configuration = readConfiguration({ ...minimal, ...env });
+      for (const [key, value] of Object.entries(expected)) assert.deepEqual(configuration[key as keyof Configuration], value);
+    });
+  }
+});
+
+const REFUSED: readonly [name: string, value: string][] = [
+  ["KUBERNETES_NAMESPACE", "Upper"],
+  ["NAMESPACES", "a,,b"],
+  ["NAMESPACES", "*,a"],
+  ["NAMESPACES", "a.b"],
+  ["RECONCILE_INTERVAL", "5"],
+  ["RECONCILE_INTERVAL", "0"],
+  ["RECONCILE_INTERVAL", "-5s"],
+  ["RECONCILE_INTERVAL", "24h1ns"],
+  ["RECONCILE_TIME_BUDGET", "0s"],
+  ["LEASE_NAME", "a_b"],
+  ["LEASE_NAME", "a".repeat(254)],
+  ["LEASE_DURATION", "999ms"],
+  ["KUBERNETES_CLIENT_TIMEOUT", "0"],
+  ["KUBERNETES_CLIENT_TIMEOUT", "-1s"],
+  ["KUBERNETES_CLIENT_QPS", "-1"],
+  ["KUBERNETES_CLIENT_QPS", "many"],
+  ["KUBERNETES_CLIENT_BURST", "1.5"],
+  ["LOG_LEVEL", "INFO"],
+  ["PUSHGATEWAY_URL", "push:9091"],
+  ["KUBERNETES_API_URL", "x:6443"],
+];
+
+describe("refused, with its name, its value and what is allowed, is", () => {
+  for (const [name, value] of REFUSED) {
+    it(`${name}=${value.slice(0, 20)}`, () => {
+      const allowed = VARIABLE_ROWS.find(([row]) => row === name)?.[1].allowed ?? "";
+      const message = refusalOf({ ...minimal, [name]: value });
+      assert.ok(message.includes(`${name} is "${value}", allowed is ${allowed}`), message);
+    });
+  }
+
+  it("a namespace that is not set", () =>
+    assert.equal(refusalOf({}), "bad configuration: KUBERNETES_NAMESPACE is not set, allowed is the name of a namespace"));
+
+  it("an API server without its file, and the file without it", () => {
+    assert.match(refusalOf({ ...minimal, KUBERNETES_API_URL: "https://x" }), /KUBERNETES_CONFIG_FILE is not set, allowed is .* together/);
+    assert.match(refusalOf({ ...minimal, KUBERNETES_CONFIG_FILE: "/f" }), /KUBERNETES_API_URL is not set, allowed is .* together/);
+  });
+
+  it("K01: a rate without a burst", () => {
+    const message = refusalOf({ ...minimal, KUBERNETES_CLIENT_QPS: "5", KUBERNETES_CLIENT_BURST: "0" });
+    assert.match(message, /KUBERNETES_CLIENT_BURST is "0", allowed is .*at least 1 when KUBERNETES_CLIENT_QPS is above 0/);
+  });
+
+  it("every wrong variable at once", () => {
+    const message = refusalOf({
+      RECONCILE_INTERVAL: "x",
+      LOG_LEVEL: "x",
+      KUBERNETES_API_URL: "https://x",
+      KUBERNETES_CLIENT_QPS: "1",
+      KUBERNETES_CLIENT_BURST: "0",
+    });
+    const named = [...message.matchAll(/([A-Z_]{5,}) is (?:not set|")/g)].map(([, name]) => name);
+    assert.deepEqual(named, [
+      "KUBERNETES_NAMESPACE",
+      "RECONCILE_INTERVAL",
+      "KUBERNETES_CONFIG_FILE",
+      "KUBERNETES_CLIENT_BURST",
+      "LOG_LEVEL",
+    ]);
+  });
+});
