@@ -56,6 +56,16 @@ export function deletions(timeline: readonly Entry[]): Entry[] {
   });
 }
 
+/** The entries at which a pod of a known name came back. */
+export function returns(timeline: readonly Entry[]): Entry[] {
+  const uids = new Map<string, string>();
+  return timeline.filter(({ pod, uid }) => {
+    const before = uids.get(pod);
+    uids.set(pod, uid);
+    return before !== undefined && before !== uid;
+  });
+}
+
 /** A pod that is bound to no node ends without ever terminating. */
 function isDeletion(before: Entry | undefined, { state }: Entry): boolean {
   return state === "terminating" ? before?.state !== "terminating" : state === "gone" && before?.state !== "terminating";

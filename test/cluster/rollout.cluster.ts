@@ -15,7 +15,6 @@ for (const { name, replicas, annotations, limit } of CASES) {
       name,
       replicas,
       annotations,
-      sim: { "sim/ready-after-ms": "200" },
     }));
     await create(zones);
     const reconciler = start();

@@ -10,8 +10,8 @@ export interface Timeline {
   readonly entries: readonly Entry[];
   readonly statefulSets: ReadonlyMap<string, StatefulSet>;
   /** Resolves once `holds`, which is asked anew after each change; rejects after `patienceMs` with `what` and the end of the timeline. */
-  until(what: string, holds: () => boolean, patienceMs?: number): Promise<void>;
-  stop(): void;
+  readonly until: (what: string, holds: () => boolean, patienceMs?: number) => Promise<void>;
+  readonly stop: () => void;
 }
 
 const PATIENCE_MS = 60_000;

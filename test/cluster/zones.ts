@@ -15,7 +15,7 @@ export interface ZoneOptions {
 /** Annotations that steer the simulated pods of a test cluster; real kubelets ignore them. */
 export type Sim = Readonly<Record<string, string>>;
 
-const QUICK: Sim = { "sim/ready-after-ms": "60", "sim/exit-after-ms": "30" };
+const QUICK: Sim = { "sim/ready-after-ms": "300", "sim/exit-after-ms": "30" };
 
 export function buildZone(options: ZoneOptions): StatefulSet {
   const { group, name, replicas = 3, image = "app:1", annotations = {}, strategy = { type: "OnDelete" }, sim = {} } = options;
