@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { METRICS } from "../infra/metric-table.ts";
+import { VARIABLE_ROWS } from "../infra/variables.ts";
+import { ANNOTATIONS, LABELS } from "../reconciler/model/annotations.ts";
+import { REASONS } from "../reconciler/model/decision.ts";
+
+const readme = readFileSync(join(import.meta.dirname, "../README.md"), "utf8");
+
+describe("the README", () => {
+  const names = [
+    ...VARIABLE_ROWS.map(([name]) => name),
+    ...Object.values(METRICS).map(({ name }) => name),
+    ...Object.values(LABELS),
+    ...Object.values(ANNOTATIONS),
+    ...Object.keys(REASONS),
+  ];
+  for (const name of names) it(`tells ${name}`, () => assert.ok(readme.includes(`\`${name}\``)));
+  for (const [name, row] of VARIABLE_ROWS) {
+    if ("default" in row) it(`tells the default of ${name}`, () => assert.ok(readme.includes(`| \`${name}\` | \`${row.default}\` |`)));
+  }
+});
