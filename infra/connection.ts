@@ -15,7 +15,7 @@ export interface Credentials extends https.RequestOptions {
 export interface Connection {
   readonly server: URL;
   /** Headers, TLS material and agent of the next request. Asked anew for each: tokens, certificates and exec credentials rotate. */
-  authorize(): Promise<Credentials>;
+  readonly authorize: () => Promise<Credentials>;
   /** Closes idle connections. */
   close(): void;
 }

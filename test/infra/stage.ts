@@ -35,6 +35,8 @@ const tls = await generateCertificates({
   now: new Date(),
 });
 
+export const { caPem } = tls;
+
 /** A clock whose waits take no time and move it. */
 export function skippingClock(waits: number[] = []): Clock {
   let time = 0;
@@ -78,7 +80,7 @@ export function connectionTo(server: URL): Connection {
   const agent = new Agent({ keepAlive: true });
   return {
     server,
-    authorize: () => Promise.resolve({ ca: tls.caPem, headers: { authorization: "Bearer secret" }, agent }),
+    authorize: () => Promise.resolve({ ca: caPem, headers: { authorization: "Bearer secret" }, agent }),
     close: () => agent.destroy(),
   };
 }
