@@ -58,6 +58,7 @@ export function planSync(set: StatefulSet, pods: readonly Pod[], current: Revisi
 
   if (!rolling) return plan;
   for (const pod of inRange.slice(partition).toReversed()) {
+    if (plan.remove.includes(pod)) return plan;
     if (revisionOf(pod) !== update.metadata.name && !isTerminating(pod)) {
       plan.remove.push(pod);
       return { ...plan, updating: 1 };

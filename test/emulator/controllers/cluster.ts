@@ -1,0 +1,101 @@
+/** A cluster without a wire for the controllers' tests: store, controllers and nodes under a clock that the test moves. */
+import { manualClock, type ManualClock } from "../clock.ts";
+import type { Draft, KubeObject } from "../objects.ts";
+import { createStore, type Store } from "../store.ts";
+import { startControllers } from "./index.ts";
+import type { Pod, StatefulSet, StatefulSetStatus } from "./objects.ts";
+
+export interface Cluster {
+  readonly store: Store;
+  readonly clock: ManualClock;
+  /** The pod of that name; throws when there is none. */
+  readonly pod: (name: string) => Pod;
+  readonly podNames: () => string[];
+  /** Status of the StatefulSet "z", without the revisions' names. */
+  readonly counts: () => Partial<StatefulSetStatus>;
+  readonly set: () => StatefulSet;
+  /** Changes the spec of the StatefulSet "z". */
+  readonly change: (spec: object) => void;
+  readonly annotate: (pod: string, annotations: Record<string, string>) => void;
+  readonly stop: () => void;
+}
+
+const NAMESPACE = "default";
+
+export function createCluster({ nodes = 3 }: { nodes?: number } = {}): Cluster {
+  const clock = manualClock();
+  const store = createStore(clock);
+  for (let n = 1; n <= nodes; n++) {
+    const labels = { "topology.kubernetes.io/zone": `zone-${n}` };
+    store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name: `node-${n}`, labels }, spec: {} });
+  }
+  const stop = startControllers(store, clock);
+  const found = (resource: string, name: string): KubeObject => {
+    const object = store.get(resource, NAMESPACE, name);
+    if (!object) throw new Error(`no ${resource} ${name}`);
+    return object;
+  };
+  const set = (): StatefulSet => found("statefulsets.apps", "z") as StatefulSet;
+  const pod = (name: string): Pod => found("pods", name) as Pod;
+  return {
+    store,
+    clock,
+    stop,
+    pod,
+    set,
+    podNames: () => store.list("pods", NAMESPACE).map(({ metadata }) => metadata.name),
+    counts: () => {
+      const {
+        currentRevision: _,
+        updateRevision: __,
+        collisionCount: ___,
+        ...counts
+      } = set().status ?? { replicas: 0, availableReplicas: 0 };
+      return counts;
+    },
+    change: (spec) => {
+      const before = set();
+      store.update("statefulsets.apps", { ...before, spec: { ...before.spec, ...spec } });
+    },
+    annotate: (name, annotations) => {
+      const before = pod(name);
+      store.update("pods", {
+        ...before,
+        metadata: { ...before.metadata, annotations: { ...before.metadata.annotations, ...annotations } },
+      });
+    },
+  };
+}
+
+export function template(image = "app:1", annotations: Record<string, string> = {}): object {
+  return { metadata: { labels: { app: "z" }, annotations }, spec: { containers: [{ name: "main", image }] } };
+}
+
+/** A StatefulSet "z" of the kind that Zonewise rolls out: OnDelete and Parallel, unless `spec` says otherwise. */
+export function statefulSet(replicas: number, spec: object = {}): Draft {
+  return {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { name: "z", namespace: NAMESPACE },
+    spec: {
+      replicas,
+      serviceName: "z",
+      selector: { matchLabels: { app: "z" } },
+      podManagementPolicy: "Parallel",
+      updateStrategy: { type: "OnDelete" },
+      template: template(),
+      ...spec,
+    },
+    status: { replicas: 0, availableReplicas: 0 },
+  };
+}
+
+export function pod(name: string, annotations: Record<string, string> = {}, spec: object = {}): Draft {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: NAMESPACE, annotations, labels: { app: "z" } },
+    spec: { containers: [{ name: "main", image: "app:1" }], ...spec },
+    status: { phase: "Pending" },
+  };
+}

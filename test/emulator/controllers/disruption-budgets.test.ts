@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createCluster, statefulSet, type Cluster } from "./cluster.ts";
+
+const CASES = [
+  { spec: { maxUnavailable: 1 }, desired: 3 },
+  { spec: { maxUnavailable: "30%" }, desired: 2 },
+  { spec: { minAvailable: 1 }, desired: 1 },
+  { spec: { minAvailable: "60%" }, desired: 3 },
+  { spec: { maxUnavailable: 9 }, desired: 0 },
+];
+
+function createBudget({ store }: Cluster, spec: object): void {
+  const metadata = { name: "b", namespace: "default" };
+  const selector = { matchLabels: { app: "z" } };
+  store.create("poddisruptionbudgets.policy", {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata,
+    spec: { selector, ...spec },
+  });
+}
+
+function statusOf({ store }: Cluster): Record<string, unknown> {
+  return store.get("poddisruptionbudgets.policy", "default", "b")?.["status"] as Record<string, unknown>;
+}
+
+for (const { spec, desired } of CASES)
+  test(`of 4 pods ${JSON.stringify(spec)} wants ${desired} healthy`, async () => {
+    const cluster = createCluster();
+    createBudget(cluster, spec);
+    cluster.store.create("statefulsets.apps", statefulSet(4));
+    await cluster.clock.advance(1000);
+    const { expectedPods, currentHealthy, desiredHealthy, disruptionsAllowed, observedGeneration } = statusOf(cluster);
+    assert.deepEqual(
+      [expectedPods, currentHealthy, desiredHealthy, disruptionsAllowed, observedGeneration],
+      [4, 4, desired, 4 - desired, 1],
+    );
+  });
+
+test("pods that are not ready, or on their way out, are not healthy", async () => {
+  const cluster = createCluster();
+  const { store, clock, annotate } = cluster;
+  createBudget(cluster, { maxUnavailable: 2 });
+  store.create("statefulsets.apps", statefulSet(4));
+  await clock.advance(1000);
+  annotate("z-0", { "sim/ready": "false" });
+  store.remove("pods", "default", "z-1");
+  await clock.advance(50);
+  assert.deepEqual([statusOf(cluster)["currentHealthy"], statusOf(cluster)["disruptionsAllowed"]], [2, 0]);
+});
+
+test("an eviction that led to nothing is forgotten after two minutes", async () => {
+  const cluster = createCluster();
+  const { store, clock } = cluster;
+  createBudget(cluster, { maxUnavailable: 1 });
+  store.create("statefulsets.apps", statefulSet(2));
+  await clock.advance(1000);
+  const budget = store.get("poddisruptionbudgets.policy", "default", "b");
+  assert.ok(budget);
+  store.update("poddisruptionbudgets.policy", {
+    ...budget,
+    status: { ...statusOf(cluster), disruptedPods: { "z-0": "2026-01-01T00:00:01Z", gone: "2026-01-01T00:00:01Z" } },
+  });
+  await clock.advance(100_000);
+  assert.deepEqual([statusOf(cluster)["disruptedPods"], statusOf(cluster)["disruptionsAllowed"]], [{ "z-0": "2026-01-01T00:00:01Z" }, 0]);
+  await clock.advance(30_000);
+  assert.deepEqual([statusOf(cluster)["disruptedPods"], statusOf(cluster)["disruptionsAllowed"]], [undefined, 1]);
+});

@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createCluster, pod, type Cluster } from "./cluster.ts";
+import { isReady } from "./objects.ts";
+
+const TIMES: readonly { annotations: Record<string, string>; readyAfterMs: number }[] = [
+  { annotations: {}, readyAfterMs: 300 },
+  { annotations: { "sim/ready-after-ms": "50" }, readyAfterMs: 50 },
+  { annotations: { "sim/ready-after-ms": "0" }, readyAfterMs: 0 },
+];
+
+for (const { annotations, readyAfterMs } of TIMES)
+  test(`a pod annotated ${JSON.stringify(annotations)} is ready ${readyAfterMs} ms after it was bound, give or take the reactions`, async () => {
+    const { store, clock, pod: get } = createCluster();
+    store.create("pods", pod("a", annotations));
+    await clock.advance(1);
+    assert.equal(get("a").spec.nodeName, "node-1");
+    await clock.advance(readyAfterMs - 1);
+    assert.equal(isReady(get("a")), false);
+    await clock.advance(6);
+    assert.equal(isReady(get("a")), true);
+    assert.match(String(get("a").status["podIP"]), /^10\.244\.\d+\.\d+$/);
+  });
+
+test("a pod is Running and not Ready at first, and says when that changed", async () => {
+  const { store, clock, pod: get } = createCluster();
+  store.create("pods", pod("a", { "sim/ready-after-ms": "60000" }));
+  await clock.advance(1000);
+  assert.deepEqual(brief(get("a").status.conditions), ["PodScheduled=True", "Initialized=True", "ContainersReady=False", "Ready=False"]);
+  const before = get("a").status.conditions?.find(({ type }) => type === "Initialized")?.lastTransitionTime;
+  await clock.advance(60_000);
+  const [, initialized, , ready] = get("a").status.conditions ?? [];
+  assert.equal(initialized?.lastTransitionTime, before);
+  assert.equal(ready?.lastTransitionTime, "2026-01-01T00:01:00Z");
+});
+
+test("a pod turns not ready as soon as it is told to, and ready again after its time", async () => {
+  const { store, clock, pod: get, annotate } = createCluster();
+  store.create("pods", pod("a"));
+  await clock.advance(1000);
+  annotate("a", { "sim/ready": "false" });
+  await clock.advance(2);
+  assert.equal(isReady(get("a")), false);
+  annotate("a", { "sim/ready": "true" });
+  await clock.advance(290);
+  assert.equal(isReady(get("a")), false);
+  await clock.advance(20);
+  assert.equal(isReady(get("a")), true);
+});
+
+test("a crashing pod waits in CrashLoopBackOff and comes up when it no longer crashes", async () => {
+  const { store, clock, pod: get, annotate } = createCluster();
+  store.create("pods", pod("a", { "sim/crash": "true" }));
+  await clock.advance(1000);
+  const [container] = get("a").status.containerStatuses ?? [];
+  assert.equal(container?.state.waiting?.reason, "CrashLoopBackOff");
+  assert.deepEqual([container?.["ready"], container?.["restartCount"], get("a").status.phase], [false, 3, "Running"]);
+  annotate("a", { "sim/crash": "false" });
+  await clock.advance(1000);
+  assert.equal(isReady(get("a")), true);
+});
+
+test("readiness gates hold Ready back, not ContainersReady, until each condition is True", async () => {
+  const { store, clock, pod: get } = createCluster();
+  store.create("pods", pod("a", {}, { readinessGates: [{ conditionType: "example.com/open" }] }));
+  await clock.advance(1000);
+  assert.deepEqual(brief(get("a").status.conditions).slice(2), ["ContainersReady=True", "Ready=False"]);
+  gate(createGate("True"));
+  await clock.advance(5);
+  assert.deepEqual(brief(get("a").status.conditions).slice(2), ["ContainersReady=True", "Ready=True", "example.com/open=True"]);
+  gate(createGate("False"));
+  await clock.advance(5);
+  assert.equal(isReady(get("a")), false);
+
+  function createGate(status: string): object[] {
+    return [...(get("a").status.conditions ?? []).filter(({ type }) => type !== "example.com/open"), { type: "example.com/open", status }];
+  }
+  function gate(conditions: object[]): void {
+    store.update("pods", { ...get("a"), status: { ...get("a").status, conditions } });
+  }
+});
+
+test("a pod on its way out stays ready until it is gone, at its time", async () => {
+  const cluster = createCluster();
+  const { store, clock, pod: get, podNames } = cluster;
+  store.create("pods", pod("a", { "sim/exit-after-ms": "1000" }));
+  await clock.advance(1000);
+  store.remove("pods", "default", "a");
+  await clock.advance(990);
+  assert.equal(isReady(get("a")), true);
+  await clock.advance(20);
+  assert.deepEqual(podNames(), []);
+});
+
+test("no pod is bound to a cordoned node: it goes elsewhere, or waits and says so until a node opens", async () => {
+  const cluster = createCluster({ nodes: 2 });
+  const { store, clock, pod: get } = cluster;
+  cordon(cluster, "node-1", true);
+  store.create("pods", pod("a", { "sim/node": "node-1" }));
+  await clock.advance(1000);
+  assert.equal(get("a").spec.nodeName, "node-2");
+
+  cordon(cluster, "node-2", true);
+  store.create("pods", pod("b"));
+  await clock.advance(1000);
+  assert.equal(get("b").status.phase, "Pending");
+  const [condition] = get("b").status.conditions ?? [];
+  assert.deepEqual([condition?.type, condition?.status, condition?.reason], ["PodScheduled", "False", "Unschedulable"]);
+  assert.equal(condition?.message, "0/2 nodes are available: 2 node(s) were unschedulable.");
+
+  cordon(cluster, "node-1", false);
+  await clock.advance(1000);
+  assert.equal(get("b").spec.nodeName, "node-1");
+  assert.equal(get("b").metadata.labels?.["topology.kubernetes.io/zone"], "zone-1");
+  assert.equal(isReady(get("b")), true);
+});
+
+function cordon({ store }: Cluster, name: string, unschedulable: boolean): void {
+  const node = store.get("nodes", undefined, name);
+  assert.ok(node);
+  store.update("nodes", { ...node, spec: { unschedulable } });
+}
+
+function brief(conditions: readonly { type: string; status: string }[] = []): string[] {
+  return conditions.map(({ type, status }) => `${type}=${status}`);
+}

@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { statefulSet } from "../cluster.ts";
+import type { Draft } from "../../objects.ts";
+import type { Pod, Revision, StatefulSet } from "../objects.ts";
+import { planSync } from "./plan.ts";
+
+type Life = "missing" | "pending" | "unready" | "ready" | "terminating" | "failed";
+interface Sketch {
+  readonly life: Life;
+  readonly isOld: boolean;
+}
+
+const sketches = fc.array(
+  fc.record({ life: fc.constantFrom<Life>("missing", "pending", "unready", "ready", "terminating", "failed"), isOld: fc.boolean() }),
+  { maxLength: 6 },
+);
+
+function revision(name: string): Revision {
+  return { metadata: { name }, data: { spec: { template: { spec: { containers: [] } } } } } as unknown as Revision;
+}
+
+function podsOf(sketch: readonly Sketch[]): Pod[] {
+  const drafts: Draft[] = sketch.flatMap(({ life, isOld }, ordinal) => {
+    if (life === "missing") return [];
+    const phase = life === "failed" ? "Failed" : life === "pending" ? "Pending" : "Running";
+    const ready = life === "ready" || life === "terminating" ? "True" : "False";
+    const name = `z-${ordinal}`;
+    const labels = { "controller-revision-hash": isOld ? "old" : "new", "statefulset.kubernetes.io/pod-name": name };
+    const metadata = { name, namespace: "default", labels, ...(life === "terminating" && { deletionTimestamp: "2026-01-01T00:00:30Z" }) };
+    return [
+      {
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata,
+        spec: { containers: [] },
+        status: { phase, conditions: [{ type: "Ready", status: ready }] },
+      } satisfies Draft,
+    ];
+  });
+  return drafts as Pod[];
+}
+
+function plan(sketch: readonly Sketch[], replicas: number, spec: object): { create: string[]; remove: string[]; updating: number } {
+  const set = { ...statefulSet(replicas, spec) } as unknown as StatefulSet;
+  const { create, remove, updating } = planSync(set, podsOf(sketch), revision("old"), revision("new"), 0);
+  const names = (pods: readonly Pod[]): string[] => pods.map(({ metadata }) => metadata.name);
+  return { create: names(create), remove: names(remove), updating };
+}
+
+const ready: Sketch = { life: "ready", isOld: false };
+const old: Sketch = { life: "ready", isOld: true };
+const broken: Sketch = { life: "unready", isOld: false };
+const brokenOld: Sketch = { life: "unready", isOld: true };
+const leaving: Sketch = { life: "terminating", isOld: true };
+const missing: Sketch = { life: "missing", isOld: false };
+const failed: Sketch = { life: "failed", isOld: false };
+
+const ORDERED = { podManagementPolicy: "OrderedReady" };
+const rolling = (partition = 0): object => ({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition } } });
+
+const CASES: readonly { title: string; pods: Sketch[]; replicas: number; spec: object; create?: string[]; remove?: string[] }[] = [
+  { title: "Parallel creates all that is missing", pods: [ready, missing, missing], replicas: 3, spec: {}, create: ["z-1", "z-2"] },
+  { title: "OrderedReady creates one", pods: [ready, missing, missing], replicas: 3, spec: ORDERED, create: ["z-1"] },
+  { title: "OrderedReady waits for the one before", pods: [broken, missing], replicas: 2, spec: ORDERED },
+  { title: "OrderedReady waits for one on its way out", pods: [leaving, missing], replicas: 2, spec: ORDERED },
+  { title: "Parallel scales down at once, highest first", pods: [ready, ready, broken], replicas: 1, spec: {}, remove: ["z-2", "z-1"] },
+  { title: "OrderedReady scales down by one", pods: [ready, ready, ready], replicas: 1, spec: ORDERED, remove: ["z-2"] },
+  { title: "OrderedReady scales no further while one leaves", pods: [ready, ready, leaving], replicas: 1, spec: ORDERED },
+  { title: "OrderedReady scales down the one broken pod", pods: [ready, ready, broken], replicas: 1, spec: ORDERED, remove: ["z-2"] },
+  {
+    title: "OrderedReady keeps a higher broken pod while a lower one is broken",
+    pods: [ready, broken, broken],
+    replicas: 1,
+    spec: ORDERED,
+  },
+  { title: "a failed pod is deleted", pods: [failed, ready], replicas: 2, spec: {}, remove: ["z-0"] },
+  { title: "OnDelete deletes no outdated pod", pods: [old, old], replicas: 2, spec: {} },
+  { title: "RollingUpdate deletes the highest outdated pod", pods: [old, old, ready], replicas: 3, spec: rolling(), remove: ["z-1"] },
+  { title: "RollingUpdate waits for the updated pods above", pods: [old, old, broken], replicas: 3, spec: rolling() },
+  {
+    title: "RollingUpdate with Parallel does not wait for broken pods below",
+    pods: [brokenOld, old, ready],
+    replicas: 3,
+    spec: rolling(),
+    remove: ["z-1"],
+  },
+  { title: "RollingUpdate with OrderedReady does", pods: [brokenOld, old, ready], replicas: 3, spec: { ...ORDERED, ...rolling() } },
+  { title: "RollingUpdate stops at its partition", pods: [old, old, ready], replicas: 3, spec: rolling(2) },
+];
+
+for (const { title, pods, replicas, spec, create = [], remove = [] } of CASES)
+  test(title, () => {
+    const planned = plan(pods, replicas, spec);
+    assert.deepEqual([planned.create, planned.remove], [create, remove]);
+  });
+
+test("below the partition a missing pod is made of the current revision, above it of the new one", () => {
+  const set = { ...statefulSet(2, rolling(1)) } as unknown as StatefulSet;
+  const { create } = planSync(set, [], revision("old"), revision("new"), 0);
+  assert.deepEqual(
+    create.map(({ metadata }) => metadata.labels?.["controller-revision-hash"]),
+    ["old", "new"],
+  );
+});
+
+test("whatever the pods are like, OrderedReady does one thing at a time, and an update deletes one pod at most", () => {
+  fc.assert(
+    fc.property(sketches, fc.nat(6), fc.nat(4), fc.boolean(), (pods, replicas, partition, isOrdered) => {
+      const { create, remove, updating } = plan(pods, replicas, { ...rolling(partition), ...(isOrdered && ORDERED) });
+      if (isOrdered) assert.ok(create.length + remove.length <= 1);
+      assert.ok(updating <= 1);
+      const inRange = remove.filter((name) => Number(name.slice(2)) < replicas);
+      assert.ok(inRange.filter((name) => pods[Number(name.slice(2))]?.life !== "failed").length <= updating);
+      assert.equal(new Set(remove).size, remove.length);
+      assert.ok(remove.every((name) => pods[Number(name.slice(2))]?.life !== "terminating"));
+    }),
+  );
+});

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createCluster, statefulSet, template } from "../cluster.ts";
+
+const HOUR_MS = 3_600_000;
+
+test("with OnDelete a changed template moves nothing; the pod that is deleted comes back new, and a revert finds the old revision", async () => {
+  const { store, clock, set, pod, change, counts } = createCluster();
+  store.create("statefulsets.apps", statefulSet(2));
+  await clock.advance(1000);
+  const first = set().status?.updateRevision;
+  assert.equal(set().status?.currentRevision, first);
+
+  change({ template: template("app:2") });
+  await clock.advance(1000);
+  assert.notEqual(set().status?.updateRevision, first);
+  assert.deepEqual(counts(), { observedGeneration: 2, replicas: 2, readyReplicas: 2, availableReplicas: 2, currentReplicas: 2 });
+
+  for (const name of ["z-0", "z-1"]) store.remove("pods", "default", name);
+  await clock.advance(1000);
+  assert.equal(pod("z-1").metadata.labels?.["controller-revision-hash"], set().status?.updateRevision);
+  assert.deepEqual(counts(), { observedGeneration: 2, replicas: 2, readyReplicas: 2, availableReplicas: 2, updatedReplicas: 2 });
+  assert.equal(set().status?.currentRevision, first, "nobody makes the update revision the current one");
+
+  change({ template: template("app:1") });
+  await clock.advance(1000);
+  assert.equal(set().status?.updateRevision, first);
+});
+
+test("a pod on its way out still counts as replica and as ready, but has no revision any more", async () => {
+  const { store, clock, counts } = createCluster();
+  store.create("statefulsets.apps", statefulSet(2, { template: template("app:1", { "sim/exit-after-ms": "5000" }) }));
+  await clock.advance(1000);
+  store.remove("pods", "default", "z-0");
+  await clock.advance(1000);
+  const all = { observedGeneration: 1, replicas: 2, readyReplicas: 2, availableReplicas: 2 };
+  assert.deepEqual(counts(), { ...all, currentReplicas: 1, updatedReplicas: 1 });
+});
+
+test("the status lags a few milliseconds behind what happened", async () => {
+  const { store, clock, counts } = createCluster();
+  store.create("statefulsets.apps", statefulSet(2));
+  await clock.advance(1000);
+  store.remove("pods", "default", "z-0", { gracePeriodSeconds: 0 });
+  await clock.advance(0);
+  assert.equal(counts().readyReplicas, 2);
+  await clock.advance(10);
+  assert.equal(counts().readyReplicas, 1);
+});
+
+test("old revisions are kept up to the limit, and those in use beyond it", async () => {
+  const { store, clock, change, set } = createCluster();
+  store.create("statefulsets.apps", statefulSet(1, { revisionHistoryLimit: 2 }));
+  await clock.advance(1000);
+  const live = set().status?.currentRevision ?? "";
+  for (let n = 2; n <= 6; n++) {
+    change({ template: template(`app:${n}`) });
+    await clock.advance(100);
+  }
+  const revisions = store.list("controllerrevisions.apps");
+  assert.deepEqual(
+    revisions.map((revision) => revision["revision"]).toSorted((a, b) => Number(a) - Number(b)),
+    [1, 4, 5, 6],
+  );
+  assert.ok(revisions.some(({ metadata }) => metadata.name === live));
+});
+
+test("a revision whose name is taken by other content gets another name, and the collision is counted", async () => {
+  const { store, clock, set } = createCluster();
+  store.create("statefulsets.apps", statefulSet(1));
+  await clock.advance(1000);
+  const name = set().status?.updateRevision ?? "";
+  store.remove("statefulsets.apps", "default", "z");
+  await clock.advance(1000);
+  const data = { spec: { template: {} } };
+  store.create("controllerrevisions.apps", {
+    apiVersion: "apps/v1",
+    kind: "ControllerRevision",
+    metadata: { name, namespace: "default" },
+    data,
+    revision: 1,
+  });
+  store.create("statefulsets.apps", statefulSet(1));
+  await clock.advance(1000);
+  assert.equal(set().status?.collisionCount, 1);
+  assert.notEqual(set().status?.updateRevision, name);
+});
+
+test("a pod is available once it was ready for minReadySeconds, without anything else happening", async () => {
+  const { store, clock, counts } = createCluster();
+  store.create("statefulsets.apps", statefulSet(1, { minReadySeconds: 60 }));
+  await clock.advance(30_000);
+  assert.deepEqual([counts().readyReplicas, counts().availableReplicas], [1, 0]);
+  await clock.advance(32_000);
+  assert.equal(counts().availableReplicas, 1);
+});
+
+test("volume claims are made with the pod and outlive it", async () => {
+  const { store, clock, change, pod } = createCluster();
+  store.create("statefulsets.apps", statefulSet(2, { volumeClaimTemplates: [{ metadata: { name: "data" }, spec: {} }] }));
+  await clock.advance(1000);
+  change({ replicas: 1 });
+  await clock.advance(1000);
+  assert.deepEqual(pod("z-0").spec.volumes, [{ name: "data", persistentVolumeClaim: { claimName: "data-z-0" } }]);
+  assert.deepEqual(
+    store.list("persistentvolumeclaims").map(({ metadata }) => metadata.name),
+    ["data-z-0", "data-z-1"],
+  );
+});
+
+test("a set that is at rest costs nothing: no timer waits, no object is written in an hour", async () => {
+  const { store, clock } = createCluster();
+  store.create("statefulsets.apps", statefulSet(20));
+  await clock.advance(1000);
+  const version = store.version();
+  assert.equal(clock.pending(), 0);
+  await clock.advance(HOUR_MS);
+  assert.equal(store.version(), version);
+});
+
+test("events tell of pods created and deleted by the set, at most 25 at once", async () => {
+  const { store, clock, change } = createCluster();
+  store.create("statefulsets.apps", statefulSet(20));
+  await clock.advance(1000);
+  change({ replicas: 18 });
+  await clock.advance(1000);
+  const told = (): string[] => store.list("events").map((event) => `${String(event["reason"])}: ${String(event["message"])}`);
+  assert.equal(told().filter((text) => text.startsWith("SuccessfulCreate")).length, 20);
+  assert.ok(told().includes("SuccessfulDelete: Delete Pod z-19 in StatefulSet z successful"));
+  change({ replicas: 0 });
+  await clock.advance(1000);
+  assert.equal(told().length, 25);
+});
