@@ -43,6 +43,8 @@ export function createNormaliser(names: ReadonlyMap<string, string>): Normaliser
     return Object.fromEntries(
       entries.flatMap(([key, field]) => {
         if (field === null || field === undefined) return [];
+        // The real server validates some fields twice and gives the same cause twice.
+        if (key === "causes" && Array.isArray(field)) return [[key, withoutRepeats(field.map(normalise))]];
         if (!(key in BY_NATURE)) return [[text(key), normalise(field)]];
         const role = field === "" ? "" : BY_NATURE[key];
         return role === undefined ? [] : [[key, role]];
@@ -50,4 +52,8 @@ export function createNormaliser(names: ReadonlyMap<string, string>): Normaliser
     );
   };
   return normalise;
+}
+
+function withoutRepeats(values: readonly unknown[]): unknown[] {
+  return values.filter((value, index) => index === 0 || JSON.stringify(value) !== JSON.stringify(values[index - 1]));
 }

@@ -4,6 +4,7 @@ import { connect, type Client, type Kubeconfig } from "./client.ts";
 import { del, post } from "./requests.ts";
 import { customResources } from "./scenarios/custom-resources.ts";
 import { evictions, owners } from "./scenarios/evictions.ts";
+import { kubelets } from "./scenarios/kubelets.ts";
 import { lists } from "./scenarios/lists.ts";
 import { objects } from "./scenarios/objects.ts";
 import { patches } from "./scenarios/patches.ts";
@@ -12,6 +13,7 @@ import { play, type Entry, type Scenario } from "./stage.ts";
 
 export const SCENARIOS: readonly Scenario[] = [
   ...statefulSets,
+  ...kubelets,
   ...evictions,
   ...owners,
   ...objects,
