@@ -1,13 +1,12 @@
 /** From what an API server or the network said to a RolloutError. */
 import { type ErrorCode, RolloutError } from "./errors.ts";
 
-/** The part of a metav1.Status that we read. */
+/** The part of a failure's metav1.Status that we read. */
 export interface Status {
-  readonly kind: "Status";
+  readonly status: "Failure";
   readonly message?: string;
   readonly reason?: string;
   readonly code?: number;
-  readonly details?: { readonly retryAfterSeconds?: number };
 }
 
 const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
@@ -46,8 +45,9 @@ function parseStatus(body: string): Status | undefined {
   }
 }
 
+// The API server leaves out the kind when it gives up at `?timeout=`.
 export function isStatus(value: unknown): value is Status {
-  return typeof value === "object" && value !== null && "kind" in value && value.kind === "Status";
+  return typeof value === "object" && value !== null && "status" in value && value.status === "Failure";
 }
 
 /** What a call failed with, under the name of the call: `what` names verb, resource and object. Failures that are not ours had no answer. */

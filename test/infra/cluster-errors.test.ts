@@ -58,6 +58,11 @@ describe("an answer that says no", () => {
     assert.equal(error.status, 409);
   });
 
+  it("is explained by its Status also where that has no kind, as at the server's own deadline", async () => {
+    const { cluster } = await stage([json({ metadata: {}, status: "Failure", message: "too late", reason: "Timeout", code: 504 }, 504)]);
+    assert.equal((await errorOf(GET(cluster))).message, "get pods cache/zone-a-0: too late (504 Timeout)");
+  });
+
   it("is explained by its text when it is no Status, as a proxy's", async () => {
     const { cluster } = await stage([(response) => response.writeHead(502).end("<h1>Bad gateway</h1>\n")]);
     const error = await errorOf(GET(cluster));

@@ -19,7 +19,7 @@ const event = (type: string, name: string, resourceVersion: string): Event => ({
 const bookmark: Event = { type: "BOOKMARK", object: { kind: "PartialObjectMetadata", metadata: { resourceVersion: "12" } } };
 const tooOld: Event = {
   type: "ERROR",
-  object: { kind: "Status", code: 410, reason: "Expired", message: "too old resource version: 1 (9)" },
+  object: { kind: "Status", status: "Failure", code: 410, reason: "Expired", message: "too old resource version: 1 (9)" },
 };
 const lines = (...events: readonly Event[]): string => events.map((one) => `${JSON.stringify(one)}\n`).join("");
 
@@ -82,7 +82,7 @@ const ENDS: readonly [name: string, Reply, code: string][] = [
   ["no permission", failure(403, "Forbidden", "no"), "Forbidden"],
   [
     "an error of the server in the stream",
-    (response) => response.end(lines({ type: "ERROR", object: { kind: "Status", code: 500 } })),
+    (response) => response.end(lines({ type: "ERROR", object: { kind: "Status", status: "Failure", code: 500 } })),
     "ServerError",
   ],
   ["a connection cut before the stream", reset, "Unreachable"],
