@@ -19,6 +19,7 @@ export interface Stage {
   readonly setImage: (image: string, zones: readonly ZoneOptions[], sim?: Sim) => Promise<void>;
   /** Resolves once all `zones` are of `image`, ready, and recorded as such. */
   readonly done: (image: string, zones: readonly ZoneOptions[], patienceMs?: number) => Promise<void>;
+  readonly deletePod: (name: string) => Promise<void>;
   readonly annotatePod: (name: string, annotations: Readonly<Record<string, string | null>>) => Promise<void>;
   /** Merges `patch` into the StatefulSet. */
   readonly patchZone: (name: string, patch: object) => Promise<void>;
@@ -27,38 +28,58 @@ export interface Stage {
   readonly start: (env?: Readonly<Record<string, string>>) => Reconciler;
 }
 
+/** A stage with what only its owner needs. */
+export interface OpenStage extends Stage {
+  readonly reconcilers: readonly Reconciler[];
+  /** Kills what still runs and deletes the namespace. */
+  readonly close: () => Promise<void>;
+}
+
 /** Registers a test. When it fails, the timeline and what the reconcilers wrote are told. */
 export function scenario(name: string, play: (stage: Stage) => Promise<void>): void {
   test(name, async (t) => {
-    const admin = await connectAdmin(process.env["KUBECONFIG"]);
-    const namespace = `zw-${randomBytes(4).toString("hex")}`;
-    const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
-    const kubeconfig = join(folder, "kubeconfig");
-    const reconcilers: Reconciler[] = [];
-    await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
-    await applyRbac(admin, namespace);
-    await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
-    const timeline = await recordTimeline(admin, namespace);
+    const stage = await openStage();
     try {
-      const start: Stage["start"] = (env = {}) => {
-        const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, RECONCILE_TIME_BUDGET: "10m" };
-        const reconciler = startReconciler({ PATH: process.env["PATH"] ?? "", ...own, ...env });
-        reconcilers.push(reconciler);
-        return reconciler;
-      };
-      await play({ ...furnish(admin, namespace, timeline), timeline, start });
+      await play(stage);
     } catch (error) {
-      t.diagnostic(describe(timeline.entries));
-      for (const reconciler of reconcilers) t.diagnostic(reconciler.output());
+      t.diagnostic(describe(stage.timeline.entries));
+      for (const reconciler of stage.reconcilers) t.diagnostic(reconciler.output());
       throw error;
     } finally {
+      await stage.close();
+    }
+  });
+}
+
+/** On the cluster of KUBECONFIG. */
+export async function openStage(): Promise<OpenStage> {
+  const admin = await connectAdmin(process.env["KUBECONFIG"]);
+  const namespace = `zw-${randomBytes(4).toString("hex")}`;
+  const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
+  const kubeconfig = join(folder, "kubeconfig");
+  const reconcilers: Reconciler[] = [];
+  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  await applyRbac(admin, namespace);
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
+  const timeline = await recordTimeline(admin, namespace);
+  return {
+    ...furnish(admin, namespace, timeline),
+    timeline,
+    reconcilers,
+    start(env = {}) {
+      const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, RECONCILE_TIME_BUDGET: "10m" };
+      const reconciler = startReconciler({ PATH: process.env["PATH"] ?? "", ...own, ...env });
+      reconcilers.push(reconciler);
+      return reconciler;
+    },
+    async close() {
       await Promise.all(reconcilers.map((reconciler) => reconciler.kill()));
       timeline.stop();
       await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
       admin.close();
       await rm(folder, { recursive: true });
-    }
-  });
+    },
+  };
 }
 
 function furnish(admin: Admin, namespace: string, timeline: Timeline): Omit<Stage, "timeline" | "start"> {
@@ -80,6 +101,9 @@ function furnish(admin: Admin, namespace: string, timeline: Timeline): Omit<Stag
     async setImage(image, zones, sim = {}) {
       const templates = zones.map((zone) => [zone.name, buildTemplate({ ...zone, image, sim: { ...zone.sim, ...sim } })] as const);
       await Promise.all(templates.map(([name, template]) => patchZone(name, { spec: { template } })));
+    },
+    async deletePod(name) {
+      await admin.call("DELETE", `${core}/pods/${name}`);
     },
     async annotatePod(name, annotations) {
       await admin.call("PATCH", `${core}/pods/${name}`, { metadata: { annotations } });

@@ -1,0 +1,61 @@
+/**
+ * How long a 3 x 3 rollout takes on the cluster of KUBECONFIG with default settings, against the floor: the same nine pods deleted one
+ * after the other by a plain loop that waits for each to be gone, made anew and ready. Usage: node test/bench/rollout.ts [ROUNDS]
+ */
+import { openStage, type Stage } from "../cluster/stage.ts";
+import type { ZoneOptions } from "../cluster/zones.ts";
+
+const ROUNDS = Number(process.argv[2] ?? 3);
+const AIM = 1.25;
+const sim = { "sim/ready-after-ms": "300", "sim/exit-after-ms": "100" };
+const ZONES: readonly ZoneOptions[] = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name, sim }));
+
+/** Milliseconds of the plain loop; no reconciler runs. */
+async function measureFloor({ deletePod, timeline }: Stage): Promise<number> {
+  const startedAt = performance.now();
+  for (const { name: zone } of ZONES) {
+    for (const pod of [0, 1, 2].map((ordinal) => `${zone}-${ordinal}`)) {
+      const before = timeline.entries.findLast((entry) => entry.pod === pod)?.uid;
+      await deletePod(pod);
+      await timeline.until(`${pod} is replaced`, () => {
+        const latest = timeline.entries.findLast((entry) => entry.pod === pod);
+        return latest?.uid !== before && latest?.state === "ready";
+      });
+    }
+  }
+  return performance.now() - startedAt;
+}
+
+/** Milliseconds from the new template to the record of its completion, by a reconciler that is at rest when it comes. */
+async function measureRollout({ setImage, done }: Stage, image: string): Promise<number> {
+  const startedAt = performance.now();
+  await setImage(image, ZONES);
+  await done(image, ZONES);
+  return performance.now() - startedAt;
+}
+
+function median(figures: readonly number[]): number {
+  return figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? Number.NaN;
+}
+
+const stage = await openStage();
+try {
+  await stage.create(ZONES);
+  const floors: number[] = [];
+  const rollouts: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    floors.push(await measureFloor(stage));
+    const reconciler = stage.start();
+    await reconciler.says(/"msg":"tick"/);
+    rollouts.push(await measureRollout(stage, `app:${round + 2}`));
+    await reconciler.end();
+  }
+  const ratio = median(rollouts) / median(floors);
+  const seconds = (ms: number): string => (ms / 1000).toFixed(2);
+  console.log(`| 3 x 3 rollout, real control plane | median s | all s |\n|---|---|---|`);
+  console.log(`| floor: a plain loop over the same pods | ${seconds(median(floors))} | ${floors.map(seconds).join(", ")} |`);
+  console.log(`| Zonewise, default settings | ${seconds(median(rollouts))} | ${rollouts.map(seconds).join(", ")} |`);
+  console.log(`| ratio (aim: at most ${AIM}) | ${ratio.toFixed(2)} | |`);
+} finally {
+  await stage.close();
+}

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { deletions, type Entry, findViolations, type PodState, returns } from "./invariants.ts";
+
+/** `a-0 ready` is the pod a-0 of zone a; `a-0' ready` is its successor. */
+function timeline(...lines: readonly string[]): Entry[] {
+  return lines.map((line, at) => {
+    const [uid = "", state] = line.split(" ");
+    const pod = uid.replaceAll("'", "");
+    return { group: "cache", zone: pod.slice(0, 1), pod, uid, revision: "", state: state as PodState, at };
+  });
+}
+
+const WELL = ["a-0 ready", "a-1 ready", "b-0 ready", "b-1 ready"];
+
+const CASES: readonly {
+  readonly name: string;
+  readonly lines: readonly string[];
+  readonly limit?: number;
+  readonly says?: readonly RegExp[];
+}[] = [
+  { name: "one pod after the other is well", lines: ["a-0 terminating", "a-0 gone", "a-0' notReady", "a-0' ready", "b-0 terminating"] },
+  {
+    name: "a second zone while the first pod is gone",
+    lines: ["a-0 terminating", "a-0 gone", "b-0 terminating"],
+    says: [/disrupted at once/, /another zone/],
+  },
+  {
+    name: "a second zone while the successor is not ready",
+    lines: ["a-0 terminating", "a-0 gone", "a-0' notReady", "b-0 terminating"],
+    says: [/disrupted at once/, /another zone/],
+  },
+  {
+    name: "a second pod of the zone",
+    lines: ["a-0 terminating", "a-1 terminating"],
+    says: [/by our doing, 1 may be/, /are unavailable, 1 may be/],
+  },
+  { name: "a second pod of the zone where two may be", lines: ["a-0 terminating", "a-1 terminating"], limit: 2 },
+  {
+    name: "a pod beside one that failed by itself",
+    lines: ["a-0 notReady", "a-1 terminating"],
+    says: [/a-0 \(notReady\), a-1 \(terminating\) are unavailable/],
+  },
+  {
+    name: "a pod while another zone has one that failed by itself",
+    lines: ["a-0 notReady", "b-1 terminating"],
+    says: [/a-0 \(notReady\) of another zone/],
+  },
+  {
+    name: "a pod that failed by itself may be replaced",
+    lines: ["a-0 notReady", "a-0 terminating", "a-0 gone", "a-0' notReady", "a-0' ready"],
+  },
+  {
+    name: "a pod that was bound to no node ends without terminating",
+    lines: ["a-0 gone", "b-0 terminating"],
+    says: [/disrupted at once/, /another zone/],
+  },
+];
+
+for (const { name, lines, limit = 1, says = [] } of CASES) {
+  test(`${name}: ${says.length} violations`, () => {
+    const found = findViolations(timeline(...WELL, ...lines), () => limit);
+    assert.equal(found.length, says.length, found.join("\n"));
+    for (const [index, pattern] of says.entries()) assert.match(found[index] ?? "", pattern);
+  });
+}
+
+test("groups do not mix", () => {
+  const other = timeline("b-0 ready", "b-0 terminating").map((entry) => ({ ...entry, group: "store" }));
+  assert.deepEqual(
+    findViolations([...timeline("a-0 ready", "a-0 terminating"), ...other], () => 1),
+    [],
+  );
+});
+
+test("deletions and returns are counted once a pod", () => {
+  const entries = timeline("a-0 ready", "a-0 terminating", "a-0 gone", "a-0' notReady", "a-0' ready", "a-1 ready", "a-1 gone");
+  assert.deepEqual(
+    deletions(entries).map(({ uid }) => uid),
+    ["a-0", "a-1"],
+  );
+  assert.deepEqual(
+    returns(entries).map(({ uid }) => uid),
+    ["a-0'"],
+  );
+});
