@@ -1,6 +1,6 @@
 /** Answers in the form that the client asked for. */
 import type { Status } from "./api-error.ts";
-import { splitResource } from "./api-error.ts";
+import { refusal, splitResource } from "./api-error.ts";
 import type { Draft, KubeObject } from "./objects.ts";
 import type { Answer, Ask } from "./request.ts";
 import { tableText } from "./table/table.ts";
@@ -17,6 +17,8 @@ export function objectAnswer(ask: Ask, object: KubeObject, code = 200): Answer {
 
 export function objectTextIn(ask: Ask, object: KubeObject, withColumns = true): string {
   if (ask.form === "metadata") return metadataText(object);
+  if (ask.form === "metadataList")
+    throw refusal("NotAcceptable", `you requested PartialObjectMetadataList, but the requested object is not a list (${ask.kind.kind})`);
   if (ask.form === "table") return tableText(ask, [object], { resourceVersion: object.metadata.resourceVersion }, withColumns);
   return objectText(ask.kind, object);
 }

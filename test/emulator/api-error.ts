@@ -94,9 +94,19 @@ export const forbidden = (resource: string, name: string, why: string): ApiError
 export function invalid(kind: string, group: string, name: string, causes: readonly Cause[]): ApiError {
   const texts = causes.map(({ field, message }) => `${field}: ${message}`);
   const text = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
-  const details = { name, ...(group && { group }), kind, causes };
+  const details = { ...(name && { name }), ...(group && { group }), kind, causes };
   return refusal("Invalid", `${kind}${group && `.${group}`} "${name}" is invalid: ${text}`, details);
 }
+
+/** 500 without a reason, as Go errors that nobody gave a status come out. */
+export const plainError = (message: string): ApiError =>
+  new ApiError({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, code: 500 });
+
+export const notAllowed = (): ApiError =>
+  refusal("MethodNotAllowed", "the server does not allow this method on the requested resource", {});
+
+/** A patch that does not fit the object. */
+export const unfit = (): ApiError => refusal("Invalid", "the server rejected our request due to an error in our request", {});
 
 export const badRequest = (message: string): ApiError => refusal("BadRequest", message);
 

@@ -1,13 +1,13 @@
 /** pods/eviction: a delete that core PodDisruptionBudgets may refuse for now (kubernetes/pkg/registry/core/pod/storage/eviction.go). */
 import { successAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
-import { badRequest, forbidden, hasReason, notFound, refusal, tooMany } from "./api-error.ts";
+import { badRequest, forbidden, hasReason, notFound, plainError, tooMany } from "./api-error.ts";
 import { dig, fieldsOf, listOf, numberOf, put, timestamp } from "./objects.ts";
 import type { KubeObject } from "./objects.ts";
 import { deleteOptions } from "./remove.ts";
 import type { Answer, Ask } from "./request.ts";
 import { objectSelector } from "./selectors.ts";
-import { bodyOf, optionsOf } from "./write.ts";
+import { bodyOf, optionsOf } from "./body.ts";
 
 const BUDGETS = "poddisruptionbudgets.policy";
 const VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget.";
@@ -51,7 +51,7 @@ function spendBudget(api: Api, pod: KubeObject, isDryRun: boolean): void {
       .list(BUDGETS, pod.metadata.namespace)
       .filter((budget) => objectSelector(dig(budget, "spec", "selector"))(pod.metadata.labels ?? {}));
     if (budgets.length > 1)
-      throw refusal("InternalError", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+      throw plainError("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
     const [budget] = budgets;
     if (!budget || mayEvictUnhealthy(pod, budget)) return;
     const spent = decrement(budget, pod.metadata.name, api.clock.now());

@@ -59,6 +59,11 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
+/** Text, numbers and flags as text; `otherwise` for all else. */
+export function plainText(value: unknown, otherwise = ""): string {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? String(value) : otherwise;
+}
+
 export function numberOf(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
 }

@@ -1,6 +1,6 @@
 /** JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386). Neither changes what it is given. */
-import { refusal } from "./api-error.ts";
-import { isEqual, isFields } from "./objects.ts";
+import { unfit } from "./api-error.ts";
+import { fieldsOf, isEqual, isFields } from "./objects.ts";
 import type { Fields } from "./objects.ts";
 
 /** RFC 7386: null removes, objects merge, all else replaces. */
@@ -14,21 +14,23 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return result;
 }
 
-export interface Operation {
+interface Operation {
   readonly op: string;
   readonly path: string;
   readonly from?: string;
   readonly value?: unknown;
 }
 
-/** What the real server says about any patch that does not fit (apimachinery's generic 422). */
-function unfit(): Error {
-  return refusal("Invalid", "the server rejected our request due to an error in our request");
+/** RFC 6902. Throws Invalid when an operation does not fit the document or a test fails. */
+export function jsonPatch(document: unknown, operations: unknown): unknown {
+  if (!Array.isArray(operations)) throw unfit();
+  return operations.reduce<unknown>((at, operation) => apply(at, operationOf(operation)), document);
 }
 
-/** RFC 6902. Throws Invalid when an operation does not fit the document or a test fails. */
-export function jsonPatch(document: unknown, operations: readonly Operation[]): unknown {
-  return operations.reduce(apply, document);
+function operationOf(value: unknown): Operation {
+  const { op, path, from, value: argument } = fieldsOf(value);
+  if (typeof op !== "string" || typeof path !== "string") throw unfit();
+  return { op, path, ...(typeof from === "string" && { from }), ...(argument !== undefined && { value: argument }) };
 }
 
 function apply(document: unknown, { op, path, from, value }: Operation): unknown {

@@ -36,7 +36,7 @@ function readToken(text: string): Start {
   } catch {
     // told below
   }
-  throw badRequest("continue key is not valid: illegal base64 data");
+  throw badRequest("invalid continue token: continue key is not valid");
 }
 
 const token = (at: number, after: string): string =>
@@ -95,8 +95,10 @@ export interface ListMetadata {
 
 export function listText(ask: Ask, items: readonly KubeObject[], metadata: ListMetadata): string {
   if (ask.form === "table") return tableText(ask, items, metadata);
+  if (ask.form === "metadata")
+    throw refusal("NotAcceptable", `you requested PartialObjectMetadata, but the requested object is a list (${ask.kind.kind}List)`);
   const [kind, apiVersion, text] =
-    ask.form === "metadata"
+    ask.form === "metadataList"
       ? ["PartialObjectMetadataList", "meta.k8s.io/v1", metadataText]
       : [`${ask.kind.kind}List`, apiVersionOf(ask.kind), (object: KubeObject) => itemText(ask.kind, object)];
   return `{"kind":"${kind}","apiVersion":"${apiVersion}","metadata":${JSON.stringify(metadata)},"items":[${items.map(text).join(",")}]}`;

@@ -8,7 +8,7 @@ import { listText } from "./read.ts";
 import type { Answer, Ask } from "./request.ts";
 import { selectionOf } from "./selectors.ts";
 import type { RemoveOptions } from "./store.ts";
-import { bodyOf } from "./write.ts";
+import { bodyOf } from "./body.ts";
 
 /** Kinds whose delete answers the object instead of a Status (ReturnDeletedObject). */
 const ANSWERS_OBJECT = new Set(["pods", "services", "serviceaccounts", "persistentvolumeclaims"]);

@@ -1,5 +1,5 @@
 /** A request in the API's terms, read off the path and the query. */
-import { refusal } from "./api-error.ts";
+import { notAllowed, refusal } from "./api-error.ts";
 import { isBuiltInGroup } from "./kinds.ts";
 import type { Registry, Served } from "./registry.ts";
 import type { ResourceKey } from "./store.ts";
@@ -47,14 +47,14 @@ function verbOf(method: string, name: string, query: URLSearchParams): Verb {
   }
   if (method === "DELETE") return name ? "delete" : "deletecollection";
   const verb = WRITES[method];
-  if (!verb) throw refusal("MethodNotAllowed", "the server does not allow this method on the requested resource", {});
+  if (!verb) throw notAllowed();
   return verb;
 }
 
 /** Undefined when the path is not below /api or /apis, or its group is unknown; throws NotFound for a resource that is not served. */
 export function targetOf(registry: Registry, method: string, url: URL): Target | undefined {
   const [root, ...steps] = url.pathname.split("/").filter(Boolean).map(decodeURIComponent);
-  if ((root !== "api" && root !== "apis") || steps.length < (root === "api" ? 2 : 3)) return undefined;
+  if (root !== "api" && root !== "apis") return undefined;
   const group = root === "api" ? "" : (steps.shift() ?? "");
   const version = steps.shift() ?? "";
   // /namespaces/x/pods is about pods; /namespaces/x and /namespaces/x/status are about the namespace.
@@ -62,6 +62,8 @@ export function targetOf(registry: Registry, method: string, url: URL): Target |
   const namespace = isScoped ? steps.splice(0, 2)[1] : undefined;
   const [plural = "", name = "", subresource = "", ...extra] = steps;
   const kind = registry.find(group, version, plural);
+  if (kind && method === "POST" && (Boolean(name) !== Boolean(subresource) || (kind.namespaced && namespace === undefined)))
+    throw notAllowed();
   // Of groups that no definition serves the server knows nothing at all.
   if (!kind && !isBuiltInGroup(group)) return undefined;
   if (!kind || extra.length > 0 || (subresource && !kind.subresources.includes(subresource)) || (isScoped && !kind.namespaced))

@@ -1,13 +1,13 @@
 /** Label and field selectors as the API server reads them. */
 import { badRequest } from "./api-error.ts";
-import { dig } from "./objects.ts";
+import { dig, plainText } from "./objects.ts";
 import type { KubeObject } from "./objects.ts";
 
 export type Matches = (object: KubeObject) => boolean;
 type Labels = Readonly<Record<string, string>>;
 
 /** One requirement: `key in (a,b)`, `key=a`, `key`, `!key`, `key>1`. */
-const REQUIREMENT = /^\s*(?:(!)\s*)?([A-Za-z0-9][-A-Za-z0-9_./]*)\s*(?:(==|=|!=|>|<)\s*([^\s,()]*)|\s(in|notin)\s*\(([^)]*)\))?\s*$/;
+const REQUIREMENT = /^\s*(?:(!)\s*)?([A-Za-z0-9][-A-Za-z0-9_./]*)\s*(?:(==|=|!=|>|<)\s*([^\s,()=!<>]*)|\s(in|notin)\s*\(([^)]*)\))?\s*$/;
 
 /** Splits at commas outside brackets. */
 const COMMA = /,(?![^(]*\))/;
@@ -16,11 +16,11 @@ function requirement(text: string): (labels: Labels) => boolean {
   const match = REQUIREMENT.exec(text);
   if (!match) throw badRequest(`unable to parse requirement: ${JSON.stringify(text)}`);
   const [, not, key = "", sign, value = "", set, members = ""] = match;
-  const values = members.split(",").map((member) => member.trim());
+  const values = new Set(members.split(",").map((member) => member.trim()));
   const has = (labels: Labels): boolean => Object.hasOwn(labels, key);
   if (not) return (labels) => !has(labels);
-  if (set === "in") return (labels) => has(labels) && values.includes(labels[key] ?? "");
-  if (set === "notin") return (labels) => !has(labels) || !values.includes(labels[key] ?? "");
+  if (set === "in") return (labels) => has(labels) && values.has(labels[key] ?? "");
+  if (set === "notin") return (labels) => !has(labels) || !values.has(labels[key] ?? "");
   if (sign === "!=") return (labels) => labels[key] !== value;
   if (sign === ">") return (labels) => has(labels) && Number(labels[key]) > Number(value);
   if (sign === "<") return (labels) => has(labels) && Number(labels[key]) < Number(value);
@@ -83,9 +83,13 @@ export function fieldSelector(resource: string, text: string): Matches {
     const [, field = "", sign, value = ""] = /^\s*([^=!]+?)\s*(==|=|!=)\s*(.*?)\s*$/.exec(part) ?? [];
     if (!sign) throw badRequest(`invalid selector: '${text}'; can't understand '${part}'`);
     if (!["metadata.name", "metadata.namespace"].includes(field) && !FIELDS[resource]?.includes(field))
-      throw badRequest(`field label not supported: ${field}`);
+      throw badRequest(
+        FIELDS[resource]
+          ? `field label not supported: ${field}`
+          : `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
+      );
     const path = field.split(".");
-    return (object) => (String(dig(object, ...path) ?? defaultOf(field)) === value) === (sign !== "!=");
+    return (object) => (plainText(dig(object, ...path), defaultOf(field)) === value) === (sign !== "!=");
   });
   return (object) => all.every((one) => one(object));
 }

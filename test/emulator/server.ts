@@ -4,6 +4,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Api } from "./api.ts";
 import { ApiError, conflict, refusal, tooMany } from "./api-error.ts";
+import { plainText } from "./objects.ts";
 import { pageOf } from "./pages.ts";
 import { protobufToJson } from "./protobuf.ts";
 import { get, list } from "./read.ts";
@@ -11,11 +12,12 @@ import { remove, removeAll } from "./remove.ts";
 import { targetOf } from "./request.ts";
 import type { Answer, Ask } from "./request.ts";
 import { answerReview, REVIEWS } from "./reviews.ts";
+import { create } from "./create.ts";
 import type { Effect } from "./faults.ts";
 import { createBelow, getBelow } from "./subresources.ts";
 import { watch } from "./watch.ts";
 import { formOf } from "./wire.ts";
-import { create, patch, update } from "./write.ts";
+import { patch, update } from "./update.ts";
 
 type Handler = (api: Api, ask: Ask, staleAt?: number) => Answer | Promise<Answer>;
 
@@ -48,8 +50,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return body.toString();
 }
 
-const ACCEPTED =
-  "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/cbor";
+const ACCEPTED = "406: Not Acceptable\n\nAvailable representations: application/json";
 
 /** Serves one request; never throws. */
 export async function serve(api: Api, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -125,7 +126,10 @@ async function perform(api: Api, ask: Ask, response: ServerResponse): Promise<An
     const refuse = REFUSALS[effect.kind];
     if (refuse) throw refuse(ask, effect);
   }
-  if (ask.verb === "watch") return void watch(api, ask, response);
+  if (ask.verb === "watch") {
+    watch(api, ask, response);
+    return undefined;
+  }
   const answer = await HANDLERS[ask.verb](api, ask, staleAt);
   if (effects.some(({ kind }) => kind === "dropAfter")) return void response.destroy();
   return answer;
@@ -135,7 +139,11 @@ function failure(error: unknown): Answer {
   const { status } =
     error instanceof ApiError ? error : refusal("InternalError", `Internal error occurred: ${error instanceof Error ? error.stack : ""}`);
   const seconds = status.details?.["retryAfterSeconds"];
-  return { code: status.code, body: JSON.stringify(status), ...(seconds !== undefined && { headers: { "retry-after": String(seconds) } }) };
+  return {
+    code: status.code,
+    body: JSON.stringify(status),
+    ...(seconds !== undefined && { headers: { "retry-after": plainText(seconds) } }),
+  };
 }
 
 function send(

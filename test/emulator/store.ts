@@ -10,7 +10,8 @@ import { createBucket, objectKey } from "./bucket.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Clock } from "./clock.ts";
 import { hasGeneration } from "./kinds.ts";
-import { deepFreeze, dig, isEqual, listOf, numberOf, put, timestamp } from "./objects.ts";
+import { checkPreconditions, finalizersAfter, heldBySpec, isDone, podGrace, specOf, systemOwned } from "./lifecycle.ts";
+import { deepFreeze, isEqual, put, timestamp } from "./objects.ts";
 import type { Draft, KubeObject, Metadata } from "./objects.ts";
 
 export { ApiError } from "./api-error.ts";
@@ -150,12 +151,15 @@ export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Stor
       if (current.metadata.generation !== undefined && !isEqual(specOf(object), specOf(current)))
         object.metadata.generation = current.metadata.generation + 1;
       if (options.dryRun) return object;
-      return commit(isDone(object) ? "DELETED" : "MODIFIED", resource, object, current);
+      if (!isDone(object)) return commit("MODIFIED", resource, object, current);
+      // The event shows the object as it was stored last, the answer as it was wanted.
+      commit("DELETED", resource, current, current);
+      return deepFreeze(object);
     },
 
     remove: (resource, namespace, name, options = {}) => {
       const current = existing(resource, namespace, name);
-      checkPreconditions(resource, current.metadata, options);
+      checkPreconditions(current, options);
       const grace = resource === "pods" ? podGrace(current, options.gracePeriodSeconds) : 0;
       const finalizers = finalizersAfter(current.metadata.finalizers ?? [], options.propagationPolicy);
       if (grace === 0 && finalizers.length === 0 && heldBySpec(current).length === 0) return commit("DELETED", resource, current, current);
@@ -165,7 +169,7 @@ export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Stor
         ...rest,
         ...(finalizers.length > 0 && { finalizers }),
         deletionTimestamp: current.metadata.deletionTimestamp ?? timestamp(clock.now() + grace * 1000),
-        deletionGracePeriodSeconds: before === undefined ? grace : Math.min(before, grace),
+        ...(resource !== "namespaces" && { deletionGracePeriodSeconds: before === undefined ? grace : Math.min(before, grace) }),
       };
       if (isEqual(metadata, current.metadata)) return current;
       // rest.BeforeDelete counts the start of a deletion as a generation.
@@ -179,64 +183,4 @@ export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Stor
       return () => void listeners.delete(listener);
     },
   };
-}
-
-/** The metadata that no client can change. */
-export function systemOwned(current: Metadata): Metadata {
-  const { name, uid, resourceVersion, creationTimestamp, namespace, generateName } = current;
-  const { generation, deletionTimestamp, deletionGracePeriodSeconds } = current;
-  return {
-    name,
-    uid,
-    resourceVersion,
-    creationTimestamp,
-    ...(namespace !== undefined && { namespace }),
-    ...(generateName !== undefined && { generateName }),
-    ...(generation !== undefined && { generation }),
-    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    ...(deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds }),
-  };
-}
-
-function specOf(object: KubeObject): Record<string, unknown> {
-  const { metadata: _, status: __, apiVersion: ___, kind: ____, ...spec } = object;
-  return spec;
-}
-
-function isDone(object: KubeObject): boolean {
-  const { deletionTimestamp, deletionGracePeriodSeconds, finalizers = [] } = object.metadata;
-  return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0 && heldBySpec(object).length === 0;
-}
-
-/** A namespace is held by its spec's finalizers until it is empty. */
-function heldBySpec(object: KubeObject): readonly unknown[] {
-  return object.kind === "Namespace" ? listOf(dig(object, "spec", "finalizers")) : [];
-}
-
-function checkPreconditions(resource: ResourceKey, { name, uid, resourceVersion }: Metadata, wanted: RemoveOptions): void {
-  const mismatch = (what: string, inPrecondition: string, inMeta: string): never => {
-    throw conflict(
-      resource,
-      name,
-      `the ${what} in the precondition (${inPrecondition}) does not match the ${what} in record (${inMeta}). The object might have been deleted and then recreated`,
-    );
-  };
-  if (wanted.uid !== undefined && wanted.uid !== uid) mismatch("UID", wanted.uid, uid);
-  if (wanted.resourceVersion !== undefined && wanted.resourceVersion !== resourceVersion)
-    mismatch("ResourceVersion", wanted.resourceVersion, resourceVersion);
-}
-
-/** Seconds, as the pod strategy decides them: pods that never ran, or have ended, need no grace. */
-function podGrace(pod: KubeObject, wanted: number | undefined): number {
-  const phase = dig(pod, "status", "phase");
-  if (!dig(pod, "spec", "nodeName") || phase === "Succeeded" || phase === "Failed") return 0;
-  return wanted ?? numberOf(dig(pod, "spec", "terminationGracePeriodSeconds")) ?? 30;
-}
-
-/** The garbage collector's own finalizers follow the propagation policy of the delete. */
-function finalizersAfter(finalizers: readonly string[], policy: string | undefined): string[] {
-  const kept = finalizers.filter((name) => policy === undefined || (name !== "foregroundDeletion" && name !== "orphan"));
-  if (policy === "Foreground") kept.push("foregroundDeletion");
-  if (policy === "Orphan") kept.push("orphan");
-  return kept;
 }

@@ -1,13 +1,13 @@
 /** Subresources that act instead of showing the object: eviction, binding, token. */
 import { jsonAnswer, successAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
-import { conflict, notFound, refusal } from "./api-error.ts";
+import { conflict, notAllowed, notFound, refusal } from "./api-error.ts";
 import { evict } from "./eviction.ts";
 import { dig, fieldsOf, listOf, numberOf, put, textOf, timestamp } from "./objects.ts";
 import { get } from "./read.ts";
 import type { Answer, Ask } from "./request.ts";
 import { viewOf } from "./views.ts";
-import { bodyOf } from "./write.ts";
+import { bodyOf } from "./body.ts";
 
 type Handler = (api: Api, ask: Ask) => Answer | Promise<Answer>;
 
@@ -47,13 +47,13 @@ const CREATES: Readonly<Record<string, Handler>> = {
 
 export function createBelow(api: Api, ask: Ask): Answer | Promise<Answer> {
   const handler = CREATES[ask.subresource];
-  if (!handler) throw refusal("MethodNotAllowed", "the server does not allow this method on the requested resource", {});
+  if (!handler) throw notAllowed();
   return handler(api, ask);
 }
 
 export function getBelow(api: Api, ask: Ask, at?: number): Answer {
   if (ask.subresource === "status") return get(api, ask, at);
-  if (ask.subresource !== "scale") throw refusal("MethodNotAllowed", "the server does not allow this method on the requested resource", {});
+  if (ask.subresource !== "scale") throw notAllowed();
   const object = api.store.get(ask.resource, ask.namespace, ask.name);
   const view = viewOf(ask.kind, ask.subresource);
   if (!object || !view) throw notFound(ask.resource, ask.name);

@@ -1,9 +1,9 @@
 /** What a request sees of a stored object, and what it may change: the object itself, its status, or its scale. */
-import { badRequest } from "./api-error.ts";
-import { dig, fieldsOf, isFields, numberOf, put } from "./objects.ts";
+import { badRequest, invalid } from "./api-error.ts";
+import { dig, fieldsOf, isFields, numberOf, plainText, put } from "./objects.ts";
 import type { Draft, KubeObject } from "./objects.ts";
 import type { Served } from "./registry.ts";
-import { systemOwned } from "./store.ts";
+import { systemOwned } from "./lifecycle.ts";
 import { withDefaults } from "./defaults.ts";
 import { storedForm, viewIn } from "./versions.ts";
 
@@ -71,8 +71,15 @@ const scale = (kind: Served): View => {
     },
     write: (current, changed) => {
       const replicas = dig(changed, "spec", "replicas") ?? 0;
-      if (typeof replicas !== "number" || replicas < 0)
-        throw badRequest(`Scale in version "v1" cannot be handled as a Scale: spec.replicas: ${JSON.stringify(replicas)}`);
+      if (typeof replicas !== "number") throw badRequest('Scale in version "v1" cannot be handled as a Scale: spec.replicas is no number');
+      if (replicas < 0)
+        throw invalid("Scale", "autoscaling", current.metadata.name, [
+          {
+            reason: "FieldValueInvalid",
+            message: `Invalid value: ${replicas}: must be greater than or equal to 0`,
+            field: "spec.replicas",
+          },
+        ]);
       return put(current, paths.spec, replicas);
     },
   };
@@ -80,7 +87,7 @@ const scale = (kind: Served): View => {
 
 function selectorText(kind: Served, object: KubeObject): string {
   const custom = kind.custom?.scale?.selector;
-  if (custom) return String(dig(object, ...custom) ?? "");
+  if (custom) return plainText(dig(object, ...custom));
   const selector = dig(object, "spec", "selector");
   if (!isFields(selector)) return "";
   return Object.entries(fieldsOf(selector["matchLabels"]))

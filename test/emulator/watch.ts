@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { objectTextIn } from "./answer.ts";
 import type { Api } from "./api.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError, invalid } from "./api-error.ts";
 import type { KubeObject } from "./objects.ts";
 import { apiVersionOf } from "./registry.ts";
 import type { Ask } from "./request.ts";
@@ -38,6 +38,7 @@ export function watch(api: Api, ask: Ask, response: ServerResponse): void {
   const selection = selectionOf(resource, query) ?? (() => true);
   const matches = (object: KubeObject): boolean => (!ask.name || object.metadata.name === ask.name) && selection(object);
   const wantsBookmarks = ["1", "true"].includes(query.get("allowWatchBookmarks") ?? "");
+  checkInitialEvents(query);
   const from = query.get("resourceVersion") ?? "";
   const sendsInitial =
     query.get("sendInitialEvents") === "true" || (query.get("sendInitialEvents") === null && (from === "" || from === "0"));
@@ -85,10 +86,7 @@ export function watch(api: Api, ask: Ask, response: ServerResponse): void {
   };
   if (wantsBookmarks) nextBookmark();
   const timeoutMs = (Number(query.get("timeoutSeconds") ?? 0) || DEFAULT_TIMEOUT_S) * 1000;
-  const cancelTimeout = api.clock.after(timeoutMs, () => {
-    if (wantsBookmarks) sendBookmark();
-    response.end();
-  });
+  const cancelTimeout = api.clock.after(timeoutMs, () => response.end());
   const forget = api.faults.watching(resource, () => response.destroy());
   response.on("close", () => {
     unsubscribe();
@@ -96,6 +94,12 @@ export function watch(api: Api, ask: Ask, response: ServerResponse): void {
     cancelTimeout();
     forget();
   });
+}
+
+function checkInitialEvents(query: URLSearchParams): void {
+  if (query.get("sendInitialEvents") === null || query.get("resourceVersionMatch") === "NotOlderThan") return;
+  const message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+  throw invalid("ListOptions", "meta.k8s.io", "", [{ reason: "FieldValueForbidden", message, field: "resourceVersionMatch" }]);
 }
 
 function bookmarkOf(ask: Ask, metadata: object): object {

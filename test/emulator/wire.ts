@@ -33,9 +33,13 @@ export function metadataText(object: KubeObject): string {
 }
 
 /** What the client wants back, by its Accept header. */
-export type Form = "object" | "metadata" | "table";
+export type Form = "object" | "metadata" | "metadataList" | "table";
 
-const FORMS: Readonly<Record<string, Form>> = { Table: "table", PartialObjectMetadata: "metadata", PartialObjectMetadataList: "metadata" };
+const FORMS: Readonly<Record<string, Form>> = {
+  Table: "table",
+  PartialObjectMetadata: "metadata",
+  PartialObjectMetadataList: "metadataList",
+};
 
 /** The first acceptable form; undefined when none is. */
 export function formOf(accept: string | undefined): Form | undefined {

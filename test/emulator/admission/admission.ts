@@ -2,10 +2,9 @@
 import { randomUUID } from "node:crypto";
 import type { Admission, Review } from "../api.ts";
 import { ApiError, badRequest, refusal } from "../api-error.ts";
-import { isFields } from "../objects.ts";
+import { isFields, plainText } from "../objects.ts";
 import type { Draft, Fields } from "../objects.ts";
 import { jsonPatch } from "../patch.ts";
-import type { Operation } from "../patch.ts";
 import type { Ask } from "../request.ts";
 import type { Store } from "../store.ts";
 import { callWebhook, Invalid } from "./call.ts";
@@ -49,7 +48,7 @@ async function verdictOf(store: Store, webhook: Webhook, ask: Ask, review: Revie
 /** apiserver's plugin/webhook/errors.ToStatusErr. */
 function denied(webhook: Webhook, { status }: Verdict): ApiError {
   const by = `admission webhook "${webhook.name}" denied the request`;
-  const why = String(status["message"] || status["reason"] || "");
+  const why = plainText(status["message"]) || plainText(status["reason"]);
   const code = Math.max(Number(status["code"] ?? 0), 400);
   return new ApiError({
     kind: "Status",
@@ -71,8 +70,7 @@ function failed(webhook: Webhook, error: unknown): ApiError {
 
 function patched(webhook: Webhook, { apiVersion, kind, ...object }: Draft, patch: string): Draft {
   try {
-    const operations: readonly Operation[] = JSON.parse(patch);
-    const result = jsonPatch({ apiVersion, kind, ...object }, operations);
+    const result = jsonPatch({ apiVersion, kind, ...object }, JSON.parse(patch));
     if (isFields(result) && isFields(result["metadata"])) return { ...result, apiVersion, kind, metadata: result["metadata"] };
   } catch {
     // told below

@@ -1,5 +1,5 @@
 /** Custom resource definitions as kinds that the server can serve. */
-import { dig, fieldsOf, isFields, listOf, textOf } from "../objects.ts";
+import { dig, fieldsOf, isFields, listOf, plainText, textOf } from "../objects.ts";
 import type { Fields, KubeObject } from "../objects.ts";
 import type { Served } from "../registry.ts";
 import { compileSchema } from "./schema.ts";
@@ -48,7 +48,7 @@ export function customKinds(definition: KubeObject): readonly Served[] {
         group,
         version: String(version["name"]),
         plural,
-        singular: String(dig(spec, "names", "singular") ?? kind.toLowerCase()),
+        singular: plainText(dig(spec, "names", "singular"), kind.toLowerCase()),
         kind,
         namespaced: spec["scope"] !== "Cluster",
         shortNames: texts(dig(spec, "names", "shortNames")),

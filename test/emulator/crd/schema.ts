@@ -2,7 +2,7 @@
 import { Ajv } from "ajv";
 import type { ErrorObject } from "ajv";
 import type { Cause } from "../api-error.ts";
-import { isFields } from "../objects.ts";
+import { isFields, plainText } from "../objects.ts";
 import type { Draft, Fields } from "../objects.ts";
 
 export interface Schema {
@@ -164,5 +164,5 @@ function typeName(value: unknown): string {
 }
 
 function typeOrValue(value: unknown): string {
-  return typeof value === "object" ? JSON.stringify(typeName(value)) : String(value);
+  return plainText(value, JSON.stringify(typeName(value)));
 }

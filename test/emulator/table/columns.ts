@@ -1,12 +1,13 @@
 /** What `kubectl get` shows of each kind: one list of columns a resource. */
-import { dig, fieldsOf, listOf, textOf } from "../objects.ts";
+import { dig, fieldsOf, listOf, plainText } from "../objects.ts";
 import type { KubeObject } from "../objects.ts";
 import type { Served } from "../registry.ts";
 import { customColumns } from "./custom.ts";
+import { firstSeen, info, involved, lastSeen, nodeAddress, nodeStatus } from "./cells.ts";
 import { ageOf } from "./duration.ts";
 import { podGates, podReady, podRestarts, podStatus } from "./pod.ts";
 
-type Cell = (object: KubeObject, now: number) => unknown;
+export type Cell = (object: KubeObject, now: number) => unknown;
 
 export interface Column {
   readonly name: string;
@@ -31,7 +32,7 @@ const wide = (name: string, cell: Cell): Column => column(name, cell, 1);
 const at =
   (...path: string[]): Cell =>
   (object) =>
-    String(dig(object, ...path) || "<none>");
+    plainText(dig(object, ...path)) || "<none>";
 const number =
   (...path: string[]): Cell =>
   (object) =>
@@ -58,37 +59,6 @@ const selector = (...path: string[]): Column =>
 const outOf = (ready: readonly string[], wanted: readonly string[]): Cell => {
   return (object) => `${Number(dig(object, ...ready) ?? 0)}/${Number(dig(object, ...wanted) ?? 0)}`;
 };
-
-function nodeStatus(node: KubeObject): string {
-  const ready = listOf(dig(node, "status", "conditions")).find((one) => dig(one, "type") === "Ready");
-  const words = { True: "Ready", False: "NotReady" } as const;
-  const word = words[dig(ready, "status") as keyof typeof words] ?? "Unknown";
-  return dig(node, "spec", "unschedulable") === true ? `${word},SchedulingDisabled` : word;
-}
-
-function nodeAddress(type: string): Cell {
-  return (node) =>
-    textOf(
-      dig(
-        listOf(dig(node, "status", "addresses")).find((one) => dig(one, "type") === type),
-        "address",
-      ),
-    ) ?? "<none>";
-}
-
-const info = (field: string): Cell => {
-  return (node) => textOf(dig(node, "status", "nodeInfo", field)) || (field === "kubeletVersion" ? "" : "<unknown>");
-};
-
-function involved(event: KubeObject): string {
-  return `${String(dig(event, "involvedObject", "kind") ?? "").toLowerCase()}/${String(dig(event, "involvedObject", "name") ?? "")}`;
-}
-
-function lastSeen(event: KubeObject, now: number): string {
-  return ageOf(dig(event, "series", "lastObservedTime") ?? event["lastTimestamp"] ?? firstSeen(event), now);
-}
-
-const firstSeen = (event: KubeObject): unknown => event["firstTimestamp"] ?? event["eventTime"];
 
 const replicaSetLike: readonly Column[] = [
   name,
@@ -156,7 +126,7 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     column("Object", involved),
     wide("Subobject", (event) => dig(event, "involvedObject", "fieldPath") ?? ""),
     wide("Source", (event) => dig(event, "source", "component") ?? event["reportingComponent"] ?? ""),
-    column("Message", (event) => String(event["message"] ?? "").trim()),
+    column("Message", (event) => plainText(event["message"]).trim()),
     wide("First Seen", (event, now) => ageOf(firstSeen(event), now)),
     wide("Count", (event) => Number(dig(event, "series", "count") ?? event["count"] ?? 1)),
     wide("Name", ({ metadata }) => metadata.name),
@@ -170,7 +140,7 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
       "Port(s)",
       (object) =>
         listOf(dig(object, "spec", "ports"))
-          .map((port) => `${String(dig(port, "port"))}/${String(dig(port, "protocol") ?? "TCP")}`)
+          .map((port) => `${String(dig(port, "port"))}/${plainText(dig(port, "protocol"), "TCP")}`)
           .join(",") || "<none>",
     ),
     age,
@@ -181,8 +151,8 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   "leases.coordination.k8s.io": [name, column("Holder", (lease) => dig(lease, "spec", "holderIdentity") ?? ""), age],
   "poddisruptionbudgets.policy": [
     name,
-    column("Min Available", (object) => String(dig(object, "spec", "minAvailable") ?? "N/A")),
-    column("Max Unavailable", (object) => String(dig(object, "spec", "maxUnavailable") ?? "N/A")),
+    column("Min Available", (object) => plainText(dig(object, "spec", "minAvailable"), "N/A")),
+    column("Max Unavailable", (object) => plainText(dig(object, "spec", "maxUnavailable"), "N/A")),
     column("Allowed Disruptions", number("status", "disruptionsAllowed")),
     age,
   ],

@@ -7,7 +7,7 @@ import { columnsOf } from "./columns.ts";
 /** With `withColumns` false the header is left out, as in all but the first event of a watch. */
 export function tableText(ask: Ask, objects: readonly KubeObject[], metadata: object, withColumns = true): string {
   const columns = columnsOf(ask.kind);
-  const definitions = columns.map(({ cell: _, ...column }) => column);
+  const definitions = columns.map(({ name, type, format, description, priority }) => ({ name, type, format, description, priority }));
   const include = ask.query.get("includeObject") ?? "Metadata";
   const now = ask.now();
   const rows = objects.map((object) => {

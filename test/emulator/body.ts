@@ -1,0 +1,71 @@
+/** Request bodies: parsed, of the kind and in the namespace that the URL says. */
+import { parse as parseYaml } from "yaml";
+import { badRequest } from "./api-error.ts";
+import { isFields, plainText } from "./objects.ts";
+import type { Draft, Fields } from "./objects.ts";
+import { apiVersionOf } from "./registry.ts";
+import type { Ask } from "./request.ts";
+import { withoutNulls } from "./versions.ts";
+import { unknownFields } from "./views.ts";
+
+/** JSON, or YAML where the content type says so. Throws BadRequest. */
+export function parseBody(ask: Ask): unknown {
+  try {
+    const body: unknown = ask.contentType.includes("yaml") ? parseYaml(ask.body) : JSON.parse(ask.body || "null");
+    return body;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : "";
+    throw badRequest(ask.verb === "patch" ? `error decoding patch: ${why}` : `couldn't get version/kind; json parse error: ${why}`);
+  }
+}
+
+/** The body as an object. Throws BadRequest. */
+export function bodyOf(ask: Ask): Fields {
+  const body = parseBody(ask);
+  if (!isFields(body)) throw badRequest("Request body must be a JSON object");
+  return body;
+}
+
+/** The body as an object of the request's kind, in its namespace. */
+export function draftOf(ask: Ask, fields: Fields, expected = { apiVersion: apiVersionOf(ask.kind), kind: ask.kind.kind }): Draft {
+  const { apiVersion = expected.apiVersion, kind = expected.kind, metadata, ...rest } = fields;
+  if (apiVersion !== expected.apiVersion || kind !== expected.kind) throw unexpected(plainText(apiVersion), plainText(kind), expected.kind);
+  const given = isFields(metadata) ? metadata : {};
+  const namespace = given["namespace"] || ask.namespace;
+  if (ask.namespace !== undefined && namespace !== ask.namespace)
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  const draft = withoutNulls({ ...rest, ...expected, metadata: { ...given, ...(namespace ? { namespace } : {}) } });
+  return isFields(draft)
+    ? { ...draft, ...expected, metadata: isFields(draft["metadata"]) ? draft["metadata"] : {} }
+    : { ...expected, metadata: {} };
+}
+
+function unexpected(apiVersion: string, kind: string, expected: string): Error {
+  const why =
+    kind === expected
+      ? `no kind "${kind}" is registered for version "${apiVersion}"`
+      : `converting ${kind} to ${expected}: unknown conversion`;
+  return badRequest(`${kind} in version "${apiVersion.split("/").at(-1)}" cannot be handled as a ${expected}: ${why}`);
+}
+
+/** Unknown fields of a custom resource are refused, told as warnings or passed over, as `?fieldValidation=` says. */
+export function checkFields(ask: Ask, draft: Draft): void {
+  const level = ask.query.get("fieldValidation") || "Warn";
+  if (!ask.kind.custom || level === "Ignore" || ask.subresource === "scale") return;
+  const texts = unknownFields(ask.kind, draft).map((path) => `unknown field "${path}"`);
+  if (level !== "Strict") return void ask.warnings.push(...texts);
+  const { kind, version } = ask.kind;
+  if (texts.length > 0)
+    throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: strict decoding error: ${texts.join(", ")}`);
+}
+
+/** The options of a write as admission sees them. */
+export function optionsOf({ query }: Ask, kind: string): Fields {
+  const texts = ["fieldManager", "fieldValidation"].flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : []));
+  return {
+    kind,
+    apiVersion: "meta.k8s.io/v1",
+    ...(query.has("dryRun") && { dryRun: query.getAll("dryRun") }),
+    ...Object.fromEntries(texts),
+  };
+}
