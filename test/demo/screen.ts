@@ -51,9 +51,10 @@ function createTerminalScreen(output: Output, colours: boolean): Screen {
 
   return {
     show({ title, rows, news }) {
-      const columns = output.columns ?? 80;
+      // A terminal that does not know its size says 0.
+      const columns = output.columns || 80;
       const lines = [EMPTY, title, EMPTY, ...rows, EMPTY, ...wrap(news, columns)]
-        .slice(0, Math.max(1, (output.rows ?? 24) - 1))
+        .slice(0, Math.max(1, (output.rows || 24) - 1))
         .map((line) => paint(clip(line, columns), colours));
       if (lines.length !== drawn.length || lines.some((line, place) => line !== drawn[place])) draw([], lines);
     },

@@ -23,7 +23,8 @@ const PATIENCE_MS = 60_000;
 const once = process.argv.includes("--once");
 const screen = createScreen(process.stdout, !process.env["NO_COLOR"]);
 const stop = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort(signal));
+// A Ctrl-C comes twice under `npm start`: from the terminal, and passed on by npm.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop.abort());
 // Whoever reads us has had enough.
 process.stdout.on("error", () => stop.abort());
 
@@ -48,8 +49,6 @@ async function stay(kubeconfig: string): Promise<void> {
     "",
     "Ctrl-C ends it.",
   );
-  if (stop.signal.aborted) return;
-  // A pending listener holds no process; the picture's frames do.
   await new Promise((resolve) => stop.signal.addEventListener("abort", resolve, { once: true }));
 }
 
@@ -58,26 +57,26 @@ async function main(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
   const kubeconfig = join(folder, "kubeconfig");
   const emulator = await startEmulator();
-  const ended = new AbortController();
+  const finish = new AbortController();
+  const ended = AbortSignal.any([stop.signal, finish.signal]);
   try {
     await emulator.writeKubeconfig(kubeconfig);
-    const live = showLive({ store: emulator.store, clock: systemClock, screen, namespace: NAMESPACE, group: GROUP, stop: ended.signal });
+    const live = showLive({ store: emulator.store, clock: systemClock, screen, namespace: NAMESPACE, group: GROUP, stop: ended });
     const onLog = (level: string, message: string, { group, reason, state }: LogFields): void => {
       const ofGroup = group === GROUP;
       if (!ofGroup && (group !== undefined || (level !== "warn" && level !== "error"))) return;
       live.tell(typeof reason === "string" ? `${message} (${reason})` : message, ofGroup && state === "settled");
     };
     const reconciler = await composeReconciler(kubeconfig, NAMESPACE, systemClock, onLog);
-    const stopReconciler = new AbortController();
-    const reconciling = reconciler.runUntil(AbortSignal.any([stop.signal, stopReconciler.signal]));
+    const reconciling = reconciler.runUntil(ended);
     const completed = await rollOut(live, reconciler);
     if (!completed && !stop.signal.aborted) screen.print(`The rollout has not completed within ${PATIENCE_MS / 1000} s.`);
-    if (!once) await stay(kubeconfig);
-    stopReconciler.abort();
+    if (!once && !stop.signal.aborted) await stay(kubeconfig);
+    finish.abort();
     await reconciling;
     return once && !completed ? 1 : 0;
   } finally {
-    ended.abort();
+    finish.abort();
     await emulator.stop();
     await rm(folder, { recursive: true, force: true });
   }

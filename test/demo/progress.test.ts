@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ZoneWithPods } from "../../reconciler/model/zone.ts";
+import type { KubeObject, StoreEvent } from "../emulator/store.ts";
+import { LAST, podObject, PREVIOUS, zone } from "../reconciler/builders.ts";
+import { advance, summarise, type Progress } from "./progress.ts";
+
+const settled = ["zone-a", "zone-b"].map((name) => zone({ name }));
+const rolling = ["zone-a", "zone-b"].map((name) => zone({ name, at: PREVIOUS, currentRevision: PREVIOUS, updateRevision: LAST }));
+
+const gone = (set: string, revision: string): StoreEvent => ({
+  type: "DELETED",
+  resource: "pods",
+  object: podObject(set, 0, { revision }) as KubeObject,
+  resourceVersion: 1,
+});
+const changed: StoreEvent = { ...gone("zone-a", LAST), type: "MODIFIED" };
+
+/** The progress after each event and what is seen with it, a second apart. */
+function follow(...steps: readonly (readonly [StoreEvent, readonly ZoneWithPods[]])[]): Progress | undefined {
+  let progress: Progress | undefined;
+  for (const [place, [event, zones]] of steps.entries()) progress = advance(progress, event, zones, place * 1000);
+  return progress;
+}
+
+describe("the progress of a rollout", () => {
+  it("begins when the group is no longer settled, and ends when it is again", () => {
+    assert.equal(follow([changed, settled]), undefined);
+    assert.deepEqual(follow([changed, settled], [changed, rolling], [changed, rolling], [changed, settled], [changed, settled]), {
+      startedAt: 1000,
+      endedAt: 3000,
+      order: [],
+      replaced: 0,
+    });
+  });
+
+  it("counts outdated pods that went, and the zones in their order", () => {
+    const progress = follow(
+      [changed, rolling],
+      [gone("zone-b", PREVIOUS), rolling],
+      [gone("zone-b", PREVIOUS), rolling],
+      [gone("zone-b", LAST), rolling],
+      [gone("stranger", PREVIOUS), rolling],
+      [gone("zone-a", PREVIOUS), rolling],
+    );
+    assert.deepEqual(progress, { startedAt: 0, order: ["zone-b", "zone-a"], replaced: 3 });
+  });
+
+  it("starts anew with the next rollout", () => {
+    assert.deepEqual(follow([gone("zone-a", PREVIOUS), rolling], [changed, settled], [changed, rolling]), {
+      startedAt: 2000,
+      order: [],
+      replaced: 0,
+    });
+  });
+});
+
+describe("the summary of a rollout", () => {
+  const SUMMARIES: readonly [string, Progress, string | undefined][] = [
+    ["is missing while it goes on", { startedAt: 0, order: ["a"], replaced: 1 }, undefined],
+    ["is missing when no pod was replaced", { startedAt: 0, endedAt: 100, order: [], replaced: 0 }, undefined],
+    [
+      "has zones, pods and seconds",
+      { startedAt: 500, endedAt: 9600, order: ["a", "b"], replaced: 6 },
+      "Rolled out 2 zones (a, b): 6 pods replaced in 9.1 s",
+    ],
+    ["counts to one", { startedAt: 0, endedAt: 1000, order: ["a"], replaced: 1 }, "Rolled out 1 zone (a): 1 pod replaced in 1.0 s"],
+  ];
+  for (const [name, progress, line] of SUMMARIES) it(name, () => assert.equal(summarise(progress), line));
+});

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Picture } from "./picture.ts";
+import { clip, createScreen, wrap } from "./screen.ts";
+
+function record(isTTY: boolean, colours = false, columns = 80, rows = 24) {
+  const written: string[] = [];
+  const screen = createScreen({ write: (text) => written.push(text), isTTY, columns, rows }, colours);
+  return { written, screen };
+}
+
+const picture = (row: string, news = ""): Picture => ({
+  title: [{ text: "title", style: "strong" }],
+  rows: [[{ text: row, style: "good" }], [{ text: "row b" }]],
+  news: [{ text: news }],
+});
+
+describe("a screen that is no terminal", () => {
+  it("writes only what differs from what it last wrote, after the time", () => {
+    const { screen, written } = record(false);
+    screen.show(picture("row a", "news"), "0.1 s");
+    screen.show(picture("row a", "news"), "0.2 s");
+    screen.show(picture("row A", "news"), "12.3 s");
+    assert.deepEqual(written, ["  0.1 s  news\n", "  0.1 s  row a\n", "  0.1 s  row b\n", " 12.3 s  row A\n"]);
+  });
+
+  it("writes no escape sequence, even if colours are asked for", () => {
+    const { screen, written } = record(false, true);
+    screen.show(picture("row a"), "");
+    screen.print("done");
+    assert.ok(!written.join("").includes("\u001B"));
+  });
+});
+
+describe("a terminal", () => {
+  it("draws the next picture in the place of the one before", () => {
+    const { screen, written } = record(true);
+    screen.show(picture("row a"), "");
+    screen.show(picture("row A"), "");
+    const lines = (written[0] ?? "").split("\n").length - 1;
+    assert.ok(!(written[0] ?? "").includes("F"));
+    assert.ok(written[1]?.startsWith(`\u001B[${lines}F`));
+  });
+
+  it("writes nothing for a picture that is the same", () => {
+    const { screen, written } = record(true);
+    screen.show(picture("row a"), "0.1 s");
+    screen.show(picture("row a"), "0.2 s");
+    assert.equal(written.length, 1);
+  });
+
+  it("puts printed lines above the picture, which follows them", () => {
+    const { screen, written } = record(true);
+    screen.show(picture("row a"), "");
+    screen.print("done");
+    const text = written[1] ?? "";
+    assert.ok(text.indexOf("done") < text.indexOf("title") && text.indexOf("title") < text.indexOf("row a"));
+  });
+
+  it("is coloured unless that is not wanted", () => {
+    for (const colours of [true, false]) {
+      const { screen, written } = record(true, colours);
+      screen.show(picture("row a"), "");
+      assert.equal(written.join("").includes("\u001B[32mrow a"), colours);
+    }
+  });
+
+  it("never draws more rows than there are", () => {
+    const { screen, written } = record(true, false, 80, 4);
+    screen.show(picture("row a"), "");
+    assert.equal(written.join("").split("\n").length - 1, 3);
+  });
+});
+
+describe("lines that are too long", () => {
+  it("are clipped over all their spans", () => {
+    const line = [{ text: "abc" }, { text: "def", style: "good" as const }, { text: "ghi" }];
+    assert.deepEqual(
+      clip(line, 4).map(({ text }) => text),
+      ["abc", "d", ""],
+    );
+  });
+
+  const WRAPPED: readonly [string, number, string[]][] = [
+    ["", 10, [""]],
+    ["one two three", 20, ["one two three"]],
+    ["one two three", 7, ["one two", "three"]],
+    ["incomprehensible", 5, ["incomprehensible"]],
+  ];
+  for (const [text, columns, parts] of WRAPPED)
+    it(`are broken between words: "${text}" at ${columns}`, () =>
+      assert.deepEqual(
+        wrap([{ text }], columns).map(([span]) => span?.text),
+        parts,
+      ));
+});
