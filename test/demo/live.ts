@@ -70,14 +70,13 @@ export function showLive({ store, clock, screen, namespace, group, stop }: LiveO
     concludeIfDone();
   });
   const frames = setInterval(draw, 1000 / FRAMES);
-  stop.addEventListener(
-    "abort",
-    () => {
-      unsubscribe();
-      clearInterval(frames);
-    },
-    { once: true },
-  );
+  const end = (): void => {
+    unsubscribe();
+    clearInterval(frames);
+  };
+  // An abort that has been fires no more.
+  if (stop.aborted) end();
+  else stop.addEventListener("abort", end, { once: true });
 
   return {
     tell(text, settled) {
