@@ -24,7 +24,7 @@ const once = process.argv.includes("--once");
 const screen = createScreen(process.stdout, !process.env["NO_COLOR"]);
 const stop = new AbortController();
 // A Ctrl-C comes twice under `npm start`: from the terminal, and passed on by npm.
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop.abort());
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop.abort());
 // Whoever reads us has had enough.
 process.stdout.on("error", () => stop.abort());
 
