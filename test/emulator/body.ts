@@ -1,7 +1,7 @@
 /** Request bodies: parsed, of the kind and in the namespace that the URL says. */
 import { parse as parseYaml } from "yaml";
 import { badRequest } from "./api-error.ts";
-import { isFields, plainText } from "./objects.ts";
+import { fieldsOf, isFields, plainText } from "./objects.ts";
 import type { Draft, Fields } from "./objects.ts";
 import { apiVersionOf } from "./registry.ts";
 import type { Ask } from "./request.ts";
@@ -35,9 +35,13 @@ export function draftOf(ask: Ask, fields: Fields, expected = { apiVersion: apiVe
   if (ask.namespace !== undefined && namespace !== ask.namespace)
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
   const draft = withoutNulls({ ...rest, ...expected, metadata: { ...given, ...(namespace ? { namespace } : {}) } });
-  return isFields(draft)
-    ? { ...draft, ...expected, metadata: isFields(draft["metadata"]) ? draft["metadata"] : {} }
-    : { ...expected, metadata: {} };
+  return isFields(draft) ? { ...draft, ...expected, metadata: withoutEmpty(fieldsOf(draft["metadata"])) } : { ...expected, metadata: {} };
+}
+
+/** Empty maps and lists of metadata are left out of the wire. */
+function withoutEmpty(metadata: Fields): Fields {
+  const isEmpty = (value: unknown): boolean => typeof value === "object" && value !== null && Object.keys(value).length === 0;
+  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => !isEmpty(value)));
 }
 
 function unexpected(apiVersion: string, kind: string, expected: string): Error {

@@ -33,8 +33,23 @@ export async function evict(api: Api, ask: Ask): Promise<Answer> {
   const sent = fieldsOf(body["deleteOptions"]);
   const isDryRun = ask.dryRun || listOf(sent["dryRun"]).length > 0;
   if (needsBudget(pod)) spendBudget(api, pod, isDryRun);
-  if (!isDryRun) store.remove("pods", ask.namespace, ask.name, { uid: pod.metadata.uid, ...deleteOptions(ask, sent) });
+  if (isDryRun) return successAnswer(201);
+  store.update("pods", withReason(pod, api.clock.now()));
+  store.remove("pods", ask.namespace, ask.name, { uid: pod.metadata.uid, ...deleteOptions(ask, sent) });
   return successAnswer(201);
+}
+
+/** The pod says why it goes. */
+function withReason(pod: KubeObject, now: number): KubeObject {
+  const others = listOf(dig(pod, "status", "conditions")).filter((one) => dig(one, "type") !== "DisruptionTarget");
+  const reason = {
+    type: "DisruptionTarget",
+    status: "True",
+    reason: "EvictionByEvictionAPI",
+    message: "Eviction API: evicting",
+    lastTransitionTime: timestamp(now),
+  };
+  return put(pod, ["status", "conditions"], [...others, reason]);
 }
 
 function needsBudget(pod: KubeObject): boolean {

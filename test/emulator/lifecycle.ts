@@ -1,6 +1,6 @@
 /** What becomes of an object's metadata: what clients cannot change, when it is gone, what a delete asks first. */
 import { conflict } from "./api-error.ts";
-import { dig, listOf, numberOf } from "./objects.ts";
+import { dig, isEqual, listOf, numberOf, put, timestamp } from "./objects.ts";
 import type { KubeObject, Metadata } from "./objects.ts";
 import type { RemoveOptions } from "./store.ts";
 
@@ -21,9 +21,10 @@ export function systemOwned(current: Metadata): Metadata {
   };
 }
 
+/** What generations count. Binding a pod to its node is no change of its spec. */
 export function specOf(object: KubeObject): Record<string, unknown> {
-  const { metadata: _, status: __, apiVersion: ___, kind: ____, ...spec } = object;
-  return spec;
+  const { metadata: _, status: __, apiVersion: ___, kind, ...rest } = object;
+  return kind === "Pod" ? put(rest, ["spec", "nodeName"], undefined) : rest;
 }
 
 export function isDone(object: KubeObject): boolean {
@@ -54,6 +55,25 @@ export function podGrace(pod: KubeObject, wanted: number | undefined): number {
   const phase = dig(pod, "status", "phase");
   if (!dig(pod, "spec", "nodeName") || phase === "Succeeded" || phase === "Failed") return 0;
   return wanted ?? numberOf(dig(pod, "spec", "terminationGracePeriodSeconds")) ?? 30;
+}
+
+/** The object in deletion, or itself when nothing changes; a later delete can only shorten the grace. Times in ms, graces in seconds. */
+export function markDeleted(current: KubeObject, grace: number, finalizers: readonly string[], now: number): KubeObject {
+  const { finalizers: before = [], deletionTimestamp, deletionGracePeriodSeconds: running = Infinity, ...rest } = current.metadata;
+  const isShorter = grace < running && current.kind !== "Namespace";
+  if (deletionTimestamp !== undefined && !isShorter && isEqual(finalizers, before)) return current;
+  const start = deletionTimestamp === undefined ? now : Date.parse(deletionTimestamp) - running * 1000;
+  const metadata: Metadata = {
+    ...rest,
+    ...(finalizers.length > 0 && { finalizers: [...finalizers] }),
+    // rest.BeforeDelete counts the start of a deletion as a generation.
+    ...(rest.generation !== undefined && { generation: rest.generation + (deletionTimestamp === undefined ? 1 : 0) }),
+    deletionTimestamp: deletionTimestamp !== undefined && !isShorter ? deletionTimestamp : timestamp(start + grace * 1000),
+    deletionGracePeriodSeconds: Math.min(grace, running),
+  };
+  if (current.kind !== "Namespace") return { ...current, metadata };
+  const { deletionGracePeriodSeconds: _, ...ofNamespace } = metadata;
+  return put({ ...current, metadata: ofNamespace }, ["status", "phase"], "Terminating");
 }
 
 /** The garbage collector's own finalizers follow the propagation policy of the delete. */

@@ -1,7 +1,7 @@
 /** get and list. A paged list is one snapshot: its later pages answer as of the first one's resourceVersion. */
 import { objectAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
-import { badRequest, hasReason, notFound, refusal } from "./api-error.ts";
+import { badRequest, hasReason, invalid, notFound, refusal } from "./api-error.ts";
 import { objectKey } from "./bucket.ts";
 import { dig, numberOf, textOf } from "./objects.ts";
 import type { KubeObject } from "./objects.ts";
@@ -57,15 +57,31 @@ function snapshotAt(api: Api, ask: Ask, at: number, isContinued: boolean): KubeO
   }
 }
 
-/** The resourceVersion that the query asks for; later ones than there are cannot be served. */
+/** The resourceVersion of a query, undefined when it has none. `refuse` makes the error of one that is no number. */
+export function versionIn(query: URLSearchParams, refuse: (why: string) => Error): number | undefined {
+  const text = query.get("resourceVersion") ?? "";
+  if (!/^\d*$/.test(text)) {
+    const quoted = JSON.stringify(text);
+    throw refuse(`resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`);
+  }
+  return text === "" ? undefined : Number(text);
+}
+
+/** The resourceVersion that a list must answer at; later ones than there are cannot be served. */
 function versionAsked(api: Api, query: URLSearchParams): number | undefined {
-  const asked = Number(query.get("resourceVersion") ?? 0);
+  const given = versionIn(query, (why) => badRequest(`invalid resource version: ${why}`));
+  const match = query.get("resourceVersionMatch");
+  if (match && given === undefined) {
+    const message = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided";
+    throw invalid("ListOptions", "meta.k8s.io", "", [{ reason: "FieldValueForbidden", message, field: "resourceVersionMatch" }]);
+  }
+  const asked = given ?? 0;
   if (asked > api.store.version())
     throw refusal("Timeout", `Too large resource version: ${asked}, current: ${api.store.version()}`, {
       causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
       retryAfterSeconds: 1,
     });
-  return query.get("resourceVersionMatch") === "Exact" ? asked : undefined;
+  return match === "Exact" ? asked : undefined;
 }
 
 export function list(api: Api, ask: Ask, staleAt?: number): Answer {

@@ -1,5 +1,5 @@
 /** A request in the API's terms, read off the path and the query. */
-import { notAllowed, refusal } from "./api-error.ts";
+import { notAllowed, notFound, refusal } from "./api-error.ts";
 import { isBuiltInGroup } from "./kinds.ts";
 import type { Registry, Served } from "./registry.ts";
 import type { ResourceKey } from "./store.ts";
@@ -66,6 +66,7 @@ export function targetOf(registry: Registry, method: string, url: URL): Target |
     throw notAllowed();
   // Of groups that no definition serves the server knows nothing at all.
   if (!kind && !isBuiltInGroup(group)) return undefined;
+  if (kind?.custom && subresource && !kind.subresources.includes(subresource)) throw notFound(kind.resource, name);
   if (!kind || extra.length > 0 || (subresource && !kind.subresources.includes(subresource)) || (isScoped && !kind.namespaced))
     throw refusal("NotFound", "the server could not find the requested resource", {});
   return { verb: verbOf(method, name, url.searchParams), kind, resource: kind.resource, namespace, name, subresource };

@@ -10,8 +10,8 @@ import { createBucket, objectKey } from "./bucket.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Clock } from "./clock.ts";
 import { hasGeneration } from "./kinds.ts";
-import { checkPreconditions, finalizersAfter, heldBySpec, isDone, podGrace, specOf, systemOwned } from "./lifecycle.ts";
-import { deepFreeze, isEqual, put, timestamp } from "./objects.ts";
+import { checkPreconditions, finalizersAfter, heldBySpec, isDone, markDeleted, podGrace, specOf, systemOwned } from "./lifecycle.ts";
+import { deepFreeze, isEqual, timestamp } from "./objects.ts";
 import type { Draft, KubeObject, Metadata } from "./objects.ts";
 
 export { ApiError } from "./api-error.ts";
@@ -162,20 +162,12 @@ export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Stor
       checkPreconditions(current, options);
       const grace = resource === "pods" ? podGrace(current, options.gracePeriodSeconds) : 0;
       const finalizers = finalizersAfter(current.metadata.finalizers ?? [], options.propagationPolicy);
-      if (grace === 0 && finalizers.length === 0 && heldBySpec(current).length === 0) return commit("DELETED", resource, current, current);
-      const before = current.metadata.deletionGracePeriodSeconds;
-      const { finalizers: _, ...rest } = current.metadata;
-      const metadata: Metadata = {
-        ...rest,
-        ...(finalizers.length > 0 && { finalizers }),
-        deletionTimestamp: current.metadata.deletionTimestamp ?? timestamp(clock.now() + grace * 1000),
-        ...(resource !== "namespaces" && { deletionGracePeriodSeconds: before === undefined ? grace : Math.min(before, grace) }),
-      };
-      if (isEqual(metadata, current.metadata)) return current;
-      // rest.BeforeDelete counts the start of a deletion as a generation.
-      if (before === undefined && metadata.generation !== undefined) metadata.generation += 1;
-      const object = resource === "namespaces" ? put(current, ["status", "phase"], "Terminating") : current;
-      return commit("MODIFIED", resource, { ...object, metadata }, current);
+      const isFree = grace === 0 && finalizers.length === 0 && heldBySpec(current).length === 0;
+      if (isFree && resource !== "pods") return commit("DELETED", resource, current, current);
+      const marked = markDeleted(current, grace, finalizers, clock.now());
+      const left = marked === current ? current : commit("MODIFIED", resource, marked, current);
+      // A pod's deletion is written down even when it takes no time.
+      return isFree ? commit("DELETED", resource, left, left) : left;
     },
 
     subscribe: (listener) => {

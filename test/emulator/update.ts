@@ -62,7 +62,6 @@ export async function patch(api: Api, ask: Ask): Promise<Answer> {
     throw refusal(
       "UnsupportedMediaType",
       `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
-      {},
     );
   const apply = prepare(ask);
   const isApply = type.startsWith("application/apply");
@@ -100,6 +99,11 @@ async function change(api: Api, ask: Ask, optionsKind: string, makeChange: Chang
   }
 }
 
+/** Where etcd would keep it. */
+function storageKey({ kind, namespace, name }: Ask): string {
+  return ["/registry", kind.custom && kind.group, kind.plural, namespace, name].filter(Boolean).join("/");
+}
+
 /** A PUT's uid is a precondition, a patch's an attempt to change it. */
 function checkIdentity(ask: Ask, { metadata }: Draft, current: KubeObject): void {
   if (metadata.name && metadata.name !== ask.name)
@@ -112,7 +116,7 @@ function checkIdentity(ask: Ask, { metadata }: Draft, current: KubeObject): void
     throw conflict(
       ask.resource,
       ask.name,
-      `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${current.metadata.uid}`,
+      `StorageError: invalid object, Code: 4, Key: ${storageKey(ask)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${current.metadata.uid}`,
     );
   if (metadata.resourceVersion && metadata.resourceVersion !== current.metadata.resourceVersion) throw conflict(ask.resource, ask.name);
 }

@@ -2,7 +2,8 @@
 import type { ServerResponse } from "node:http";
 import { objectTextIn } from "./answer.ts";
 import type { Api } from "./api.ts";
-import { ApiError, invalid } from "./api-error.ts";
+import { ApiError, invalid, plainError } from "./api-error.ts";
+import { versionIn } from "./read.ts";
 import type { KubeObject } from "./objects.ts";
 import { apiVersionOf } from "./registry.ts";
 import type { Ask } from "./request.ts";
@@ -39,9 +40,8 @@ export function watch(api: Api, ask: Ask, response: ServerResponse): void {
   const matches = (object: KubeObject): boolean => (!ask.name || object.metadata.name === ask.name) && selection(object);
   const wantsBookmarks = ["1", "true"].includes(query.get("allowWatchBookmarks") ?? "");
   checkInitialEvents(query);
-  const from = query.get("resourceVersion") ?? "";
-  const sendsInitial =
-    query.get("sendInitialEvents") === "true" || (query.get("sendInitialEvents") === null && (from === "" || from === "0"));
+  const from = versionIn(query, plainError) ?? 0;
+  const sendsInitial = query.get("sendInitialEvents") === "true" || (query.get("sendInitialEvents") === null && from === 0);
   let hasSentColumns = false;
 
   const send = (type: string, text: string): void => void response.write(`{"type":"${type}","object":${text}}\n`);
@@ -59,9 +59,9 @@ export function watch(api: Api, ask: Ask, response: ServerResponse): void {
   if (sendsInitial) {
     for (const object of api.store.list(resource, ask.namespace)) if (matches(object)) sendChange({ type: "ADDED", object });
     if (wantsBookmarks && query.get("sendInitialEvents") === "true") sendBookmark({ "k8s.io/initial-events-end": "true" });
-  } else if (from !== "" && from !== "0") {
+  } else if (from !== 0) {
     try {
-      for (const event of api.store.since(Number(from))) {
+      for (const event of api.store.since(from)) {
         const change = seenBy(ask, matches, event);
         if (change) sendChange(change);
       }
