@@ -26,3 +26,13 @@ export const systemClock: Clock = {
       }
     }),
 };
+
+/** A signal that fires with the first of these. Unlike AbortSignal.any it holds on to its sources: a chain of those was seen to lose an abort. */
+export function firstOfSignals(...sources: readonly AbortSignal[]): AbortSignal {
+  const first = new AbortController();
+  for (const source of sources) {
+    if (source.aborted) first.abort(source.reason);
+    else source.addEventListener("abort", () => first.abort(source.reason), { once: true, signal: first.signal });
+  }
+  return first.signal;
+}

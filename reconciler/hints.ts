@@ -7,14 +7,15 @@ import { LABELS } from "./model/annotations.ts";
 export interface Hints {
   /** Starts the watches that are not running, each from where the latest list left off. */
   readonly watchFrom: (resourceVersions: ReadonlyMap<string, string>) => void;
-  /** Resolves at the first hint since the last call, after `ms`, or when `signal` fires. */
-  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Resolves at the first hint since the last call, after `ms`, or at the end. */
+  readonly wait: (ms: number) => Promise<void>;
 }
 
 /** Watches StatefulSets' metadata; their status follows every change of a pod that matters. Ends with `signal`. */
 export function startHints(cluster: Cluster, clock: Clock, signal: AbortSignal): Hints {
   const running = new Set<string>();
   let hinted = new AbortController();
+  signal.addEventListener("abort", () => hinted.abort(), { once: true });
 
   async function watch(namespace: string, resourceVersion: string): Promise<void> {
     running.add(namespace);
@@ -30,9 +31,9 @@ export function startHints(cluster: Cluster, clock: Clock, signal: AbortSignal):
     watchFrom(resourceVersions) {
       for (const [namespace, version] of resourceVersions) if (!running.has(namespace) && !signal.aborted) void watch(namespace, version);
     },
-    async wait(ms, ended) {
-      await clock.sleep(ms, AbortSignal.any([hinted.signal, ended]));
-      hinted = new AbortController();
+    async wait(ms) {
+      await clock.sleep(ms, hinted.signal);
+      if (!signal.aborted) hinted = new AbortController();
     },
   };
 }

@@ -8,7 +8,7 @@ import { compose } from "./compose.ts";
 import { run } from "./run.ts";
 
 const stop = new AbortController();
-for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.abort(signal));
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop.abort(signal));
 
 async function main(): Promise<number> {
   const { configuration, log, metrics, run: input } = await compose(process.env, systemClock);

@@ -3,7 +3,7 @@
  *
  *   wait for the Lease -> tick -> acted or hinted: next tick at once; otherwise after the interval -> ... -> release -> exit code
  */
-import type { Clock } from "../infra/clock.ts";
+import { firstOfSignals, type Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
 import { hasCode } from "../infra/errors.ts";
 import { acquireLease, type HeldLease, type LeaseOptions } from "../infra/lease.ts";
@@ -49,7 +49,7 @@ export interface RunResult {
 export async function run(input: RunInput): Promise<RunResult> {
   const { clock, log } = input;
   const ended = new AbortController();
-  const stop = AbortSignal.any([input.stop, ended.signal]);
+  const stop = firstOfSignals(input.stop, ended.signal);
   const budget = clock.sleep(input.budgetMs, stop).then(() => ended.abort());
   let result: RunResult = { exitCode: 0, last: undefined };
   while (!stop.aborted) {
@@ -77,7 +77,7 @@ const PASSING = ["Timeout", "Unreachable", "ServerError", "Throttled"] as const;
 async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): Promise<RunResult> {
   const { cluster, clock, log } = input;
   const over = new AbortController();
-  const until = AbortSignal.any([stop, held.lost, over.signal]);
+  const until = firstOfSignals(stop, held.lost, over.signal);
   const hints = startHints(cluster, clock, until);
   const recorder = createRecorder({
     write: (event) => writeEvent(cluster, event, { deadlineMs: 5000 }),
@@ -95,7 +95,7 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
     verdict = { exitCode: result && !result.outcomes.some(isFailure) ? 0 : 1, last: result ?? verdict.last };
     if (result) hints.watchFrom(result.resourceVersions);
     if (input.once) break;
-    if (!result?.acted) await hints.wait(input.intervalMs, until);
+    if (!result?.acted) await hints.wait(input.intervalMs);
   }
   if (held.lost.aborted) log.warn("the lease was lost", { error: held.lost.reason });
   over.abort();

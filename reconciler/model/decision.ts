@@ -24,7 +24,7 @@ export const REASONS = {
   /** The StatefulSet controller has not seen the latest spec yet. */
   StatusNotObserved: { patienceMs: 30_000 },
   /** Two zones or more have not-ready pods: nobody may make it worse. */
-  MultipleZonesNotReady: { patienceMs: 0 },
+  MultipleZonesNotReady: { patienceMs: 30_000 },
   /** Another zone, paused ones too, has not-ready pods. */
   OtherZoneNotReady: { patienceMs: 0 },
   /** The zone that rolls has as many unavailable pods as it may. */
