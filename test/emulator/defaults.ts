@@ -67,7 +67,10 @@ const fillStatefulSet = fill({
 const statefulSet: Fill = (object) => {
   const filled = fillStatefulSet(template(object));
   const isRolling = dig(filled, "spec", "updateStrategy", "type") === "RollingUpdate";
-  return isRolling ? fill({ "spec.updateStrategy.rollingUpdate.partition": 0 })(filled) : filled;
+  // A RollingUpdate that is asked for without parameters stays without: SetDefaults_StatefulSet.
+  const isBare =
+    dig(object, "spec", "updateStrategy", "type") !== undefined && dig(object, "spec", "updateStrategy", "rollingUpdate") === undefined;
+  return isRolling && !isBare ? fill({ "spec.updateStrategy.rollingUpdate.partition": 0 })(filled) : filled;
 };
 
 const webhooks =

@@ -105,6 +105,16 @@ test("below the partition a missing pod is made of the current revision, above i
   );
 });
 
+test("without parameters as many pods are made at the current revision as the status counts there", () => {
+  const spec = { updateStrategy: { type: "RollingUpdate" }, ordinals: { start: 3 } };
+  const set = { ...statefulSet(3, spec), status: { currentReplicas: 2 } } as unknown as StatefulSet;
+  const { create } = planSync(set, [], revision("old"), revision("new"), 0);
+  assert.deepEqual(
+    create.map(({ metadata }) => `${metadata.name} ${metadata.labels?.["controller-revision-hash"]}`),
+    ["z-3 old", "z-4 old", "z-5 new"],
+  );
+});
+
 test("whatever the pods are like, OrderedReady does one thing at a time, and an update deletes one pod at most", () => {
   fc.assert(
     fc.property(sketches, fc.nat(6), fc.nat(4), fc.boolean(), (pods, replicas, partition, isOrdered) => {

@@ -21,16 +21,18 @@ export interface Plan {
 export function planSync(set: StatefulSet, pods: readonly Pod[], current: Revision, update: Revision, now: number): Plan {
   const start = set.spec.ordinals?.start ?? 0;
   const end = start + (set.spec.replicas ?? 1);
-  const rolling = set.spec.updateStrategy?.type === "OnDelete" ? undefined : (set.spec.updateStrategy?.rollingUpdate ?? {});
-  const partition = rolling?.partition ?? 0;
+  const { type: strategy = "RollingUpdate", rollingUpdate } = set.spec.updateStrategy ?? {};
+  const partition = rollingUpdate?.partition ?? 0;
   const monotonic = set.spec.podManagementPolicy !== "Parallel";
   const plan = { create: [] as Pod[], repair: [] as Pod[], remove: [] as Pod[], updating: 0 };
   if (isTerminating(set)) return plan;
 
   const byOrdinal = new Map(pods.map((pod) => [ordinalOf(set, pod) ?? -1, pod]));
+  // A strategy without its parameters remakes as many pods at the current revision as the status counts there: newVersionedStatefulSetPod.
+  const keptAtCurrent = strategy === "RollingUpdate" && !rollingUpdate ? (set.status?.currentReplicas ?? 0) : partition;
   const inRange = Array.from({ length: end - start }, (_, index) => {
     const ordinal = start + index;
-    return byOrdinal.get(ordinal) ?? newPod(set, rolling && ordinal < start + partition ? current : update, ordinal);
+    return byOrdinal.get(ordinal) ?? newPod(set, index < keptAtCurrent ? current : update, ordinal);
   });
   const surplus = [...byOrdinal].filter(([ordinal]) => ordinal >= 0 && (ordinal < start || ordinal >= end));
   const condemned = surplus.toSorted(([a], [b]) => b - a).map(([, pod]) => pod);
@@ -56,7 +58,7 @@ export function planSync(set: StatefulSet, pods: readonly Pod[], current: Revisi
     if (monotonic) return plan;
   }
 
-  if (!rolling) return plan;
+  if (strategy === "OnDelete") return plan;
   for (const pod of inRange.slice(partition).toReversed()) {
     if (plan.remove.includes(pod)) return plan;
     if (revisionOf(pod) !== update.metadata.name && !isTerminating(pod)) {
