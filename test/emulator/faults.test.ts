@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import https from "node:https";
+import { test } from "node:test";
+import { manualClock } from "./clock.ts";
+import { createFaults } from "./faults.ts";
+import type { Effect } from "./faults.ts";
+import { dig, listOf } from "./objects.ts";
+import { configMap, CONFIG_MAPS, stage } from "./stage.ts";
+
+const REFUSED: readonly [effect: Effect, code: number, reason: string][] = [
+  [{ kind: "conflict" }, 409, "Conflict"],
+  [{ kind: "tooMany", retryAfterSeconds: 3 }, 429, "TooManyRequests"],
+  [{ kind: "error" }, 500, "InternalError"],
+];
+
+for (const [effect, code, reason] of REFUSED)
+  test(`the fault ${effect.kind} strikes as often as told, without the request taking effect`, async (t) => {
+    const { emulator, call } = await stage(t);
+    emulator.faults.inject({ effect, verb: "create", resource: "configmaps", times: 1 });
+    const refused = await call("POST", CONFIG_MAPS, configMap("a"));
+    assert.deepEqual([refused.status, dig(refused.body, "reason")], [code, reason]);
+    assert.equal(refused.headers["retry-after"], code === 429 ? "3" : undefined);
+    assert.equal((await call("POST", CONFIG_MAPS, configMap("a"))).status, 201);
+    assert.equal(emulator.faults.struck(), 1);
+  });
+
+test("an answer that is dropped afterwards leaves the write done, one dropped before leaves nothing", async (t) => {
+  const { emulator, call } = await stage(t);
+  for (const [kind, name] of [
+    ["dropAfter", "done"],
+    ["dropBefore", "undone"],
+  ] as const) {
+    emulator.faults.inject({ effect: { kind }, verb: "create", times: 1 });
+    await assert.rejects(call("POST", CONFIG_MAPS, configMap(name)));
+  }
+  assert.equal((await call("GET", `${CONFIG_MAPS}/done`)).status, 200);
+  assert.equal((await call("GET", `${CONFIG_MAPS}/undone`)).status, 404);
+});
+
+test("a stale list and a stale get answer as of an earlier version", async (t) => {
+  const { emulator, call } = await stage(t);
+  await call("POST", CONFIG_MAPS, configMap("a"));
+  emulator.faults.inject({ effect: { kind: "stale", resourceVersion: emulator.store.version() } });
+  await call("POST", CONFIG_MAPS, configMap("b"));
+  const { body } = await call("GET", CONFIG_MAPS);
+  assert.deepEqual(
+    listOf(dig(body, "items")).map((item) => dig(item, "metadata", "name")),
+    ["a"],
+  );
+  assert.equal((await call("GET", `${CONFIG_MAPS}/b`)).status, 404);
+  emulator.faults.clear();
+  assert.equal((await call("GET", `${CONFIG_MAPS}/b`)).status, 200);
+});
+
+test("latency passes on the emulator's clock, and a request's own timeout ends it", async (t) => {
+  const clock = manualClock();
+  const { emulator, call } = await stage(t, { clock });
+  emulator.faults.inject({ effect: { kind: "latency", ms: 5000 }, times: 2, verb: "list" });
+  const waiting = Promise.all([call("GET", CONFIG_MAPS), call("GET", `${CONFIG_MAPS}?timeout=2s`)]);
+  while (clock.pending() < 3) await new Promise(setImmediate);
+  await clock.advance(5000);
+  assert.deepEqual(
+    (await waiting).map(({ status }) => status),
+    [200, 504],
+  );
+});
+
+test("cut watches break off at once, and those of other resources stay", async (t) => {
+  const { emulator } = await stage(t);
+  const open = (path: string): Promise<{ broken: Promise<void> }> =>
+    new Promise((resolve, reject) => {
+      const headers = { authorization: `Bearer ${emulator.token}` };
+      const get = https.get(`${emulator.url}${path}`, { ca: emulator.caPem, headers }, (response) => {
+        const broken = new Promise<void>((done) => response.once("error", () => done()));
+        resolve({ broken });
+      });
+      get.once("error", reject);
+    });
+  const cut = await open(`${CONFIG_MAPS}?watch=1`);
+  const kept = await open("/api/v1/pods?watch=1");
+  assert.equal(emulator.faults.cutWatches("configmaps"), 1);
+  await cut.broken;
+  assert.equal(emulator.faults.cutWatches(), 1);
+  await kept.broken;
+});
+
+test("the same seed throws the same dice", () => {
+  const strikes = (seed: number): string => {
+    const faults = createFaults(seed);
+    faults.inject({ effect: { kind: "error" }, probability: 0.5 });
+    const ask = { resource: "pods" } as unknown as Parameters<typeof faults.strike>[0];
+    return Array.from({ length: 40 }, () => faults.strike(ask).length).join("");
+  };
+  assert.equal(strikes(7), strikes(7));
+  assert.notEqual(strikes(7), strikes(8));
+  assert.match(strikes(7), /01|10/);
+});

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { dig, listOf } from "./objects.ts";
+import { configMap, CONFIG_MAPS, MERGE, stage, watchUntil } from "./stage.ts";
+
+const names = (body: unknown): unknown[] => listOf(dig(body, "items")).map((item) => dig(item, "metadata", "name"));
+
+test("the pages of a list are one snapshot, whatever is written between them", async (t) => {
+  const { call } = await stage(t);
+  for (const name of ["a", "b", "c", "d"]) await call("POST", CONFIG_MAPS, configMap(name, { v: "1" }));
+  const first = await call("GET", `${CONFIG_MAPS}?limit=2`);
+  await call("DELETE", `${CONFIG_MAPS}/c`);
+  await call("POST", CONFIG_MAPS, configMap("bb"));
+  await call("PATCH", `${CONFIG_MAPS}/d`, { data: { v: "2" } }, MERGE);
+  const second = await call("GET", `${CONFIG_MAPS}?limit=2&continue=${String(dig(first.body, "metadata", "continue"))}`);
+  assert.deepEqual([...names(first.body), ...names(second.body)], ["a", "b", "c", "d"]);
+  assert.equal(dig(listOf(dig(second.body, "items"))[1], "data", "v"), "1");
+  assert.equal(dig(second.body, "metadata", "resourceVersion"), dig(first.body, "metadata", "resourceVersion"));
+  assert.deepEqual(names((await call("GET", CONFIG_MAPS)).body), ["a", "b", "bb", "d"]);
+});
+
+test("a watch with a selector sees objects come into sight and leave it", async (t) => {
+  const { call, client } = await stage(t);
+  const { body } = await call("GET", CONFIG_MAPS);
+  await call("POST", CONFIG_MAPS, configMap("a"));
+  for (const labels of [{ see: "me" }, { see: "me", more: "x" }, { see: null }])
+    await call("PATCH", `${CONFIG_MAPS}/a`, { metadata: { labels } }, MERGE);
+  const path = `${CONFIG_MAPS}?watch=1&labelSelector=see&resourceVersion=${String(dig(body, "metadata", "resourceVersion"))}`;
+  const events = await watchUntil(client, path, (seen) => seen.length === 3);
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ["ADDED", "MODIFIED", "DELETED"],
+  );
+});
+
+test("the answer is as small as the client asks: metadata of one, of a list and of a watch, and tables", async (t) => {
+  const { call, client } = await stage(t);
+  await call("POST", CONFIG_MAPS, configMap("a", { k: "v" }));
+  const as = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1`;
+  const one = await client.call({ method: "GET", path: `${CONFIG_MAPS}/a`, accept: as("PartialObjectMetadata") });
+  assert.deepEqual([dig(one.body, "kind"), dig(one.body, "data")], ["PartialObjectMetadata", undefined]);
+  const list = await client.call({ method: "GET", path: CONFIG_MAPS, accept: as("PartialObjectMetadataList") });
+  assert.deepEqual([dig(list.body, "kind"), names(list.body)], ["PartialObjectMetadataList", ["a"]]);
+  const wrong = await client.call({ method: "GET", path: CONFIG_MAPS, accept: as("PartialObjectMetadata") });
+  assert.equal(wrong.status, 406);
+  const table = await client.call({ method: "GET", path: CONFIG_MAPS, accept: as("Table") });
+  assert.deepEqual(dig(listOf(dig(table.body, "rows"))[0], "cells"), ["a", 1, "0s"]);
+});
+
+test("a namespace goes with all that is in it", async (t) => {
+  const { call, client } = await stage(t);
+  await call("POST", "/api/v1/namespaces", { metadata: { name: "gone" } });
+  await call("POST", "/api/v1/namespaces/gone/configmaps", configMap("a"));
+  const { body } = await call("DELETE", "/api/v1/namespaces/gone");
+  assert.equal(dig(body, "status", "phase"), "Terminating");
+  const late = await call("POST", "/api/v1/namespaces/gone/configmaps", configMap("late"));
+  assert.ok([403, 404].includes(late.status));
+  await watchUntil(client, "/api/v1/namespaces?watch=1&resourceVersion=1&fieldSelector=metadata.name%3Dgone", (events) =>
+    events.some(({ type }) => type === "DELETED"),
+  );
+  assert.deepEqual(names((await call("GET", "/api/v1/configmaps")).body), []);
+});

@@ -1,0 +1,46 @@
+/** What the emulator's own tests stand on: a cluster without controllers, and a client. */
+import type { TestContext } from "node:test";
+import { connect } from "../cluster/conformance/client.ts";
+import type { Answer, Client, Kubeconfig, WatchEvent } from "../cluster/conformance/client.ts";
+import { startEmulator } from "./index.ts";
+import type { Emulator, EmulatorOptions } from "./index.ts";
+
+export interface Stage {
+  readonly emulator: Emulator;
+  readonly client: Client;
+  call(method: string, path: string, body?: unknown, type?: string): Promise<Answer>;
+}
+
+/** Stops with the test. */
+export async function stage(t: TestContext, options: EmulatorOptions = {}): Promise<Stage> {
+  const emulator = await startEmulator({ controllers: false, ...options });
+  const client = connect(emulator.kubeconfig() as unknown as Kubeconfig);
+  t.after(async () => {
+    client.close();
+    await emulator.stop();
+  });
+  const call: Stage["call"] = (method, path, body, type) =>
+    client.call({ method, path, ...(body !== undefined && { body }), ...(type && { type }) });
+  return { emulator, client, call };
+}
+
+export const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
+export const MERGE = "application/merge-patch+json";
+
+export function configMap(name: string, data: Record<string, string> = {}, labels: Record<string, string> = {}): object {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, labels }, data };
+}
+
+/** Reads a watch until `enough` says so of all that came, or it ends. */
+export async function watchUntil(client: Client, path: string, enough: (events: readonly WatchEvent[]) => boolean): Promise<WatchEvent[]> {
+  const events: WatchEvent[] = [];
+  let done = (): void => {};
+  const reached = new Promise<void>((resolve) => (done = resolve));
+  const watch = await client.watch({ path }, (event) => {
+    events.push(event);
+    if (enough(events)) done();
+  });
+  await Promise.race([reached, watch.ended]);
+  watch.stop();
+  return events;
+}

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { createPublicKey, verify } from "node:crypto";
+import type { JsonWebKey } from "node:crypto";
+import { test } from "node:test";
+import { manualClock } from "./clock.ts";
+import { dig, listOf } from "./objects.ts";
+import { stage } from "./stage.ts";
+
+const ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts";
+const REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews";
+const AUDIENCE = "https://example.com";
+
+test("a ServiceAccount's token is signed with the published key, reviewed for its audience, and ends with its time or its account", async (t) => {
+  const clock = manualClock();
+  const { call } = await stage(t, { clock });
+  await call("POST", ACCOUNTS, { metadata: { name: "bob" } });
+  const request = await call("POST", `${ACCOUNTS}/bob/token`, { spec: { audiences: [AUDIENCE], expirationSeconds: 600 } });
+  const token = String(dig(request.body, "status", "token"));
+
+  const [head = "", body = "", signature = ""] = token.split(".");
+  const key = listOf(dig((await call("GET", "/openid/v1/jwks")).body, "keys"))[0] as JsonWebKey;
+  const publicKey = { key: createPublicKey({ key, format: "jwk" }), dsaEncoding: "ieee-p1363" } as const;
+  assert.ok(verify("sha256", Buffer.from(`${head}.${body}`), publicKey, Buffer.from(signature, "base64url")));
+
+  const review = async (audiences?: string[]): Promise<unknown> =>
+    dig((await call("POST", REVIEWS, { spec: { token, ...(audiences && { audiences }) } })).body, "status");
+  const passed = await review([AUDIENCE, "other"]);
+  assert.equal(dig(passed, "authenticated"), true);
+  assert.equal(dig(passed, "user", "username"), "system:serviceaccount:default:bob");
+  assert.equal(dig(await review(), "authenticated"), undefined);
+
+  await clock.advance(601_000);
+  assert.equal(dig(await review([AUDIENCE]), "authenticated"), undefined);
+});
+
+test("a token of a deleted account, a forged one and none at all are unauthorized", async (t) => {
+  const { emulator, call } = await stage(t);
+  await call("POST", ACCOUNTS, { metadata: { name: "bob" } });
+  const { body } = await call("POST", `${ACCOUNTS}/bob/token`, { spec: {} });
+  const token = String(dig(body, "status", "token"));
+  const { connect } = await import("../cluster/conformance/client.ts");
+  const [cluster] = listOf(emulator.kubeconfig()["clusters"]);
+  const as = async (bearer: string): Promise<number> => {
+    const config = { clusters: [cluster], users: [{ user: { token: bearer } }] } as unknown as Parameters<typeof connect>[0];
+    const client = connect(config);
+    const { status } = await client.call({ method: "GET", path: ACCOUNTS });
+    client.close();
+    return status;
+  };
+  assert.equal(await as(token), 200);
+  assert.equal(await as(`${token.slice(0, -4)}AAAA`), 401);
+  assert.equal(await as(""), 401);
+  await call("DELETE", `${ACCOUNTS}/bob`);
+  assert.equal(await as(token), 401);
+});
