@@ -67,17 +67,6 @@ export const statefulSets: readonly Scenario[] = [
     },
   },
   {
-    name: "RollingUpdate without parameters: a pod deleted while the update is stuck comes back as it was",
-    run: async (stage) => {
-      const set = await create(stage, { replicas: 2, spec: { ...PARALLEL, updateStrategy: { type: "RollingUpdate" } } });
-      await set.rest("created", 2);
-      await set.replace({ template: { metadata: { annotations: { "sim/ready": "false" } } } });
-      await set.rest("stuck at the first", 1, (status) => status.replicas === 2 && status.updatedReplicas === 1);
-      await set.removePod("z-0");
-      await set.rest("a pod deleted", 1, (status) => status.replicas === 2 && status.updatedReplicas === 1);
-    },
-  },
-  {
     name: "OrderedReady: a pod that is not ready holds the next back, and the update too",
     run: async (stage) => {
       const set = await create(stage, { replicas: 3, annotations: { "sim/ready": "false" } });
