@@ -27,6 +27,19 @@ export const METRICS = {
     help: "Calls of the Kubernetes API that were not sent, for want of a token of the client-side rate limiter.",
     labels: ["api_group"],
   },
+  podRequests: {
+    name: "rollout_operator_pod_http_client_request_duration_seconds",
+    type: "histogram",
+    help: "Time until a pod answered, in seconds.",
+    labels: ["path", "method", "status_code"],
+    buckets: SECONDS_TO_100,
+  },
+  clusterRefused: {
+    name: "rollout_operator_client_invalid_cluster_validation_label_requests_total",
+    type: "counter",
+    help: "Requests of ours that a server refused because it belongs to another cluster.",
+    labels: ["method", "protocol", "request_cluster"],
+  },
   groupReconciles: {
     name: "rollout_operator_group_reconciles_total",
     type: "counter",

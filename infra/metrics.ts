@@ -1,6 +1,7 @@
 /** What the process counts and measures, in a registry of its own. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { METRICS, type MetricRow } from "./metric-table.ts";
+import type { PodObserver } from "./pod-http.ts";
 import type { Observer } from "./request.ts";
 
 export interface GroupKey {
@@ -11,6 +12,8 @@ export interface GroupKey {
 export interface Metrics {
   /** Measures the calls of a Cluster. */
   readonly observer: Observer;
+  /** Measures the requests to pods. */
+  readonly podObserver: PodObserver;
   tickDone(result: string): void;
   reconcileStarted(group: GroupKey): void;
   /** `finishedAt` is what a success is stamped with. */
@@ -35,6 +38,8 @@ export function createMetrics(): Metrics {
 
   const apiRequests = histogram(METRICS.apiRequests);
   const rateLimited = counter(METRICS.rateLimited);
+  const podRequests = histogram(METRICS.podRequests);
+  const clusterRefused = counter(METRICS.clusterRefused);
   const groupReconciles = counter(METRICS.groupReconciles);
   const groupFailures = counter(METRICS.groupFailures);
   const groupDuration = histogram(METRICS.groupDuration);
@@ -63,10 +68,17 @@ export function createMetrics(): Metrics {
       answered: ({ path, method, status, seconds }) => apiRequests.observe({ path, method, status_code: status }, seconds),
       rateLimited: (group) => rateLimited.inc({ api_group: group }),
     },
+    podObserver: {
+      podAnswered: ({ path, method, status, seconds }) => podRequests.observe({ path, method, status_code: status }, seconds),
+      clusterRefused: ({ method, namespace }) => clusterRefused.inc({ method, protocol: "http", request_cluster: namespace }),
+    },
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
-      known.set(keyOf(group), group);
       groupReconciles.inc(labelsOf(group));
+      // Series that are there from the start, as alerts on them need [1.3.1].
+      groupFailures.inc(labelsOf(group), 0);
+      groupSuccess.inc(labelsOf(group), 0);
+      known.set(keyOf(group), group);
     },
     reconcileDone: (group, { seconds, failed, finishedAt }) => {
       groupDuration.observe(labelsOf(group), seconds);

@@ -51,13 +51,16 @@ export async function openExchange(connection: Connection, wire: WireRequest, si
   });
 }
 
-/** The whole body as text; rejects with the signal's reason when that cut it short. */
-export async function readText(answer: http.IncomingMessage, signal: AbortSignal): Promise<string> {
+/** The whole body as text, of at most `most` characters; rejects with the signal's reason when that cut it short. */
+export async function readText(answer: http.IncomingMessage, signal: AbortSignal, most = Infinity): Promise<string> {
   // Text as it comes, not buffers to join at the end: a page of a list is a few MB.
   answer.setEncoding("utf8");
   let text = "";
   try {
-    for await (const chunk of answer) text += chunk;
+    for await (const chunk of answer) {
+      text += chunk;
+      if (text.length > most) throw new Error(`the answer is longer than ${most} characters`);
+    }
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   }

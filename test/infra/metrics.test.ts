@@ -46,6 +46,7 @@ describe("the metrics", () => {
       'rollout_operator_group_reconciles_total{namespace="cache",rollout_group="store"} 1',
     ]);
     assert.deepEqual(await seriesOf(metrics, METRICS.groupFailures.name), [
+      'rollout_operator_group_reconciles_failed_total{namespace="cache",rollout_group="ingester"} 0',
       'rollout_operator_group_reconciles_failed_total{namespace="cache",rollout_group="store"} 1',
     ]);
     assert.deepEqual(await seriesOf(metrics, METRICS.groupSuccess.name), [

@@ -1,0 +1,121 @@
+/** HTTP to the pods themselves [2.7]: apart from the Kubernetes client, without its credentials, and few at a time. */
+import http from "node:http";
+import https from "node:https";
+import type { LookupFunction } from "node:net";
+import type { Clock } from "./clock.ts";
+import { startDeadline } from "./deadline.ts";
+import { RolloutError } from "./errors.ts";
+import { createSlots } from "./slots.ts";
+import { readText } from "./transport.ts";
+
+export type PodMethod = "POST" | "DELETE";
+
+export interface PodAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+export interface PodRequest {
+  /** The namespace of the pod, sent as `X-Cluster`: a server that serves another one refuses with 511 [8.5]. */
+  readonly namespace: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+export interface PodHttp {
+  /** Resolves with any answer but 511; rejects with a RolloutError: `Timeout`, `Cancelled`, `Unreachable`, or `Invalid` for 511. No body is sent. */
+  send(method: PodMethod, url: string, request: PodRequest): Promise<PodAnswer>;
+}
+
+/** Told of every request. */
+export interface PodObserver {
+  /** `path` is the URL's; `status` the HTTP status, or `error`; `seconds` until the whole answer, the wait for a slot excluded. */
+  podAnswered(call: { readonly path: string; readonly method: string; readonly status: string; readonly seconds: number }): void;
+  /** A pod said that it belongs to another cluster. */
+  clusterRefused(call: { readonly method: string; readonly namespace: string }): void;
+}
+
+export interface PodHttpOptions {
+  /** Milliseconds a request may take, redirects included, from the moment it is sent. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  /** Requests in flight at once; 32 unless said. */
+  readonly atOnce?: number;
+  /** Resolves the names of pods instead of DNS. */
+  readonly lookup?: LookupFunction;
+  readonly observer?: PodObserver;
+}
+
+const AT_ONCE = 32;
+const MOST_REDIRECTS = 10;
+const LONGEST_ANSWER = 64 * 1024;
+
+/** A client whose limit on requests in flight holds over all its users. */
+export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, observer }: PodHttpOptions): PodHttp {
+  const slots = createSlots(atOnce);
+  return {
+    async send(method, url, request) {
+      using _slot = await slots.take(request.signal);
+      using deadline = startDeadline(timeoutMs, request.signal);
+      const { pathname: path } = new URL(url);
+      const start = clock.monotonic();
+      let status = "error";
+      try {
+        const answer = await exchange(method, new URL(url), { request, signal: deadline.signal, lookup });
+        status = String(answer.status);
+        if (answer.status !== 511) return answer;
+        observer?.clusterRefused({ method, namespace: request.namespace });
+        throw new RolloutError("Invalid", `it belongs to another cluster than ${request.namespace}: ${answer.body.slice(0, 200)}`, {
+          status: 511,
+        });
+      } catch (error) {
+        throw explain(error, `${method} ${url}`);
+      } finally {
+        observer?.podAnswered({ path, method, status, seconds: (clock.monotonic() - start) / 1000 });
+      }
+    },
+  };
+}
+
+interface Sending {
+  readonly request: PodRequest;
+  readonly signal: AbortSignal;
+  readonly lookup: LookupFunction | undefined;
+}
+
+async function exchange(method: PodMethod | "GET", url: URL, sending: Sending, redirects = 0): Promise<PodAnswer> {
+  const answer = await open(method, url, sending);
+  const body = await readText(answer, sending.signal, LONGEST_ANSWER);
+  const status = answer.statusCode ?? 0;
+  const { location } = answer.headers;
+  if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return { status, body };
+  if (redirects === MOST_REDIRECTS) throw new Error(`more than ${MOST_REDIRECTS} redirects`);
+  // RFC 9110, 15.4: 307 and 308 repeat the method; what others mean by it is GET.
+  return exchange(status >= 307 ? method : "GET", new URL(location, url), sending, redirects + 1);
+}
+
+function open(method: string, url: URL, { request, signal, lookup }: Sending): Promise<http.IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const secure = url.protocol === "https:";
+    const outgoing = (secure ? https : http).request(url, {
+      method,
+      headers: { ...request.headers, "x-cluster": request.namespace, "content-length": 0 },
+      signal,
+      ...(lookup && { lookup }),
+      // A certificate does not name the dot at the end of a fully qualified name.
+      ...(secure && { servername: url.hostname.replace(/\.$/, "") }),
+    });
+    outgoing.on("error", (error) => reject(signal.aborted ? signal.reason : error));
+    outgoing.on("response", resolve);
+    outgoing.end();
+  });
+}
+
+function explain(failure: unknown, what: string): RolloutError {
+  const known = failure instanceof RolloutError ? failure : undefined;
+  const said = failure instanceof Error ? failure.message : String(failure);
+  return new RolloutError(known?.code ?? "Unreachable", `${what}: ${said}`, {
+    cause: failure,
+    ...(known?.status && { status: known.status }),
+  });
+}

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo, LookupFunction } from "node:net";
+import { after, describe, it } from "node:test";
+import { systemClock } from "../../infra/clock.ts";
+import { hasCode } from "../../infra/errors.ts";
+import { createPodHttp, type PodHttpOptions } from "../../infra/pod-http.ts";
+
+const toLoopback: LookupFunction = (_name, options, done) =>
+  options.all ? done(null, [{ address: "127.0.0.1", family: 4 }]) : done(null, "127.0.0.1", 4);
+
+async function pods(answer: RequestListener, options: Partial<PodHttpOptions> = {}) {
+  const measured: unknown[] = [];
+  const refused: unknown[] = [];
+  const server = createServer(answer).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.on("listening", resolve));
+  after(() => server.close().closeAllConnections());
+  const http = createPodHttp({
+    timeoutMs: 5000,
+    clock: systemClock,
+    lookup: toLoopback,
+    observer: {
+      podAnswered: ({ path, method, status }) => measured.push({ path, method, status }),
+      clusterRefused: (call) => refused.push(call),
+    },
+    ...options,
+  });
+  const base = `http://zone-a-0.svc.ns.svc.cluster.local.:${(server.address() as AddressInfo).port}`;
+  return { http, base, measured, refused };
+}
+
+const NS = { namespace: "ns" };
+
+describe("HTTP to pods", () => {
+  it("sends the method to the pod's own name, with the namespace as X-Cluster, and without a body", async () => {
+    let seen: unknown;
+    const { http, base, measured } = await pods(({ method, url, headers }, response) => {
+      seen = { method, url, cluster: headers["x-cluster"], host: headers.host?.split(":")[0], length: headers["content-length"] };
+      response.end("done");
+    });
+    assert.deepEqual(await http.send("POST", `${base}/prepare?x=1`, NS), { status: 200, body: "done" });
+    assert.deepEqual(seen, { method: "POST", url: "/prepare?x=1", cluster: "ns", host: "zone-a-0.svc.ns.svc.cluster.local.", length: "0" });
+    assert.deepEqual(measured, [{ path: "/prepare", method: "POST", status: "200" }]);
+  });
+
+  it("resolves with an answer other than success: what it means is the caller's matter", async () => {
+    const { http, base } = await pods((_request, response) => response.writeHead(409).end("locked"));
+    assert.deepEqual(await http.send("DELETE", base, NS), { status: 409, body: "locked" });
+  });
+
+  for (const [status, method] of [
+    [307, "POST"],
+    [308, "POST"],
+    [302, "GET"],
+    [303, "GET"],
+  ] as const) {
+    it(`follows a redirect with ${status} by ${method}`, async () => {
+      const { http, base } = await pods((request, response) => {
+        if (request.url === "/there") response.end(request.method);
+        else response.writeHead(status, { location: "/there" }).end();
+      });
+      assert.equal((await http.send("POST", base, NS)).body, method);
+    });
+  }
+
+  it("gives up on a redirect that leads in a circle", async () => {
+    const { http, base } = await pods((_request, response) => response.writeHead(307, { location: "/" }).end());
+    await assert.rejects(http.send("POST", base, NS), /more than 10 redirects/);
+  });
+
+  it("refuses and counts a 511: the pod belongs to another cluster", async () => {
+    const { http, base, refused } = await pods((_request, response) => response.writeHead(511).end("wrong cluster"));
+    await assert.rejects(
+      http.send("POST", base, NS),
+      (error) => hasCode(error, "Invalid") && /another cluster than ns/.test(error.message),
+    );
+    assert.deepEqual(refused, [{ method: "POST", namespace: "ns" }]);
+  });
+
+  it("names the request in every error, and tells a silent pod from an absent one", async () => {
+    const silent = await pods(() => undefined, { timeoutMs: 50 });
+    await assert.rejects(
+      silent.http.send("POST", silent.base, NS),
+      (error) => hasCode(error, "Timeout") && error.message.startsWith("POST http://zone-a-0"),
+    );
+    const absent = createPodHttp({ timeoutMs: 5000, clock: systemClock, lookup: toLoopback });
+    await assert.rejects(absent.send("POST", "http://zone-a-0:1/", NS), (error) => hasCode(error, "Unreachable"));
+  });
+
+  it("breaks off an answer that does not end", async () => {
+    const { http, base } = await pods((_request, response) => response.end("x".repeat(100_000)));
+    await assert.rejects(http.send("POST", base, NS), /longer than 65536 characters/);
+  });
+
+  it("keeps at most so many in flight, over all callers, and lets go of those that gave up waiting", async () => {
+    let inFlight = 0;
+    let most = 0;
+    const held: (() => void)[] = [];
+    const { http, base } = await pods(
+      (_request, response) => {
+        most = Math.max(most, ++inFlight);
+        held.push(() => {
+          inFlight--;
+          response.end();
+        });
+        if (held.length === 2) setImmediate(() => held.splice(0).forEach((end) => end()));
+      },
+      { atOnce: 2 },
+    );
+    const giveUp = new AbortController();
+    const all = Array.from({ length: 8 }, () => http.send("POST", base, NS));
+    const tired = http.send("POST", base, { ...NS, signal: giveUp.signal });
+    giveUp.abort();
+    await assert.rejects(tired, (error) => hasCode(error, "Cancelled"));
+    await Promise.all(all);
+    assert.equal(most, 2);
+  });
+});
