@@ -59,7 +59,7 @@ export interface Cluster {
   create<T>(resource: Resource<T>, namespace: string, body: T, call?: Call): Promise<T>;
   /** Replaces the object; `body.metadata.resourceVersion` is the precondition. */
   replace<T>(resource: Resource<T>, ref: Ref, body: T, call?: Call): Promise<T>;
-  /** Patches the object; `metadata.resourceVersion` and `metadata.uid` inside a merge patch are preconditions. Asks for metadata only; resolves with the resourceVersion that results. */
+  /** Patches the object; `metadata.resourceVersion` inside a merge or strategic patch is the precondition, also against an object that was deleted and made anew: versions are never used twice. Asks for metadata only; resolves with the resourceVersion that results. */
   patch(resource: Resource, ref: Ref, type: PatchType, body: unknown, call?: Call): Promise<string>;
   /** Deletes with default options (the pod's own grace period) and preconditions. Asks for metadata only; resolves with the resourceVersion that results, "" if the answer names none. */
   remove(resource: Resource, ref: Ref, preconditions: Preconditions, call?: Call): Promise<string>;

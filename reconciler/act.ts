@@ -64,16 +64,17 @@ async function deletePods({ zone, pods: chosen }: DeletePods, actor: Actor): Pro
 }
 
 /**
- * A patch that changes nothing but carries the UID and resourceVersion: the server refuses it (409) if the StatefulSet has changed since
- * it was read, so that a zone that was paused, scaled or given another template meanwhile loses no pod. Status patches meet no admission webhooks.
+ * A patch that changes nothing but carries the resourceVersion: the server refuses it (409) if the StatefulSet has changed, or was made
+ * anew, since it was read: a zone that was paused, scaled or given another template meanwhile loses no pod. Status patches meet no admission
+ * webhooks. The UID stays out: another one than the object's is answered with 422, before the versions are compared.
  */
 async function confirmUnchanged(zone: Zone, actor: Actor): Promise<void> {
   await patchStatus(zone, actor, undefined);
 }
 
 async function patchStatus(zone: Zone, { cluster, fence, freshness }: Actor, status: object | undefined): Promise<void> {
-  const { name, namespace, uid, resourceVersion } = zone;
-  const body = { metadata: { uid, resourceVersion }, ...(status && { status }) };
+  const { name, namespace, resourceVersion } = zone;
+  const body = { metadata: { resourceVersion }, ...(status && { status }) };
   const version = await cluster.patch(statefulSets, { name, namespace, subresource: "status" }, "merge", body, fence.write());
   noteVersion(freshness, statefulSets, version);
 }

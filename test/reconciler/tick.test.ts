@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import type { Cluster } from "../../infra/cluster.ts";
 import type { Freshness } from "../../reconciler/gather.ts";
 import type { Effect, Fault } from "../emulator/faults.ts";
 import { deploy, setStage, tickOnce, witness, type Stage } from "./stage.ts";
@@ -153,6 +154,41 @@ describe("whatever the API server does", () => {
       }
     });
   }
+
+  it("a zone deleted and made anew between judging and acting is left alone, and is no failure", async () => {
+    const stage = await setStage();
+    try {
+      deploy(stage, "x:1");
+      await stage.time.advance(2000);
+      deploy(stage, "x:2");
+      await stage.time.advance(100);
+      const seen = witness(stage);
+      const { cluster } = stage.connect();
+      const remake = (): void => {
+        const { store } = stage.emulator;
+        const set = store.get("statefulsets.apps", "default", "ingester-zone-a");
+        assert.ok(set);
+        store.remove("statefulsets.apps", "default", "ingester-zone-a");
+        const { name, namespace = "default", labels = {} } = set.metadata;
+        store.create("statefulsets.apps", { ...set, metadata: { name, namespace, labels } });
+      };
+      const outrun: Cluster = {
+        ...cluster,
+        patch: (...call) => {
+          remake();
+          return cluster.patch(...call);
+        },
+      };
+      const { outcomes } = await tickOnce(stage, outrun);
+      assert.deepEqual(
+        outcomes.map((outcome) => outcome.state),
+        ["outrun"],
+      );
+      assert.deepEqual(seen.deleted, []);
+    } finally {
+      await stage.close();
+    }
+  });
 
   it("a list older than what was seen or written is refused", async () => {
     const stage = await setStage();
