@@ -19,6 +19,11 @@ export interface Configuration {
   readonly connection: ConnectionSource;
   readonly clientTimeoutMs: number;
   readonly rate: Rate;
+  /** The domain at the end of pods' DNS names. */
+  readonly clusterDomain: string;
+  readonly podTimeoutMs: number;
+  /** Name of the ConfigMap that tells when each zone was last scaled down. */
+  readonly zoneTracker: string;
   readonly logLevel: LogLevel;
   readonly pushgatewayUrl: string | undefined;
 }
@@ -72,6 +77,9 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     },
     clientTimeoutMs: given.KUBERNETES_CLIENT_TIMEOUT,
     rate: { qps: given.KUBERNETES_CLIENT_QPS, burst: given.KUBERNETES_CLIENT_BURST },
+    clusterDomain: given.KUBERNETES_CLUSTER_DOMAIN,
+    podTimeoutMs: given.PODS_CLIENT_TIMEOUT,
+    zoneTracker: given.ZONE_TRACKER_CONFIG_MAP_NAME,
     logLevel: given.LOG_LEVEL,
     pushgatewayUrl: given.PUSHGATEWAY_URL,
   };

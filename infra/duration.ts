@@ -1,4 +1,4 @@
-/** Go's duration grammar, for flags and labels that upstream parses with it. */
+/** Durations as upstream reads and writes them: Go's grammar for flags and labels, Prometheus' for some annotations. Pure. */
 
 const NANOSECONDS: Readonly<Record<string, bigint>> = {
   ns: 1n,
@@ -42,4 +42,41 @@ function sumTerms(body: string): bigint | undefined {
     at = TERM.lastIndex;
   }
   return sum;
+}
+
+const PROMETHEUS = /^(?:(?<y>\d+)y)?(?:(?<w>\d+)w)?(?:(?<d>\d+)d)?(?:(?<h>\d+)h)?(?:(?<m>\d+)m)?(?:(?<s>\d+)s)?(?:(?<ms>\d+)ms)?$/;
+const SECOND = 1000;
+const DAY = 86_400 * SECOND;
+const MILLISECONDS: Readonly<Record<string, number>> = {
+  y: 365 * DAY,
+  w: 7 * DAY,
+  d: DAY,
+  h: 3600 * SECOND,
+  m: 60 * SECOND,
+  s: SECOND,
+  ms: 1,
+};
+
+/** Milliseconds of a Prometheus duration such as `1h30m`, `2w` or `0`; undefined when it is none [0.9b]. Beyond 292 years it is invalid, as in Go. */
+export function parsePrometheusDuration(text: string): number | undefined {
+  if (text === "0") return 0;
+  const units = text === "" ? undefined : PROMETHEUS.exec(text)?.groups;
+  if (!units) return undefined;
+  const ms = Object.entries(units).reduce((sum, [unit, count]) => sum + Number(count ?? 0) * (MILLISECONDS[unit] ?? 0), 0);
+  return ms <= Number(LARGEST / PER_MS) ? ms : undefined;
+}
+
+const LARGEST_FIRST = Object.entries(MILLISECONDS).filter(([unit]) => ["d", "h", "m", "s"].includes(unit));
+
+/** A duration for humans, in its two largest units from days to seconds: `2h10m`, `45s`, `12h`; less than a second is `0s`. */
+export function shortDuration(ms: number): string {
+  let rest = Math.max(0, ms);
+  const parts: string[] = [];
+  for (const [unit, size] of LARGEST_FIRST) {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    if (parts.length > 0 || count > 0) parts.push(count > 0 ? `${count}${unit}` : "");
+    if (parts.length === 2) break;
+  }
+  return parts.join("") || "0s";
 }

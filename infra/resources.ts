@@ -1,5 +1,5 @@
 /** The kinds of object that Zonewise reads or writes, with the shape of each as JSON on the wire. */
-import type { CoreV1Event, V1Lease, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
+import type { CoreV1Event, V1ConfigMap, V1Lease, V1Pod, V1Scale, V1StatefulSet } from "@kubernetes/client-node";
 
 /** A client-node type as plain JSON: its Dates are RFC 3339 strings. */
 export type Json<T> = T extends Date
@@ -23,9 +23,12 @@ export interface Resource<T = unknown> {
 export type StatefulSet = Json<V1StatefulSet>;
 export type Pod = Json<V1Pod>;
 export type Lease = Json<V1Lease>;
+export type ConfigMap = Json<V1ConfigMap>;
+export type Scale = Json<V1Scale>;
 export type Event = Json<CoreV1Event>;
 
 export const statefulSets: Resource<StatefulSet> = { group: "apps", version: "v1", plural: "statefulsets" };
 export const pods: Resource<Pod> = { group: "", version: "v1", plural: "pods" };
 export const leases: Resource<Lease> = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
+export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plural: "configmaps" };
 export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };

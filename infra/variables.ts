@@ -100,6 +100,19 @@ export const VARIABLES = {
     allowed: "a whole number, at least 1 when KUBERNETES_CLIENT_QPS is above 0",
     default: "10",
   },
+  KUBERNETES_CLUSTER_DOMAIN: {
+    schema: z.string().regex(/^(?!\.)[-a-z0-9.]{1,253}$/),
+    meaning: "The domain at the end of the pods' DNS names; a dot at its end spares the search list",
+    allowed: "a DNS name",
+    default: "cluster.local.",
+  },
+  PODS_CLIENT_TIMEOUT: { ...aboveZero, meaning: "Time that a request to a pod may take", default: "5s" },
+  ZONE_TRACKER_CONFIG_MAP_NAME: {
+    schema: z.string().regex(SUBDOMAIN),
+    meaning: "Name of the ConfigMap that knows when each zone was last scaled down",
+    allowed: "a DNS-1123 subdomain",
+    default: "rollout-operator-zone-tracker",
+  },
   LOG_LEVEL: {
     schema: z.enum(["debug", "info", "warn", "error"]),
     meaning: "The least important entries that are logged",

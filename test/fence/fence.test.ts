@@ -84,6 +84,11 @@ const ALLOWED: readonly [string, string, string, RegExp?][] = [
     "reconciler/model/x.ts",
     `import type { Pod } from "../../infra/resources.ts";\nexport type X = Pod;\n`,
   ],
+  [
+    "a capability reads durations",
+    "reconciler/budget/x.ts",
+    `import { parseGoDuration } from "../../infra/duration.ts";\nexport const x = parseGoDuration;\n`,
+  ],
   ["a pure folder builds a date from a number", "reconciler/rollout/x.ts", `export const x = new Date(0);\n`],
   [
     "a function imports a capability",

@@ -30,6 +30,9 @@ describe("the configuration", () => {
       connection: { explicit: undefined, kubeconfig: undefined },
       clientTimeoutMs: 10_000,
       rate: { qps: 0, burst: 10 },
+      clusterDomain: "cluster.local.",
+      podTimeoutMs: 5000,
+      zoneTracker: "rollout-operator-zone-tracker",
       logLevel: "info",
       pushgatewayUrl: undefined,
     });
@@ -60,6 +63,9 @@ const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
   ["K01: no rate and no burst", { KUBERNETES_CLIENT_QPS: "0", KUBERNETES_CLIENT_BURST: "0" }, { rate: { qps: 0, burst: 0 } }],
   ["K01: a rate with the default burst", { KUBERNETES_CLIENT_QPS: "0.5" }, { rate: { qps: 0.5, burst: 10 } }],
   ["K01: a timeout of 1m", { KUBERNETES_CLIENT_TIMEOUT: "1m" }, { clientTimeoutMs: 60_000 }],
+  ["the cluster's domain", { KUBERNETES_CLUSTER_DOMAIN: "cluster.example" }, { clusterDomain: "cluster.example" }],
+  ["a time for pods", { PODS_CLIENT_TIMEOUT: "2s" }, { podTimeoutMs: 2000 }],
+  ["a zone tracker", { ZONE_TRACKER_CONFIG_MAP_NAME: "tracker" }, { zoneTracker: "tracker" }],
   ["a log level", { LOG_LEVEL: "debug" }, { logLevel: "debug" }],
   ["a Pushgateway", { PUSHGATEWAY_URL: "http://push:9091" }, { pushgatewayUrl: "http://push:9091" }],
 ];

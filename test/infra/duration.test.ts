@@ -1,8 +1,9 @@
-/** Go's durations [0.9a]; expectations are what Go's time.ParseDuration says. */
+/** Durations and timestamps [0.9]; expectations of Go's durations are what time.ParseDuration says. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { parseGoDuration } from "../../infra/duration.ts";
+import { parseGoDuration, parsePrometheusDuration, shortDuration } from "../../infra/duration.ts";
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 
 const VALID: Readonly<Record<string, number>> = {
   "0": 0,
@@ -71,5 +72,59 @@ describe("a Go duration", () => {
         assert.equal(parseGoDuration(terms.map(([count, unit]) => `${count}${unit}`).join("")), sum);
       }),
     );
+  });
+});
+
+describe("Prometheus' durations", () => {
+  const valid = {
+    "0": 0,
+    "0s": 0,
+    "1h": 3_600_000,
+    "1h0m0s": 3_600_000,
+    "1h30m": 5_400_000,
+    "2w1d": 15 * 86_400_000,
+    "1y": 365 * 86_400_000,
+    "1s5ms": 1005,
+  };
+  for (const [text, ms] of Object.entries(valid)) it(`reads ${text}`, () => assert.equal(parsePrometheusDuration(text), ms));
+  for (const text of ["", "1", "-1h", "1.5h", "1m1h", "1h1h", "1 h", "1H", "1us", "h", "300y", "1h\n"])
+    it(`refuses ${JSON.stringify(text)}`, () => assert.equal(parsePrometheusDuration(text), undefined));
+});
+
+describe("a duration for humans", () => {
+  const cases = {
+    "0s": 999,
+    "45s": 45_900,
+    "12h": 12 * 3_600_000,
+    "2h10m": 7_859_000,
+    "1m30s": 90_000,
+    "3d": 3 * 86_400_000 + 59_000,
+    "1h": 3_659_000,
+  };
+  for (const [text, ms] of Object.entries(cases)) it(`${ms} ms are ${text}`, () => assert.equal(shortDuration(ms), text));
+});
+
+describe("a timestamp", () => {
+  const valid = {
+    "2026-01-02T03:04:05Z": Date.UTC(2026, 0, 2, 3, 4, 5),
+    "2026-01-02T03:04:05.5Z": Date.UTC(2026, 0, 2, 3, 4, 5, 500),
+    "2026-01-02T03:04:05+02:00": Date.UTC(2026, 0, 2, 1, 4, 5),
+    "2024-02-29T00:00:00Z": Date.UTC(2024, 1, 29),
+  };
+  for (const [text, ms] of Object.entries(valid)) it(`reads ${text}`, () => assert.equal(parseTimestamp(text), ms));
+  for (const text of [
+    "",
+    "2026-01-02",
+    "2026-01-02 03:04:05Z",
+    "2026-02-30T00:00:00Z",
+    "2026-01-02T24:00:00Z",
+    "2026-01-02T03:04:05",
+    "1767322800",
+    "2026-13-01T00:00:00Z",
+  ])
+    it(`refuses ${JSON.stringify(text)}`, () => assert.equal(parseTimestamp(text), undefined));
+  it("is written to the second, and read back", () => {
+    assert.equal(formatTimestamp(Date.UTC(2026, 0, 2, 3, 4, 5, 678)), "2026-01-02T03:04:05Z");
+    assert.equal(parseTimestamp(formatTimestamp(0)), 0);
   });
 });
