@@ -2,6 +2,8 @@
 import { pathOf, type Place } from "./api-path.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
+import { discoverKind } from "./discovery.ts";
+import { hasCode } from "./errors.ts";
 import { createRateLimiter, type Rate } from "./rate-limit.ts";
 import { type ApiCall, type Observer, requestJson } from "./request.ts";
 import type { Resource } from "./resources.ts";
@@ -63,6 +65,8 @@ export interface Cluster {
   patch(resource: Resource, ref: Ref, type: PatchType, body: unknown, call?: Call): Promise<string>;
   /** Deletes with default options (the pod's own grace period) and preconditions. Asks for metadata only; resolves with the resourceVersion that results, "" if the answer names none. */
   remove(resource: Resource, ref: Ref, preconditions: Preconditions, call?: Call): Promise<string>;
+  /** The resources that serve a kind, the preferred version first; none if the server does not know it. */
+  discover(group: string, kind: string, call?: Call): Promise<readonly Resource[]>;
   /** Streams hints (metadata only) of changes after `resourceVersion` until the server or `signal` ends it; rejects with `Expired` when the version is too old. */
   watch(resource: Resource, query: Query, resourceVersion: string, onHint: (hint: Hint) => void, signal: AbortSignal): Promise<void>;
 }
@@ -100,13 +104,16 @@ export function connectCluster(connection: Connection, { timeoutMs, rate, observ
   const limiter = createRateLimiter(rate ?? { qps: 0, burst: 0 }, clock);
   const wiring = { connection, clock, limiter, observer };
 
-  const plan = (verb: string, resource: Resource, place: Place, call: Call = {}, query: ApiCall["query"] = {}) => ({
-    what: nameCall(verb, resource, place),
-    path: pathOf(resource, place),
+  const settle = (what: string, call: Call = {}, query: ApiCall["query"] = {}) => ({
+    what,
     query,
     accept: FULL,
     deadlineMs: Math.min(call.deadlineMs ?? timeoutMs, timeoutMs),
     signal: call.signal,
+  });
+  const plan = (verb: string, resource: Resource, place: Place, call?: Call, query?: ApiCall["query"]) => ({
+    ...settle(nameCall(verb, resource, place), call, query),
+    path: pathOf(resource, place),
   });
 
   return {
@@ -140,6 +147,17 @@ export function connectCluster(connection: Connection, { timeoutMs, rate, observ
     async remove(resource, ref, preconditions, call) {
       const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions });
       return versionOf(await requestJson(wiring, { ...plan("delete", resource, ref, call), method: "DELETE", accept: METADATA, body }));
+    },
+    discover(group, kind, call) {
+      const what = `discover ${kind}${group && `.${group}`}`;
+      return discoverKind(group, kind, async (path) => {
+        try {
+          return await requestJson(wiring, { ...settle(what, call), path, method: "GET" });
+        } catch (error) {
+          if (hasCode(error, "NotFound")) return undefined;
+          throw error;
+        }
+      });
     },
     async watch(resource, query, resourceVersion, onHint, signal) {
       const watch = { watch: "true", allowWatchBookmarks: "true", resourceVersion, timeoutSeconds: String(WATCH_SECONDS) };

@@ -2,12 +2,16 @@
 import type { Call, Cluster } from "../infra/cluster.ts";
 import { hasCode } from "../infra/errors.ts";
 import type { Fence } from "../infra/lease.ts";
-import { events, pods, statefulSets, type Event } from "../infra/resources.ts";
+import { formatTimestamp } from "../infra/timestamp.ts";
+import { events, pods, statefulSets, type Event, type Resource } from "../infra/resources.ts";
 import { noteVersion, type Freshness } from "./gather.ts";
+import { ANNOTATIONS } from "./model/annotations.ts";
 import type { Hold } from "./model/decision.ts";
 import type { Pod } from "./model/pod.ts";
 import type { Zone } from "./model/zone.ts";
+import type { Note } from "./prepare.ts";
 import type { DeletePods, FinishZone } from "./rollout/zone.ts";
+import type { ScaleZone } from "./scaling/leader.ts";
 
 /** Asked right before each pod is deleted: the hold that forbids it, or undefined. */
 export type MayDisrupt = (pod: Pod, zone: Zone) => Promise<Hold | undefined>;
@@ -19,6 +23,9 @@ export interface Actor {
   readonly mayDisrupt: MayDisrupt;
 }
 
+/** A decision to do something. */
+export type Action = DeletePods | FinishZone | ScaleZone;
+
 /** What a decision came to. */
 export interface Effect {
   readonly replaced: readonly Pod[];
@@ -27,12 +34,15 @@ export interface Effect {
 }
 
 /** Carries out one decision. Throws `Conflict` if the zone or a pod has changed since it was judged, `LeaseLost`, or what the cluster says. */
-export async function act(decision: DeletePods | FinishZone, actor: Actor): Promise<Effect> {
+export async function act(decision: Action, actor: Actor): Promise<Effect> {
   switch (decision.action) {
     case "deletePods":
       return deletePods(decision, actor);
     case "finishZone":
       await patchStatus(decision.zone, actor, { currentRevision: decision.zone.status.updateRevision });
+      return { replaced: [], denied: [] };
+    case "scaleZone":
+      await patchReplicas(decision, actor);
       return { replaced: [], denied: [] };
     default:
       return decision satisfies never;
@@ -79,6 +89,37 @@ async function patchStatus(zone: Zone, { cluster, fence, freshness }: Actor, sta
   noteVersion(freshness, statefulSets, version);
 }
 
+/** Replicas, and the time of a downscale with them in one write, so that neither is there without the other. */
+async function patchReplicas({ zone, replicas, recordAt }: ScaleZone, { cluster, fence, freshness }: Actor): Promise<void> {
+  const { name, namespace, resourceVersion } = zone;
+  const annotations = recordAt === undefined ? undefined : { [ANNOTATIONS.lastDownscale]: formatTimestamp(recordAt) };
+  const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, spec: { replicas } };
+  noteVersion(freshness, statefulSets, await cluster.patch(statefulSets, { name, namespace }, "strategic", body, fence.write()));
+}
+
+/** Tells a reference, in its `status.replicas`, how many replicas a zone has made of it [2.5]. A failure is told in a line, and changes nothing. */
+export async function tellReference(
+  { cluster, fence }: Pick<Actor, "cluster" | "fence">,
+  zone: Zone,
+  resource: Resource,
+  name: string,
+  replicas: number,
+): Promise<Note[]> {
+  try {
+    await cluster.patch(
+      resource,
+      { namespace: zone.namespace, name, subresource: "status" },
+      "merge",
+      { status: { replicas } },
+      fence.write(),
+    );
+    return [];
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    return [{ level: "warn", text: `${zone.name}: its replicas could not be written back to ${resource.plural}/${name}: ${said}` }];
+  }
+}
+
 /** Writes an Event; one of the same name is counted up instead. Throws what the cluster says. */
 export async function writeEvent(cluster: Cluster, event: Event, call: Call): Promise<void> {
   const { namespace = "", name = "" } = event.metadata;
@@ -87,7 +128,11 @@ export async function writeEvent(cluster: Cluster, event: Event, call: Call): Pr
   } catch (error) {
     if (!hasCode(error, "AlreadyExists")) throw error;
     const earlier = await cluster.get(events, { namespace, name }, call);
-    const again = { count: (earlier.count ?? 1) + 1, ...(event.lastTimestamp && { lastTimestamp: event.lastTimestamp }) };
+    const again = {
+      count: (earlier.count ?? 1) + 1,
+      ...(event.message && { message: event.message }),
+      ...(event.lastTimestamp && { lastTimestamp: event.lastTimestamp }),
+    };
     await cluster.patch(events, { namespace, name }, "merge", again, call);
   }
 }

@@ -6,6 +6,8 @@ import { readConfiguration, type Configuration } from "../infra/config.ts";
 import { loadConnection } from "../infra/connection.ts";
 import { createLog, stdout, type Log } from "../infra/log.ts";
 import { createMetrics, type Metrics } from "../infra/metrics.ts";
+import { createPodHttp } from "../infra/pod-http.ts";
+import { createReferences } from "./gather-scaling.ts";
 import type { RunInput } from "./run.ts";
 
 export interface Composition {
@@ -44,6 +46,10 @@ export async function compose(env: Readonly<Record<string, string | undefined>>,
       durationMs: lease.durationSeconds * 1000,
       identity: `${configuration.identity ?? "zonewise"}_${randomUUID()}`,
     },
+    references: createReferences(cluster),
+    podHttp: createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver }),
+    clusterDomain: configuration.clusterDomain,
+    zoneTracker: configuration.zoneTracker,
     mayDisrupt: async () => undefined,
   };
   return { configuration, log, metrics, run };

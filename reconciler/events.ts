@@ -1,41 +1,46 @@
 /** Which Kubernetes Events an outcome is worth: a pure function of it and of how long the same hold has lasted. */
 import { createHash } from "node:crypto";
 import type { Event } from "../infra/resources.ts";
-import { factsOf, type ObjectRef } from "./model/decision.ts";
+import { causeOf, factsOf, type Hold, type ObjectRef } from "./model/decision.ts";
 import { isSettledByStatus, type Zone } from "./model/zone.ts";
-import type { Outcome } from "./outcome.ts";
+import { holdsOf, type Outcome } from "./outcome.ts";
 
 export interface Draft {
   readonly regarding: ObjectRef;
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
+  /** What makes it the same Event although its message differs. */
+  readonly cause?: string;
 }
 
 /** What is remembered of a group from tick to tick; a process that starts anew does without. */
 export interface GroupMemory {
   readonly outcome: Outcome;
-  /** When the current hold was first met, monotonic milliseconds. */
-  readonly since: number;
+  /** When each hold was first met, monotonic milliseconds, by its cause. */
+  readonly holds: ReadonlyMap<string, number>;
   /** A pod of the group has been replaced since it was last settled. */
   readonly rolling: boolean;
 }
 
-/** The Events of one outcome. `heldMs`: how long its hold has lasted. */
-export function draftEvents(outcome: Outcome, earlier: GroupMemory | undefined, heldMs: number): Draft[] {
+/** The Events of one outcome. `heldMs`: how long a hold has lasted. */
+export function draftEvents(outcome: Outcome, earlier: GroupMemory | undefined, heldMs: (hold: Hold) => number): Draft[] {
   const problems = outcome.zones.flatMap((zone) => zone.problems.map((problem) => warning(zone, "InvalidAnnotation", problem)));
-  return [...problems, ...draftProgress(outcome, earlier, heldMs)];
+  const holds = holdsOf(outcome).filter((hold) => heldMs(hold) >= factsOf(hold.reason).patienceMs);
+  return [...problems, ...holds.flatMap(draftHold), ...draftProgress(outcome, earlier)];
 }
 
-function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined, heldMs: number): Draft[] {
+function draftHold(hold: Hold): Draft[] {
+  const [regarding] = hold.objects;
+  return regarding ? [{ ...warning(regarding, hold.reason, hold.message), cause: causeOf(hold) }] : [];
+}
+
+function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined): Draft[] {
   switch (outcome.state) {
     case "acted":
-      return outcome.decision.action === "finishZone" ? draftFinish(outcome) : draftReplacements(outcome, earlier);
-    case "held": {
-      const { hold } = outcome;
-      const [regarding] = hold.objects;
-      return regarding && heldMs >= factsOf(hold.reason).patienceMs ? [warning(regarding, hold.reason, hold.message)] : [];
-    }
+      return draftAction(outcome, earlier);
+    case "held":
+      return [];
     case "settled":
       return earlier?.rolling ? [completed(outcome)].filter((draft) => draft !== undefined) : [];
     case "outrun":
@@ -52,6 +57,20 @@ function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined, heldM
 
 type Acted = Extract<Outcome, { state: "acted" }>;
 
+function draftAction(outcome: Acted, earlier: GroupMemory | undefined): Draft[] {
+  const { decision } = outcome;
+  switch (decision.action) {
+    case "scaleZone":
+      return [normal(decision.zone, "ZoneScaled", decision.message)];
+    case "finishZone":
+      return draftFinish(outcome);
+    case "deletePods":
+      return draftReplacements(outcome, earlier);
+    default:
+      return decision satisfies never;
+  }
+}
+
 function draftReplacements(outcome: Acted, earlier: GroupMemory | undefined): Draft[] {
   const { zone, message } = outcome.decision;
   const { replaced, denied } = outcome.effect;
@@ -63,7 +82,7 @@ function draftReplacements(outcome: Acted, earlier: GroupMemory | undefined): Dr
   return [
     ...(replaced.length > 0 && !earlier?.rolling ? [started] : []),
     ...replaced.map((pod) => normal(zone, "PodReplaced", `deleted ${pod.name} of revision ${pod.revision ?? "unknown"}: ${message}`)),
-    ...denied.map((hold) => warning(zone, hold.reason, hold.message)),
+    ...denied.flatMap(draftHold),
   ];
 }
 
@@ -84,8 +103,8 @@ const normal = (regarding: ObjectRef | Zone, reason: string, message: string): D
 const warning = (regarding: ObjectRef | Zone, reason: string, message: string): Draft => ({ regarding, type: "Warning", reason, message });
 
 /** The name under which the same Event is found again, by any process: made of what it says of which object. */
-export function eventName({ regarding, reason, message }: Draft): string {
-  return `${regarding.name}.${createHash("sha256").update(`${regarding.uid}\n${reason}\n${message}`).digest("hex").slice(0, 16)}`;
+export function eventName({ regarding, reason, message, cause = message }: Draft): string {
+  return `${regarding.name}.${createHash("sha256").update(`${regarding.uid}\n${reason}\n${cause}`).digest("hex").slice(0, 16)}`;
 }
 
 /** The Event object (core/v1). `instance` names the process. */

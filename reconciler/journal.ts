@@ -2,7 +2,8 @@
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics.ts";
 import { draftEvents, type GroupMemory } from "./events.ts";
-import { groupKey, isFailure, type Outcome } from "./outcome.ts";
+import { causeOf } from "./model/decision.ts";
+import { groupKey, holdsOf, isFailure, type Outcome } from "./outcome.ts";
 import type { Recorder } from "./recorder.ts";
 import type { TickResult } from "./tick.ts";
 
@@ -24,6 +25,9 @@ export interface Journal {
   readonly timesOutrun: (key: string) => number;
 }
 
+/** Waits that the summary of a tick spells out; their number is told in any case. */
+const MOST_WAITS = 20;
+
 export function createJournal({ log, metrics, recorder, clock }: JournalOptions): Journal {
   const memory = new Map<string, GroupMemory>();
 
@@ -33,16 +37,22 @@ export function createJournal({ log, metrics, recorder, clock }: JournalOptions)
       const earlier = memory.get(key);
       const now = clock.monotonic();
       const same = earlier !== undefined && tell(earlier.outcome).text === tell(outcome).text;
-      const since = same ? earlier.since : now;
-      recorder.record(draftEvents(outcome, earlier, now - since));
-      memory.set(key, { outcome, since, rolling: outcome.state === "acted" || (outcome.state !== "settled" && earlier?.rolling === true) });
+      const holds = new Map(holdsOf(outcome).map((hold) => [causeOf(hold), earlier?.holds.get(causeOf(hold)) ?? now]));
+      recorder.record(draftEvents(outcome, earlier, (hold) => now - (holds.get(causeOf(hold)) ?? now)));
+      const replaced = outcome.state === "acted" && outcome.effect.replaced.length > 0;
+      memory.set(key, { outcome, holds, rolling: replaced || (outcome.state !== "settled" && earlier?.rolling === true) });
       metrics.reconcileStarted(outcome);
       metrics.reconcileDone(outcome, { seconds: tookMs / 1000, failed: isFailure(outcome), finishedAt: new Date(clock.now()) });
-      metrics.groupBlocked(outcome, outcome.state === "held" ? outcome.hold.reason : undefined);
+      metrics.groupBlocked(outcome, holdsOf(outcome)[0]?.reason);
       if (outcome.state === "acted") for (const _ of outcome.effect.replaced) metrics.podReplaced(outcome);
-      if (same && outcome.state !== "acted") return;
+      const { namespace, group, state } = outcome;
+      for (const wait of outcome.waits)
+        if (!earlier?.holds.has(causeOf(wait))) log.info(wait.message, { namespace, group, reason: wait.reason });
+      const told = new Set(earlier?.outcome.notes.map(({ text }) => text));
+      for (const { level, text } of outcome.notes) if (!told.has(text)) log[level](text, { namespace, group });
+      if (same && state !== "acted") return;
       const { level, text, fields } = tell(outcome);
-      log[level](text, { namespace: outcome.namespace, group: outcome.group, state: outcome.state, ...fields });
+      log[level](text, { namespace, group, state, ...fields });
     },
     close(result, tookMs) {
       const counts = { settled: 0, held: 0, acted: 0, outrun: 0, failed: 0 };
@@ -51,8 +61,15 @@ export function createJournal({ log, metrics, recorder, clock }: JournalOptions)
         counts[isFailure(outcome) ? "failed" : outcome.state]++;
         if (outcome.state === "acted") replaced += outcome.effect.replaced.length;
       }
+      const waits = result.outcomes.flatMap((outcome) => outcome.waits.map(({ message }) => message));
       metrics.tickDone(counts.failed > 0 ? "failed" : "ok");
-      log.info("tick", { groups: result.outcomes.length, ...counts, replaced, ms: Math.round(tookMs) });
+      log.info("tick", {
+        groups: result.outcomes.length,
+        ...counts,
+        replaced,
+        ...(waits.length > 0 && { waiting: waits.length, waits: waits.slice(0, MOST_WAITS) }),
+        ms: Math.round(tookMs),
+      });
       if (counts.failed > 0) return;
       // [1.8] After a fully successful pass, what is said of groups that are gone goes too.
       for (const key of memory.keys()) if (!result.groups.has(key)) memory.delete(key);

@@ -1,21 +1,25 @@
 /** What one tick came to for one group, and for all. */
 import type { RolloutError } from "../infra/errors.ts";
-import type { Effect } from "./act.ts";
+import type { Action, Effect } from "./act.ts";
 import { factsOf, type Hold } from "./model/decision.ts";
 import type { Zone, ZoneWithPods } from "./model/zone.ts";
-import type { DeletePods, FinishZone } from "./rollout/zone.ts";
+import type { Note } from "./prepare.ts";
 
-interface Common {
+export interface Common {
   readonly namespace: string;
   readonly group: string;
   readonly zones: readonly (Zone | ZoneWithPods)[];
+  /** Why zones of it were not scaled; the rollout goes on beside it. */
+  readonly waits: readonly Hold[];
+  /** What is worth a line besides. */
+  readonly notes: readonly Note[];
 }
 
 export type Outcome = Common &
   (
     | { readonly state: "settled" }
     | { readonly state: "held"; readonly hold: Hold }
-    | { readonly state: "acted"; readonly decision: DeletePods | FinishZone; readonly effect: Effect }
+    | { readonly state: "acted"; readonly decision: Action; readonly effect: Effect }
     /** Something changed between judging and acting; nothing was done, and the next tick decides anew. */
     | { readonly state: "outrun"; readonly error: RolloutError; readonly times: number }
     | { readonly state: "failed"; readonly error: unknown }
@@ -28,6 +32,11 @@ const OUTRUN_TOO_OFTEN = 10;
 export function isFailure(outcome: Outcome): boolean {
   if (outcome.state === "held") return factsOf(outcome.hold.reason).fails === true;
   return outcome.state === "failed" || (outcome.state === "outrun" && outcome.times >= OUTRUN_TOO_OFTEN);
+}
+
+/** All that holds the group back: its rollout, then its zones' scaling. */
+export function holdsOf(outcome: Outcome): Hold[] {
+  return [...(outcome.state === "held" ? [outcome.hold] : []), ...outcome.waits];
 }
 
 /** Key of a group among all namespaces. */

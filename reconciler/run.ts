@@ -16,9 +16,10 @@ import { startHints } from "./hints.ts";
 import { createJournal } from "./journal.ts";
 import { isFailure } from "./outcome.ts";
 import { createRecorder } from "./recorder.ts";
+import type { Scaler } from "./scale.ts";
 import { tick, type TickResult } from "./tick.ts";
 
-export interface RunInput {
+export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clusterDomain" | "zoneTracker"> {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly log: Log;
@@ -110,6 +111,7 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
     try {
       const result = await tick({
         ...input,
+        now: clock.now,
         fence: held,
         freshness,
         stop: until,

@@ -4,24 +4,19 @@
  *   list StatefulSets -> per group: status says settled? -> done
  *                                   otherwise list its pods -> decideRollout -> act -> outcome
  */
-import type { Cluster } from "../infra/cluster.ts";
 import { hasCode } from "../infra/errors.ts";
-import type { Fence } from "../infra/lease.ts";
-import { act, type MayDisrupt } from "./act.ts";
-import { gatherGroup, gatherZones, type Freshness, type ZoneList } from "./gather.ts";
+import { act } from "./act.ts";
+import { gatherGroup, gatherZones, type ZoneList } from "./gather.ts";
 import type { Zone } from "./model/zone.ts";
-import type { Outcome } from "./outcome.ts";
+import type { Common, Outcome } from "./outcome.ts";
 import { decideByStatus, decideRollout } from "./rollout/decide.ts";
+import { scaleGroup, type Scaler } from "./scale.ts";
 
 const GROUPS_AT_A_TIME = 8;
 
-export interface TickInput {
-  readonly cluster: Cluster;
-  readonly fence: Fence;
+export interface TickInput extends Scaler {
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
-  readonly freshness: Freshness;
-  readonly mayDisrupt: MayDisrupt;
   /** True for a group, by `<namespace>/<group>`, whose pods are to be looked at even if its status says that it is settled. */
   readonly lookCloser: (key: string) => boolean;
   /** How often in a row the group was outrun before this tick. */
@@ -29,7 +24,7 @@ export interface TickInput {
   /** Called with each outcome as soon as it is known, with the milliseconds the group took. */
   readonly onOutcome: (outcome: Outcome, tookMs: number) => void;
   readonly monotonic: () => number;
-  /** Once it fires, no further group is begun. */
+  /** Once it fires, no further group is begun, and nothing more is asked of pods. */
   readonly stop: AbortSignal;
 }
 
@@ -58,26 +53,39 @@ export async function tick(input: TickInput): Promise<TickResult> {
 }
 
 async function reconcileGroup(key: string, zones: readonly Zone[], input: TickInput): Promise<Outcome> {
-  const common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones };
+  const common: Common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones, waits: [], notes: [] };
   try {
-    const byStatus = decideByStatus(zones);
-    if (byStatus && byStatus !== "look") return { ...common, state: "held", hold: byStatus };
-    if (!byStatus && !input.lookCloser(key)) return { ...common, state: "settled" };
-
-    const snapshot = await gatherGroup(input.cluster, zones, input.freshness);
-    const seen = { ...common, zones: snapshot.zones };
-    const decision = decideRollout(snapshot);
-    if (!decision) return { ...seen, state: "settled" };
-    if (decision.action === "hold") return { ...seen, state: "held", hold: decision };
-
-    const effect = await act(decision, input);
-    const [denial] = effect.denied;
-    if (denial && effect.replaced.length === 0) return { ...seen, state: "held", hold: denial };
-    return { ...seen, state: "acted", decision, effect };
+    const { change, holds, notes } = await scaleGroup(zones, input);
+    const seen = { ...common, waits: holds };
+    const outcome = change
+      ? { ...seen, state: "acted" as const, decision: change, effect: { replaced: [], denied: [] } }
+      : await rollOut(key, seen, input).catch((error: unknown) => explain(error, key, seen, input));
+    return { ...outcome, notes: await notes };
   } catch (error) {
-    // A pod that is gone, a zone that changed, a view that was stale: nothing is wrong, but nothing of this may be acted on.
-    if (hasCode(error, "Conflict", "NotFound", "StaleRead"))
-      return { ...common, state: "outrun", error, times: input.timesOutrun(key) + 1 };
-    return { ...common, state: "failed", error };
+    return explain(error, key, common, input);
   }
+}
+
+async function rollOut(key: string, common: Common, input: TickInput): Promise<Outcome> {
+  const { zones } = common;
+  const byStatus = decideByStatus(zones);
+  if (byStatus && byStatus !== "look") return { ...common, state: "held", hold: byStatus };
+  if (!byStatus && !input.lookCloser(key)) return { ...common, state: "settled" };
+
+  const snapshot = await gatherGroup(input.cluster, zones, input.freshness);
+  const seen = { ...common, zones: snapshot.zones };
+  const decision = decideRollout(snapshot);
+  if (!decision) return { ...seen, state: "settled" };
+  if (decision.action === "hold") return { ...seen, state: "held", hold: decision };
+
+  const effect = await act(decision, input);
+  const [denial] = effect.denied;
+  if (denial && effect.replaced.length === 0) return { ...seen, state: "held", hold: denial };
+  return { ...seen, state: "acted", decision, effect };
+}
+
+/** A pod that is gone, a zone that changed, a view that was stale: nothing is wrong, but nothing of this may be acted on. */
+function explain(error: unknown, key: string, common: Common, input: TickInput): Outcome {
+  if (!hasCode(error, "Conflict", "NotFound", "StaleRead", "Cancelled")) return { ...common, state: "failed", error };
+  return { ...common, state: "outrun", error, times: input.timesOutrun(key) + 1 };
 }

@@ -5,11 +5,23 @@ export const LABELS = {
   rolloutGroup: "rollout-group",
   /** On a pod, set by Kubernetes: the revision the pod was made from. */
   revision: "controller-revision-hash",
+  /** On a follower: how long after another zone was scaled down it may be, a Go duration. */
+  minTimeBetweenZonesDownscale: "grafana.com/min-time-between-zones-downscale",
 } as const;
 
 export const ANNOTATIONS = {
   maxUnavailable: "rollout-max-unavailable",
   paused: "grafana.com/rollout-paused",
+  downscaleLeader: "grafana.com/rollout-downscale-leader",
+  upscaleOnlyWhenLeaderReady: "grafana.com/rollout-upscale-only-when-leader-ready",
+  forceReplicas: "grafana.com/rollout-force-replicas",
+  lastDownscale: "grafana.com/last-downscale",
+  mirrorName: "grafana.com/rollout-mirror-replicas-from-resource-name",
+  mirrorKind: "grafana.com/rollout-mirror-replicas-from-resource-kind",
+  mirrorApiVersion: "grafana.com/rollout-mirror-replicas-from-resource-api-version",
+  mirrorWriteBack: "grafana.com/rollout-mirror-replicas-from-resource-write-back",
+  delayedDownscale: "grafana.com/rollout-delayed-downscale",
+  prepareDelayedDownscaleUrl: "grafana.com/rollout-prepare-delayed-downscale-url",
 } as const;
 
 /** A value as it is used, and what is wrong with it as it was written, if anything. */

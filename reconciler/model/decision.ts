@@ -35,6 +35,28 @@ export const REASONS = {
   ZonePaused: { patienceMs: 0 },
   /** The disruption budget said not now. */
   BudgetSpent: { patienceMs: 30_000 },
+  /** A follower names a leader that is not in its group. */
+  LeaderNotFound: { patienceMs: 0 },
+  /** Followers and leaders form a circle. */
+  LeaderCycle: { patienceMs: 0 },
+  /** A zone has both a leader and a reference to mirror: they would fight. */
+  LeaderAndMirror: { patienceMs: 0 },
+  /** A follower may only grow once all pods of its leader are ready. */
+  LeaderNotReady: { patienceMs: 30_000 },
+  /** Another zone was scaled down too short a time ago. */
+  MinTimeBetweenZones: { patienceMs: 0 },
+  /** When other zones were scaled down, or how long to wait after it, cannot be read. */
+  MinTimeUnknown: { patienceMs: 0 },
+  /** The resource whose replicas a zone mirrors cannot be read. */
+  ReferenceUnreadable: { patienceMs: 0 },
+  /** The delay or the URL of a delayed downscale cannot be read. */
+  DelayInvalid: { patienceMs: 0 },
+  /** A pod could not be prepared for its delayed downscale. */
+  PrepareFailed: { patienceMs: 0 },
+  /** The last pods of a zone have not been prepared for long enough. */
+  DelayNotReached: { patienceMs: 0 },
+  /** The API server, or a webhook that it asked, refused the change of replicas. */
+  ScaleRefused: { patienceMs: 0 },
 } as const satisfies Record<string, ReasonFacts>;
 
 export type Reason = keyof typeof REASONS;
@@ -43,8 +65,10 @@ export type Reason = keyof typeof REASONS;
 export interface Hold {
   readonly action: "hold";
   readonly reason: Reason;
-  /** A sentence for humans that names what blocks; equal as long as the cause is. */
+  /** A sentence for humans that names what blocks; equal as long as the cause is, unless `cause` is given. */
   readonly message: string;
+  /** What stays equal as long as the cause is, where the message tells how much time is left. */
+  readonly cause?: string;
   /** What blocks, the StatefulSet to hang an Event on first. */
   readonly objects: readonly ObjectRef[];
 }
@@ -52,9 +76,12 @@ export interface Hold {
 /** What is known of a reason beyond its name. */
 export const factsOf = (reason: Reason): ReasonFacts => REASONS[reason];
 
-export function hold(reason: Reason, message: string, objects: readonly ObjectRef[]): Hold {
-  return { action: "hold", reason, message, objects };
+export function hold(reason: Reason, message: string, objects: readonly ObjectRef[], cause?: string): Hold {
+  return { action: "hold", reason, message, objects, ...(cause !== undefined && { cause }) };
 }
+
+/** What tells two holds apart. */
+export const causeOf = ({ reason, message, cause = message }: Hold): string => `${reason}: ${cause}`;
 
 /** A rule has an opinion, or leaves the matter to the next. */
 export type Rule<Subject extends readonly unknown[], Decision> = (...subject: Subject) => Decision | undefined;

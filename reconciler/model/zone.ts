@@ -3,6 +3,7 @@ import type { StatefulSet } from "../../infra/resources.ts";
 import { ANNOTATIONS, LABELS, parseMaxUnavailable, parsePaused } from "./annotations.ts";
 import { byOrdinal } from "./order.ts";
 import type { Pod } from "./pod.ts";
+import { readScaling, type Scaling } from "./scaling.ts";
 
 export interface Zone {
   readonly kind: "StatefulSet";
@@ -23,6 +24,11 @@ export interface Zone {
   readonly problems: readonly string[];
   /** The selector of its pods, in the API's notation. */
   readonly selector: string;
+  /** The Service that names its pods. */
+  readonly serviceName: string;
+  /** The ordinal of its first pod: `spec.ordinals.start`. */
+  readonly firstOrdinal: number;
+  readonly scaling: Scaling;
   readonly status: ZoneStatus;
 }
 
@@ -51,6 +57,7 @@ export interface GroupSnapshot {
 export function readZone({ metadata, spec, status }: StatefulSet): Zone {
   const maxUnavailable = parseMaxUnavailable(metadata?.annotations?.[ANNOTATIONS.maxUnavailable], spec?.replicas);
   const paused = parsePaused(metadata?.annotations?.[ANNOTATIONS.paused]);
+  const scaling = readScaling(metadata?.labels, metadata?.annotations);
   const ready = status?.readyReplicas ?? 0;
   return {
     kind: "StatefulSet",
@@ -64,8 +71,11 @@ export function readZone({ metadata, spec, status }: StatefulSet): Zone {
     updateStrategy: spec?.updateStrategy?.type ?? "RollingUpdate",
     paused: paused.value,
     maxUnavailable: maxUnavailable.value,
-    problems: [maxUnavailable.problem, paused.problem].filter((problem) => problem !== undefined),
+    problems: [maxUnavailable.problem, paused.problem, ...scaling.problems].filter((problem) => problem !== undefined),
     selector: selectorText(spec?.selector),
+    serviceName: spec?.serviceName ?? "",
+    firstOrdinal: spec?.ordinals?.start ?? 0,
+    scaling: scaling.value,
     status: {
       replicas: status?.replicas ?? 0,
       ready: spec?.minReadySeconds ? Math.min(ready, status?.availableReplicas ?? 0) : ready,

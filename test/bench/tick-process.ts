@@ -1,7 +1,10 @@
 /** The measured half of the tick benchmark: ticks without acting, in a process of its own so that its memory is its own. */
+import { systemClock } from "../../infra/clock.ts";
 import { connectCluster } from "../../infra/cluster.ts";
 import { loadConnection } from "../../infra/connection.ts";
 import { RolloutError } from "../../infra/errors.ts";
+import { createPodHttp } from "../../infra/pod-http.ts";
+import { createReferences } from "../../reconciler/gather-scaling.ts";
 import { tick } from "../../reconciler/tick.ts";
 
 const connection = await loadConnection({ kubeconfig: process.env["KUBECONFIG"] });
@@ -27,6 +30,11 @@ async function once(): Promise<number> {
     onOutcome: () => {},
     monotonic: () => performance.now(),
     stop: new AbortController().signal,
+    references: createReferences(cluster),
+    podHttp: createPodHttp({ timeoutMs: 5000, clock: systemClock }),
+    clusterDomain: "cluster.local.",
+    zoneTracker: "rollout-operator-zone-tracker",
+    now: systemClock.now,
   });
   return performance.now() - startedAt;
 }

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import type { Clock } from "../../infra/clock.ts";
 import { connectCluster, type Cluster } from "../../infra/cluster.ts";
 import { loadConnection } from "../../infra/connection.ts";
+import type { PodHttp } from "../../infra/pod-http.ts";
+import { createReferences } from "../../reconciler/gather-scaling.ts";
 import type { Freshness } from "../../reconciler/gather.ts";
 import { tick, type TickInput, type TickResult } from "../../reconciler/tick.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
@@ -68,7 +70,7 @@ function clockOf(time: ManualClock): Clock {
 export function deploy(
   stage: Stage,
   image: string,
-  { group = "ingester", zones = ["a", "b", "c"], replicas = 3, annotations = {} } = {},
+  { group = "ingester", zones = ["a", "b", "c"], replicas = 3, annotations = {}, labels = {} } = {},
 ): void {
   const { store } = stage.emulator;
   for (const zone of zones) {
@@ -85,10 +87,23 @@ export function deploy(
     const earlier = store.get("statefulsets.apps", "default", name);
     if (earlier) store.update("statefulsets.apps", { ...earlier, spec });
     else {
-      const metadata = { name, namespace: "default", labels: { "rollout-group": group }, annotations };
+      const metadata = { name, namespace: "default", labels: { "rollout-group": group, ...labels }, annotations };
       store.create("statefulsets.apps", { apiVersion: "apps/v1", kind: "StatefulSet", metadata, spec });
     }
   }
+}
+
+/** Pods that nobody reaches. */
+const noPods: PodHttp = { send: (method, url) => Promise.reject(new Error(`unexpected ${method} ${url}`)) };
+
+/** What scaling needs besides. */
+export function scalingOf(cluster: Cluster) {
+  return {
+    references: createReferences(cluster),
+    podHttp: noPods,
+    clusterDomain: "cluster.local.",
+    zoneTracker: "rollout-operator-zone-tracker",
+  };
 }
 
 /** One tick through this connection, with no memory but `freshness`. */
@@ -104,6 +119,8 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput
     onOutcome: () => {},
     monotonic: stage.clock.monotonic,
     stop: new AbortController().signal,
+    now: stage.clock.now,
+    ...scalingOf(cluster),
     ...more,
   });
 }

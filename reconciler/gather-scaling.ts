@@ -1,0 +1,63 @@
+/** Reads what only scaling needs: the zone tracker, and the resources that zones mirror. */
+import type { Cluster } from "../infra/cluster.ts";
+import { hasCode, RolloutError } from "../infra/errors.ts";
+import { configMaps, type Resource, type Scale } from "../infra/resources.ts";
+import type { Mirror } from "./model/scaling.ts";
+import { readTracker } from "./model/tracker.ts";
+import type { ReferenceScale } from "./scaling/mirror.ts";
+
+/** The zone tracker of a namespace; empty if there is none. Throws what the cluster says. */
+export async function gatherTracker(cluster: Cluster, namespace: string, name: string): Promise<ReadonlyMap<string, string>> {
+  try {
+    return readTracker((await cluster.get(configMaps, { namespace, name })).data);
+  } catch (error) {
+    if (hasCode(error, "NotFound")) return new Map();
+    throw error;
+  }
+}
+
+/** A resource that a zone mirrors, and what its scale says. */
+export interface Reference {
+  readonly resource: Resource;
+  readonly scale: ReferenceScale;
+}
+
+export interface References {
+  /** Reads the scale of the resource, freshly; throws if the server knows no such kind, or what it says. */
+  readonly read: (namespace: string, mirror: Mirror) => Promise<Reference>;
+}
+
+/** Remembers under which resource each kind was found, until it is no longer found there: a CRD may come, go, or change its version. */
+export function createReferences(cluster: Cluster): References {
+  const known = new Map<string, Promise<readonly Resource[]>>();
+
+  async function tryEach(namespace: string, name: string, resources: readonly Resource[]): Promise<Reference> {
+    let first: unknown;
+    for (const resource of resources) {
+      try {
+        const scale = (await cluster.get(resource, { namespace, name, subresource: "scale" })) as Scale;
+        return { resource, scale: { wanted: scale.spec?.replicas ?? 0, told: scale.status?.replicas ?? 0 } };
+      } catch (error) {
+        first ??= error;
+      }
+    }
+    throw first;
+  }
+
+  return {
+    async read(namespace, { group, kind, name, apiVersion }) {
+      if (group === undefined) throw new RolloutError("Invalid", `"${apiVersion}" is no API version`);
+      const key = `${group}/${kind}`;
+      const found = known.get(key) ?? cluster.discover(group, kind);
+      known.set(key, found);
+      try {
+        const resources = await found;
+        if (resources.length === 0) throw new RolloutError("NotFound", `the API server knows no kind ${kind} in group "${group}"`);
+        return await tryEach(namespace, name, resources);
+      } catch (error) {
+        known.delete(key);
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,87 @@
+/** How a zone wants to be scaled, as its labels and annotations say [0.2, 2]. */
+import { ANNOTATIONS, LABELS, type Parsed } from "./annotations.ts";
+
+export interface Scaling {
+  /** Name of the StatefulSet whose replicas it follows. */
+  readonly leader: string | undefined;
+  readonly upscaleOnlyWhenLeaderReady: boolean;
+  /** The replicas it is to have whatever leader or reference say. */
+  readonly forced: number | undefined;
+  readonly mirror: Mirror | undefined;
+  /** As written: the time that must lie between scaling down two zones. */
+  readonly minTime: string | undefined;
+  /** As written: when it was last scaled down. */
+  readonly lastDownscale: string | undefined;
+  /** As written: how long a pod must have been prepared before it may go; "" for at once. */
+  readonly delay: string;
+  /** As written: where a pod is prepared; "" for nowhere. */
+  readonly prepareUrl: string;
+}
+
+/** The resource whose replicas a zone takes over, by way of its scale subresource. */
+export interface Mirror {
+  readonly kind: string;
+  readonly name: string;
+  /** API group, "" for core; undefined if the annotation cannot be read. The version that it names is not used [2.4.1]. */
+  readonly group: string | undefined;
+  readonly apiVersion: string;
+  /** The zone's replicas are told back in the resource's status. */
+  readonly writeBack: boolean;
+}
+
+type Strings = Readonly<Record<string, string>> | undefined;
+
+export function readScaling(labels: Strings, annotations: Strings): { readonly value: Scaling; readonly problems: readonly string[] } {
+  const written = (key: keyof typeof ANNOTATIONS): string | undefined => annotations?.[ANNOTATIONS[key]];
+  const forced = parseForceReplicas(written("forceReplicas"));
+  const readyOnly = parseFlag("upscaleOnlyWhenLeaderReady", written("upscaleOnlyWhenLeaderReady"));
+  const writeBack = parseWriteBack(written("mirrorWriteBack"));
+  const [kind = "", name = "", apiVersion = ""] = [written("mirrorKind"), written("mirrorName"), written("mirrorApiVersion")];
+  return {
+    value: {
+      leader: written("downscaleLeader"),
+      upscaleOnlyWhenLeaderReady: readyOnly.value,
+      forced: forced.value,
+      mirror: kind === "" || name === "" ? undefined : { kind, name, apiVersion, group: groupOf(apiVersion), writeBack: writeBack.value },
+      minTime: labels?.[LABELS.minTimeBetweenZonesDownscale],
+      lastDownscale: written("lastDownscale"),
+      delay: written("delayedDownscale") ?? "",
+      prepareUrl: written("prepareDelayedDownscaleUrl") ?? "",
+    },
+    problems: [forced.problem, readyOnly.problem, writeBack.problem].filter((problem) => problem !== undefined),
+  };
+}
+
+const INT32 = /^[+-]?\d{1,12}$/;
+
+/** `grafana.com/rollout-force-replicas` [2.3]: an integer from 0 to 2^31 - 1; anything else counts as absent, and says so. */
+export function parseForceReplicas(written: string | undefined): Parsed<number | undefined> {
+  if (written === undefined) return { value: undefined };
+  const value = INT32.test(written) ? Number(written) : -1;
+  if (value >= 0 && value < 2 ** 31) return { value };
+  return { value: undefined, problem: refusal("forceReplicas", written, "it must be an integer from 0 to 2147483647; it is ignored") };
+}
+
+function parseFlag(key: keyof typeof ANNOTATIONS, written: string | undefined): Parsed<boolean> {
+  if (written === undefined || written === "true" || written === "false") return { value: written === "true" };
+  return { value: false, problem: refusal(key, written, 'only "true" counts; it is ignored') };
+}
+
+const TRUE = /^(?:1|t|T|true|TRUE|True)$/;
+const FALSE = /^(?:0|f|F|false|FALSE|False)$/;
+
+// What cannot be read means no [2.5].
+function parseWriteBack(written: string | undefined): Parsed<boolean> {
+  if (written === undefined || TRUE.test(written)) return { value: true };
+  if (FALSE.test(written)) return { value: false };
+  return { value: false, problem: refusal("mirrorWriteBack", written, "it must be true or false; nothing is written back") };
+}
+
+function groupOf(apiVersion: string): string | undefined {
+  const parts = apiVersion.split("/");
+  return parts.length > 2 ? undefined : parts.length === 2 ? parts[0] : "";
+}
+
+function refusal(key: keyof typeof ANNOTATIONS, written: string, why: string): string {
+  return `annotation ${ANNOTATIONS[key]} is "${written}": ${why}`;
+}

@@ -1,0 +1,104 @@
+/**
+ * Leader and follower [2.1]: a follower takes over the replicas of its leader, at once when it grows, after a minimum time when it shrinks.
+ * A leader may itself follow another: each hop is one pass.
+ */
+import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
+import type { Zone } from "../model/zone.ts";
+import { minTimeOver } from "./min-time.ts";
+
+/** Give the zone this many replicas. */
+export interface ScaleZone {
+  readonly action: "scaleZone";
+  readonly zone: Zone;
+  readonly replicas: number;
+  /** What `last-downscale` is set to, in milliseconds since the epoch, where the group keeps a time between zones. */
+  readonly recordAt?: number;
+  readonly message: string;
+}
+
+export type ScaleDecision = ScaleZone | Hold;
+
+/** All that a decision about scaling may look at. */
+export interface ScalingSnapshot {
+  /** The zones of one group, in byte order of their names. */
+  readonly zones: readonly Zone[];
+  /** When each zone was last scaled down, as the zone tracker's ConfigMap has it; undefined if that cannot be read. */
+  readonly tracked: ReadonlyMap<string, string> | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+type FollowerRule = Rule<[zone: Zone, snapshot: ScalingSnapshot], ScaleDecision>;
+
+const notBoth: FollowerRule = (zone) => {
+  const { leader, mirror } = zone.scaling;
+  return (
+    mirror &&
+    hold("LeaderAndMirror", `${zone.name} has a leader, ${leader}, and mirrors ${mirror.kind}/${mirror.name}; it is not scaled`, [zone])
+  );
+};
+
+const leaderExists: FollowerRule = (zone, snapshot) => {
+  if (leaderOf(zone, snapshot)) return undefined;
+  return hold("LeaderNotFound", `the leader of ${zone.name}, "${zone.scaling.leader}", is not in its group`, [zone]);
+};
+
+/** In a circle every zone would follow the others for ever. */
+const noCycle: FollowerRule = (zone, snapshot) => {
+  const path = [zone];
+  for (let next = leaderOf(zone, snapshot); next; next = leaderOf(next, snapshot)) {
+    const again = path.includes(next);
+    path.push(next);
+    if (again) return hold("LeaderCycle", `leaders form a circle: ${path.map(({ name }) => name).join(" follows ")}`, path.slice(0, -1));
+  }
+  return undefined;
+};
+
+const leaderReady: FollowerRule = (zone, snapshot) => {
+  const leader = leaderOf(zone, snapshot);
+  if (!leader || !zone.scaling.upscaleOnlyWhenLeaderReady || zone.scaling.forced !== undefined) return undefined;
+  if (leader.replicas <= zone.replicas || (leader.observed && leader.status.ready === leader.replicas)) return undefined;
+  const waiting = `${zone.name} waits to grow to ${leader.replicas}: its leader ${leader.name} has ${leader.status.ready} of ${leader.replicas} pods ready`;
+  return hold("LeaderNotReady", waiting, [zone, leader], `${zone.name} to ${leader.replicas}`);
+};
+
+const timeBetweenZones: FollowerRule = (zone, snapshot) => {
+  const wanted = wantedReplicas(zone, snapshot);
+  return wanted < zone.replicas && zone.scaling.forced === undefined ? minTimeOver(zone, snapshot, "required") : undefined;
+};
+
+const follow: FollowerRule = (zone, snapshot) => {
+  const wanted = wantedReplicas(zone, snapshot);
+  const why = zone.scaling.forced === undefined ? `following ${zone.scaling.leader}` : "forced";
+  return wanted === zone.replicas ? undefined : scaleZone(zone, wanted, why, snapshot);
+};
+
+const decide = firstOf([notBoth, leaderExists, noCycle, leaderReady, timeBetweenZones, follow]);
+
+/** What to do with a zone that has a leader; undefined if it has none, or is as it should be. */
+export function decideFollower(zone: Zone, snapshot: ScalingSnapshot): ScaleDecision | undefined {
+  return zone.scaling.leader === undefined ? undefined : decide(zone, snapshot);
+}
+
+/** True if it matters when zones were last scaled down: some follower is larger than its leader. */
+export function wantsDownscale(snapshot: Omit<ScalingSnapshot, "tracked" | "now">): boolean {
+  return snapshot.zones.some((zone) => wantedReplicas(zone, snapshot) < zone.replicas);
+}
+
+/** The decision to scale; shrinking is recorded where any zone of the group asks for a time between zones. */
+export function scaleZone(zone: Zone, replicas: number, why: string, { zones, now }: ScalingSnapshot): ScaleZone {
+  const record = replicas < zone.replicas && zones.some(({ scaling }) => scaling.minTime !== undefined);
+  const message = `scaling ${zone.name} from ${zone.replicas} to ${replicas} replicas, ${why}`;
+  return { action: "scaleZone", zone, replicas, message, ...(record && { recordAt: now }) };
+}
+
+type Zones = Pick<ScalingSnapshot, "zones">;
+
+function leaderOf(zone: Zone, { zones }: Zones): Zone | undefined {
+  return zones.find((other) => other.name === zone.scaling.leader);
+}
+
+function wantedReplicas(zone: Zone, zones: Zones): number {
+  if (zone.scaling.leader === undefined) return zone.replicas;
+  return zone.scaling.forced ?? leaderOf(zone, zones)?.replicas ?? zone.replicas;
+}

@@ -1,0 +1,59 @@
+/** The time that must lie between scaling down two zones of a group [2.2]. */
+import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
+import { hold, type Hold } from "../model/decision.ts";
+import type { Zone } from "../model/zone.ts";
+import type { ScalingSnapshot } from "./leader.ts";
+
+interface Downscale {
+  readonly zone: Zone;
+  readonly at: number;
+}
+
+/**
+ * The hold that keeps the zone from shrinking now, if any: another zone was scaled down, by annotation or by the zone tracker, and the time
+ * of the zone's own label is not over. What cannot be read holds too; so does a label that is missing, where it is required.
+ * A zone may shrink again and again; a downscale in the future, by a clock that is ahead, counts as just now.
+ */
+export function minTimeOver(zone: Zone, snapshot: ScalingSnapshot, label: "required" | "optional"): Hold | undefined {
+  const { minTime } = zone.scaling;
+  if (minTime === undefined && label === "optional") return undefined;
+  const last = lastDownscale(zone, snapshot);
+  if (last === undefined || "action" in last) return last;
+  const unknown = (what: string): Hold =>
+    hold("MinTimeUnknown", `${zone.name} is not scaled down, as ${last.zone.name} has been: ${what}`, [zone]);
+  if (minTime === undefined) return unknown(`it has no label ${LABELS.minTimeBetweenZonesDownscale}`);
+  const ms = parseGoDuration(minTime);
+  if (ms === undefined || ms < 0) return unknown(`its label ${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", which is no duration`);
+  const age = snapshot.now - last.at;
+  if (age > ms) return undefined;
+  const left = shortDuration(ms - Math.max(0, age));
+  const message = `${zone.name} waits: ${last.zone.name} was downscaled ${shortDuration(age)} ago, ${left} left of ${shortDuration(ms)}`;
+  const cause = `${zone.name} after ${last.zone.name} until ${formatTimestamp(last.at + ms)}`;
+  return hold("MinTimeBetweenZones", message, [zone, last.zone], cause);
+}
+
+/** The newest downscale of any other zone, or the hold of one that cannot be read. */
+function lastDownscale(zone: Zone, { zones, tracked }: ScalingSnapshot): Downscale | Hold | undefined {
+  if (!tracked) return hold("MinTimeUnknown", `${zone.name} is not scaled down: the zone tracker cannot be read`, [zone]);
+  let newest: Downscale | undefined;
+  for (const other of zones.filter(({ uid }) => uid !== zone.uid)) {
+    for (const [where, written] of [
+      [`annotation ${ANNOTATIONS.lastDownscale}`, other.scaling.lastDownscale],
+      ["entry in the zone tracker", tracked.get(other.name)],
+    ] as const) {
+      if (written === undefined) continue;
+      const at = parseTimestamp(written);
+      if (at === undefined) {
+        return hold(
+          "MinTimeUnknown",
+          `${zone.name} is not scaled down: the ${where} of ${other.name} is "${written}", which is no timestamp`,
+          [zone, other],
+        );
+      }
+      if (newest === undefined || at > newest.at) newest = { zone: other, at };
+    }
+  }
+  return newest;
+}
