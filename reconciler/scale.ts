@@ -81,9 +81,9 @@ async function scaleMirrors(pass: Pass): Promise<ScaleZone | undefined> {
   return undefined;
 }
 
-/** One mirroring zone [2.4.4, 2.4.5]. Its reference is told of the replicas that result, whatever becomes of it. */
+/** One mirroring zone [2.4.4, 2.4.5]. Its reference is told of the replicas that it has then, also while it waits. */
 async function scaleMirror(zone: Zone, mirror: Mirror, pass: Pass): Promise<ScaleZone | undefined> {
-  const { cluster, fence, podHttp, clusterDomain, stop } = pass.scaler;
+  const { podHttp, clusterDomain, stop } = pass.scaler;
   const reference = await readReference(zone, mirror, pass);
   if (!reference) return undefined;
   const wanted = mirroredReplicas(zone, reference.scale);
@@ -92,10 +92,12 @@ async function scaleMirror(zone: Zone, mirror: Mirror, pass: Pass): Promise<Scal
     pass.telling.push(tellStaying(podHttp, zone, planPreparation(zone, wanted, delay, clusterDomain).stay, stop));
   }
   const decision = wanted === zone.replicas ? undefined : await decideMirror(zone, mirror, wanted, delay, pass);
-  if (decision && isHold(decision)) pass.holds.push(decision);
-  const change = decision && !isHold(decision) && (await scale(decision, pass)) ? decision : undefined;
+  if (decision?.action === "hold") pass.holds.push(decision);
+  const change = decision?.action === "scaleZone" ? decision : undefined;
+  if (change && !(await scale(change, pass))) return undefined;
   const replicas = writeBack(zone, reference.scale, change?.replicas ?? zone.replicas);
-  if (replicas !== undefined) pass.telling.push(tellReference({ cluster, fence }, zone, reference.resource, mirror.name, replicas));
+  if (replicas !== undefined)
+    pass.telling.push(Promise.resolve(await tellReference(pass.scaler, zone, reference.resource, mirror.name, replicas)));
   return change;
 }
 

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { planPreparation, readDelay, readPreparedAt, shrinkTo } from "../../../reconciler/scaling/delayed.ts";
+import { statefulSetObject, zone, type ZoneTraits } from "../builders.ts";
+import { readZone, withPods } from "../../../reconciler/model/zone.ts";
+
+const NOW = Date.UTC(2026, 0, 2, 12);
+const MINUTE = 60_000;
+
+const delayed = (delay: string, url = "http://pod/prepare-delayed-downscale"): ZoneTraits => ({
+  annotations: { "grafana.com/rollout-delayed-downscale": delay, "grafana.com/rollout-prepare-delayed-downscale-url": url },
+});
+
+function delayOf(traits: ZoneTraits) {
+  const delay = readDelay(zone(traits));
+  assert.ok(delay && "url" in delay);
+  return delay;
+}
+
+describe("the delay of a zone", () => {
+  for (const [delay, url] of [
+    ["", "http://pod/"],
+    ["1h", ""],
+    ["0", "http://pod/"],
+    ["0s", "http://pod/"],
+  ] as const)
+    it(`is none: ${delay} ${url}`, () => assert.equal(readDelay(zone(delayed(delay, url))), undefined));
+
+  it("is Prometheus' duration", () => assert.equal(delayOf(delayed("1d12h")).ms, 36 * 60 * MINUTE));
+
+  for (const [delay, url] of [
+    ["1.5h", "http://pod/"],
+    ["-1h", "http://pod/"],
+    ["soon", "http://pod/"],
+    ["1h", "pod/prepare"],
+    ["1h", "ftp://pod/"],
+    ["1h", "http://"],
+  ] as const) {
+    it(`D17 cannot be read: ${delay} ${url}`, () => {
+      const hold = readDelay(zone(delayed(delay, url)));
+      assert.ok(hold && "reason" in hold);
+      assert.equal(hold.reason, "DelayInvalid");
+      assert.match(hold.message, /annotation grafana\.com\/rollout-(delayed-downscale|prepare-delayed-downscale-url) is "/);
+    });
+  }
+});
+
+describe("D16 whom to tell", () => {
+  const plan = (traits: ZoneTraits, wanted: number, url?: string, domain = "cluster.local.") => {
+    const all = { ...traits, ...delayed("1h", url) };
+    return planPreparation(zone(all), wanted, delayOf(all), domain);
+  };
+  const ordinals = (endpoints: readonly { pod: string }[]): string[] => endpoints.map(({ pod }) => pod.replace("ingester-zone-a-", ""));
+
+  for (const [name, replicas, wanted, stay, leave] of [
+    ["shrinks", 3, 1, ["0"], ["1", "2"]],
+    ["grows", 2, 5, ["0", "1"], []],
+    ["stays", 2, 2, ["0", "1"], []],
+    ["goes", 2, 0, [], ["0", "1"]],
+  ] as const) {
+    it(`a zone that ${name}: ${replicas} to ${wanted}`, () => {
+      const { stay: staying, leave: leaving } = plan({ replicas }, wanted);
+      assert.deepEqual([ordinals(staying), ordinals(leaving)], [stay, leave]);
+    });
+  }
+
+  it("puts the pod's name in place of the host, and keeps all else", () => {
+    const url = (configured: string, domain?: string): string | undefined => plan({ replicas: 1 }, 0, configured, domain).leave[0]?.url;
+    const host = "ingester-zone-a-0.ingester-zone-a.test.svc.cluster.local.";
+    assert.equal(url("http://example.com/a"), `http://${host}/a`);
+    assert.equal(url("http://example.com:8080/a"), `http://${host}:8080/a`);
+    assert.equal(url("https://me:word@example.com:8443/a/b?c=d#e"), `https://me:word@${host}:8443/a/b?c=d#e`);
+    assert.equal(url("http://pod/a", "cluster.example"), "http://ingester-zone-a-0.ingester-zone-a.test.svc.cluster.example/a");
+  });
+
+  it("takes the Service's name from the spec, and counts from the first ordinal", () => {
+    const object = statefulSetObject({ replicas: 2, ...delayed("1h") });
+    const set = withPods(readZone({ ...object, spec: { ...object.spec, serviceName: "ring", ordinals: { start: 7 } } as never }), []);
+    const delay = readDelay(set);
+    assert.ok(delay && "url" in delay);
+    assert.deepEqual(
+      planPreparation(set, 1, delay, "cluster.local.").leave.map(({ url }) => url),
+      ["http://ingester-zone-a-8.ring.test.svc.cluster.local./prepare-delayed-downscale"],
+    );
+  });
+});
+
+describe("D17 since when a pod is prepared", () => {
+  it("is Unix seconds", () => assert.equal(readPreparedAt('{"timestamp": 1767355200, "x": 1}'), 1_767_355_200_000));
+  const nothing = [
+    "",
+    "no",
+    "null",
+    "[]",
+    "{}",
+    '{"timestamp": 0}',
+    '{"timestamp": -5}',
+    '{"timestamp": 1.5}',
+    '{"timestamp": "1767355200"}',
+    '{"timestamp": 1e300}',
+  ];
+  for (const body of nothing) it(`is not said by ${JSON.stringify(body)}`, () => assert.equal(readPreparedAt(body), undefined));
+});
+
+describe("how far a zone may shrink", () => {
+  const shrink = (replicas: number, ...minutesAgo: number[]): string | number => {
+    const set = { replicas, ...delayed("1h") };
+    const to = shrinkTo(
+      zone(set),
+      minutesAgo.map((minutes) => NOW - minutes * MINUTE),
+      delayOf(set),
+      NOW,
+    );
+    return typeof to === "number" ? to : to.message;
+  };
+  it("D01 all delays are over", () => assert.equal(shrink(5, 70, 70), 3));
+  it("exactly the delay is enough", () => assert.equal(shrink(5, 60, 60), 3));
+  it("D02 none is over", () =>
+    assert.equal(shrink(5, 30, 0), "ingester-zone-a waits: ingester-zone-a-4 was prepared 0s ago, 1h left of 1h"));
+  it("D03 the last one is not over", () =>
+    assert.equal(shrink(5, 70, 0), "ingester-zone-a waits: ingester-zone-a-4 was prepared 0s ago, 1h left of 1h"));
+  it("D04 only those behind the last young one go", () => assert.equal(shrink(5, 75, 30, 75, 70), 3));
+  it("a time in the future is not over", () =>
+    assert.equal(shrink(5, 70, -10), "ingester-zone-a waits: ingester-zone-a-4 was prepared 0s ago, 1h left of 1h"));
+});

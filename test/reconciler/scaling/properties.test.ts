@@ -1,0 +1,208 @@
+/** Whatever pods answer, whatever happens to the group, and whenever the process dies: what must never become of a zone. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { Cluster } from "../../../infra/cluster.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import type { PodHttp } from "../../../infra/pod-http.ts";
+import { readZone } from "../../../reconciler/model/zone.ts";
+import { scaleGroup, type Scaler } from "../../../reconciler/scale.ts";
+import { statefulSetObject } from "../builders.ts";
+import { MIRROR } from "./mirror-stage.ts";
+
+const HOUR = 3_600_000;
+const MIN_TIME = 12 * HOUR;
+const DELAY = 1 * HOUR;
+
+interface SimulatedZone {
+  readonly name: string;
+  readonly annotations: Record<string, string>;
+  replicas: number;
+  version: number;
+  /** When each pod was prepared, by ordinal. */
+  readonly prepared: Map<number, number>;
+  shrunkAt?: number;
+}
+
+const NAMES = ["a", "b", "c"].map((letter) => `ingester-zone-${letter}`);
+const SETTINGS = [
+  {},
+  { "grafana.com/rollout-downscale-leader": "ingester-zone-a" },
+  { "grafana.com/rollout-downscale-leader": "ingester-zone-b" },
+  MIRROR,
+  { ...MIRROR, "grafana.com/rollout-delayed-downscale": "1h", "grafana.com/rollout-prepare-delayed-downscale-url": "http://pod/prepare" },
+] as const;
+
+class Killed extends Error {}
+
+function createWorld(settings: readonly number[], sizes: readonly number[]) {
+  const violations: string[] = [];
+  const zones = NAMES.map((name, i): SimulatedZone => ({
+    name,
+    annotations: { ...SETTINGS[settings[i] ?? 0] },
+    replicas: sizes[i] ?? 1,
+    version: 1,
+    prepared: new Map(),
+  }));
+  const world = { zones, violations, reference: 3, now: 100 * HOUR, podMood: 0, callsToLive: Infinity };
+  const zoneNamed = (name: string): SimulatedZone => zones.find((zone) => zone.name === name) ?? assert.fail(name);
+
+  /** The process may die before a call takes effect, or after it, before it hears of it. */
+  async function call<T>(effect: () => T): Promise<T> {
+    world.callsToLive--;
+    if (world.callsToLive < 0) throw new Killed();
+    const result = effect();
+    world.callsToLive -= 0.5;
+    if (world.callsToLive < 0) throw new Killed();
+    return result;
+  }
+
+  function shrink(zone: SimulatedZone, to: number): void {
+    const { annotations } = zone;
+    const leader = annotations["grafana.com/rollout-downscale-leader"];
+    const least = leader === undefined ? world.reference : zoneNamed(leader).replicas;
+    if (to < least) violations.push(`${zone.name} shrank to ${to}, below ${least}`);
+    if ("grafana.com/rollout-delayed-downscale" in annotations) {
+      for (let i = to; i < zone.replicas; i++) {
+        const at = zone.prepared.get(i);
+        if (at === undefined || world.now - at < DELAY)
+          violations.push(`${zone.name}-${i} went ${at === undefined ? "unprepared" : "too early"}`);
+      }
+    }
+    for (const other of zones) {
+      if (other !== zone && other.shrunkAt !== undefined && world.now - other.shrunkAt <= MIN_TIME)
+        violations.push(`${zone.name} shrank too soon after ${other.name}`);
+    }
+    zone.shrunkAt = world.now;
+  }
+
+  const cluster: Pick<Cluster, "get" | "patch" | "discover"> = {
+    get: (async (resource: { plural: string }) =>
+      call(() => {
+        if (resource.plural === "configmaps") throw new RolloutError("NotFound", "no tracker");
+        return { spec: { replicas: world.reference }, status: {} };
+      })) as Cluster["get"],
+    discover: () => call(() => [{ group: "g", version: "v1", plural: "replicatemplates" }]),
+    patch: (_resource, ref, _type, body) =>
+      call(() => {
+        if (ref.subresource === "status") return "1";
+        const zone = zoneNamed(ref.name);
+        const { metadata, spec } = body as {
+          metadata: { resourceVersion: string; annotations?: Record<string, string> };
+          spec: { replicas: number };
+        };
+        if (metadata.resourceVersion !== String(zone.version)) throw new RolloutError("Conflict", "changed");
+        if (spec.replicas < zone.replicas) shrink(zone, spec.replicas);
+        for (let i = spec.replicas; i < zone.replicas; i++) zone.prepared.delete(i);
+        zone.replicas = spec.replicas;
+        Object.assign(zone.annotations, metadata.annotations);
+        return String(++zone.version);
+      }),
+  };
+
+  const podHttp: PodHttp = {
+    send: (method, url) =>
+      call(() => {
+        const { name = "", ordinal = "" } = /\/\/(?<name>.+zone-[a-c])-(?<ordinal>\d+)\./.exec(url)?.groups ?? {};
+        const { prepared } = zoneNamed(name);
+        const mood = (world.podMood * 7 + Number(ordinal) * 3) % 11;
+        if (mood === 0) throw new RolloutError("Unreachable", "refused");
+        if (mood === 1) return { status: 500, body: "" };
+        if (method === "DELETE") prepared.delete(Number(ordinal));
+        else prepared.set(Number(ordinal), prepared.get(Number(ordinal)) ?? world.now);
+        if (mood === 2) throw new RolloutError("Timeout", "no answer, but it was heard");
+        if (mood === 3) return { status: 200, body: "what?" };
+        return { status: 200, body: JSON.stringify({ timestamp: Math.ceil((prepared.get(Number(ordinal)) ?? 0) / 1000) }) };
+      }),
+  };
+
+  return { world, zones, cluster: cluster as Cluster, podHttp };
+}
+
+type World = ReturnType<typeof createWorld>;
+
+/** One pass of a process that knows nothing of earlier ones. */
+async function pass({ world, zones, cluster, podHttp }: World): Promise<void> {
+  const read = zones.map(({ name, replicas, version, annotations }) => {
+    const object = statefulSetObject({ name, replicas, annotations, labels: { "grafana.com/min-time-between-zones-downscale": "12h" } });
+    return readZone({ ...object, metadata: { ...object.metadata, resourceVersion: String(version) } });
+  });
+  const readReference = async (): Promise<number> =>
+    (
+      await cluster.get<{ spec: { replicas: number } }>(
+        { group: "g", version: "v1", plural: "replicatemplates" },
+        { namespace: "", name: "" },
+      )
+    ).spec.replicas;
+  const scaler: Scaler = {
+    cluster,
+    podHttp,
+    references: {
+      read: async () => ({
+        resource: { group: "g", version: "v1", plural: "replicatemplates" },
+        scale: {
+          wanted: await readReference(),
+          told: 0,
+        },
+      }),
+    },
+    fence: { write: () => ({}) },
+    freshness: new Map(),
+    mayDisrupt: async () => undefined,
+    clusterDomain: "cluster.local.",
+    zoneTracker: "tracker",
+    now: () => world.now,
+    stop: new AbortController().signal,
+  };
+  const before = zones.map(({ replicas }) => replicas);
+  await scaleGroup(read, scaler)
+    .then(({ notes }) => notes)
+    .catch((error: unknown) => assert.ok(error instanceof Killed || error instanceof RolloutError, String(error)));
+  const changed = zones.filter((zone, i) => zone.replicas !== before[i]);
+  if (changed.length > 1) world.violations.push(`${changed.map(({ name }) => name).join(", ")} changed in one pass`);
+}
+
+const happening = fc.oneof(
+  fc.record({ what: fc.constant("time" as const), by: fc.integer({ min: 0, max: 14 * 60 }) }),
+  fc.record({ what: fc.constant("reference" as const), by: fc.integer({ min: 0, max: 6 }) }),
+  fc.record({ what: fc.constant("scale" as const), by: fc.integer({ min: 0, max: 20 }) }),
+  fc.record({ what: fc.constant("mood" as const), by: fc.integer({ min: 0, max: 10 }) }),
+);
+const step = fc.record({
+  happening,
+  diesAfter: fc.oneof(
+    { weight: 3, arbitrary: fc.constant(Infinity) },
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: 20 }).map((n) => n / 2) },
+  ),
+});
+
+describe("scaling, whatever happens", () => {
+  it("no zone shrinks below its leader or reference, by a pod whose delay is not over, or too soon after another; one zone changes a pass", async () => {
+    let shrunk = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.nat(SETTINGS.length - 1), { minLength: 3, maxLength: 3 }),
+        fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 3, maxLength: 3 }),
+        fc.array(step, { minLength: 5, maxLength: 30 }),
+        async (settings, sizes, steps) => {
+          const it = createWorld(settings, sizes);
+          const { world, zones } = it;
+          for (const { happening: event, diesAfter } of steps) {
+            const { what, by } = event;
+            if (what === "time") world.now += by * 60_000;
+            if (what === "reference") world.reference = by;
+            if (what === "mood") world.podMood = by;
+            const zone = zones[by % 3];
+            if (what === "scale" && zone) Object.assign(zone, { replicas: by % 7, version: zone.version + 1 });
+            world.callsToLive = diesAfter;
+            await pass(it);
+            assert.deepEqual(world.violations, []);
+          }
+          shrunk += zones.filter((zone) => zone.shrunkAt !== undefined).length;
+        },
+      ),
+      { numRuns: 1500 },
+    );
+    assert.ok(shrunk > 200, `zones shrank ${shrunk} times: the property met what it is about`);
+  });
+});
