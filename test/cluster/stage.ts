@@ -12,6 +12,9 @@ import { describe, recordTimeline, type Timeline } from "./timeline.ts";
 import { buildTemplate, buildZone, isDone, type Sim, type ZoneOptions } from "./zones.ts";
 
 export interface Stage {
+  readonly namespace: string;
+  /** A call as the administrator. */
+  readonly call: Admin["call"];
   readonly timeline: Timeline;
   /** Creates the zones and resolves once all their pods are ready. */
   readonly create: (zones: readonly ZoneOptions[]) => Promise<void>;
@@ -92,6 +95,8 @@ function furnish(admin: Admin, namespace: string, timeline: Timeline): Omit<Stag
     return timeline.until(`every zone done with ${image}`, holds, patienceMs);
   };
   return {
+    namespace,
+    call: admin.call,
     done,
     patchZone,
     async create(zones) {

@@ -8,6 +8,7 @@ export interface ZoneOptions {
   readonly replicas?: number;
   readonly image?: string;
   readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
   readonly strategy?: object;
   readonly sim?: Sim;
 }
@@ -18,11 +19,11 @@ export type Sim = Readonly<Record<string, string>>;
 const QUICK: Sim = { "sim/ready-after-ms": "300", "sim/exit-after-ms": "30" };
 
 export function buildZone(options: ZoneOptions): StatefulSet {
-  const { group, name, replicas = 3, image = "app:1", annotations = {}, strategy = { type: "OnDelete" }, sim = {} } = options;
+  const { group, name, replicas = 3, image = "app:1", annotations = {}, labels = {}, strategy = { type: "OnDelete" }, sim = {} } = options;
   return {
     apiVersion: "apps/v1",
     kind: "StatefulSet",
-    metadata: { name, labels: group === "" ? {} : { "rollout-group": group }, annotations: { ...annotations } },
+    metadata: { name, labels: { ...labels, ...(group !== "" && { "rollout-group": group }) }, annotations: { ...annotations } },
     spec: {
       replicas,
       serviceName: name,
