@@ -38,6 +38,14 @@ describe("the picture of a pod", () => {
     ]);
   });
 
+  it("leaves out the word for ready pods where a zone has many, so that a row fits a terminal", () => {
+    const pods = { 1: { ready: false } };
+    const [row] = draw({
+      zones: [zone({ name: "zone-a", replicas: 5, at: "zone-a-5d4c8f7b9", updateRevision: "zone-a-5d4c8f7b9", pods })],
+    }).rows;
+    assert.equal(textOf(row ?? []), "zone-a  ● 5d4c8  ○ 5d4c8 not ready  ● 5d4c8  ● 5d4c8  ● 5d4c8");
+  });
+
   it("lines up the cells of all zones", () => {
     const zones = [zone({ name: "a", replicas: 2 }), zone({ name: "zone-b", replicas: 2 })];
     const columns = draw({ zones }).rows.map((row) => [...textOf(row).matchAll(/●/g)].map(({ index }) => index));
@@ -48,8 +56,8 @@ describe("the picture of a pod", () => {
 
 describe("the title of the picture", () => {
   const TITLES: readonly [string, Scene["progress"], string][] = [
-    ["a group that has not been seen yet", undefined, "group ingester   rolling out"],
-    ["a rollout under way with its time so far", { startedAt: 1000, order: [], replaced: 0 }, "group ingester   rolling out   4.2 s"],
+    ["a group that has not been seen yet", undefined, "group ingester   on its way"],
+    ["a change under way with its time so far", { startedAt: 1000, order: [], replaced: 0 }, "group ingester   on its way   4.2 s"],
     [
       "a rollout that is over with the time it took",
       { startedAt: 1000, endedAt: 3000, order: [], replaced: 0 },
@@ -57,4 +65,9 @@ describe("the title of the picture", () => {
     ],
   ];
   for (const [name, progress, title] of TITLES) it(`tells ${name}`, () => assert.equal(textOf(draw({ progress, now: 5200 }).title), title));
+
+  it("tells a rollout from other changes by its outdated pods", () => {
+    const zones = [zone({ name: "zone-a", at: "old" })];
+    assert.equal(textOf(draw({ zones }).title), "group ingester   rolling out");
+  });
 });

@@ -50,37 +50,53 @@ const LOOKS = {
 
 const REVISION_LENGTH = 5;
 const CELL_LENGTH = `● ${"x".repeat(REVISION_LENGTH)} terminating`.length;
+/** With more pods than this in a zone, ready ones go without the word, so that a row fits a terminal. */
+const ROOMY = 3;
 
 export function drawPicture({ group, zones, progress, news, now }: Scene): Picture {
   const width = Math.max(0, ...zones.map(({ name }) => name.length));
   return {
-    title: drawTitle(group, progress, now),
+    title: drawTitle(group, zones, progress, now),
     rows: zones.map((zone) => drawRow(zone, width)),
     news: [{ text: news, style: "faint" }],
   };
 }
 
-function drawTitle(group: string, progress: Progress | undefined, now: number): Line {
-  const state: Span =
-    progress?.endedAt === undefined ? { text: "rolling out", style: "busy" } : { text: "updated and ready", style: "good" };
+function drawTitle(group: string, zones: readonly ZoneWithPods[], progress: Progress | undefined, now: number): Line {
+  const over = progress?.endedAt !== undefined;
+  const state: Span = over
+    ? { text: "updated and ready", style: "good" }
+    : { text: isOutdated(zones) ? "rolling out" : "on its way", style: "busy" };
   const time = progress ? `   ${formatSeconds(elapsed(progress, now))}` : "";
   return [{ text: `group ${group}`, style: "strong" }, { text: "   " }, state, { text: time }];
+}
+
+function isOutdated(zones: readonly ZoneWithPods[]): boolean {
+  return zones.some(({ pods, status }) => pods.some(({ revision }) => revision !== status.updateRevision));
 }
 
 function drawRow(zone: ZoneWithPods, width: number): Line {
   const pods = new Map(zone.pods.map((pod) => [pod.name, pod]));
   const expected = Array.from({ length: zone.replicas }, (_, ordinal) => `${zone.name}-${ordinal}`);
   const names = [...new Set([...expected, ...pods.keys()])];
-  const cells = names.map((name, place) => drawCell(pods.get(name), zone.status.updateRevision, place === names.length - 1));
+  const roomy = names.length <= ROOMY;
+  const cells = names.map((name, place) =>
+    drawCell(pods.get(name), zone.status.updateRevision, { roomy, last: place === names.length - 1 }),
+  );
   return [{ text: zone.name.padEnd(width), style: "strong" }, ...cells.flat()];
 }
 
-function drawCell(pod: Pod | undefined, updateRevision: string, last: boolean): Span[] {
-  const { mark, words, style } = lookOf(pod);
+function drawCell(pod: Pod | undefined, updateRevision: string, { roomy, last }: { roomy: boolean; last: boolean }): Span[] {
+  const look = lookOf(pod);
+  const { mark, style } = look;
+  const words = look === LOOKS.ready && !roomy ? "" : look.words;
   const revision = shorten(pod?.revision ?? "").padEnd(pod ? REVISION_LENGTH : 0);
   const text = [mark, revision, words].filter((part) => part !== "").join(" ");
-  const gap = last ? "" : " ".repeat(Math.max(0, CELL_LENGTH - text.length));
-  const revisionSpan: Span = { text: `${revision} `, style: pod?.revision === updateRevision ? "strong" : "faint" };
+  const gap = last ? "" : " ".repeat(Math.max(0, (roomy ? CELL_LENGTH : 0) - text.length));
+  const revisionSpan: Span = {
+    text: words === "" ? revision : `${revision} `,
+    style: pod?.revision === updateRevision ? "strong" : "faint",
+  };
   return [{ text: `  ${mark} `, style }, ...(revision === "" ? [] : [revisionSpan]), { text: words, style }, { text: gap }];
 }
 

@@ -39,3 +39,8 @@ export async function setImage(
   const body = { spec: { template: { spec: { containers: [{ name: container, image }] } } } };
   for (const name of names) await cluster.patch(statefulSets, { namespace, name }, "strategic", body);
 }
+
+/** What `kubectl scale` does. */
+export async function setReplicas(cluster: Cluster, namespace: string, name: string, replicas: number): Promise<void> {
+  await cluster.patch(statefulSets, { namespace, name }, "merge", { spec: { replicas } });
+}

@@ -31,15 +31,24 @@ async function start(args: readonly string[], onOutput: (output: string, interru
 }
 
 describe("npm start", { concurrency: true, timeout: 90_000 }, () => {
-  it("rolls out three zones one after the other, sums up and ends with --once", async () => {
+  it("rolls out three zones one after the other, scales them one after the other, sums up and ends with --once", async () => {
     const { code, output, complaints } = await start(["--once"]);
     assert.equal(complaints, "");
     assert.equal(code, 0, output);
-    const rollout = output.slice(output.indexOf("the rollout begins"));
+    const [rollout = "", scaling = ""] = output.slice(output.indexOf("the rollout begins")).split("Scaling ingester-zone-a");
     const ended = [...rollout.matchAll(/(ingester-zone-\w) .*terminating/g)].map(([, zone]) => zone);
     assert.deepEqual([...new Set(ended)], ["ingester-zone-a", "ingester-zone-b", "ingester-zone-c"]);
     assert.deepEqual(ended, ended.toSorted());
-    assert.match(output, /^Rolled out 3 zones \(ingester-zone-a, ingester-zone-b, ingester-zone-c\): 9 pods replaced in \d+\.\d s\n$/m);
+    assert.match(output, /^Rolled out 3 zones \(ingester-zone-a, ingester-zone-b, ingester-zone-c\): 9 pods replaced in \d+\.\d s$/m);
+    const followed = [...scaling.matchAll(/scaling (ingester-zone-\w) from 3 to 5 replicas, following (ingester-zone-\w)/g)];
+    assert.deepEqual(
+      followed.map(([, zone, leader]) => [zone, leader]),
+      [
+        ["ingester-zone-b", "ingester-zone-a"],
+        ["ingester-zone-c", "ingester-zone-b"],
+      ],
+    );
+    assert.match(output, /^Scaled 3 zones to 5 replicas in \d+\.\d s$/m);
     assert.ok(!output.includes("\u001B"));
   });
 
@@ -59,6 +68,6 @@ describe("npm start", { concurrency: true, timeout: 90_000 }, () => {
       if (output.includes("updating ingester-zone-a-1")) interrupt();
     });
     assert.equal(code, 0, output);
-    assert.doesNotMatch(output, /Rolled out|has not completed/);
+    assert.doesNotMatch(output, /Rolled out|come to rest/);
   });
 });

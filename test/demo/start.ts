@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /**
- * The demonstration: an embedded cluster, the reconciler in it, and a rollout to look at.
+ * The demonstration: an embedded cluster, the reconciler in it, and a rollout and a scaling to look at.
  *
- *   start cluster -> apply the sample -> all ready -> change the image -> rollout -> stay until Ctrl-C, or end (--once)
+ *   start cluster -> apply the sample -> all ready -> change the image -> rollout -> scale the leader -> the zones follow
+ *     -> stay until Ctrl-C, or end (--once)
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,12 +13,15 @@ import type { LogFields } from "../../infra/log.ts";
 import { startEmulator } from "../emulator/index.ts";
 import { showLive, type Live } from "./live.ts";
 import { composeReconciler, type Reconciling } from "./reconcile.ts";
-import { applySample, SAMPLE, setImage } from "./sample.ts";
+import { applySample, SAMPLE, setImage, setReplicas } from "./sample.ts";
+import { formatSeconds } from "./picture.ts";
 import { createScreen } from "./screen.ts";
 
 const NAMESPACE = "default";
 const GROUP = "ingester";
 const NEW_IMAGE = "nginx:1.29";
+const LEADER = "ingester-zone-a";
+const MORE_REPLICAS = 5;
 const PATIENCE_MS = 60_000;
 
 const once = process.argv.includes("--once");
@@ -28,7 +32,17 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 // Whoever reads us has had enough.
 process.stdout.on("error", () => stop.abort());
 
-/** True if the sample's rollout was completed. */
+/** The second act; true if all zones followed the first. */
+async function scaleUp(live: Live, { cluster }: Reconciling): Promise<boolean> {
+  screen.print(`Scaling ${LEADER} from 3 to ${MORE_REPLICAS} replicas: the other zones follow, each once the one before it is ready.`);
+  const startedAt = systemClock.monotonic();
+  await setReplicas(cluster, NAMESPACE, LEADER, MORE_REPLICAS);
+  if (!(await live.settled(PATIENCE_MS))) return false;
+  screen.print(`Scaled 3 zones to ${MORE_REPLICAS} replicas in ${formatSeconds(systemClock.monotonic() - startedAt)}`);
+  return true;
+}
+
+/** The first act; true if the sample's rollout was completed. */
 async function rollOut(live: Live, { cluster }: Reconciling): Promise<boolean> {
   screen.print(`Applying ${relative(process.cwd(), SAMPLE)}: three zones of three pods.`);
   const zones = await applySample(cluster, NAMESPACE);
@@ -46,6 +60,7 @@ async function stay(kubeconfig: string): Promise<void> {
     `    export KUBECONFIG=${kubeconfig}`,
     "    kubectl get pods -w",
     `    kubectl set image statefulset -l rollout-group=${GROUP} ${GROUP}=nginx:1.30`,
+    `    kubectl scale statefulset ${LEADER} --replicas=2`,
     "",
     "Ctrl-C ends it.",
   );
@@ -69,8 +84,8 @@ async function main(): Promise<number> {
     };
     const reconciler = await composeReconciler(kubeconfig, NAMESPACE, systemClock, onLog);
     const reconciling = reconciler.runUntil(ended);
-    const completed = await rollOut(live, reconciler);
-    if (!completed && !stop.signal.aborted) screen.print(`The rollout has not completed within ${PATIENCE_MS / 1000} s.`);
+    const completed = (await rollOut(live, reconciler)) && (await scaleUp(live, reconciler));
+    if (!completed && !stop.signal.aborted) screen.print(`The group has not come to rest within ${PATIENCE_MS / 1000} s.`);
     if (!once && !stop.signal.aborted) await stay(kubeconfig);
     finish.abort();
     await reconciling;
