@@ -16,7 +16,7 @@ import { startHints } from "./hints.ts";
 import { createJournal } from "./journal.ts";
 import { isFailure } from "./outcome.ts";
 import { createRecorder } from "./recorder.ts";
-import type { Scaler } from "./scale.ts";
+import type { Scaler } from "./scale-pass.ts";
 import { tick, type TickResult } from "./tick.ts";
 
 export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clusterDomain" | "zoneTracker"> {

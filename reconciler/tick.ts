@@ -10,7 +10,8 @@ import { gatherGroup, gatherZones, type ZoneList } from "./gather.ts";
 import type { Zone } from "./model/zone.ts";
 import type { Common, Outcome } from "./outcome.ts";
 import { decideByStatus, decideRollout } from "./rollout/decide.ts";
-import { scaleGroup, type Scaler } from "./scale.ts";
+import { scaleGroup } from "./scale.ts";
+import type { Scaler } from "./scale-pass.ts";
 
 const GROUPS_AT_A_TIME = 8;
 

@@ -6,7 +6,8 @@ import type { Cluster } from "../../../infra/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
-import { scaleGroup, type Scaler } from "../../../reconciler/scale.ts";
+import { scaleGroup } from "../../../reconciler/scale.ts";
+import type { Scaler } from "../../../reconciler/scale-pass.ts";
 import { statefulSetObject } from "../builders.ts";
 import { MIRROR } from "./mirror-stage.ts";
 
