@@ -7,8 +7,12 @@ const MAIN = fileURLToPath(new URL("../../reconciler/main.ts", import.meta.url))
 export interface Reconciler {
   /** What it wrote so far, log and errors. */
   readonly output: () => string;
-  /** Resolves once `pattern` matches the output; rejects if the process ends without it. */
-  readonly says: (pattern: RegExp) => Promise<void>;
+  /** Resolves once `pattern` matches the output from its character `from` on; rejects if the process ends without it. */
+  readonly says: (pattern: RegExp, from?: number) => Promise<void>;
+  /** SIGSTOP: it stands still, and its lease runs out. */
+  readonly freeze: () => void;
+  /** SIGCONT: it goes on as if nothing had been. */
+  readonly thaw: () => void;
   /** SIGKILL: nothing is released, nothing is flushed. */
   readonly kill: () => Promise<void>;
   /** SIGTERM: it ends after the current step. Resolves with the exit code. */
@@ -35,10 +39,12 @@ export function startReconciler(env: Readonly<Record<string, string>>): Reconcil
   };
   return {
     output: () => output,
-    says: (pattern) =>
+    freeze: () => void child.kill("SIGSTOP"),
+    thaw: () => void child.kill("SIGCONT"),
+    says: (pattern, from = 0) =>
       new Promise((resolve, reject) => {
         const check = (): void => {
-          if (pattern.test(output)) resolve();
+          if (pattern.test(output.slice(from))) resolve();
         };
         waiting.add(check);
         check();

@@ -15,6 +15,8 @@ export interface Stage {
   readonly namespace: string;
   /** A call as the administrator. */
   readonly call: Admin["call"];
+  /** Tells something beside the test's result. */
+  readonly diagnostic: (text: string) => void;
   readonly timeline: Timeline;
   /** Creates the zones and resolves once all their pods are ready. */
   readonly create: (zones: readonly ZoneOptions[]) => Promise<void>;
@@ -41,7 +43,7 @@ export interface OpenStage extends Stage {
 /** Registers a test. When it fails, the timeline and what the reconcilers wrote are told. */
 export function scenario(name: string, play: (stage: Stage) => Promise<void>): void {
   test(name, async (t) => {
-    const stage = await openStage();
+    const stage = await openStage((text) => t.diagnostic(text));
     try {
       await play(stage);
     } catch (error) {
@@ -55,7 +57,7 @@ export function scenario(name: string, play: (stage: Stage) => Promise<void>): v
 }
 
 /** On the cluster of KUBECONFIG. */
-export async function openStage(): Promise<OpenStage> {
+export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Promise<OpenStage> {
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
   const namespace = `zw-${randomBytes(4).toString("hex")}`;
   const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
@@ -67,6 +69,7 @@ export async function openStage(): Promise<OpenStage> {
   const timeline = await recordTimeline(admin, namespace);
   return {
     ...furnish(admin, namespace, timeline),
+    diagnostic,
     timeline,
     reconcilers,
     start(env = {}) {
@@ -85,7 +88,7 @@ export async function openStage(): Promise<OpenStage> {
   };
 }
 
-function furnish(admin: Admin, namespace: string, timeline: Timeline): Omit<Stage, "timeline" | "start"> {
+function furnish(admin: Admin, namespace: string, timeline: Timeline): Omit<Stage, "timeline" | "start" | "diagnostic"> {
   const core = `/api/v1/namespaces/${namespace}`;
   const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
 
