@@ -99,7 +99,12 @@ function decrement(budget: KubeObject, podName: string, now: number): KubeObject
   if (allowed === 0) {
     const healthy = numberOf(dig(budget, "status", "currentHealthy")) ?? 0;
     const desired = numberOf(dig(budget, "status", "desiredHealthy")) ?? 0;
-    throw tooMany(VIOLATES, 0, cause(`The disruption budget ${name} needs ${desired} healthy pods and has ${healthy} currently`));
+    const needs = `needs ${desired} healthy pods and has ${healthy} currently`;
+    throw tooMany(
+      VIOLATES,
+      0,
+      cause(`The disruption budget ${name} ${healthy > desired ? "does not allow evicting pods currently" : needs}`),
+    );
   }
   const disrupted = { ...fieldsOf(dig(budget, "status", "disruptedPods")), [podName]: timestamp(now) };
   return put(put(budget, ["status", "disruptionsAllowed"], allowed - 1), ["status", "disruptedPods"], disrupted);

@@ -30,7 +30,7 @@ function expectedOf(ask: Ask): { apiVersion: string; kind: string } {
 export async function update(api: Api, ask: Ask): Promise<Answer> {
   const draft = draftOf(ask, bodyOf(ask), expectedOf(ask));
   checkFields(ask, draft);
-  return change(api, ask, "UpdateOptions", () => draft);
+  return change(api, ask, () => draft);
 }
 
 type Patch = (ask: Ask) => (target: unknown) => unknown;
@@ -66,7 +66,7 @@ export async function patch(api: Api, ask: Ask): Promise<Answer> {
   const apply = prepare(ask);
   const isApply = type.startsWith("application/apply");
   if (isApply && !api.store.get(ask.resource, ask.namespace, ask.name)) return create(api, { ...ask, name: "" });
-  return change(api, ask, "PatchOptions", (seen) => {
+  return change(api, ask, (seen) => {
     const changed = apply(seen);
     if (!isFields(changed)) throw unfit();
     const draft = draftOf(ask, changed, expectedOf(ask));
@@ -78,11 +78,12 @@ export async function patch(api: Api, ask: Ask): Promise<Answer> {
 /** Patches give up after so many conflicts (maxRetryWhenPatchConflicts). */
 const MAX_ROUNDS = 5;
 
-async function change(api: Api, ask: Ask, optionsKind: string, makeChange: Change): Promise<Answer> {
+async function change(api: Api, ask: Ask, makeChange: Change): Promise<Answer> {
   const { kind, resource, namespace, name } = ask;
   const view = viewOf(kind, ask.subresource);
   if (!view) throw notAllowed();
-  const options = optionsOf(ask, optionsKind);
+  // Admission is told UpdateOptions of patches too.
+  const options = optionsOf(ask, "UpdateOptions");
   for (let round = 1; ; round++) {
     const current = api.store.get(resource, namespace, name);
     if (!current) throw notFound(resource, name);
@@ -129,7 +130,8 @@ async function admit(api: Api, ask: Ask, view: View, current: KubeObject, wanted
   const object = mutated ? view.write(current, mutated) : draft;
   checkDeleting(ask, object, current);
   validate(ask.kind, object, current);
-  await api.admission.check(ask, { operation: "UPDATE", object: seen(object), oldObject, options });
+  const prepared = api.store.update(ask.resource, object, { dryRun: true });
+  await api.admission.check(ask, { operation: "UPDATE", object: view.read(prepared), oldObject, options });
   return object;
 }
 
