@@ -24,9 +24,9 @@ function checkNamespace(api: Api, ask: Ask, name: string): void {
     throw forbidden(ask.resource, name, `unable to create new content in namespace ${ask.namespace} because it is being terminated`);
 }
 
-export async function create(api: Api, ask: Ask): Promise<Answer> {
+/** Creates what the body says, unless `given` says otherwise. */
+export async function create(api: Api, ask: Ask, given = draftOf(ask, bodyOf(ask))): Promise<Answer> {
   const { kind, resource, namespace } = ask;
-  const given = draftOf(ask, bodyOf(ask));
   if (given.metadata.resourceVersion) throw plainError("resourceVersion should not be set on objects to be created");
   const { generateName } = given.metadata;
   const name = given.metadata.name || (generateName ? `${generateName}${randomSuffix()}` : "");

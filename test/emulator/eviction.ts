@@ -25,7 +25,6 @@ export async function evict(api: Api, ask: Ask): Promise<Answer> {
     metadata: { ...fieldsOf(body["metadata"]), name: ask.name, namespace: ask.namespace ?? "" },
   };
   const options = optionsOf(ask, "CreateOptions");
-  if (!store.get("pods", ask.namespace, ask.name)) throw notFound("pods", ask.name);
   await admission.mutate(ask, { operation: "CREATE", object: eviction, options });
   await admission.check(ask, { operation: "CREATE", object: eviction, options });
   const pod = store.get("pods", ask.namespace, ask.name);

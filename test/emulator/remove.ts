@@ -8,7 +8,7 @@ import { listText } from "./read.ts";
 import type { Answer, Ask } from "./request.ts";
 import { selectionOf } from "./selectors.ts";
 import type { RemoveOptions } from "./store.ts";
-import { bodyOf } from "./body.ts";
+import { bodyOf, optionsOf } from "./body.ts";
 
 /** Kinds whose delete answers the object instead of a Status (ReturnDeletedObject). */
 const ANSWERS_OBJECT = new Set(["pods", "services", "serviceaccounts", "persistentvolumeclaims"]);
@@ -33,7 +33,7 @@ export async function remove(api: Api, ask: Ask): Promise<Answer> {
   const body = ask.body ? bodyOf(ask) : {};
   const current = store.get(ask.resource, ask.namespace, ask.name);
   if (!current) throw notFound(ask.resource, ask.name);
-  const options = { kind: "DeleteOptions", apiVersion: "meta.k8s.io/v1", ...body };
+  const options = { ...optionsOf(ask, "DeleteOptions"), ...body };
   await admission.mutate(ask, { operation: "DELETE", oldObject: current, options });
   await admission.check(ask, { operation: "DELETE", oldObject: current, options });
   const isDryRun = ask.dryRun || Array.isArray(body["dryRun"]);
@@ -47,7 +47,7 @@ export async function removeAll(api: Api, ask: Ask): Promise<Answer> {
   const { store, admission } = api;
   const body = ask.body ? bodyOf(ask) : {};
   const selection = selectionOf(ask.resource, ask.query) ?? ((): boolean => true);
-  const options = { kind: "DeleteOptions", apiVersion: "meta.k8s.io/v1", ...body };
+  const options = { ...optionsOf(ask, "DeleteOptions"), ...body };
   const removed: KubeObject[] = [];
   for (const object of store.list(ask.resource, ask.namespace).filter(selection)) {
     const { name, namespace } = object.metadata;

@@ -9,7 +9,7 @@ import type { Api } from "./api.ts";
 import { badRequest, conflict, hasReason, invalid, notAllowed, notFound, refusal, unfit } from "./api-error.ts";
 import { bodyOf, checkFields, draftOf, optionsOf, parseBody } from "./body.ts";
 import { create } from "./create.ts";
-import { dig, isFields, listOf } from "./objects.ts";
+import { dig, isFields, listOf, put } from "./objects.ts";
 import type { Draft, Fields, KubeObject } from "./objects.ts";
 import { jsonPatch, mergePatch } from "./patch.ts";
 import { apiVersionOf } from "./registry.ts";
@@ -27,8 +27,16 @@ function expectedOf(ask: Ask): { apiVersion: string; kind: string } {
   return ask.subresource === "scale" ? SCALE : { apiVersion: apiVersionOf(ask.kind), kind: ask.kind.kind };
 }
 
+/** Resources that a PUT creates where they are missing (AllowCreateOnUpdate). */
+const CREATED_BY_PUT = new Set(["leases.coordination.k8s.io"]);
+
 export async function update(api: Api, ask: Ask): Promise<Answer> {
   const draft = draftOf(ask, bodyOf(ask), expectedOf(ask));
+  const isMissing = !api.store.get(ask.resource, ask.namespace, ask.name);
+  if (isMissing && CREATED_BY_PUT.has(ask.resource)) {
+    checkName(ask, draft);
+    return create(api, ask, put(draft, ["metadata", "resourceVersion"], undefined));
+  }
   checkFields(ask, draft);
   return change(api, ask, () => draft);
 }
@@ -65,7 +73,7 @@ export async function patch(api: Api, ask: Ask): Promise<Answer> {
     );
   const apply = prepare(ask);
   const isApply = type.startsWith("application/apply");
-  if (isApply && !api.store.get(ask.resource, ask.namespace, ask.name)) return create(api, { ...ask, name: "" });
+  if (isApply && !api.store.get(ask.resource, ask.namespace, ask.name)) return create(api, ask);
   return change(api, ask, (seen) => {
     const changed = apply(seen);
     if (!isFields(changed)) throw unfit();
@@ -105,10 +113,15 @@ function storageKey({ kind, namespace, name }: Ask): string {
   return ["/registry", kind.custom && kind.group, kind.plural, namespace, name].filter(Boolean).join("/");
 }
 
-/** A PUT's uid is a precondition, a patch's an attempt to change it. */
-function checkIdentity(ask: Ask, { metadata }: Draft, current: KubeObject): void {
+function checkName(ask: Ask, { metadata }: Draft): void {
   if (metadata.name && metadata.name !== ask.name)
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${ask.name})`);
+}
+
+/** A PUT's uid is a precondition, a patch's an attempt to change it. */
+function checkIdentity(ask: Ask, draft: Draft, current: KubeObject): void {
+  checkName(ask, draft);
+  const { metadata } = draft;
   if (ask.verb === "patch" && metadata.uid && metadata.uid !== current.metadata.uid) {
     const message = `Invalid value: ${JSON.stringify(metadata.uid)}: field is immutable`;
     throw invalid(ask.kind.kind, ask.kind.group, ask.name, [{ reason: "FieldValueInvalid", message, field: "metadata.uid" }]);
@@ -119,6 +132,11 @@ function checkIdentity(ask: Ask, { metadata }: Draft, current: KubeObject): void
       ask.name,
       `StorageError: invalid object, Code: 4, Key: ${storageKey(ask)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${current.metadata.uid}`,
     );
+  const needsVersion = ask.kind.custom !== undefined || CREATED_BY_PUT.has(ask.resource);
+  if (!metadata.resourceVersion && needsVersion && ask.subresource !== "scale") {
+    const message = "Invalid value: 0: must be specified for an update";
+    throw invalid(ask.kind.plural, ask.kind.group, ask.name, [{ reason: "FieldValueInvalid", message, field: "metadata.resourceVersion" }]);
+  }
   if (metadata.resourceVersion && metadata.resourceVersion !== current.metadata.resourceVersion) throw conflict(ask.resource, ask.name);
 }
 

@@ -98,11 +98,31 @@ const definition: Check = (object) => {
   return [wrong("metadata.name", object.metadata.name, `must be spec.names.plural+"."+spec.group`)];
 };
 
+/** Fields of webhooks that would be passed over here without a word, and the values that are as good as none. */
+const NOT_PLAYED: Readonly<Record<string, readonly unknown[]>> = { matchConditions: [undefined], reinvocationPolicy: [undefined, "Never"] };
+
+const webhooks: Check = (object) =>
+  listOf(object["webhooks"]).flatMap((webhook, i) => {
+    const causes = Object.entries(NOT_PLAYED)
+      .filter(([field, allowed]) => !allowed.includes(dig(webhook, field)))
+      .map(([field]) => ({
+        reason: "FieldValueForbidden",
+        message: `Forbidden: the embedded cluster has no ${field}`,
+        field: `webhooks[${i}].${field}`,
+      }));
+    const effects = dig(webhook, "sideEffects");
+    if (effects === "None" || effects === "NoneOnDryRun") return causes;
+    const message = `Unsupported value: ${JSON.stringify(effects ?? "")}: supported values: "None", "NoneOnDryRun"`;
+    return [...causes, { reason: "FieldValueNotSupported", message, field: `webhooks[${i}].sideEffects` }];
+  });
+
 const CHECKS: Readonly<Record<string, Check>> = {
   "statefulsets.apps": statefulSet,
   "deployments.apps": (object) => [...checkReplicas(object), ...checkTemplate(object)],
   "replicasets.apps": (object) => [...checkReplicas(object), ...checkTemplate(object)],
   "customresourcedefinitions.apiextensions.k8s.io": definition,
+  "validatingwebhookconfigurations.admissionregistration.k8s.io": webhooks,
+  "mutatingwebhookconfigurations.admissionregistration.k8s.io": webhooks,
   pods: pod,
 };
 
