@@ -1,17 +1,15 @@
 /** Request bodies: parsed, of the kind and in the namespace that the URL says. */
-import { parse as parseYaml } from "yaml";
 import { badRequest } from "./api-error.ts";
 import { fieldsOf, isFields, plainText } from "./objects.ts";
 import type { Draft, Fields } from "./objects.ts";
 import { apiVersionOf } from "./registry.ts";
 import type { Ask } from "./request.ts";
-import { withoutNulls } from "./versions.ts";
 import { unknownFields } from "./views.ts";
 
-/** JSON, or YAML where the content type says so. Throws BadRequest. */
+/** Throws BadRequest. */
 export function parseBody(ask: Ask): unknown {
   try {
-    const body: unknown = ask.contentType.includes("yaml") ? parseYaml(ask.body) : JSON.parse(ask.body || "null");
+    const body: unknown = JSON.parse(ask.body || "null");
     return body;
   } catch (error) {
     const why = error instanceof Error ? error.message : "";
@@ -36,6 +34,13 @@ export function draftOf(ask: Ask, fields: Fields, expected = { apiVersion: apiVe
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
   const draft = withoutNulls({ ...rest, ...expected, metadata: { ...given, ...(namespace ? { namespace } : {}) } });
   return isFields(draft) ? { ...draft, ...expected, metadata: withoutEmpty(fieldsOf(draft["metadata"])) } : { ...expected, metadata: {} };
+}
+
+/** Nulls mean "not set" to the API's types. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isFields(value)) return value;
+  return Object.fromEntries(Object.entries(value).flatMap(([key, field]) => (field === null ? [] : [[key, withoutNulls(field)]])));
 }
 
 /** Empty maps and lists of metadata are left out of the wire. */

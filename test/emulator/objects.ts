@@ -78,6 +78,11 @@ export function dig(value: unknown, ...path: readonly string[]): unknown {
   return at;
 }
 
+/** Whether the condition of that type in the object's status is True. */
+export function isTrue(object: unknown, type: string): boolean {
+  return listOf(dig(object, "status", "conditions")).some((one) => dig(one, "type") === type && dig(one, "status") === "True");
+}
+
 /** A copy of `object` with the value at `path` set; objects on the way are copied, the rest is shared. `undefined` removes the field. */
 export function put<T extends Fields>(object: T, path: readonly string[], value: unknown): T {
   const [step, ...rest] = path;

@@ -11,17 +11,7 @@ export interface Page {
   answer(): Answer;
 }
 
-const VERSION = {
-  major: "1",
-  minor: "36",
-  gitVersion: "v1.36.2",
-  gitCommit: "",
-  gitTreeState: "",
-  buildDate: "1970-01-01T00:00:00Z",
-  goVersion: "",
-  compiler: "",
-  platform: "linux/amd64",
-};
+const VERSION = { major: "1", minor: "36", gitVersion: "v1.36.2" };
 
 const healthy = (): Answer => ({ code: 200, body: "ok", contentType: "text/plain; charset=utf-8" });
 
@@ -41,9 +31,9 @@ const PUBLIC: Readonly<Record<string, (api: Api) => Answer>> = {
   "/openid/v1/jwks": (api) => ({ ...jsonAnswer(200, api.tokens.keys()), contentType: "application/jwk-set+json" }),
 };
 
-export function pageOf(api: Api, url: URL, accept: string): Page | undefined {
+export function pageOf(api: Api, url: URL): Page | undefined {
   const known = PUBLIC[url.pathname];
   if (known) return { isPrivate: false, answer: () => known(api) };
-  const answer = discoveryPage(api.registry, url, accept) ?? openApiPage(api.registry, url, accept);
+  const answer = discoveryPage(api.registry, url) ?? openApiPage(api.registry, url);
   return answer && { isPrivate: true, answer: () => answer };
 }

@@ -16,8 +16,6 @@ export interface Registry {
   /** All kinds, in order of their group. */
   all(): readonly Served[];
   find(group: string, version: string, plural: string): Served | undefined;
-  /** The kind behind a resource of the store, in the version that it is stored in. */
-  ofResource(resource: ResourceKey): Served | undefined;
 }
 
 export const CRDS = "customresourcedefinitions.apiextensions.k8s.io";
@@ -45,6 +43,5 @@ export function createRegistry(store: Store): Registry {
       const definition = store.get(CRDS, undefined, `${plural}.${group}`);
       return definition && servedBy(definition).find((kind) => kind.version === version);
     },
-    ofResource: (resource) => [...builtIn, ...custom()].find((kind) => kind.resource === resource),
   };
 }

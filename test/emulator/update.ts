@@ -56,10 +56,6 @@ const PATCHES: Readonly<Record<string, Patch>> = {
     const patch = bodyOf(ask);
     return (target) => strategicPatch(target, patch);
   },
-  "application/apply-patch+yaml": (ask) => {
-    const applied = bodyOf(ask);
-    return (target) => (ask.kind.custom ? mergePatch : strategicPatch)(target, applied);
-  },
 };
 
 export async function patch(api: Api, ask: Ask): Promise<Answer> {
@@ -72,8 +68,6 @@ export async function patch(api: Api, ask: Ask): Promise<Answer> {
       `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
     );
   const apply = prepare(ask);
-  const isApply = type.startsWith("application/apply");
-  if (isApply && !api.store.get(ask.resource, ask.namespace, ask.name)) return create(api, ask);
   return change(api, ask, (seen) => {
     const changed = apply(seen);
     if (!isFields(changed)) throw unfit();

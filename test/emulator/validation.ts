@@ -118,8 +118,6 @@ const webhooks: Check = (object) =>
 
 const CHECKS: Readonly<Record<string, Check>> = {
   "statefulsets.apps": statefulSet,
-  "deployments.apps": (object) => [...checkReplicas(object), ...checkTemplate(object)],
-  "replicasets.apps": (object) => [...checkReplicas(object), ...checkTemplate(object)],
   "customresourcedefinitions.apiextensions.k8s.io": definition,
   "validatingwebhookconfigurations.admissionregistration.k8s.io": webhooks,
   "mutatingwebhookconfigurations.admissionregistration.k8s.io": webhooks,

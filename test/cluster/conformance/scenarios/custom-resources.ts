@@ -105,7 +105,7 @@ export const customResources: readonly Scenario[] = [
         "status",
         "metadata.generation",
       );
-      await stage.call(
+      await stage.refused(
         "a strategic patch is not for these",
         patch(`${all}/a`, { spec: { size: 3 } }, "application/strategic-merge-patch+json"),
       );
