@@ -4,7 +4,6 @@ import { fieldsOf, isFields, plainText } from "./objects.ts";
 import type { Draft, Fields } from "./objects.ts";
 import { apiVersionOf } from "./registry.ts";
 import type { Ask } from "./request.ts";
-import { unknownFields } from "./views.ts";
 
 /** Throws BadRequest. */
 export function parseBody(ask: Ask): unknown {
@@ -55,17 +54,6 @@ function unexpected(apiVersion: string, kind: string, expected: string): Error {
       ? `no kind "${kind}" is registered for version "${apiVersion}"`
       : `converting ${kind} to ${expected}: unknown conversion`;
   return badRequest(`${kind} in version "${apiVersion.split("/").at(-1)}" cannot be handled as a ${expected}: ${why}`);
-}
-
-/** Unknown fields of a custom resource are refused, told as warnings or passed over, as `?fieldValidation=` says. */
-export function checkFields(ask: Ask, draft: Draft): void {
-  const level = ask.query.get("fieldValidation") || "Warn";
-  if (!ask.kind.custom || level === "Ignore" || ask.subresource === "scale") return;
-  const texts = unknownFields(ask.kind, draft).map((path) => `unknown field "${path}"`);
-  if (level !== "Strict") return void ask.warnings.push(...texts);
-  const { kind, version } = ask.kind;
-  if (texts.length > 0)
-    throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: strict decoding error: ${texts.join(", ")}`);
 }
 
 /** The options of a write as admission sees them. */

@@ -4,21 +4,22 @@ import { dig, isEqual, listOf, numberOf, put, timestamp } from "./objects.ts";
 import type { KubeObject, Metadata } from "./objects.ts";
 import type { RemoveOptions } from "./store.ts";
 
+const SYSTEM_OWNED = [
+  "name",
+  "uid",
+  "resourceVersion",
+  "creationTimestamp",
+  "namespace",
+  "generateName",
+  "generation",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+] as const;
+
 /** The metadata that no client can change. */
-export function systemOwned(current: Metadata): Metadata {
-  const { name, uid, resourceVersion, creationTimestamp, namespace, generateName } = current;
-  const { generation, deletionTimestamp, deletionGracePeriodSeconds } = current;
-  return {
-    name,
-    uid,
-    resourceVersion,
-    creationTimestamp,
-    ...(namespace !== undefined && { namespace }),
-    ...(generateName !== undefined && { generateName }),
-    ...(generation !== undefined && { generation }),
-    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    ...(deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds }),
-  };
+export function systemOwned(current: Metadata): Pick<Metadata, (typeof SYSTEM_OWNED)[number]> {
+  const owned = SYSTEM_OWNED.filter((field) => current[field] !== undefined).map((field) => [field, current[field]]);
+  return Object.fromEntries(owned) as Pick<Metadata, (typeof SYSTEM_OWNED)[number]>;
 }
 
 /** What generations count. Binding a pod to its node is no change of its spec. */

@@ -37,8 +37,6 @@ export function strategicPatch(target: unknown, patch: unknown): unknown {
   if (patch["$patch"] === "replace") return withoutDirectives(patch);
   if (patch["$patch"] === "delete") return {};
   const result: Fields = isFields(target) ? { ...target } : {};
-  const retained = patch["$retainKeys"];
-  if (Array.isArray(retained)) for (const key of Object.keys(result)) if (!retained.includes(key)) delete result[key];
   for (const [key, value] of Object.entries(patch)) {
     if (key.startsWith("$deleteFromPrimitiveList/")) removeFrom(result, key.slice("$deleteFromPrimitiveList/".length), listOf(value));
     if (key.startsWith("$")) continue;

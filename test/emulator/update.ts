@@ -7,7 +7,7 @@
 import { draftAnswer, objectAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
 import { badRequest, conflict, hasReason, invalid, notAllowed, notFound, refusal, unfit } from "./api-error.ts";
-import { bodyOf, checkFields, draftOf, optionsOf, parseBody } from "./body.ts";
+import { bodyOf, draftOf, optionsOf, parseBody } from "./body.ts";
 import { create } from "./create.ts";
 import { dig, isFields, listOf, put } from "./objects.ts";
 import type { Draft, Fields, KubeObject } from "./objects.ts";
@@ -37,7 +37,6 @@ export async function update(api: Api, ask: Ask): Promise<Answer> {
     checkName(ask, draft);
     return create(api, ask, put(draft, ["metadata", "resourceVersion"], undefined));
   }
-  checkFields(ask, draft);
   return change(api, ask, () => draft);
 }
 
@@ -72,7 +71,6 @@ export async function patch(api: Api, ask: Ask): Promise<Answer> {
     const changed = apply(seen);
     if (!isFields(changed)) throw unfit();
     const draft = draftOf(ask, changed, expectedOf(ask));
-    checkFields(ask, draft);
     return draft;
   });
 }

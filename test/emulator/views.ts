@@ -18,13 +18,6 @@ export function conform(kind: Served, object: Draft): Draft {
   return kind.custom ? kind.custom.schema.conform(object) : withDefaults(kind.resource, object);
 }
 
-/** Paths of the fields that a custom resource's schema does not know. */
-export function unknownFields(kind: Served, object: Draft): string[] {
-  const unknown: string[] = [];
-  kind.custom?.schema.conform(object, (path) => unknown.push(path));
-  return unknown;
-}
-
 export function hasStatus(kind: Served): boolean {
   return kind.subresources.includes("status");
 }

@@ -16,7 +16,6 @@ export interface Column {
 
 export interface CustomKind {
   readonly schema: Schema;
-  readonly openApi: Fields;
   readonly columns: readonly Column[];
   /** Paths of the scale subresource, if it has one. */
   readonly scale?: { readonly spec: readonly string[]; readonly status: readonly string[]; readonly selector?: readonly string[] };
@@ -39,7 +38,6 @@ export function customKinds(definition: KubeObject): readonly Served[] {
     .filter((version) => version["served"] === true)
     .map((version) => {
       const subresources = fieldsOf(version["subresources"]);
-      const openApi = fieldsOf(dig(version, "schema", "openAPIV3Schema"));
       const scale = subresources["scale"];
       return {
         group,
@@ -54,8 +52,7 @@ export function customKinds(definition: KubeObject): readonly Served[] {
         generation: true,
         resource: `${plural}.${group}`,
         custom: {
-          schema: compileSchema(openApi),
-          openApi,
+          schema: compileSchema(fieldsOf(dig(version, "schema", "openAPIV3Schema"))),
           columns: listOf(version["additionalPrinterColumns"]).filter(isFields).map(columnOf),
           ...(isFields(scale) && { scale: scaleOf(scale) }),
         },
