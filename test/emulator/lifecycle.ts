@@ -1,6 +1,7 @@
 /** What becomes of an object's metadata: what clients cannot change, when it is gone, what a delete asks first. */
+import { isDeepStrictEqual } from "node:util";
 import { conflict } from "./api-error.ts";
-import { dig, isEqual, listOf, numberOf, put, timestamp } from "./objects.ts";
+import { dig, listOf, numberOf, put, timestamp } from "./objects.ts";
 import type { KubeObject, Metadata } from "./objects.ts";
 import type { RemoveOptions } from "./store.ts";
 
@@ -62,7 +63,7 @@ export function podGrace(pod: KubeObject, wanted: number | undefined): number {
 export function markDeleted(current: KubeObject, grace: number, finalizers: readonly string[], now: number): KubeObject {
   const { finalizers: before = [], deletionTimestamp, deletionGracePeriodSeconds: running = Infinity, ...rest } = current.metadata;
   const isShorter = grace < running && current.kind !== "Namespace";
-  if (deletionTimestamp !== undefined && !isShorter && isEqual(finalizers, before)) return current;
+  if (deletionTimestamp !== undefined && !isShorter && isDeepStrictEqual(finalizers, before)) return current;
   const start = deletionTimestamp === undefined ? now : Date.parse(deletionTimestamp) - running * 1000;
   const metadata: Metadata = {
     ...rest,

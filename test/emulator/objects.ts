@@ -94,15 +94,6 @@ export function put<T extends Fields>(object: T, path: readonly string[], value:
   return copy as T;
 }
 
-export function isEqual(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => isEqual(item, b[i]));
-  if (!isFields(a) || !isFields(b)) return false;
-  const keys = Object.keys(a).filter((key) => a[key] !== undefined);
-  if (keys.length !== Object.keys(b).filter((key) => b[key] !== undefined).length) return false;
-  return keys.every((key) => key in b && isEqual(a[key], b[key]));
-}
-
 /** Freezes a whole tree; frozen subtrees are taken as done. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;

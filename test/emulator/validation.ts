@@ -1,7 +1,8 @@
 /** What users trip over, refused in the real server's words. Not a complete validation. */
+import { isDeepStrictEqual } from "node:util";
 import { invalid } from "./api-error.ts";
 import type { Cause } from "./api-error.ts";
-import { dig, fieldsOf, isEqual, isFields, listOf, put } from "./objects.ts";
+import { dig, fieldsOf, isFields, listOf, put } from "./objects.ts";
 import type { Draft, KubeObject } from "./objects.ts";
 import type { Served } from "./registry.ts";
 import { objectSelector } from "./selectors.ts";
@@ -73,7 +74,7 @@ const IMMUTABLE_TEXT =
 const statefulSet: Check = (object, current) => {
   const causes = [...checkReplicas(object), ...checkTemplate(object)];
   const fixed = (spec: unknown): unknown => MUTABLE.reduce((rest, field) => put(rest, [field], undefined), fieldsOf(spec));
-  if (current && !isEqual(fixed(object["spec"]), fixed(current["spec"])))
+  if (current && !isDeepStrictEqual(fixed(object["spec"]), fixed(current["spec"])))
     causes.push({ reason: "FieldValueForbidden", message: IMMUTABLE_TEXT, field: "spec" });
   return causes;
 };
@@ -88,7 +89,7 @@ const pod: Check = (object, current) => {
     const { activeDeadlineSeconds: _, tolerations: __, ...rest } = fieldsOf(spec);
     return { ...rest, containers: images("containers"), initContainers: images("initContainers") };
   };
-  if (!current || isEqual(fixed(object["spec"]), fixed(current["spec"]))) return [];
+  if (!current || isDeepStrictEqual(fixed(object["spec"]), fixed(current["spec"]))) return [];
   return [{ reason: "FieldValueForbidden", message: POD_UPDATE_TEXT, field: "spec" }];
 };
 
