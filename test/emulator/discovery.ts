@@ -4,7 +4,7 @@ import { apiVersionOf } from "./registry.ts";
 import type { Registry, Served } from "./registry.ts";
 import type { Answer } from "./request.ts";
 
-const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"];
 const VERBS_BELOW = ["get", "patch", "update"];
 
 /** Subresources that are not of the object's own kind, and their verbs. */

@@ -1,12 +1,10 @@
-/** delete and deletecollection, with preconditions, grace, propagation and dry run. */
+/** delete, with preconditions, grace, propagation and dry run. */
 import { deletedDetails, draftAnswer, objectAnswer, successAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
 import { notFound } from "./api-error.ts";
 import { dig, numberOf, textOf } from "./objects.ts";
-import type { Fields, KubeObject } from "./objects.ts";
-import { listText } from "./read.ts";
+import type { Fields } from "./objects.ts";
 import type { Answer, Ask } from "./request.ts";
-import { selectionOf } from "./selectors.ts";
 import type { RemoveOptions } from "./store.ts";
 import { bodyOf, optionsOf } from "./body.ts";
 
@@ -41,20 +39,4 @@ export async function remove(api: Api, ask: Ask): Promise<Answer> {
   const left = store.remove(ask.resource, ask.namespace, ask.name, deleteOptions(ask, body));
   const isGone = !store.get(ask.resource, ask.namespace, ask.name);
   return isGone && !ANSWERS_OBJECT.has(ask.resource) ? successAnswer(200, deletedDetails(ask, left)) : objectAnswer(ask, left);
-}
-
-export async function removeAll(api: Api, ask: Ask): Promise<Answer> {
-  const { store, admission } = api;
-  const body = ask.body ? bodyOf(ask) : {};
-  const selection = selectionOf(ask.resource, ask.query) ?? ((): boolean => true);
-  const options = { ...optionsOf(ask, "DeleteOptions"), ...body };
-  const removed: KubeObject[] = [];
-  for (const object of store.list(ask.resource, ask.namespace).filter(selection)) {
-    const { name, namespace } = object.metadata;
-    const one = { ...ask, name, namespace };
-    await admission.check(one, { operation: "DELETE", oldObject: object, options });
-    if (!ask.dryRun && store.get(ask.resource, namespace, name))
-      removed.push(store.remove(ask.resource, namespace, name, deleteOptions(ask, body)));
-  }
-  return { code: 200, body: listText(ask, removed, { resourceVersion: String(store.version()) }) };
 }

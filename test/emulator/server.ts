@@ -9,7 +9,7 @@ import { fieldsOf, plainText } from "./objects.ts";
 import { pageOf } from "./pages.ts";
 import { protobufToJson } from "./protobuf.ts";
 import { get, list } from "./read.ts";
-import { remove, removeAll } from "./remove.ts";
+import { remove } from "./remove.ts";
 import { targetOf } from "./request.ts";
 import type { Answer, Ask } from "./request.ts";
 import { create } from "./create.ts";
@@ -28,7 +28,6 @@ const HANDLERS: Readonly<Record<Exclude<Ask["verb"], "watch">, Handler>> = {
   update,
   patch,
   delete: remove,
-  deletecollection: removeAll,
 };
 
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -79,9 +78,8 @@ async function answerTo(api: Api, request: IncomingMessage, response: ServerResp
   const { headers } = request;
   const body = await readBody(request);
   const page = pageOf(api, url);
-  if (page && !page.isPrivate) return page.answer();
+  if (page) return page;
   const user = api.tokens.authenticate(headers.authorization?.replace(/^Bearer /, ""));
-  if (page) return page.answer();
   if (method === "POST" && url.pathname === TOKEN_REVIEWS) return reviewToken(api, body);
   const target = targetOf(api.registry, method, url);
   if (!target) return { code: 404, body: "404 page not found\n", contentType: "text/plain; charset=utf-8" };

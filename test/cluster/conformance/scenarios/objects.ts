@@ -1,7 +1,7 @@
 /** Create, read, replace, delete: one object at a time. */
 import { dig } from "../../../emulator/objects.ts";
 import { at, configMap, del, get, JSON_PATCH, patch, pod, post, put } from "../requests.ts";
-import type { Scenario, Stage } from "../stage.ts";
+import type { Scenario } from "../stage.ts";
 
 export const objects: readonly Scenario[] = [
   {
@@ -131,27 +131,7 @@ export const objects: readonly Scenario[] = [
       await stage.call("gone at once", get(`${all}/forced`));
     },
   },
-  {
-    name: "many are deleted by their labels",
-    run: async (stage) => {
-      const all = at(stage.namespace, "configmaps");
-      for (const [name, app] of [
-        ["a", "x"],
-        ["b", "x"],
-        ["c", "y"],
-      ] as const)
-        await stage.quietly(post(all, configMap(name, {}, { labels: { app } })));
-      await stage.call("delete those of x", del(`${all}?labelSelector=app%3Dx`), "kind", "items.0.metadata.name");
-      await namesLeft(stage, all);
-    },
-  },
 ];
-
-async function namesLeft(stage: Stage, all: string): Promise<void> {
-  const { body } = await stage.quietly(get(`${all}?labelSelector=app`));
-  const items = dig(body, "items");
-  stage.note("left", Array.isArray(items) ? items.map((item) => dig(item, "metadata", "name")) : items);
-}
 
 function versionOf(body: unknown): unknown {
   return dig(body, "metadata", "resourceVersion");
