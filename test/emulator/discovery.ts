@@ -1,6 +1,6 @@
 /** What is served: the plain lists of groups, versions and resources. */
 import { jsonAnswer } from "./answer.ts";
-import { apiVersionOf } from "./registry.ts";
+import { apiVersionOf, rootOf } from "./registry.ts";
 import type { Registry, Served } from "./registry.ts";
 import type { Answer } from "./request.ts";
 
@@ -27,7 +27,7 @@ function resourcesOf({ plural, singular, kind, namespaced, shortNames, categorie
   ];
 }
 
-function groupOf(name: string, kinds: readonly Served[]): object {
+function groupOf(name: string, kinds: readonly Served[]): { name: string; [field: string]: unknown } {
   const versions = [...new Set(kinds.map(({ version }) => version))].map((version) => ({
     groupVersion: apiVersionOf({ group: name, version }),
     version,
@@ -38,12 +38,17 @@ function groupOf(name: string, kinds: readonly Served[]): object {
 /** Undefined for paths that are not about discovery. */
 export function discoveryPage(registry: Registry, { pathname }: URL): Answer | undefined {
   if (pathname === "/api") return jsonAnswer(200, { kind: "APIVersions", versions: ["v1"] });
-  if (pathname === "/apis") {
-    const groups = [...Map.groupBy(registry.all(), ({ group }) => group)].filter(([name]) => name !== "");
-    return jsonAnswer(200, { kind: "APIGroupList", apiVersion: "v1", groups: groups.map(([name, kinds]) => groupOf(name, kinds)) });
-  }
-  const [, groupVersion = ""] = /^\/(?:api|apis(?=\/.*\/))\/(.*)$/.exec(pathname) ?? [];
-  const kinds = registry.all().filter((kind) => apiVersionOf(kind) === groupVersion);
+  const groups = [...Map.groupBy(registry.all(), ({ group }) => group)].filter(([name]) => name !== "");
+  const described = groups.map(([name, kinds]) => groupOf(name, kinds));
+  if (pathname === "/apis") return jsonAnswer(200, { kind: "APIGroupList", apiVersion: "v1", groups: described });
+  const group = described.find(({ name }) => pathname === `/apis/${name}`);
+  if (group) return jsonAnswer(200, { kind: "APIGroup", apiVersion: "v1", ...group });
+  const kinds = registry.all().filter((kind) => pathname === rootOf(kind));
   if (kinds.length === 0) return undefined;
-  return jsonAnswer(200, { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources: kinds.flatMap(resourcesOf) });
+  return jsonAnswer(200, {
+    kind: "APIResourceList",
+    apiVersion: "v1",
+    groupVersion: pathname.replace(/^\/apis?\//, ""),
+    resources: kinds.flatMap(resourcesOf),
+  });
 }

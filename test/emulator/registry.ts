@@ -24,6 +24,11 @@ export function apiVersionOf({ group, version }: Pick<Kind, "group" | "version">
   return group ? `${group}/${version}` : version;
 }
 
+/** Where the kinds of a group and version are served. */
+export function rootOf(kind: Pick<Kind, "group" | "version">): string {
+  return `/${kind.group ? "apis" : "api"}/${apiVersionOf(kind)}`;
+}
+
 const builtIn: readonly Served[] = BUILT_IN.map((kind) => ({ ...kind, resource: resourceKey(kind) }));
 
 export function createRegistry(store: Store): Registry {
