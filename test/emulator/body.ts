@@ -1,17 +1,14 @@
 /** Request bodies: parsed, of the kind and in the namespace that the URL says. */
-import { parse as parseYaml } from "yaml";
 import { badRequest } from "./api-error.ts";
 import { fieldsOf, isFields, plainText } from "./objects.ts";
 import type { Draft, Fields } from "./objects.ts";
 import { apiVersionOf } from "./registry.ts";
 import type { Ask } from "./request.ts";
-import { withoutNulls } from "./versions.ts";
-import { unknownFields } from "./views.ts";
 
-/** JSON, or YAML where the content type says so. Throws BadRequest. */
+/** Throws BadRequest. */
 export function parseBody(ask: Ask): unknown {
   try {
-    const body: unknown = ask.contentType.includes("yaml") ? parseYaml(ask.body) : JSON.parse(ask.body || "null");
+    const body: unknown = JSON.parse(ask.body || "null");
     return body;
   } catch (error) {
     const why = error instanceof Error ? error.message : "";
@@ -38,6 +35,13 @@ export function draftOf(ask: Ask, fields: Fields, expected = { apiVersion: apiVe
   return isFields(draft) ? { ...draft, ...expected, metadata: withoutEmpty(fieldsOf(draft["metadata"])) } : { ...expected, metadata: {} };
 }
 
+/** Nulls mean "not set" to the API's types. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isFields(value)) return value;
+  return Object.fromEntries(Object.entries(value).flatMap(([key, field]) => (field === null ? [] : [[key, withoutNulls(field)]])));
+}
+
 /** Empty maps and lists of metadata are left out of the wire. */
 function withoutEmpty(metadata: Fields): Fields {
   const isEmpty = (value: unknown): boolean => typeof value === "object" && value !== null && Object.keys(value).length === 0;
@@ -50,17 +54,6 @@ function unexpected(apiVersion: string, kind: string, expected: string): Error {
       ? `no kind "${kind}" is registered for version "${apiVersion}"`
       : `converting ${kind} to ${expected}: unknown conversion`;
   return badRequest(`${kind} in version "${apiVersion.split("/").at(-1)}" cannot be handled as a ${expected}: ${why}`);
-}
-
-/** Unknown fields of a custom resource are refused, told as warnings or passed over, as `?fieldValidation=` says. */
-export function checkFields(ask: Ask, draft: Draft): void {
-  const level = ask.query.get("fieldValidation") || "Warn";
-  if (!ask.kind.custom || level === "Ignore" || ask.subresource === "scale") return;
-  const texts = unknownFields(ask.kind, draft).map((path) => `unknown field "${path}"`);
-  if (level !== "Strict") return void ask.warnings.push(...texts);
-  const { kind, version } = ask.kind;
-  if (texts.length > 0)
-    throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: strict decoding error: ${texts.join(", ")}`);
 }
 
 /** The options of a write as admission sees them. */

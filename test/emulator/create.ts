@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { draftAnswer, objectAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
 import { alreadyExists, forbidden, notFound, plainError } from "./api-error.ts";
-import { bodyOf, checkFields, draftOf, optionsOf } from "./body.ts";
+import { bodyOf, draftOf, optionsOf } from "./body.ts";
 import { timestamp } from "./objects.ts";
 import type { Answer, Ask } from "./request.ts";
 import { validate } from "./validation.ts";
@@ -24,13 +24,12 @@ function checkNamespace(api: Api, ask: Ask, name: string): void {
     throw forbidden(ask.resource, name, `unable to create new content in namespace ${ask.namespace} because it is being terminated`);
 }
 
-export async function create(api: Api, ask: Ask): Promise<Answer> {
+/** Creates what the body says, unless `given` says otherwise. */
+export async function create(api: Api, ask: Ask, given = draftOf(ask, bodyOf(ask))): Promise<Answer> {
   const { kind, resource, namespace } = ask;
-  const given = draftOf(ask, bodyOf(ask));
   if (given.metadata.resourceVersion) throw plainError("resourceVersion should not be set on objects to be created");
   const { generateName } = given.metadata;
   const name = given.metadata.name || (generateName ? `${generateName}${randomSuffix()}` : "");
-  checkFields(ask, given);
   checkNamespace(api, ask, name);
   if (hasStatus(kind)) delete given["status"];
   const uid = randomUUID();

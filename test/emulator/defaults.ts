@@ -107,17 +107,7 @@ const namespace: Fill = (object) => {
 
 const DEFAULTS: Readonly<Record<string, Fill>> = {
   "statefulsets.apps": statefulSet,
-  "deployments.apps": (object) =>
-    fill({
-      "spec.progressDeadlineSeconds": 600,
-      "spec.replicas": 1,
-      "spec.revisionHistoryLimit": 10,
-      "spec.strategy": { type: "RollingUpdate", rollingUpdate: { maxSurge: "25%", maxUnavailable: "25%" } },
-    })(template(object)),
-  "replicasets.apps": (object) => fill({ "spec.replicas": 1 })(template(object)),
   pods: (object) => livePod(put(object, ["spec"], podSpec(object["spec"]))),
-  services: fill({ "spec.sessionAffinity": "None", "spec.type": "ClusterIP", "status.loadBalancer": {} }),
-  secrets: fill({ type: "Opaque" }),
   namespaces: namespace,
   "customresourcedefinitions.apiextensions.k8s.io": definition,
   "validatingwebhookconfigurations.admissionregistration.k8s.io": webhooks({}),

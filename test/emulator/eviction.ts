@@ -1,8 +1,8 @@
 /** pods/eviction: a delete that core PodDisruptionBudgets may refuse for now (kubernetes/pkg/registry/core/pod/storage/eviction.go). */
 import { successAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
-import { badRequest, forbidden, hasReason, notFound, plainError, tooMany } from "./api-error.ts";
-import { dig, fieldsOf, listOf, numberOf, put, timestamp } from "./objects.ts";
+import { badRequest, forbidden, notFound, plainError, tooMany } from "./api-error.ts";
+import { dig, fieldsOf, isTrue, listOf, numberOf, put, timestamp } from "./objects.ts";
 import type { KubeObject } from "./objects.ts";
 import { deleteOptions } from "./remove.ts";
 import type { Answer, Ask } from "./request.ts";
@@ -11,7 +11,6 @@ import { bodyOf, optionsOf } from "./body.ts";
 
 const BUDGETS = "poddisruptionbudgets.policy";
 const VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget.";
-const MAX_ROUNDS = 20;
 
 export async function evict(api: Api, ask: Ask): Promise<Answer> {
   const { store, admission } = api;
@@ -25,7 +24,6 @@ export async function evict(api: Api, ask: Ask): Promise<Answer> {
     metadata: { ...fieldsOf(body["metadata"]), name: ask.name, namespace: ask.namespace ?? "" },
   };
   const options = optionsOf(ask, "CreateOptions");
-  if (!store.get("pods", ask.namespace, ask.name)) throw notFound("pods", ask.name);
   await admission.mutate(ask, { operation: "CREATE", object: eviction, options });
   await admission.check(ask, { operation: "CREATE", object: eviction, options });
   const pod = store.get("pods", ask.namespace, ask.name);
@@ -56,33 +54,21 @@ function needsBudget(pod: KubeObject): boolean {
   return pod.metadata.deletionTimestamp === undefined && !["Succeeded", "Failed", "Pending"].includes(String(dig(pod, "status", "phase")));
 }
 
-function isReady(pod: KubeObject): boolean {
-  return listOf(dig(pod, "status", "conditions")).some((one) => dig(one, "type") === "Ready" && dig(one, "status") === "True");
-}
-
-function spendBudget(api: Api, pod: KubeObject, isDryRun: boolean): void {
-  for (let round = 1; ; round++) {
-    const budgets = api.store
-      .list(BUDGETS, pod.metadata.namespace)
-      .filter((budget) => objectSelector(dig(budget, "spec", "selector"))(pod.metadata.labels ?? {}));
-    if (budgets.length > 1)
-      throw plainError("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
-    const [budget] = budgets;
-    if (!budget || mayEvictUnhealthy(pod, budget)) return;
-    const spent = decrement(budget, pod.metadata.name, api.clock.now());
-    if (isDryRun) return;
-    try {
-      api.store.update(BUDGETS, spent, { expectedResourceVersion: budget.metadata.resourceVersion });
-      return;
-    } catch (error) {
-      if (!hasReason(error, "Conflict") || round === MAX_ROUNDS) throw error;
-    }
-  }
+function spendBudget({ store, clock }: Api, pod: KubeObject, isDryRun: boolean): void {
+  const budgets = store
+    .list(BUDGETS, pod.metadata.namespace)
+    .filter((budget) => objectSelector(dig(budget, "spec", "selector"))(pod.metadata.labels ?? {}));
+  if (budgets.length > 1)
+    throw plainError("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+  const [budget] = budgets;
+  if (!budget || mayEvictUnhealthy(pod, budget)) return;
+  const spent = decrement(budget, pod.metadata.name, clock.now());
+  if (!isDryRun) store.update(BUDGETS, spent);
 }
 
 /** A pod that is not ready costs the budget nothing when the policy allows, or when enough others are healthy. */
 function mayEvictUnhealthy(pod: KubeObject, budget: KubeObject): boolean {
-  if (isReady(pod)) return false;
+  if (isTrue(pod, "Ready")) return false;
   if (dig(budget, "spec", "unhealthyPodEvictionPolicy") === "AlwaysAllow") return true;
   const healthy = numberOf(dig(budget, "status", "currentHealthy")) ?? 0;
   const desired = numberOf(dig(budget, "status", "desiredHealthy")) ?? 0;
@@ -99,7 +85,12 @@ function decrement(budget: KubeObject, podName: string, now: number): KubeObject
   if (allowed === 0) {
     const healthy = numberOf(dig(budget, "status", "currentHealthy")) ?? 0;
     const desired = numberOf(dig(budget, "status", "desiredHealthy")) ?? 0;
-    throw tooMany(VIOLATES, 0, cause(`The disruption budget ${name} needs ${desired} healthy pods and has ${healthy} currently`));
+    const needs = `needs ${desired} healthy pods and has ${healthy} currently`;
+    throw tooMany(
+      VIOLATES,
+      0,
+      cause(`The disruption budget ${name} ${healthy > desired ? "does not allow evicting pods currently" : needs}`),
+    );
   }
   const disrupted = { ...fieldsOf(dig(budget, "status", "disruptedPods")), [podName]: timestamp(now) };
   return put(put(budget, ["status", "disruptionsAllowed"], allowed - 1), ["status", "disruptedPods"], disrupted);

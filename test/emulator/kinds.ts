@@ -41,23 +41,18 @@ function row(groupVersion: string, kind: string, plural: string, options: Option
 export const BUILT_IN: readonly Kind[] = [
   row("v1", "Namespace", "namespaces", { short: ["ns"], cluster: true, sub: ["status"] }),
   row("v1", "Node", "nodes", { short: ["no"], cluster: true, sub: ["status"] }),
-  row("v1", "Pod", "pods", { short: ["po"], all: true, sub: ["status", "eviction", "binding"], generation: true }),
+  row("v1", "Pod", "pods", { short: ["po"], all: true, sub: ["status", "eviction"], generation: true }),
   row("v1", "Service", "services", { short: ["svc"], all: true, sub: ["status"] }),
   row("v1", "ConfigMap", "configmaps", { short: ["cm"] }),
   row("v1", "Secret", "secrets"),
   row("v1", "ServiceAccount", "serviceaccounts", { short: ["sa"], sub: ["token"] }),
   row("v1", "Event", "events", { short: ["ev"] }),
-  row("v1", "PersistentVolumeClaim", "persistentvolumeclaims", { short: ["pvc"], sub: ["status"] }),
-  row("v1", "Endpoints", "endpoints", { short: ["ep"] }),
   row("apps/v1", "StatefulSet", "statefulsets", { short: ["sts"], all: true, sub: ["status", "scale"], generation: true }),
   row("apps/v1", "ControllerRevision", "controllerrevisions"),
   row("apps/v1", "Deployment", "deployments", { short: ["deploy"], all: true, sub: ["status", "scale"], generation: true }),
-  row("apps/v1", "ReplicaSet", "replicasets", { short: ["rs"], all: true, sub: ["status", "scale"], generation: true }),
-  row("apps/v1", "DaemonSet", "daemonsets", { short: ["ds"], all: true, sub: ["status"], generation: true }),
   row("batch/v1", "Job", "jobs", { all: true, sub: ["status"], generation: true }),
   row("batch/v1", "CronJob", "cronjobs", { short: ["cj"], all: true, sub: ["status"], generation: true }),
   row("coordination.k8s.io/v1", "Lease", "leases"),
-  row("events.k8s.io/v1", "Event", "events", { short: ["ev"] }),
   row("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", { short: ["pdb"], sub: ["status"], generation: true }),
   row("rbac.authorization.k8s.io/v1", "Role", "roles"),
   row("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings"),
@@ -74,10 +69,9 @@ export const BUILT_IN: readonly Kind[] = [
   }),
 ];
 
-/** The store's key of a kind. Events of both API groups are one store. */
+/** The store's key of a kind. */
 export function resourceKey(kind: Pick<Kind, "group" | "plural">): string {
-  if (kind.group === "" || kind.group === "events.k8s.io") return kind.plural;
-  return `${kind.plural}.${kind.group}`;
+  return kind.group ? `${kind.plural}.${kind.group}` : kind.plural;
 }
 
 const WITHOUT_GENERATION = new Set(BUILT_IN.filter((kind) => !kind.generation).map(resourceKey));

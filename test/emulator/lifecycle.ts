@@ -1,24 +1,26 @@
 /** What becomes of an object's metadata: what clients cannot change, when it is gone, what a delete asks first. */
+import { isDeepStrictEqual } from "node:util";
 import { conflict } from "./api-error.ts";
-import { dig, isEqual, listOf, numberOf, put, timestamp } from "./objects.ts";
+import { dig, listOf, numberOf, put, timestamp } from "./objects.ts";
 import type { KubeObject, Metadata } from "./objects.ts";
 import type { RemoveOptions } from "./store.ts";
 
+const SYSTEM_OWNED = [
+  "name",
+  "uid",
+  "resourceVersion",
+  "creationTimestamp",
+  "namespace",
+  "generateName",
+  "generation",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+] as const;
+
 /** The metadata that no client can change. */
-export function systemOwned(current: Metadata): Metadata {
-  const { name, uid, resourceVersion, creationTimestamp, namespace, generateName } = current;
-  const { generation, deletionTimestamp, deletionGracePeriodSeconds } = current;
-  return {
-    name,
-    uid,
-    resourceVersion,
-    creationTimestamp,
-    ...(namespace !== undefined && { namespace }),
-    ...(generateName !== undefined && { generateName }),
-    ...(generation !== undefined && { generation }),
-    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    ...(deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds }),
-  };
+export function systemOwned(current: Metadata): Pick<Metadata, (typeof SYSTEM_OWNED)[number]> {
+  const owned = SYSTEM_OWNED.filter((field) => current[field] !== undefined).map((field) => [field, current[field]]);
+  return Object.fromEntries(owned) as Pick<Metadata, (typeof SYSTEM_OWNED)[number]>;
 }
 
 /** What generations count. Binding a pod to its node is no change of its spec. */
@@ -61,7 +63,7 @@ export function podGrace(pod: KubeObject, wanted: number | undefined): number {
 export function markDeleted(current: KubeObject, grace: number, finalizers: readonly string[], now: number): KubeObject {
   const { finalizers: before = [], deletionTimestamp, deletionGracePeriodSeconds: running = Infinity, ...rest } = current.metadata;
   const isShorter = grace < running && current.kind !== "Namespace";
-  if (deletionTimestamp !== undefined && !isShorter && isEqual(finalizers, before)) return current;
+  if (deletionTimestamp !== undefined && !isShorter && isDeepStrictEqual(finalizers, before)) return current;
   const start = deletionTimestamp === undefined ? now : Date.parse(deletionTimestamp) - running * 1000;
   const metadata: Metadata = {
     ...rest,

@@ -44,7 +44,7 @@ test("the answer is as small as the client asks: metadata of one, of a list and 
   const wrong = await client.call({ method: "GET", path: CONFIG_MAPS, accept: as("PartialObjectMetadata") });
   assert.equal(wrong.status, 406);
   const table = await client.call({ method: "GET", path: CONFIG_MAPS, accept: as("Table") });
-  assert.deepEqual(dig(listOf(dig(table.body, "rows"))[0], "cells"), ["a", 1, "0s"]);
+  assert.deepEqual(dig(listOf(dig(table.body, "rows"))[0], "cells"), ["a", "0s"]);
 });
 
 test("a namespace goes with all that is in it", async (t) => {

@@ -1,4 +1,4 @@
-/** What a control plane does on its own for namespaces and definitions: default ServiceAccounts, emptying what is deleted, establishing CRDs. */
+/** What a control plane does on its own for namespaces and definitions: emptying what is deleted, establishing CRDs. */
 import { isEstablished } from "./crd/kinds.ts";
 import type { Clock } from "./clock.ts";
 import { listOf, dig, put, timestamp } from "./objects.ts";
@@ -31,8 +31,7 @@ export function runNamespaces(store: Store, registry: Registry, clock: Clock): (
     else if (resource === "namespaces" && deletionTimestamp) {
       terminating.add(name);
       later(sweepAll);
-    } else if (resource === "namespaces" && type === "ADDED") later(() => addServiceAccount(store, name));
-    else if (type === "DELETED" && namespace && terminating.has(namespace)) later(sweepAll);
+    } else if (type === "DELETED" && namespace && terminating.has(namespace)) later(sweepAll);
     else if (resource === CRDS && type !== "DELETED" && !isEstablished(object)) later(() => establish(store, clock, name));
     if (resource === CRDS && type === "DELETED") later(() => removeInstances(store, object));
   };
@@ -41,11 +40,6 @@ export function runNamespaces(store: Store, registry: Registry, clock: Clock): (
     unsubscribe();
     clearImmediate(timer);
   };
-}
-
-function addServiceAccount(store: Store, namespace: string): void {
-  if (!store.get("namespaces", undefined, namespace) || store.get("serviceaccounts", namespace, "default")) return;
-  store.create("serviceaccounts", { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default", namespace } });
 }
 
 function sweep(store: Store, registry: Registry, namespace: string): void {

@@ -78,6 +78,11 @@ export function dig(value: unknown, ...path: readonly string[]): unknown {
   return at;
 }
 
+/** Whether the condition of that type in the object's status is True. */
+export function isTrue(object: unknown, type: string): boolean {
+  return listOf(dig(object, "status", "conditions")).some((one) => dig(one, "type") === type && dig(one, "status") === "True");
+}
+
 /** A copy of `object` with the value at `path` set; objects on the way are copied, the rest is shared. `undefined` removes the field. */
 export function put<T extends Fields>(object: T, path: readonly string[], value: unknown): T {
   const [step, ...rest] = path;
@@ -87,15 +92,6 @@ export function put<T extends Fields>(object: T, path: readonly string[], value:
   else if (value === undefined) delete copy[step];
   else copy[step] = value;
   return copy as T;
-}
-
-export function isEqual(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => isEqual(item, b[i]));
-  if (!isFields(a) || !isFields(b)) return false;
-  const keys = Object.keys(a).filter((key) => a[key] !== undefined);
-  if (keys.length !== Object.keys(b).filter((key) => b[key] !== undefined).length) return false;
-  return keys.every((key) => key in b && isEqual(a[key], b[key]));
 }
 
 /** Freezes a whole tree; frozen subtrees are taken as done. */

@@ -70,12 +70,6 @@ const STRATEGIC: readonly [title: string, target: unknown, patch: unknown, resul
     { env: [{ name: "B" }, { name: "A", value: "1" }] },
   ],
   [
-    "$retainKeys",
-    { strategy: { type: "RollingUpdate", rollingUpdate: {} } },
-    { strategy: { $retainKeys: ["type"], type: "Recreate" } },
-    { strategy: { type: "Recreate" } },
-  ],
-  [
     "conditions by type",
     { conditions: [{ type: "Ready", status: "False" }] },
     { conditions: [{ type: "Ready", status: "True" }] },

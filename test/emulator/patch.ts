@@ -1,6 +1,7 @@
 /** JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386). Neither changes what it is given. */
+import { isDeepStrictEqual } from "node:util";
 import { unfit } from "./api-error.ts";
-import { fieldsOf, isEqual, isFields } from "./objects.ts";
+import { fieldsOf, isFields } from "./objects.ts";
 import type { Fields } from "./objects.ts";
 
 /** RFC 7386: null removes, objects merge, all else replaces. */
@@ -45,7 +46,7 @@ function apply(document: unknown, { op, path, from, value }: Operation): unknown
       read(document, at);
       return edit(document, at, undefined, false);
     case "test":
-      if (!isEqual(readOrNull(document, at), value ?? null)) throw unfit();
+      if (!isDeepStrictEqual(readOrNull(document, at), value ?? null)) throw unfit();
       return document;
     case "copy":
       return edit(document, at, () => read(document, pointer(from ?? "")), true);

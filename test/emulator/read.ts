@@ -1,7 +1,7 @@
-/** get and list. A paged list is one snapshot: its later pages answer as of the first one's resourceVersion. */
+/** get and list. A list answers the newest state, whatever resourceVersion it asks for; its later pages are of the version of the first. */
 import { objectAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
-import { badRequest, hasReason, invalid, notFound, refusal } from "./api-error.ts";
+import { badRequest, hasReason, notFound, refusal } from "./api-error.ts";
 import { objectKey } from "./bucket.ts";
 import { dig, numberOf, textOf } from "./objects.ts";
 import type { KubeObject } from "./objects.ts";
@@ -42,8 +42,7 @@ function readToken(text: string): Start {
 const token = (at: number, after: string): string =>
   Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv: at, start: after })).toString("base64url");
 
-const TOO_OLD =
-  "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+const TOO_OLD = "The provided continue parameter is too old to display a consistent list result.";
 
 function keyOf({ metadata }: KubeObject): string {
   return objectKey(metadata.namespace, metadata.name);
@@ -67,27 +66,11 @@ export function versionIn(query: URLSearchParams, refuse: (why: string) => Error
   return text === "" ? undefined : Number(text);
 }
 
-/** The resourceVersion that a list must answer at; later ones than there are cannot be served. */
-function versionAsked(api: Api, query: URLSearchParams): number | undefined {
-  const given = versionIn(query, (why) => badRequest(`invalid resource version: ${why}`));
-  const match = query.get("resourceVersionMatch");
-  if (match && given === undefined) {
-    const message = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided";
-    throw invalid("ListOptions", "meta.k8s.io", "", [{ reason: "FieldValueForbidden", message, field: "resourceVersionMatch" }]);
-  }
-  const asked = given ?? 0;
-  if (asked > api.store.version())
-    throw refusal("Timeout", `Too large resource version: ${asked}, current: ${api.store.version()}`, {
-      causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
-      retryAfterSeconds: 1,
-    });
-  return match === "Exact" ? asked : undefined;
-}
-
 export function list(api: Api, ask: Ask, staleAt?: number): Answer {
   const { query } = ask;
   const continued = query.get("continue");
-  const start = continued ? readToken(continued) : { at: staleAt ?? versionAsked(api, query) ?? api.store.version(), after: "" };
+  versionIn(query, (why) => badRequest(`invalid resource version: ${why}`));
+  const start = continued ? readToken(continued) : { at: staleAt ?? api.store.version(), after: "" };
   const selection = selectionOf(ask.resource, query);
   const all = snapshotAt(api, ask, start.at, continued !== null);
   const matching = selection ? all.filter(selection) : all;

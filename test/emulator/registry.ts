@@ -16,14 +16,17 @@ export interface Registry {
   /** All kinds, in order of their group. */
   all(): readonly Served[];
   find(group: string, version: string, plural: string): Served | undefined;
-  /** The kind behind a resource of the store, in the version that it is stored in. */
-  ofResource(resource: ResourceKey): Served | undefined;
 }
 
 export const CRDS = "customresourcedefinitions.apiextensions.k8s.io";
 
 export function apiVersionOf({ group, version }: Pick<Kind, "group" | "version">): string {
   return group ? `${group}/${version}` : version;
+}
+
+/** Where the kinds of a group and version are served. */
+export function rootOf(kind: Pick<Kind, "group" | "version">): string {
+  return `/${kind.group ? "apis" : "api"}/${apiVersionOf(kind)}`;
 }
 
 const builtIn: readonly Served[] = BUILT_IN.map((kind) => ({ ...kind, resource: resourceKey(kind) }));
@@ -45,6 +48,5 @@ export function createRegistry(store: Store): Registry {
       const definition = store.get(CRDS, undefined, `${plural}.${group}`);
       return definition && servedBy(definition).find((kind) => kind.version === version);
     },
-    ofResource: (resource) => [...builtIn, ...custom()].find((kind) => kind.resource === resource),
   };
 }

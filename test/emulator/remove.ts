@@ -1,14 +1,12 @@
-/** delete and deletecollection, with preconditions, grace, propagation and dry run. */
+/** delete, with preconditions, grace, propagation and dry run. */
 import { deletedDetails, draftAnswer, objectAnswer, successAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
 import { notFound } from "./api-error.ts";
 import { dig, numberOf, textOf } from "./objects.ts";
-import type { Fields, KubeObject } from "./objects.ts";
-import { listText } from "./read.ts";
+import type { Fields } from "./objects.ts";
 import type { Answer, Ask } from "./request.ts";
-import { selectionOf } from "./selectors.ts";
 import type { RemoveOptions } from "./store.ts";
-import { bodyOf } from "./body.ts";
+import { bodyOf, optionsOf } from "./body.ts";
 
 /** Kinds whose delete answers the object instead of a Status (ReturnDeletedObject). */
 const ANSWERS_OBJECT = new Set(["pods", "services", "serviceaccounts", "persistentvolumeclaims"]);
@@ -33,7 +31,7 @@ export async function remove(api: Api, ask: Ask): Promise<Answer> {
   const body = ask.body ? bodyOf(ask) : {};
   const current = store.get(ask.resource, ask.namespace, ask.name);
   if (!current) throw notFound(ask.resource, ask.name);
-  const options = { kind: "DeleteOptions", apiVersion: "meta.k8s.io/v1", ...body };
+  const options = { ...optionsOf(ask, "DeleteOptions"), ...body };
   await admission.mutate(ask, { operation: "DELETE", oldObject: current, options });
   await admission.check(ask, { operation: "DELETE", oldObject: current, options });
   const isDryRun = ask.dryRun || Array.isArray(body["dryRun"]);
@@ -41,20 +39,4 @@ export async function remove(api: Api, ask: Ask): Promise<Answer> {
   const left = store.remove(ask.resource, ask.namespace, ask.name, deleteOptions(ask, body));
   const isGone = !store.get(ask.resource, ask.namespace, ask.name);
   return isGone && !ANSWERS_OBJECT.has(ask.resource) ? successAnswer(200, deletedDetails(ask, left)) : objectAnswer(ask, left);
-}
-
-export async function removeAll(api: Api, ask: Ask): Promise<Answer> {
-  const { store, admission } = api;
-  const body = ask.body ? bodyOf(ask) : {};
-  const selection = selectionOf(ask.resource, ask.query) ?? ((): boolean => true);
-  const options = { kind: "DeleteOptions", apiVersion: "meta.k8s.io/v1", ...body };
-  const removed: KubeObject[] = [];
-  for (const object of store.list(ask.resource, ask.namespace).filter(selection)) {
-    const { name, namespace } = object.metadata;
-    const one = { ...ask, name, namespace };
-    await admission.check(one, { operation: "DELETE", oldObject: object, options });
-    if (!ask.dryRun && store.get(ask.resource, namespace, name))
-      removed.push(store.remove(ask.resource, namespace, name, deleteOptions(ask, body)));
-  }
-  return { code: 200, body: listText(ask, removed, { resourceVersion: String(store.version()) }) };
 }

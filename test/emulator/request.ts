@@ -6,7 +6,7 @@ import type { ResourceKey } from "./store.ts";
 import type { User } from "./tokens.ts";
 import type { Form } from "./wire.ts";
 
-export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
+export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete";
 
 export interface Ask {
   readonly verb: Verb;
@@ -45,7 +45,7 @@ function verbOf(method: string, name: string, query: URLSearchParams): Verb {
     if (isWatch) return "watch";
     return name ? "get" : "list";
   }
-  if (method === "DELETE") return name ? "delete" : "deletecollection";
+  if (method === "DELETE" && name) return "delete";
   const verb = WRITES[method];
   if (!verb) throw notAllowed();
   return verb;

@@ -5,7 +5,7 @@ import { timestamp } from "./objects.ts";
 import type { Draft } from "./objects.ts";
 import type { Store } from "./store.ts";
 
-const NAMESPACES = ["default", "kube-system", "kube-public", "kube-node-lease"];
+const NAMESPACES = ["default", "kube-system"];
 const ZONES = 3;
 
 /** Nodes node-1.. in zones zone-1 to zone-3 in turn, ready. */

@@ -6,8 +6,8 @@ import type { KubeObject } from "./objects.ts";
 export type Matches = (object: KubeObject) => boolean;
 type Labels = Readonly<Record<string, string>>;
 
-/** One requirement: `key in (a,b)`, `key=a`, `key`, `!key`, `key>1`. */
-const REQUIREMENT = /^\s*(?:(!)\s*)?([A-Za-z0-9][-A-Za-z0-9_./]*)\s*(?:(==|=|!=|>|<)\s*([^\s,()=!<>]*)|\s(in|notin)\s*\(([^)]*)\))?\s*$/;
+/** One requirement: `key in (a,b)`, `key=a`, `key`, `!key`. */
+const REQUIREMENT = /^\s*(?:(!)\s*)?([A-Za-z0-9][-A-Za-z0-9_./]*)\s*(?:(==|=|!=)\s*([^\s,()=!<>]*)|\s(in|notin)\s*\(([^)]*)\))?\s*$/;
 
 /** Splits at commas outside brackets. */
 const COMMA = /,(?![^(]*\))/;
@@ -22,8 +22,6 @@ function requirement(text: string): (labels: Labels) => boolean {
   if (set === "in") return (labels) => has(labels) && values.has(labels[key] ?? "");
   if (set === "notin") return (labels) => !has(labels) || !values.has(labels[key] ?? "");
   if (sign === "!=") return (labels) => labels[key] !== value;
-  if (sign === ">") return (labels) => has(labels) && Number(labels[key]) > Number(value);
-  if (sign === "<") return (labels) => has(labels) && Number(labels[key]) < Number(value);
   if (sign) return (labels) => labels[key] === value;
   return has;
 }
@@ -64,16 +62,8 @@ function asLabels(value: unknown): Labels {
 
 /** Fields that each resource can be selected by, beyond its name and namespace (registry strategies' ToSelectableFields). */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
-  pods: ["spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase", "status.podIP"],
-  nodes: ["spec.unschedulable"],
-  namespaces: ["status.phase"],
-  secrets: ["type"],
-  events: [
-    ...["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"].map((field) => `involvedObject.${field}`),
-    "reason",
-    "reportingComponent",
-    "type",
-  ],
+  pods: ["spec.nodeName", "status.phase"],
+  events: [...["kind", "namespace", "name", "uid"].map((field) => `involvedObject.${field}`), "reason", "type"],
 };
 
 /** Throws BadRequest for a field that the resource cannot be selected by. */
@@ -89,13 +79,9 @@ export function fieldSelector(resource: string, text: string): Matches {
           : `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
       );
     const path = field.split(".");
-    return (object) => (plainText(dig(object, ...path), defaultOf(field)) === value) === (sign !== "!=");
+    return (object) => (plainText(dig(object, ...path)) === value) === (sign !== "!=");
   });
   return (object) => all.every((one) => one(object));
-}
-
-function defaultOf(field: string): string {
-  return field === "spec.unschedulable" ? "false" : "";
 }
 
 /** Both selectors of a request's query as one predicate; undefined when it has none. */

@@ -2,16 +2,16 @@
  * The flow of a request: count -> read the body -> authenticate -> fixed pages and reviews -> find the resource -> faults -> verb -> answer.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { jsonAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
 import { ApiError, conflict, refusal, tooMany } from "./api-error.ts";
-import { plainText } from "./objects.ts";
+import { fieldsOf, plainText } from "./objects.ts";
 import { pageOf } from "./pages.ts";
 import { protobufToJson } from "./protobuf.ts";
 import { get, list } from "./read.ts";
-import { remove, removeAll } from "./remove.ts";
+import { remove } from "./remove.ts";
 import { targetOf } from "./request.ts";
 import type { Answer, Ask } from "./request.ts";
-import { answerReview, REVIEWS } from "./reviews.ts";
 import { create } from "./create.ts";
 import type { Effect } from "./faults.ts";
 import { createBelow, getBelow } from "./subresources.ts";
@@ -28,7 +28,6 @@ const HANDLERS: Readonly<Record<Exclude<Ask["verb"], "watch">, Handler>> = {
   update,
   patch,
   delete: remove,
-  deletecollection: removeAll,
 };
 
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -46,8 +45,16 @@ async function readBody(request: IncomingMessage): Promise<string> {
   const body = Buffer.concat(chunks);
   const type = request.headers["content-type"] ?? "application/json";
   if (type.includes("protobuf") && size > 0) return protobufToJson(body);
-  if (size > 0 && !/json|yaml/.test(type)) throw refusal("UnsupportedMediaType", "415: Unsupported Media Type", {});
+  if (size > 0 && !type.includes("json")) throw refusal("UnsupportedMediaType", "415: Unsupported Media Type", {});
   return body.toString();
+}
+
+const TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews";
+
+/** A resource that only answers a question: whose token is this? */
+function reviewToken({ tokens }: Api, body: string): Answer {
+  const review = fieldsOf(JSON.parse(body));
+  return jsonAnswer(201, { metadata: {}, ...review, status: tokens.review(review["spec"]) });
 }
 
 const ACCEPTED = "406: Not Acceptable\n\nAvailable representations: application/json";
@@ -70,12 +77,10 @@ async function answerTo(api: Api, request: IncomingMessage, response: ServerResp
   const method = request.method ?? "GET";
   const { headers } = request;
   const body = await readBody(request);
-  const page = pageOf(api, url, headers.accept ?? "");
-  if (page && !page.isPrivate) return page.answer();
+  const page = pageOf(api, url);
+  if (page) return page;
   const user = api.tokens.authenticate(headers.authorization?.replace(/^Bearer /, ""));
-  if (page) return page.answer();
-  const judge = method === "POST" ? REVIEWS[url.pathname] : undefined;
-  if (judge) return answerReview(api, judge, body, user);
+  if (method === "POST" && url.pathname === TOKEN_REVIEWS) return reviewToken(api, body);
   const target = targetOf(api.registry, method, url);
   if (!target) return { code: 404, body: "404 page not found\n", contentType: "text/plain; charset=utf-8" };
   const form = formOf(headers.accept);

@@ -5,13 +5,14 @@
  *                    \-remove--> terminating -----> gone   (last finalizer dropped and grace 0)
  */
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { alreadyExists, conflict, notFound, refusal } from "./api-error.ts";
 import { createBucket, objectKey } from "./bucket.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Clock } from "./clock.ts";
 import { hasGeneration } from "./kinds.ts";
 import { checkPreconditions, finalizersAfter, heldBySpec, isDone, markDeleted, podGrace, specOf, systemOwned } from "./lifecycle.ts";
-import { deepFreeze, isEqual, timestamp } from "./objects.ts";
+import { deepFreeze, timestamp } from "./objects.ts";
 import type { Draft, KubeObject, Metadata } from "./objects.ts";
 
 export { ApiError } from "./api-error.ts";
@@ -147,8 +148,8 @@ export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Stor
       if (expectedResourceVersion !== undefined && expectedResourceVersion !== current.metadata.resourceVersion)
         throw conflict(resource, current.metadata.name);
       const object = { ...draft, metadata: { ...draft.metadata, ...systemOwned(current.metadata) } };
-      if (isEqual(object, current)) return current;
-      if (current.metadata.generation !== undefined && !isEqual(specOf(object), specOf(current)))
+      if (isDeepStrictEqual(object, current)) return current;
+      if (current.metadata.generation !== undefined && !isDeepStrictEqual(specOf(object), specOf(current)))
         object.metadata.generation = current.metadata.generation + 1;
       if (options.dryRun) return object;
       if (!isDone(object)) return commit("MODIFIED", resource, object, current);

@@ -1,5 +1,6 @@
 /** Strategic merge patch for the built-in kinds: merge patch whose lists merge by key (patchMergeKey in k8s.io/api). */
-import { isEqual, isFields, listOf } from "./objects.ts";
+import { isDeepStrictEqual } from "node:util";
+import { isFields, listOf } from "./objects.ts";
 import type { Fields } from "./objects.ts";
 
 /** Merge key by field name; lists that are not here are replaced whole. */
@@ -37,8 +38,6 @@ export function strategicPatch(target: unknown, patch: unknown): unknown {
   if (patch["$patch"] === "replace") return withoutDirectives(patch);
   if (patch["$patch"] === "delete") return {};
   const result: Fields = isFields(target) ? { ...target } : {};
-  const retained = patch["$retainKeys"];
-  if (Array.isArray(retained)) for (const key of Object.keys(result)) if (!retained.includes(key)) delete result[key];
   for (const [key, value] of Object.entries(patch)) {
     if (key.startsWith("$deleteFromPrimitiveList/")) removeFrom(result, key.slice("$deleteFromPrimitiveList/".length), listOf(value));
     if (key.startsWith("$")) continue;
@@ -62,7 +61,7 @@ function patchList(field: string, target: readonly unknown[], patch: readonly un
   const result = [...target];
   for (const item of items) {
     if (!isFields(item)) continue;
-    const i = result.findIndex((candidate) => isFields(candidate) && isEqual(candidate[by], item[by]));
+    const i = result.findIndex((candidate) => isFields(candidate) && isDeepStrictEqual(candidate[by], item[by]));
     if (item["$patch"] === "delete") {
       if (i >= 0) result.splice(i, 1);
     } else if (i >= 0) result[i] = strategicPatch(result[i], item);
@@ -76,7 +75,8 @@ function patchList(field: string, target: readonly unknown[], patch: readonly un
  * knows both, else the patch's item first (normalizeElementOrder of apimachinery).
  */
 function reorder(items: readonly unknown[], order: readonly unknown[], server: readonly unknown[], by: string | undefined): unknown[] {
-  const placeIn = (list: readonly unknown[], item: unknown): number => list.findIndex((one) => isEqual(keyOf(one, by), keyOf(item, by)));
+  const placeIn = (list: readonly unknown[], item: unknown): number =>
+    list.findIndex((one) => isDeepStrictEqual(keyOf(one, by), keyOf(item, by)));
   const own = items.filter((item) => placeIn(order, item) < 0);
   const patched = items.filter((item) => placeIn(order, item) >= 0).toSorted((a, b) => placeIn(order, a) - placeIn(order, b));
   const result: unknown[] = [];

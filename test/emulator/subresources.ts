@@ -1,9 +1,9 @@
-/** Subresources that act instead of showing the object: eviction, binding, token. */
-import { jsonAnswer, successAnswer } from "./answer.ts";
+/** Subresources that act instead of showing the object: eviction, token. */
+import { jsonAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
-import { conflict, notAllowed, notFound, refusal } from "./api-error.ts";
+import { notAllowed, notFound, refusal } from "./api-error.ts";
 import { evict } from "./eviction.ts";
-import { dig, fieldsOf, listOf, numberOf, put, textOf, timestamp } from "./objects.ts";
+import { dig, fieldsOf, listOf, numberOf, timestamp } from "./objects.ts";
 import { get } from "./read.ts";
 import type { Answer, Ask } from "./request.ts";
 import { viewOf } from "./views.ts";
@@ -13,17 +13,6 @@ type Handler = (api: Api, ask: Ask) => Answer | Promise<Answer>;
 
 const CREATES: Readonly<Record<string, Handler>> = {
   eviction: evict,
-  binding: (api, ask) => {
-    const pod = api.store.get("pods", ask.namespace, ask.name);
-    if (!pod) throw notFound("pods", ask.name);
-    const assigned = textOf(dig(pod, "spec", "nodeName"));
-    if (assigned) throw conflict("pods/binding", ask.name, `pod ${ask.name} is already assigned to node "${assigned}"`);
-    const scheduled = { type: "PodScheduled", status: "True", lastTransitionTime: timestamp(api.clock.now()) };
-    const others = listOf(dig(pod, "status", "conditions")).filter((one) => dig(one, "type") !== "PodScheduled");
-    const bound = put(pod, ["spec", "nodeName"], dig(bodyOf(ask), "target", "name"));
-    api.store.update("pods", put(bound, ["status", "conditions"], [...others, scheduled]));
-    return successAnswer(201);
-  },
   token: (api, ask) => {
     const request = bodyOf(ask);
     const seconds = numberOf(dig(request, "spec", "expirationSeconds")) ?? 3600;

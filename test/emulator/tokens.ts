@@ -24,7 +24,7 @@ export interface Tokens {
 }
 
 export const ADMIN_TOKEN = "admin-token";
-export const ISSUER = "https://kubernetes.default.svc";
+const ISSUER = "https://kubernetes.default.svc";
 const ADMIN: User = { username: "admin", uid: "admin", groups: ["system:masters", "system:authenticated"] };
 const ENCODING = "ieee-p1363";
 

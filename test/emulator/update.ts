@@ -7,9 +7,9 @@
 import { draftAnswer, objectAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
 import { badRequest, conflict, hasReason, invalid, notAllowed, notFound, refusal, unfit } from "./api-error.ts";
-import { bodyOf, checkFields, draftOf, optionsOf, parseBody } from "./body.ts";
+import { bodyOf, draftOf, optionsOf, parseBody } from "./body.ts";
 import { create } from "./create.ts";
-import { dig, isFields, listOf } from "./objects.ts";
+import { dig, isFields, listOf, put } from "./objects.ts";
 import type { Draft, Fields, KubeObject } from "./objects.ts";
 import { jsonPatch, mergePatch } from "./patch.ts";
 import { apiVersionOf } from "./registry.ts";
@@ -27,10 +27,17 @@ function expectedOf(ask: Ask): { apiVersion: string; kind: string } {
   return ask.subresource === "scale" ? SCALE : { apiVersion: apiVersionOf(ask.kind), kind: ask.kind.kind };
 }
 
+/** Resources that a PUT creates where they are missing (AllowCreateOnUpdate). */
+const CREATED_BY_PUT = new Set(["leases.coordination.k8s.io"]);
+
 export async function update(api: Api, ask: Ask): Promise<Answer> {
   const draft = draftOf(ask, bodyOf(ask), expectedOf(ask));
-  checkFields(ask, draft);
-  return change(api, ask, "UpdateOptions", () => draft);
+  const isMissing = !api.store.get(ask.resource, ask.namespace, ask.name);
+  if (isMissing && CREATED_BY_PUT.has(ask.resource)) {
+    checkName(ask, draft);
+    return create(api, ask, put(draft, ["metadata", "resourceVersion"], undefined));
+  }
+  return change(api, ask, () => draft);
 }
 
 type Patch = (ask: Ask) => (target: unknown) => unknown;
@@ -48,10 +55,6 @@ const PATCHES: Readonly<Record<string, Patch>> = {
     const patch = bodyOf(ask);
     return (target) => strategicPatch(target, patch);
   },
-  "application/apply-patch+yaml": (ask) => {
-    const applied = bodyOf(ask);
-    return (target) => (ask.kind.custom ? mergePatch : strategicPatch)(target, applied);
-  },
 };
 
 export async function patch(api: Api, ask: Ask): Promise<Answer> {
@@ -64,13 +67,10 @@ export async function patch(api: Api, ask: Ask): Promise<Answer> {
       `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
     );
   const apply = prepare(ask);
-  const isApply = type.startsWith("application/apply");
-  if (isApply && !api.store.get(ask.resource, ask.namespace, ask.name)) return create(api, { ...ask, name: "" });
-  return change(api, ask, "PatchOptions", (seen) => {
+  return change(api, ask, (seen) => {
     const changed = apply(seen);
     if (!isFields(changed)) throw unfit();
     const draft = draftOf(ask, changed, expectedOf(ask));
-    checkFields(ask, draft);
     return draft;
   });
 }
@@ -78,11 +78,12 @@ export async function patch(api: Api, ask: Ask): Promise<Answer> {
 /** Patches give up after so many conflicts (maxRetryWhenPatchConflicts). */
 const MAX_ROUNDS = 5;
 
-async function change(api: Api, ask: Ask, optionsKind: string, makeChange: Change): Promise<Answer> {
+async function change(api: Api, ask: Ask, makeChange: Change): Promise<Answer> {
   const { kind, resource, namespace, name } = ask;
   const view = viewOf(kind, ask.subresource);
   if (!view) throw notAllowed();
-  const options = optionsOf(ask, optionsKind);
+  // Admission is told UpdateOptions of patches too.
+  const options = optionsOf(ask, "UpdateOptions");
   for (let round = 1; ; round++) {
     const current = api.store.get(resource, namespace, name);
     if (!current) throw notFound(resource, name);
@@ -104,10 +105,15 @@ function storageKey({ kind, namespace, name }: Ask): string {
   return ["/registry", kind.custom && kind.group, kind.plural, namespace, name].filter(Boolean).join("/");
 }
 
-/** A PUT's uid is a precondition, a patch's an attempt to change it. */
-function checkIdentity(ask: Ask, { metadata }: Draft, current: KubeObject): void {
+function checkName(ask: Ask, { metadata }: Draft): void {
   if (metadata.name && metadata.name !== ask.name)
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${ask.name})`);
+}
+
+/** A PUT's uid is a precondition, a patch's an attempt to change it. */
+function checkIdentity(ask: Ask, draft: Draft, current: KubeObject): void {
+  checkName(ask, draft);
+  const { metadata } = draft;
   if (ask.verb === "patch" && metadata.uid && metadata.uid !== current.metadata.uid) {
     const message = `Invalid value: ${JSON.stringify(metadata.uid)}: field is immutable`;
     throw invalid(ask.kind.kind, ask.kind.group, ask.name, [{ reason: "FieldValueInvalid", message, field: "metadata.uid" }]);
@@ -118,6 +124,11 @@ function checkIdentity(ask: Ask, { metadata }: Draft, current: KubeObject): void
       ask.name,
       `StorageError: invalid object, Code: 4, Key: ${storageKey(ask)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${current.metadata.uid}`,
     );
+  const needsVersion = ask.kind.custom !== undefined || CREATED_BY_PUT.has(ask.resource);
+  if (!metadata.resourceVersion && needsVersion && ask.subresource !== "scale") {
+    const message = "Invalid value: 0: must be specified for an update";
+    throw invalid(ask.kind.plural, ask.kind.group, ask.name, [{ reason: "FieldValueInvalid", message, field: "metadata.resourceVersion" }]);
+  }
   if (metadata.resourceVersion && metadata.resourceVersion !== current.metadata.resourceVersion) throw conflict(ask.resource, ask.name);
 }
 
@@ -129,7 +140,8 @@ async function admit(api: Api, ask: Ask, view: View, current: KubeObject, wanted
   const object = mutated ? view.write(current, mutated) : draft;
   checkDeleting(ask, object, current);
   validate(ask.kind, object, current);
-  await api.admission.check(ask, { operation: "UPDATE", object: seen(object), oldObject, options });
+  const prepared = api.store.update(ask.resource, object, { dryRun: true });
+  await api.admission.check(ask, { operation: "UPDATE", object: view.read(prepared), oldObject, options });
   return object;
 }
 

@@ -1,7 +1,8 @@
 /** What users trip over, refused in the real server's words. Not a complete validation. */
+import { isDeepStrictEqual } from "node:util";
 import { invalid } from "./api-error.ts";
 import type { Cause } from "./api-error.ts";
-import { dig, fieldsOf, isEqual, isFields, listOf, put } from "./objects.ts";
+import { dig, fieldsOf, isFields, listOf, put } from "./objects.ts";
 import type { Draft, KubeObject } from "./objects.ts";
 import type { Served } from "./registry.ts";
 import { objectSelector } from "./selectors.ts";
@@ -73,7 +74,7 @@ const IMMUTABLE_TEXT =
 const statefulSet: Check = (object, current) => {
   const causes = [...checkReplicas(object), ...checkTemplate(object)];
   const fixed = (spec: unknown): unknown => MUTABLE.reduce((rest, field) => put(rest, [field], undefined), fieldsOf(spec));
-  if (current && !isEqual(fixed(object["spec"]), fixed(current["spec"])))
+  if (current && !isDeepStrictEqual(fixed(object["spec"]), fixed(current["spec"])))
     causes.push({ reason: "FieldValueForbidden", message: IMMUTABLE_TEXT, field: "spec" });
   return causes;
 };
@@ -88,7 +89,7 @@ const pod: Check = (object, current) => {
     const { activeDeadlineSeconds: _, tolerations: __, ...rest } = fieldsOf(spec);
     return { ...rest, containers: images("containers"), initContainers: images("initContainers") };
   };
-  if (!current || isEqual(fixed(object["spec"]), fixed(current["spec"]))) return [];
+  if (!current || isDeepStrictEqual(fixed(object["spec"]), fixed(current["spec"]))) return [];
   return [{ reason: "FieldValueForbidden", message: POD_UPDATE_TEXT, field: "spec" }];
 };
 
@@ -98,11 +99,29 @@ const definition: Check = (object) => {
   return [wrong("metadata.name", object.metadata.name, `must be spec.names.plural+"."+spec.group`)];
 };
 
+/** Fields of webhooks that would be passed over here without a word, and the values that are as good as none. */
+const NOT_PLAYED: Readonly<Record<string, readonly unknown[]>> = { matchConditions: [undefined], reinvocationPolicy: [undefined, "Never"] };
+
+const webhooks: Check = (object) =>
+  listOf(object["webhooks"]).flatMap((webhook, i) => {
+    const causes = Object.entries(NOT_PLAYED)
+      .filter(([field, allowed]) => !allowed.includes(dig(webhook, field)))
+      .map(([field]) => ({
+        reason: "FieldValueForbidden",
+        message: `Forbidden: the embedded cluster has no ${field}`,
+        field: `webhooks[${i}].${field}`,
+      }));
+    const effects = dig(webhook, "sideEffects");
+    if (effects === "None" || effects === "NoneOnDryRun") return causes;
+    const message = `Unsupported value: ${JSON.stringify(effects ?? "")}: supported values: "None", "NoneOnDryRun"`;
+    return [...causes, { reason: "FieldValueNotSupported", message, field: `webhooks[${i}].sideEffects` }];
+  });
+
 const CHECKS: Readonly<Record<string, Check>> = {
   "statefulsets.apps": statefulSet,
-  "deployments.apps": (object) => [...checkReplicas(object), ...checkTemplate(object)],
-  "replicasets.apps": (object) => [...checkReplicas(object), ...checkTemplate(object)],
   "customresourcedefinitions.apiextensions.k8s.io": definition,
+  "validatingwebhookconfigurations.admissionregistration.k8s.io": webhooks,
+  "mutatingwebhookconfigurations.admissionregistration.k8s.io": webhooks,
   pods: pod,
 };
 

@@ -5,7 +5,6 @@ import type { Draft, KubeObject } from "./objects.ts";
 import type { Served } from "./registry.ts";
 import { systemOwned } from "./lifecycle.ts";
 import { withDefaults } from "./defaults.ts";
-import { storedForm, viewIn } from "./versions.ts";
 
 export interface View {
   /** How admission and the client see it. */
@@ -14,17 +13,9 @@ export interface View {
   write(current: KubeObject, changed: Draft): Draft;
 }
 
-/** In the form that is stored: pruned, defaulted, of the stored version. */
+/** In the form that is stored: pruned and defaulted. */
 export function conform(kind: Served, object: Draft): Draft {
-  const stored = storedForm(kind, object);
-  return kind.custom ? kind.custom.schema.conform(stored) : withDefaults(kind.resource, stored);
-}
-
-/** Paths of the fields that a custom resource's schema does not know. */
-export function unknownFields(kind: Served, object: Draft): string[] {
-  const unknown: string[] = [];
-  kind.custom?.schema.conform(object, (path) => unknown.push(path));
-  return unknown;
+  return kind.custom ? kind.custom.schema.conform(object) : withDefaults(kind.resource, object);
 }
 
 export function hasStatus(kind: Served): boolean {
@@ -36,7 +27,7 @@ function withStatusOf(current: KubeObject, object: Draft): Draft {
 }
 
 const whole = (kind: Served): View => ({
-  read: (current) => viewIn(kind, current),
+  read: (current) => current,
   write: (current, changed) => {
     const metadata = { ...changed.metadata, ...systemOwned(current.metadata) };
     const object = { ...changed, metadata };
@@ -45,7 +36,7 @@ const whole = (kind: Served): View => ({
 });
 
 const status = (kind: Served): View => ({
-  read: (current) => viewIn(kind, current),
+  read: (current) => current,
   write: (current, changed) => {
     // Built-in kinds let a status write change labels and annotations; custom resources do not.
     const metadata = kind.custom ? current.metadata : { ...changed.metadata, ...systemOwned(current.metadata) };

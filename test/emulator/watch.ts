@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { objectTextIn } from "./answer.ts";
 import type { Api } from "./api.ts";
-import { ApiError, invalid, plainError } from "./api-error.ts";
+import { ApiError, plainError } from "./api-error.ts";
 import { versionIn } from "./read.ts";
 import type { KubeObject } from "./objects.ts";
 import { apiVersionOf } from "./registry.ts";
@@ -39,7 +39,6 @@ export function watch(api: Api, ask: Ask, response: ServerResponse): void {
   const selection = selectionOf(resource, query) ?? (() => true);
   const matches = (object: KubeObject): boolean => (!ask.name || object.metadata.name === ask.name) && selection(object);
   const wantsBookmarks = ["1", "true"].includes(query.get("allowWatchBookmarks") ?? "");
-  checkInitialEvents(query);
   const from = versionIn(query, plainError) ?? 0;
   const sendsInitial = query.get("sendInitialEvents") === "true" || (query.get("sendInitialEvents") === null && from === 0);
   let hasSentColumns = false;
@@ -94,12 +93,6 @@ export function watch(api: Api, ask: Ask, response: ServerResponse): void {
     cancelTimeout();
     forget();
   });
-}
-
-function checkInitialEvents(query: URLSearchParams): void {
-  if (query.get("sendInitialEvents") === null || query.get("resourceVersionMatch") === "NotOlderThan") return;
-  const message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-  throw invalid("ListOptions", "meta.k8s.io", "", [{ reason: "FieldValueForbidden", message, field: "resourceVersionMatch" }]);
 }
 
 function bookmarkOf(ask: Ask, metadata: object): object {

@@ -2,7 +2,6 @@
 import type { KubeObject, Metadata } from "./objects.ts";
 import { apiVersionOf } from "./registry.ts";
 import type { Served } from "./registry.ts";
-import { viewIn } from "./versions.ts";
 
 const bodies = new WeakMap<KubeObject, string>();
 const metadatas = new WeakMap<Metadata, string>();
@@ -18,12 +17,12 @@ function bodyOf(object: KubeObject): string {
 }
 
 export function objectText(kind: Served, object: KubeObject): string {
-  return `{"kind":"${kind.kind}","apiVersion":"${apiVersionOf(kind)}",${bodyOf(viewIn(kind, object)).slice(1)}`;
+  return `{"kind":"${kind.kind}","apiVersion":"${apiVersionOf(kind)}",${bodyOf(object).slice(1)}`;
 }
 
 /** Items of lists carry apiVersion and kind for custom resources only. */
 export function itemText(kind: Served, object: KubeObject): string {
-  return kind.custom ? objectText(kind, object) : bodyOf(viewIn(kind, object));
+  return kind.custom ? objectText(kind, object) : bodyOf(object);
 }
 
 export function metadataText(object: KubeObject): string {

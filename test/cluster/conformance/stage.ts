@@ -41,6 +41,9 @@ export interface Scenario {
 
 const PATIENCE_MS = 20_000;
 
+/** The step that ends the record of a scenario in which something never came. */
+export const BROKE_OFF = "the scenario broke off";
+
 /** Plays one scenario in `namespace`, which exists; answers what it recorded. */
 export async function play(client: Client, scenario: Scenario, namespace: string): Promise<Entry[]> {
   const entries: Entry[] = [];
@@ -73,7 +76,7 @@ export async function play(client: Client, scenario: Scenario, namespace: string
   try {
     await scenario.run(stage);
   } catch (error) {
-    entries.push({ step: "the scenario broke off", result: String(error) });
+    entries.push({ step: BROKE_OFF, result: String(error) });
   }
   for (const watching of watches) watching.stop();
   return entries;

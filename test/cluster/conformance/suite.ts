@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { connect, type Client, type Kubeconfig } from "./client.ts";
 import { del, post } from "./requests.ts";
+import { admission } from "./scenarios/admission.ts";
 import { customResources } from "./scenarios/custom-resources.ts";
 import { evictions, owners } from "./scenarios/evictions.ts";
 import { kubelets } from "./scenarios/kubelets.ts";
@@ -20,6 +21,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...lists,
   ...patches,
   ...customResources,
+  ...admission,
 ];
 const AT_ONCE = 6;
 

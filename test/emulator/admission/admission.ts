@@ -1,7 +1,7 @@
 /** Admission webhooks: mutating ones in turn, validating ones side by side. A webhook that fails is refused or passed over as its policy says. */
 import { randomUUID } from "node:crypto";
 import type { Admission, Review } from "../api.ts";
-import { ApiError, badRequest, refusal } from "../api-error.ts";
+import { ApiError, refusal } from "../api-error.ts";
 import { isFields, plainText } from "../objects.ts";
 import type { Draft, Fields } from "../objects.ts";
 import { jsonPatch } from "../patch.ts";
@@ -32,7 +32,6 @@ export function createAdmission(store: Store): Admission {
 
 /** Undefined when the webhook failed and its policy is Ignore. Throws the refusal. */
 async function verdictOf(store: Store, webhook: Webhook, ask: Ask, review: Review): Promise<Verdict | undefined> {
-  if (ask.dryRun && !webhook.allowsDryRun) throw badRequest(`admission webhook "${webhook.name}" does not support dry run`);
   let verdict: Verdict;
   try {
     verdict = await callWebhook(store, webhook, requestOf(ask, review));

@@ -1,6 +1,6 @@
 /** Which webhooks a request concerns (admissionregistration.k8s.io/v1: rules, namespaceSelector, objectSelector). */
 import type { Review } from "../api.ts";
-import { dig, isFields, listOf, numberOf, textOf } from "../objects.ts";
+import { dig, isFields, listOf, numberOf } from "../objects.ts";
 import type { Draft, Fields } from "../objects.ts";
 import type { Ask } from "../request.ts";
 import { objectSelector } from "../selectors.ts";
@@ -12,7 +12,6 @@ export interface Webhook {
   readonly fields: Fields;
   readonly failsOpen: boolean;
   readonly timeoutSeconds: number;
-  readonly allowsDryRun: boolean;
 }
 
 const GROUP = "admissionregistration.k8s.io";
@@ -23,7 +22,6 @@ function webhookOf(fields: Fields): Webhook {
     fields,
     failsOpen: fields["failurePolicy"] === "Ignore",
     timeoutSeconds: numberOf(fields["timeoutSeconds"]) ?? 10,
-    allowsDryRun: ["None", "NoneOnDryRun"].includes(textOf(fields["sideEffects"]) ?? ""),
   };
 }
 

@@ -10,7 +10,6 @@ const REACTION_MS = 5;
 const BUDGETS = "poddisruptionbudgets.policy";
 /** An eviction that did not lead to a deletion by then is forgotten. */
 const DELETION_TIMEOUT_MS = 120_000;
-const OWNERS: Readonly<Record<string, string>> = { StatefulSet: "statefulsets.apps", ReplicaSet: "replicasets.apps" };
 
 interface Budget extends KubeObject {
   spec: { readonly selector?: LabelSelector; readonly minAvailable?: number | string; readonly maxUnavailable?: number | string };
@@ -86,7 +85,7 @@ function scaleOf(store: Store, pods: readonly Pod[]): number {
   for (const pod of pods) {
     const owner = controllerOf(pod);
     if (!owner || scales.has(owner.uid)) continue;
-    const found = store.get(OWNERS[owner.kind] ?? "", pod.metadata.namespace, owner.name) as StatefulSet | undefined;
+    const found = store.get("statefulsets.apps", pod.metadata.namespace, owner.name) as StatefulSet | undefined;
     scales.set(owner.uid, found?.metadata.uid === owner.uid ? (found.spec.replicas ?? 1) : 0);
   }
   return [...scales.values()].reduce((sum, replicas) => sum + replicas, 0);

@@ -53,7 +53,7 @@ test("a crashing pod waits in CrashLoopBackOff and comes up when it no longer cr
   store.create("pods", pod("a", { "sim/crash": "true" }));
   await clock.advance(1000);
   const [container] = get("a").status.containerStatuses ?? [];
-  assert.equal(container?.state.waiting?.reason, "CrashLoopBackOff");
+  assert.equal(container?.state?.waiting?.reason, "CrashLoopBackOff");
   assert.deepEqual([container?.["ready"], container?.["restartCount"], get("a").status.phase], [false, 3, "Running"]);
   annotate("a", { "sim/crash": "false" });
   await clock.advance(1000);

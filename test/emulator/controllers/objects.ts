@@ -1,90 +1,23 @@
-/** The fields that the controllers read and write, over the store's untyped objects. */
+/** The kinds that the controllers read and write, over the store's untyped objects. */
+import type { V1LabelSelector, V1PodCondition, V1PodSpec, V1PodStatus, V1PodTemplateSpec } from "@kubernetes/client-node";
+import type { V1StatefulSetSpec, V1StatefulSetStatus } from "@kubernetes/client-node";
+import type { Json } from "../../../infra/resources.ts";
+import { isTrue } from "../objects.ts";
 import type { KubeObject, OwnerReference } from "../objects.ts";
 
-export interface Condition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly lastProbeTime?: null;
-  readonly lastTransitionTime?: string;
-  readonly observedGeneration?: number;
-}
-
-export interface Container {
-  readonly name: string;
-  readonly image: string;
-}
-
-export interface ContainerStatus {
-  readonly name: string;
-  readonly state: {
-    readonly running?: { readonly startedAt: string };
-    readonly waiting?: { readonly reason: string; readonly message: string };
-  };
-  readonly [field: string]: unknown;
-}
-
-export interface PodSpec {
-  readonly containers: readonly Container[];
-  readonly nodeName?: string;
-  readonly readinessGates?: readonly { readonly conditionType: string }[];
-  readonly volumes?: readonly { readonly name: string }[];
-  readonly [field: string]: unknown;
-}
-
-export interface PodStatus {
-  readonly phase?: string;
-  readonly startTime?: string;
-  readonly conditions?: readonly Condition[];
-  readonly containerStatuses?: readonly ContainerStatus[];
-  readonly [field: string]: unknown;
-}
+export type Condition = Json<V1PodCondition>;
+export type PodStatus = Json<V1PodStatus>;
+export type Template = Json<V1PodTemplateSpec>;
+export type LabelSelector = Json<V1LabelSelector>;
+export type StatefulSetStatus = Json<V1StatefulSetStatus>;
 
 export interface Pod extends KubeObject {
-  spec: PodSpec;
+  spec: Json<V1PodSpec>;
   status: PodStatus;
 }
 
-export interface Template {
-  readonly metadata?: {
-    readonly labels?: Record<string, string>;
-    readonly annotations?: Record<string, string>;
-    readonly finalizers?: string[];
-  };
-  readonly spec: PodSpec;
-}
-
-export interface LabelSelector {
-  readonly matchLabels?: Readonly<Record<string, string>>;
-  readonly matchExpressions?: readonly { readonly key: string; readonly operator: string; readonly values?: readonly string[] }[];
-}
-
-export interface StatefulSetStatus {
-  readonly observedGeneration?: number;
-  readonly replicas: number;
-  readonly readyReplicas?: number;
-  readonly currentReplicas?: number;
-  readonly updatedReplicas?: number;
-  readonly currentRevision?: string;
-  readonly updateRevision?: string;
-  readonly collisionCount?: number;
-  readonly availableReplicas: number;
-}
-
 export interface StatefulSet extends KubeObject {
-  spec: {
-    readonly replicas?: number;
-    readonly selector: LabelSelector;
-    readonly serviceName?: string;
-    readonly template: Template;
-    readonly podManagementPolicy?: string;
-    readonly updateStrategy?: { readonly type?: string; readonly rollingUpdate?: { readonly partition?: number } };
-    readonly minReadySeconds?: number;
-    readonly revisionHistoryLimit?: number;
-    readonly ordinals?: { readonly start?: number };
-    readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string; readonly labels?: Record<string, string> } }[];
-  };
+  spec: Json<V1StatefulSetSpec>;
   status?: StatefulSetStatus;
 }
 
@@ -98,7 +31,7 @@ export function isTerminating(object: KubeObject): boolean {
 }
 
 export function isReady(pod: Pod): boolean {
-  return pod.status.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
+  return isTrue(pod, "Ready");
 }
 
 /** The owner that manages the object, if any. */

@@ -1,5 +1,6 @@
 /** The status that a kubelet reports. Times of conditions move only when the condition does. */
-import type { Condition, ContainerStatus, Pod, PodStatus } from "./objects.ts";
+import { isTrue } from "../objects.ts";
+import type { Condition, Pod, PodStatus } from "./objects.ts";
 
 export interface PodFacts {
   readonly ip: string;
@@ -24,9 +25,9 @@ export function reportPod(pod: Pod, { ip, up, gatesOpen, crashing }: PodFacts, n
       ...Object.entries(facts).map(([type, holds]) => setCondition(before, type, holds, now)),
       ...before.filter((condition) => !(condition.type in facts)),
     ],
-    containerStatuses: pod.spec.containers.map(({ name, image }) => {
+    containerStatuses: pod.spec.containers.map(({ name, image = "" }) => {
       const earlier = pod.status.containerStatuses?.find((status) => status.name === name);
-      const state = crashing ? CRASHING : { running: earlier?.state.running ?? { startedAt: now } };
+      const state = crashing ? CRASHING : { running: earlier?.state?.running ?? { startedAt: now } };
       return { name, image, imageID: "simulated", ready: up, started: up, restartCount: crashing ? 3 : 0, state, lastState: {} };
     }),
   };
@@ -34,17 +35,14 @@ export function reportPod(pod: Pod, { ip, up, gatesOpen, crashing }: PodFacts, n
 
 /** Whether each readiness gate has its condition True. */
 export function areGatesOpen(pod: Pod): boolean {
-  const { conditions = [] } = pod.status;
-  return (pod.spec.readinessGates ?? []).every((gate) =>
-    conditions.some(({ type, status }) => type === gate.conditionType && status === "True"),
-  );
+  return (pod.spec.readinessGates ?? []).every((gate) => isTrue(pod, gate.conditionType));
 }
 
 /** The condition of that type as it stands, or turned now. */
 export function setCondition(before: readonly Condition[], type: string, holds: boolean, now: string): Condition {
   const status = holds ? "True" : "False";
   const earlier = before.find((condition) => condition.type === type);
-  return earlier?.status === status ? earlier : { type, status, lastProbeTime: null, lastTransitionTime: now };
+  return earlier?.status === status ? earlier : { type, status, lastTransitionTime: now };
 }
 
-const CRASHING: ContainerStatus["state"] = { waiting: { reason: "CrashLoopBackOff", message: "simulated crash" } };
+const CRASHING = { waiting: { reason: "CrashLoopBackOff", message: "simulated crash" } };

@@ -1,5 +1,5 @@
 /** Custom resource definitions as kinds that the server can serve. */
-import { dig, fieldsOf, isFields, listOf, plainText, textOf } from "../objects.ts";
+import { dig, fieldsOf, isFields, isTrue, listOf, plainText, textOf } from "../objects.ts";
 import type { Fields, KubeObject } from "../objects.ts";
 import type { Served } from "../registry.ts";
 import { compileSchema } from "./schema.ts";
@@ -16,16 +16,13 @@ export interface Column {
 
 export interface CustomKind {
   readonly schema: Schema;
-  readonly openApi: Fields;
   readonly columns: readonly Column[];
   /** Paths of the scale subresource, if it has one. */
   readonly scale?: { readonly spec: readonly string[]; readonly status: readonly string[]; readonly selector?: readonly string[] };
-  /** The apiVersion that the store keeps. */
-  readonly storedAs: string;
 }
 
 export function isEstablished(definition: KubeObject): boolean {
-  return listOf(dig(definition, "status", "conditions")).some((one) => dig(one, "type") === "Established" && dig(one, "status") === "True");
+  return isTrue(definition, "Established");
 }
 
 /** One kind a served version; none until the definition is established. */
@@ -37,12 +34,10 @@ export function customKinds(definition: KubeObject): readonly Served[] {
   const kind = String(dig(spec, "names", "kind"));
   const texts = (value: unknown): string[] => listOf(value).map(String);
   const versions = listOf(spec["versions"]).filter(isFields);
-  const storage = versions.find((version) => version["storage"] === true);
   return versions
     .filter((version) => version["served"] === true)
     .map((version) => {
       const subresources = fieldsOf(version["subresources"]);
-      const openApi = fieldsOf(dig(version, "schema", "openAPIV3Schema"));
       const scale = subresources["scale"];
       return {
         group,
@@ -57,10 +52,8 @@ export function customKinds(definition: KubeObject): readonly Served[] {
         generation: true,
         resource: `${plural}.${group}`,
         custom: {
-          schema: compileSchema(openApi),
-          openApi,
+          schema: compileSchema(fieldsOf(dig(version, "schema", "openAPIV3Schema"))),
           columns: listOf(version["additionalPrinterColumns"]).filter(isFields).map(columnOf),
-          storedAs: `${group}/${String(storage?.["name"])}`,
           ...(isFields(scale) && { scale: scaleOf(scale) }),
         },
       };

@@ -18,7 +18,6 @@ const schema = compileSchema({
         map: { type: "object", additionalProperties: { type: "object", properties: { known: text } } },
         list: { type: "array", items: { type: "object", properties: { known: text } } },
         name: { ...text, maxLength: 3, pattern: "^x" },
-        maybe: { ...text, nullable: true },
       },
     },
   },
@@ -27,34 +26,26 @@ const schema = compileSchema({
 const of = (spec: unknown) => ({ apiVersion: "e.com/v1", kind: "W", metadata: { name: "w" }, spec });
 const filled = { mode: "a", nested: { deep: true } };
 
-const CONFORMED: readonly [title: string, spec: object, result: object, dropped?: string[]][] = [
+const CONFORMED: readonly [title: string, spec: object, result: object][] = [
   ["defaults, nested ones too", { size: 1 }, { size: 1, ...filled }],
   ["given values stay", { size: 1, mode: "b", nested: { deep: false } }, { size: 1, mode: "b", nested: { deep: false } }],
-  ["unknown fields go", { size: 1, what: 2 }, { size: 1, ...filled }, ["spec.what"]],
-  [
-    "in lists and maps too",
-    { list: [{ known: "k", x: 1 }], map: { a: { x: 1 } } },
-    { list: [{ known: "k" }], map: { a: {} }, ...filled },
-    ["spec.list[0].x", "spec.map.a.x"],
-  ],
+  ["unknown fields go", { size: 1, what: 2 }, { size: 1, ...filled }],
+  ["in lists and maps too", { list: [{ known: "k", x: 1 }], map: { a: { x: 1 } } }, { list: [{ known: "k" }], map: { a: {} }, ...filled }],
   ["kept where the schema says so", { free: { any: { thing: 1 } } }, { free: { any: { thing: 1 } }, ...filled }],
 ];
 
-for (const [title, spec, result, expected = []] of CONFORMED)
+for (const [title, spec, result] of CONFORMED)
   test(`structural schema: ${title}`, () => {
-    const dropped: string[] = [];
-    assert.deepEqual(schema.conform(of(spec), (path) => dropped.push(path))["spec"], result);
-    assert.deepEqual(dropped, expected);
+    assert.deepEqual(schema.conform(of(spec))["spec"], result);
   });
 
 const WRONG: readonly [title: string, spec: unknown, messages: string[]][] = [
-  ["a good one", { size: 1, either: "5%", maybe: null }, []],
+  ["a good one", { size: 1, either: "5%" }, []],
   ["a required field", {}, ["spec.size: Required value"]],
   ["a bound", { size: 0 }, ["spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"]],
   ["an enumeration", { size: 1, mode: "c" }, ['spec.mode: Unsupported value: "c": supported values: "a", "b"']],
   ["a type", { size: "x" }, ['spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"']],
-  ["of a text only the first fault", { size: 1, name: "abcd" }, ["spec.name: Too long: may not be more than 3 bytes"]],
-  ["a pattern", { size: 1, name: "a" }, ["spec.name: Invalid value: \"a\": spec.name in body should match '^x'"]],
+  ["all else in ajv's words", { size: 1, name: "a" }, ['spec.name: Invalid value: "a": spec.name in body must match pattern "^x"']],
 ];
 
 for (const [title, spec, messages] of WRONG)

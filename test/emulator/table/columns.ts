@@ -1,11 +1,8 @@
-/** What `kubectl get` shows of each kind: one list of columns a resource. */
-import { dig, fieldsOf, listOf, plainText } from "../objects.ts";
+/** What `kubectl get` shows of each kind (kubernetes/pkg/printers/internalversion/printers.go); kinds that are not here show name and age. */
+import type { Column as Definition } from "../crd/kinds.ts";
+import { dig, isFields, isTrue, listOf, numberOf, plainText, textOf } from "../objects.ts";
 import type { KubeObject } from "../objects.ts";
 import type { Served } from "../registry.ts";
-import { customColumns } from "./custom.ts";
-import { firstSeen, info, involved, lastSeen, nodeAddress, nodeStatus } from "./cells.ts";
-import { ageOf } from "./duration.ts";
-import { podGates, podReady, podRestarts, podStatus } from "./pod.ts";
 
 export type Cell = (object: KubeObject, now: number) => unknown;
 
@@ -19,9 +16,9 @@ export interface Column {
   readonly cell: Cell;
 }
 
-const column = (name: string, cell: Cell, priority = 0, type = "string", format = ""): Column => ({
+const column = (name: string, cell: Cell, priority = 0, format = ""): Column => ({
   name,
-  type,
+  type: "string",
   format,
   description: name,
   priority,
@@ -33,40 +30,32 @@ const at =
   (...path: string[]): Cell =>
   (object) =>
     plainText(dig(object, ...path)) || "<none>";
-const number =
-  (...path: string[]): Cell =>
-  (object) =>
-    Number(dig(object, ...path) ?? 0);
 
-const name = column("Name", ({ metadata }) => metadata.name, 0, "string", "name");
-export const age = column("Age", ({ metadata }, now) => ageOf(metadata.creationTimestamp, now));
-const containers = (...path: string[]): Column[] =>
-  ["name", "image"].map((field) =>
-    wide(field === "name" ? "Containers" : "Images", (object) =>
-      listOf(dig(object, ...path, "containers"))
-        .map((one) => dig(one, field))
-        .join(","),
-    ),
-  );
-const selector = (...path: string[]): Column =>
-  wide(
-    "Selector",
-    (object) =>
-      Object.entries(fieldsOf(dig(object, ...path)))
-        .map(([key, value]) => `${key}=${String(value)}`)
-        .join(",") || "<none>",
-  );
-const outOf = (ready: readonly string[], wanted: readonly string[]): Cell => {
-  return (object) => `${Number(dig(object, ...ready) ?? 0)}/${Number(dig(object, ...wanted) ?? 0)}`;
-};
+const name = column("Name", ({ metadata }) => metadata.name, 0, "name");
+const age = column("Age", ({ metadata }, now) => ageOf(metadata.creationTimestamp, now));
 
-const replicaSetLike: readonly Column[] = [
-  name,
-  column("Desired", number("spec", "replicas")),
-  column("Current", number("status", "replicas")),
-  column("Ready", number("status", "readyReplicas")),
-  age,
-];
+const containersOf = (set: KubeObject): readonly unknown[] => listOf(dig(set, "spec", "template", "spec", "containers"));
+const statusesOf = (pod: KubeObject): readonly unknown[] => listOf(dig(pod, "status", "containerStatuses"));
+
+function podReady(pod: KubeObject): string {
+  const ready = statusesOf(pod).filter((one) => dig(one, "ready") === true);
+  return `${ready.length}/${listOf(dig(pod, "spec", "containers")).length}`;
+}
+
+function podStatus(pod: KubeObject): string {
+  if (pod.metadata.deletionTimestamp) return "Terminating";
+  const waiting = statusesOf(pod).map((one) => textOf(dig(one, "state", "waiting", "reason")));
+  return waiting.find(Boolean) ?? plainText(dig(pod, "status", "phase"));
+}
+
+function podRestarts(pod: KubeObject): string {
+  return String(statusesOf(pod).reduce<number>((sum, one) => sum + (numberOf(dig(one, "restartCount")) ?? 0), 0));
+}
+
+function podGates(pod: KubeObject): string {
+  const gates = listOf(dig(pod, "spec", "readinessGates")).map((gate) => String(dig(gate, "conditionType")));
+  return gates.length === 0 ? "<none>" : `${gates.filter((gate) => isTrue(pod, gate)).length}/${gates.length}`;
+}
 
 const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   pods: [
@@ -82,98 +71,56 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   ],
   "statefulsets.apps": [
     name,
-    column("Ready", outOf(["status", "readyReplicas"], ["spec", "replicas"])),
+    column("Ready", (set) => `${Number(dig(set, "status", "readyReplicas") ?? 0)}/${Number(dig(set, "spec", "replicas") ?? 0)}`),
     age,
-    ...containers("spec", "template", "spec"),
-  ],
-  "deployments.apps": [
-    name,
-    column("Ready", outOf(["status", "readyReplicas"], ["spec", "replicas"])),
-    column("Up-to-date", number("status", "updatedReplicas")),
-    column("Available", number("status", "availableReplicas")),
-    age,
-    ...containers("spec", "template", "spec"),
-    selector("spec", "selector", "matchLabels"),
-  ],
-  "replicasets.apps": replicaSetLike,
-  "controllerrevisions.apps": [
-    name,
-    column("Controller", (object) => {
-      const owner = object.metadata.ownerReferences?.find((one) => one.controller);
-      const group = owner?.apiVersion.split("/")[0];
-      return owner ? `${owner.kind.toLowerCase()}.${group}/${owner.name}` : "<none>";
-    }),
-    column("Revision", number("revision")),
-    age,
+    wide("Containers", (set) =>
+      containersOf(set)
+        .map((one) => dig(one, "name"))
+        .join(","),
+    ),
+    wide("Images", (set) =>
+      containersOf(set)
+        .map((one) => dig(one, "image"))
+        .join(","),
+    ),
   ],
   nodes: [
     name,
-    column("Status", nodeStatus),
-    column("Roles", () => "<none>"),
-    age,
-    column("Version", info("kubeletVersion")),
-    wide("Internal-IP", nodeAddress("InternalIP")),
-    wide("External-IP", nodeAddress("ExternalIP")),
-    wide("OS-Image", info("osImage")),
-    wide("Kernel-Version", info("kernelVersion")),
-    wide("Container-Runtime", info("containerRuntimeVersion")),
-  ],
-  namespaces: [name, column("Status", at("status", "phase")), age],
-  events: [
-    column("Last Seen", lastSeen),
-    column("Type", (event) => event["type"] ?? ""),
-    column("Reason", (event) => event["reason"] ?? ""),
-    column("Object", involved),
-    wide("Subobject", (event) => dig(event, "involvedObject", "fieldPath") ?? ""),
-    wide("Source", (event) => dig(event, "source", "component") ?? event["reportingComponent"] ?? ""),
-    column("Message", (event) => plainText(event["message"]).trim()),
-    wide("First Seen", (event, now) => ageOf(firstSeen(event), now)),
-    wide("Count", (event) => Number(dig(event, "series", "count") ?? event["count"] ?? 1)),
-    wide("Name", ({ metadata }) => metadata.name),
-  ],
-  services: [
-    name,
-    column("Type", at("spec", "type")),
-    column("Cluster-IP", at("spec", "clusterIP")),
-    column("External-IP", at("spec", "externalName")),
     column(
-      "Port(s)",
-      (object) =>
-        listOf(dig(object, "spec", "ports"))
-          .map((port) => `${String(dig(port, "port"))}/${plainText(dig(port, "protocol"), "TCP")}`)
-          .join(",") || "<none>",
+      "Status",
+      (node) => `${isTrue(node, "Ready") ? "Ready" : "NotReady"}${dig(node, "spec", "unschedulable") ? ",SchedulingDisabled" : ""}`,
     ),
     age,
-    selector("spec", "selector"),
   ],
-  configmaps: [name, column("Data", (object) => Object.keys(fieldsOf(object["data"])).length), age],
-  secrets: [name, column("Type", at("type")), column("Data", (object) => Object.keys(fieldsOf(object["data"])).length), age],
-  "leases.coordination.k8s.io": [name, column("Holder", (lease) => dig(lease, "spec", "holderIdentity") ?? ""), age],
-  "poddisruptionbudgets.policy": [
-    name,
-    column("Min Available", (object) => plainText(dig(object, "spec", "minAvailable"), "N/A")),
-    column("Max Unavailable", (object) => plainText(dig(object, "spec", "maxUnavailable"), "N/A")),
-    column("Allowed Disruptions", number("status", "disruptionsAllowed")),
-    age,
-  ],
-  "validatingwebhookconfigurations.admissionregistration.k8s.io": [
-    name,
-    column("Webhooks", (object) => listOf(object["webhooks"]).length),
-    age,
-  ],
-  "mutatingwebhookconfigurations.admissionregistration.k8s.io": [
-    name,
-    column("Webhooks", (object) => listOf(object["webhooks"]).length),
-    age,
-  ],
-  "customresourcedefinitions.apiextensions.k8s.io": [name, column("Created At", ({ metadata }) => metadata.creationTimestamp, 0, "date")],
-  "roles.rbac.authorization.k8s.io": [name, column("Created At", ({ metadata }) => metadata.creationTimestamp, 0, "date")],
-  "clusterroles.rbac.authorization.k8s.io": [name, column("Created At", ({ metadata }) => metadata.creationTimestamp, 0, "date")],
 };
 
-const OTHERS: readonly Column[] = [name, age];
+/** Printer columns of custom resources: plain paths such as `.spec.replicas`. */
+function customColumn({ jsonPath, ...column }: Definition): Column {
+  const path = jsonPath.split(".").slice(1);
+  const cell: Cell = (object, now) => {
+    const value = dig(object, ...path) ?? null;
+    if (column.type === "date" && value !== null) return ageOf(value, now);
+    return isFields(value) || Array.isArray(value) ? JSON.stringify(value) : value;
+  };
+  return { ...column, cell };
+}
 
 export function columnsOf(kind: Served): readonly Column[] {
-  if (kind.custom && kind.custom.columns.length > 0) return [name, ...customColumns(kind.custom.columns)];
-  return COLUMNS[kind.resource] ?? OTHERS;
+  if (kind.custom && kind.custom.columns.length > 0) return [name, ...kind.custom.columns.map(customColumn)];
+  return COLUMNS[kind.resource] ?? [name, age];
+}
+
+const S = 1000;
+const M = 60 * S;
+const H = 60 * M;
+
+/** The age of an RFC 3339 time as kubectl prints it (apimachinery's duration.HumanDuration), up to hours; "<unknown>" for none. */
+export function ageOf(time: unknown, now: number): string {
+  if (typeof time !== "string") return "<unknown>";
+  // Times have whole seconds: what was made in this second may seem to be of the next.
+  const ms = Math.max(0, now - Date.parse(time));
+  if (ms < 2 * M) return `${Math.floor(ms / S)}s`;
+  const seconds = Math.floor((ms % M) / S);
+  if (ms < 10 * M && seconds > 0) return `${Math.floor(ms / M)}m${seconds}s`;
+  return ms < 3 * H ? `${Math.floor(ms / M)}m` : `${Math.floor(ms / H)}h`;
 }

@@ -34,8 +34,6 @@ export const lists: readonly Scenario[] = [
       );
       await stage.refused("a continue token that is none", get(`${all}?limit=2&continue=nonsense`));
       await names(stage, "any version will do", `${all}?resourceVersion=0&labelSelector=app`);
-      const version = String(dig(first.body, "metadata", "resourceVersion"));
-      await names(stage, "exactly that version", `${all}?resourceVersion=${version}&resourceVersionMatch=Exact&labelSelector=app`);
       await stage.call("an empty list", get(`${all}?labelSelector=none`), "kind", "items", "metadata");
     },
   },
@@ -70,7 +68,6 @@ export const lists: readonly Scenario[] = [
       const all = at(stage.namespace, "configmaps");
       await stage.call("a version that is none", get(`${all}?watch=1&resourceVersion=nonsense`));
       await stage.call("a list at a version that is none", get(`${all}?resourceVersion=nonsense`));
-      await stage.call("exact without a version", get(`${all}?resourceVersionMatch=Exact`));
     },
   },
   {

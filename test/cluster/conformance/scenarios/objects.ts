@@ -1,7 +1,7 @@
 /** Create, read, replace, delete: one object at a time. */
 import { dig } from "../../../emulator/objects.ts";
 import { at, configMap, del, get, JSON_PATCH, patch, pod, post, put } from "../requests.ts";
-import type { Scenario, Stage } from "../stage.ts";
+import type { Scenario } from "../stage.ts";
 
 export const objects: readonly Scenario[] = [
   {
@@ -48,6 +48,25 @@ export const objects: readonly Scenario[] = [
       await stage.quietly(post(all, configMap("wet", { k: "1" })));
       await stage.call("patch in a dry run", patch(`${all}/wet?dryRun=All`, { data: { k: "2" } }), "data");
       await stage.call("nothing was patched", get(`${all}/wet`), "data");
+    },
+  },
+  {
+    name: "a Lease is also created by replacing it",
+    run: async (stage) => {
+      const all = at(stage.namespace, "leases");
+      const lease = (name: string, metadata: object = {}): object => ({
+        apiVersion: "coordination.k8s.io/v1",
+        kind: "Lease",
+        metadata: { name, ...metadata },
+        spec: { holderIdentity: "me" },
+      });
+      await stage.call("in a dry run", put(`${all}/a?dryRun=All`, lease("a")), ".");
+      await stage.call("for good", put(`${all}/a`, lease("a")), ".");
+      await stage.call("and replaced", put(`${all}/a`, lease("a", { labels: { l: "1" } })), "metadata.labels");
+      await stage.call("under another name", put(`${all}/b`, lease("c")));
+      await stage.call("at a version", put(`${all}/b`, lease("b", { resourceVersion: "1" })));
+      await stage.call("of a uid", put(`${all}/b`, lease("b", { uid: "11111111-2222-3333-4444-555555555555" })));
+      await stage.call("a patch creates none", patch(`${all}/b`, { spec: { holderIdentity: "me" } }));
     },
   },
   {
@@ -112,27 +131,7 @@ export const objects: readonly Scenario[] = [
       await stage.call("gone at once", get(`${all}/forced`));
     },
   },
-  {
-    name: "many are deleted by their labels",
-    run: async (stage) => {
-      const all = at(stage.namespace, "configmaps");
-      for (const [name, app] of [
-        ["a", "x"],
-        ["b", "x"],
-        ["c", "y"],
-      ] as const)
-        await stage.quietly(post(all, configMap(name, {}, { labels: { app } })));
-      await stage.call("delete those of x", del(`${all}?labelSelector=app%3Dx`), "kind", "items.0.metadata.name");
-      await namesLeft(stage, all);
-    },
-  },
 ];
-
-async function namesLeft(stage: Stage, all: string): Promise<void> {
-  const { body } = await stage.quietly(get(`${all}?labelSelector=app`));
-  const items = dig(body, "items");
-  stage.note("left", Array.isArray(items) ? items.map((item) => dig(item, "metadata", "name")) : items);
-}
 
 function versionOf(body: unknown): unknown {
   return dig(body, "metadata", "resourceVersion");

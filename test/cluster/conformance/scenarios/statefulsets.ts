@@ -67,6 +67,20 @@ export const statefulSets: readonly Scenario[] = [
     },
   },
   {
+    name: "RollingUpdate without parameters: while the update is stuck, the lowest pods come back as they were",
+    run: async (stage) => {
+      const set = await create(stage, { replicas: 3, spec: { updateStrategy: { type: "RollingUpdate" } } });
+      await set.rest("created", 3);
+      await set.replace({ template: { metadata: { annotations: { "sim/ready": "false" } } } });
+      const stuck = (updated: number) => (status: Status) => status.replicas === 3 && status.updatedReplicas === updated;
+      await set.rest("stuck at the first", 2, stuck(1));
+      await set.removePod("z-0");
+      await set.rest("the lowest deleted: as many old ones are kept as the status still counts", 2, stuck(1));
+      await set.removePod("z-1");
+      await set.rest("the one above it deleted", 1, stuck(2));
+    },
+  },
+  {
     name: "OrderedReady: a pod that is not ready holds the next back, and the update too",
     run: async (stage) => {
       const set = await create(stage, { replicas: 3, annotations: { "sim/ready": "false" } });

@@ -7,7 +7,6 @@ import { controllerOf, type Pod, type Revision, type StatefulSet } from "../obje
 import { createQueue, type WorkQueue } from "../queue.ts";
 import { recordEvents, type Recorder } from "../events.ts";
 import { claimPods } from "./claim.ts";
-import { createClaims } from "./volumes.ts";
 import { planSync, type Plan } from "./plan.ts";
 import { syncRevisions, trimHistory } from "./revisions.ts";
 import { asWritten, availableAt, differs, statusOf } from "./status.ts";
@@ -72,7 +71,6 @@ function sync(store: Store, clock: Clock, owned: Index, record: Recorder, queue:
 
 function carryOut(store: Store, record: Recorder, set: StatefulSet, plan: Plan): void {
   for (const pod of plan.create) {
-    createClaims(store, set, pod.metadata.name);
     store.create("pods", { ...pod, status: { phase: "Pending", qosClass: "BestEffort" } });
     record(set, "SuccessfulCreate", `Create Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`);
   }

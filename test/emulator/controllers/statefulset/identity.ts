@@ -1,7 +1,6 @@
 /** What makes a pod the n-th of its StatefulSet. Source: pkg/controller/statefulset/stateful_set_utils.go. */
 import type { Draft } from "../../objects.ts";
 import { controllerReference, type Pod, type Revision, type StatefulSet, type Template } from "../objects.ts";
-import { volumesOf } from "./volumes.ts";
 
 const POD_NAME = "statefulset.kubernetes.io/pod-name";
 const POD_INDEX = "apps.kubernetes.io/pod-index";
@@ -40,7 +39,6 @@ export function withIdentity(set: StatefulSet, pod: Pod): Pod {
 export function newPod(set: StatefulSet, revision: Revision, ordinal: number): Pod {
   const { metadata, spec } = templateOf(revision);
   const name = `${set.metadata.name}-${ordinal}`;
-  const volumes = volumesOf(set, name, spec.volumes);
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -53,7 +51,7 @@ export function newPod(set: StatefulSet, revision: Revision, ordinal: number): P
       ...(metadata?.finalizers && { finalizers: metadata.finalizers }),
       ownerReferences: [controllerReference(set)],
     },
-    spec: { ...spec, hostname: name, subdomain: set.spec.serviceName, ...(volumes.length > 0 && { volumes }) },
+    spec: { ...spec, hostname: name, subdomain: set.spec.serviceName },
     status: {},
   } satisfies Draft as Draft as Pod;
 }

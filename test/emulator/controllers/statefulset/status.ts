@@ -48,9 +48,9 @@ export function differs(before: Partial<StatefulSetStatus> | undefined, after: S
 }
 
 /** The status without what Go leaves out when empty. */
-export function asWritten({ replicas, availableReplicas, collisionCount, ...rest }: StatefulSetStatus): StatefulSetStatus {
+export function asWritten({ replicas, availableReplicas = 0, collisionCount = 0, ...rest }: StatefulSetStatus): StatefulSetStatus {
   const filled = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== 0 && value !== ""));
-  return { ...filled, replicas, availableReplicas, collisionCount: collisionCount ?? 0 };
+  return { ...filled, replicas, availableReplicas, collisionCount };
 }
 
 /** Only RollingUpdate ever makes the update revision the current one; with OnDelete the current one stays the first for good. */
