@@ -3,10 +3,12 @@ import { hasCode } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
 import { act, type Actor } from "./act.ts";
 import { gatherTracker, type References } from "./gather-scaling.ts";
+import { gatherGroup } from "./gather.ts";
 import { hold, type Hold } from "./model/decision.ts";
 import type { Zone } from "./model/zone.ts";
 import type { Note } from "./prepare.ts";
 import type { ScaleZone, ScalingSnapshot } from "./scaling/leader.ts";
+import { othersSteady } from "./scaling/steady.ts";
 
 export interface Scaler extends Actor {
   readonly references: References;
@@ -31,17 +33,20 @@ export interface Pass {
   readonly tracker: Map<string, ScalingSnapshot["tracked"]>;
 }
 
-/** Carries the decision out; false if it was refused. */
-export async function scale(decision: ScaleZone, { scaler, holds }: Pass): Promise<boolean> {
+/** Carries the decision out; false if it had to wait or was refused. */
+export async function scale(decision: ScaleZone, { zones, scaler, holds }: Pass): Promise<boolean> {
+  const { zone, replicas, message } = decision;
   try {
+    if (replicas < zone.replicas && zone.scaling.forced === undefined) {
+      const busy = othersSteady(zone, await gatherGroup(scaler.cluster, zones, scaler.freshness));
+      if (busy) holds.push(busy);
+      if (busy) return false;
+    }
     await act(decision, scaler);
     return true;
   } catch (error) {
     if (!hasCode(error, ...REFUSALS)) throw error;
-    const { zone, message } = decision;
-    holds.push(
-      hold("ScaleRefused", `${message}, was refused: ${error.message}`, [zone], `${zone.name} ${decision.replicas} ${error.code}`),
-    );
+    holds.push(hold("ScaleRefused", `${message}, was refused: ${error.message}`, [zone], `${zone.name} ${replicas} ${error.code}`));
     return false;
   }
 }
