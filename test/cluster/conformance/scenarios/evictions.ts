@@ -1,6 +1,6 @@
 /** Evictions under a PodDisruptionBudget, and what goes with its owner. */
 import { dig, listOf } from "../../../emulator/objects.ts";
-import { at, configMap, del, get, pod, post, statefulSet } from "../requests.ts";
+import { at, configMap, del, get, patch, pod, post, statefulSet } from "../requests.ts";
 import type { Scenario, Stage } from "../stage.ts";
 
 const budget = (name: string, spec: object): object => ({ apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name }, spec });
@@ -30,12 +30,13 @@ export const evictions: readonly Scenario[] = [
           statefulSet("z", {
             replicas: 3,
             spec: { podManagementPolicy: "Parallel", updateStrategy: { type: "OnDelete" } },
-            annotations: { "sim/exit-after-ms": "700" },
           }),
         ),
       );
       await allowed(1);
       await stage.call("the budget", get(`${budgets}/b`), "status");
+      const hold = (finalizers: string[] | null) => stage.quietly(patch(`${pods}/z-0`, { metadata: { finalizers } }));
+      await hold(["example.com/hold"]);
       await stage.call("in a dry run", post(`${pods}/z-0/eviction?dryRun=All`, eviction("z-0")), ".");
       await stage.call("the first", post(`${pods}/z-0/eviction`, eviction("z-0")), ".");
       await watching.until((events) => dig(events.at(-1)?.object, "status", "currentHealthy") === 2);
@@ -45,6 +46,7 @@ export const evictions: readonly Scenario[] = [
         "the evicted pod says why",
         listOf(dig(body, "status", "conditions")).filter((condition) => dig(condition, "type") === "DisruptionTarget"),
       );
+      await hold(null);
       await stage.call("of what is not there", post(`${pods}/none/eviction`, eviction("none")));
       await allowed(1);
       await stage.call(
