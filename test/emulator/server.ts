@@ -2,6 +2,7 @@
  * The flow of a request: count -> read the body -> authenticate -> fixed pages and reviews -> find the resource -> faults -> verb -> answer.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { buffer } from "node:stream/consumers";
 import { jsonAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
 import { ApiError, conflict, refusal, tooMany } from "./api-error.ts";
@@ -30,22 +31,12 @@ const HANDLERS: Readonly<Record<Exclude<Ask["verb"], "watch">, Handler>> = {
   delete: remove,
 };
 
-const MAX_BODY_BYTES = 3 * 1024 * 1024;
-
 /** The body as text; protobuf is turned into JSON. */
 async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request) {
-    if (!Buffer.isBuffer(chunk)) continue;
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw refusal("BadRequest", `Request entity too large: limit is ${MAX_BODY_BYTES}`);
-  }
-  const body = Buffer.concat(chunks);
+  const body = await buffer(request);
   const type = request.headers["content-type"] ?? "application/json";
-  if (type.includes("protobuf") && size > 0) return protobufToJson(body);
-  if (size > 0 && !type.includes("json")) throw refusal("UnsupportedMediaType", "415: Unsupported Media Type", {});
+  if (type.includes("protobuf") && body.length > 0) return protobufToJson(body);
+  if (body.length > 0 && !type.includes("json")) throw refusal("UnsupportedMediaType", "415: Unsupported Media Type", {});
   return body.toString();
 }
 
@@ -92,16 +83,10 @@ async function answerTo(api: Api, request: IncomingMessage, response: ServerResp
   return ask.verb === "watch" ? perform(api, ask, response) : withinTimeout(api, ask, perform(api, ask, response));
 }
 
-/** Go durations as clients send them: "500ms", "10s", "1m30s". */
-function milliseconds(duration: string): number {
-  const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-  const parts = [...duration.matchAll(/([\d.]+)(ms|s|m|h)/g)];
-  return parts.reduce((sum, [, count, unit = ""]) => sum + Number(count) * (units[unit] ?? 0), 0);
-}
-
-/** 504 when `?timeout=` has passed; what was begun goes on. */
+/** 504 when `?timeout=` ("500ms", "10s") has passed; what was begun goes on. */
 async function withinTimeout<T>(api: Api, ask: Ask, work: Promise<T>): Promise<T> {
-  const ms = milliseconds(ask.query.get("timeout") ?? "");
+  const given = ask.query.get("timeout") ?? "0";
+  const ms = Number.parseFloat(given) * (given.endsWith("ms") ? 1 : 1000);
   if (ms === 0) return work;
   let cancel = (): void => {};
   const expired = new Promise<never>((_resolve, reject) => {

@@ -40,38 +40,22 @@ export async function update(api: Api, ask: Ask): Promise<Answer> {
   return change(api, ask, () => draft);
 }
 
-type Patch = (ask: Ask) => (target: unknown) => unknown;
-
-const PATCHES: Readonly<Record<string, Patch>> = {
-  "application/json-patch+json": (ask) => {
-    const operations = parseBody(ask);
-    return (target) => jsonPatch(target, operations);
-  },
-  "application/merge-patch+json": (ask) => {
-    const patch = bodyOf(ask);
-    return (target) => mergePatch(target, patch);
-  },
-  "application/strategic-merge-patch+json": (ask) => {
-    const patch = bodyOf(ask);
-    return (target) => strategicPatch(target, patch);
-  },
+const PATCHES: Readonly<Record<string, (target: unknown, patch: unknown) => unknown>> = {
+  "application/json-patch+json": jsonPatch,
+  "application/merge-patch+json": mergePatch,
+  "application/strategic-merge-patch+json": strategicPatch,
 };
 
 export async function patch(api: Api, ask: Ask): Promise<Answer> {
   const type = ask.contentType.split(";")[0]?.trim() ?? "";
   const accepted = Object.keys(PATCHES).filter((one) => !(ask.kind.custom && one.includes("strategic")));
-  const prepare = accepted.includes(type) ? PATCHES[type] : undefined;
-  if (!prepare)
-    throw refusal(
-      "UnsupportedMediaType",
-      `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
-    );
-  const apply = prepare(ask);
+  const apply = accepted.includes(type) ? PATCHES[type] : undefined;
+  if (!apply) throw refusal("UnsupportedMediaType", `accepted media types include: ${accepted.join(", ")}`);
+  const wanted = parseBody(ask);
   return change(api, ask, (seen) => {
-    const changed = apply(seen);
+    const changed = apply(seen, wanted);
     if (!isFields(changed)) throw unfit();
-    const draft = draftOf(ask, changed, expectedOf(ask));
-    return draft;
+    return draftOf(ask, changed, expectedOf(ask));
   });
 }
 
@@ -100,11 +84,6 @@ async function change(api: Api, ask: Ask, makeChange: Change): Promise<Answer> {
   }
 }
 
-/** Where etcd would keep it. */
-function storageKey({ kind, namespace, name }: Ask): string {
-  return ["/registry", kind.custom && kind.group, kind.plural, namespace, name].filter(Boolean).join("/");
-}
-
 function checkName(ask: Ask, { metadata }: Draft): void {
   if (metadata.name && metadata.name !== ask.name)
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${ask.name})`);
@@ -119,11 +98,7 @@ function checkIdentity(ask: Ask, draft: Draft, current: KubeObject): void {
     throw invalid(ask.kind.kind, ask.kind.group, ask.name, [{ reason: "FieldValueInvalid", message, field: "metadata.uid" }]);
   }
   if (metadata.uid && metadata.uid !== current.metadata.uid)
-    throw conflict(
-      ask.resource,
-      ask.name,
-      `StorageError: invalid object, Code: 4, Key: ${storageKey(ask)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${current.metadata.uid}`,
-    );
+    throw conflict(ask.resource, ask.name, `UID in precondition: ${metadata.uid}, UID in object meta: ${current.metadata.uid}`);
   const needsVersion = ask.kind.custom !== undefined || CREATED_BY_PUT.has(ask.resource);
   if (!metadata.resourceVersion && needsVersion && ask.subresource !== "scale") {
     const message = "Invalid value: 0: must be specified for an update";

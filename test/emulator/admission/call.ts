@@ -88,8 +88,6 @@ function parse(text: string): unknown {
 }
 
 function unsuccessful(code: number, text: string): string {
-  if (code === 404) return "the server could not find the requested resource";
-  if (code === 503) return "the server is currently unable to handle the request";
   if (code >= 500) return `an error on the server (${JSON.stringify(text)}) has prevented the request from succeeding`;
   return `the server responded with the status code ${code} but did not return more information`;
 }

@@ -14,7 +14,7 @@ export const objects: readonly Scenario[] = [
       await stage.call("read", get(one), ".");
       await stage.call("replace", put(one, configMap("a", { k: "2" })), "data", "metadata.labels", "metadata.generation");
       await stage.call("replace on an old version", put(one, created.body));
-      await stage.call("replace with another uid", put(one, configMap("a", {}, { uid: "11111111-2222-3333-4444-555555555555" })));
+      await stage.refused("replace with another uid", put(one, configMap("a", {}, { uid: "11111111-2222-3333-4444-555555555555" })));
       await stage.call("replace under another name", put(one, configMap("b")));
       await stage.call("replace what is not there", put(`${all}/none`, configMap("none")));
       const before = await stage.quietly(get(one));
@@ -65,7 +65,7 @@ export const objects: readonly Scenario[] = [
       await stage.call("and replaced", put(`${all}/a`, lease("a", { labels: { l: "1" } })), "metadata.labels");
       await stage.call("under another name", put(`${all}/b`, lease("c")));
       await stage.call("at a version", put(`${all}/b`, lease("b", { resourceVersion: "1" })));
-      await stage.call("of a uid", put(`${all}/b`, lease("b", { uid: "11111111-2222-3333-4444-555555555555" })));
+      await stage.refused("of a uid", put(`${all}/b`, lease("b", { uid: "11111111-2222-3333-4444-555555555555" })));
       await stage.call("a patch creates none", patch(`${all}/b`, { spec: { holderIdentity: "me" } }));
     },
   },
