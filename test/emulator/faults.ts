@@ -21,7 +21,6 @@ export interface Fault {
   readonly namespace?: string;
   readonly name?: string;
   readonly subresource?: string;
-  readonly when?: (ask: Ask) => boolean;
   /** How often it strikes; without end when left out. */
   readonly times?: number;
   /** 0 to 1; always when left out. */
@@ -59,7 +58,7 @@ export function createFaults(seed = 1): Faults {
     const isMeant = (["verb", "resource", "namespace", "name", "subresource"] as const).every(
       (field) => fault[field] === undefined || fault[field] === ask[field],
     );
-    if (!isMeant || one.left <= 0 || fault.when?.(ask) === false) return false;
+    if (!isMeant || one.left <= 0) return false;
     if (fault.probability !== undefined && random() >= fault.probability) return false;
     one.left -= 1;
     count += 1;

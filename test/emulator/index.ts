@@ -19,10 +19,6 @@ import { ADMIN_TOKEN, createTokens } from "./tokens.ts";
 
 export interface EmulatorOptions {
   readonly clock?: Clock;
-  /** 0, the default, takes a free one. */
-  readonly port?: number;
-  /** 3 unless said; zones are 1 to 3 in turn. */
-  readonly nodes?: number;
   /** For the dice of faults with a probability. */
   readonly faultSeed?: number;
   /** False leaves out the controllers and kubelets: objects then change by requests alone. */
@@ -39,8 +35,6 @@ export interface Emulator {
   writeKubeconfig(path: string): Promise<void>;
   readonly store: Store;
   readonly faults: Faults;
-  /** Requests served so far. */
-  requests(): number;
   /** Cuts all connections and ends all timers. */
   stop(): Promise<void>;
 }
@@ -48,7 +42,7 @@ export interface Emulator {
 const HOST = "127.0.0.1";
 
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
-  const { clock = systemClock, port = 0, nodes = 3 } = options;
+  const { clock = systemClock } = options;
   const store = createStore(clock);
   const registry = createRegistry(store);
   const faults = createFaults(options.faultSeed);
@@ -63,22 +57,21 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     now: new Date(),
   });
   const stopNamespaces = runNamespaces(store, registry, clock);
-  seed(store, clock, nodes);
+  seed(store, clock);
   // What controllers create gets the defaults that the API server would have given it.
   const defaulting: Store = { ...store, create: (resource, object) => store.create(resource, withDefaults(resource, object)) };
   const stopControllers = options.controllers === false ? () => {} : startControllers(defaulting, clock);
 
-  let served = 0;
-  const server = createServer({ key: keyPem, cert: certPem, keepAliveTimeout: 60_000 }, (request, response) => {
-    served += 1;
-    void serve(api, request, response);
-  });
+  const server = createServer(
+    { key: keyPem, cert: certPem, keepAliveTimeout: 60_000 },
+    (request, response) => void serve(api, request, response),
+  );
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, HOST, resolve);
+    server.listen(0, HOST, resolve);
   });
   const address = server.address();
-  const url = `https://${HOST}:${typeof address === "object" && address ? address.port : port}`;
+  const url = `https://${HOST}:${typeof address === "object" && address ? address.port : 0}`;
   const kubeconfig = (): Record<string, unknown> => ({
     apiVersion: "v1",
     kind: "Config",
@@ -96,7 +89,6 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     writeKubeconfig: (path) => writeFile(path, `${JSON.stringify(kubeconfig(), null, 2)}\n`, { mode: 0o600 }),
     store,
     faults,
-    requests: () => served,
     stop: async () => {
       stopControllers();
       stopNamespaces();

@@ -1,5 +1,5 @@
 /**
- * The flow of a request: count -> read the body -> authenticate -> fixed pages and reviews -> find the resource -> faults -> verb -> answer.
+ * The flow of a request: read the body -> authenticate -> fixed pages and reviews -> find the resource -> faults -> verb -> answer.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
