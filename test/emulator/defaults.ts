@@ -107,6 +107,8 @@ const namespace: Fill = (object) => {
 
 const DEFAULTS: Readonly<Record<string, Fill>> = {
   "statefulsets.apps": statefulSet,
+  "deployments.apps": fill({ "spec.replicas": 1 }),
+  "replicasets.apps": fill({ "spec.replicas": 1 }),
   pods: (object) => livePod(put(object, ["spec"], podSpec(object["spec"]))),
   namespaces: namespace,
   "customresourcedefinitions.apiextensions.k8s.io": definition,

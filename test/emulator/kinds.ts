@@ -50,6 +50,7 @@ export const BUILT_IN: readonly Kind[] = [
   row("apps/v1", "StatefulSet", "statefulsets", { short: ["sts"], all: true, sub: ["status", "scale"], generation: true }),
   row("apps/v1", "ControllerRevision", "controllerrevisions"),
   row("apps/v1", "Deployment", "deployments", { short: ["deploy"], all: true, sub: ["status", "scale"], generation: true }),
+  row("apps/v1", "ReplicaSet", "replicasets", { short: ["rs"], all: true, sub: ["status", "scale"], generation: true }),
   row("batch/v1", "Job", "jobs", { all: true, sub: ["status"], generation: true }),
   row("batch/v1", "CronJob", "cronjobs", { short: ["cj"], all: true, sub: ["status"], generation: true }),
   row("coordination.k8s.io/v1", "Lease", "leases"),
