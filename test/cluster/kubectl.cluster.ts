@@ -92,6 +92,7 @@ const STEPS: readonly Step[] = [
   { type: "describe sts web", shows: /Pods Status: +2 Running[^]*SuccessfulCreate/ },
   { type: "describe pod web-0", shows: /Controlled By: +StatefulSet\/web[^]*Ready +True/ },
   { type: "events", shows: /SuccessfulCreate +StatefulSet\/web/ },
+  { type: "get events", shows: /LAST SEEN +TYPE +REASON +OBJECT +MESSAGE\n\d+s +Normal +SuccessfulCreate +statefulset\/web +Create Pod/ },
   { type: "label pod web-0 a=b", shows: /pod\/web-0 labeled/ },
   { type: "annotate sts web c=d", shows: /statefulset.apps\/web annotated/ },
   {

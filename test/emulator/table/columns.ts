@@ -4,7 +4,7 @@ import { dig, isFields, isTrue, listOf, numberOf, plainText, textOf } from "../o
 import type { KubeObject } from "../objects.ts";
 import type { Served } from "../registry.ts";
 
-export type Cell = (object: KubeObject, now: number) => unknown;
+type Cell = (object: KubeObject, now: number) => unknown;
 
 export interface Column {
   readonly name: string;
@@ -27,8 +27,8 @@ const column = (name: string, cell: Cell, priority = 0, format = ""): Column => 
 const wide = (name: string, cell: Cell): Column => column(name, cell, 1);
 /** The text at a path, "<none>" where there is none. */
 const at =
-  (...path: string[]): Cell =>
-  (object) =>
+  (...path: string[]) =>
+  (object: KubeObject): string =>
     plainText(dig(object, ...path)) || "<none>";
 
 const name = column("Name", ({ metadata }) => metadata.name, 0, "name");
@@ -91,6 +91,13 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
       (node) => `${isTrue(node, "Ready") ? "Ready" : "NotReady"}${dig(node, "spec", "unschedulable") ? ",SchedulingDisabled" : ""}`,
     ),
     age,
+  ],
+  events: [
+    column("Last Seen", (event, now) => ageOf(event["lastTimestamp"], now)),
+    column("Type", at("type")),
+    column("Reason", at("reason")),
+    column("Object", (event) => `${at("involvedObject", "kind")(event)}/${at("involvedObject", "name")(event)}`.toLowerCase()),
+    column("Message", at("message")),
   ],
 };
 
