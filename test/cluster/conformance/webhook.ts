@@ -25,6 +25,8 @@ export interface Hook {
 const GROUP = "admissionregistration.k8s.io/v1";
 /** Label of the object by which a configuration shows that it is in force. */
 const PROBE = { probe: "yes" };
+/** A few seconds: the API server takes up a configuration a moment after it was written. */
+const ATTEMPTS = 1000;
 
 /** Serves until `close`, which also takes the configurations away. */
 export async function startHook(stage: Stage, judge: Judge): Promise<Hook> {
@@ -32,9 +34,11 @@ export async function startHook(stage: Stage, judge: Judge): Promise<Hook> {
   const hostname = `hook.${namespace}.svc`;
   const certificates = await generateCertificates({ dnsNames: [hostname], organization: "test", validityDays: 1, now: new Date() });
   const requests: unknown[] = [];
+  /** URLs at which a configuration has shown that it is in force. */
+  const probed = new Set<string>();
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const review = (dig(await json(request), "request") ?? {}) as { uid: string };
-    const isProbe = [review].some((one) => dig(one, "object", "metadata", "labels", "probe") === PROBE.probe);
+    const isProbe = dig(review, "object", "metadata", "labels", "probe") === PROBE.probe;
     if (isProbe) probed.add(request.url ?? "");
     else requests.push({ ...review, url: request.url });
     const verdict = isProbe ? { allowed: true } : await judge(review);
@@ -43,7 +47,6 @@ export async function startHook(stage: Stage, judge: Judge): Promise<Hook> {
     const answer = { uid: review.uid, ...verdict };
     response.end(JSON.stringify({ kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", response: answer }));
   };
-  const probed = new Set<string>();
   const server = createServer(
     { key: certificates.keyPem, cert: certificates.certPem },
     (request, response) => void serve(request, response),
@@ -79,8 +82,10 @@ export async function startHook(stage: Stage, judge: Judge): Promise<Hook> {
       registered.push(`${path}/${namespace}`);
       await stage.quietly(post(path, { ...configuration, webhooks: [...webhooks, probe] }));
       const before = probed.size;
-      for (let attempt = 0; attempt < 500 && probed.size === before; attempt++)
+      for (let attempt = 0; probed.size === before; attempt++) {
+        if (attempt === ATTEMPTS) throw new Error(`the API server does not call the webhooks of ${path}/${namespace}`);
         await stage.quietly(post(`${at(namespace, "configmaps")}?dryRun=All`, configMap("probe", {}, { labels: PROBE })));
+      }
     },
     asked: () => requests.splice(0),
     close: async () => {
