@@ -83,6 +83,7 @@ export const admission: readonly Scenario[] = [
     const evict = (name: string, query = ""): string => at(stage.namespace, "pods", name, `eviction${query}`);
     await step("eviction in a dry run", post(evict("p", "?dryRun=All"), eviction()));
     await step("eviction in a dry run of its own", post(evict("p"), eviction({ deleteOptions: { dryRun: ["All"] } })));
+    await stage.call("neither evicts", get(at(stage.namespace, "pods", "p")), "metadata.deletionTimestamp");
     await step("eviction of what is not there", post(evict("none"), { ...eviction(), metadata: { name: "none" } }));
     await step("eviction under another name", post(evict("p"), { ...eviction(), metadata: { name: "q" } }));
     await step("eviction", post(evict("p"), eviction({ deleteOptions: { gracePeriodSeconds: 5 } })));
