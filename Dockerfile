@@ -12,9 +12,10 @@ ENV NODE_ENV=production
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev
 COPY --from=build /app/dist dist
-# V8's compiled code, kept in the image: a third off the start. The run itself ends at once, for want of a cluster.
+# A third less memory over 15,000 pods, for a little more time.
+ENTRYPOINT ["node", "--optimize-for-size"]
+# V8's compiled code, kept in the image, for this user and these flags: a tenth off the start. The run itself ends at once, for want of a cluster.
 ENV NODE_COMPILE_CACHE=/app/.compile-cache
-RUN KUBERNETES_NAMESPACE=warm-up RECONCILE_TIME_BUDGET=1ms node dist/reconciler/main.js || true
+RUN mkdir .compile-cache && chown 65532 .compile-cache
 USER 65532
-# A small young generation halves the peak memory over 15,000 pods, and costs nothing.
-ENTRYPOINT ["node", "--max-semi-space-size=1"]
+RUN KUBERNETES_NAMESPACE=warm-up RECONCILE_TIME_BUDGET=1ms node --optimize-for-size dist/reconciler/main.js || true

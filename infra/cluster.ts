@@ -21,7 +21,7 @@ export interface Query {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Objects a page; 500 unless said. */
+  /** Objects a page; the resource's own page size, or 500, unless said. */
   readonly pageSize?: number;
 }
 
@@ -120,7 +120,7 @@ export function connectCluster(connection: Connection, { timeoutMs, rate, observ
     async *list<T>(resource: Resource<T>, query: Query, call?: Call) {
       let token: string | undefined;
       do {
-        const page = { ...selectors(query), limit: String(query.pageSize ?? PAGE_SIZE), continue: token };
+        const page = { ...selectors(query), limit: String(query.pageSize ?? resource.pageSize ?? PAGE_SIZE), continue: token };
         const body = (await requestJson(wiring, { ...plan("list", resource, query, call, page), method: "GET" })) as ListBody<T>;
         yield { items: body.items ?? [], resourceVersion: versionOf(body) };
         token = body.metadata?.continue || undefined;

@@ -14,9 +14,16 @@ export interface Draft {
   readonly cause?: string;
 }
 
-/** What is remembered of a group from tick to tick; a process that starts anew does without. */
+/** What is remembered of a group from tick to tick, no more than that: there may be thousands. A process that starts anew does without. */
 export interface GroupMemory {
-  readonly outcome: Outcome;
+  readonly namespace: string;
+  readonly group: string;
+  /** What the log was last told of its state. */
+  readonly text: string;
+  /** The texts of its last notes. */
+  readonly notes: readonly string[];
+  /** Ticks in a row, up to the last, in which it was outrun. */
+  readonly timesOutrun: number;
   /** When each hold was first met, monotonic milliseconds, by its cause. */
   readonly holds: ReadonlyMap<string, number>;
   /** A pod of the group has been replaced since it was last settled. */

@@ -1,4 +1,4 @@
-/** Tells what happened: the same outcome feeds the log, the metrics and the Events. Remembers the last outcome of each group, as a hint only. */
+/** Tells what happened: the same outcome feeds the log, the metrics and the Events. Remembers a little of each group, as a hint only. */
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics.ts";
 import { draftEvents, type GroupMemory } from "./events.ts";
@@ -36,22 +36,23 @@ export function createJournal({ log, metrics, recorder, clock }: JournalOptions)
       const key = groupKey(outcome);
       const earlier = memory.get(key);
       const now = clock.monotonic();
-      const same = earlier !== undefined && tell(earlier.outcome).text === tell(outcome).text;
+      const { namespace, group, state } = outcome;
+      const { level, text, fields } = tell(outcome);
+      const same = earlier?.text === text;
       const holds = new Map(holdsOf(outcome).map((hold) => [causeOf(hold), earlier?.holds.get(causeOf(hold)) ?? now]));
       recorder.record(draftEvents(outcome, earlier, (hold) => now - (holds.get(causeOf(hold)) ?? now)));
       const replaced = outcome.state === "acted" && outcome.effect.replaced.length > 0;
-      memory.set(key, { outcome, holds, rolling: replaced || (outcome.state !== "settled" && earlier?.rolling === true) });
+      const rolling = replaced || (state !== "settled" && earlier?.rolling === true);
+      const notes = outcome.notes.map((note) => note.text);
+      memory.set(key, { namespace, group, text, notes, timesOutrun: state === "outrun" ? outcome.times : 0, holds, rolling });
       metrics.reconcileStarted(outcome);
       metrics.reconcileDone(outcome, { seconds: tookMs / 1000, failed: isFailure(outcome), finishedAt: new Date(clock.now()) });
       metrics.groupBlocked(outcome, holdsOf(outcome)[0]?.reason);
       if (outcome.state === "acted") for (const _ of outcome.effect.replaced) metrics.podReplaced(outcome);
-      const { namespace, group, state } = outcome;
       for (const wait of outcome.waits)
         if (!earlier?.holds.has(causeOf(wait))) log.info(wait.message, { namespace, group, reason: wait.reason });
-      const told = new Set(earlier?.outcome.notes.map(({ text }) => text));
-      for (const { level, text } of outcome.notes) if (!told.has(text)) log[level](text, { namespace, group });
+      for (const note of outcome.notes) if (!earlier?.notes.includes(note.text)) log[note.level](note.text, { namespace, group });
       if (same && state !== "acted") return;
-      const { level, text, fields } = tell(outcome);
       log[level](text, { namespace, group, state, ...fields });
     },
     close(result, tookMs) {
@@ -73,16 +74,13 @@ export function createJournal({ log, metrics, recorder, clock }: JournalOptions)
       if (counts.failed > 0) return;
       // [1.8] After a fully successful pass, what is said of groups that are gone goes too.
       for (const key of memory.keys()) if (!result.groups.has(key)) memory.delete(key);
-      metrics.keepGroups([...memory.values()].map(({ outcome }) => outcome));
+      metrics.keepGroups(memory.values());
     },
     fail(error) {
       metrics.tickDone("failed");
       log.error("tick failed", { error });
     },
-    timesOutrun(key) {
-      const outcome = memory.get(key)?.outcome;
-      return outcome?.state === "outrun" ? outcome.times : 0;
-    },
+    timesOutrun: (key) => memory.get(key)?.timesOutrun ?? 0,
   };
 }
 

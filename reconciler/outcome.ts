@@ -2,13 +2,14 @@
 import type { RolloutError } from "../infra/errors.ts";
 import type { Action, Effect } from "./act.ts";
 import { factsOf, type Hold } from "./model/decision.ts";
-import type { Zone, ZoneWithPods } from "./model/zone.ts";
+import type { Zone } from "./model/zone.ts";
 import type { Note } from "./prepare.ts";
 
 export interface Common {
   readonly namespace: string;
   readonly group: string;
-  readonly zones: readonly (Zone | ZoneWithPods)[];
+  /** Without their pods: those of all groups together would be kept until the tick is over. */
+  readonly zones: readonly Zone[];
   /** Why zones of it were not scaled; the rollout goes on beside it. */
   readonly waits: readonly Hold[];
   /** What is worth a line besides. */

@@ -74,15 +74,14 @@ async function rollOut(key: string, common: Common, input: TickInput): Promise<O
   if (!byStatus && !input.lookCloser(key)) return { ...common, state: "settled" };
 
   const snapshot = await gatherGroup(input.cluster, zones, input.freshness);
-  const seen = { ...common, zones: snapshot.zones };
   const decision = decideRollout(snapshot);
-  if (!decision) return { ...seen, state: "settled" };
-  if (decision.action === "hold") return { ...seen, state: "held", hold: decision };
+  if (!decision) return { ...common, state: "settled" };
+  if (decision.action === "hold") return { ...common, state: "held", hold: decision };
 
   const effect = await act(decision, input);
   const [denial] = effect.denied;
-  if (denial && effect.replaced.length === 0) return { ...seen, state: "held", hold: denial };
-  return { ...seen, state: "acted", decision, effect };
+  if (denial && effect.replaced.length === 0) return { ...common, state: "held", hold: denial };
+  return { ...common, state: "acted", decision, effect };
 }
 
 /** A pod that is gone, a zone that changed, a view that was stale: nothing is wrong, but nothing of this may be acted on. */

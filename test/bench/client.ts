@@ -1,57 +1,54 @@
-/** Measures ways to list many pods: bytes received, time and peak memory, each bundled and in a process of its own. `node test/bench/client.ts [pods]` */
-import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+/** Ways to list 15,000 pods: bytes, time and peak memory, each bundled and in a process of its own. */
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { build } from "esbuild";
+import { BUNDLE, bundle } from "../../infra/build.ts";
 import { generateCertificates } from "../../infra/certs/generate.ts";
-import { type Figures, VARIANTS } from "./client-variants.ts";
+import type { ListFigures } from "./client-figures.ts";
 import { startPodServer } from "./pod-server.ts";
+import { measure } from "./process.ts";
+import type { Bench, Row } from "./row.ts";
 
-const run = promisify(execFile);
+const PODS = 15_000;
 const RUNS = 3;
 
-/** Prints the table of all variants: of a few runs each, the fastest. */
-async function compare(count: number): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), "zonewise-bench-"));
-  const program = join(directory, "variants.mjs");
-  await bundleVariants(program);
-  const tls = await generateCertificates({
-    dnsNames: ["localhost"],
-    ipAddresses: ["127.0.0.1"],
-    organization: "bench",
-    validityDays: 1,
-    now: new Date(),
-  });
-  const server = await startPodServer(count, { cert: tls.certPem, key: tls.keyPem });
-  const kubeconfig = join(directory, "kubeconfig");
-  writeFileSync(kubeconfig, kubeconfigFor(server.url, tls.caPem));
-  const rows: Record<string, Record<string, number>> = {};
-  for (const name of Object.keys(VARIANTS)) {
-    const before = server.sentBytes();
-    const results: Figures[] = [];
-    for (let at = 0; at < RUNS; at++)
-      results.push(JSON.parse((await run(process.execPath, [program, name, kubeconfig])).stdout) as Figures);
-    const least = (pick: (figures: Figures) => number): number => Math.round(Math.min(...results.map(pick)));
-    const megabytes = (server.sentBytes() - before) / RUNS / 1e6;
-    rows[name] = {
-      pods: least(({ seen }) => seen),
-      MB: Number(megabytes.toFixed(1)),
-      "load ms": least(({ loadMs }) => loadMs),
-      "list ms": least(({ listMs }) => listMs),
-      "peak MB": least(({ peakMb }) => peakMb),
-    };
-  }
-  console.table(rows);
-  server.close();
-  rmSync(directory, { recursive: true });
-}
+/** By the name of the row: the program, and its objects a page. */
+const WAYS: Readonly<Record<string, readonly ["client-typed" | "client-plain", number]>> = {
+  "client-node's typed client, in one": ["client-typed", 0],
+  "client-node's typed client, pages of 500": ["client-typed", 500],
+  "our own port, in one": ["client-plain", 0],
+  "our own port, pages of 500": ["client-plain", 500],
+  "our own port, pages of 250": ["client-plain", 250],
+  "our own port, pages of 100, as it does": ["client-plain", 100],
+};
 
-async function bundleVariants(outfile: string): Promise<void> {
-  const banner = { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' };
-  const entryPoints = [join(import.meta.dirname, "client-variants.ts")];
-  await build({ entryPoints, outfile, banner, bundle: true, format: "esm", platform: "node", target: "node24" });
+export const benchClient: Bench = async ({ root, scratch }) => {
+  // As the product is bundled, and in full: what the product leaves out is what the typed client runs on.
+  await bundle(["test/bench/client-plain.ts"], root, scratch);
+  await build({ ...BUNDLE, absWorkingDir: root, entryPoints: ["test/bench/client-typed.ts"], outdir: scratch, outbase: root });
+  const certificate = { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"], organization: "bench", validityDays: 1, now: new Date() };
+  const tls = await generateCertificates(certificate);
+  const server = await startPodServer(PODS, { cert: tls.certPem, key: tls.keyPem });
+  const kubeconfig = join(scratch, "kubeconfig");
+  await writeFile(kubeconfig, kubeconfigFor(server.url, tls.caPem));
+  const rows: Row[] = [];
+  for (const [name, [program, pageSize]] of Object.entries(WAYS)) {
+    const before = server.sentBytes();
+    const runs: ListFigures[] = [];
+    for (let i = 0; i < RUNS; i++)
+      runs.push(await measure<ListFigures>(join(scratch, `test/bench/${program}.js`), [kubeconfig, String(pageSize)]));
+    const megabytes = (server.sentBytes() - before) / RUNS / 1e6;
+    rows.push({ what: `list of ${PODS.toLocaleString("en")} pods, ${name}`, figure: `${megabytes.toFixed(1)} MB, ${show(runs)}` });
+  }
+  server.close();
+  return rows;
+};
+
+/** Of each figure the best. */
+function show(runs: readonly ListFigures[]): string {
+  if (!runs.every(({ seen }) => seen === PODS)) throw new Error(`a list was not whole: ${runs.map(({ seen }) => seen).join(", ")}`);
+  const least = (pick: (figures: ListFigures) => number): string => Math.min(...runs.map(pick)).toFixed(0);
+  return `load ${least(({ loadMs }) => loadMs)} ms, list ${least(({ listMs }) => listMs)} ms, peak ${least(({ peakMb }) => peakMb)} MB`;
 }
 
 function kubeconfigFor(server: string, caPem: string): string {
@@ -62,5 +59,3 @@ function kubeconfigFor(server: string, caPem: string): string {
     "current-context": "bench",
   });
 }
-
-await compare(Number(process.argv[2] ?? 15_000));

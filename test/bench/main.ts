@@ -1,35 +1,44 @@
-/** `npm run bench`: every figure that the documentation quotes, as a table on the terminal and in docs/benchmarks.md. */
-import { spawnSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { cpus } from "node:os";
+/**
+ * `npm run bench`: every figure that the documentation quotes, as a table on the terminal and in docs/benchmarks.md.
+ * `node test/bench/main.ts NAME...` runs only those named and writes nothing.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { benchStart, benchTick, type Row } from "./tick.ts";
+import { buildAll } from "../../infra/build.ts";
+import { benchClient } from "./client.ts";
+import { benchMemory } from "./memory.ts";
+import { renderPage, renderTable } from "./page.ts";
+import { benchRollout } from "./rollout.ts";
+import type { Bench, Row } from "./row.ts";
+import { benchStart } from "./start.ts";
+import { benchTick } from "./tick.ts";
+
+/** A new bench: one file with one such function, and its line here. In the order of the table. */
+const BENCHES: Readonly<Record<string, Bench>> = {
+  rollout: benchRollout,
+  tick: benchTick,
+  start: benchStart,
+  memory: benchMemory,
+  client: benchClient,
+};
 
 const root = join(import.meta.dirname, "../..");
-const build = spawnSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: "ignore" });
-if (build.status !== 0) throw new Error("the build failed");
+const named = process.argv.slice(2);
+const unknown = named.filter((name) => !(name in BENCHES));
+if (unknown.length > 0) throw new Error(`there is no ${unknown.join(", ")}; there are ${Object.keys(BENCHES).join(", ")}`);
 
-// Bundled as the product is: loading TypeScript from node_modules costs time and memory that no user pays.
-const bundle = [
-  "test/bench/tick-process.ts",
-  "--bundle",
-  "--platform=node",
-  "--target=node24",
-  "--format=esm",
-  "--minify",
-  "--outdir=dist/bench",
-];
-const require = "--banner:js=import{createRequire as requireForBundle}from'node:module';const require=requireForBundle(import.meta.url);";
-if (spawnSync("esbuild", [...bundle, require], { cwd: root, stdio: "ignore" }).status !== 0)
-  throw new Error("the benchmark's build failed");
-
-const rows: Row[] = [
-  ...(await benchTick(join(root, "dist/bench/tick-process.js"))),
-  ...(await benchStart(join(root, "dist/reconciler/main.js"))),
-];
-const table = ["| what | figures |", "|---|---|", ...rows.map(({ what, figures }) => `| ${what} | ${figures} |`)].join("\n");
-const about = `Node ${process.version}, ${cpus().length} cores, ${new Date().toISOString().slice(0, 10)}. Such machines are noisy: compare figures of one run only.`;
-console.log(table);
-mkdirSync(join(root, "docs"), { recursive: true });
-writeFileSync(join(root, "docs/benchmarks.md"), `# Benchmarks\n\nWritten by \`npm run bench\`. ${about}\n\n${table}\n`);
+const dist = await buildAll(root);
+const scratch = await mkdtemp(join(dist, "bench-"));
+const rows: Row[] = [];
+try {
+  for (const [name, bench] of Object.entries(BENCHES))
+    if (named.length === 0 || named.includes(name)) rows.push(...(await bench({ root, dist, scratch })));
+} finally {
+  await rm(scratch, { recursive: true });
+}
+console.log(renderTable(rows));
+if (named.length === 0) {
+  await mkdir(join(root, "docs"), { recursive: true });
+  await writeFile(join(root, "docs/benchmarks.md"), renderPage(rows, new Date()));
+}
 process.exit();

@@ -6,42 +6,8 @@ const CONTAINERS = ["ingester", "config-reloader"];
 /** The pod of an ordinal as JSON; about 8 kB, as the managedFields of kubelet and StatefulSet controller make up a half of it. */
 export function podJson(ordinal: number): string {
   return JSON.stringify({
-    metadata: {
-      ...metadata(ordinal),
-      managedFields: [
-        {
-          manager: "kube-controller-manager",
-          operation: "Update",
-          apiVersion: "v1",
-          time: STAMP,
-          fieldsType: "FieldsV1",
-          fieldsV1: specFields(),
-        },
-        {
-          manager: "kubelet",
-          operation: "Update",
-          apiVersion: "v1",
-          time: STAMP,
-          fieldsType: "FieldsV1",
-          fieldsV1: statusFields(),
-          subresource: "status",
-        },
-      ],
-    },
-    spec: {
-      containers: CONTAINERS.map((name) => container(name, ordinal)),
-      volumes: VOLUMES.map((name) => ({ name, configMap: { name, defaultMode: 420 } })),
-      nodeName: `node-${ordinal % 200}`,
-      schedulerName: "default-scheduler",
-      restartPolicy: "Always",
-      terminationGracePeriodSeconds: 1200,
-      serviceAccountName: "ingester",
-      tolerations: ["not-ready", "unreachable"].map((key) => ({
-        key: `node.kubernetes.io/${key}`,
-        operator: "Exists",
-        effect: "NoExecute",
-      })),
-    },
+    metadata: { ...metadata(ordinal), managedFields: managedFields() },
+    spec: { ...podSpec(ordinal), nodeName: `node-${ordinal % 200}` },
     status: {
       phase: "Running",
       conditions: CONDITIONS.map((type) => ({ type, status: "True", lastProbeTime: null, lastTransitionTime: STAMP })),
@@ -62,6 +28,32 @@ export function podJson(ordinal: number): string {
       qosClass: "Burstable",
     },
   });
+}
+
+/** What such a pod asks for. */
+export function podSpec(ordinal: number) {
+  return {
+    containers: CONTAINERS.map((name) => container(name, ordinal)),
+    volumes: VOLUMES.map((name) => ({ name, configMap: { name, defaultMode: 420 } })),
+    schedulerName: "default-scheduler",
+    restartPolicy: "Always",
+    terminationGracePeriodSeconds: 1200,
+    serviceAccountName: "ingester",
+    tolerations: ["not-ready", "unreachable"].map((key) => ({
+      key: `node.kubernetes.io/${key}`,
+      operator: "Exists",
+      effect: "NoExecute",
+    })),
+  };
+}
+
+/** Who wrote which field of such a pod. */
+export function managedFields() {
+  const entry = { operation: "Update", apiVersion: "v1", time: STAMP, fieldsType: "FieldsV1" };
+  return [
+    { ...entry, manager: "kube-controller-manager", fieldsV1: specFields() },
+    { ...entry, manager: "kubelet", fieldsV1: statusFields(), subresource: "status" },
+  ];
 }
 
 // What a real list has and gzip cannot shrink.

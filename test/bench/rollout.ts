@@ -1,14 +1,43 @@
 /**
  * How long a 3 x 3 rollout takes on the cluster of KUBECONFIG with default settings, against the floor: the same nine pods deleted one
- * after the other by a plain loop that waits for each to be gone, made anew and ready. Usage: node test/bench/rollout.ts [ROUNDS]
+ * after the other by a plain loop that waits for each to be gone, made anew and ready.
  */
 import { openStage, type Stage } from "../cluster/stage.ts";
 import type { ZoneOptions } from "../cluster/zones.ts";
+import { atMost, type Bench, median } from "./row.ts";
 
-const ROUNDS = Number(process.argv[2] ?? 3);
+const ROUNDS = 3;
 const AIM = 1.25;
 const sim = { "sim/ready-after-ms": "300", "sim/exit-after-ms": "100" };
 const ZONES: readonly ZoneOptions[] = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name, sim }));
+
+export const benchRollout: Bench = async () => {
+  if (!process.env["KUBECONFIG"]) {
+    console.log("KUBECONFIG is not set: the rollout on a real control plane is left out.");
+    return [];
+  }
+  const stage = await openStage();
+  try {
+    await stage.create(ZONES);
+    const floors: number[] = [];
+    const rollouts: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      floors.push(await measureFloor(stage));
+      const reconciler = stage.start();
+      await reconciler.says(/"msg":"tick"/);
+      rollouts.push(await measureRollout(stage, `app:${round + 2}`));
+      await reconciler.end();
+    }
+    const ratio = median(rollouts) / median(floors);
+    return [
+      { what: "3 x 3 rollout on a real control plane, the floor: a plain loop over the same pods", figure: show(floors) },
+      { what: "the same by Zonewise, default settings", figure: show(rollouts) },
+      { what: "the same, times the floor", figure: ratio.toFixed(2), aim: atMost(AIM, "", ratio) },
+    ];
+  } finally {
+    await stage.close();
+  }
+};
 
 /** Milliseconds of the plain loop; no reconciler runs. */
 async function measureFloor({ deletePod, timeline }: Stage): Promise<number> {
@@ -34,28 +63,7 @@ async function measureRollout({ setImage, done }: Stage, image: string): Promise
   return performance.now() - startedAt;
 }
 
-function median(figures: readonly number[]): number {
-  return figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? Number.NaN;
-}
-
-const stage = await openStage();
-try {
-  await stage.create(ZONES);
-  const floors: number[] = [];
-  const rollouts: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    floors.push(await measureFloor(stage));
-    const reconciler = stage.start();
-    await reconciler.says(/"msg":"tick"/);
-    rollouts.push(await measureRollout(stage, `app:${round + 2}`));
-    await reconciler.end();
-  }
-  const ratio = median(rollouts) / median(floors);
+function show(figures: readonly number[]): string {
   const seconds = (ms: number): string => (ms / 1000).toFixed(2);
-  console.log(`| 3 x 3 rollout, real control plane | median s | all s |\n|---|---|---|`);
-  console.log(`| floor: a plain loop over the same pods | ${seconds(median(floors))} | ${floors.map(seconds).join(", ")} |`);
-  console.log(`| Zonewise, default settings | ${seconds(median(rollouts))} | ${rollouts.map(seconds).join(", ")} |`);
-  console.log(`| ratio (aim: at most ${AIM}) | ${ratio.toFixed(2)} | |`);
-} finally {
-  await stage.close();
+  return `${seconds(median(figures))} s (${figures.map(seconds).join(", ")})`;
 }

@@ -1,4 +1,7 @@
-/** The measured half of the tick benchmark: ticks without acting, in a process of its own so that its memory is its own. */
+/** The measured half of the tick's bench: ticks without acting, in a process of its own so that its memory is its own. */
+import { subscribe } from "node:diagnostics_channel";
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import { systemClock } from "../../infra/clock.ts";
 import { connectCluster } from "../../infra/cluster.ts";
 import { loadConnection } from "../../infra/connection.ts";
@@ -6,11 +9,26 @@ import { RolloutError } from "../../infra/errors.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
 import { createReferences } from "../../reconciler/gather-scaling.ts";
 import { tick } from "../../reconciler/tick.ts";
+import { readPeakMb } from "./peak.ts";
+import { median } from "./row.ts";
+
+export interface TickFigures {
+  readonly calls: number;
+  readonly bytes: number;
+  /** The first tick, its connections and cold code included. */
+  readonly firstMs: number;
+  /** The median of further ticks. */
+  readonly ms: number;
+  readonly peakMb: number;
+}
 
 const connection = await loadConnection({ kubeconfig: process.env["KUBECONFIG"] });
 let calls = 0;
 const observer = { answered: () => void calls++, rateLimited: () => {} };
 const cluster = connectCluster(connection, { timeoutMs: 60_000, observer });
+const sockets = new Set<Socket>();
+subscribe("http.client.response.finish", (message) => sockets.add((message as { response: IncomingMessage }).response.socket));
+const received = (): number => [...sockets].reduce((sum, { bytesRead }) => sum + bytesRead, 0);
 
 async function once(): Promise<number> {
   const startedAt = performance.now();
@@ -41,11 +59,9 @@ async function once(): Promise<number> {
 
 const firstMs = await once();
 calls = 0;
+const before = received();
 const times = [await once()];
-const perTick = calls;
+const perTick = { calls, bytes: received() - before };
 for (let i = 0; i < 8; i++) times.push(await once());
-const median = times.toSorted((a, b) => a - b)[4] ?? 0;
-const rssMb = process.resourceUsage().maxRSS / 1024;
-console.log(JSON.stringify({ calls: perTick, firstMs: Math.round(firstMs), ms: Math.round(median), rssMb: Math.round(rssMb) }));
-connection.close();
-process.exit();
+const figures: TickFigures = { ...perTick, firstMs, ms: median(times), peakMb: readPeakMb() };
+process.stdout.write(JSON.stringify(figures), () => process.exit());

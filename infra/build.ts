@@ -1,0 +1,71 @@
+/** `npm run build`: one self-contained file an entry in dist/, small and quick to start. */
+import { join } from "node:path";
+import { build, type BuildOptions, type Plugin } from "esbuild";
+
+/** What is built: a new entry is one more path here. */
+const ENTRIES = ["reconciler/main.ts", "functions/index.ts"];
+
+/**
+ * What client-node's KubeConfig imports but calls only to make typed API clients, which nobody here asks for: its HTTP client and
+ * its models, three quarters of a bundle. By what the import says: the names that are taken.
+ */
+const UNUSED: Readonly<Record<string, readonly string[]>> = {
+  undici: ["Agent", "ProxyAgent"],
+  "./gen/index.js": ["createConfiguration", "ServerConfiguration"],
+};
+
+/** A stand-in throws when it is called; a name that is missing here ends the build. */
+const leaveOutUnused: Plugin = {
+  name: "leave out what is unused",
+  setup(hooks) {
+    hooks.onResolve({ filter: /^(undici|\.\/gen\/index\.js)$/ }, ({ path, importer }) =>
+      importer.endsWith("client-node/dist/config.js") ? { path, namespace: "unused" } : undefined,
+    );
+    hooks.onLoad({ filter: /./, namespace: "unused" }, ({ path }) => ({
+      contents: (UNUSED[path] ?? []).map((name) => standIn(name, path)).join("\n"),
+    }));
+  },
+};
+
+function standIn(name: string, from: string): string {
+  const message = `${name} of ${from} was left out of this bundle: see UNUSED in infra/build.ts`;
+  return `export function ${name}() { throw new Error(${JSON.stringify(message)}); }`;
+}
+
+/** An import of node:http reads all its exports, and one of them, WebSocket, then loads an HTTP client of its own: 25 ms. Required, it does not. */
+const requireHttp: Plugin = {
+  name: "require http",
+  setup(hooks) {
+    hooks.onResolve({ filter: /^(node:)?http$/ }, () => ({ path: "node:http", namespace: "required" }));
+    hooks.onLoad({ filter: /./, namespace: "required" }, () => ({ contents: `module.exports = process.getBuiltinModule("node:http");` }));
+  },
+};
+
+/** How everything is bundled, but for what is left out. */
+export const BUNDLE = {
+  bundle: true,
+  platform: "node",
+  target: "node24",
+  format: "esm",
+  minify: true,
+  legalComments: "none",
+  // Its registry of functions is global to the module: there can be but one.
+  external: ["@google-cloud/functions-framework"],
+  // For packages in CommonJS.
+  banner: { js: 'import{createRequire as requireForBundle}from"node:module";const require=requireForBundle(import.meta.url);' },
+} satisfies BuildOptions;
+
+/** Bundles each entry, a path below `root`, to the same path below `outdir`. Rejects if one cannot be built. */
+export async function bundle(entries: readonly string[], root: string, outdir: string): Promise<void> {
+  const plugins = [leaveOutUnused, requireHttp];
+  await build({ ...BUNDLE, absWorkingDir: root, entryPoints: [...entries], outdir, outbase: root, plugins });
+}
+
+/** Builds all that the image runs; resolves with the directory. */
+export async function buildAll(root: string): Promise<string> {
+  const dist = join(root, "dist");
+  await bundle(ENTRIES, root, dist);
+  return dist;
+}
+
+if (import.meta.main) await buildAll(join(import.meta.dirname, ".."));

@@ -1,0 +1,15 @@
+/** One measured list by our own port: `<kubeconfig> <page size>`, 0 for all in one. */
+import { connectCluster } from "../../infra/cluster.ts";
+import { loadConnection } from "../../infra/connection.ts";
+import { pods } from "../../infra/resources.ts";
+import { reportList } from "./client-figures.ts";
+
+const [kubeconfig = "", pageSize] = process.argv.slice(2);
+const cluster = connectCluster(await loadConnection({ kubeconfig }), { timeoutMs: 60_000 });
+
+await reportList(async () => {
+  let seen = 0;
+  const query = { namespace: "bench", pageSize: Number(pageSize) || Number.MAX_SAFE_INTEGER };
+  for await (const page of cluster.list(pods, query)) seen += page.items.length;
+  return seen;
+});

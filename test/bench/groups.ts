@@ -1,0 +1,51 @@
+/** Rollout groups of three zones on the embedded cluster, their pods as large as real ones. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Emulator } from "../emulator/index.ts";
+import { managedFields, podSpec } from "./pod-list.ts";
+
+const SETS = "statefulsets.apps";
+
+export interface Size {
+  readonly groups: number;
+  /** Pods a zone. */
+  readonly replicas: number;
+}
+
+/** Creates the groups and resolves once all their pods are ready. */
+export async function createGroups({ store }: Emulator, { groups, replicas }: Size): Promise<void> {
+  const zones = Array.from({ length: groups }, (_, group) => ["a", "b", "c"].map((zone) => ({ group: `g${group}`, zone }))).flat();
+  for (const { group, zone } of zones) store.create(SETS, buildZone(group, `${group}-zone-${zone}`, replicas));
+  const isReady = (set: object): boolean => (set as { status?: { readyReplicas?: number } }).status?.readyReplicas === replicas;
+  while (!store.list(SETS, "default").every(isReady)) await sleep(200);
+  // The embedded cluster keeps no record of who wrote what; a real one sends it with every pod.
+  const written = { managedFields: managedFields() };
+  for (const pod of store.list("pods", "default")) store.update("pods", { ...pod, metadata: { ...pod.metadata, ...written } });
+  await sleep(500);
+}
+
+function buildZone(group: string, name: string, replicas: number) {
+  const labels = { name };
+  return {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { name, namespace: "default", labels: { "rollout-group": group } },
+    spec: {
+      serviceName: name,
+      replicas,
+      podManagementPolicy: "Parallel",
+      updateStrategy: { type: "OnDelete" },
+      selector: { matchLabels: labels },
+      template: { metadata: { labels, annotations: { "sim/ready-after-ms": "0" } }, spec: podSpec(1) },
+    },
+  };
+}
+
+/** Gives one zone another template: from then on its group rolls. */
+export async function touchZone({ store }: Emulator, name: string): Promise<void> {
+  const zone = store.get(SETS, "default", name);
+  if (!zone) throw new Error(`there is no ${name}`);
+  const spec = zone["spec"] as { template: { metadata: object } };
+  const template = { ...spec.template, spec: podSpec(2) };
+  store.update(SETS, { ...zone, spec: { ...spec, template } });
+  await sleep(500);
+}

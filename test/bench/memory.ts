@@ -1,0 +1,46 @@
+/** Peak memory of the bundled reconciler over 15,000 pods that it has to look at, one and all. */
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { startEmulator } from "../emulator/index.ts";
+import { createGroups, type Size } from "./groups.ts";
+import { readPeakMb } from "./peak.ts";
+import { NODE_ARGS } from "./process.ts";
+import { atMost, type Bench, type Row } from "./row.ts";
+
+const AIM_MB = 150;
+const SIZES: readonly Size[] = [
+  { groups: 50, replicas: 100 },
+  { groups: 5, replicas: 1000 },
+];
+
+export const benchMemory: Bench = async ({ dist, scratch }) => {
+  const rows: Row[] = [];
+  for (const size of SIZES) {
+    const peakMb = await measurePeak(join(dist, "reconciler/main.js"), join(scratch, "kubeconfig"), size);
+    const what = `peak memory, a closer look at ${size.groups} groups of 3 x ${size.replicas} pods`;
+    rows.push({ what, figure: `${peakMb.toFixed(0)} MB`, aim: atMost(AIM_MB, " MB", peakMb) });
+  }
+  return rows;
+};
+
+/** The process's peak after its second tick: the first looks at every pod, as nobody has noted yet when that was last done. */
+async function measurePeak(main: string, kubeconfig: string, size: Size): Promise<number> {
+  const emulator = await startEmulator();
+  try {
+    await emulator.writeKubeconfig(kubeconfig);
+    await createGroups(emulator, size);
+    const env = { ...process.env, KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", RECONCILE_INTERVAL: "1s" };
+    const child = spawn(process.execPath, [...NODE_ARGS, main], { env, stdio: ["ignore", "pipe", "inherit"] });
+    let ticks = 0;
+    let peakMb = Number.NaN;
+    for await (const line of createInterface(child.stdout)) {
+      if (!line.includes('"msg":"tick"') || ++ticks !== 2) continue;
+      peakMb = readPeakMb(child.pid);
+      child.kill();
+    }
+    return peakMb;
+  } finally {
+    await emulator.stop();
+  }
+}

@@ -1,0 +1,25 @@
+/** The table of all figures, and the page around it. */
+import { availableParallelism, cpus, totalmem } from "node:os";
+import type { Row } from "./row.ts";
+
+export function renderTable(rows: readonly Row[]): string {
+  const lines = rows.map(
+    ({ what, figure, aim }) => `| ${what} | ${figure} | ${aim ? `${aim.text}${aim.met ? "" : ": **missed**"}` : ""} |`,
+  );
+  return ["| what | figure | aim |", "|---|---|---|", ...lines].join("\n");
+}
+
+export function renderPage(rows: readonly Row[], now: Date): string {
+  const machine = `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"}), ${Math.round(totalmem() / 2 ** 30)} GB`;
+  return `# Benchmarks
+
+${machine}, Node ${process.version}, ${now.toISOString().slice(0, 10)}. Such machines are noisy, and figures of two runs do not compare: what counts are the
+ratios within one.
+
+${renderTable(rows)}
+
+Written by \`npm run bench\`; the rollout is left out unless \`KUBECONFIG\` names a cluster with a real control plane, as the first lines of
+\`test/cluster/stage.ts\` need it. \`node test/bench/main.ts tick start\` runs only those two and writes nothing. All processes are measured as the
+image starts them: bundled, with the arguments of the Dockerfile's \`ENTRYPOINT\`. Pods are about 8 kB each, as those of ring-based databases are.
+`;
+}

@@ -1,0 +1,21 @@
+/** Runs what is measured in a process of its own, as the image starts it. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
+
+/** What the Dockerfile's ENTRYPOINT gives to node. */
+export const NODE_ARGS = readEntrypoint(readFileSync(new URL("../../Dockerfile", import.meta.url), "utf8"));
+
+function readEntrypoint(dockerfile: string): readonly string[] {
+  const [, json] = /^ENTRYPOINT (\[.*\])$/m.exec(dockerfile) ?? [];
+  if (json === undefined) throw new Error("the Dockerfile has no ENTRYPOINT");
+  return (JSON.parse(json) as string[]).slice(1);
+}
+
+const run = promisify(execFile);
+
+/** Resolves with what the script printed, parsed as JSON. */
+export async function measure<T>(script: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<T> {
+  const { stdout } = await run(process.execPath, [...NODE_ARGS, script, ...args], { env: { ...process.env, ...env } });
+  return JSON.parse(stdout) as T;
+}
