@@ -61,11 +61,9 @@ export async function bundle(entries: readonly string[], root: string, outdir: s
   await build({ ...BUNDLE, absWorkingDir: root, entryPoints: [...entries], outdir, outbase: root, plugins });
 }
 
-/** Builds all that the image runs; resolves with the directory. */
-export async function buildAll(root: string): Promise<string> {
-  const dist = join(root, "dist");
-  await bundle(ENTRIES, root, dist);
-  return dist;
+/** Builds all that the image runs. */
+export async function buildAll(root: string, outdir: string): Promise<void> {
+  await bundle(ENTRIES, root, outdir);
 }
 
-if (import.meta.main) await buildAll(join(import.meta.dirname, ".."));
+if (import.meta.main) await buildAll(join(import.meta.dirname, ".."), join(import.meta.dirname, "../dist"));

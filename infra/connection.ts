@@ -26,6 +26,8 @@ export interface ConnectionSource {
   readonly explicit?: { readonly apiUrl: string; readonly configFile: string } | undefined;
   /** Value of KUBECONFIG: one kubeconfig file or several, separated by colons. */
   readonly kubeconfig?: string | undefined;
+  /** Directory in which the ServiceAccount's /var/run/secrets lies; / when left out. */
+  readonly root?: string | undefined;
 }
 
 /** Reads the configuration; rejects with `BadConfiguration` when there is none or it cannot be used. */
@@ -39,7 +41,7 @@ export async function loadConnection(source: ConnectionSource): Promise<Connecti
   }
 }
 
-function readKubeConfig(config: KubeConfig, another: () => KubeConfig, { explicit, kubeconfig }: ConnectionSource): KubeConfig {
+function readKubeConfig(config: KubeConfig, another: () => KubeConfig, { explicit, kubeconfig, root }: ConnectionSource): KubeConfig {
   if (explicit) {
     config.loadFromFile(explicit.configFile);
     const cluster = config.getCurrentCluster();
@@ -56,7 +58,7 @@ function readKubeConfig(config: KubeConfig, another: () => KubeConfig, { explici
     }
     return config;
   }
-  config.loadFromCluster();
+  config.loadFromCluster(root);
   return config;
 }
 

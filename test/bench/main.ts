@@ -27,7 +27,8 @@ const named = process.argv.slice(2);
 const unknown = named.filter((name) => !(name in BENCHES));
 if (unknown.length > 0) throw new Error(`there is no ${unknown.join(", ")}; there are ${Object.keys(BENCHES).join(", ")}`);
 
-const dist = await buildAll(root);
+const dist = join(root, "dist");
+await buildAll(root, dist);
 const scratch = await mkdtemp(join(dist, "bench-"));
 const rows: Row[] = [];
 try {
