@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { BUNDLE, bundle } from "../../infra/build.ts";
 import { generateCertificates } from "../../infra/certs/generate.ts";
+import { pods } from "../../infra/resources.ts";
 import type { ListFigures } from "./client-figures.ts";
 import { startPodServer } from "./pod-server.ts";
 import { measure } from "./process.ts";
@@ -12,6 +13,8 @@ import type { Bench, Row } from "./row.ts";
 const PODS = 15_000;
 const RUNS = 3;
 
+const { pageSize = 500 } = pods;
+
 /** By the name of the row: the program, and its objects a page. */
 const WAYS: Readonly<Record<string, readonly ["client-typed" | "client-plain", number]>> = {
   "client-node's typed client, in one": ["client-typed", 0],
@@ -19,7 +22,7 @@ const WAYS: Readonly<Record<string, readonly ["client-typed" | "client-plain", n
   "our own port, in one": ["client-plain", 0],
   "our own port, pages of 500": ["client-plain", 500],
   "our own port, pages of 250": ["client-plain", 250],
-  "our own port, pages of 100, as it does": ["client-plain", 100],
+  [`our own port, pages of ${pageSize} as everywhere`]: ["client-plain", pageSize],
 };
 
 export const benchClient: Bench = async ({ root, scratch }) => {

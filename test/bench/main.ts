@@ -3,6 +3,7 @@
  * `node test/bench/main.ts NAME...` runs only those named and writes nothing.
  */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { loadavg } from "node:os";
 import { join } from "node:path";
 import { buildAll } from "../../infra/build.ts";
 import { benchClient } from "./client.ts";
@@ -27,6 +28,7 @@ const named = process.argv.slice(2);
 const unknown = named.filter((name) => !(name in BENCHES));
 if (unknown.length > 0) throw new Error(`there is no ${unknown.join(", ")}; there are ${Object.keys(BENCHES).join(", ")}`);
 
+const [load = Number.NaN] = loadavg();
 const dist = join(root, "dist");
 await buildAll(root, dist);
 const scratch = await mkdtemp(join(dist, "bench-"));
@@ -40,6 +42,6 @@ try {
 console.log(renderTable(rows));
 if (named.length === 0) {
   await mkdir(join(root, "docs"), { recursive: true });
-  await writeFile(join(root, "docs/benchmarks.md"), renderPage(rows, new Date()));
+  await writeFile(join(root, "docs/benchmarks.md"), renderPage(rows, new Date(), load));
 }
 process.exit();

@@ -9,17 +9,19 @@ export function renderTable(rows: readonly Row[]): string {
   return ["| what | figure | aim |", "|---|---|---|", ...lines].join("\n");
 }
 
-export function renderPage(rows: readonly Row[], now: Date): string {
+/** `load`: runnable processes, over the minute before the first bench. */
+export function renderPage(rows: readonly Row[], now: Date, load: number): string {
   const machine = `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"}), ${Math.round(totalmem() / 2 ** 30)} GB`;
   return `# Benchmarks
 
-${machine}, Node ${process.version}, ${now.toISOString().slice(0, 10)}. Such machines are noisy, and figures of two runs do not compare: what counts are the
-ratios within one.
+${machine}, Node ${process.version}, ${now.toISOString().slice(0, 10)}; load average before it began: ${load.toFixed(1)}.
+Such machines are noisy, and figures of two runs do not compare: what counts are the ratios within one.
 
 ${renderTable(rows)}
 
-Written by \`npm run bench\`; the rollout is left out unless \`KUBECONFIG\` names a cluster with a real control plane, as the first lines of
-\`test/cluster/stage.ts\` need it. \`node test/bench/main.ts tick start\` runs only those two and writes nothing. All processes are measured as the
-image starts them: bundled, with the arguments of the Dockerfile's \`ENTRYPOINT\`. Pods are about 8 kB each, as those of ring-based databases are.
+Written by \`npm run bench\`; the rollout is left out unless \`KUBECONFIG\` names a cluster, which should be a real control plane and obey the
+\`sim/*\` annotations of its pods. \`node test/bench/main.ts tick start\` runs only those two and writes nothing. All processes are measured as the
+image starts them: bundled, with the arguments of the Dockerfile's \`ENTRYPOINT\`; only the rollout runs from source.
+Pods are about 8 kB each, as those of ring-based databases are.
 `;
 }
