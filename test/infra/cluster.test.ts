@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Cluster } from "../../infra/cluster.ts";
-import { leases, type Pod, pods, statefulSets } from "../../infra/resources.ts";
+import { leases, type Pod, pods, type Resource, statefulSets } from "../../infra/resources.ts";
 import { failure, json, type Reply, stage } from "./stage.ts";
 
 const ref = { namespace: "cache", name: "zone-a-0" };
@@ -39,6 +39,16 @@ describe("a list", () => {
     const { cluster, seen } = await stage([page([])]);
     assert.deepEqual(await pagesOf(cluster), [["9"]]);
     assert.ok(!("resourceVersion" in (seen[0]?.query ?? {})));
+  });
+
+  it("takes pods, which are large, in smaller pages than others", async () => {
+    const { cluster, seen } = await stage([page([])]);
+    for (const resource of [pods, statefulSets] satisfies Resource[])
+      for await (const { items } of cluster.list<unknown>(resource, {})) assert.deepEqual(items, []);
+    assert.deepEqual(
+      seen.map(({ query }) => query["limit"]),
+      ["100", "500"],
+    );
   });
 
   it("goes over all namespaces when none is named", async () => {

@@ -52,9 +52,11 @@ describe("a tick, again and again", () => {
 
   it("a closer look lists the pods of each zone, and still writes nothing", async () => {
     const { cluster, calls } = stage.connect();
-    await tickOnce(stage, cluster, { lookCloser: () => true });
+    const { outcomes } = await tickOnce(stage, cluster, { lookCloser: () => true });
     assert.equal(calls.length, 4);
     assert.ok(calls.every((call) => call.startsWith("GET")));
+    const kept = outcomes.flatMap(({ zones }) => zones.filter((zone) => "pods" in zone));
+    assert.deepEqual(kept, [], "pods are let go when their group is done");
   });
 
   it("asks the budget right before each deletion; a denied pod stays, the next has its turn, the next zone has not (R07-R10)", async () => {
