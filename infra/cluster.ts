@@ -63,6 +63,8 @@ export interface Cluster {
   replace<T>(resource: Resource<T>, ref: Ref, body: T, call?: Call): Promise<T>;
   /** Patches the object; `metadata.resourceVersion` inside a merge or strategic patch is the precondition, also against an object that was deleted and made anew: versions are never used twice. Asks for metadata only; resolves with the resourceVersion that results. */
   patch(resource: Resource, ref: Ref, type: PatchType, body: unknown, call?: Call): Promise<string>;
+  /** Patches like `patch`, and resolves with the object that results: webhooks may have made something else of it. */
+  change<T>(resource: Resource<T>, ref: Ref, type: PatchType, body: unknown, call?: Call): Promise<T>;
   /** Deletes with default options (the pod's own grace period) and preconditions. Asks for metadata only; resolves with the resourceVersion that results, "" if the answer names none. */
   remove(resource: Resource, ref: Ref, preconditions: Preconditions, call?: Call): Promise<string>;
   /** The resources that serve a kind, the preferred version first; none if the server does not know it. */
@@ -143,6 +145,10 @@ export function connectCluster(connection: Connection, { timeoutMs, rate, observ
       const contentType = CONTENT_TYPES[type];
       const patch = { method: "PATCH", body: JSON.stringify(body), contentType, accept: METADATA } as const;
       return versionOf(await requestJson(wiring, { ...plan("patch", resource, ref, call), ...patch }));
+    },
+    async change<T>(resource: Resource<T>, ref: Ref, type: PatchType, body: unknown, call?: Call) {
+      const patch = { method: "PATCH", body: JSON.stringify(body), contentType: CONTENT_TYPES[type] } as const;
+      return (await requestJson(wiring, { ...plan("patch", resource, ref, call), ...patch })) as T;
     },
     async remove(resource, ref, preconditions, call) {
       const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions });

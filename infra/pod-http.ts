@@ -69,7 +69,7 @@ export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, obse
           status: 511,
         });
       } catch (error) {
-        throw explain(error, `${method} ${url}`);
+        throw explain(error, `${method} ${redact(url)}`);
       } finally {
         observer?.podAnswered({ path, method, status, seconds: (clock.monotonic() - start) / 1000 });
       }
@@ -101,6 +101,8 @@ function open(method: string, url: URL, { request, signal, lookup }: Sending): P
       method,
       headers: { ...request.headers, "x-cluster": request.namespace, "content-length": 0 },
       signal,
+      // Each pod is a host of its own: connections kept open would be as many as there are pods.
+      agent: false,
       ...(lookup && { lookup }),
       // A certificate does not name the dot at the end of a fully qualified name.
       ...(secure && { servername: url.hostname.replace(/\.$/, "") }),
@@ -109,6 +111,14 @@ function open(method: string, url: URL, { request, signal, lookup }: Sending): P
     outgoing.on("response", resolve);
     outgoing.end();
   });
+}
+
+/** Without the password that a URL may carry. */
+function redact(url: string): string {
+  const shown = new URL(url);
+  shown.username = "";
+  shown.password = "";
+  return shown.href;
 }
 
 function explain(failure: unknown, what: string): RolloutError {

@@ -1,6 +1,6 @@
 /** Carries out decisions, with writes that take effect only if what was judged still holds. */
 import type { Call, Cluster } from "../infra/cluster.ts";
-import { hasCode } from "../infra/errors.ts";
+import { hasCode, RolloutError } from "../infra/errors.ts";
 import type { Fence } from "../infra/lease.ts";
 import { formatTimestamp } from "../infra/timestamp.ts";
 import { events, pods, statefulSets, type Event, type Resource } from "../infra/resources.ts";
@@ -66,7 +66,7 @@ async function deletePods({ zone, pods: chosen }: DeletePods, actor: Actor): Pro
       replaced.push(pod);
     } catch (error) {
       // What has been done is told even when the rest must be gathered and decided anew.
-      if (!hasCode(error, "Conflict", "NotFound") || replaced.length === 0) throw error;
+      if (replaced.length === 0) throw error;
       break;
     }
   }
@@ -89,12 +89,15 @@ async function patchStatus(zone: Zone, { cluster, fence, freshness }: Actor, sta
   noteVersion(freshness, statefulSets, version);
 }
 
-/** Replicas, and the time of a downscale with them in one write, so that neither is there without the other. */
+/** Replicas, and the time of a downscale with them in one write, so that neither is there without the other. Throws `Invalid` if it is accepted and not done. */
 async function patchReplicas({ zone, replicas, recordAt }: ScaleZone, { cluster, fence, freshness }: Actor): Promise<void> {
   const { name, namespace, resourceVersion } = zone;
   const annotations = recordAt === undefined ? undefined : { [ANNOTATIONS.lastDownscale]: formatTimestamp(recordAt) };
   const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, spec: { replicas } };
-  noteVersion(freshness, statefulSets, await cluster.patch(statefulSets, { name, namespace }, "strategic", body, fence.write()));
+  const result = await cluster.change(statefulSets, { name, namespace }, "strategic", body, fence.write());
+  noteVersion(freshness, statefulSets, result.metadata?.resourceVersion ?? "");
+  if (result.spec?.replicas === replicas) return;
+  throw new RolloutError("Invalid", `it was accepted, but ${name} still has ${result.spec?.replicas} replicas: something pins them`);
 }
 
 /** Tells a reference, in its `status.replicas`, how many replicas a zone has made of it [2.5]. A failure is told in a line, and changes nothing. */

@@ -49,7 +49,7 @@ function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined): Draf
     case "held":
       return [];
     case "settled":
-      return earlier?.rolling ? [completed(outcome)].filter((draft) => draft !== undefined) : [];
+      return earlier?.rolling && outcome.zones.every(isSettledByStatus) ? [completed(outcome)].filter((draft) => draft !== undefined) : [];
     case "outrun":
       return [];
     case "failed": {

@@ -21,21 +21,39 @@ export function noteVersion(freshness: Freshness, resource: Resource, resourceVe
 export interface ZoneList {
   /** The zones of each group, by `<namespace>/<group>`. */
   readonly groups: ReadonlyMap<string, readonly Zone[]>;
+  /** What came of namespaces that could not be read. */
+  readonly failures: ReadonlyMap<string, unknown>;
   /** Where a watch of each namespace ("" for all) goes on. */
   readonly resourceVersions: ReadonlyMap<string, string>;
 }
 
-/** Lists the StatefulSets of every rollout group: one call a namespace, or one for all of them. Throws `StaleRead`, or what the cluster says. */
+/** Lists the StatefulSets of every rollout group: one call a namespace, or one for all of them. Throws `StaleRead`, or what the cluster says of the first, if none of the namespaces can be read. */
 export async function gatherZones(cluster: Cluster, namespaces: readonly string[], freshness: Freshness, call?: Call): Promise<ZoneList> {
   const resourceVersions = new Map<string, string>();
   const zones: Zone[] = [];
+  const failures = new Map<string, unknown>();
   for (const namespace of namespaces) {
     const query = { ...(namespace && { namespace }), labelSelector: LABELS.rolloutGroup };
-    const list = await readAll(cluster, statefulSets, query, readZone, freshness, call);
-    resourceVersions.set(namespace, list.resourceVersion);
-    zones.push(...list.items);
+    try {
+      const list = await readAll(cluster, statefulSets, query, readZone, freshness, call);
+      resourceVersions.set(namespace, list.resourceVersion);
+      zones.push(...list.items);
+    } catch (error) {
+      failures.set(namespace, error);
+    }
   }
-  return { groups: groupBy(zones.toSorted(byName), (zone) => `${zone.namespace}/${zone.group}`), resourceVersions };
+  if (failures.size === namespaces.length) throw failures.values().next().value;
+  return { failures, groups: groupBy(zones.toSorted(byName), (zone) => `${zone.namespace}/${zone.group}`), resourceVersions };
+}
+
+/** The zones of one group, read anew. Throws `StaleRead`, or what the cluster says. */
+export async function gatherGroupZones(
+  cluster: Cluster,
+  { namespace, group }: Pick<Zone, "namespace" | "group">,
+  freshness: Freshness,
+): Promise<readonly Zone[]> {
+  const query = { namespace, labelSelector: `${LABELS.rolloutGroup}=${group}` };
+  return (await readAll(cluster, statefulSets, query, readZone, freshness)).items.toSorted(byName);
 }
 
 /** Completes the zones of one group with their pods. Throws `StaleRead`, or what the cluster says. */

@@ -2,7 +2,7 @@
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics.ts";
 import { draftEvents, type GroupMemory } from "./events.ts";
-import { causeOf } from "./model/decision.ts";
+import { causeOf, factsOf } from "./model/decision.ts";
 import { groupKey, holdsOf, isFailure, type Outcome } from "./outcome.ts";
 import type { Recorder } from "./recorder.ts";
 import type { TickResult } from "./tick.ts";
@@ -50,7 +50,8 @@ export function createJournal({ log, metrics, recorder, clock }: JournalOptions)
       metrics.groupBlocked(outcome, holdsOf(outcome)[0]?.reason);
       if (outcome.state === "acted") for (const _ of outcome.effect.replaced) metrics.podReplaced(outcome);
       for (const wait of outcome.waits)
-        if (!earlier?.holds.has(causeOf(wait))) log.info(wait.message, { namespace, group, reason: wait.reason });
+        if (!earlier?.holds.has(causeOf(wait)))
+          log[factsOf(wait.reason).mend ? "warn" : "info"](wait.message, { namespace, group, reason: wait.reason });
       for (const note of outcome.notes) if (!earlier?.notes.includes(note.text)) log[note.level](note.text, { namespace, group });
       if (same && state !== "acted") return;
       log[level](text, { namespace, group, state, ...fields });
@@ -63,15 +64,17 @@ export function createJournal({ log, metrics, recorder, clock }: JournalOptions)
         if (outcome.state === "acted") replaced += outcome.effect.replaced.length;
       }
       const waits = result.outcomes.flatMap((outcome) => outcome.waits.map(({ message }) => message));
-      metrics.tickDone(counts.failed > 0 ? "failed" : "ok");
+      metrics.tickDone(counts.failed > 0 || result.failures.size > 0 ? "failed" : "ok");
       log.info("tick", {
         groups: result.outcomes.length,
         ...counts,
         replaced,
+        ...(result.skipped > 0 && { skipped: result.skipped }),
         ...(waits.length > 0 && { waiting: waits.length, waits: waits.slice(0, MOST_WAITS) }),
         ms: Math.round(tookMs),
       });
-      if (counts.failed > 0) return;
+      for (const [namespace, error] of result.failures) log.error("the namespace could not be read", { namespace, error });
+      if (counts.failed > 0 || result.failures.size > 0) return;
       // [1.8] After a fully successful pass, what is said of groups that are gone goes too.
       for (const key of memory.keys()) if (!result.groups.has(key)) memory.delete(key);
       metrics.keepGroups(memory.values());

@@ -12,9 +12,10 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => st
 
 async function main(): Promise<number> {
   const { configuration, log, metrics, run: input } = await compose(process.env, systemClock);
-  const { exitCode } = await run({ ...input, stop: stop.signal });
+  const { exitCode, last } = await run({ ...input, stop: stop.signal });
   const { pushgatewayUrl: url, namespace } = configuration;
-  if (url !== undefined) {
+  // A run that did nothing would wipe out what the last one pushed.
+  if (url !== undefined && last !== undefined) {
     const target = { url, job: "zonewise", instance: `${namespace}/${configuration.lease.name}`, deadlineMs: 5000 };
     await pushMetrics(metrics, target).catch((error: unknown) => log.warn("the metrics could not be pushed", { error }));
   }

@@ -1,6 +1,6 @@
-/** Tells pods that they are to go, or that they stay [2.6]. */
+/** Tells pods that they are to go [2.6]. */
 import { firstOfSignals } from "../infra/clock.ts";
-import { hasCode, RolloutError } from "../infra/errors.ts";
+import { RolloutError } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
 import { hold, type Hold } from "./model/decision.ts";
 import type { Zone } from "./model/zone.ts";
@@ -12,6 +12,9 @@ export interface Note {
   readonly text: string;
 }
 
+/** Requests of one batch in flight. */
+const AT_ONCE = 32;
+
 /**
  * POSTs to every pod that is to leave: when each was prepared (milliseconds since the epoch, in order), or the hold of the first that failed,
  * which cancels the rest. Throws `Cancelled` once `signal` fires.
@@ -19,19 +22,19 @@ export interface Note {
 export async function prepareLeaving(http: PodHttp, zone: Zone, leave: readonly Endpoint[], signal: AbortSignal): Promise<number[] | Hold> {
   const batch = new AbortController();
   const call = { namespace: zone.namespace, signal: firstOfSignals(signal, batch.signal) };
+  const preparedAt: number[] = [];
   try {
-    return await Promise.all(
-      leave.map(async ({ pod, url }) => {
-        const { status, body } = await http.send("POST", url, call);
-        const at = status >= 200 && status < 300 ? readPreparedAt(body) : undefined;
-        if (at === undefined)
-          throw new RolloutError(
-            "Invalid",
-            `${pod} answered ${status} ${JSON.stringify(body.slice(0, 100))}, not {"timestamp": <Unix seconds>}`,
-          );
-        return at;
-      }),
-    );
+    await visitEach(leave, AT_ONCE, async ({ pod, url }, place) => {
+      const { status, body } = await http.send("POST", url, call);
+      const at = status >= 200 && status < 300 ? readPreparedAt(body) : undefined;
+      if (at === undefined)
+        throw new RolloutError(
+          "Invalid",
+          `${pod} answered ${status} ${JSON.stringify(body.slice(0, 100))}, not {"timestamp": <Unix seconds>}`,
+        );
+      preparedAt[place] = at;
+    });
+    return preparedAt;
   } catch (error) {
     if (signal.aborted) throw error;
     const said = error instanceof Error ? error.message : String(error);
@@ -41,29 +44,11 @@ export async function prepareLeaving(http: PodHttp, zone: Zone, leave: readonly 
   }
 }
 
-/** DELETEs at every pod that stays. Whatever they answer changes nothing; what they answer amiss is told in a line. */
-export async function tellStaying(http: PodHttp, zone: Zone, stay: readonly Endpoint[], signal: AbortSignal): Promise<Note[]> {
-  const locked: string[] = [];
-  const failed: string[] = [];
-  await Promise.all(
-    stay.map(async ({ pod, url }) => {
-      try {
-        const { status } = await http.send("DELETE", url, { namespace: zone.namespace, signal });
-        if (status === 409) locked.push(pod);
-        else if (status < 200 || status >= 300) failed.push(`${pod} answered ${status}`);
-      } catch (error) {
-        if (!hasCode(error, "Cancelled")) failed.push(error instanceof Error ? error.message : String(error));
-      }
-    }),
-  );
-  const notes: Note[] = [];
-  if (locked.length > 0)
-    notes.push({ level: "info", text: `${zone.name}: the preparation of ${locked.toSorted().join(", ")} is locked (409)` });
-  if (failed.length > 0) {
-    notes.push({
-      level: "warn",
-      text: `${zone.name}: ${failed.length} pods could not be told that they stay; the first: ${failed.toSorted()[0]}`,
-    });
-  }
-  return notes;
+/** Visits each, so many at a time; after the first that throws, no further one is begun. */
+export async function visitEach<T>(items: readonly T[], atOnce: number, visit: (item: T, place: number) => Promise<void>): Promise<void> {
+  const queue = items.entries();
+  const work = async (): Promise<void> => {
+    for (const [place, item] of queue) await visit(item, place);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work));
 }

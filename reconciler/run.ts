@@ -15,8 +15,11 @@ import type { Freshness } from "./gather.ts";
 import { startHints } from "./hints.ts";
 import { createJournal } from "./journal.ts";
 import { isFailure } from "./outcome.ts";
+import type { Zone } from "./model/zone.ts";
+import type { Note } from "./prepare.ts";
 import { createRecorder } from "./recorder.ts";
 import type { Scaler } from "./scale-pass.ts";
+import { createTeller } from "./teller.ts";
 import { tick, type TickResult } from "./tick.ts";
 
 export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clusterDomain" | "zoneTracker"> {
@@ -35,6 +38,9 @@ export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clust
   /** Ticks once and ends, as a function call does. */
   readonly once?: boolean;
 }
+
+/** Time for Events that still wait to be written at the end. */
+const FLUSH_MS = 3000;
 
 /** Annotation of the Lease: up to when every group that was due has had its closer look. */
 const LOOKED_UNTIL = "zonewise/looked-until";
@@ -87,20 +93,25 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
     instance: input.lease.identity,
   });
   const journal = createJournal({ ...input, recorder });
+  const onNote = ({ level, text }: Note, { namespace, group }: Zone): void => log[level](text, { namespace, group });
+  const teller = createTeller({ http: input.podHttp, clock, onNote, signal: until });
   const freshness: Freshness = new Map();
   let verdict: RunResult = { exitCode: 0, last: undefined };
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
   while (!until.aborted) {
     const result = await tickOnce();
-    verdict = { exitCode: result && !result.outcomes.some(isFailure) ? 0 : 1, last: result ?? verdict.last };
+    verdict = { exitCode: result && result.failures.size === 0 && !result.outcomes.some(isFailure) ? 0 : 1, last: result ?? verdict.last };
     if (result) hints.watchFrom(result.resourceVersions);
     if (input.once) break;
     if (!result?.acted) await hints.wait(input.intervalMs);
   }
   if (held.lost.aborted) log.warn("the lease was lost", { error: held.lost.reason });
   over.abort();
-  await Promise.all([recorder.flush(), held.release()]);
+  const flushing = new AbortController();
+  // Events are a courtesy: they do not hold up the end.
+  const flushed = Promise.race([recorder.flush(), clock.sleep(FLUSH_MS, flushing.signal)]).finally(() => flushing.abort());
+  await Promise.all([flushed, held.release()]);
   return verdict;
 
   async function tickOnce(): Promise<TickResult | undefined> {
@@ -113,6 +124,7 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
         ...input,
         now: clock.now,
         fence: held,
+        teller,
         freshness,
         stop: until,
         lookCloser: due,

@@ -4,34 +4,30 @@ import type { Reference } from "./gather-scaling.ts";
 import { hold, type Hold } from "./model/decision.ts";
 import type { Mirror } from "./model/scaling.ts";
 import type { Zone } from "./model/zone.ts";
-import { prepareLeaving, tellStaying } from "./prepare.ts";
-import { messageOf, scale, snapshotOf, type Pass } from "./scale-pass.ts";
+import { prepareLeaving } from "./prepare.ts";
+import { messageOf, scale, type Pass } from "./scale-pass.ts";
 import { planPreparation, readDelay, shrinkTo, type Delay } from "./scaling/delayed.ts";
 import { scaleZone, type ScaleDecision, type ScaleZone } from "./scaling/leader.ts";
-import { minTimeOver } from "./scaling/min-time.ts";
 import { mirroredReplicas, writeBack } from "./scaling/mirror.ts";
 
 /** One mirroring zone [2.4.4, 2.4.5]; resolves with the change, if there was one. Its reference is told of the replicas that it has then, also while it waits. */
 export async function scaleMirror(zone: Zone, mirror: Mirror, pass: Pass): Promise<ScaleZone | undefined> {
-  const { podHttp, clusterDomain, stop } = pass.scaler;
+  const { teller, clusterDomain } = pass.scaler;
   const reference = await readReference(zone, mirror, pass);
   if (!reference) return undefined;
   const wanted = mirroredReplicas(zone, reference.scale);
   const delay = readDelay(zone);
-  if (delay && !isHold(delay)) {
-    pass.telling.push(tellStaying(podHttp, zone, planPreparation(zone, wanted, delay, clusterDomain).stay, stop));
-  }
+  if (delay && !isHold(delay)) await teller.stay(zone, planPreparation(zone, wanted, delay, clusterDomain).stay);
   const decision = wanted === zone.replicas ? undefined : await decideMirror(zone, mirror, wanted, delay, pass);
   if (decision?.action === "hold") pass.holds.push(decision);
   const change = decision?.action === "scaleZone" ? decision : undefined;
   if (change && !(await scale(change, pass))) return undefined;
   const replicas = writeBack(zone, reference.scale, change?.replicas ?? zone.replicas);
-  if (replicas !== undefined)
-    pass.telling.push(Promise.resolve(await tellReference(pass.scaler, zone, reference.resource, mirror.name, replicas)));
+  if (replicas !== undefined) pass.notes.push(...(await tellReference(pass.scaler, zone, reference.resource, mirror.name, replicas)));
   return change;
 }
 
-/** As much of what the reference wants as the pods' delays and the time between zones allow; undefined if it wants something else by now. */
+/** As much of what the reference wants as the pods' delays allow; undefined if it wants something else by now. */
 async function decideMirror(
   zone: Zone,
   mirror: Mirror,
@@ -52,9 +48,7 @@ async function decideMirror(
     if (!again || mirroredReplicas(zone, again.scale) !== wanted) return undefined;
     to = allowed;
   }
-  const timed = to < zone.replicas && zone.scaling.forced === undefined;
-  const snapshot = await snapshotOf(pass, timed && zone.scaling.minTime !== undefined);
-  return (timed ? minTimeOver(zone, snapshot, "optional") : undefined) ?? scaleZone(zone, to, why, snapshot);
+  return scaleZone(zone, to, why, { zones: pass.zones, now: now() });
 }
 
 async function readReference(zone: Zone, mirror: Mirror, { scaler, holds }: Pass): Promise<Reference | undefined> {

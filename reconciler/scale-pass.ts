@@ -1,18 +1,21 @@
 /** One pass over a group's scaling: what it works with, what it has found out, and its one way to scale a zone. */
-import { hasCode } from "../infra/errors.ts";
+import { type ErrorCode, RolloutError } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
 import { act, type Actor } from "./act.ts";
 import { gatherTracker, type References } from "./gather-scaling.ts";
-import { gatherGroup } from "./gather.ts";
+import { gatherGroup, gatherGroupZones } from "./gather.ts";
 import { hold, type Hold } from "./model/decision.ts";
 import type { Zone } from "./model/zone.ts";
 import type { Note } from "./prepare.ts";
-import type { ScaleZone, ScalingSnapshot } from "./scaling/leader.ts";
+import type { Teller } from "./teller.ts";
+import { decideFollower, type ScaleZone, type ScalingSnapshot } from "./scaling/leader.ts";
+import { minTimeOver } from "./scaling/min-time.ts";
 import { othersSteady } from "./scaling/steady.ts";
 
 export interface Scaler extends Actor {
   readonly references: References;
   readonly podHttp: PodHttp;
+  readonly teller: Teller;
   readonly clusterDomain: string;
   /** Name of the zone tracker's ConfigMap. */
   readonly zoneTracker: string;
@@ -27,42 +30,67 @@ export interface Pass {
   readonly scaler: Scaler;
   /** Why zones were not scaled. */
   readonly holds: Hold[];
-  /** What goes on beside it, and is over before the pass is. */
-  readonly telling: Promise<readonly Note[]>[];
+  readonly notes: Note[];
   /** What has been read of the zone tracker, by namespace. */
   readonly tracker: Map<string, ScalingSnapshot["tracked"]>;
+  /** No further zone may be scaled. */
+  over: boolean;
 }
 
-/** Carries the decision out; false if it had to wait or was refused. */
-export async function scale(decision: ScaleZone, { zones, scaler, holds }: Pass): Promise<boolean> {
+export function newPass(zones: readonly Zone[], scaler: Scaler): Pass {
+  return { zones, scaler, holds: [], notes: [], tracker: new Map(), over: false };
+}
+
+/**
+ * Carries the decision out; false if it had to wait or was refused. Throws `Conflict`, `NotFound` or `StaleRead` if the group has changed since it
+ * was read, `LeaseLost` and `Cancelled`.
+ */
+export async function scale(decision: ScaleZone, pass: Pass): Promise<boolean> {
   const { zone, replicas, message } = decision;
   try {
-    if (replicas < zone.replicas && zone.scaling.forced === undefined) {
-      const busy = othersSteady(zone, await gatherGroup(scaler.cluster, zones, scaler.freshness));
-      if (busy) holds.push(busy);
-      if (busy) return false;
-    }
-    await act(decision, scaler);
-    return true;
+    const why = replicas < zone.replicas && zone.scaling.forced === undefined ? await whyNotShrink(decision, pass) : undefined;
+    if (why) pass.holds.push(why);
+    else await act(decision, pass.scaler);
+    return !why;
   } catch (error) {
-    if (!hasCode(error, ...REFUSALS)) throw error;
-    holds.push(hold("ScaleRefused", `${message}, was refused: ${error.message}`, [zone], `${zone.name} ${replicas} ${error.code}`));
+    if (!(error instanceof RolloutError) || ANEW.has(error.code)) throw error;
+    pass.holds.push(hold("ScaleRefused", `${message}, was not done: ${error.message}`, [zone], `${zone.name} ${replicas} ${error.code}`));
+    // Whatever leaves open if it took effect: no second zone in this pass.
+    pass.over ||= !saysNo(error);
     return false;
   }
 }
 
-/** Answers that say that nothing was written: a webhook said no, RBAC did, or the server has too much to do. */
-const REFUSALS = ["Forbidden", "Invalid", "Unauthorized", "Throttled"] as const;
+const ANEW: ReadonlySet<ErrorCode> = new Set(["Conflict", "NotFound", "StaleRead", "LeaseLost", "Cancelled"]);
+const REFUSALS: ReadonlySet<ErrorCode> = new Set(["Forbidden", "Invalid", "Unauthorized", "Throttled"]);
+
+/** Nothing was written: a webhook said no or could not be called, RBAC did not allow it, or the server has too much to do. */
+function saysNo(error: RolloutError): boolean {
+  return REFUSALS.has(error.code) || error.message.includes("failed calling webhook");
+}
+
+/** All that must hold when a zone shrinks, looked at anew: since the group was listed, pods may have taken their time, or other groups. */
+async function whyNotShrink({ zone, replicas }: ScaleZone, { scaler }: Pass): Promise<Hold | undefined> {
+  const { cluster, freshness } = scaler;
+  const fresh = newPass(await gatherGroupZones(cluster, zone, freshness), scaler);
+  const same = fresh.zones.find(({ uid, resourceVersion }) => uid === zone.uid && resourceVersion === zone.resourceVersion);
+  if (!same) throw new RolloutError("Conflict", `${zone.name} has changed since it was read`);
+  const snapshot = await snapshotOf(fresh, same.scaling.minTime !== undefined || same.scaling.leader !== undefined);
+  const anew = decideFollower(same, snapshot) ?? minTimeOver(same, snapshot, "optional");
+  if (anew?.action === "hold") return anew;
+  if (anew && anew.replicas !== replicas) throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
+  return othersSteady(same, await gatherGroup(cluster, fresh.zones, freshness));
+}
 
 /** What decisions look at; with the zone tracker only where it matters. */
-export async function snapshotOf({ zones, scaler, tracker, telling }: Pass, withTracker: boolean): Promise<ScalingSnapshot> {
+export async function snapshotOf({ zones, scaler, tracker, notes }: Pass, withTracker: boolean): Promise<ScalingSnapshot> {
   const namespace = zones[0]?.namespace ?? "";
   if (withTracker && !tracker.has(namespace)) {
     try {
       tracker.set(namespace, await gatherTracker(scaler.cluster, namespace, scaler.zoneTracker));
     } catch (error) {
       tracker.set(namespace, undefined);
-      telling.push(Promise.resolve([{ level: "warn", text: `the zone tracker cannot be read: ${messageOf(error)}` }]));
+      notes.push({ level: "warn", text: `the zone tracker cannot be read: ${messageOf(error)}` });
     }
   }
   return { zones, tracked: withTracker ? tracker.get(namespace) : new Map(), now: scaler.now() };

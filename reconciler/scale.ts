@@ -6,7 +6,7 @@ import type { Hold } from "./model/decision.ts";
 import type { Zone } from "./model/zone.ts";
 import type { Note } from "./prepare.ts";
 import { scaleMirror } from "./scale-mirror.ts";
-import { scale, snapshotOf, type Pass, type Scaler } from "./scale-pass.ts";
+import { newPass, scale, snapshotOf, type Pass, type Scaler } from "./scale-pass.ts";
 import { decideFollower, wantsDownscale, type ScaleZone } from "./scaling/leader.ts";
 
 export interface ScalingReport {
@@ -14,24 +14,18 @@ export interface ScalingReport {
   readonly change?: ScaleZone;
   /** Why zones were not. */
   readonly holds: readonly Hold[];
-  /** Resolves once the pods that stay have been told so. */
-  readonly notes: Promise<readonly Note[]>;
+  readonly notes: readonly Note[];
 }
 
 /**
  * Refusals, and what cannot be read, are holds of the zone that they befall. Throws `Conflict` and `NotFound` if a zone has changed since it was
- * read, `LeaseLost`, `Cancelled`, and whatever leaves open if a write took effect.
+ * read, `LeaseLost`, and `Cancelled`.
  */
 export async function scaleGroup(zones: readonly Zone[], scaler: Scaler): Promise<ScalingReport> {
-  const telling: Promise<readonly Note[]>[] = [];
-  const pass: Pass = { zones, scaler, holds: [], telling, tracker: new Map() };
-  try {
-    const change = (await scaleFollowers(pass)) ?? (await scaleMirrors(pass));
-    return { ...(change && { change }), holds: pass.holds, notes: Promise.all(telling).then((notes) => notes.flat()) };
-  } catch (error) {
-    await Promise.all(telling);
-    throw error;
-  }
+  const pass = newPass(zones, scaler);
+  if (zones.some((zone) => zone.terminating)) return pass;
+  const change = (await scaleFollowers(pass)) ?? (await scaleMirrors(pass));
+  return { ...(change && { change }), holds: pass.holds, notes: pass.notes };
 }
 
 async function scaleFollowers(pass: Pass): Promise<ScaleZone | undefined> {
@@ -40,7 +34,7 @@ async function scaleFollowers(pass: Pass): Promise<ScaleZone | undefined> {
   for (const zone of pass.zones) {
     const decision = decideFollower(zone, snapshot);
     if (decision?.action === "hold") pass.holds.push(decision);
-    else if (decision && (await scale(decision, pass))) return decision;
+    else if (decision && !pass.over && (await scale(decision, pass))) return decision;
   }
   return undefined;
 }
@@ -48,7 +42,7 @@ async function scaleFollowers(pass: Pass): Promise<ScaleZone | undefined> {
 async function scaleMirrors(pass: Pass): Promise<ScaleZone | undefined> {
   for (const zone of pass.zones) {
     const { leader, mirror } = zone.scaling;
-    const change = mirror && leader === undefined ? await scaleMirror(zone, mirror, pass) : undefined;
+    const change = mirror && leader === undefined && !pass.over ? await scaleMirror(zone, mirror, pass) : undefined;
     if (change) return change;
   }
   return undefined;

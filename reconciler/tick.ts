@@ -31,6 +31,8 @@ export interface TickInput extends Scaler {
 
 export interface TickResult extends ZoneList {
   readonly outcomes: readonly Outcome[];
+  /** Groups that the end came before. */
+  readonly skipped: number;
   /** Something was written: the next tick follows at once. */
   readonly acted: boolean;
 }
@@ -39,7 +41,10 @@ export interface TickResult extends ZoneList {
 export async function tick(input: TickInput): Promise<TickResult> {
   const list = await gatherZones(input.cluster, input.namespaces, input.freshness);
   const outcomes: Outcome[] = [];
-  const queue = list.groups.entries();
+  // Each tick begins elsewhere, so that no group is always the last, and left over when time is up.
+  const all = [...list.groups];
+  const start = Math.floor(input.now() / 1000) % Math.max(1, all.length);
+  const queue = [...all.slice(start), ...all.slice(0, start)].values();
   async function work(): Promise<void> {
     for (const [key, zones] of queue) {
       if (input.stop.aborted) return;
@@ -50,7 +55,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
     }
   }
   await Promise.all(Array.from({ length: GROUPS_AT_A_TIME }, work));
-  return { ...list, outcomes, acted: outcomes.some((outcome) => outcome.state === "acted") };
+  return { ...list, outcomes, skipped: all.length - outcomes.length, acted: outcomes.some((outcome) => outcome.state === "acted") };
 }
 
 async function reconcileGroup(key: string, zones: readonly Zone[], input: TickInput): Promise<Outcome> {
@@ -61,7 +66,7 @@ async function reconcileGroup(key: string, zones: readonly Zone[], input: TickIn
     const outcome = change
       ? { ...seen, state: "acted" as const, decision: change, effect: { replaced: [], denied: [] } }
       : await rollOut(key, seen, input).catch((error: unknown) => explain(error, key, seen, input));
-    return { ...outcome, notes: await notes };
+    return { ...outcome, notes };
   } catch (error) {
     return explain(error, key, common, input);
   }

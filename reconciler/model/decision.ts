@@ -11,6 +11,8 @@ export interface ObjectRef {
 export interface ReasonFacts {
   /** Someone has to mend something: the group counts as failed and the process exits with 1. */
   readonly fails?: true;
+  /** Someone has to mend something, though the group does not fail: a warning in the log. */
+  readonly mend?: true;
   /** Milliseconds that this is ordinary progress; only then is it worth an Event. */
   readonly patienceMs: number;
 }
@@ -23,6 +25,8 @@ export const REASONS = {
   RevisionUnknown: { fails: true, patienceMs: 0 },
   /** The StatefulSet controller has not seen the latest spec yet. */
   StatusNotObserved: { patienceMs: 30_000 },
+  /** A zone is being deleted: pods that go do not come back. */
+  ZoneTerminating: { patienceMs: 0 },
   /** Two zones or more have not-ready pods: nobody may make it worse. */
   MultipleZonesNotReady: { patienceMs: 30_000 },
   /** Another zone, paused ones too, has not-ready pods. */
@@ -36,27 +40,27 @@ export const REASONS = {
   /** The disruption budget said not now. */
   BudgetSpent: { patienceMs: 30_000 },
   /** A follower names a leader that is not in its group. */
-  LeaderNotFound: { patienceMs: 0 },
+  LeaderNotFound: { mend: true, patienceMs: 0 },
   /** Followers and leaders form a circle. */
-  LeaderCycle: { patienceMs: 0 },
+  LeaderCycle: { mend: true, patienceMs: 0 },
   /** A zone has both a leader and a reference to mirror: they would fight. */
-  LeaderAndMirror: { patienceMs: 0 },
+  LeaderAndMirror: { mend: true, patienceMs: 0 },
   /** A follower may only grow once all pods of its leader are ready. */
   LeaderNotReady: { patienceMs: 30_000 },
   /** Another zone was scaled down too short a time ago. */
   MinTimeBetweenZones: { patienceMs: 0 },
   /** When other zones were scaled down, or how long to wait after it, cannot be read. */
-  MinTimeUnknown: { patienceMs: 0 },
+  MinTimeUnknown: { mend: true, patienceMs: 0 },
   /** The resource whose replicas a zone mirrors cannot be read. */
-  ReferenceUnreadable: { patienceMs: 0 },
+  ReferenceUnreadable: { mend: true, patienceMs: 0 },
   /** The delay or the URL of a delayed downscale cannot be read. */
-  DelayInvalid: { patienceMs: 0 },
+  DelayInvalid: { mend: true, patienceMs: 0 },
   /** A pod could not be prepared for its delayed downscale. */
-  PrepareFailed: { patienceMs: 0 },
+  PrepareFailed: { mend: true, patienceMs: 0 },
   /** The last pods of a zone have not been prepared for long enough. */
   DelayNotReached: { patienceMs: 0 },
   /** The API server, or a webhook that it asked, refused the change of replicas. */
-  ScaleRefused: { patienceMs: 0 },
+  ScaleRefused: { mend: true, patienceMs: 0 },
 } as const satisfies Record<string, ReasonFacts>;
 
 export type Reason = keyof typeof REASONS;

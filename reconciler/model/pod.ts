@@ -17,6 +17,8 @@ export interface Pod {
   readonly ready: boolean;
   /** Why the pod cannot come up by itself, such as `CrashLoopBackOff`; undefined if it may. */
   readonly broken: string | undefined;
+  /** Some container of it is ready. */
+  readonly working: boolean;
 }
 
 type Containers = NonNullable<PodObject["status"]>["containerStatuses"];
@@ -36,6 +38,7 @@ export function readPod(object: PodObject): Pod {
     terminating,
     ready: !terminating && isRunningAndReady(object),
     broken: terminating ? undefined : whyBroken(status),
+    working: !terminating && (status?.containerStatuses ?? []).some((container) => container.ready),
   };
 }
 

@@ -12,6 +12,8 @@ export interface Zone {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly group: string;
+  /** It is being deleted: pods that go do not come back. */
+  readonly terminating: boolean;
   /** False while the StatefulSet controller has not seen the latest spec: the status then says nothing yet. */
   readonly observed: boolean;
   /** `spec.replicas`; absent counts as 1, as the API server has it. */
@@ -66,6 +68,7 @@ export function readZone({ metadata, spec, status }: StatefulSet): Zone {
     uid: metadata?.uid ?? "",
     resourceVersion: metadata?.resourceVersion ?? "",
     group: metadata?.labels?.[LABELS.rolloutGroup] ?? "",
+    terminating: metadata?.deletionTimestamp !== undefined,
     observed: (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0),
     replicas: spec?.replicas ?? 1,
     updateStrategy: spec?.updateStrategy?.type ?? "RollingUpdate",

@@ -24,6 +24,13 @@ const onDeleteOnly: StatusRule = ({ zones }) => {
   );
 };
 
+/** Nobody would make a pod of it anew, and the others should not lose any while it goes. */
+const zonesStay: StatusRule = ({ zones }) => {
+  const leaving = zones.filter((zone) => zone.terminating);
+  if (leaving.length === 0) return undefined;
+  return hold("ZoneTerminating", `${names(leaving)} ${leaving.length > 1 ? "are" : "is"} being deleted`, leaving);
+};
+
 /** A status older than the spec says nothing about the revision or the pods [13.3]. */
 const statusObserved: StatusRule = ({ zones }) => {
   const stale = zones.filter((zone) => !zone.observed);
@@ -38,6 +45,7 @@ const oneZoneNotReady: GroupRule = ({ zones }) => {
     "MultipleZonesNotReady",
     `${unwell.length} zones have pods that are not ready: ${unwell.map(describeUnavailable).join("; ")}`,
     unwell,
+    names(unwell),
   );
 };
 
@@ -60,6 +68,7 @@ function names(zones: readonly Zone[]): string {
 /** First rule with an opinion wins; silence of all means that the group is settled. */
 export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision>([
   onDeleteOnly,
+  zonesStay,
   statusObserved,
   oneZoneNotReady,
   zonesInOrder,
@@ -71,7 +80,7 @@ export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision
  * "look" asks for the pods: some zone that is not paused has work left or is not well.
  */
 export function decideByStatus(zones: readonly Zone[]): Hold | "look" | undefined {
-  const early = firstOf([onDeleteOnly, statusObserved])({ zones });
+  const early = firstOf([onDeleteOnly, zonesStay, statusObserved])({ zones });
   if (early) return early;
   return zones.every((zone) => zone.paused || isSettledByStatus(zone)) ? pausedZones({ zones }) : "look";
 }

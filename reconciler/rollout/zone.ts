@@ -38,12 +38,24 @@ const otherZonesWell: ZoneRule = (zone, { zones }) => {
   if (outdated(zone).length === 0) return undefined;
   const unwell = zones.filter((other) => other.uid !== zone.uid && !isWell(other));
   if (unwell.length === 0) return undefined;
-  return hold("OtherZoneNotReady", `${zone.name} waits for ${unwell.map(describeUnavailable).join("; ")}`, [zone, ...unwell]);
+  return hold(
+    "OtherZoneNotReady",
+    `${zone.name} waits for ${unwell.map(describeUnavailable).join("; ")}`,
+    [zone, ...unwell],
+    `${zone.name} for ${unwell.map(({ name }) => name).join(", ")}`,
+  );
 };
 
-/** Outdated pods that cannot come up are lost already: replacing them costs nothing and may be the cure. */
+/**
+ * Outdated pods that cannot come up are lost already: replacing them costs nothing and may be the cure. One in which some container still
+ * works is not lost: of those, only as many as `maxUnavailable` leaves room for, beside pods that are away or recovering.
+ */
 const brokenPods: ZoneRule = (zone) => {
-  const broken = outdated(zone).filter((pod) => pod.broken !== undefined);
+  const candidates = outdated(zone).filter((pod) => pod.broken !== undefined);
+  const lost = candidates.filter((pod) => !pod.working);
+  const { pods, missing } = unavailable(zone);
+  const room = zone.maxUnavailable - missing - pods.filter((pod) => pod.broken === undefined).length;
+  const broken = lost.length > 0 ? lost : candidates.slice(0, Math.max(0, room));
   if (broken.length === 0) return undefined;
   const list = broken.map((pod) => `${pod.name} (${pod.broken})`).join(", ");
   return { action: "deletePods", zone, pods: broken, message: `replacing pods that cannot come up: ${list}` };
@@ -59,7 +71,7 @@ const outdatedPods: ZoneRule = (zone) => {
   const room = zone.maxUnavailable - unavailable(zone).count;
   if (room <= 0) {
     const waiting = `${describeUnavailable(zone)}; at most ${zone.maxUnavailable} may be unavailable, and ${count(candidates)} to be updated`;
-    return hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods]);
+    return hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods], zone.name);
   }
   const ready = candidates.filter((pod) => pod.ready);
   const pods = (ready.length > 0 ? ready : candidates).slice(0, room);
@@ -73,7 +85,7 @@ const outdatedPods: ZoneRule = (zone) => {
 
 const podsReady: ZoneRule = (zone) => {
   if (isWell(zone)) return undefined;
-  return hold("ZoneNotReady", `waiting for ${describeUnavailable(zone)}`, [zone, ...unavailable(zone).pods]);
+  return hold("ZoneNotReady", `waiting for ${describeUnavailable(zone)}`, [zone, ...unavailable(zone).pods], zone.name);
 };
 
 const finishedZone: ZoneRule = (zone) => {

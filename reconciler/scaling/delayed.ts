@@ -6,12 +6,13 @@
  *
  * Nothing is remembered: the pods say since when they have been prepared.
  */
-import { parsePrometheusDuration, shortDuration } from "../../infra/duration.ts";
+import { parsePrometheusDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import { podFqdn } from "../model/fqdn.ts";
 import type { Zone } from "../model/zone.ts";
+import { describeWait } from "./wait.ts";
 
 export interface Delay {
   readonly ms: number;
@@ -63,11 +64,16 @@ function endpointOf(zone: Zone, ordinal: number, configured: URL, clusterDomain:
   return { pod, url: url.href };
 }
 
+// What a Date can hold, in seconds: beyond it are milliseconds or worse.
+const LATEST = 8.64e12 - 1;
+
 /** When a pod was prepared, milliseconds since the epoch, from the body of its answer `{"timestamp": <Unix seconds>}`; undefined if it does not say. */
 export function readPreparedAt(body: string): number | undefined {
   try {
     const { timestamp } = JSON.parse(body) as { readonly timestamp?: unknown };
-    return typeof timestamp === "number" && Number.isSafeInteger(timestamp) && timestamp > 0 ? timestamp * 1000 : undefined;
+    return typeof timestamp === "number" && Number.isInteger(timestamp) && timestamp > 0 && timestamp <= LATEST
+      ? timestamp * 1000
+      : undefined;
   } catch {
     return undefined;
   }
@@ -83,7 +89,6 @@ export function shrinkTo(zone: Zone, preparedAt: readonly number[], { ms }: Dela
   if (going > 0) return zone.replicas - going;
   const last = preparedAt[young] ?? now;
   const pod = `${zone.name}-${zone.firstOrdinal + zone.replicas - 1}`;
-  const age = now - last;
-  const message = `${zone.name} waits: ${pod} was prepared ${shortDuration(age)} ago, ${shortDuration(ms - Math.max(0, age))} left of ${shortDuration(ms)}`;
-  return hold("DelayNotReached", message, [zone], `${pod} until ${formatTimestamp(last + ms)}`);
+  const message = `${zone.name} waits: ${pod} was prepared ${describeWait(last, ms, now)}`;
+  return hold("DelayNotReached", message, [zone], `${pod} since ${formatTimestamp(last)}`);
 }

@@ -86,7 +86,7 @@ export function wantsDownscale(snapshot: Omit<ScalingSnapshot, "tracked" | "now"
 }
 
 /** The decision to scale; shrinking is recorded where any zone of the group asks for a time between zones. */
-export function scaleZone(zone: Zone, replicas: number, why: string, { zones, now }: ScalingSnapshot): ScaleZone {
+export function scaleZone(zone: Zone, replicas: number, why: string, { zones, now }: Pick<ScalingSnapshot, "zones" | "now">): ScaleZone {
   const record = replicas < zone.replicas && zones.some(({ scaling }) => scaling.minTime !== undefined);
   const message = `scaling ${zone.name} from ${zone.replicas} to ${replicas} replicas, ${why}`;
   return { action: "scaleZone", zone, replicas, message, ...(record && { recordAt: now }) };

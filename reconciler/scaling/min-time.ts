@@ -1,10 +1,11 @@
 /** The time that must lie between scaling down two zones of a group [2.2]. */
-import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
+import { parseGoDuration } from "../../infra/duration.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import type { ScalingSnapshot } from "./leader.ts";
+import { describeWait } from "./wait.ts";
 
 interface Downscale {
   readonly zone: Zone;
@@ -26,11 +27,9 @@ export function minTimeOver(zone: Zone, snapshot: ScalingSnapshot, label: "requi
   if (minTime === undefined) return unknown(`it has no label ${LABELS.minTimeBetweenZonesDownscale}`);
   const ms = parseGoDuration(minTime);
   if (ms === undefined || ms < 0) return unknown(`its label ${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", which is no duration`);
-  const age = snapshot.now - last.at;
-  if (age > ms) return undefined;
-  const left = shortDuration(ms - Math.max(0, age));
-  const message = `${zone.name} waits: ${last.zone.name} was downscaled ${shortDuration(age)} ago, ${left} left of ${shortDuration(ms)}`;
-  const cause = `${zone.name} after ${last.zone.name} until ${formatTimestamp(last.at + ms)}`;
+  if (snapshot.now - last.at > ms) return undefined;
+  const message = `${zone.name} waits: ${last.zone.name} was downscaled ${describeWait(last.at, ms, snapshot.now)}`;
+  const cause = `${zone.name} after ${last.zone.name} since ${formatTimestamp(last.at)}`;
   return hold("MinTimeBetweenZones", message, [zone, last.zone], cause);
 }
 

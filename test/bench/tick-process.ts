@@ -8,6 +8,7 @@ import { loadConnection } from "../../infra/connection.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
 import { createReferences } from "../../reconciler/gather-scaling.ts";
+import { createTeller } from "../../reconciler/teller.ts";
 import { tick } from "../../reconciler/tick.ts";
 import { readPeakMb } from "./peak.ts";
 import { median } from "./row.ts";
@@ -30,6 +31,8 @@ const sockets = new Set<Socket>();
 subscribe("http.client.response.finish", (message) => sockets.add((message as { response: IncomingMessage }).response.socket));
 const received = (): number => [...sockets].reduce((sum, { bytesRead }) => sum + bytesRead, 0);
 
+const podHttp = createPodHttp({ timeoutMs: 5000, clock: systemClock });
+
 async function once(): Promise<number> {
   const startedAt = performance.now();
   await tick({
@@ -49,7 +52,8 @@ async function once(): Promise<number> {
     monotonic: () => performance.now(),
     stop: new AbortController().signal,
     references: createReferences(cluster),
-    podHttp: createPodHttp({ timeoutMs: 5000, clock: systemClock }),
+    podHttp,
+    teller: createTeller({ http: podHttp, clock: systemClock, onNote: () => {}, signal: new AbortController().signal }),
     clusterDomain: "cluster.local.",
     zoneTracker: "rollout-operator-zone-tracker",
     now: systemClock.now,

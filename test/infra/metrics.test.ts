@@ -51,7 +51,6 @@ describe("the metrics", () => {
     ]);
     assert.deepEqual(await seriesOf(metrics, METRICS.groupSuccess.name), [
       'rollout_operator_last_successful_group_reconcile_timestamp_seconds{namespace="cache",rollout_group="ingester"} 1767323045',
-      'rollout_operator_last_successful_group_reconcile_timestamp_seconds{namespace="cache",rollout_group="store"} 0',
     ]);
     assert.deepEqual(await seriesOf(metrics, `${METRICS.groupDuration.name}_sum`), [
       'rollout_operator_group_reconcile_duration_seconds_sum{namespace="cache",rollout_group="ingester"} 0.25',

@@ -13,6 +13,8 @@ export interface PodTraits {
   /** Reason of a waiting container, `Failed` for the phase, `Unschedulable` for a pod without a node. */
   readonly broken?: string;
   readonly phase?: string;
+  /** It has a second container, which is ready. */
+  readonly working?: boolean;
 }
 
 /** A pod of the StatefulSet `set` with ordinal `ordinal`. */
@@ -39,7 +41,10 @@ export function podObject(set: string, ordinal: number, traits: PodTraits = {}):
       ],
       containerStatuses: unschedulable
         ? []
-        : [{ name: "c", image: "i", imageID: "", ready, restartCount: 0, state: ready || !broken ? { running: {} } : waiting }],
+        : [
+            { name: "c", image: "i", imageID: "", ready, restartCount: 0, state: ready || !broken ? { running: {} } : waiting },
+            ...(traits.working ? [{ name: "d", image: "i", imageID: "", ready: true, restartCount: 0, state: { running: {} } }] : []),
+          ],
     },
   };
 }
@@ -59,6 +64,7 @@ export interface ZoneTraits {
   readonly updateRevision?: string;
   readonly updateStrategy?: string;
   readonly generation?: number;
+  readonly terminating?: boolean;
   readonly observedGeneration?: number;
   readonly annotations?: Record<string, string>;
   readonly labels?: Record<string, string>;
@@ -76,6 +82,7 @@ export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
       uid: `uid-${name}`,
       resourceVersion: "1",
       generation: traits.generation ?? 1,
+      ...(traits.terminating && { deletionTimestamp: "2026-01-01T00:00:00Z" }),
       labels: { "rollout-group": group, ...traits.labels },
       annotations: traits.annotations ?? {},
     },

@@ -8,6 +8,7 @@ import { loadConnection } from "../../infra/connection.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import { createReferences } from "../../reconciler/gather-scaling.ts";
 import type { Freshness } from "../../reconciler/gather.ts";
+import { createTeller, type Teller } from "../../reconciler/teller.ts";
 import { tick, type TickInput, type TickResult } from "../../reconciler/tick.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
 import { startEmulator, type Emulator } from "../emulator/index.ts";
@@ -106,6 +107,10 @@ export function scalingOf(cluster: Cluster) {
   };
 }
 
+export function tellerOf(stage: Stage, http: PodHttp): Teller {
+  return createTeller({ http, clock: stage.clock, onNote: () => {}, signal: new AbortController().signal });
+}
+
 /** One tick through this connection, with no memory but `freshness`. */
 export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput> = {}): Promise<TickResult> {
   return tick({
@@ -121,6 +126,7 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput
     stop: new AbortController().signal,
     now: stage.clock.now,
     ...scalingOf(cluster),
+    teller: tellerOf(stage, more.podHttp ?? noPods),
     ...more,
   });
 }

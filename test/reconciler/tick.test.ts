@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Cluster } from "../../infra/cluster.ts";
+import { RolloutError } from "../../infra/errors.ts";
 import type { Freshness } from "../../reconciler/gather.ts";
 import type { Effect, Fault } from "../emulator/faults.ts";
 import { deploy, setStage, tickOnce, witness, type Stage } from "./stage.ts";
@@ -97,6 +98,53 @@ describe("a tick, again and again", () => {
     const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt: () => Promise.reject(new Error("two budgets match")) });
     assert.equal(outcomes[0]?.state, "failed");
     assert.deepEqual(seen.deleted, []);
+  });
+
+  it("pods that went before an error are told, and a namespace that cannot be read keeps the others from nothing", async () => {
+    await stage.time.advance(5000);
+    const { cluster } = stage.connect();
+    let removed = 0;
+    const failing: Cluster = {
+      ...cluster,
+      remove: (...call) => (++removed === 2 ? Promise.reject(new RolloutError("ServerError", "no")) : cluster.remove(...call)),
+      list: (resource, query, call) => {
+        if (query.namespace === "forbidden") throw new RolloutError("Forbidden", "no");
+        return cluster.list(resource, query, call);
+      },
+    };
+    const { outcomes, failures } = await tickOnce(stage, failing, { namespaces: ["forbidden", "default"] });
+    const [outcome] = outcomes;
+    assert.equal(outcome?.state === "acted" && outcome.effect.replaced.length, 1);
+    assert.deepEqual([...failures.keys()], ["forbidden"]);
+    await assert.rejects(tickOnce(stage, failing, { namespaces: ["forbidden"] }), /no/);
+  });
+
+  it("each tick begins with another group, and says how many the end came before", async () => {
+    for (const group of ["k", "l", "m"]) deploy(stage, "y:1", { group, zones: ["a"] });
+    await stage.time.advance(1000);
+    const { cluster } = stage.connect();
+    const first = async (seconds: number): Promise<unknown[]> => {
+      const stop = new AbortController();
+      const entered: string[] = [];
+      const { skipped } = await tickOnce(stage, cluster, {
+        now: () => seconds * 1000,
+        stop: stop.signal,
+        lookCloser: () => true,
+        onOutcome: ({ group }) => void entered.push(group),
+      });
+      return [entered.length, skipped];
+    };
+    assert.deepEqual(await first(0), [4, 0]);
+    const stop = new AbortController();
+    stop.abort();
+    assert.equal((await tickOnce(stage, cluster, { stop: stop.signal })).skipped, 4);
+    const order = async (seconds: number): Promise<string | undefined> => {
+      const entered: string[] = [];
+      await tickOnce(stage, cluster, { now: () => seconds * 1000, onOutcome: ({ group }) => void entered.push(group) });
+      return entered.find((group) => group !== "ingester");
+    };
+    assert.notEqual(await order(1), await order(2));
+    for (const group of ["k", "l", "m"]) stage.emulator.store.remove("statefulsets.apps", "default", `${group}-zone-a`);
   });
 
   it("R23 leaves a StatefulSet without the label alone, and one group's trouble to itself", async () => {

@@ -81,6 +81,8 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
     [old, { ...old, generation: 2, observedGeneration: 1 }],
     "hold StatusNotObserved",
   ],
+  ["a zone that is being deleted, outdated", [{ ...old, terminating: true }, updated], "hold ZoneTerminating"],
+  ["another zone is being deleted", [old, { terminating: true }], "hold ZoneTerminating"],
   ["ready, but not for minReadySeconds yet", [{ minReadySeconds: 10, available: 2 }, old], "hold ZoneNotReady"],
   [
     "a pod is gone and its successor cannot be created: status counts one less (deviates from 1.4)",
@@ -100,6 +102,7 @@ describe("the rollout of a group", () => {
 });
 
 const crashing = { broken: "CrashLoopBackOff" };
+const limping = { ...crashing, working: true };
 const BROKEN: readonly [string, ZoneTraits[], string][] = [
   [
     "an outdated crash-looping pod is replaced though its zone has no place left",
@@ -110,6 +113,24 @@ const BROKEN: readonly [string, ZoneTraits[], string][] = [
     "all of a zone's crash-looping pods go at once",
     [{ ...old, statusReady: 0, pods: { 0: crashing, 1: crashing, 2: crashing } }, old],
     "delete a-0 a-1 a-2",
+  ],
+  [
+    "of pods whose sidecar alone crash-loops no more than may be unavailable go",
+    [{ ...old, statusReady: 0, pods: { 0: limping, 1: limping, 2: limping }, annotations: { "rollout-max-unavailable": "1" } }, updated],
+    "delete a-0",
+  ],
+  [
+    "and none while one is on its way back",
+    [
+      {
+        ...old,
+        statusReady: 0,
+        pods: { 0: limping, 1: limping, 2: { revision: "last", ready: false } },
+        annotations: { "rollout-max-unavailable": "1" },
+      },
+      updated,
+    ],
+    "hold MaxUnavailableReached",
   ],
   ["broken pods go before healthy ones, and alone", [{ ...old, statusReady: 2, pods: { 2: crashing } }, updated], "delete a-2"],
   [

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../../infra/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
+import { statefulSets } from "../../../infra/resources.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import type { TickInput } from "../../../reconciler/tick.ts";
 import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from "../stage.ts";
@@ -20,13 +21,17 @@ beforeEach(async () => {
 afterEach(() => stage.close());
 
 /** Zone a leads, zone b follows; all pods up, then those named get another image. */
-async function zones(a: number, b: number, { outdated = ["b"], lastDownscale = "" } = {}): Promise<void> {
+async function zones(
+  a: number,
+  b: number,
+  { outdated = ["b"], lastDownscale = "", labels = LABEL as Record<string, string> } = {},
+): Promise<void> {
   deploy(stage, "x:1", {
     zones: ["a"],
     replicas: a,
     annotations: { ...TWO, ...(lastDownscale && { "grafana.com/last-downscale": lastDownscale }) },
   });
-  deploy(stage, "x:1", { zones: ["b"], replicas: b, annotations: { ...TWO, ...FOLLOWS_A }, labels: LABEL });
+  deploy(stage, "x:1", { zones: ["b"], replicas: b, annotations: { ...TWO, ...FOLLOWS_A }, labels });
   await stage.time.advance(3000);
   seen = witness(stage, 2);
   for (const zone of outdated) deploy(stage, "x:2", { zones: [zone], replicas: zone === "a" ? a : b });
@@ -37,12 +42,10 @@ function connect(refuse = false): Cluster {
   const { cluster } = stage.connect();
   return {
     ...cluster,
-    patch: async (resource, ref, type, body, call) => {
-      if (ref.subresource === undefined && resource.plural === "statefulsets") {
-        patches.push(body);
-        if (refuse) throw new RolloutError("Forbidden", "denied the request");
-      }
-      return cluster.patch(resource, ref, type, body, call);
+    change: async (resource, ref, type, body, call) => {
+      patches.push(body);
+      if (refuse) throw new RolloutError("Forbidden", "denied the request");
+      return cluster.change(resource, ref, type, body, call);
     },
   };
 }
@@ -104,14 +107,74 @@ describe("scaling and rollout in one tick", () => {
     assert.deepEqual(seen.deleted, ["ingester-zone-a-0"]);
   });
 
+  it("a webhook that cannot be called holds its zone alone: the rollout goes on", async () => {
+    await zones(2, 3);
+    const down = new RolloutError("ServerError", 'Internal error occurred: failed calling webhook "x" (500 InternalError)', {
+      status: 500,
+    });
+    const { outcomes } = await tickOnce(stage, { ...connect(), change: () => Promise.reject(down) });
+    assert.deepEqual(seen.deleted, ["ingester-zone-b-0", "ingester-zone-b-1"]);
+    assert.deepEqual(
+      outcomes[0]?.waits.map(({ reason }) => reason),
+      ["ScaleRefused"],
+    );
+  });
+
+  it("a change whose answer was lost is the last of its pass, and the rollout goes on only if nothing came of it", async () => {
+    await zones(2, 3);
+    const lost = connect();
+    const { outcomes } = await tickOnce(stage, {
+      ...lost,
+      change: async (...call) => {
+        await lost.change(...call);
+        throw new RolloutError("Timeout", "no answer");
+      },
+    });
+    assert.deepEqual([outcomes[0]?.state, seen.deleted, replicasOf("ingester-zone-b")], ["outrun", [], 2]);
+  });
+
+  it("replicas that something pins are told, not asked for again at once", async () => {
+    await zones(2, 3, { labels: {} });
+    const pinned = connect();
+    // As the API server would have stored it, with all defaults.
+    await pinned.patch(statefulSets, { namespace: "default", name: "ingester-zone-b" }, "merge", {});
+    await stage.time.advance(500);
+    const { outcomes, acted } = await tickOnce(stage, {
+      ...pinned,
+      change: (resource, ref, type, body, call) => pinned.change(resource, ref, type, { ...(body as object), spec: { replicas: 3 } }, call),
+    });
+    assert.match(outcomes[0]?.waits[0]?.message ?? "", /accepted, but ingester-zone-b still has 3 replicas: something pins them/);
+    assert.deepEqual([outcomes[0]?.state, acted, seen.deleted.length], ["acted", true, 2], "the rollout goes on");
+  });
+
+  it("a zone that was scaled down while its turn came counts", async () => {
+    await zones(2, 3);
+    const { cluster } = stage.connect();
+    let lists = 0;
+    const late: Cluster = {
+      ...cluster,
+      async *list(resource, query, call) {
+        if (resource.plural === "statefulsets" && ++lists === 2) {
+          const set = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-a");
+          assert.ok(set);
+          const annotations = { ...set.metadata.annotations, "grafana.com/last-downscale": oneHourAgo() };
+          stage.emulator.store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations } });
+        }
+        yield* cluster.list(resource, query, call);
+      },
+    };
+    const { outcomes } = await tickOnce(stage, late);
+    assert.deepEqual([outcomes[0]?.waits.map(({ reason }) => reason), replicasOf("ingester-zone-b")], [["MinTimeBetweenZones"], 3]);
+  });
+
   it("a zone that changed since it was read is not scaled, and nothing else is done to its group", async () => {
     await zones(2, 3);
     const { cluster } = stage.connect();
     const late: Cluster = {
       ...cluster,
-      patch: (resource, ref, type, body, call) => {
+      change: (resource, ref, type, body, call) => {
         deploy(stage, "x:3", { zones: ["b"], replicas: 4 });
-        return cluster.patch(resource, ref, type, body, call);
+        return cluster.change(resource, ref, type, body, call);
       },
     };
     const { outcomes } = await tickOnce(stage, late);

@@ -6,7 +6,7 @@ import type { Cluster } from "../../../infra/cluster.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import type { Outcome } from "../../../reconciler/outcome.ts";
 import { connect, type Kubeconfig } from "../../cluster/conformance/client.ts";
-import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
+import { deploy, setStage, tellerOf, tickOnce, type Stage } from "../stage.ts";
 
 const CRD = parse(readFileSync(join(import.meta.dirname, "../../../infra/manifests/crds/replicatemplates.yaml"), "utf8")) as object;
 const TEMPLATES = "/apis/rollout-operator.grafana.com/v1/namespaces/default/replicatemplates";
@@ -95,16 +95,22 @@ export async function mirrorStage(): Promise<MirrorStage> {
       };
       const recording: Cluster = {
         ...cluster,
+        change: async (resource, ref, type, body, given) => {
+          const result = await cluster.change(resource, ref, type, body, given);
+          patches.push(`${resource.plural} ${ref.name} ${(body as { spec: { replicas: number } }).spec.replicas}`);
+          return result;
+        },
         patch: async (resource, ref, type, body, given) => {
           const result = await cluster.patch(resource, ref, type, body, given);
-          const { spec, status } = body as { spec?: { replicas?: number }; status?: { replicas?: number } };
-          const replicas = spec?.replicas ?? status?.replicas;
+          const replicas = (body as { status?: { replicas?: number } }).status?.replicas;
           if (replicas !== undefined)
             patches.push(`${resource.plural}${ref.subresource ? `/${ref.subresource}` : ""} ${ref.name} ${replicas}`);
           return result;
         },
       };
-      const { outcomes } = await tickOnce(stage, recording, { podHttp });
+      const teller = tellerOf(stage, podHttp);
+      const { outcomes } = await tickOnce(stage, recording, { podHttp, teller });
+      await teller.idle();
       const [outcome] = outcomes;
       if (!outcome) throw new Error("no group");
       return { patches, requests: requests.toSorted(), outcome, waits: outcome.waits.map(({ reason }) => reason) };

@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Cluster, Query } from "../../../infra/cluster.ts";
+import type { Cluster, Query, Ref } from "../../../infra/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
+import { createTeller } from "../../../reconciler/teller.ts";
+import type { StatefulSet } from "../../../infra/resources.ts";
 import { scaleGroup } from "../../../reconciler/scale.ts";
 import type { Scaler } from "../../../reconciler/scale-pass.ts";
 import { podObjects, statefulSetObject } from "../builders.ts";
@@ -83,8 +85,12 @@ function createWorld(settings: readonly number[], sizes: readonly number[]) {
     zone.ending += zone.replicas - to;
   }
 
-  const cluster: Pick<Cluster, "get" | "patch" | "discover" | "list"> = {
-    list: async function* (_resource: unknown, { labelSelector = "" }: Query) {
+  const cluster: Pick<Cluster, "get" | "patch" | "change" | "discover" | "list"> = {
+    list: async function* ({ plural }: { readonly plural: string }, { labelSelector = "" }: Query) {
+      if (plural === "statefulsets") {
+        yield await call(() => ({ items: zones.map(asStatefulSet), resourceVersion: "1" }));
+        return;
+      }
       const zone = zoneNamed(labelSelector.replace("name=", ""));
       const pods = Object.fromEntries(Array.from({ length: zone.ending }, (_, i) => [zone.replicas + i, { terminating: true }]));
       yield await call(() => ({
@@ -98,9 +104,9 @@ function createWorld(settings: readonly number[], sizes: readonly number[]) {
         return { spec: { replicas: world.reference }, status: {} };
       })) as Cluster["get"],
     discover: () => call(() => [{ group: "g", version: "v1", plural: "replicatemplates" }]),
-    patch: (_resource, ref, _type, body) =>
+    patch: () => call(() => "1"),
+    change: ((_resource: unknown, ref: Ref, _type: unknown, body: unknown) =>
       call(() => {
-        if (ref.subresource === "status") return "1";
         const zone = zoneNamed(ref.name);
         const { metadata, spec } = body as {
           metadata: { resourceVersion: string; annotations?: Record<string, string> };
@@ -111,8 +117,9 @@ function createWorld(settings: readonly number[], sizes: readonly number[]) {
         for (let i = spec.replicas; i < zone.replicas; i++) zone.prepared.delete(i);
         zone.replicas = spec.replicas;
         Object.assign(zone.annotations, metadata.annotations);
-        return String(++zone.version);
-      }),
+        zone.version++;
+        return asStatefulSet(zone);
+      })) as Cluster["change"],
   };
 
   const podHttp: PodHttp = {
@@ -134,14 +141,17 @@ function createWorld(settings: readonly number[], sizes: readonly number[]) {
   return { world, zones, cluster: cluster as Cluster, podHttp };
 }
 
+function asStatefulSet({ name, replicas, version, annotations }: SimulatedZone): StatefulSet {
+  const object = statefulSetObject({ name, replicas, annotations, labels: { "grafana.com/min-time-between-zones-downscale": "12h" } });
+  return { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
+}
+
 type World = ReturnType<typeof createWorld>;
 
 /** One pass of a process that knows nothing of earlier ones. */
 async function pass({ world, zones, cluster, podHttp }: World): Promise<void> {
-  const read = zones.map(({ name, replicas, version, annotations }) => {
-    const object = statefulSetObject({ name, replicas, annotations, labels: { "grafana.com/min-time-between-zones-downscale": "12h" } });
-    return readZone({ ...object, metadata: { ...object.metadata, resourceVersion: String(version) } });
-  });
+  const read = zones.map((zone) => readZone(asStatefulSet(zone)));
+  const over = new AbortController();
   const readReference = async (): Promise<number> =>
     (
       await cluster.get<{ spec: { replicas: number } }>(
@@ -149,9 +159,11 @@ async function pass({ world, zones, cluster, podHttp }: World): Promise<void> {
         { namespace: "", name: "" },
       )
     ).spec.replicas;
+  const teller = createTeller({ http: podHttp, clock: { monotonic: () => world.now }, onNote: () => {}, signal: over.signal });
   const scaler: Scaler = {
     cluster,
     podHttp,
+    teller,
     references: {
       read: async () => ({
         resource: { group: "g", version: "v1", plural: "replicatemplates" },
@@ -170,9 +182,11 @@ async function pass({ world, zones, cluster, podHttp }: World): Promise<void> {
     stop: new AbortController().signal,
   };
   const before = zones.map(({ replicas }) => replicas);
-  await scaleGroup(read, scaler)
-    .then(({ notes }) => notes)
-    .catch((error: unknown) => assert.ok(error instanceof Killed || error instanceof RolloutError, String(error)));
+  await scaleGroup(read, scaler).catch((error: unknown) =>
+    assert.ok(error instanceof Killed || error instanceof RolloutError, String(error)),
+  );
+  over.abort();
+  await teller.idle();
   const changed = zones.filter((zone, i) => zone.replicas !== before[i]);
   if (changed.length > 1) world.violations.push(`${changed.map(({ name }) => name).join(", ")} changed in one pass`);
 }
