@@ -11,6 +11,7 @@ import { benchMemory } from "./memory.ts";
 import { renderPage, renderTable } from "./page.ts";
 import { benchRollout } from "./rollout.ts";
 import type { Bench, Row } from "./row.ts";
+import { benchScaling } from "./scaling.ts";
 import { benchStart } from "./start.ts";
 import { benchTick } from "./tick.ts";
 
@@ -18,6 +19,7 @@ import { benchTick } from "./tick.ts";
 const BENCHES: Readonly<Record<string, Bench>> = {
   rollout: benchRollout,
   tick: benchTick,
+  scaling: benchScaling,
   start: benchStart,
   memory: benchMemory,
   client: benchClient,
