@@ -7,8 +7,10 @@ import { systemClock } from "../infra/clock.ts";
 import { hasCode } from "../infra/errors.ts";
 import { compose, type Composition } from "../reconciler/compose.ts";
 import type { Outcome } from "../reconciler/outcome.ts";
-import { run, type RunResult } from "../reconciler/run.ts";
+import { run, type RunInput, type RunResult } from "../reconciler/run.ts";
 
+/** An instance lives from call to call. */
+const memory: NonNullable<RunInput["memory"]> = new Map();
 let composition: Promise<Composition> | undefined;
 let running: Promise<unknown> = Promise.resolve();
 let next: Promise<RunResult> | undefined;
@@ -26,20 +28,24 @@ function tickOnce(): Promise<RunResult> {
 
 async function runOnce(): Promise<RunResult> {
   composition ??= compose(process.env, systemClock);
-  const { run: input } = await composition.catch((error: unknown) => {
+  const { push, run: input } = await composition.catch((error: unknown) => {
     // Told to each caller, and tried again: the environment does not change, the files that it names may.
     composition = undefined;
     throw error;
   });
-  return await run({ ...input, once: true, stop: AbortSignal.timeout(input.budgetMs) });
+  const result = await run({ ...input, memory, once: true, stop: AbortSignal.timeout(input.budgetMs) });
+  if (result.last) await push();
+  return result;
 }
 
 /** What a caller is told of a group. */
 function show(outcome: Outcome): object {
   const { namespace, group, state } = outcome;
-  if (outcome.state === "held") return { namespace, group, state, reason: outcome.hold.reason, message: outcome.hold.message };
-  if (outcome.state === "acted") return { namespace, group, state, message: outcome.decision.message };
-  return { namespace, group, state };
+  const waits = outcome.waits.map(({ reason, message }) => ({ reason, message }));
+  const common = { namespace, group, state, ...(waits.length > 0 && { waits }) };
+  if (outcome.state === "held") return { ...common, reason: outcome.hold.reason, message: outcome.hold.message };
+  if (outcome.state === "acted") return { ...common, message: outcome.decision.message };
+  return common;
 }
 
 /** `functions-framework --target=reconcile`: 200 with the outcome of each group, 503 if the Lease or the cluster was out of reach, 500 if the configuration is wrong. */

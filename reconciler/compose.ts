@@ -7,6 +7,7 @@ import { loadConnection } from "../infra/connection.ts";
 import { createLog, stdout, type Log } from "../infra/log.ts";
 import { createMetrics, type Metrics } from "../infra/metrics.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
+import { pushMetrics } from "../infra/push.ts";
 import { createReferences } from "./gather-scaling.ts";
 import type { RunInput } from "./run.ts";
 
@@ -14,6 +15,8 @@ export interface Composition {
   readonly configuration: Configuration;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Pushes the metrics where that is configured; never rejects. */
+  readonly push: () => Promise<void>;
   /** Everything a run needs but the signal that ends it. */
   readonly run: Omit<RunInput, "stop">;
 }
@@ -52,5 +55,11 @@ export async function compose(env: Readonly<Record<string, string | undefined>>,
     zoneTracker: configuration.zoneTracker,
     mayDisrupt: async () => undefined,
   };
-  return { configuration, log, metrics, run };
+  async function push(): Promise<void> {
+    const { pushgatewayUrl: url } = configuration;
+    if (url === undefined) return;
+    const target = { url, job: "zonewise", instance: `${namespace}/${lease.name}`, deadlineMs: 5000 };
+    await pushMetrics(metrics, target).catch((error: unknown) => log.warn("the metrics could not be pushed", { error }));
+  }
+  return { configuration, log, metrics, push, run };
 }

@@ -81,16 +81,20 @@ function draftAction(outcome: Acted, earlier: GroupMemory | undefined): Draft[] 
 function draftReplacements(outcome: Acted, earlier: GroupMemory | undefined): Draft[] {
   const { zone, message } = outcome.decision;
   const { replaced, denied } = outcome.effect;
-  const started = normal(
-    zone,
-    "RolloutStarted",
-    `rolling out group ${outcome.group} over ${outcome.zones.length} zones, beginning with ${zone.name}`,
-  );
+  const started = `rolling out group ${outcome.group} over ${outcome.zones.length} zones, beginning with ${zone.name}`;
+  const revisions = outcome.zones.map(({ status }) => status.updateRevision).join();
   return [
-    ...(replaced.length > 0 && !earlier?.rolling ? [started] : []),
+    ...(replaced.length > 0 && !earlier?.rolling && isBeginning(outcome.zones)
+      ? [{ ...normal(zone, "RolloutStarted", started), cause: revisions }]
+      : []),
     ...replaced.map((pod) => normal(zone, "PodReplaced", `deleted ${pod.name} of revision ${pod.revision ?? "unknown"}: ${message}`)),
     ...denied.flatMap(draftHold),
   ];
+}
+
+/** No pod of the new revisions is there yet; a process that takes over finds some. */
+function isBeginning(zones: readonly Zone[]): boolean {
+  return zones.every(({ status }) => status.currentRevision === status.updateRevision || status.updated === 0);
 }
 
 function draftFinish(outcome: Acted): Draft[] {

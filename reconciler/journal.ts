@@ -12,6 +12,8 @@ export interface JournalOptions {
   readonly metrics: Metrics;
   readonly recorder: Recorder;
   readonly clock: { now(): number; monotonic(): number };
+  /** What was remembered by an earlier run in the same process. */
+  readonly memory?: Map<string, GroupMemory>;
 }
 
 export interface Journal {
@@ -28,9 +30,7 @@ export interface Journal {
 /** Waits that the summary of a tick spells out; their number is told in any case. */
 const MOST_WAITS = 20;
 
-export function createJournal({ log, metrics, recorder, clock }: JournalOptions): Journal {
-  const memory = new Map<string, GroupMemory>();
-
+export function createJournal({ log, metrics, recorder, clock, memory = new Map() }: JournalOptions): Journal {
   return {
     enter(outcome, tookMs) {
       const key = groupKey(outcome);

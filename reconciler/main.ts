@@ -3,7 +3,6 @@
 import { systemClock } from "../infra/clock.ts";
 import { hasCode } from "../infra/errors.ts";
 import { createLog, stdout } from "../infra/log.ts";
-import { pushMetrics } from "../infra/push.ts";
 import { compose } from "./compose.ts";
 import { run } from "./run.ts";
 
@@ -11,14 +10,10 @@ const stop = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop.abort(signal));
 
 async function main(): Promise<number> {
-  const { configuration, log, metrics, run: input } = await compose(process.env, systemClock);
+  const { push, run: input } = await compose(process.env, systemClock);
   const { exitCode, last } = await run({ ...input, stop: stop.signal });
-  const { pushgatewayUrl: url, namespace } = configuration;
   // A run that did nothing would wipe out what the last one pushed.
-  if (url !== undefined && last !== undefined) {
-    const target = { url, job: "zonewise", instance: `${namespace}/${configuration.lease.name}`, deadlineMs: 5000 };
-    await pushMetrics(metrics, target).catch((error: unknown) => log.warn("the metrics could not be pushed", { error }));
-  }
+  if (last) await push();
   return exitCode;
 }
 

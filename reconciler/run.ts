@@ -11,6 +11,7 @@ import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics.ts";
 import { writeEvent, type MayDisrupt } from "./act.ts";
 import { dueForCloserLook } from "./closer-look.ts";
+import type { GroupMemory } from "./events.ts";
 import type { Freshness } from "./gather.ts";
 import { startHints } from "./hints.ts";
 import { createJournal } from "./journal.ts";
@@ -37,6 +38,8 @@ export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clust
   readonly stop: AbortSignal;
   /** Ticks once and ends, as a function call does. */
   readonly once?: boolean;
+  /** What a process remembers from run to run: since when groups have been held. */
+  readonly memory?: Map<string, GroupMemory>;
 }
 
 /** Time for Events that still wait to be written at the end. */

@@ -112,6 +112,38 @@ describe("a run", () => {
     assert.deepEqual([seen.deleted.length, seen.violations], [9, []]);
   });
 
+  it("calls of one process remember since when a group is held: what lasts becomes an Event, though its words change", async () => {
+    const memory = new Map();
+    const pods = ["ingester-zone-a-0", "ingester-zone-b-0"];
+    for (const [i, flapping] of ["ingester-zone-c-1", "ingester-zone-c-2", "ingester-zone-c-1"].entries()) {
+      for (const name of [...pods, flapping]) setReady(name, false);
+      await stage.time.advance(200);
+      await play(run(input(`call-${i}`, { once: true, memory })));
+      setReady(flapping, true);
+      await stage.time.advance(16_000);
+      assert.deepEqual(eventReasons(), i < 2 ? [] : ["MultipleZonesNotReady"]);
+    }
+  });
+
+  it("Events that cannot be written do not hold up the end", async () => {
+    stage.emulator.faults.inject({ effect: { kind: "latency", ms: 60_000 }, resource: "events" });
+    deploy(stage, "x:2");
+    const stop = new AbortController();
+    const running = run(input("one", { stop: stop.signal }));
+    for (let i = 0; i < 40; i++) await stage.time.advance(50);
+    stop.abort();
+    const from = stage.time.now();
+    await play(running);
+    assert.ok(stage.time.now() - from < 5000);
+  });
+
+  function setReady(name: string, ready: boolean): void {
+    const pod = stage.emulator.store.get("pods", "default", name);
+    assert.ok(pod);
+    const annotations = { ...pod.metadata.annotations, "sim/ready": String(ready) };
+    stage.emulator.store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations } });
+  }
+
   it("R31 forgets the series of a group that is gone, and keeps the others", async () => {
     deploy(stage, "y:1", { group: "store", zones: ["a"] });
     await stage.time.advance(1000);
