@@ -5,10 +5,13 @@ import { readConfiguration, type WebhookConfiguration } from "../infra/config.ts
 import { loadConnection } from "../infra/connection.ts";
 import { createLog, type Log, stdout } from "../infra/log.ts";
 import { createMetrics, type Metrics } from "../infra/metrics.ts";
+import { createPodHttp } from "../infra/pod-http.ts";
 import { createTokenCheck } from "../infra/tokens.ts";
 import type { Rim } from "./admission.ts";
 import type { Webhook } from "./handler.ts";
+import { recordInAnnotation, recordInTracker } from "./downscale-record.ts";
 import { createNoDownscale } from "./no-downscale.ts";
+import { createPrepareDownscale } from "./prepare-downscale.ts";
 import { createWork, type Work } from "./work.ts";
 import { createZpdbValidation } from "./zpdb-validation.ts";
 
@@ -33,12 +36,19 @@ export async function compose(env: Readonly<Record<string, string | undefined>>,
   const authenticate =
     audience === undefined ? undefined : createTokenCheck(connection, { audience, timeoutMs, observer: metrics.observer, clock });
   const work = createWork();
+  const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver });
+  const tools = { cluster, clock };
+  const record = configuration.useZoneTracker ? recordInTracker(tools, configuration.zoneTracker) : recordInAnnotation(tools);
   return {
     work,
     configuration: configuration.webhooks,
     log,
     metrics,
     rim: { clock, log, metrics: metrics.webhooks, requestTimeoutMs, authenticate, work },
-    webhooks: [createNoDownscale({ cluster }), createZpdbValidation()],
+    webhooks: [
+      createNoDownscale(tools),
+      createPrepareDownscale({ ...tools, podHttp, clusterDomain: configuration.clusterDomain, record }),
+      createZpdbValidation(),
+    ],
   };
 }

@@ -8,12 +8,12 @@ export interface Downscale {
   readonly to: number;
 }
 
-/** The downscale that is asked for, or the answer where it is none. */
-export function findDownscale(request: AdmissionRequest): Downscale | Answer {
+/** The downscale that is asked for, or the answer where it is none; `words` says how objects of other kinds are spoken of. */
+export function findDownscale(request: AdmissionRequest, words: Unscalable["cause"] = "kind"): Downscale | Answer {
   const old = readScalable(request.oldObject);
-  if ("problem" in old) return unreadable("old", old);
+  if ("problem" in old) return unreadable("old", old, words);
   const next = readScalable(request.object);
-  if ("problem" in next) return unreadable("new", next);
+  if ("problem" in next) return unreadable("new", next, words);
   const direction = compareReplicas(old.replicas, next.replicas);
   if (direction === "unknown") return allowWithWarning("ReplicasUnknown", "old/new replicas is nil, allowing the change");
   if (direction === "not down") return { allowed: true, reason: "NoDownscale" };
@@ -30,8 +30,7 @@ export function describeDownscale({ resource, namespace = "", name = "" }: Admis
   return `downscale of ${resource.resource}/${name} in ${namespace} from ${from} to ${to} replicas`;
 }
 
-function unreadable(which: "old" | "new", { cause, problem }: Unscalable): Answer {
-  const what = cause === "kind" ? "get" : "decode";
-  const noun = cause === "kind" ? "replicas" : "object";
-  return allowWithWarning("Unreadable", `can't ${what} ${which} ${noun}, allowing the change, err: ${problem}`);
+function unreadable(which: "old" | "new", { cause, problem }: Unscalable, words: Unscalable["cause"]): Answer {
+  const [verb, noun] = cause === "kind" && words === "kind" ? ["get", "replicas"] : ["decode", "object"];
+  return allowWithWarning("Unreadable", `can't ${verb} ${which} ${noun}, allowing the change, err: ${problem}`);
 }

@@ -1,8 +1,6 @@
 /** May a zone be scaled down now, as far as the other zones of its group are concerned [4.7]? */
 import { parseGoDuration } from "../../infra/duration.ts";
-import type { StatefulSet } from "../../infra/resources.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
-import { LABELS } from "../model/annotations.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 import { goDuration, goTime } from "./words.ts";
 
@@ -19,12 +17,10 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** What the zone's own label says; the label of the zone that was scaled down counts, and none is permissive [4.7c]. */
-export function minTimeOf({ metadata }: StatefulSet): string | undefined {
-  return metadata?.labels?.[LABELS.minTimeBetweenZonesDownscale];
-}
+/** Longer than any duration that makes sense; parsing takes time by the length. */
+const LONGEST_DURATION = 64;
 
-/** The first zone that has to be waited for; `unreadable` is what to say of times that are none. */
+/** The first zone that has to be waited for: the label of the one that was scaled down counts, and none is permissive [4.7c]; `unreadable` is what to say of times that are none. */
 export function refuseByTime(others: readonly OtherZone[], now: number, unreadable: string): Refusal | undefined {
   for (const { name, lastDownscale, minTime } of others) {
     if (lastDownscale === undefined) continue;
@@ -40,8 +36,6 @@ export function refuseByTime(others: readonly OtherZone[], now: number, unreadab
   }
   return undefined;
 }
-
-const LONGEST_DURATION = 64;
 
 /** The first zone with pods that are outdated or not ready; its own pods do not count for the zone that shrinks [4.7d]. */
 export function refuseByHealth(others: readonly ZoneWithPods[]): Refusal | undefined {
