@@ -1,13 +1,13 @@
 /** Gathers what the other zones of a group have to say about a downscale, and asks whether it may be [4.7]. */
 import type { Clock } from "../infra/clock.ts";
 import type { Call, Cluster } from "../infra/cluster.ts";
-import { pods, type StatefulSet, statefulSets } from "../infra/resources.ts";
+import { type StatefulSet, statefulSets } from "../infra/resources.ts";
 import { parseTimestamp } from "../infra/timestamp.ts";
 import { type OtherZone, refuseByHealth, refuseByTime } from "../reconciler/downscale/decide.ts";
+import { gatherGroup } from "../reconciler/gather.ts";
 import { LABELS } from "../reconciler/model/annotations.ts";
 import { byName } from "../reconciler/model/order.ts";
-import { type Pod, readPod } from "../reconciler/model/pod.ts";
-import { readZone, type Zone, withPods, type ZoneWithPods } from "../reconciler/model/zone.ts";
+import { readZone } from "../reconciler/model/zone.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { GroupLease } from "./group-lease.ts";
 import type { Context } from "./handler.ts";
@@ -48,8 +48,8 @@ export async function refuseForOthers(place: Place, tools: Tools, { signal, log 
   const times = others.map((zone) => lastDownscaleOf(zone, written, place.admitted, now));
   const early = refuseByTime(times, now, tools.record.words.unreadable);
   if (early) return early;
-  return await gatherPods(tools.cluster, others, call).then(
-    refuseByHealth,
+  return await gatherGroup(tools.cluster, others.map(readZone), new Map(), call).then(
+    ({ zones }) => refuseByHealth(zones),
     or("ZonesUnknown", "an error occurred while checking whether StatefulSets have non-updated replicas"),
   );
 }
@@ -71,21 +71,6 @@ function lastDownscaleOf(zone: StatefulSet, written: ReadonlyMap<string, string>
   const isNewer = stored === undefined || admittedAt > (parseTimestamp(stored) ?? Number.POSITIVE_INFINITY);
   const lastDownscale = isNewer && now - admittedAt < NOT_STORED_YET_MS ? admitted?.at : stored;
   return { name, lastDownscale, minTime: zone.metadata?.labels?.[LABELS.minTimeBetweenZonesDownscale] };
-}
-
-async function gatherPods(cluster: Cluster, others: readonly StatefulSet[], call: Call): Promise<ZoneWithPods[]> {
-  return await Promise.all(
-    others.map(async (object) => {
-      const zone = readZone(object);
-      return withPods(zone, await listPods(cluster, zone, call));
-    }),
-  );
-}
-
-async function listPods(cluster: Cluster, { namespace, selector }: Zone, call: Call): Promise<Pod[]> {
-  const found: Pod[] = [];
-  for await (const { items } of cluster.list(pods, { namespace, labelSelector: selector }, call)) found.push(...items.map(readPod));
-  return found;
 }
 
 const nameOf = ({ metadata }: StatefulSet): { readonly name: string } => ({ name: metadata?.name ?? "" });
