@@ -47,7 +47,7 @@ function track({ emulator }: Stage, times: Readonly<Record<string, number | stri
     kind: "ConfigMap",
     metadata: { name: TRACKER, namespace: "default" },
     data,
-  } as never);
+  });
 }
 
 function tracked({ emulator }: Stage): Record<string, string> {
@@ -303,7 +303,7 @@ describe("whose pods are prepared at all", () => {
     const stage = await play(t, recordInAnnotationOf);
     const zone = createZone(stage, A);
     const as = (kind: string, resource: string): AdmissionRequest =>
-      reviewOf({ ...zone, kind } as StatefulSet, 1, { resource: { group: "apps", version: "v1", resource } });
+      reviewOf({ ...zone, kind }, 1, { resource: { group: "apps", version: "v1", resource } });
     const warnings: readonly [AdmissionRequest, string][] = [
       [as("Deployment", "deployments"), "unsupported type apps/v1, Kind=Deployment, allowing the change"],
       [as("DaemonSet", "daemonsets"), "can't decode old object, allowing the change, err: unsupported type apps/v1, Kind=DaemonSet"],

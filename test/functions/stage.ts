@@ -80,7 +80,7 @@ export function createZone({ emulator: { store } }: Stage, name: string, traits:
       status: { phase: "Running", containerStatuses },
     });
   }
-  return created as unknown as StatefulSet;
+  return created;
 }
 
 /** A review of an update of the StatefulSet from its replicas to `to`, as the API server sends it. */
