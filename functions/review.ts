@@ -31,12 +31,12 @@ const REQUEST = z.looseObject({
   dryRun: z.boolean().nullish(),
   kind,
   resource,
-  object: z.unknown(),
-  oldObject: z.unknown(),
+  object: z.unknown().optional(),
+  oldObject: z.unknown().optional(),
   userInfo: z.looseObject({ username: text }).nullish(),
 });
 
-const REVIEW = z.looseObject({ apiVersion: z.unknown(), kind: z.unknown(), request: z.unknown() });
+const REVIEW = z.looseObject({ apiVersion: z.unknown().optional(), kind: z.unknown().optional(), request: z.unknown().optional() });
 
 export interface Review {
   /** The version it came in, for the answer. */
