@@ -9,8 +9,8 @@ import { type CertificateFiles, followCertificate } from "./certificate.ts";
 import type { Composition } from "./compose.ts";
 import { drain, IDLE_CONNECTION_MS } from "./drain.ts";
 
-/** A new certificate is in use after so long at most. */
-const LOOK_MS = 5000;
+/** Milliseconds until a new certificate is in use, at most. */
+const LOOK_MS = 1000;
 /** Beyond the time that a request may take: taking back what was half done. */
 const UNDO_MS = 5000;
 

@@ -87,8 +87,8 @@ function replaceAt(root: unknown, [first, ...rest]: Path, value: unknown): unkno
 /** Numbers as JSON may have them, wherever JavaScript or Go end. */
 const NUMBERS = ["1e999", "-0", "9223372036854775808", "1.0", "0.1e-400", "123456789".repeat(30)];
 const strange = fc.oneof(
-  fc.jsonValue({ maxDepth: 4 }),
-  fc.constantFrom(null, "", "__proto__", "constructor", [], {}, -1, 2 ** 31, 2 ** 53, 1e300, "\u0000", "\ud800", "9".repeat(20_000)),
+  fc.jsonValue({ maxDepth: 2 }),
+  fc.constantFrom(null, "", "__proto__", "constructor", [], {}, -1, 2 ** 31, 2 ** 53, 1e300, "\u0000", "\ud800", "9".repeat(2000)),
   fc.constantFrom("(a+)+$", "(((a{30}){30}){30})", "((((((((((", "[".repeat(500), ".{0,999}".repeat(120), "(?i)(\\pL)".repeat(110)),
   fc.constantFrom(...NUMBERS).map((written) => ({ $number: written })),
 );
@@ -114,7 +114,7 @@ const broken = fc
     return Buffer.concat([raw.subarray(0, cut), bytes, raw.subarray(cut)]);
   });
 
-const COUNT = 10_000;
+const COUNT = Math.ceil(10_000 / WEBHOOKS.length);
 const AT_ONCE = 8;
 
 const deep = (depth: number): string => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
@@ -147,10 +147,10 @@ for (const webhook of WEBHOOKS)
   describe(`${webhook.name} and bad input`, () => {
     const quiet = { log: createLog({ level: "error", write: () => {}, now: () => new Date() }) };
 
-    it(`answers ${COUNT / WEBHOOKS.length} mutated reviews below 500 and keeps nothing of them`, async (t) => {
+    it(`answers ${COUNT} mutated reviews below 500 and keeps nothing of them`, async (t) => {
       const { post } = await serve(t, webhook, quiet);
       const bodies = fc.sample(fc.oneof({ weight: 4, arbitrary: mutated }, { weight: 1, arbitrary: broken }), {
-        numRuns: Math.ceil(COUNT / WEBHOOKS.length),
+        numRuns: Math.ceil(COUNT),
         seed: 4,
       });
       const statuses = new Map<number, number>();

@@ -1,6 +1,9 @@
 /** Handlers against the embedded cluster, without its controllers, and pods that answer by script. */
 import { createServer, type Server } from "node:http";
+import { mkdtemp, rm } from "node:fs/promises";
 import type { AddressInfo, LookupFunction } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { AdmissionRequest, Answer, Context, Webhook } from "../../functions/handler.ts";
 import { systemClock } from "../../infra/clock.ts";
@@ -33,6 +36,14 @@ export async function setStage(t: TestContext): Promise<Stage> {
     await emulator.stop();
   });
   return { emulator, calls, cluster: connectCluster(connection, { timeoutMs: 5000, observer }) };
+}
+
+/** The path of a kubeconfig of the cluster's administrator, for other processes. */
+export async function writeKubeconfig(t: TestContext, { emulator }: Stage): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "functions-"));
+  t.after(() => rm(folder, { recursive: true }));
+  await emulator.writeKubeconfig(join(folder, "kubeconfig"));
+  return join(folder, "kubeconfig");
 }
 
 export interface ZoneTraits {
