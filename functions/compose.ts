@@ -1,4 +1,5 @@
 /** Puts the webhooks together from the environment: what the single targets and the server of all of them share. */
+import type { LookupFunction } from "node:net";
 import type { Clock } from "../infra/clock.ts";
 import { connectCluster } from "../infra/cluster.ts";
 import { readConfiguration, type WebhookConfiguration } from "../infra/config.ts";
@@ -24,8 +25,12 @@ export interface Composition {
   readonly work: Work;
 }
 
-/** Throws `BadConfiguration`. */
-export async function compose(env: Readonly<Record<string, string | undefined>>, clock: Clock): Promise<Composition> {
+/** Throws `BadConfiguration`. `lookup` resolves the names of pods instead of DNS. */
+export async function compose(
+  env: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+  lookup?: LookupFunction,
+): Promise<Composition> {
   const configuration = readConfiguration(env);
   const { requestTimeoutMs, audience } = configuration.webhooks;
   const log = createLog({ level: configuration.logLevel, write: stdout.write, now: () => new Date(clock.now()) });
@@ -36,7 +41,7 @@ export async function compose(env: Readonly<Record<string, string | undefined>>,
   const authenticate =
     audience === undefined ? undefined : createTokenCheck(connection, { audience, timeoutMs, observer: metrics.observer, clock });
   const work = createWork();
-  const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver });
+  const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver, ...(lookup && { lookup }) });
   const tools = { cluster, clock };
   const record = configuration.useZoneTracker ? recordInTracker(tools, configuration.zoneTracker) : recordInAnnotation(tools);
   return {
