@@ -52,7 +52,9 @@ export function serveWebhook(webhook: Webhook, rim: Rim): Handler {
     const method = request.method ?? "";
     metrics.requestStarted(method, route);
     const gone = new AbortController();
-    response.on("close", () => gone.abort());
+    response.on("close", () => {
+      if (!response.writableFinished) gone.abort();
+    });
     const deadlineMs = OUR_SHARE * Math.min(grantedMs(request.url), rim.requestTimeoutMs);
     using deadline = startDeadline(deadlineMs, gone.signal);
     const received = await receive(request, rim, deadline.signal);
@@ -126,7 +128,8 @@ function refuse(response: ServerResponse, { status, message }: Refusal): number 
 }
 
 function send(response: ServerResponse, status: number, type: string, text: string): number {
-  const body = Buffer.from(text);
-  response.writeHead(status, { "content-type": type, "content-length": body.length }).end(body);
-  return body.length;
+  const bytes = Buffer.byteLength(text);
+  // A text goes out in one write with its head, a buffer does not.
+  response.writeHead(status, { "content-type": type, "content-length": bytes }).end(text);
+  return bytes;
 }

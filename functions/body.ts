@@ -42,7 +42,9 @@ function collect(request: IncomingMessage): Promise<Buffer | undefined> {
     });
     request.on("end", () => resolve(Buffer.concat(chunks, bytes)));
     request.on("error", reject);
-    request.on("close", () => reject(new Error("the caller went away")));
+    request.on("close", () => {
+      if (!request.complete) reject(new Error("the caller went away"));
+    });
   });
 }
 
