@@ -44,6 +44,18 @@ const LONGEST_DURATION = 32;
 
 /** Serves a webhook over HTTP; never rejects. */
 export function serveWebhook(webhook: Webhook, rim: Rim): Handler {
+  const serve = serveOne(webhook, rim);
+  return async (request, response) => {
+    try {
+      await serve(request, response);
+    } catch (error) {
+      rim.log.error("the rim itself failed", { error });
+      if (!response.headersSent) refuse(response, { status: 500, message: "internal error" });
+    }
+  };
+}
+
+function serveOne(webhook: Webhook, rim: Rim): Handler {
   const { clock, log, metrics } = rim;
   const route = routeOf(webhook.paths[0] ?? "");
   return async (request, response) => {

@@ -165,6 +165,14 @@ describe("a handler that fails", () => {
     });
 });
 
+test("a webhook that breaks its promises takes down neither the process nor the caller's wait", async (t) => {
+  const broken: Webhook = { ...webhookOf(() => Promise.reject(new Error("one"))), onFault: () => assert.fail("two at /src/secret.ts") };
+  const { post, entries } = await serve(t, broken);
+  const { status, text } = await post(reviewText(request));
+  assert.deepEqual([status, text], [500, "internal error\n"]);
+  assert.equal(entries[0]?.msg, "the rim itself failed");
+});
+
 describe("the deadline", () => {
   const CASES: readonly [string, string, number, number][] = [
     ["is 90 % of the caller's timeout", "?timeout=2s", 10_000, 1800],
