@@ -16,6 +16,8 @@ export interface TokenOptions {
 
 /** https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/#service-account-issuer-discovery */
 const KEYS_PATH = "/openid/v1/jwks";
+/** All that the API server has there; it refuses other wishes with 406. */
+const KEYS_TYPE = "application/jwk-set+json";
 const BEARER = /^Bearer (?<token>[\w.~+/=-]{1,16384})$/i;
 
 /**
@@ -31,7 +33,7 @@ export function createTokenCheck(connection: Connection, options: TokenOptions):
       what: "get the keys of ServiceAccount tokens",
       path: KEYS_PATH,
       query: {},
-      accept: "application/json",
+      accept: KEYS_TYPE,
     } as const;
     return Response.json(await requestJson(wiring, { ...call, deadlineMs: timeoutMs, signal: undefined }));
   };
