@@ -58,7 +58,11 @@ export function serveWebhook(webhook: Webhook, rim: Rim): Handler {
 function serveOne(webhook: Webhook, rim: Rim): Handler {
   const { clock, log, metrics } = rim;
   const route = routeOf(webhook.paths[0] ?? "");
+  // An API server asks with the same URL again and again.
+  let granted = { url: "", ms: Number.POSITIVE_INFINITY };
   return async (request, response) => {
+    const { url = "" } = request;
+    if (url !== granted.url) granted = { url, ms: readTimeout(url) };
     const start = clock.monotonic();
     const seconds = (): number => (clock.monotonic() - start) / 1000;
     const method = request.method ?? "";
@@ -67,7 +71,7 @@ function serveOne(webhook: Webhook, rim: Rim): Handler {
     response.on("close", () => {
       if (!response.writableFinished) gone.abort();
     });
-    const deadlineMs = OUR_SHARE * Math.min(grantedMs(request.url), rim.requestTimeoutMs);
+    const deadlineMs = OUR_SHARE * Math.min(granted.ms, rim.requestTimeoutMs);
     using deadline = startDeadline(deadlineMs, gone.signal);
     const received = await receive(request, rim, deadline.signal);
     let sentBytes: number;
@@ -99,7 +103,7 @@ export function routeOf(path: string): string {
 }
 
 /** The `timeout` of the query; without end if there is none that makes sense. */
-function grantedMs(url = ""): number {
+function readTimeout(url: string): number {
   const written = new URLSearchParams(url.split("?")[1] ?? "").get("timeout") ?? "";
   const ms = written.length <= LONGEST_DURATION ? parseGoDuration(written) : undefined;
   return ms !== undefined && ms > 0 ? ms : Number.POSITIVE_INFINITY;

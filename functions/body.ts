@@ -1,4 +1,5 @@
 /** The body of a request: bounded, in time, UTF-8 and JSON; anything else is refused with a status and a reason. */
+import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { unlessAborted } from "../infra/deadline.ts";
 import { refuse } from "./review.ts";
@@ -18,7 +19,6 @@ export interface Body {
 }
 
 const TOO_LARGE: Refusal = { status: 413, message: `the body is larger than ${LARGEST_BODY} bytes` };
-const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** Reads it all; rejects when `signal` fires or the caller goes away. */
 export async function readBody(request: IncomingMessage, signal: AbortSignal): Promise<Body | Refusal> {
@@ -49,10 +49,10 @@ function collect(request: IncomingMessage): Promise<Buffer | undefined> {
 }
 
 function parse(raw: Buffer): Body | Refusal {
+  if (!isUtf8(raw)) return { status: 400, message: refuse("it is not UTF-8").problem };
   try {
-    return { value: JSON.parse(decoder.decode(raw)), bytes: raw.length };
+    return { value: JSON.parse(raw.toString()), bytes: raw.length };
   } catch (error) {
-    const why = error instanceof SyntaxError ? error.message : "it is not UTF-8";
-    return { status: 400, message: refuse(why).problem };
+    return { status: 400, message: refuse(error instanceof Error ? error.message : String(error)).problem };
   }
 }

@@ -22,7 +22,7 @@ const resource = z
   .nullish()
   .transform((value) => value ?? { group: "", version: "", resource: "" });
 
-const REQUEST = z.looseObject({
+const REQUEST = z.object({
   uid: z.string().min(1),
   operation: text,
   subResource: text,
@@ -33,10 +33,10 @@ const REQUEST = z.looseObject({
   resource,
   object: z.unknown().optional(),
   oldObject: z.unknown().optional(),
-  userInfo: z.looseObject({ username: text }).nullish(),
+  userInfo: z.object({ username: text }).nullish(),
 });
 
-const REVIEW = z.looseObject({ apiVersion: z.unknown().optional(), kind: z.unknown().optional(), request: z.unknown().optional() });
+const REVIEW = z.object({ apiVersion: z.unknown().optional(), kind: z.unknown().optional(), request: z.unknown().optional() });
 
 export interface Review {
   /** The version it came in, for the answer. */

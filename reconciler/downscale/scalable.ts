@@ -22,11 +22,11 @@ const KINDS: Readonly<Record<string, Scalable["kind"]>> = {
 };
 const VERSIONS: ReadonlySet<string> = new Set(["apps/v1", "autoscaling/v1"]);
 
-const TYPE = z.looseObject({ apiVersion: z.string(), kind: z.string() });
+const TYPE = z.object({ apiVersion: z.string(), kind: z.string() });
 const LABELS = z.record(z.string(), z.string()).nullish();
-const OBJECT = z.looseObject({
-  metadata: z.looseObject({ labels: LABELS, annotations: LABELS }).nullish(),
-  spec: z.looseObject({ replicas: z.int32().nullish(), serviceName: z.string().nullish() }).nullish(),
+const OBJECT = z.object({
+  metadata: z.object({ labels: LABELS, annotations: LABELS }).nullish(),
+  spec: z.object({ replicas: z.int32().nullish(), serviceName: z.string().nullish() }).nullish(),
 });
 
 /** Reads an object of a review. A Scale that does not say its replicas has none. */

@@ -20,7 +20,7 @@ const request = {
   dryRun: true,
   kind: { group: "policy", version: "v1", kind: "Eviction" },
   resource: { group: "", version: "v1", resource: "pods" },
-  userInfo: { username: "alice", groups: ["all"] },
+  userInfo: { username: "alice" },
   object: { kind: "Eviction" },
 };
 
