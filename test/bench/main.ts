@@ -13,6 +13,7 @@ import { benchRollout } from "./rollout.ts";
 import type { Bench, Row } from "./row.ts";
 import { benchStart } from "./start.ts";
 import { benchTick } from "./tick.ts";
+import { benchWebhooks } from "./webhooks.ts";
 
 /** A new bench: one file with one such function, and its line here. In the order of the table. */
 const BENCHES: Readonly<Record<string, Bench>> = {
@@ -21,6 +22,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   start: benchStart,
   memory: benchMemory,
   client: benchClient,
+  webhooks: benchWebhooks,
 };
 
 const root = join(import.meta.dirname, "../..");

@@ -1,33 +1,36 @@
 /** Measures the webhook server as it is shipped: how soon it answers, how much it holds, and how fast it goes. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { generateCertificates } from "../../infra/certs/generate.ts";
-import type { Row } from "./tick.ts";
+import { NODE_ARGS } from "./process.ts";
+import { atMost, type Bench, median } from "./row.ts";
 
 const NAME = "zonewise.default.svc";
 const CONNECTIONS = 8;
 const REQUESTS = 40_000;
-const STARTS = 5;
+const STARTS = 6;
 
 interface Target {
   readonly port: number;
   readonly ca: string;
 }
 
-/** Of the bundle of functions/serve.ts. */
-export async function benchWebhooks(bundle: string): Promise<Row[]> {
-  const folder = await mkdtemp(join(tmpdir(), "bench-"));
+/** What upstream takes on such a machine, and how much more is well. */
+const START_MS = 255;
+const IDLE_MB = 75;
+const P50_MS = 0.77;
+
+export const benchWebhooks: Bench = async ({ dist, scratch }) => {
   const { caPem, certPem, keyPem } = await generateCertificates({
     dnsNames: [NAME],
     organization: "bench",
     validityDays: 1,
     now: new Date(),
   });
-  const [certFile, keyFile, kubeconfig] = [join(folder, "tls.crt"), join(folder, "tls.key"), join(folder, "kubeconfig")];
+  const [certFile, keyFile, kubeconfig] = [join(scratch, "tls.crt"), join(scratch, "tls.key"), join(scratch, "webhooks-kubeconfig")];
   await Promise.all([writeFile(certFile, certPem), writeFile(keyFile, keyPem), writeFile(kubeconfig, KUBECONFIG)]);
   const [port, plain] = [await freePort(), await freePort()];
   const target = { port, ca: caPem };
@@ -40,13 +43,14 @@ export async function benchWebhooks(bundle: string): Promise<Row[]> {
     TLS_PORT: String(port),
     SERVER_PORT: String(plain),
     SERVER_ADDRESS: "127.0.0.1",
+    NODE_COMPILE_CACHE: join(scratch, "webhooks-cache"),
   };
   const starts: number[] = [];
   let server: ChildProcess | undefined;
   for (let i = 0; i < STARTS; i++) {
     if (server) await end(server);
     const begin = performance.now();
-    server = spawn(process.execPath, [bundle], { env, stdio: "ignore" });
+    server = spawn(process.execPath, [...NODE_ARGS, join(dist, "functions/serve.js")], { env, stdio: "ignore" });
     await firstAnswer(target);
     starts.push(performance.now() - begin);
   }
@@ -56,19 +60,25 @@ export async function benchWebhooks(bundle: string): Promise<Row[]> {
   const { perSecond, p50, p99 } = await load(target, REQUESTS);
   const after = await residentMb(pid);
   if (server) await end(server);
-  await rm(folder, { recursive: true });
+  const start = median(starts.slice(1));
   return [
     {
       what: "webhook server, start to first TLS answer",
-      figures: `best ${Math.min(...starts).toFixed(0)} ms, median ${median(starts).toFixed(0)} ms`,
+      figure: `${start.toFixed(0)} ms (best ${Math.min(...starts).toFixed(0)} ms)`,
+      aim: atMost(START_MS, " ms", start),
     },
-    { what: "webhook server, resident", figures: `${idle.toFixed(0)} MB idle, ${after.toFixed(0)} MB after ${REQUESTS} requests` },
+    {
+      what: "webhook server, resident",
+      figure: `${idle.toFixed(0)} MB idle, ${after.toFixed(0)} MB after ${REQUESTS} requests`,
+      aim: atMost(IDLE_MB, " MB idle", idle),
+    },
     {
       what: `no-downscale over TLS, ${CONNECTIONS} connections`,
-      figures: `${perSecond.toFixed(0)} requests/s, p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms`,
+      figure: `${perSecond.toFixed(0)} requests/s, p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms`,
+      aim: atMost(P50_MS, " ms p50", p50),
     },
   ];
-}
+};
 
 /** Nobody is asked: an unlabelled StatefulSet is judged by its review alone. */
 const KUBECONFIG = JSON.stringify({
@@ -188,5 +198,3 @@ async function freePort(): Promise<number> {
   await new Promise((resolve) => server.close(resolve));
   return typeof address === "object" && address ? address.port : 0;
 }
-
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;

@@ -99,15 +99,9 @@ test("SIGTERM lets a request that is under way finish", async (t) => {
   const { says, post, child, exited } = await start(t, stage, "prepareDownscale");
   await says(/Serving function/);
   const zone = createZone(stage, "web", { labels: { "grafana.com/prepare-downscale": "false" } });
-  const asked = Promise.withResolvers<void>();
-  stage.emulator.faults.inject({
-    resource: "statefulsets.apps",
-    verb: "get",
-    effect: { kind: "latency", ms: 300 },
-    when: () => (asked.resolve(), true),
-  });
+  stage.emulator.faults.inject({ resource: "statefulsets.apps", verb: "get", effect: { kind: "latency", ms: 300 } });
   const answer = post(reviewText(scaleReviewOf(zone, 1)));
-  await asked.promise;
+  while (stage.emulator.faults.struck() === 0) await new Promise(setImmediate);
   child.kill("SIGTERM");
   const { status, text } = await answer;
   assert.deepEqual([status, (JSON.parse(text) as { response: object }).response], [200, { uid: "uid-web-1", allowed: true }]);

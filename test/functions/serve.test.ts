@@ -116,15 +116,9 @@ test("waits for its certificate, serves every path, follows a new certificate, a
   assert.equal(renewed.status, 200);
   assert.notEqual(renewed.serial, answers[0]?.serial);
 
-  const asked = Promise.withResolvers<void>();
-  stage.emulator.faults.inject({
-    resource: "statefulsets.apps",
-    verb: "get",
-    effect: { kind: "latency", ms: 300 },
-    when: () => (asked.resolve(), true),
-  });
+  stage.emulator.faults.inject({ resource: "statefulsets.apps", verb: "get", effect: { kind: "latency", ms: 300 } });
   const underWay = server.post(paths[0] ?? "", reviewText(scaleReviewOf(zone, 1)), second.caPem);
-  await asked.promise;
+  while (stage.emulator.faults.struck() === 0) await new Promise(setImmediate);
   server.child.kill("SIGTERM");
   assert.match((await underWay).text, /"allowed":false/);
   assert.equal(await server.exited, 0);
