@@ -1,12 +1,13 @@
 /** Our webhooks in front of a namespace of the cluster in KUBECONFIG, pods that answer by script, and kubectl. */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, LookupFunction } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import { parseAllDocuments } from "yaml";
 import { compose } from "../../functions/compose.ts";
 import { runServer } from "../../functions/server.ts";
 import { generateCertificates } from "../../infra/certs/generate.ts";
@@ -29,6 +30,8 @@ export interface WebhookStage {
 
 const REGISTRATION = "/apis/admissionregistration.k8s.io/v1";
 const SERVICE = "zonewise";
+const ACCOUNT = "zonewise-functions";
+const RBAC = new URL("../../infra/manifests/functions/rbac-downscale.yaml", import.meta.url);
 
 /** Ends with the test, webhook configurations first: they fail closed. */
 export async function openWebhookStage(t: TestContext, env: Readonly<Record<string, string>> = {}): Promise<WebhookStage> {
@@ -47,9 +50,11 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
   const pods = await playPods();
   const [tlsPort, port] = [await freePort(), await freePort()];
   const lookup: LookupFunction = (_host, _options, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]);
+  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  await writeFile(join(folder, "kubeconfig"), JSON.stringify(await actAsFunctions(admin, namespace)), { mode: 0o600 });
   const variables = {
     KUBERNETES_NAMESPACE: namespace,
-    KUBECONFIG: kubeconfig,
+    KUBECONFIG: join(folder, "kubeconfig"),
     TLS_CERT_FILE: join(folder, "tls.crt"),
     TLS_KEY_FILE: join(folder, "tls.key"),
     TLS_PORT: String(tlsPort),
@@ -61,13 +66,17 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
   const stop = new AbortController();
   const serving = runServer(await compose(variables, systemClock, lookup), stop.signal);
   await untilReady(port);
-  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
     metadata: { name: SERVICE },
     spec: { type: "ExternalName", externalName: "localhost" },
   });
   const configurations = [
-    ["validatingwebhookconfigurations", "no-downscale", "None", ["statefulsets", "statefulsets/scale", "deployments", "deployments/scale"]],
+    [
+      "validatingwebhookconfigurations",
+      "no-downscale",
+      "None",
+      ["statefulsets", "statefulsets/scale", "deployments", "deployments/scale", "replicasets", "replicasets/scale"],
+    ],
     ["mutatingwebhookconfigurations", "prepare-downscale", "NoneOnDryRun", ["statefulsets", "statefulsets/scale"]],
   ] as const;
   for (const [plural, name, sideEffects, resources] of configurations)
@@ -111,6 +120,29 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
   };
   pods.follow(stage);
   return stage;
+}
+
+/** A kubeconfig of the functions' ServiceAccount, which may do what our manifests say and nothing else. */
+async function actAsFunctions({ call, server, ca }: Admin, namespace: string): Promise<object> {
+  const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+  const bindings = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
+  await call("POST", accounts, { metadata: { name: ACCOUNT } });
+  for (const document of parseAllDocuments(await readFile(RBAC, "utf8"))) {
+    const manifest = document.toJS() as { kind: string; subjects?: object[] };
+    const subjects = manifest.subjects?.map((subject) => ({ ...subject, namespace }));
+    await call("POST", `${bindings}/${manifest.kind.toLowerCase()}s`, { ...manifest, ...(subjects && { subjects }) });
+  }
+  const { status } = await call<{ status: { token: string } }>("POST", `${accounts}/${ACCOUNT}/token`, {
+    spec: { expirationSeconds: 3600 },
+  });
+  return {
+    "current-context": "test",
+    clusters: [
+      { name: "test", cluster: { server, ...(ca !== undefined && { "certificate-authority-data": Buffer.from(ca).toString("base64") }) } },
+    ],
+    users: [{ name: "test", user: status }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
+  };
 }
 
 interface PlayedPods {

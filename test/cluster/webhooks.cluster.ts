@@ -85,6 +85,31 @@ test("no-downscale: whatever way kubectl takes", async (t) => {
   assert.equal(up.code, 0, up.text);
 });
 
+test("no-downscale: a Deployment and a ReplicaSet, by their own objects and by their scale", async (t) => {
+  const stage = await openWebhookStage(t);
+  const labels = { app: "web" };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "c", image: "x" }] } };
+  for (const kind of ["Deployment", "ReplicaSet"]) {
+    const plural = `${kind.toLowerCase()}s`;
+    const object = {
+      apiVersion: "apps/v1",
+      kind,
+      metadata: { name: "web", labels: NO_DOWNSCALE },
+      spec: { replicas: 2, selector: { matchLabels: labels }, template },
+    };
+    const created = await stage.kubectl(["apply", "-f", "-"], object);
+    assert.equal(created.code, 0, created.text);
+    const ways = [
+      ["scale", plural, "web", "--replicas=1"],
+      ["patch", plural, "web", "-p", patch(1)],
+    ];
+    for (const way of ways)
+      assert.match((await stage.kubectl(way)).text, new RegExp(`downscale of ${plural}/web in .* from 2 to 1 replicas is not allowed`));
+    const up = await stage.kubectl(["scale", plural, "web", "--replicas=3"]);
+    assert.equal(up.code, 0, up.text);
+  }
+});
+
 const MODES: readonly [string, Record<string, string>][] = [
   ["annotation mode", { USE_ZONE_TRACKER: "false" }],
   ["tracker mode", { USE_ZONE_TRACKER: "true" }],
