@@ -9,7 +9,7 @@
 import type { Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
 import { startDeadline } from "../infra/deadline.ts";
-import { RolloutError } from "../infra/errors.ts";
+import { hasCode, RolloutError } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
 import { type StatefulSet, statefulSets } from "../infra/resources.ts";
 import { endpointsOf, type Preparation, readPreparation } from "../reconciler/downscale/preparation.ts";
@@ -70,7 +70,9 @@ async function findJob(request: AdmissionRequest, downscale: Downscale, tools: P
   try {
     zone = await findZone(request, downscale, tools.cluster, signal);
   } catch (error) {
-    return allowWithWarning("ParentUnknown", `${error instanceof RolloutError ? error.message : "internal error"}, allowing the change`);
+    if (hasCode(error, "NotFound", "Invalid")) return allowWithWarning("ParentUnknown", `${error.message}, allowing the change`);
+    // It may want its pods prepared: better no downscale than one that they do not know of.
+    return deny(request, downscale, "ParentUnknown", "finding the statefulset failed.");
   }
   const labels = zone.metadata?.labels ?? {};
   if (labels[LABELS.prepareDownscale] !== "true") return { allowed: true, reason: "NotLabelled" };

@@ -321,6 +321,14 @@ describe("whose pods are prepared at all", () => {
 
 const recordInAnnotationOf = MODES[0]?.[1] as (stage: Stage) => DownscaleRecord;
 
+test("a StatefulSet that cannot be read is not scaled down: it may want its pods prepared", async (t) => {
+  const stage = await play(t, recordInAnnotationOf);
+  const zone = createZone(stage, A);
+  stage.emulator.faults.inject({ verb: "get", resource: "statefulsets.apps", effect: { kind: "error" } });
+  assert.equal((await ask(stage.webhook, scaleReviewOf(zone, 1))).message, because(A, "finding the statefulset failed."));
+  assert.deepEqual(stage.seen, []);
+});
+
 describe("the annotation", () => {
   it("goes into the answer for a StatefulSet, also where the object has none yet", async (t) => {
     const stage = await play(t, recordInAnnotationOf);
