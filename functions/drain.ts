@@ -5,6 +5,8 @@ import type { Work } from "./work.ts";
 
 /** Longer than the API server keeps an idle connection (90 s), so that none is closed under a request that is on its way. */
 export const IDLE_CONNECTION_MS = 180_000;
+/** What handlers may still do when their request's time is over: take back what was half done, and free what they held. */
+export const AFTERWARDS_MS = 6000;
 /** A connection that was kept alive becomes idle only with its last answer. */
 const LOOK_MS = 50;
 

@@ -41,8 +41,8 @@ export function writeEntry(
   });
 }
 
-/** What leaves no doubt about which request it was; asked for by handlers that log more than the one line. */
-export function describeRequest({ uid, kind, resource, namespace, name, subResource, operation, dryRun, userInfo }: AdmissionRequest) {
+/** What leaves no doubt about which request it was. */
+function describeRequest({ uid, kind, resource, namespace, name, subResource, operation, dryRun, userInfo }: AdmissionRequest) {
   return {
     "object.name": name,
     "object.namespace": namespace,

@@ -12,12 +12,9 @@ import { hasCode } from "../infra/errors.ts";
 import { createLog, stdout } from "../infra/log.ts";
 import { serveWebhook } from "./admission.ts";
 import { compose, type Composition } from "./compose.ts";
-import { drain, IDLE_CONNECTION_MS } from "./drain.ts";
+import { AFTERWARDS_MS, drain, IDLE_CONNECTION_MS } from "./drain.ts";
 import type { Webhook } from "./handler.ts";
 import { beside } from "./server.ts";
-
-/** Beyond the time that a request may take: taking back what was half done. */
-const UNDO_MS = 5000;
 
 /** The target of this name; it is only put together in the process that was started for it. */
 export function asTarget(name: Webhook["name"]): HttpFunction {
@@ -67,7 +64,7 @@ function adopt(server: Server, composition: Promise<Composition>): void {
 
 async function end(server: Server, composition: Promise<Composition>): Promise<void> {
   const { configuration, rim, work } = await composition;
-  await drain([server], work, configuration.requestTimeoutMs + UNDO_MS, rim.clock);
+  await drain([server], work, configuration.requestTimeoutMs + AFTERWARDS_MS, rim.clock);
   await stdout.flush();
   process.exit(0);
 }

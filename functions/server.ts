@@ -7,13 +7,10 @@ import type { Metrics } from "../infra/metrics.ts";
 import { type Handler, serveWebhook } from "./admission.ts";
 import { type CertificateFiles, followCertificate } from "./certificate.ts";
 import type { Composition } from "./compose.ts";
-import { drain, IDLE_CONNECTION_MS } from "./drain.ts";
+import { AFTERWARDS_MS, drain, IDLE_CONNECTION_MS } from "./drain.ts";
 
 /** Milliseconds until a new certificate is in use, at most. */
 const LOOK_MS = 1000;
-/** Beyond the time that a request may take: taking back what was half done. */
-const UNDO_MS = 5000;
-
 /** Serves until `stop` fires and all requests are answered; rejects with `BadConfiguration`, or when a port is taken. */
 export async function runServer({ configuration, rim, webhooks, metrics, work, log }: Composition, stop: AbortSignal): Promise<void> {
   const { address, port, tlsPort, requestTimeoutMs } = configuration;
@@ -38,7 +35,7 @@ export async function runServer({ configuration, rim, webhooks, metrics, work, l
   if (!stop.aborted) log.info("listening", { what: "webhooks", port: portOf(secure) });
   await following;
   log.info("draining");
-  await drain([secure, plain], work, requestTimeoutMs + UNDO_MS, rim.clock);
+  await drain([secure, plain], work, requestTimeoutMs + AFTERWARDS_MS, rim.clock);
 }
 
 /** `/ready` and `/metrics` [8.1]. */

@@ -1,39 +1,9 @@
-/** The rim, over real HTTP: what comes in, what goes out, and what never does. */
+/** The rim, over real HTTP: what comes in, what goes out, and what is refused. */
 import assert from "node:assert/strict";
-import { request as open } from "node:http";
 import { describe, it, test } from "node:test";
-import type { AdmissionRequest, Answer, Context, Webhook } from "../../functions/handler.ts";
-import { systemClock } from "../../infra/clock.ts";
-import { hasCode } from "../../infra/errors.ts";
-import { createTokenCheck } from "../../infra/tokens.ts";
-import { connect, type Kubeconfig } from "../cluster/conformance/client.ts";
-import { connectionOf } from "./connection.ts";
+import type { AdmissionRequest, Answer } from "../../functions/handler.ts";
 import { reviewText, serve } from "./http.ts";
-import { setStage } from "./stage.ts";
-
-const request = {
-  uid: "u-1",
-  operation: "CREATE",
-  subResource: "eviction",
-  namespace: "shop",
-  name: "web-0",
-  dryRun: true,
-  kind: { group: "policy", version: "v1", kind: "Eviction" },
-  resource: { group: "", version: "v1", resource: "pods" },
-  userInfo: { username: "alice" },
-  object: { kind: "Eviction" },
-};
-
-function webhookOf(handle: (request: AdmissionRequest, context: Context) => Promise<Answer>): Webhook {
-  return {
-    name: "podEviction",
-    paths: ["/admission/pod-eviction", "/pods/eviction"],
-    handle,
-    onFault: (error) => ({ allowed: false, code: 429, message: "not now", reason: "Fault", log: { was: String(error) } }),
-  };
-}
-
-const allowing = webhookOf(async () => ({ allowed: true, reason: "Fine" }));
+import { allowing, request, webhookOf } from "./samples.ts";
 
 describe("a review", () => {
   it("reaches the handler as it was sent, and what is not set is left out", async (t) => {
@@ -146,80 +116,6 @@ describe("what is refused", () => {
   });
 });
 
-describe("a handler that fails", () => {
-  const NOT_NOW = { uid: "u-1", allowed: false, status: { code: 429, message: "not now" } };
-  const CASES: readonly [string, Webhook["handle"], RegExp][] = [
-    ["by an error", () => Promise.reject(new TypeError("x is not a function at /src/secret.ts:1")), /not a function/],
-    ["by something that is no error", () => Promise.reject(null), /null/],
-    ["by silence until its deadline", () => new Promise(() => {}), /no answer within 45 ms/],
-  ];
-  for (const [name, handle, was] of CASES)
-    it(`${name} has its webhook's own answer, and the log knows why`, async (t) => {
-      const { post, entries, metrics } = await serve(t, webhookOf(handle));
-      const { status, text } = await post(reviewText(request), { query: "?timeout=50ms" });
-      assert.equal(status, 200);
-      assert.deepEqual((JSON.parse(text) as { response: object }).response, NOT_NOW);
-      assert.partialDeepStrictEqual(entries, [{ level: "error", msg: "pod eviction denied", reason: "Fault", code: 429 }]);
-      assert.match(String(entries[0]?.["was"]), was);
-      assert.match(await metrics.render(), /webhook_answers_total\{webhook="podEviction",result="fault",reason="Fault"\} 1\n/);
-    });
-});
-
-test("a webhook that breaks its promises takes down neither the process nor the caller's wait", async (t) => {
-  const broken: Webhook = { ...webhookOf(() => Promise.reject(new Error("one"))), onFault: () => assert.fail("two at /src/secret.ts") };
-  const { post, entries } = await serve(t, broken);
-  const { status, text } = await post(reviewText(request));
-  assert.deepEqual([status, text], [500, "internal error\n"]);
-  assert.equal(entries[0]?.msg, "the rim itself failed");
-});
-
-describe("the deadline", () => {
-  const CASES: readonly [string, string, number, number][] = [
-    ["is 90 % of the caller's timeout", "?timeout=2s", 10_000, 1800],
-    ["is 90 % of the longest, when the caller grants more", "?timeout=30s", 10_000, 9000],
-    ["is 90 % of the longest, when the caller says nothing", "", 5000, 4500],
-    ["does not follow nonsense", `?timeout=${"9".repeat(10_000)}h`, 10_000, 9000],
-    ["does not follow a negative one", "?timeout=-1s", 10_000, 9000],
-    ["does not follow what is no query", "?timeout=%&%=?timeout=1s", 10_000, 9000],
-  ];
-  for (const [name, query, requestTimeoutMs, expected] of CASES)
-    it(name, async (t) => {
-      const before = systemClock.monotonic();
-      let deadlineAt = 0;
-      const webhook = webhookOf(async (_request, context) => ((deadlineAt = context.deadlineAt), { allowed: true }));
-      await (await serve(t, webhook, { requestTimeoutMs })).post(reviewText(request), { query });
-      const after = systemClock.monotonic();
-      assert.ok(before + expected <= deadlineAt && deadlineAt <= after + expected, String(deadlineAt - before));
-    });
-
-  it("fires the handler's signal", async (t) => {
-    const fired = Promise.withResolvers<unknown>();
-    const webhook = webhookOf((_request, { signal }) => {
-      signal.addEventListener("abort", () => fired.resolve(signal.reason));
-      return new Promise(() => {});
-    });
-    await (await serve(t, webhook)).post(reviewText(request), { query: "?timeout=20ms" });
-    assert.ok(hasCode(await fired.promise, "Timeout"));
-  });
-
-  it("is now, when the caller goes away", async (t) => {
-    const fired = Promise.withResolvers<unknown>();
-    const called = Promise.withResolvers<void>();
-    const webhook = webhookOf((_request, { signal }) => {
-      signal.addEventListener("abort", () => fired.resolve(signal.reason));
-      called.resolve();
-      return new Promise(() => {});
-    });
-    const { port } = await serve(t, webhook);
-    const headers = { "content-type": "application/json" };
-    const outgoing = open({ port, host: "127.0.0.1", method: "POST", headers }).on("error", () => {});
-    outgoing.end(reviewText(request));
-    await called.promise;
-    outgoing.destroy();
-    assert.ok(hasCode(await fired.promise, "Cancelled"));
-  });
-});
-
 test("each answer makes one line and one count", async (t) => {
   const answers: readonly [Answer, string][] = [
     [{ allowed: true, reason: "Fine" }, "debug"],
@@ -265,43 +161,4 @@ test("each answer makes one line and one count", async (t) => {
     'rollout_operator_request_message_bytes_count{method="POST",route="admission_pod_eviction"} 4',
   ])
     assert.ok(text.includes(`${line}\n`), line);
-});
-
-test("with an audience, only callers with a token of the cluster for it are let in", async (t) => {
-  const { emulator } = await setStage(t);
-  const connection = connectionOf(emulator);
-  t.after(() => connection.close());
-  const audience = "webhooks";
-  const { post } = await serve(t, allowing, { authenticate: createTokenCheck(connection, { audience, timeoutMs: 5000 }) });
-  const admin = connect(emulator.kubeconfig() as unknown as Kubeconfig);
-  t.after(() => admin.close());
-  const accounts = "/api/v1/namespaces/default/serviceaccounts";
-  await admin.call({ method: "POST", path: accounts, body: { metadata: { name: "caller" } } });
-  const token = async (...audiences: string[]): Promise<string> => {
-    const body = { spec: { audiences, expirationSeconds: 600 } };
-    const answer = await admin.call({ method: "POST", path: `${accounts}/caller/token`, body });
-    return (answer.body as { status: { token: string } }).status.token;
-  };
-  const ours = await token(audience);
-  const [head, body] = ours.split(".");
-  const CASES: readonly [string, string | undefined, number][] = [
-    ["no token", undefined, 401],
-    ["one for another audience", `Bearer ${await token("https://kubernetes.default.svc")}`, 401],
-    ["one that somebody else signed", `Bearer ${head}.${body}.${"A".repeat(86)}`, 401],
-    ["one without a signature", `Bearer ${Buffer.from('{"alg":"none"}').toString("base64url")}.${body}.`, 401],
-    ["nonsense", "Bearer a b", 401],
-    ["another scheme", `Basic ${ours}`, 401],
-    ["ours", `Bearer ${ours}`, 200],
-  ];
-  for (const [name, authorization, status] of CASES) {
-    const answer = await post(reviewText(request), authorization === undefined ? {} : { headers: { authorization } });
-    assert.equal(answer.status, status, name);
-    if (status === 401) assert.equal(answer.headers["www-authenticate"], "Bearer");
-  }
-});
-
-test("when the keys cannot be had, nobody is let in", async (t) => {
-  const { post, entries } = await serve(t, allowing, { authenticate: () => Promise.reject(new Error("no keys")) });
-  assert.equal((await post(reviewText(request))).status, 401);
-  assert.equal(entries[0]?.msg, "callers cannot be told apart");
 });
