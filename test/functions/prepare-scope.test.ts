@@ -1,0 +1,65 @@
+/** Whose pods prepare-downscale tells, and whose it leaves alone. */
+import assert from "node:assert/strict";
+import { describe, it, test } from "node:test";
+import type { AdmissionRequest } from "../../functions/handler.ts";
+import type { StatefulSet } from "../../infra/resources.ts";
+import { A, because, inAnnotation, play } from "./prepare-stage.ts";
+import { ask, createZone, reviewOf, scaleReviewOf } from "./stage.ts";
+
+describe("whose pods are prepared at all", () => {
+  const HTTP = "grafana.com/prepare-downscale-http";
+  const CASES: readonly [string, Parameters<typeof createZone>[2], string | undefined][] = [
+    ["not those of a StatefulSet without the label", { labels: { "grafana.com/prepare-downscale": "yes" } }, undefined],
+    // Mutating webhooks run first: what the other one denies must not have been prepared.
+    ["not those that no-downscale will keep", { labels: { "grafana.com/no-downscale": "true" } }, undefined],
+    ["P19: not without a port", { annotations: { [`${HTTP}-port`]: undefined } }, `the ${HTTP}-port annotation is not set or empty.`],
+    ["P19: not without a path", { annotations: { [`${HTTP}-path`]: "" } }, `the ${HTTP}-path annotation is not set or empty.`],
+    ["P19: not without a service", { serviceName: "" }, "the serviceName is not set or empty."],
+    ["not at a port that is none", { annotations: { [`${HTTP}-port`]: "http" } }, "one or more pods failed to prepare for shutdown."],
+  ];
+  for (const [name, traits, why] of CASES)
+    it(name, async (t) => {
+      const stage = await play(t, inAnnotation);
+      const answer = await ask(stage.webhook, reviewOf(createZone(stage, A, traits), 1));
+      assert.deepEqual([answer.allowed, answer.message], [why === undefined, why && because(A, why)]);
+      assert.deepEqual(stage.seen, []);
+    });
+
+  it("P20: not those of Deployments and strangers, which are allowed with a warning", async (t) => {
+    const stage = await play(t, inAnnotation);
+    const zone = createZone(stage, A);
+    const as = (kind: string, resource: string): AdmissionRequest =>
+      reviewOf({ ...zone, kind }, 1, { resource: { group: "apps", version: "v1", resource } });
+    const warnings: readonly [AdmissionRequest, string][] = [
+      [as("Deployment", "deployments"), "unsupported type apps/v1, Kind=Deployment, allowing the change"],
+      [as("DaemonSet", "daemonsets"), "can't decode old object, allowing the change, err: unsupported type apps/v1, Kind=DaemonSet"],
+      [
+        scaleReviewOf(zone, 1, { resource: { group: "apps", version: "v1", resource: "deployments" } }),
+        "unsupported resource deployments, allowing the change",
+      ],
+    ];
+    for (const [request, warning] of warnings)
+      assert.partialDeepStrictEqual(await ask(stage.webhook, request), { allowed: true, warnings: [warning] });
+    const missing = await ask(stage.webhook, scaleReviewOf(zone, 1, { name: "gone" }));
+    assert.match(missing.warnings?.[0] ?? "", /"gone" not found.*, allowing the change$/);
+  });
+});
+
+test("a StatefulSet that cannot be read is not scaled down: it may want its pods prepared", async (t) => {
+  const stage = await play(t, inAnnotation);
+  const zone = createZone(stage, A);
+  stage.emulator.faults.inject({ verb: "get", resource: "statefulsets.apps", effect: { kind: "error" } });
+  assert.equal((await ask(stage.webhook, scaleReviewOf(zone, 1))).message, because(A, "finding the statefulset failed."));
+  assert.deepEqual(stage.seen, []);
+});
+
+test("a fault denies a downscale and nothing else", async (t) => {
+  const { webhook } = await play(t, inAnnotation);
+  const zone = { apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: A }, spec: { replicas: 3 } } as unknown as StatefulSet;
+  const fault = new Error("at /secret/path.ts");
+  assert.equal(
+    webhook.onFault(fault, reviewOf(zone, 1)).message,
+    because(A, "an error occurred while its pods were prepared for shutdown."),
+  );
+  assert.equal(webhook.onFault(fault, reviewOf(zone, 5)).allowed, true);
+});

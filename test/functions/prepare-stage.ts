@@ -1,0 +1,85 @@
+/** prepare-downscale with its pods, in either mode, and where it wrote down what it did. */
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { type DownscaleRecord, recordInAnnotation, recordInTracker } from "../../functions/downscale-record.ts";
+import type { Answer, Webhook } from "../../functions/handler.ts";
+import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
+import { systemClock } from "../../infra/clock.ts";
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import { type Pods, playPods, type Script, setStage, type Stage } from "./stage.ts";
+
+export const TRACKER = "tracker";
+export const A = "ingester-zone-a";
+export const B = "ingester-zone-b";
+export const MIN_TIME = "grafana.com/min-time-between-zones-downscale";
+export const LAST = "grafana.com/last-downscale";
+export const HOUR = 3_600_000;
+
+export type RecordOf = (stage: Stage) => DownscaleRecord;
+
+export const inAnnotation: RecordOf = ({ cluster }) => recordInAnnotation({ cluster, clock: systemClock });
+export const inTracker: RecordOf = ({ cluster }) => recordInTracker({ cluster, clock: systemClock }, TRACKER);
+
+export const MODES: readonly [string, RecordOf][] = [
+  ["annotation mode", inAnnotation],
+  ["tracker mode", inTracker],
+];
+
+export interface Play extends Stage, Pods {
+  readonly webhook: Webhook;
+  readonly record: DownscaleRecord;
+}
+
+export async function play(t: TestContext, recordOf: RecordOf, script?: Script): Promise<Play> {
+  const stage = await setStage(t);
+  const pods = await playPods(t, script);
+  const record = recordOf(stage);
+  const tools = { cluster: stage.cluster, podHttp: pods.podHttp, clock: systemClock, clusterDomain: "cluster.local.", record };
+  return { ...stage, ...pods, record, webhook: createPrepareDownscale(tools) };
+}
+
+/** The times of the tracker, as written; a zone without an entry was never scaled down. */
+export function track({ emulator }: Stage, times: Readonly<Record<string, number | string>>): void {
+  const data = Object.fromEntries(
+    Object.entries(times).map(([zone, at]) => [
+      zone,
+      typeof at === "string" ? at : JSON.stringify({ lastDownscaled: formatTimestamp(at) }),
+    ]),
+  );
+  emulator.store.create("configmaps", {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: TRACKER, namespace: "default" },
+    data,
+  });
+}
+
+export function tracked({ emulator }: Stage): Record<string, string> {
+  return (emulator.store.get("configmaps", "default", TRACKER) as unknown as { data?: Record<string, string> } | undefined)?.data ?? {};
+}
+
+/** When the zone was last scaled down, wherever that is: in the patch of the answer, on the object, or in the tracker. */
+export function recorded(stage: Stage, zone: string, answer?: Answer): string | undefined {
+  const [patch] = (answer?.patch ?? []) as { op: string; path: string; value: string }[];
+  if (patch) {
+    assert.equal(patch.op, "add");
+    assert.equal(patch.path, "/metadata/annotations/grafana.com~1last-downscale");
+    return patch.value;
+  }
+  const entry = tracked(stage)[zone];
+  if (entry !== undefined) return (JSON.parse(entry) as { lastDownscaled: string }).lastDownscaled;
+  return stage.emulator.store.get("statefulsets.apps", "default", zone)?.metadata.annotations?.[LAST];
+}
+
+export function isRecent(timestamp: string | undefined): void {
+  const age = Date.now() - Date.parse(timestamp ?? "");
+  assert.ok(age > -1000 && age < 30_000, `${timestamp} is not now`);
+}
+
+export const because = (zone: string, why: string, to = 1): string =>
+  `downscale of statefulsets/${zone} in default from 3 to ${to} replicas is not allowed because ${why}`;
+
+/** So that a zone counts as never scaled down, in either mode. */
+export function settle(stage: Stage, recordOf: RecordOf): void {
+  if (recordOf === inTracker) track(stage, {});
+}

@@ -1,0 +1,89 @@
+/** prepare-downscale when others want the same, die, hang or leave. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
+import { systemClock } from "../../infra/clock.ts";
+import { A, B, because, MIN_TIME, MODES, play, settle } from "./prepare-stage.ts";
+import { ask, createZone, reviewOf } from "./stage.ts";
+
+for (const [mode, recordOf] of MODES)
+  describe(`prepare-downscale in ${mode}, in trouble`, () => {
+    it("Z07, P21: of two zones at once exactly one goes on; another group is not held up, and the other zone has its turn after", async (t) => {
+      const held = Promise.withResolvers<number>();
+      const arrived = Promise.withResolvers<void>();
+      const stage = await play(t, recordOf, (_method, pod) => {
+        if (!pod.startsWith(A)) return 200;
+        arrived.resolve();
+        return held.promise;
+      });
+      settle(stage, recordOf);
+      const [a, b] = [createZone(stage, A), createZone(stage, B)];
+      const stranger = createZone(stage, "store-zone-a", { group: "store" });
+      const first = ask(stage.webhook, reviewOf(a, 2));
+      await arrived.promise;
+      const second = await ask(stage.webhook, reviewOf(b, 2));
+      assert.equal(second.message, because(B, `statefulset ${A} is already in process of updating replicas`, 2));
+      assert.equal((await ask(stage.webhook, reviewOf(stranger, 2))).allowed, true);
+      held.resolve(200);
+      assert.equal((await first).allowed, true);
+      assert.equal((await ask(stage.webhook, reviewOf(b, 2, { uid: "later" }))).allowed, true);
+    });
+
+    it("P21: two processes that race for two zones with a time between them let one through, also while its time is not stored yet", async (t) => {
+      const one = await play(t, recordOf);
+      settle(one, recordOf);
+      const other = createPrepareDownscale({ ...one, clock: systemClock, clusterDomain: "cluster.local." });
+      const labels = { [MIN_TIME]: "12h" };
+      const zones = [createZone(one, A, { labels }), createZone(one, B, { labels })] as const;
+      const both = await Promise.all([ask(one.webhook, reviewOf(zones[0], 1)), ask(other, reviewOf(zones[1], 1))]);
+      assert.deepEqual(both.map(({ allowed }) => allowed).toSorted(), [false, true]);
+      const [winner, loser] = both[0].allowed ? [zones[0], zones[1]] : [zones[1], zones[0]];
+      // The patch of the one that was let through has not been applied to anything.
+      const later = await ask(other, reviewOf(loser, 1, { uid: "later" }));
+      assert.match(later.message ?? "", /was downscaled at .* and is labelled to wait 12h0m0s between zone downscales$/);
+      assert.equal((await ask(other, reviewOf(winner, 0, { uid: "again" }))).allowed, true);
+      assert.deepEqual(new Set(one.seen.map((request) => request.slice(5, -2))), new Set([winner.metadata?.name]));
+    });
+
+    it("a Lease that was never released is waited for no longer than its time", async (t) => {
+      const stage = await play(t, recordOf);
+      settle(stage, recordOf);
+      const [a, b] = [createZone(stage, A), createZone(stage, B)];
+      await ask(stage.webhook, reviewOf(a, 2));
+      const { store } = stage.emulator;
+      const [lease] = store.list("leases.coordination.k8s.io", "default");
+      const left = (agoMs: number): void => {
+        const renewTime = new Date(Date.now() - agoMs).toISOString().replace("Z", "000Z");
+        const current = store.get("leases.coordination.k8s.io", "default", lease?.metadata.name ?? "");
+        const spec = { holderIdentity: "crashed", leaseDurationSeconds: 10, acquireTime: renewTime, renewTime };
+        store.update("leases.coordination.k8s.io", { ...current, spec } as never);
+      };
+      left(14_000);
+      assert.equal((await ask(stage.webhook, reviewOf(b, 2))).allowed, false);
+      left(16_000);
+      assert.equal((await ask(stage.webhook, reviewOf(b, 2))).allowed, true);
+    });
+
+    it("hurries so that a pod that does not answer is undone, and the answer given, before the deadline", async (t) => {
+      const stage = await play(t, recordOf, (method) => (method === "POST" ? new Promise(() => {}) : 200));
+      settle(stage, recordOf);
+      const zone = createZone(stage, A);
+      const answer = await ask(stage.webhook, reviewOf(zone, 1), 500);
+      assert.equal(answer.message, because(A, "one or more pods failed to prepare for shutdown."));
+      assert.deepEqual(stage.seen.slice(2).toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`]);
+    });
+
+    it("undoes when its caller goes away", async (t) => {
+      const gone = new AbortController();
+      const stage = await play(t, recordOf, (method) => {
+        if (method === "DELETE") return 200;
+        gone.abort();
+        return new Promise(() => {});
+      });
+      settle(stage, recordOf);
+      const context = { signal: gone.signal, deadlineAt: systemClock.monotonic() + 9000, log: { warn() {} } as never };
+      const answer = await stage.webhook.handle(reviewOf(createZone(stage, A), 1), context);
+      assert.equal(answer.allowed, false);
+      assert.deepEqual(stage.seen.filter((request) => request.startsWith("DELETE")).toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`]);
+    });
+  });

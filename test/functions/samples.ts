@@ -1,0 +1,27 @@
+import type { AdmissionRequest, Answer, Context, Webhook } from "../../functions/handler.ts";
+
+/** As the API server sends it. */
+export const request = {
+  uid: "u-1",
+  operation: "CREATE",
+  subResource: "eviction",
+  namespace: "shop",
+  name: "web-0",
+  dryRun: true,
+  kind: { group: "policy", version: "v1", kind: "Eviction" },
+  resource: { group: "", version: "v1", resource: "pods" },
+  userInfo: { username: "alice" },
+  object: { kind: "Eviction" },
+};
+
+/** A webhook whose handler is given, and whose own answer to a fault is "not now". */
+export function webhookOf(handle: (request: AdmissionRequest, context: Context) => Promise<Answer>): Webhook {
+  return {
+    name: "podEviction",
+    paths: ["/admission/pod-eviction", "/pods/eviction"],
+    handle,
+    onFault: (error) => ({ allowed: false, code: 429, message: "not now", reason: "Fault", log: { was: String(error) } }),
+  };
+}
+
+export const allowing = webhookOf(async () => ({ allowed: true, reason: "Fine" }));
