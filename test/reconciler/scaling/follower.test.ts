@@ -9,7 +9,7 @@ import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from ".
 
 const FOLLOWS_A = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
 const TWO = { "rollout-max-unavailable": "2" };
-const LABEL = { "grafana.com/min-time-between-zones-downscale": "12h" };
+const LABEL: Readonly<Record<string, string>> = { "grafana.com/min-time-between-zones-downscale": "12h" };
 
 let stage: Stage;
 let seen: Witness;
@@ -24,7 +24,7 @@ afterEach(() => stage.close());
 async function zones(
   a: number,
   b: number,
-  { outdated = ["b"], lastDownscale = "", labels = LABEL as Record<string, string> } = {},
+  { outdated = ["b"], lastDownscale = "", labels = LABEL } = {},
 ): Promise<void> {
   deploy(stage, "x:1", {
     zones: ["a"],
