@@ -83,4 +83,10 @@ export const METRICS = {
     help: "1 for the reason that holds a rollout group back, at most one a group.",
     labels: [...GROUP, "reason"],
   },
+  failurePolicy: {
+    name: "kube_validating_webhook_failure_policy",
+    type: "gauge",
+    help: "1 for the failure policy in force of a webhook, 0 for the other.",
+    labels: ["type", "webhook", "policy"],
+  },
 } as const satisfies Readonly<Record<string, MetricRow>>;

@@ -1,5 +1,6 @@
 /** What the process counts and measures, in a registry of its own. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { FailurePolicy } from "./certs/configurations.ts";
 import { METRICS, type MetricRow } from "./metric-table.ts";
 import type { PodObserver } from "./pod-http.ts";
 import type { Observer } from "./request.ts";
@@ -23,6 +24,8 @@ export interface Metrics {
   groupBlocked(group: GroupKey, reason: string | undefined): void;
   /** Drops the series of every group that is not among `living` [1.8]. */
   keepGroups(living: Iterable<GroupKey>): void;
+  /** The webhooks there are, and no others: those that are gone lose their series. */
+  failurePolicies(inForce: readonly FailurePolicy[]): void;
   /** All of it in Prometheus' text format. */
   render(): Promise<string>;
   readonly contentType: string;
@@ -47,6 +50,7 @@ export function createMetrics(): Metrics {
   const ticks = counter(METRICS.ticks);
   const podsReplaced = counter(METRICS.podsReplaced);
   const blocked = gauge(METRICS.groupBlocked);
+  const failurePolicy = gauge(METRICS.failurePolicy);
 
   const labelsOf = ({ namespace, group }: GroupKey) => ({ namespace, rollout_group: group });
   const keyOf = ({ namespace, group }: GroupKey): string => `${namespace}/${group}`;
@@ -94,6 +98,12 @@ export function createMetrics(): Metrics {
         groupBlocked(group, undefined);
         for (const metric of [groupReconciles, groupFailures, groupDuration, groupSuccess, podsReplaced]) metric.remove(labelsOf(group));
         known.delete(key);
+      }
+    },
+    failurePolicies: (inForce) => {
+      failurePolicy.reset();
+      for (const { type, webhook, policy } of inForce) {
+        for (const one of ["Fail", "Ignore"]) failurePolicy.set({ type, webhook, policy: one }, one === policy ? 1 : 0);
       }
     },
     render: () => registry.metrics(),

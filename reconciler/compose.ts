@@ -9,6 +9,7 @@ import { createMetrics, type Metrics } from "../infra/metrics.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { createReferences } from "./gather-scaling.ts";
 import type { RunInput } from "./run.ts";
+import { tendWebhooks } from "./webhooks.ts";
 
 export interface Composition {
   readonly configuration: Configuration;
@@ -51,6 +52,7 @@ export async function compose(env: Readonly<Record<string, string | undefined>>,
     clusterDomain: configuration.clusterDomain,
     zoneTracker: configuration.zoneTracker,
     mayDisrupt: async () => undefined,
+    tendWebhooks: tendWebhooks({ ...configuration.certificates, cluster, clock, log, metrics, namespace }),
   };
   return { configuration, log, metrics, run };
 }

@@ -18,6 +18,7 @@ import { isFailure } from "./outcome.ts";
 import { createRecorder } from "./recorder.ts";
 import type { Scaler } from "./scale-pass.ts";
 import { tick, type TickResult } from "./tick.ts";
+import type { TendWebhooks } from "./webhooks.ts";
 
 export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clusterDomain" | "zoneTracker"> {
   readonly cluster: Cluster;
@@ -30,6 +31,8 @@ export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clust
   readonly budgetMs: number;
   readonly lease: LeaseOptions;
   readonly mayDisrupt: MayDisrupt;
+  /** Done beside each tick. */
+  readonly tendWebhooks: TendWebhooks;
   /** Ends the run after the current step. */
   readonly stop: AbortSignal;
   /** Ticks once and ends, as a function call does. */
@@ -92,7 +95,7 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
   while (!until.aborted) {
-    const result = await tickOnce();
+    const [result] = await Promise.all([tickOnce(), input.tendWebhooks(until)]);
     verdict = { exitCode: result && !result.outcomes.some(isFailure) ? 0 : 1, last: result ?? verdict.last };
     if (result) hints.watchFrom(result.resourceVersions);
     if (input.once) break;
