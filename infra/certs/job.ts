@@ -33,8 +33,8 @@ export interface JobInput {
 
 /** Pause before the next look when something was in the way. */
 const PAUSE_MS = 1000;
-/** Looks in a row without progress after which the run leaves the rest to the next one. */
-const PATIENCE = 10;
+/** Looks after which the run leaves the rest to the next one; a renewal takes five. */
+const MOST_LOOKS = 15;
 
 /**
  * Makes the Secret good and the configurations trust it. Resolves with 0, or with 1 if a configuration could not be given the bundle or
@@ -44,25 +44,17 @@ export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
   const { clock, log, stop } = input;
   let spreadSince: number | undefined;
   let verdict: 0 | 1 = 1;
-  for (let idle = 0; idle < PATIENCE && !stop.aborted;) {
+  for (let look = 1; look <= MOST_LOOKS && !stop.aborted; look++) {
     const step = await takeStep(input, spreadSince).catch((error: unknown) => {
-      if (!hasCode(error, ...PASSING) || idle + 1 === PATIENCE) throw error;
+      if (!hasCode(error, ...PASSING) || look === MOST_LOOKS) throw error;
       log.warn("the cluster did not let us; trying again", { error });
       return undefined;
     });
     spreadSince = step?.spreadSince;
-    if (step?.written) {
-      idle = 0;
-      continue;
-    }
     if (step && isDone(step, input)) return 0;
     if (step) verdict = step.injection.failed.length > 0 ? 1 : 0;
-    if (spreadSince !== undefined && step?.decision.action === "wait") {
-      await clock.sleep(SETTLE_MS - (clock.monotonic() - spreadSince), stop);
-    } else {
-      idle += 1;
-      await clock.sleep(PAUSE_MS, stop);
-    }
+    const settling = step?.decision.action === "wait" && spreadSince !== undefined;
+    if (!step?.written) await clock.sleep(settling ? SETTLE_MS - (clock.monotonic() - (spreadSince ?? 0)) : PAUSE_MS, stop);
   }
   return stop.aborted ? 1 : verdict;
 }

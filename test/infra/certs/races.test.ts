@@ -1,150 +1,109 @@
 /**
- * Several jobs and healers on one Secret, every order of their calls (small cases) or many of them (larger), with kills and lost answers.
+ * Jobs, healers and a careless editor on one Secret: random orders of their calls, every order with at most two changes of turn, and kills.
  * The cluster is the embedded one's store behind the port, without a network, so that the scheduler alone decides who is next.
  */
 import assert from "node:assert/strict";
-import { X509Certificate } from "node:crypto";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { healCaBundles } from "../../../infra/certs/heal.ts";
-import type { Certificates } from "../../../infra/certs/generate.ts";
-import type { Clock } from "../../../infra/clock.ts";
-import type { Cluster } from "../../../infra/cluster.ts";
-import { manualClock } from "../../emulator/clock.ts";
-import { createStore, type Store } from "../../emulator/store.ts";
+import type { Gate } from "./port.ts";
 import * as on from "./stage.ts";
-import { portOf, type Gate } from "./port.ts";
+import { checkEnd, clearBundle, createWorld, puppet, startHealer, startJob, type Day } from "./world.ts";
 
-const T0 = Date.UTC(2026, 0, 1);
-const first = await on.issueAt(() => T0)();
-const later = await Promise.all(Array.from({ length: 6 }, (_, at) => on.issueAt(() => T0 + 240 * on.DAY + at)()));
+const atOnce: Gate = (_what, run) => run();
 
-interface World {
-  readonly store: Store;
-  /** What must never happen, and did. */
-  readonly violations: string[];
-  readonly port: (gate: Gate) => Cluster;
-  readonly clock: Clock;
-  readonly issue: () => Promise<Certificates>;
+async function callsOf(day: Day): Promise<string[]> {
+  const calls: string[] = [];
+  await startJob(createWorld(day), (what, run) => {
+    calls.push(what);
+    return run();
+  });
+  return calls;
 }
-
-/** `day` 0 begins without a Secret; later days with the pair of day 0, which every configuration trusts. */
-function createWorld(day: 0 | 240): World {
-  const time = manualClock(T0 + day * on.DAY);
-  const store = createStore(time);
-  const violations: string[] = [];
-  if (day > 0) on.putSecret(store, { ca: `${first.caPem}\n`, cert: first.certPem, key: first.keyPem });
-  const given = day > 0 ? { caBundle: `${first.caPem}\n` } : {};
-  on.addHook(store, on.VALIDATING, "no-downscale", given);
-  on.addHook(store, on.MUTATING, "prepare-downscale", given);
-
-  // A reader may serve any certificate that the Secret ever served, for as long as it likes.
-  const served = new Set(day > 0 ? [first.certPem] : []);
-  const check = (): void => {
-    const cert = on.secretOf(store)["tls.crt"] ?? on.secretOf(store)["cert"];
-    if (cert !== undefined) served.add(cert);
-    for (const [resource, name] of [
-      [on.VALIDATING, "no-downscale"],
-      [on.MUTATING, "prepare-downscale"],
-    ] as const) {
-      for (const bundle of on.bundlesOf(store, resource, name)) {
-        const refused = bundle === "" ? [] : [...served].filter((pem) => !on.accepts(bundle, pem));
-        if (refused.length > 0) violations.push(`${name} refuses ${refused.map((pem) => new X509Certificate(pem).validFrom).join()}`);
-      }
-    }
-  };
-  store.subscribe(check);
-  let made = 0;
-  return {
-    store,
-    violations,
-    port: (gate) => portOf(store, gate),
-    // Nobody waits for time here, but for his turn: sleeping is one more call that the scheduler may put off.
-    clock: { now: () => time.now(), monotonic: () => time.now(), sleep: (ms) => time.advance(ms) },
-    issue: async () => later[made++ % later.length] ?? first,
-  };
-}
-
-function checkEnd({ store, violations }: World): void {
-  const { ca = "", cert = "" } = on.secretOf(store);
-  assert.ok(on.accepts(ca, cert), "the Secret's own CA signs its certificate");
-  for (const [resource, name] of [
-    [on.VALIDATING, "no-downscale"],
-    [on.MUTATING, "prepare-downscale"],
-  ] as const) {
-    assert.deepEqual(on.bundlesOf(store, resource, name), [ca], `${name} has the bundle`);
-  }
-  assert.deepEqual(violations, []);
-}
-
-const job = (world: World, gate: Gate): Promise<unknown> => {
-  const clock = { ...world.clock, sleep: (ms: number) => gate("sleep", () => world.clock.sleep(ms)) };
-  return on.runJob(world.port(gate), clock, { issue: world.issue }).result;
-};
 
 describe("certificate jobs in each other's way", () => {
   for (const day of [0, 240] as const) {
-    it(`two jobs and two healers on day ${day} end with one pair that everything trusts, and trust no less meanwhile`, async () => {
+    it(`day ${day}: two jobs, two healers and an editor in random order leave one pair, trusted by all, and never less trust`, async () => {
       await fc.assert(
         fc.asyncProperty(fc.scheduler(), async (scheduler) => {
           const world = createWorld(day);
           const gate: Gate = (_what, run) => scheduler.schedule(Promise.resolve()).then(run);
-          const secret = { namespace: "default", secretName: on.NAME };
-          const all = Promise.all([
-            job(world, gate),
-            job(world, gate),
-            healCaBundles(world.port(gate), secret),
-            healCaBundles(world.port(gate), secret),
-          ]);
-          const results = await scheduler.waitFor(all);
-          assert.deepEqual(results.slice(0, 2), [0, 0]);
+          const jobs = [startJob(world, gate), startJob(world, gate)];
+          const others = [startHealer(world, gate), startHealer(world, gate), gate("edit", async () => clearBundle(world))];
+          await scheduler.waitFor(Promise.all([...jobs, ...others]));
+          assert.deepEqual(await Promise.all(jobs), [0, 0]);
+          // The editor may have come last.
+          await startHealer(world, atOnce);
           checkEnd(world);
-          const leaf = on.secretOf(world.store)["cert"];
-          assert.ok(leaf !== first.certPem && on.secretOf(world.store)["next.crt"] === undefined);
         }),
-        { numRuns: 150 },
+        { numRuns: 100 },
       );
     });
 
-    it(`a job on day ${day} killed at any call, before or after it took effect, is finished by the next`, async () => {
-      const whole: string[] = [];
-      await job(createWorld(day), (what, run) => (whole.push(what), run()));
-      const kills = whole.flatMap((what, at) => [
-        { at, what, after: false },
-        { at, what, after: true },
-      ]);
-      assert.ok(kills.length >= 14);
-      for (const { at, after } of kills) {
+    it(`day ${day}: one job stands still after any call while another runs to any call or to its end`, async () => {
+      const many = (await callsOf(day)).length;
+      for (let k = 0; k <= many; k++) {
+        for (let m = 0; m <= many; m += 1 + Math.floor(many / 12)) {
+          const world = createWorld(day);
+          const [one, other] = [puppet((gate) => startJob(world, gate)), puppet((gate) => startJob(world, gate))];
+          for (let i = 0; i < k; i++) await one.step();
+          for (let i = 0; i < m; i++) await other.step();
+          assert.equal(await one.finish(), 0);
+          assert.equal(await other.finish(), 0);
+          checkEnd(world);
+        }
+      }
+    });
+
+    it(`day ${day}: a healer stands still after any call, before a cleared bundle, while a job does all its work`, async () => {
+      for (let k = 0; k <= 5; k++) {
+        const world = createWorld(day);
+        clearBundle(world);
+        const healer = puppet((gate) => startHealer(world, gate));
+        for (let i = 0; i < k; i++) await healer.step();
+        assert.equal(await startJob(world, atOnce), 0);
+        await healer.finish();
+        checkEnd(world);
+      }
+    });
+
+    it(`day ${day}: a job killed at any call, before or after it took effect, is finished by the next`, async () => {
+      const calls = await callsOf(day);
+      assert.ok(calls.filter((what) => ["create", "replace", "patch"].includes(what)).length >= 3);
+      for (let at = 0; at < 2 * calls.length; at++) {
         const world = createWorld(day);
         let count = 0;
-        const never = new Promise<never>(() => {});
         await new Promise<void>((dead) => {
-          void job(world, async (_what, run) => {
-            if (count++ !== at) return run();
-            if (after) await run().catch(() => {});
+          void startJob(world, async (_what, run) => {
+            if (count++ !== Math.floor(at / 2)) return run();
+            if (at % 2 === 1) await run().catch(() => {});
             dead();
-            return never;
+            return new Promise(() => {});
           });
         });
-        assert.equal(await job(world, (_what, run) => run()), 0);
+        assert.equal(await startJob(world, atOnce), 0);
         checkEnd(world);
       }
     });
   }
 
-  it("a healer that read the Secret long ago does not put an older bundle back", async () => {
+  it("a bundle taken out while the new CA settles makes the wait begin anew", async () => {
     const world = createWorld(240);
-    let release = (): void => {};
-    const held = new Promise<void>((resolve) => (release = resolve));
-    // Stops the healer between its reads and its first patch.
-    const slow = healCaBundles(
-      world.port(async (what, run) => (what === "patch" ? held.then(run) : run())),
-      { namespace: "default", secretName: on.NAME },
-    );
-    on.addHook(world.store, on.VALIDATING, "late");
-    assert.equal(await job(world, (_what, run) => run()), 0);
-    release();
-    await slow;
+    let waits = 0;
+    const injected: number[] = [];
+    let switched = 0;
+    world.store.subscribe(({ resource, object }) => {
+      const { cert } = on.textsOf(object as never);
+      if (resource !== "secrets") injected.push(world.clock.now());
+      else if (cert !== on.textsOf(world.store.since(0)[0]?.object as never)["cert"]) switched = world.clock.now();
+    });
+    const gate: Gate = async (what, run) => {
+      const result = await run();
+      if (what === "sleep" && waits++ === 0) clearBundle(world);
+      return result;
+    };
+    assert.equal(await startJob(world, gate), 0);
+    assert.equal(waits, 2);
+    assert.ok(switched - Math.max(...injected) >= 30_000);
     checkEnd(world);
   });
 });
