@@ -27,9 +27,9 @@ export type TendWebhooks = (signal: AbortSignal) => Promise<void>;
 
 export function tendWebhooks({ cluster, clock, log, metrics, namespace, secretName, inject }: WebhooksInput): TendWebhooks {
   let lookedAt = -Infinity;
-  let allowed = true;
+  let toldForbidden = false;
   return async (signal) => {
-    if (!allowed || clock.monotonic() - lookedAt < EVERY_MS) return;
+    if (clock.monotonic() - lookedAt < EVERY_MS) return;
     lookedAt = clock.monotonic();
     try {
       if (!inject) return metrics.failurePolicies(failurePolicies(await listConfigurations(cluster, namespace, { signal })));
@@ -39,9 +39,10 @@ export function tendWebhooks({ cluster, clock, log, metrics, namespace, secretNa
       for (const { name, error } of failed) log.warn("a webhook configuration could not be given the CA bundle", { name, error });
     } catch (error) {
       if (hasCode(error, "Cancelled")) return;
-      allowed = !hasCode(error, "Forbidden");
-      if (allowed) log.warn("the webhook configurations could not be looked after", { error });
-      else log.info("webhook configurations are not looked after: the ServiceAccount may not list them, or not read the Secret", { error });
+      if (!hasCode(error, "Forbidden")) return log.warn("the webhook configurations could not be looked after", { error });
+      if (!toldForbidden)
+        log.info("webhook configurations are not looked after: the ServiceAccount may not list them, or not read the Secret", { error });
+      toldForbidden = true;
     }
   };
 }

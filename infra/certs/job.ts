@@ -59,8 +59,8 @@ export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
   return stop.aborted ? 1 : verdict;
 }
 
-/** Another was faster, or an API server restarts, or is short of breath. */
-const PASSING = ["Conflict", "AlreadyExists", "NotFound", "Timeout", "Unreachable", "ServerError", "Throttled"] as const;
+/** Another was faster; an API server restarts, is short of breath, or has not heard yet of a role that was granted with the job. */
+const PASSING = ["Conflict", "AlreadyExists", "NotFound", "Forbidden", "Timeout", "Unreachable", "ServerError", "Throttled"] as const;
 
 interface Step {
   readonly decision: Decision;
