@@ -17,7 +17,7 @@ import { startWebhook } from "./refusing-webhook.ts";
 
 const JOB = fileURLToPath(new URL("../../infra/certs/main.ts", import.meta.url));
 const NAME = "rollout-operator-self-signed-certificate";
-const RBAC = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
+const RBAC = new Set(["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"]);
 const DAY_MS = 86_400_000;
 /** Between two calls of the API server, each a handshake. */
 const PACE_MS = 50;
@@ -46,7 +46,7 @@ describe("certificates on a real control plane", () => {
     admin = await connectAdmin(process.env["KUBECONFIG"]);
     folder = await mkdtemp(join(tmpdir(), "zonewise-"));
     const manifests = await renderManifests(namespace);
-    rbac = manifests.filter(({ kind }) => RBAC.includes(kind));
+    rbac = manifests.filter(({ kind }) => RBAC.has(kind));
     hooks = manifests.filter(({ kind }) => kind.endsWith("WebhookConfiguration"));
     await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
     for (const manifest of rbac) await createManifest(admin, manifest);

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
 
 interface KeyPair {
   readonly cert: string;
@@ -15,13 +16,13 @@ export interface RefusingWebhook {
 }
 
 export async function startWebhook(pair: KeyPair): Promise<RefusingWebhook> {
-  const server = createServer(pair, async (request, response) => {
-    let body = "";
-    for await (const chunk of request) body += String(chunk);
-    const { uid } = (JSON.parse(body) as { request: { uid: string } }).request;
-    const answer = { uid, allowed: false, status: { code: 403, message: "the webhook says no" } };
-    response.setHeader("connection", "close");
-    response.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }));
+  const server = createServer(pair, (request, response) => {
+    void json(request).then((review) => {
+      const { uid } = (review as { request: { uid: string } }).request;
+      const answer = { uid, allowed: false, status: { code: 403, message: "the webhook says no" } };
+      response.setHeader("connection", "close");
+      response.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }));
+    });
   });
   server.listen(0, "localhost");
   await once(server, "listening");

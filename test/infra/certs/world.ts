@@ -5,6 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Certificates } from "../../../infra/certs/generate.ts";
 import { healCaBundles } from "../../../infra/certs/heal.ts";
 import type { Clock } from "../../../infra/clock.ts";
+import type { WebhookConfiguration } from "../../../infra/resources.ts";
 import { manualClock } from "../../emulator/clock.ts";
 import { createStore, type Store } from "../../emulator/store.ts";
 import { portOf, type Gate } from "./port.ts";
@@ -79,9 +80,9 @@ export function startHealer({ store }: World, gate: Gate): Promise<unknown> {
 
 /** Someone takes a bundle out of a configuration. */
 export function clearBundle({ store }: World, name = "no-downscale"): void {
-  const { webhooks, ...rest } = store.get(on.VALIDATING, undefined, name) as unknown as ReturnType<typeof on.hookConfiguration>;
-  const cleared = webhooks?.map(({ clientConfig: { caBundle: _, ...clientConfig }, ...entry }) => ({ ...entry, clientConfig }));
-  store.update(on.VALIDATING, { ...rest, webhooks: cleared } as never);
+  const configuration = store.get(on.VALIDATING, undefined, name) as unknown as WebhookConfiguration;
+  const webhooks = configuration.webhooks?.map((entry) => ({ ...entry, clientConfig: { url: "https://elsewhere" } }));
+  store.update(on.VALIDATING, { ...configuration, webhooks } as never);
 }
 
 export interface Puppet {
