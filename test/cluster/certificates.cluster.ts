@@ -40,22 +40,24 @@ describe("certificates on a real control plane", () => {
   let admin: Admin;
   let folder: string;
   let hooks: readonly Manifest[];
-  let rbac: readonly Manifest[];
+  /** Of the cluster, and ours to remove. */
+  const created: Manifest[] = [];
 
   before(async () => {
     admin = await connectAdmin(process.env["KUBECONFIG"]);
     folder = await mkdtemp(join(tmpdir(), "zonewise-"));
     const manifests = await renderManifests(namespace);
-    rbac = manifests.filter(({ kind }) => RBAC.has(kind));
     hooks = manifests.filter(({ kind }) => kind.endsWith("WebhookConfiguration"));
     await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
-    for (const manifest of rbac) await createManifest(admin, manifest);
+    for (const manifest of manifests.filter(({ kind }) => RBAC.has(kind))) {
+      if ((await createManifest(admin, manifest)) && manifest.metadata.namespace === undefined) created.push(manifest);
+    }
     for (const account of ["zonewise-certificates", "zonewise-reconciler"]) {
       await writeFile(join(folder, account), JSON.stringify(await buildKubeconfig(admin, namespace, account)), { mode: 0o600 });
     }
   });
   after(async () => {
-    for (const manifest of [...hooks, ...rbac.filter(({ kind }) => kind === "ClusterRoleBinding")]) await deleteManifest(admin, manifest);
+    for (const manifest of [...hooks, ...created]) await deleteManifest(admin, manifest);
     await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
     admin.close();
     await rm(folder, { recursive: true });

@@ -1,13 +1,13 @@
 /** The project's own manifests, rendered by kustomize for a namespace, and put on a cluster. */
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { parseAllDocuments } from "yaml";
+import { parseAllDocuments, stringify } from "yaml";
 import type { Admin } from "./client.ts";
 
-const FOLDER = new URL("../../infra/manifests/", import.meta.url).pathname;
+const ROOT = new URL("../../", import.meta.url).pathname;
 
 export interface Manifest {
   readonly apiVersion: string;
@@ -15,15 +15,27 @@ export interface Manifest {
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> };
 }
 
-/** Everything that infra/manifests/<folder> stands for in a namespace, said where the README says: in manifests/namespace. */
-export async function renderManifests(namespace: string, folder = "complete"): Promise<Manifest[]> {
+export interface Rendering {
+  /** Of the repository. */
+  readonly folder?: string;
+  /** Components to list behind it, paths from the repository's root. */
+  readonly components?: readonly string[];
+}
+
+/** Everything that a kustomization stands for in a namespace, which is said where the README says: in infra/manifests/namespace. */
+export async function renderManifests(
+  namespace: string,
+  { folder = "infra/manifests/complete", components = [] }: Rendering = {},
+): Promise<Manifest[]> {
   const copy = await mkdtemp(join(tmpdir(), "manifests-"));
   try {
-    await cp(FOLDER, copy, { recursive: true });
-    const place = join(copy, "namespace/kustomization.yaml");
-    const component = await readFile(place, "utf8");
-    await writeFile(place, component.replace("\nnamespace: zonewise\n", `\nnamespace: ${namespace}\n`));
-    const { stdout } = await promisify(execFile)(process.env["KUBECTL"] ?? "kubectl", ["kustomize", join(copy, folder)]);
+    for (const part of ["infra/manifests", "knative"]) await cp(join(ROOT, part), join(copy, part), { recursive: true });
+    const place = join(copy, "infra/manifests/namespace/kustomization.yaml");
+    await writeFile(place, (await readFile(place, "utf8")).replace("\nnamespace: zonewise\n", `\nnamespace: ${namespace}\n`));
+    const all = { kind: "Kustomization", resources: [`../${folder}`], components: components.map((path) => `../${path}`) };
+    await mkdir(join(copy, "all"));
+    await writeFile(join(copy, "all/kustomization.yaml"), stringify(all));
+    const { stdout } = await promisify(execFile)(process.env["KUBECTL"] ?? "kubectl", ["kustomize", join(copy, "all")]);
     return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest);
   } finally {
     await rm(copy, { recursive: true });
@@ -47,11 +59,15 @@ export function pathOfManifest({ apiVersion, kind, metadata: { namespace } }: Ma
   return namespace === undefined ? `${root}/${plural}` : `${root}/namespaces/${namespace}/${plural}`;
 }
 
-/** Creates the manifest; one that is shared by all installations may be there already. */
-export async function createManifest(admin: Admin, manifest: Manifest): Promise<void> {
-  await admin.call("POST", pathOfManifest(manifest), manifest).catch((error: unknown) => {
-    if (manifest.kind !== "ClusterRole" || !String(error).includes("AlreadyExists")) throw error;
-  });
+/** Resolves with false if it is there already: all installations share their ClusterRoles. */
+export async function createManifest(admin: Admin, manifest: Manifest): Promise<boolean> {
+  try {
+    await admin.call("POST", pathOfManifest(manifest), manifest);
+    return true;
+  } catch (error) {
+    if (manifest.kind === "ClusterRole" && String(error).includes("AlreadyExists")) return false;
+    throw error;
+  }
 }
 
 export async function deleteManifest(admin: Admin, manifest: Manifest): Promise<void> {
