@@ -40,6 +40,12 @@ export const METRICS = {
     help: "Requests of ours that a server refused because it belongs to another cluster.",
     labels: ["method", "protocol", "request_cluster"],
   },
+  failurePolicy: {
+    name: "kube_validating_webhook_failure_policy",
+    type: "gauge",
+    help: "1 for the failure policy in force of a webhook, 0 for the other.",
+    labels: ["type", "webhook", "policy"],
+  },
   groupReconciles: {
     name: "rollout_operator_group_reconciles_total",
     type: "counter",
@@ -82,11 +88,5 @@ export const METRICS = {
     type: "gauge",
     help: "1 for the reason that holds a rollout group back, at most one a group.",
     labels: [...GROUP, "reason"],
-  },
-  failurePolicy: {
-    name: "kube_validating_webhook_failure_policy",
-    type: "gauge",
-    help: "1 for the failure policy in force of a webhook, 0 for the other.",
-    labels: ["type", "webhook", "policy"],
   },
 } as const satisfies Readonly<Record<string, MetricRow>>;

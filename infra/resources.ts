@@ -45,10 +45,9 @@ export const statefulSets: Resource<StatefulSet> = { group: "apps", version: "v1
 // Pods are 8 kB each: pages of 500 take twice the memory of pages of 100 while several lists are read at once.
 export const pods: Resource<Pod> = { group: "", version: "v1", plural: "pods", pageSize: 100 };
 export const leases: Resource<Lease> = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
-export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plural: "configmaps" };
-export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };
 export const secrets: Resource<Secret> = { group: "", version: "v1", plural: "secrets" };
-
 const admission = { group: "admissionregistration.k8s.io", version: "v1" } as const;
 export const validatingWebhooks: Resource<WebhookConfiguration> = { ...admission, plural: "validatingwebhookconfigurations" };
 export const mutatingWebhooks: Resource<WebhookConfiguration> = { ...admission, plural: "mutatingwebhookconfigurations" };
+export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plural: "configmaps" };
+export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };

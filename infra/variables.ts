@@ -50,17 +50,17 @@ const url = z.url({ protocol: /^https?$/ }).optional();
 const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const SUBDOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 
+const namespaces = z
+  .string()
+  .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
+  .refine((names) => names.every((name) => LABEL.test(name)) || names.join() === "*");
+
 // RFC 1123's host names, as a certificate carries them.
 const dnsNames = z
   .string()
   .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
   .refine((names) => names.every((name) => SUBDOMAIN.test(name)))
   .optional();
-
-const namespaces = z
-  .string()
-  .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
-  .refine((names) => names.every((name) => LABEL.test(name)) || names.join() === "*");
 
 export const VARIABLES = {
   KUBERNETES_NAMESPACE: {

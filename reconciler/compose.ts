@@ -7,9 +7,9 @@ import { loadConnection } from "../infra/connection.ts";
 import { createLog, stdout, type Log } from "../infra/log.ts";
 import { createMetrics, type Metrics } from "../infra/metrics.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
+import { tendWebhooks } from "./webhooks.ts";
 import { createReferences } from "./gather-scaling.ts";
 import type { RunInput } from "./run.ts";
-import { tendWebhooks } from "./webhooks.ts";
 
 export interface Composition {
   readonly configuration: Configuration;
@@ -38,6 +38,7 @@ export async function compose(env: Readonly<Record<string, string | undefined>>,
     log,
     metrics,
     namespaces: namespaces === "*" ? [""] : namespaces,
+    tendWebhooks: tendWebhooks({ ...configuration.certificates, cluster, clock, log, metrics, namespace }),
     intervalMs: configuration.reconcileIntervalMs,
     budgetMs: configuration.timeBudgetMs,
     // The name alone would let a container that was restarted in its pod pass for the one before it.
@@ -52,7 +53,6 @@ export async function compose(env: Readonly<Record<string, string | undefined>>,
     clusterDomain: configuration.clusterDomain,
     zoneTracker: configuration.zoneTracker,
     mayDisrupt: async () => undefined,
-    tendWebhooks: tendWebhooks({ ...configuration.certificates, cluster, clock, log, metrics, namespace }),
   };
   return { configuration, log, metrics, run };
 }

@@ -9,6 +9,7 @@ import { hasCode } from "../infra/errors.ts";
 import { acquireLease, type HeldLease, type LeaseOptions } from "../infra/lease.ts";
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics.ts";
+import type { TendWebhooks } from "./webhooks.ts";
 import { writeEvent, type MayDisrupt } from "./act.ts";
 import { dueForCloserLook } from "./closer-look.ts";
 import type { Freshness } from "./gather.ts";
@@ -18,7 +19,6 @@ import { isFailure } from "./outcome.ts";
 import { createRecorder } from "./recorder.ts";
 import type { Scaler } from "./scale-pass.ts";
 import { tick, type TickResult } from "./tick.ts";
-import type { TendWebhooks } from "./webhooks.ts";
 
 export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clusterDomain" | "zoneTracker"> {
   readonly cluster: Cluster;
@@ -27,12 +27,12 @@ export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clust
   readonly metrics: Metrics;
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
+  /** Done beside each tick. */
+  readonly tendWebhooks: TendWebhooks;
   readonly intervalMs: number;
   readonly budgetMs: number;
   readonly lease: LeaseOptions;
   readonly mayDisrupt: MayDisrupt;
-  /** Done beside each tick. */
-  readonly tendWebhooks: TendWebhooks;
   /** Ends the run after the current step. */
   readonly stop: AbortSignal;
   /** Ticks once and ends, as a function call does. */
