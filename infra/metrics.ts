@@ -1,9 +1,9 @@
 /** What the process counts and measures, in a registry of its own. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { METRICS, type MetricRow } from "./metric-table.ts";
+import type { FailurePolicy } from "./certs/configurations.ts";
 import type { PodObserver } from "./pod-http.ts";
 import type { Observer } from "./request.ts";
-import type { FailurePolicy } from "./certs/configurations.ts";
 
 export interface GroupKey {
   readonly namespace: string;
