@@ -26,6 +26,8 @@ export interface Metrics {
   keepGroups(living: Iterable<GroupKey>): void;
   /** The webhooks there are, and no others: those that are gone lose their series. */
   failurePolicies(inForce: readonly FailurePolicy[]): void;
+  /** When the certificate of this installation expires, if it has one that is ours to know. */
+  certificateExpiry(namespace: string, at: Date | undefined): void;
   /** All of it in Prometheus' text format. */
   render(): Promise<string>;
   readonly contentType: string;
@@ -51,6 +53,7 @@ export function createMetrics(): Metrics {
   const podsReplaced = counter(METRICS.podsReplaced);
   const blocked = gauge(METRICS.groupBlocked);
   const failurePolicy = gauge(METRICS.failurePolicy);
+  const certificateExpiry = gauge(METRICS.certificateExpiry);
 
   const labelsOf = ({ namespace, group }: GroupKey) => ({ namespace, rollout_group: group });
   const keyOf = ({ namespace, group }: GroupKey): string => `${namespace}/${group}`;
@@ -99,6 +102,10 @@ export function createMetrics(): Metrics {
         for (const metric of [groupReconciles, groupFailures, groupDuration, groupSuccess, podsReplaced]) metric.remove(labelsOf(group));
         known.delete(key);
       }
+    },
+    certificateExpiry: (namespace, at) => {
+      if (at) certificateExpiry.set({ namespace }, at.getTime() / 1000);
+      else certificateExpiry.remove({ namespace });
     },
     failurePolicies: (inForce) => {
       failurePolicy.reset();

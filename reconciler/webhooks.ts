@@ -33,8 +33,9 @@ export function tendWebhooks({ cluster, clock, log, metrics, namespace, secretNa
     lookedAt = clock.monotonic();
     try {
       if (!inject) return metrics.failurePolicies(failurePolicies(await listConfigurations(cluster, namespace, { signal })));
-      const { listed, patched, failed } = await healCaBundles(cluster, { namespace, secretName }, { signal });
+      const { listed, expiresAt, patched, failed } = await healCaBundles(cluster, { namespace, secretName }, { signal });
       metrics.failurePolicies(failurePolicies(listed));
+      metrics.certificateExpiry(namespace, expiresAt);
       if (patched.length > 0) log.info("webhook configurations were given the CA bundle", { names: patched });
       for (const { name, error } of failed) log.warn("a webhook configuration could not be given the CA bundle", { name, error });
     } catch (error) {

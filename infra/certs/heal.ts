@@ -65,6 +65,8 @@ export async function injectBundle(
 }
 
 export interface Healing extends Injection {
+  /** When the certificate in the Secret expires; undefined if nobody had to read it, or there is none. */
+  readonly expiresAt: Date | undefined;
   /** Every configuration of this namespace, as first listed. */
   readonly listed: readonly Listed[];
 }
@@ -81,23 +83,33 @@ export async function healCaBundles(
   const patched: string[] = [];
   for (let round = 1; ; round++) {
     const listed = await listConfigurations(cluster, namespace, call);
-    if (!listed.some((one) => isOurs(one, namespace))) return { listed, patched, outrun: [], failed: [] };
-    const caPem = await readBundle(cluster, namespace, secretName, call);
-    if (caPem === undefined) return { listed, patched, outrun: [], failed: [] };
-    const injection = await injectBundle(cluster, namespace, listed, caPem, call);
+    const isNeeded = listed.some((one) => isOurs(one, namespace));
+    const secret = isNeeded ? await readSecret(cluster, namespace, secretName, call) : undefined;
+    if (!secret) return { expiresAt: undefined, listed, patched, outrun: [], failed: [] };
+    const injection = await injectBundle(cluster, namespace, listed, secret.caPem, call);
     patched.push(...injection.patched);
-    if (injection.outrun.length === 0 || round === ROUNDS) return { ...injection, listed, patched };
+    if (injection.outrun.length === 0 || round === ROUNDS) return { ...injection, expiresAt: secret.expiresAt, listed, patched };
   }
 }
 
-async function readBundle(cluster: Cluster, namespace: string, name: string, call?: Call): Promise<string | undefined> {
+async function readSecret(cluster: Cluster, namespace: string, name: string, call?: Call) {
   try {
-    const secret = await cluster.get(secrets, { namespace, name }, call);
-    const caPem = Buffer.from(secret.data?.["ca"] ?? "", "base64").toString();
-    if (caPem !== "") readCertificates(caPem);
-    return caPem || undefined;
+    const { data = {} } = await cluster.get(secrets, { namespace, name }, call);
+    const [caPem = "", certPem = ""] = ["ca", "cert"].map((key) => Buffer.from(data[key] ?? "", "base64").toString());
+    if (caPem === "") return undefined;
+    readCertificates(caPem);
+    return { caPem, expiresAt: expiryOf(certPem) };
   } catch (error) {
     if (hasCode(error, "NotFound")) return undefined;
     throw error;
+  }
+}
+
+// A certificate that cannot be read is the job's to tell; the CA is given to configurations all the same.
+function expiryOf(certPem: string): Date | undefined {
+  try {
+    return readCertificates(certPem)[0]?.validToDate;
+  } catch {
+    return undefined;
   }
 }

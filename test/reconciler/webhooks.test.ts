@@ -92,6 +92,28 @@ describe("a run's care for the webhooks", () => {
     assert.deepEqual(await policies(), series("ValidatingWebhook", "unset", 0));
   });
 
+  it("tells when the certificate expires, and forgets it with the Secret", async () => {
+    await giveSecret();
+    on.addHook(stage.emulator.store, on.VALIDATING, "ours");
+    const { tend, metrics } = carer();
+    const expiry = async (): Promise<string | undefined> =>
+      /^zonewise_certificate_expiry_timestamp_seconds\{.*$/m.exec(await metrics.render())?.[0];
+    await tend();
+    assert.equal(
+      await expiry(),
+      `zonewise_certificate_expiry_timestamp_seconds{namespace="default"} ${stage.time.now() / 1000 + 360 * 86_400}`,
+    );
+    on.putSecret(stage.emulator.store, { ...on.secretOf(stage.emulator.store), cert: "rubbish" });
+    on.addHook(stage.emulator.store, on.VALIDATING, "late");
+    await stage.time.advance(30_000);
+    await tend();
+    assert.deepEqual([await expiry(), bundle("late")[0]], [undefined, bundle("ours")[0]]);
+    stage.emulator.store.remove("secrets", "default", on.NAME);
+    await stage.time.advance(30_000);
+    await tend();
+    assert.equal(await expiry(), undefined);
+  });
+
   it("with a certificate that others bring, it measures and touches nothing", async () => {
     await giveSecret();
     on.addHook(stage.emulator.store, on.VALIDATING, "ours");
