@@ -21,6 +21,8 @@ export interface WebhooksInput {
 
 /** A look at every webhook configuration costs three calls: this long apart, two of them. */
 const EVERY_MS = 30_000;
+/** The next tick waits for it. */
+const CALL_MS = 5000;
 
 /** Looks after the webhook configurations if the last look is long enough ago; never rejects. */
 export type TendWebhooks = (signal: AbortSignal) => Promise<void>;
@@ -31,13 +33,15 @@ export function tendWebhooks({ cluster, clock, log, metrics, namespace, secretNa
   return async (signal) => {
     if (clock.monotonic() - lookedAt < EVERY_MS) return;
     lookedAt = clock.monotonic();
+    const call = { signal, deadlineMs: CALL_MS };
     try {
-      if (!inject) return metrics.failurePolicies(failurePolicies(await listConfigurations(cluster, namespace, { signal })));
-      const { listed, expiresAt, patched, failed } = await healCaBundles(cluster, { namespace, secretName }, { signal });
+      if (!inject) return metrics.failurePolicies(failurePolicies(await listConfigurations(cluster, namespace, call)));
+      const { listed, expiresAt, patched, failed, outrun } = await healCaBundles(cluster, { namespace, secretName }, call);
       metrics.failurePolicies(failurePolicies(listed));
       metrics.certificateExpiry(namespace, expiresAt);
       if (patched.length > 0) log.info("webhook configurations were given the CA bundle", { names: patched });
-      for (const { name, error } of failed) log.warn("a webhook configuration could not be given the CA bundle", { name, error });
+      for (const { name, error } of [...failed, ...outrun])
+        log.warn("a webhook configuration could not be given the CA bundle", { name, error });
     } catch (error) {
       if (hasCode(error, "Cancelled")) return;
       if (!hasCode(error, "Forbidden")) return log.warn("the webhook configurations could not be looked after", { error });

@@ -31,12 +31,18 @@ export async function listConfigurations(cluster: Cluster, namespace: string, ca
   return (await Promise.all(lists)).flat();
 }
 
+/** A configuration that did not get the bundle, and why. */
+export interface Missed {
+  readonly name: string;
+  readonly error: unknown;
+}
+
 export interface Injection {
   /** Configurations whose bundle was not this one, and now is. */
   readonly patched: readonly string[];
   /** Configurations that changed or went while we were at it: to be listed anew. */
-  readonly outrun: readonly string[];
-  readonly failed: readonly { readonly name: string; readonly error: unknown }[];
+  readonly outrun: readonly Missed[];
+  readonly failed: readonly Missed[];
 }
 
 /** Gives this bundle to those of the configurations that are ours and lack it; what befalls one is told, and does not stop the others. */
@@ -47,7 +53,7 @@ export async function injectBundle(
   caPem: string,
   call?: Call,
 ): Promise<Injection> {
-  const injection = { patched: [] as string[], outrun: [] as string[], failed: [] as { name: string; error: unknown }[] };
+  const injection = { patched: [] as string[], outrun: [] as Missed[], failed: [] as Missed[] };
   for (const one of listed.filter((one) => isOurs(one, namespace))) {
     const patch = planInjection(one, caPem);
     const name = one.configuration.metadata?.name ?? "";
@@ -57,8 +63,8 @@ export async function injectBundle(
       injection.patched.push(name);
     } catch (error) {
       // A failed `test` of a JSON patch is 422.
-      if (hasCode(error, "Conflict", "Invalid", "NotFound")) injection.outrun.push(name);
-      else injection.failed.push({ name, error });
+      const isOutrun = hasCode(error, "Conflict", "Invalid", "NotFound");
+      injection[isOutrun ? "outrun" : "failed"].push({ name, error });
     }
   }
   return injection;

@@ -52,7 +52,7 @@ export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
     });
     spreadSince = step?.spreadSince;
     if (step && isDone(step, input)) return 0;
-    if (step) verdict = step.injection.failed.length > 0 ? 1 : 0;
+    if (step) verdict = step.injection.failed.length + step.injection.outrun.length > 0 ? 1 : 0;
     const settling = step?.decision.action === "wait" && spreadSince !== undefined;
     if (!step?.written) await clock.sleep(settling ? SETTLE_MS - (clock.monotonic() - (spreadSince ?? 0)) : PAUSE_MS, stop);
   }
@@ -84,7 +84,8 @@ async function takeStep(input: JobInput, spreadBefore: number | undefined): Prom
   const stored = readStored(secret);
   const material = stored.state === "whole" ? stored.material : undefined;
   const injection = material ? await injectBundle(cluster, namespace, listed, material.caPem) : NOTHING;
-  for (const { name, error } of injection.failed) log.error("a webhook configuration could not be given the CA bundle", { name, error });
+  for (const { name, error } of [...injection.failed, ...injection.outrun])
+    log.warn("a webhook configuration could not be given the CA bundle", { name, error });
   if (injection.patched.length > 0) log.info("webhook configurations were given the CA bundle", { names: injection.patched });
 
   const missed = injection.failed.length + injection.outrun.length > 0;

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import { RolloutError } from "../../../infra/errors.ts";
 import { readCertificates } from "../../../infra/certs/x509.ts";
 import { setStage, type Stage } from "../../reconciler/stage.ts";
 import * as on from "./stage.ts";
@@ -166,6 +167,16 @@ describe("the certificate job", () => {
     await stage.time.advance(91 * DAY);
     await run().result;
     assert.notEqual(text("cert"), first);
+  });
+
+  it("exits with 1 when the API server goes on finding its patch invalid, and says why", async () => {
+    const { cluster } = stage.connect();
+    const refuse = (): never => {
+      throw new RolloutError("Invalid", "spec.failurePolicy: Unsupported value");
+    };
+    const refused = on.runJob({ ...cluster, patch: refuse }, on.movingClock(stage.time));
+    assert.equal(await refused.result, 1);
+    assert.match(refused.lines.join(""), /could not be given the CA bundle.*Unsupported value/);
   });
 
   it("without injection it lists no configuration, and leaves four months to whoever carries the bundle", async () => {
