@@ -33,7 +33,7 @@ export interface JobInput {
 
 /** Pause before the next look when something was in the way. */
 const PAUSE_MS = 1000;
-/** Looks after which the run leaves the rest to the next one; a renewal takes five. */
+/** Looks after which the run leaves the rest to the next one; a renewal takes four. */
 const MOST_LOOKS = 15;
 
 /**

@@ -1,7 +1,9 @@
 /** J01 What users apply, as kustomize builds it. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
-import { type Manifest, renderManifests } from "./manifests.ts";
+import { connectAdmin } from "./client.ts";
+import { type Manifest, pathOfManifest, renderManifests } from "./manifests.ts";
 
 const NAMESPACE = "cell-a-1";
 
@@ -15,6 +17,25 @@ const kindsOf = (manifests: readonly Manifest[], kind: string): string[] =>
   manifests.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name);
 
 describe("J01 the manifests", () => {
+  for (const folder of ["infra/manifests/complete", "knative", "knative/events"]) {
+    it(`${folder}: the API server takes every object, and knows every field`, async (t) => {
+      const admin = await connectAdmin(process.env["KUBECONFIG"]);
+      const namespace = `zw-manifests-${randomBytes(3).toString("hex")}`;
+      await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+      t.after(async () => {
+        await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+        admin.close();
+      });
+      for (const manifest of await renderManifests(namespace, { folder })) {
+        const trial = `${pathOfManifest(manifest)}?dryRun=All&fieldValidation=Strict`;
+        const answer = await admin.call("POST", trial, manifest).then(() => "taken", String);
+        // Knative need not be installed; what is shared by all installations may be there.
+        if (answer.includes("404 page not found") || answer.includes("AlreadyExists")) continue;
+        assert.equal(answer, "taken", `${manifest.kind} ${manifest.metadata.name}`);
+      }
+    });
+  }
+
   for (const folder of ["infra/manifests/complete", "knative", "knative/events"]) {
     it(`${folder}: everything is in the namespace that is said in one place`, async () => {
       const manifests = await renderManifests(NAMESPACE, { folder });

@@ -50,6 +50,15 @@ const PLURALS: Readonly<Record<string, string>> = {
   ClusterRoleBinding: "clusterrolebindings",
   ValidatingWebhookConfiguration: "validatingwebhookconfigurations",
   MutatingWebhookConfiguration: "mutatingwebhookconfigurations",
+  CustomResourceDefinition: "customresourcedefinitions",
+  Service: "services",
+  Deployment: "deployments",
+  PodDisruptionBudget: "poddisruptionbudgets",
+  Job: "jobs",
+  CronJob: "cronjobs",
+  DomainMapping: "domainmappings",
+  PingSource: "pingsources",
+  ApiServerSource: "apiserversources",
 };
 
 export function pathOfManifest({ apiVersion, kind, metadata: { namespace } }: Manifest): string {
