@@ -26,7 +26,8 @@ export interface Query {
 }
 
 export interface Ref {
-  readonly namespace: string;
+  /** Left out for what belongs to no namespace. */
+  readonly namespace?: string;
   readonly name: string;
   readonly subresource?: "status" | "scale";
 }

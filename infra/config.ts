@@ -28,6 +28,18 @@ export interface Configuration {
   readonly webhooks: WebhookConfiguration;
   readonly logLevel: LogLevel;
   readonly pushgatewayUrl: string | undefined;
+  readonly certificates: CertificateConfiguration;
+}
+
+export interface CertificateConfiguration {
+  /** False: somebody else makes the certificate. */
+  readonly selfSigned: boolean;
+  readonly secretName: string;
+  readonly dnsNames: readonly string[];
+  readonly organization: string;
+  readonly validityMs: number;
+  /** Whether the CA is put into webhook configurations; never one that is not ours. */
+  readonly inject: boolean;
 }
 
 export interface WebhookConfiguration {
@@ -105,5 +117,13 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     },
     logLevel: given.LOG_LEVEL,
     pushgatewayUrl: given.PUSHGATEWAY_URL,
+    certificates: {
+      selfSigned: given.SERVER_TLS_SELF_SIGNED_CERT_ENABLED,
+      secretName: given.SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME,
+      dnsNames: given.SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME ?? [`rollout-operator.${given.KUBERNETES_NAMESPACE}.svc`],
+      organization: given.SERVER_TLS_SELF_SIGNED_CERT_ORG,
+      validityMs: given.SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION,
+      inject: given.SERVER_TLS_SELF_SIGNED_CERT_ENABLED && given.WEBHOOKS_UPDATE_CA_BUNDLE,
+    },
   };
 }

@@ -42,6 +42,18 @@ export const METRICS = {
     help: "Requests of ours that a server refused because it belongs to another cluster.",
     labels: ["method", "protocol", "request_cluster"],
   },
+  failurePolicy: {
+    name: "kube_validating_webhook_failure_policy",
+    type: "gauge",
+    help: "1 for the failure policy in force of a webhook, 0 for the other.",
+    labels: ["type", "webhook", "policy"],
+  },
+  certificateExpiry: {
+    name: "zonewise_certificate_expiry_timestamp_seconds",
+    type: "gauge",
+    help: "Unix time at which the webhooks' certificate expires; its successor is made after two thirds of its time.",
+    labels: ["namespace"],
+  },
   groupReconciles: {
     name: "rollout_operator_group_reconciles_total",
     type: "counter",

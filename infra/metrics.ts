@@ -1,6 +1,7 @@
 /** What the process counts and measures, in a registry of its own. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { METRICS, type MetricRow } from "./metric-table.ts";
+import type { FailurePolicy } from "./certs/configurations.ts";
 import type { PodObserver } from "./pod-http.ts";
 import type { Observer } from "./request.ts";
 import { createWebhookMetrics, type WebhookMetrics } from "./webhook-metrics.ts";
@@ -26,6 +27,10 @@ export interface Metrics {
   groupBlocked(group: GroupKey, reason: string | undefined): void;
   /** Drops the series of every group that is not among `living` [1.8]. */
   keepGroups(living: Iterable<GroupKey>): void;
+  /** The webhooks there are, and no others: those that are gone lose their series. */
+  failurePolicies(inForce: readonly FailurePolicy[]): void;
+  /** When the certificate of this installation expires, if it has one that is ours to know. */
+  certificateExpiry(namespace: string, at: Date | undefined): void;
   /** All of it in Prometheus' text format. */
   render(): Promise<string>;
   readonly contentType: string;
@@ -50,6 +55,8 @@ export function createMetrics(): Metrics {
   const ticks = counter(METRICS.ticks);
   const podsReplaced = counter(METRICS.podsReplaced);
   const blocked = gauge(METRICS.groupBlocked);
+  const failurePolicy = gauge(METRICS.failurePolicy);
+  const certificateExpiry = gauge(METRICS.certificateExpiry);
 
   const labelsOf = ({ namespace, group }: GroupKey) => ({ namespace, rollout_group: group });
   const keyOf = ({ namespace, group }: GroupKey): string => `${namespace}/${group}`;
@@ -97,6 +104,16 @@ export function createMetrics(): Metrics {
         groupBlocked(group, undefined);
         for (const metric of [groupReconciles, groupFailures, groupDuration, groupSuccess, podsReplaced]) metric.remove(labelsOf(group));
         known.delete(key);
+      }
+    },
+    certificateExpiry: (namespace, at) => {
+      if (at) certificateExpiry.set({ namespace }, at.getTime() / 1000);
+      else certificateExpiry.remove({ namespace });
+    },
+    failurePolicies: (inForce) => {
+      failurePolicy.reset();
+      for (const { type, webhook, policy } of inForce) {
+        for (const one of ["Fail", "Ignore"]) failurePolicy.set({ type, webhook, policy: one }, one === policy ? 1 : 0);
       }
     },
     render: () => registry.metrics(),

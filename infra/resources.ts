@@ -1,5 +1,15 @@
 /** The kinds of object that Zonewise reads or writes, with the shape of each as JSON on the wire. */
-import type { CoreV1Event, V1ConfigMap, V1Lease, V1Pod, V1Scale, V1StatefulSet } from "@kubernetes/client-node";
+import type {
+  CoreV1Event,
+  V1ConfigMap,
+  V1Lease,
+  V1MutatingWebhookConfiguration,
+  V1Pod,
+  V1Scale,
+  V1Secret,
+  V1StatefulSet,
+  V1ValidatingWebhookConfiguration,
+} from "@kubernetes/client-node";
 
 /** A client-node type as plain JSON: its Dates are RFC 3339 strings. */
 export type Json<T> = T extends Date
@@ -28,6 +38,8 @@ export type Lease = Json<V1Lease>;
 export type ConfigMap = Json<V1ConfigMap>;
 export type Scale = Json<V1Scale>;
 export type Event = Json<CoreV1Event>;
+export type Secret = Json<V1Secret>;
+export type WebhookConfiguration = Json<V1ValidatingWebhookConfiguration | V1MutatingWebhookConfiguration>;
 
 export const statefulSets: Resource<StatefulSet> = { group: "apps", version: "v1", plural: "statefulsets" };
 /** Of these we only ask for labels. */
@@ -36,5 +48,9 @@ export const replicaSets: Resource<Pick<StatefulSet, "metadata">> = { group: "ap
 // Pods are 8 kB each: pages of 500 take twice the memory of pages of 100 while several lists are read at once.
 export const pods: Resource<Pod> = { group: "", version: "v1", plural: "pods", pageSize: 100 };
 export const leases: Resource<Lease> = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
+export const secrets: Resource<Secret> = { group: "", version: "v1", plural: "secrets" };
+const admission = { group: "admissionregistration.k8s.io", version: "v1" } as const;
+export const validatingWebhooks: Resource<WebhookConfiguration> = { ...admission, plural: "validatingwebhookconfigurations" };
+export const mutatingWebhooks: Resource<WebhookConfiguration> = { ...admission, plural: "mutatingwebhookconfigurations" };
 export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plural: "configmaps" };
 export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };

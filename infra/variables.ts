@@ -1,6 +1,6 @@
 /** The environment variables: one row each, for the parser, the error texts and the documentation. */
 import * as z from "zod";
-import { parseGoDuration } from "./duration.ts";
+import { parseGoDuration, parsePrometheusDuration } from "./duration.ts";
 
 export interface Variable {
   readonly meaning: string;
@@ -26,6 +26,22 @@ const duration = (leastMs: number) =>
 
 const durationText = (least: string): string => `a duration in Go's grammar (300ms, 5s, 1m30s), ${least} and at most 24h`;
 
+const SHORTEST_VALIDITY_MS = 3_600_000;
+// selfsigned and Go read years of four digits.
+const LONGEST_VALIDITY_MS = 100 * 365 * 24 * 3_600_000;
+
+const validity = z.string().transform((text, context) => {
+  const ms = parsePrometheusDuration(text);
+  if (ms !== undefined && ms >= SHORTEST_VALIDITY_MS && ms <= LONGEST_VALIDITY_MS) return ms;
+  context.addIssue("not allowed");
+  return z.NEVER;
+});
+
+const flag = {
+  schema: z.enum(["true", "false"]).transform((value) => value === "true"),
+  allowed: "true or false",
+};
+
 const aboveZero = { schema: duration(0), allowed: durationText("above 0") };
 const text = z.string().optional();
 const url = z.url({ protocol: /^https?$/ }).optional();
@@ -47,6 +63,13 @@ const namespaces = z
   .string()
   .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
   .refine((names) => names.every((name) => LABEL.test(name)) || names.join() === "*");
+
+// RFC 1123's host names, as a certificate carries them.
+const dnsNames = z
+  .string()
+  .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
+  .refine((names) => names.every((name) => SUBDOMAIN.test(name)))
+  .optional();
 
 export const VARIABLES = {
   KUBERNETES_NAMESPACE: {
@@ -144,6 +167,39 @@ export const VARIABLES = {
     meaning: "The least important entries that are logged",
     allowed: "debug, info, warn or error",
     default: "info",
+  },
+  SERVER_TLS_SELF_SIGNED_CERT_ENABLED: {
+    ...flag,
+    meaning: "Whether the certificate is made by the certificate job; with false it is yours to bring",
+    default: "true",
+  },
+  SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME: {
+    schema: z.string().regex(SUBDOMAIN),
+    meaning: "Name of the Secret with the certificate, its key and the CA",
+    allowed: "a DNS-1123 subdomain",
+    default: "rollout-operator-self-signed-certificate",
+  },
+  SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME: {
+    schema: dnsNames,
+    meaning: "The names that the certificate is for; when it is not set, rollout-operator.KUBERNETES_NAMESPACE.svc",
+    allowed: "DNS names separated by commas",
+  },
+  SERVER_TLS_SELF_SIGNED_CERT_ORG: {
+    schema: z.string().regex(/^[\x20-\x7e]{1,64}$/),
+    meaning: "The organization in the certificate",
+    allowed: "1 to 64 printable ASCII characters",
+    default: "Zonewise",
+  },
+  SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION: {
+    schema: validity,
+    meaning: "Time from the making of a certificate to its expiry; its successor is made after two thirds",
+    allowed: "a duration in Prometheus' grammar (365d, 12w, 36h), at least 1h and at most 100y",
+    default: "365d",
+  },
+  WEBHOOKS_UPDATE_CA_BUNDLE: {
+    ...flag,
+    meaning: "Whether the CA is put into the webhook configurations that are labelled for it",
+    default: "true",
   },
   PUSHGATEWAY_URL: { schema: url, meaning: "The Prometheus Pushgateway that metrics are pushed to", allowed: "an http or https URL" },
 } as const satisfies Readonly<Record<string, Variable>>;

@@ -8,6 +8,7 @@ import { createLog, stdout, type Log } from "../infra/log.ts";
 import { createMetrics, type Metrics } from "../infra/metrics.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { pushMetrics } from "../infra/push.ts";
+import { tendWebhooks } from "./webhooks.ts";
 import { createReferences } from "./gather-scaling.ts";
 import type { RunInput } from "./run.ts";
 
@@ -40,6 +41,7 @@ export async function compose(env: Readonly<Record<string, string | undefined>>,
     log,
     metrics,
     namespaces: namespaces === "*" ? [""] : namespaces,
+    tendWebhooks: tendWebhooks({ ...configuration.certificates, cluster, clock, log, metrics, namespace }),
     intervalMs: configuration.reconcileIntervalMs,
     budgetMs: configuration.timeBudgetMs,
     // The name alone would let a container that was restarted in its pod pass for the one before it.

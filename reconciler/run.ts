@@ -9,6 +9,7 @@ import { hasCode } from "../infra/errors.ts";
 import { acquireLease, type HeldLease, type LeaseOptions } from "../infra/lease.ts";
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics.ts";
+import type { TendWebhooks } from "./webhooks.ts";
 import { writeEvent, type MayDisrupt } from "./act.ts";
 import { dueForCloserLook } from "./closer-look.ts";
 import type { GroupMemory } from "./events.ts";
@@ -30,6 +31,8 @@ export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clust
   readonly metrics: Metrics;
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
+  /** Done beside each tick. */
+  readonly tendWebhooks: TendWebhooks;
   readonly intervalMs: number;
   readonly budgetMs: number;
   readonly lease: LeaseOptions;
@@ -103,7 +106,7 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
   while (!until.aborted) {
-    const result = await tickOnce();
+    const [result] = await Promise.all([tickOnce(), input.tendWebhooks(until)]);
     verdict = { exitCode: result && result.failures.size === 0 && !result.outcomes.some(isFailure) ? 0 : 1, last: result ?? verdict.last };
     if (result) hints.watchFrom(result.resourceVersions);
     if (input.once) break;

@@ -17,16 +17,21 @@ export interface Certificates {
 }
 
 const DAY_MS = 86_400_000;
+/** Clocks differ: an API server whose clock is behind ours must not find the certificate too new. */
+const BACKDATE_MS = 300_000;
+/** X.520's bound on common names. */
+const COMMON_NAME_LENGTH = 64;
 const KEY = { keyType: "ec", curve: "P-256", algorithm: "sha256" } as const;
 
 /** A fresh CA and a server certificate that it signed, ECDSA P-256. Only the leaf's key is handed out: the CA signs once. */
 export async function generateCertificates(options: CertificateOptions): Promise<Certificates> {
   const { dnsNames, ipAddresses = [], organization, validityDays, now } = options;
-  const validity = { notBeforeDate: now, notAfterDate: new Date(now.getTime() + validityDays * DAY_MS) };
+  const validity = { notBeforeDate: new Date(now.getTime() - BACKDATE_MS), notAfterDate: new Date(now.getTime() + validityDays * DAY_MS) };
   const ca = await generate(
     [
-      { name: "commonName", value: `${organization} CA` },
-      { name: "organizationName", value: organization },
+      // OpenSSL looks for an issuer by its subject: two CAs in one bundle must not share theirs.
+      { name: "commonName", value: `CA ${now.toISOString()}` },
+      { name: "organizationName", value: escapeName(organization) },
     ],
     {
       ...KEY,
@@ -39,8 +44,8 @@ export async function generateCertificates(options: CertificateOptions): Promise
   );
   const leaf = await generate(
     [
-      { name: "commonName", value: dnsNames[0] ?? ipAddresses[0] ?? organization },
-      { name: "organizationName", value: organization },
+      { name: "commonName", value: escapeName((dnsNames[0] ?? ipAddresses[0] ?? organization).slice(0, COMMON_NAME_LENGTH)) },
+      { name: "organizationName", value: escapeName(organization) },
     ],
     {
       ...KEY,
@@ -58,4 +63,9 @@ export async function generateCertificates(options: CertificateOptions): Promise
     },
   );
   return { caPem: ca.cert, certPem: leaf.cert, keyPem: leaf.private };
+}
+
+/** A value inside a distinguished name's text (RFC 4514, 2.4). */
+function escapeName(value: string): string {
+  return value.replaceAll(/[\\,+"<>;=#]/g, (character) => `\\${character}`);
 }

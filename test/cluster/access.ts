@@ -29,8 +29,8 @@ export async function applyRbac(admin: Admin, namespace: string): Promise<void> 
 }
 
 /** A kubeconfig with a token of the ServiceAccount, valid for an hour. */
-export async function buildKubeconfig({ server, ca, call }: Admin, namespace: string): Promise<object> {
-  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${SERVICE_ACCOUNT}/token`;
+export async function buildKubeconfig({ server, ca, call }: Admin, namespace: string, account = SERVICE_ACCOUNT): Promise<object> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
   const { status } = await call<{ status: { token: string } }>("POST", path, { spec: { expirationSeconds: 3600 } });
   const cluster = { server, ...(ca !== undefined && { "certificate-authority-data": Buffer.from(ca).toString("base64") }) };
   return {

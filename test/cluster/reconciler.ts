@@ -21,8 +21,8 @@ export interface Reconciler {
   readonly exited: Promise<number | null>;
 }
 
-export function startReconciler(env: Readonly<Record<string, string>>): Reconciler {
-  const child: ChildProcess = spawn(process.execPath, [MAIN], { env, stdio: ["ignore", "pipe", "pipe"] });
+export function startReconciler(env: Readonly<Record<string, string>>, entry = MAIN): Reconciler {
+  const child: ChildProcess = spawn(process.execPath, [entry], { env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   const waiting = new Set<() => void>();
   const collect = (chunk: Buffer): void => {

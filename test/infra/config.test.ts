@@ -45,7 +45,24 @@ describe("the configuration", () => {
       },
       logLevel: "info",
       pushgatewayUrl: undefined,
+      certificates: {
+        selfSigned: true,
+        secretName: "rollout-operator-self-signed-certificate",
+        dnsNames: ["rollout-operator.own.svc"],
+        organization: "Zonewise",
+        validityMs: 365 * 86_400_000,
+        inject: true,
+      },
     });
+  });
+
+  it("never injects the CA of a certificate that is not ours", () => {
+    const { certificates } = readConfiguration({
+      ...minimal,
+      SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false",
+      WEBHOOKS_UPDATE_CA_BUNDLE: "true",
+    });
+    assert.deepEqual([certificates.selfSigned, certificates.inject], [false, false]);
   });
 
   it("takes an empty variable for one that is not set", () => {
@@ -91,6 +108,26 @@ const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
   ["a time for pods", { PODS_CLIENT_TIMEOUT: "2s" }, { podTimeoutMs: 2000 }],
   ["a zone tracker", { ZONE_TRACKER_CONFIG_MAP_NAME: "tracker" }, { zoneTracker: "tracker" }],
   ["a log level", { LOG_LEVEL: "debug" }, { logLevel: "debug" }],
+  [
+    "a certificate of another name, for several Services, for another time",
+    {
+      SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME: "tls",
+      SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME: "a.ns.svc, b.ns.svc,a.ns.svc",
+      SERVER_TLS_SELF_SIGNED_CERT_ORG: "Acme, Inc.",
+      SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION: "1w1d",
+      WEBHOOKS_UPDATE_CA_BUNDLE: "false",
+    },
+    {
+      certificates: {
+        selfSigned: true,
+        secretName: "tls",
+        dnsNames: ["a.ns.svc", "b.ns.svc"],
+        organization: "Acme, Inc.",
+        validityMs: 8 * 86_400_000,
+        inject: false,
+      },
+    },
+  ],
   ["a Pushgateway", { PUSHGATEWAY_URL: "http://push:9091" }, { pushgatewayUrl: "http://push:9091" }],
 ];
 
@@ -123,6 +160,15 @@ const REFUSED: readonly [name: string, value: string][] = [
   ["KUBERNETES_CLIENT_BURST", "1.5"],
   ["LOG_LEVEL", "INFO"],
   ["PUSHGATEWAY_URL", "push:9091"],
+  ["SERVER_TLS_SELF_SIGNED_CERT_ENABLED", "yes"],
+  ["SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME", "a_b"],
+  ["SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME", "a.svc,,b.svc"],
+  ["SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME", "*.svc"],
+  ["SERVER_TLS_SELF_SIGNED_CERT_ORG", "a".repeat(65)],
+  ["SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION", "59m"],
+  ["SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION", "101y"],
+  ["SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION", "1.5d"],
+  ["WEBHOOKS_UPDATE_CA_BUNDLE", "0"],
   ["KUBERNETES_API_URL", "x:6443"],
 ];
 

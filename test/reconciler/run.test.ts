@@ -28,6 +28,7 @@ describe("a run", () => {
       lease: { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 },
       mayDisrupt: async () => undefined,
       ...scalingOf(cluster),
+      tendWebhooks: async () => {},
       stop: new AbortController().signal,
       lines,
       calls,

@@ -1,0 +1,123 @@
+/**
+ * What to do about the Secret: a chain of small rules, the first with an opinion wins, each named for what it finds.
+ *
+ *   absent --issue--> serving --2/3 of its time, or a name is missing--> publish: new CA in the bundle, new pair waiting
+ *      ^                 ^                                                  |
+ *      |                 +-- switch: the bundle has been everywhere for a while, and the waiting pair serves
+ *      +-- expired, or not signed by the bundle: nobody accepts it any more, a new pair serves at once
+ *
+ * An old CA stays in the bundle until it expires, as its last certificate does: a reader may reload as late as it likes. Nobody has
+ * its key, so that it can vouch for nothing else meanwhile.
+ */
+import type { X509Certificate } from "node:crypto";
+import type { KeyMaterial, Pair, Stored } from "./secret.ts";
+import { findIssuer, missingNames, spentShare } from "./x509.ts";
+
+export interface Situation {
+  readonly stored: Stored;
+  /** Names that the certificate must hold for. */
+  readonly dnsNames: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** Milliseconds for which the bundle, as stored, has been seen in every configuration that trusts us; undefined if it is not, or nobody looked. */
+  readonly spreadForMs: number | undefined;
+}
+
+/** `issue`: a new pair serves at once; `publish`: it waits beside the serving one; `tidy`: only what surrounds the pairs is put right. */
+export type Action = "keep" | "issue" | "publish" | "switch" | "wait" | "tidy" | "refuse";
+
+export interface Decision {
+  readonly action: Action;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Share of a certificate's time after which its successor is made. */
+export const RENEW_AT = 2 / 3;
+/** Share after which the successor serves even if not every configuration is known to trust it: expired, nobody would. */
+export const SWITCH_ANYWAY_AT = 11 / 12;
+/** API servers learn of a configuration by a watch, in well under a second; several of them, and slow ones, in this time. */
+export const SETTLE_MS = 30_000;
+
+const say = (action: Action, reason: string, message: string): Decision => ({ action, reason, message });
+const day = (date: Date): string => date.toISOString();
+
+type Rule = (situation: Situation) => Decision | undefined;
+type MaterialRule = (material: KeyMaterial, situation: Situation) => Decision | undefined;
+
+const rules: readonly Rule[] = [
+  ({ stored }) => (stored.state === "absent" ? say("issue", "SecretMissing", "there is no secret yet") : undefined),
+  ({ stored }) => (stored.state === "empty" ? say("issue", "SecretEmpty", "the secret is empty") : undefined),
+  ({ stored }) => (stored.state === "damaged" ? say("refuse", "SecretDamaged", stored.message) : undefined),
+];
+
+const materialRules: readonly MaterialRule[] = [
+  ({ cas, serving }) =>
+    findIssuer(serving.chain, cas) ? undefined : say("issue", "CaDoesNotSign", "no CA of the bundle has signed the certificate"),
+
+  (material, situation) => {
+    const expired = [...material.serving.chain, ...issuers(material)].find((one) => spentShare(one, situation.now) >= 1);
+    if (!expired) return undefined;
+    const action = usableNext(material, situation) ? "switch" : "issue";
+    return say(action, "Expired", `${expired.subject.replaceAll("\n", ", ")} expired at ${day(expired.validToDate)}`);
+  },
+
+  (material, situation) => {
+    if (!usableNext(material, situation)) return undefined;
+    const { spreadForMs } = situation;
+    if (spreadForMs !== undefined && spreadForMs >= SETTLE_MS) return say("switch", "NextTrusted", "the new CA is trusted everywhere");
+    if (spreadForMs !== undefined) return say("wait", "BundleSettling", "the new CA has just reached the last configuration");
+    if (share(material, situation.now) >= SWITCH_ANYWAY_AT) return say("switch", "LastCall", "the certificate is about to expire");
+    return say("wait", "BundleNotSpread", "the new CA is not known to be in every webhook configuration");
+  },
+
+  ({ serving: { chain } }, { dnsNames }) => {
+    const missing = chain[0] ? missingNames(chain[0], dnsNames) : [];
+    return missing.length > 0 ? say("publish", "NameMissing", `the certificate does not hold for ${missing.join(", ")}`) : undefined;
+  },
+
+  (material, { now }) =>
+    share(material, now) >= RENEW_AT ? say("publish", "DueForRenewal", "two thirds of the certificate's time are over") : undefined,
+
+  ({ next }) => (next ? say("tidy", "NextUnusable", "the waiting certificate is of no use") : undefined),
+
+  ({ cas }, { now }) =>
+    cas.some((ca) => spentShare(ca, now) >= 1) ? say("tidy", "ExpiredCa", "a CA of the bundle has expired") : undefined,
+
+  ({ complete }) =>
+    complete ? undefined : say("tidy", "LayoutIncomplete", "ca.crt, tls.crt and tls.key are not what ca, cert and key are"),
+];
+
+/** What to do next [7.3, 7.5, 13.9]. */
+export function decideCertificates(situation: Situation): Decision {
+  for (const rule of rules) {
+    const decision = rule(situation);
+    if (decision) return decision;
+  }
+  const { stored } = situation;
+  if (stored.state === "whole") {
+    for (const rule of materialRules) {
+      const decision = rule(stored.material, situation);
+      if (decision) return decision;
+    }
+  }
+  return say("keep", "UpToDate", "the certificate is good");
+}
+
+/** The larger of the shares that the leaf and its CA have spent. */
+function share(material: KeyMaterial, now: number): number {
+  return Math.max(...[...material.serving.chain.slice(0, 1), ...issuers(material)].map((one) => spentShare(one, now)));
+}
+
+function issuers({ serving, cas }: KeyMaterial): X509Certificate[] {
+  const issuer = findIssuer(serving.chain, cas);
+  return issuer ? [issuer] : [];
+}
+
+/** The waiting pair, if it could serve: signed by the bundle, for all names, and not due for renewal itself. */
+export function usableNext({ next, cas }: KeyMaterial, { dnsNames, now }: Pick<Situation, "dnsNames" | "now">): Pair | undefined {
+  const [leaf] = next?.chain ?? [];
+  if (!next || !leaf || missingNames(leaf, dnsNames).length > 0) return undefined;
+  const issuer = findIssuer(next.chain, cas);
+  return issuer && [leaf, issuer].every((one) => spentShare(one, now) < RENEW_AT) ? next : undefined;
+}

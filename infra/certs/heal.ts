@@ -1,0 +1,121 @@
+/**
+ * Puts the CA bundle into the webhook configurations. The order of reads makes it safe beside any number of others that do the same:
+ *
+ *   list configurations -> read the Secret -> patch, if the configuration is still the one that was listed
+ *
+ * A bundle that is older than one already injected can so never replace it: the newer one changed the configuration after the list.
+ */
+import type { Call, Cluster } from "../cluster.ts";
+import { hasCode } from "../errors.ts";
+import { mutatingWebhooks, secrets, validatingWebhooks, type Resource, type WebhookConfiguration } from "../resources.ts";
+import { isOurs, NAMESPACE_LABEL, planInjection, type HookType, type Listed } from "./configurations.ts";
+import { readCertificates } from "./x509.ts";
+
+const KINDS: readonly (readonly [HookType, Resource<WebhookConfiguration>])[] = [
+  ["ValidatingWebhook", validatingWebhooks],
+  ["MutatingWebhook", mutatingWebhooks],
+];
+
+/** How often a heal begins anew because a configuration changed under it. */
+const ROUNDS = 3;
+
+/** Lists the configurations that carry the label of this namespace: two calls. Rejects with what the cluster says. */
+export async function listConfigurations(cluster: Cluster, namespace: string, call?: Call): Promise<Listed[]> {
+  const lists = KINDS.map(async ([type, resource]) => {
+    const found: Listed[] = [];
+    for await (const { items } of cluster.list(resource, { labelSelector: `${NAMESPACE_LABEL}=${namespace}` }, call)) {
+      for (const configuration of items) found.push({ resource, type, configuration });
+    }
+    return found;
+  });
+  return (await Promise.all(lists)).flat();
+}
+
+/** A configuration that did not get the bundle, and why. */
+export interface Missed {
+  readonly name: string;
+  readonly error: unknown;
+}
+
+export interface Injection {
+  /** Configurations whose bundle was not this one, and now is. */
+  readonly patched: readonly string[];
+  /** Configurations that changed or went while we were at it: to be listed anew. */
+  readonly outrun: readonly Missed[];
+  readonly failed: readonly Missed[];
+}
+
+/** Gives this bundle to those of the configurations that are ours and lack it; what befalls one is told, and does not stop the others. */
+export async function injectBundle(
+  cluster: Cluster,
+  namespace: string,
+  listed: readonly Listed[],
+  caPem: string,
+  call?: Call,
+): Promise<Injection> {
+  const injection = { patched: [] as string[], outrun: [] as Missed[], failed: [] as Missed[] };
+  for (const one of listed.filter((one) => isOurs(one, namespace))) {
+    const patch = planInjection(one, caPem);
+    const name = one.configuration.metadata?.name ?? "";
+    if (!patch) continue;
+    try {
+      await cluster.patch(one.resource, { name }, "json", patch, call);
+      injection.patched.push(name);
+    } catch (error) {
+      // A failed `test` of a JSON patch is 422.
+      const isOutrun = hasCode(error, "Conflict", "Invalid", "NotFound");
+      injection[isOutrun ? "outrun" : "failed"].push({ name, error });
+    }
+  }
+  return injection;
+}
+
+export interface Healing extends Injection {
+  /** When the certificate in the Secret expires; undefined if nobody had to read it, or there is none. */
+  readonly expiresAt: Date | undefined;
+  /** Every configuration of this namespace, as first listed. */
+  readonly listed: readonly Listed[];
+}
+
+/**
+ * Lists the configurations and gives them the bundle that the Secret holds now [7.6]: two calls if none is ours, three if all is well.
+ * No Secret yet: nothing to give. Rejects if lists or Secret cannot be read, or the bundle in it is none.
+ */
+export async function healCaBundles(
+  cluster: Cluster,
+  { namespace, secretName }: { readonly namespace: string; readonly secretName: string },
+  call?: Call,
+): Promise<Healing> {
+  const patched: string[] = [];
+  for (let round = 1; ; round++) {
+    const listed = await listConfigurations(cluster, namespace, call);
+    const isNeeded = listed.some((one) => isOurs(one, namespace));
+    const secret = isNeeded ? await readSecret(cluster, namespace, secretName, call) : undefined;
+    if (!secret) return { expiresAt: undefined, listed, patched, outrun: [], failed: [] };
+    const injection = await injectBundle(cluster, namespace, listed, secret.caPem, call);
+    patched.push(...injection.patched);
+    if (injection.outrun.length === 0 || round === ROUNDS) return { ...injection, expiresAt: secret.expiresAt, listed, patched };
+  }
+}
+
+async function readSecret(cluster: Cluster, namespace: string, name: string, call?: Call) {
+  try {
+    const { data = {} } = await cluster.get(secrets, { namespace, name }, call);
+    const [caPem = "", certPem = ""] = ["ca", "cert"].map((key) => Buffer.from(data[key] ?? "", "base64").toString());
+    if (caPem === "") return undefined;
+    readCertificates(caPem);
+    return { caPem, expiresAt: expiryOf(certPem) };
+  } catch (error) {
+    if (hasCode(error, "NotFound")) return undefined;
+    throw error;
+  }
+}
+
+// A certificate that cannot be read is the job's to tell; the CA is given to configurations all the same.
+function expiryOf(certPem: string): Date | undefined {
+  try {
+    return readCertificates(certPem)[0]?.validToDate;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * The Secret: upstream's layout [7.2], the one that everybody else reads, and the pair that waits for its CA to be known everywhere.
+ *
+ *   ca, cert, key              upstream's; these are what counts
+ *   ca.crt, tls.crt, tls.key   the same once more
+ *   next.crt, next.key         the pair that will serve once every webhook configuration trusts its CA, which is in `ca` already
+ */
+import { createPrivateKey, type X509Certificate } from "node:crypto";
+import type { Secret } from "../resources.ts";
+import { joinCertificates, readCertificates } from "./x509.ts";
+
+/** A certificate with its key. */
+export interface Pair {
+  /** Leaf first. */
+  readonly chain: readonly X509Certificate[];
+  readonly certPem: string;
+  readonly keyPem: string;
+}
+
+export interface KeyMaterial {
+  /** The bundle as it is stored: this is what webhook configurations get. */
+  readonly caPem: string;
+  readonly cas: readonly X509Certificate[];
+  readonly serving: Pair;
+  readonly next: Pair | undefined;
+  /** False if one of the second names is missing or says something else, or the remains of a waiting pair lie about. */
+  readonly complete: boolean;
+}
+
+export type Stored =
+  | { readonly state: "absent" }
+  | { readonly state: "empty" }
+  | { readonly state: "damaged"; readonly message: string }
+  | { readonly state: "whole"; readonly material: KeyMaterial };
+
+const ALIASES = { ca: "ca.crt", cert: "tls.crt", key: "tls.key" } as const;
+const NEXT = { cert: "next.crt", key: "next.key" } as const;
+const ADVICE = "delete the secret and try again";
+
+/** What a Secret holds [7.3]; a damaged one is told with the key that is at fault. */
+export function readStored(secret: Secret | undefined): Stored {
+  if (!secret) return { state: "absent" };
+  const data = new Map(Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]));
+  if (data.size === 0) return { state: "empty" };
+  const { namespace = "", name = "" } = secret.metadata ?? {};
+  const which = `secret "${name}" in namespace "${namespace}"`;
+  const missing = Object.keys(ALIASES).find((key) => !data.get(key));
+  if (missing) return { state: "damaged", message: `${which} does not contain a ${missing} key, ${ADVICE}` };
+  try {
+    return { state: "whole", material: readMaterial(data) };
+  } catch (error) {
+    return { state: "damaged", message: `${which}: ${error instanceof Error ? error.message : String(error)}, ${ADVICE}` };
+  }
+}
+
+function readMaterial(data: ReadonlyMap<string, string>): KeyMaterial {
+  const next = readNext(data);
+  const mirrored = Object.entries(ALIASES).every(([key, alias]) => data.get(key) === data.get(alias));
+  return {
+    caPem: data.get("ca") ?? "",
+    cas: readPart(data, "ca", readCertificates),
+    serving: readPair(data, "cert", "key"),
+    next,
+    complete: mirrored && (next !== undefined || !(data.has(NEXT.cert) || data.has(NEXT.key))),
+  };
+}
+
+// Nobody depends on the waiting pair yet: a broken one is not worth an alarm.
+function readNext(data: ReadonlyMap<string, string>): Pair | undefined {
+  try {
+    return readPair(data, NEXT.cert, NEXT.key);
+  } catch {
+    return undefined;
+  }
+}
+
+function readPair(data: ReadonlyMap<string, string>, cert: string, key: string): Pair {
+  const chain = readPart(data, cert, readCertificates);
+  const privateKey = readPart(data, key, createPrivateKey);
+  if (!chain[0]?.checkPrivateKey(privateKey)) throw new Error(`its key ${JSON.stringify(key)} is not the one of ${JSON.stringify(cert)}`);
+  return { chain, certPem: data.get(cert) ?? "", keyPem: data.get(key) ?? "" };
+}
+
+function readPart<T>(data: ReadonlyMap<string, string>, key: string, read: (pem: string) => T): T {
+  try {
+    return read(data.get(key) ?? "");
+  } catch (cause) {
+    throw new Error(`its key ${JSON.stringify(key)} cannot be read`, { cause });
+  }
+}
+
+export interface Contents {
+  readonly cas: readonly X509Certificate[];
+  readonly serving: Pick<Pair, "certPem" | "keyPem">;
+  readonly next?: Pick<Pair, "certPem" | "keyPem"> | undefined;
+}
+
+/** The data of a Secret with these contents; keys that are not ours are kept. */
+export function composeData({ cas, serving, next }: Contents, before: Secret["data"] = {}): Record<string, string> {
+  const ours = { ca: joinCertificates(cas), cert: serving.certPem, key: serving.keyPem };
+  const waiting = next ? { [NEXT.cert]: next.certPem, [NEXT.key]: next.keyPem } : {};
+  const aliases = Object.entries(ALIASES).map(([key, alias]) => [alias, ours[key as keyof typeof ours]] as const);
+  const texts = Object.entries({ ...ours, ...Object.fromEntries(aliases), ...waiting });
+  const { [NEXT.cert]: _, [NEXT.key]: __, ...rest } = before;
+  return { ...rest, ...Object.fromEntries(texts.map(([key, text]) => [key, Buffer.from(text).toString("base64")])) };
+}

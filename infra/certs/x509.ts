@@ -1,0 +1,45 @@
+/** What is asked of certificates, in terms of node:crypto's. */
+import { X509Certificate } from "node:crypto";
+
+const BLOCK = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** The certificates of a PEM text in their order; throws if one cannot be read or there is none. */
+export function readCertificates(pem: string): X509Certificate[] {
+  const blocks = pem.match(BLOCK);
+  if (!blocks) throw new Error("no certificate in PEM format");
+  return blocks.map((block) => new X509Certificate(block));
+}
+
+/** One PEM text of several; each certificate once. */
+export function joinCertificates(certificates: readonly X509Certificate[]): string {
+  const unique = new Map(certificates.map((one) => [one.fingerprint256, one.toString().trim()]));
+  return [...unique.values(), ""].join("\n");
+}
+
+export function isSignedBy(certificate: X509Certificate, ca: X509Certificate): boolean {
+  return ca.ca && certificate.checkIssued(ca) && certificate.verify(ca.publicKey);
+}
+
+/** The CA among `cas` that the chain (leaf first) leads to; undefined when it leads nowhere. */
+export function findIssuer(chain: readonly X509Certificate[], cas: readonly X509Certificate[]): X509Certificate | undefined {
+  let [at, ...rest] = chain;
+  while (at) {
+    const subject = at;
+    const ca = cas.find((ca) => isSignedBy(subject, ca));
+    if (ca) return ca;
+    at = rest.find((other) => isSignedBy(subject, other));
+    rest = rest.filter((other) => other !== at);
+  }
+  return undefined;
+}
+
+/** How much of the certificate's time is over: 0 when it begins, 1 when it ends. */
+export function spentShare(certificate: X509Certificate, now: number): number {
+  const from = certificate.validFromDate.getTime();
+  return (now - from) / (certificate.validToDate.getTime() - from);
+}
+
+/** The names of `dnsNames` for which the certificate does not hold. The common name does not count, as for the API server (Go 1.15). */
+export function missingNames(certificate: X509Certificate, dnsNames: readonly string[]): string[] {
+  return dnsNames.filter((name) => certificate.checkHost(name, { subject: "never" }) === undefined);
+}

@@ -1,0 +1,88 @@
+/** J01 What users apply, as kustomize builds it. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { describe, it } from "node:test";
+import { connectAdmin } from "./client.ts";
+import { type Manifest, pathOfManifest, renderManifests } from "./manifests.ts";
+
+const NAMESPACE = "cell-a-1";
+
+/** Values of a field at any depth. */
+function valuesOf(value: unknown, field: string): unknown[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, below]) => [...(key === field ? [below] : []), ...valuesOf(below, field)]);
+}
+
+const kindsOf = (manifests: readonly Manifest[], kind: string): string[] =>
+  manifests.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name);
+
+describe("J01 the manifests", () => {
+  for (const folder of ["infra/manifests/complete", "knative", "knative/events"]) {
+    it(`${folder}: the API server takes every object, and knows every field`, async (t) => {
+      const admin = await connectAdmin(process.env["KUBECONFIG"]);
+      const namespace = `zw-manifests-${randomBytes(3).toString("hex")}`;
+      await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+      t.after(async () => {
+        await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+        admin.close();
+      });
+      for (const manifest of await renderManifests(namespace, { folder })) {
+        const trial = `${pathOfManifest(manifest)}?dryRun=All&fieldValidation=Strict`;
+        const answer = await admin.call("POST", trial, manifest).then(() => "taken", String);
+        // Knative need not be installed; what is shared by all installations may be there.
+        if (answer.includes("404 page not found") || answer.includes("AlreadyExists")) continue;
+        assert.equal(answer, "taken", `${manifest.kind} ${manifest.metadata.name}`);
+      }
+    });
+  }
+
+  for (const folder of ["infra/manifests/complete", "knative", "knative/events"]) {
+    it(`${folder}: everything is in the namespace that is said in one place`, async () => {
+      const manifests = await renderManifests(NAMESPACE, { folder });
+      const named = ["namespace", "grafana.com/namespace", "kubernetes.io/metadata.name"].flatMap((field) => valuesOf(manifests, field));
+      assert.ok(named.length > 0);
+      assert.deepEqual([...new Set(named)], [NAMESPACE]);
+      assert.ok(kindsOf(manifests, "ConfigMap").length === 0, "the source of the namespace is not applied");
+    });
+  }
+
+  it("webhook configurations are named for the namespace, so that installations do not collide", async () => {
+    const manifests = await renderManifests(NAMESPACE);
+    const hooks = ["no-downscale", "pod-eviction", "zpdb-validation"].map((name) => `${name}-${NAMESPACE}`);
+    assert.deepEqual(kindsOf(manifests, "ValidatingWebhookConfiguration").toSorted(), hooks);
+    assert.deepEqual(kindsOf(manifests, "MutatingWebhookConfiguration"), [`prepare-downscale-${NAMESPACE}`]);
+    const entries = manifests.flatMap((one) => valuesOf(one, "webhooks")).flat() as { name: string }[];
+    for (const { name } of entries) assert.match(name, new RegExp(`^[a-z-]+-${NAMESPACE}\\.grafana\\.com$`));
+    assert.deepEqual(kindsOf(manifests, "ClusterRoleBinding"), [`zonewise-webhook-ca.${NAMESPACE}`]);
+    assert.deepEqual(
+      manifests.flatMap((one) => valuesOf(one, "failurePolicy")),
+      ["Fail", "Fail", "Fail", "Fail"],
+    );
+  });
+
+  it("with the component, all four webhooks fail open", async () => {
+    const manifests = await renderManifests(NAMESPACE, { components: ["infra/manifests/webhooks/ignore"] });
+    assert.deepEqual(
+      manifests.flatMap((one) => valuesOf(one, "failurePolicy")),
+      ["Ignore", "Ignore", "Ignore", "Ignore"],
+    );
+  });
+
+  it("without webhooks there is the reconciler alone", async () => {
+    const kinds = (await renderManifests(NAMESPACE, { folder: "infra/manifests/reconciler" })).map(({ kind }) => kind);
+    assert.deepEqual(kinds.toSorted(), ["CronJob", "Role", "RoleBinding", "ServiceAccount"]);
+  });
+
+  it("on Knative no Deployment is left", async () => {
+    const manifests = await renderManifests(NAMESPACE, { folder: "knative" });
+    assert.deepEqual([...kindsOf(manifests, "Deployment"), ...kindsOf(manifests, "PodDisruptionBudget")], []);
+    const own = manifests.filter(({ apiVersion, kind }) => apiVersion === "serving.knative.dev/v1" && kind === "Service");
+    assert.deepEqual(
+      own
+        .flatMap((one) => valuesOf(one, "env"))
+        .flat()
+        .filter((one) => (one as { name: string }).name === "KUBERNETES_NAMESPACE"),
+      own.map(() => ({ name: "KUBERNETES_NAMESPACE", value: NAMESPACE })),
+    );
+  });
+});

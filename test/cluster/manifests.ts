@@ -1,0 +1,84 @@
+/** The project's own manifests, rendered by kustomize for a namespace, and put on a cluster. */
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { parseAllDocuments, stringify } from "yaml";
+import type { Admin } from "./client.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> };
+}
+
+export interface Rendering {
+  /** Of the repository. */
+  readonly folder?: string;
+  /** Components to list behind it, paths from the repository's root. */
+  readonly components?: readonly string[];
+}
+
+/** Everything that a kustomization stands for in a namespace, which is said where the README says: in infra/manifests/namespace. */
+export async function renderManifests(
+  namespace: string,
+  { folder = "infra/manifests/complete", components = [] }: Rendering = {},
+): Promise<Manifest[]> {
+  const copy = await mkdtemp(join(tmpdir(), "manifests-"));
+  try {
+    for (const part of ["infra/manifests", "knative"]) await cp(join(ROOT, part), join(copy, part), { recursive: true });
+    const place = join(copy, "infra/manifests/namespace/kustomization.yaml");
+    await writeFile(place, (await readFile(place, "utf8")).replace("\nnamespace: zonewise\n", `\nnamespace: ${namespace}\n`));
+    const all = { kind: "Kustomization", resources: [`../${folder}`], components: components.map((path) => `../${path}`) };
+    await mkdir(join(copy, "all"));
+    await writeFile(join(copy, "all/kustomization.yaml"), stringify(all));
+    const { stdout } = await promisify(execFile)(process.env["KUBECTL"] ?? "kubectl", ["kustomize", join(copy, "all")]);
+    return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest);
+  } finally {
+    await rm(copy, { recursive: true });
+  }
+}
+
+const PLURALS: Readonly<Record<string, string>> = {
+  ServiceAccount: "serviceaccounts",
+  Role: "roles",
+  RoleBinding: "rolebindings",
+  ClusterRole: "clusterroles",
+  ClusterRoleBinding: "clusterrolebindings",
+  ValidatingWebhookConfiguration: "validatingwebhookconfigurations",
+  MutatingWebhookConfiguration: "mutatingwebhookconfigurations",
+  CustomResourceDefinition: "customresourcedefinitions",
+  Service: "services",
+  Deployment: "deployments",
+  PodDisruptionBudget: "poddisruptionbudgets",
+  Job: "jobs",
+  CronJob: "cronjobs",
+  DomainMapping: "domainmappings",
+  PingSource: "pingsources",
+  ApiServerSource: "apiserversources",
+};
+
+export function pathOfManifest({ apiVersion, kind, metadata: { namespace } }: Manifest): string {
+  const plural = PLURALS[kind];
+  if (plural === undefined) throw new Error(`no path is known for a ${kind}`);
+  const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  return namespace === undefined ? `${root}/${plural}` : `${root}/namespaces/${namespace}/${plural}`;
+}
+
+/** Resolves with false if it is there already: all installations share their ClusterRoles. */
+export async function createManifest(admin: Admin, manifest: Manifest): Promise<boolean> {
+  try {
+    await admin.call("POST", pathOfManifest(manifest), manifest);
+    return true;
+  } catch (error) {
+    if (manifest.kind === "ClusterRole" && String(error).includes("AlreadyExists")) return false;
+    throw error;
+  }
+}
+
+export async function deleteManifest(admin: Admin, manifest: Manifest): Promise<void> {
+  await admin.call("DELETE", `${pathOfManifest(manifest)}/${manifest.metadata.name}`).catch(() => {});
+}

@@ -1,0 +1,37 @@
+/** A webhook that refuses everything, by one handshake a call: what comes back tells whether its certificate was accepted. */
+import { once } from "node:events";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
+
+interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface RefusingWebhook {
+  readonly port: number;
+  readonly reload: (pair: KeyPair) => void;
+  readonly close: () => void;
+}
+
+export async function startWebhook(pair: KeyPair): Promise<RefusingWebhook> {
+  const server = createServer(pair, (request, response) => {
+    void json(request).then((review) => {
+      const { uid } = (review as { request: { uid: string } }).request;
+      const answer = { uid, allowed: false, status: { code: 403, message: "the webhook says no" } };
+      response.setHeader("connection", "close");
+      response.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }));
+    });
+  });
+  server.listen(0, "localhost");
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    reload: (pair) => server.setSecureContext(pair),
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,59 @@
+/** Certificates that are not made by us. */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { generate } from "selfsigned";
+import { SERVICE } from "./stage.ts";
+
+export type UpstreamSecret = {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+};
+
+/** A Secret as upstream makes it [7.1, 7.2]: RSA, its key in PKCS#1, three keys, one name. */
+export async function upstreamSecret(now: Date, days = 365): Promise<UpstreamSecret> {
+  const organization = { name: "organizationName", value: "Grafana Labs" };
+  const rsa = {
+    keyType: "rsa",
+    keySize: 2048,
+    algorithm: "sha256",
+    notBeforeDate: now,
+    notAfterDate: new Date(now.getTime() + days * 86_400_000),
+  } as const;
+  const ca = await generate([organization], {
+    ...rsa,
+    extensions: [
+      { name: "basicConstraints", cA: true, critical: true },
+      { name: "keyUsage", digitalSignature: true, keyCertSign: true, critical: true },
+    ],
+  });
+  const leaf = await generate([{ name: "commonName", value: "rollout-operator" }, organization], {
+    ...rsa,
+    ca: { key: ca.private, cert: ca.cert },
+    extensions: [
+      { name: "keyUsage", digitalSignature: true, critical: true },
+      { name: "extKeyUsage", serverAuth: true, clientAuth: true },
+      { name: "subjectAltName", altNames: [{ type: 2, value: SERVICE }] },
+    ],
+  });
+  const key = createPrivateKey(leaf.private).export({ type: "pkcs1", format: "pem" }).toString();
+  return { ca: `${ca.cert}\n`, cert: `${leaf.cert}\n`, key };
+}
+
+/** A company's own: a root, a CA that it signed, and a certificate that this one signed. */
+export async function chainOfThree(now: Date): Promise<Readonly<Record<"root" | "intermediate" | "leaf", X509Certificate>>> {
+  const common = { keyType: "ec", algorithm: "sha256", notBeforeDate: now, notAfterDate: new Date(now.getTime() + 86_400_000) } as const;
+  const ca = { name: "basicConstraints", cA: true, critical: true } as const;
+  const name = (value: string) => [{ name: "commonName", value }];
+  const root = await generate(name("root"), { ...common, extensions: [ca] });
+  const intermediate = await generate(name("intermediate"), { ...common, extensions: [ca], ca: { key: root.private, cert: root.cert } });
+  const leaf = await generate(name("leaf"), {
+    ...common,
+    extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: SERVICE }] }],
+    ca: { key: intermediate.private, cert: intermediate.cert },
+  });
+  return {
+    root: new X509Certificate(root.cert),
+    intermediate: new X509Certificate(intermediate.cert),
+    leaf: new X509Certificate(leaf.cert),
+  };
+}

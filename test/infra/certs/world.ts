@@ -1,0 +1,115 @@
+/** A Secret, two configurations, and a witness: readers may serve any certificate that the Secret ever served, and all of them must be trusted. */
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import type { Certificates } from "../../../infra/certs/generate.ts";
+import { healCaBundles } from "../../../infra/certs/heal.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import type { WebhookConfiguration } from "../../../infra/resources.ts";
+import { manualClock } from "../../emulator/clock.ts";
+import { createStore, type Store } from "../../emulator/store.ts";
+import { portOf, type Gate } from "./port.ts";
+import * as on from "./stage.ts";
+
+const T0 = Date.UTC(2026, 0, 1);
+export const first = await on.issueAt(() => T0)();
+const later = await Promise.all(Array.from({ length: 6 }, (_, at) => on.issueAt(() => T0 + 240 * on.DAY + at)()));
+
+/** 0 begins without a Secret; 240 with the pair of day 0, due for renewal, which every configuration trusts. */
+export type Day = 0 | 240;
+
+export interface World {
+  readonly store: Store;
+  /** What must never happen, and did. */
+  readonly violations: readonly string[];
+  readonly clock: Clock;
+  readonly issue: () => Promise<Certificates>;
+}
+
+export function createWorld(day: Day): World {
+  const time = manualClock(T0 + day * on.DAY);
+  const store = createStore(time);
+  const violations: string[] = [];
+  const given = day > 0 ? { caBundle: `${first.caPem}\n` } : {};
+  if (day > 0) on.putSecret(store, { ca: `${first.caPem}\n`, cert: first.certPem, key: first.keyPem });
+  on.addHook(store, on.VALIDATING, "no-downscale", given);
+  on.addHook(store, on.MUTATING, "prepare-downscale", given);
+
+  const served = new Set(day > 0 ? [first.certPem] : []);
+  store.subscribe(() => {
+    const cert = on.secretOf(store)["cert"];
+    if (cert !== undefined) served.add(cert);
+    for (const [name, bundle] of bundles(store)) {
+      const refused = bundle === "" ? [] : [...served].filter((pem) => !on.accepts(bundle, pem));
+      if (refused.length > 0) violations.push(`${name} refuses ${refused.map((pem) => new X509Certificate(pem).serialNumber).join()}`);
+    }
+  });
+  let made = 0;
+  return {
+    store,
+    violations,
+    clock: on.movingClock(time),
+    issue: async () => later[made++ % later.length] ?? first,
+  };
+}
+
+function bundles(store: Store): (readonly [name: string, bundle: string])[] {
+  return [on.VALIDATING, on.MUTATING].flatMap((resource) =>
+    store.list(resource).flatMap(({ metadata: { name } }) => on.bundlesOf(store, resource, name).map((bundle) => [name, bundle] as const)),
+  );
+}
+
+/** One pair serves, renewed, and everything trusts it; nothing that must never happen did. */
+export function checkEnd({ store, violations }: World): void {
+  const { ca = "", cert = "", ["next.crt"]: next } = on.secretOf(store);
+  assert.ok(on.accepts(ca, cert), "the Secret's own CA signs its certificate");
+  assert.ok(cert !== first.certPem && next === undefined, "the renewal is through");
+  for (const [name, bundle] of bundles(store)) assert.equal(bundle, ca, `${name} has the bundle`);
+  assert.deepEqual(violations, []);
+}
+
+/** A job whose every call, and every wait, goes through the gate. */
+export function startJob({ store, clock, issue }: World, gate: Gate): Promise<unknown> {
+  const gated = { ...clock, sleep: (ms: number) => gate("sleep", () => clock.sleep(ms)) };
+  return on.runJob(portOf(store, gate), gated, { issue }).result;
+}
+
+export function startHealer({ store }: World, gate: Gate): Promise<unknown> {
+  return healCaBundles(portOf(store, gate), { namespace: "default", secretName: on.NAME });
+}
+
+/** Someone takes a bundle out of a configuration. */
+export function clearBundle({ store }: World, name = "no-downscale"): void {
+  const configuration = store.get(on.VALIDATING, undefined, name) as unknown as WebhookConfiguration;
+  const webhooks = configuration.webhooks?.map((entry) => ({ ...entry, clientConfig: { url: "https://elsewhere" } }));
+  store.update(on.VALIDATING, { ...configuration, webhooks } as never);
+}
+
+export interface Puppet {
+  /** Lets one call take effect; resolves, with false at the end, when whoever made it has come to the next or to the end. */
+  readonly step: () => Promise<boolean>;
+  readonly finish: () => Promise<unknown>;
+}
+
+/** Someone who moves only when told to. */
+export function puppet(start: (gate: Gate) => Promise<unknown>): Puppet {
+  const waiting: (() => void)[] = [];
+  let over = false;
+  const gate: Gate = async (_what, run) => {
+    await new Promise<void>((go) => waiting.push(go));
+    return run();
+  };
+  const ended = start(gate).finally(() => (over = true));
+  const step = async (): Promise<boolean> => {
+    while (waiting.length === 0 && !over) await setImmediate();
+    waiting.shift()?.();
+    return !over;
+  };
+  return {
+    step,
+    finish: async () => {
+      while (await step());
+      return ended;
+    },
+  };
+}
