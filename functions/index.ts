@@ -1,2 +1,7 @@
-/** The targets, by name: `functions-framework --target=reconcile`. */
+/** The targets, by name: `functions-framework --target=noDownscale`. */
+import { asTarget } from "./framework.ts";
+
 export { reconcile, reconcileEvent } from "./reconcile.ts";
+export const noDownscale = asTarget("noDownscale");
+export const prepareDownscale = asTarget("prepareDownscale");
+export const zpdbValidation = asTarget("zpdbValidation");

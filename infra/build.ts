@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { build, type BuildOptions, type Plugin } from "esbuild";
 
 /** What is built: a new entry is one more path here. */
-const ENTRIES = ["reconciler/main.ts", "functions/index.ts"];
+const ENTRIES = ["reconciler/main.ts", "functions/index.ts", "functions/serve.ts"];
 
 /**
  * What client-node's KubeConfig imports but calls only to make typed API clients, which nobody here asks for: its HTTP client and

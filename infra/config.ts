@@ -24,8 +24,21 @@ export interface Configuration {
   readonly podTimeoutMs: number;
   /** Name of the ConfigMap that tells when each zone was last scaled down. */
   readonly zoneTracker: string;
+  readonly useZoneTracker: boolean;
+  readonly webhooks: WebhookConfiguration;
   readonly logLevel: LogLevel;
   readonly pushgatewayUrl: string | undefined;
+}
+
+export interface WebhookConfiguration {
+  readonly requestTimeoutMs: number;
+  /** Callers must show a token for it, where it is set. */
+  readonly audience: string | undefined;
+  readonly certFile: string | undefined;
+  readonly keyFile: string | undefined;
+  readonly tlsPort: number;
+  readonly port: number;
+  readonly address: string | undefined;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -80,6 +93,16 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     clusterDomain: given.KUBERNETES_CLUSTER_DOMAIN,
     podTimeoutMs: given.PODS_CLIENT_TIMEOUT,
     zoneTracker: given.ZONE_TRACKER_CONFIG_MAP_NAME,
+    useZoneTracker: given.USE_ZONE_TRACKER,
+    webhooks: {
+      requestTimeoutMs: given.REQUEST_TIMEOUT,
+      audience: given.WEBHOOK_AUDIENCE,
+      certFile: given.TLS_CERT_FILE,
+      keyFile: given.TLS_KEY_FILE,
+      tlsPort: given.TLS_PORT,
+      port: given.SERVER_PORT,
+      address: given.SERVER_ADDRESS,
+    },
     logLevel: given.LOG_LEVEL,
     pushgatewayUrl: given.PUSHGATEWAY_URL,
   };

@@ -134,6 +134,6 @@ function lostRace(error: unknown): undefined {
 }
 
 /** RFC 3339 with six fractional digits, as MicroTime wants it [13.2]. */
-function microTime(ms: number): string {
+export function microTime(ms: number): string {
   return new Date(ms).toISOString().replace("Z", "000Z");
 }

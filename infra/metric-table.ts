@@ -11,7 +11,9 @@ export interface MetricRow {
 
 const SECONDS_TO_10 = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SECONDS_TO_100 = [...SECONDS_TO_10, 25, 50, 100];
+const BYTES = Array.from({ length: 15 }, (_, i) => 4 ** (i + 1));
 const GROUP = ["namespace", "rollout_group"];
+const ROUTE = ["method", "route"];
 
 export const METRICS = {
   apiRequests: {
@@ -82,5 +84,38 @@ export const METRICS = {
     type: "gauge",
     help: "1 for the reason that holds a rollout group back, at most one a group.",
     labels: [...GROUP, "reason"],
+  },
+  requests: {
+    name: "rollout_operator_request_duration_seconds",
+    type: "histogram",
+    help: "Time to serve an inbound request, in seconds.",
+    labels: [...ROUTE, "status_code", "ws"],
+    buckets: SECONDS_TO_100,
+  },
+  requestBytes: {
+    name: "rollout_operator_request_message_bytes",
+    type: "histogram",
+    help: "Size of the body of an inbound request.",
+    labels: ROUTE,
+    buckets: BYTES,
+  },
+  responseBytes: {
+    name: "rollout_operator_response_message_bytes",
+    type: "histogram",
+    help: "Size of the body of the answer to an inbound request.",
+    labels: ROUTE,
+    buckets: BYTES,
+  },
+  requestsInFlight: {
+    name: "rollout_operator_inflight_requests",
+    type: "gauge",
+    help: "Inbound requests being served.",
+    labels: ROUTE,
+  },
+  webhookAnswers: {
+    name: "zonewise_webhook_answers_total",
+    type: "counter",
+    help: "Answers of the admission webhooks, by result and reason.",
+    labels: ["webhook", "result", "reason"],
   },
 } as const satisfies Readonly<Record<string, MetricRow>>;

@@ -3,6 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { METRICS, type MetricRow } from "./metric-table.ts";
 import type { PodObserver } from "./pod-http.ts";
 import type { Observer } from "./request.ts";
+import { createWebhookMetrics, type WebhookMetrics } from "./webhook-metrics.ts";
 
 export interface GroupKey {
   readonly namespace: string;
@@ -14,6 +15,8 @@ export interface Metrics {
   readonly observer: Observer;
   /** Measures the requests to pods. */
   readonly podObserver: PodObserver;
+  /** Measures inbound requests. */
+  readonly webhooks: WebhookMetrics;
   tickDone(result: string): void;
   reconcileStarted(group: GroupKey): void;
   /** `finishedAt` is what a success is stamped with. */
@@ -72,6 +75,7 @@ export function createMetrics(): Metrics {
       podAnswered: ({ path, method, status, seconds }) => podRequests.observe({ path, method, status_code: status }, seconds),
       clusterRefused: ({ method, namespace }) => clusterRefused.inc({ method, protocol: "http", request_cluster: namespace }),
     },
+    webhooks: createWebhookMetrics({ counter, gauge, histogram }),
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));

@@ -30,6 +30,9 @@ export type Scale = Json<V1Scale>;
 export type Event = Json<CoreV1Event>;
 
 export const statefulSets: Resource<StatefulSet> = { group: "apps", version: "v1", plural: "statefulsets" };
+/** Of these we only ask for labels. */
+export const deployments: Resource<Pick<StatefulSet, "metadata">> = { group: "apps", version: "v1", plural: "deployments" };
+export const replicaSets: Resource<Pick<StatefulSet, "metadata">> = { group: "apps", version: "v1", plural: "replicasets" };
 // Pods are 8 kB each: pages of 500 take twice the memory of pages of 100 while several lists are read at once.
 export const pods: Resource<Pod> = { group: "", version: "v1", plural: "pods", pageSize: 100 };
 export const leases: Resource<Lease> = { group: "coordination.k8s.io", version: "v1", plural: "leases" };

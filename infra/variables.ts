@@ -34,6 +34,15 @@ const url = z.url({ protocol: /^https?$/ }).optional();
 const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const SUBDOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 
+const PORT = {
+  schema: z
+    .string()
+    .regex(/^\d{1,5}$/)
+    .transform(Number)
+    .refine((port) => port <= 65_535),
+  allowed: "a port; 0 takes a free one",
+};
+
 const namespaces = z
   .string()
   .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
@@ -113,6 +122,23 @@ export const VARIABLES = {
     allowed: "a DNS-1123 subdomain",
     default: "rollout-operator-zone-tracker",
   },
+  USE_ZONE_TRACKER: {
+    schema: z.enum(["true", "false"]).transform((value) => value === "true"),
+    meaning: "Whether prepare-downscale writes down times in that ConfigMap, and not in an annotation",
+    allowed: "true or false",
+    default: "false",
+  },
+  REQUEST_TIMEOUT: { ...aboveZero, meaning: "Time that a webhook request may take at most; answers come by 90% of it", default: "10s" },
+  WEBHOOK_AUDIENCE: {
+    schema: text,
+    meaning: "When set, callers of the webhooks must show a ServiceAccount token of the cluster for this audience",
+    allowed: "any text",
+  },
+  TLS_CERT_FILE: { schema: text, meaning: "The webhook server's certificate, PEM; read anew when it changes", allowed: "a path" },
+  TLS_KEY_FILE: { schema: text, meaning: "The key of that certificate, PEM", allowed: "a path" },
+  TLS_PORT: { ...PORT, meaning: "Where the webhook server listens", default: "8443" },
+  SERVER_PORT: { ...PORT, meaning: "Where it answers `/ready` and `/metrics` over plain HTTP", default: "8001" },
+  SERVER_ADDRESS: { schema: text, meaning: "The address that both listen on; all when not set", allowed: "an IP address" },
   LOG_LEVEL: {
     schema: z.enum(["debug", "info", "warn", "error"]),
     meaning: "The least important entries that are logged",

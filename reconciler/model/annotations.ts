@@ -7,6 +7,10 @@ export const LABELS = {
   revision: "controller-revision-hash",
   /** On a follower: how long after another zone was scaled down it may be, a Go duration. */
   minTimeBetweenZonesDownscale: "grafana.com/min-time-between-zones-downscale",
+  /** On a StatefulSet, Deployment or ReplicaSet, exactly `true`: it is not scaled down. */
+  noDownscale: "grafana.com/no-downscale",
+  /** On a StatefulSet, exactly `true`: pods are told before they are scaled away. */
+  prepareDownscale: "grafana.com/prepare-downscale",
 } as const;
 
 export const ANNOTATIONS = {
@@ -22,6 +26,8 @@ export const ANNOTATIONS = {
   mirrorWriteBack: "grafana.com/rollout-mirror-replicas-from-resource-write-back",
   delayedDownscale: "grafana.com/rollout-delayed-downscale",
   prepareDelayedDownscaleUrl: "grafana.com/rollout-prepare-delayed-downscale-url",
+  prepareHttpPath: "grafana.com/prepare-downscale-http-path",
+  prepareHttpPort: "grafana.com/prepare-downscale-http-port",
 } as const;
 
 /** A value as it is used, and what is wrong with it as it was written, if anything. */

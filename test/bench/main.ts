@@ -14,6 +14,7 @@ import type { Bench, Row } from "./row.ts";
 import { benchScaling } from "./scaling.ts";
 import { benchStart } from "./start.ts";
 import { benchTick } from "./tick.ts";
+import { benchWebhooks } from "./webhooks.ts";
 
 /** A new bench: one file with one such function, and its line here. In the order of the table. */
 const BENCHES: Readonly<Record<string, Bench>> = {
@@ -23,6 +24,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   start: benchStart,
   memory: benchMemory,
   client: benchClient,
+  webhooks: benchWebhooks,
 };
 
 const root = join(import.meta.dirname, "../..");

@@ -38,6 +38,12 @@ const PLANTED: readonly [string, string, string, RegExp?][] = [
     `import { tick } from "../tick.ts";\nexport const x = tick;\n`,
     /no-restricted-imports/,
   ],
+  [
+    "a capability imports from infra what does I/O",
+    "reconciler/downscale/x.ts",
+    `import { createLog } from "../../infra/log.ts";\nexport const x = createLog;\n`,
+    /no-restricted-imports/,
+  ],
   ["a pure folder reads the clock", "reconciler/rollout/x.ts", `export const x = Date.now();\n`, /no-restricted-properties/],
   ["a pure folder asks for the current date", "reconciler/rollout/x.ts", `export const x = new Date();\n`, /no-clock/],
   ["a pure folder reads the environment", "reconciler/budget/x.ts", `export const x = process.env;\n`, /no-restricted-globals/],

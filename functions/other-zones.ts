@@ -1,0 +1,76 @@
+/** Gathers what the other zones of a group have to say about a downscale, and asks whether it may be [4.7]. */
+import type { Clock } from "../infra/clock.ts";
+import type { Call, Cluster } from "../infra/cluster.ts";
+import { type StatefulSet, statefulSets } from "../infra/resources.ts";
+import { parseTimestamp } from "../infra/timestamp.ts";
+import { type OtherZone, refuseByHealth, refuseByTime } from "../reconciler/downscale/decide.ts";
+import { gatherGroup } from "../reconciler/gather.ts";
+import { LABELS } from "../reconciler/model/annotations.ts";
+import { byName } from "../reconciler/model/order.ts";
+import { readZone } from "../reconciler/model/zone.ts";
+import type { DownscaleRecord } from "./downscale-record.ts";
+import type { GroupLease } from "./group-lease.ts";
+import type { Context } from "./handler.ts";
+
+export interface Place {
+  readonly namespace: string;
+  readonly group: string;
+  /** The StatefulSet that shrinks. */
+  readonly name: string;
+  readonly admitted: GroupLease["admitted"];
+}
+
+interface Tools {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly record: DownscaleRecord;
+}
+
+export interface Refusal {
+  readonly reason: string;
+  /** The end of the sentence that upstream says. */
+  readonly message: string;
+}
+
+/** The refusal, if the downscale has to wait or it cannot be found out. */
+export async function refuseForOthers(place: Place, tools: Tools, { signal, log }: Context): Promise<Refusal | undefined> {
+  const call = { signal };
+  const or = (reason: string, message: string) => (error: unknown) => {
+    log.warn(message, { error, group: place.group });
+    return { reason, message };
+  };
+  const group = await listGroup(tools.cluster, place, call).catch(or("GroupUnknown", "finding other statefulsets failed."));
+  if ("reason" in group) return group;
+  const written = await tools.record.load(place.namespace, group, call).catch(or("DownscalesUnknown", "loading zones failed."));
+  if ("reason" in written) return written;
+  const others = group.filter(({ metadata }) => metadata?.name !== place.name).toSorted((a, b) => byName(nameOf(a), nameOf(b)));
+  const now = tools.clock.now();
+  const times = others.map((zone) => lastDownscaleOf(zone, written, place.admitted, now));
+  const early = refuseByTime(times, now, tools.record.words.unreadable);
+  if (early) return early;
+  return await gatherGroup(tools.cluster, others.map(readZone), new Map(), call).then(
+    ({ zones }) => refuseByHealth(zones),
+    or("ZonesUnknown", "an error occurred while checking whether StatefulSets have non-updated replicas"),
+  );
+}
+
+async function listGroup(cluster: Cluster, { namespace, group }: Place, call: Call): Promise<StatefulSet[]> {
+  const query = { namespace, labelSelector: `${LABELS.rolloutGroup}=${group}` };
+  const found: StatefulSet[] = [];
+  for await (const { items } of cluster.list(statefulSets, query, call)) found.push(...items);
+  return found;
+}
+
+/** For a moment the Lease knows of an admission what is not stored yet. */
+const NOT_STORED_YET_MS = 10_000;
+
+function lastDownscaleOf(zone: StatefulSet, written: ReadonlyMap<string, string>, admitted: Place["admitted"], now: number): OtherZone {
+  const { name } = nameOf(zone);
+  const stored = written.get(name);
+  const admittedAt = parseTimestamp(admitted?.statefulSet === name ? admitted.at : "") ?? Number.NEGATIVE_INFINITY;
+  const isNewer = stored === undefined || admittedAt > (parseTimestamp(stored) ?? Number.POSITIVE_INFINITY);
+  const lastDownscale = isNewer && now - admittedAt < NOT_STORED_YET_MS ? admitted?.at : stored;
+  return { name, lastDownscale, minTime: zone.metadata?.labels?.[LABELS.minTimeBetweenZonesDownscale] };
+}
+
+const nameOf = ({ metadata }: StatefulSet): { readonly name: string } => ({ name: metadata?.name ?? "" });

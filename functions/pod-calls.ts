@@ -1,0 +1,62 @@
+/** Telling pods that they are to go, and taking it back [4.8]. */
+import { startDeadline } from "../infra/deadline.ts";
+import { RolloutError } from "../infra/errors.ts";
+import type { PodHttp } from "../infra/pod-http.ts";
+
+export interface PodCalls {
+  readonly podHttp: PodHttp;
+  readonly namespace: string;
+  /** The pods' URLs, made as they are needed. */
+  readonly endpoints: () => Iterable<string>;
+  /** Told of every pod that could not be reached or did not agree. */
+  readonly onFailure: (url: string, error: unknown) => void;
+}
+
+const AT_ONCE = 32;
+const HEADERS = { "content-type": "application/json" };
+
+/** POSTs to all; resolves with whether every one answered 2xx. The first that did not ends the rest. */
+export async function preparePods({ podHttp, namespace, endpoints, onFailure }: PodCalls, signal: AbortSignal): Promise<boolean> {
+  const stop = new AbortController();
+  let failed = false;
+  const cancel = (): void => stop.abort(signal.reason);
+  signal.addEventListener("abort", cancel, { once: true });
+  if (signal.aborted) cancel();
+  await forEach(endpoints(), stop.signal, async (url) => {
+    try {
+      requireSuccess(await podHttp.send("POST", url, { namespace, headers: HEADERS, signal: stop.signal }));
+    } catch (error) {
+      if (!stop.signal.aborted) onFailure(url, error);
+      failed = true;
+      stop.abort(new RolloutError("Cancelled", "another pod could not be prepared"));
+    }
+  });
+  signal.removeEventListener("abort", cancel);
+  return !failed && !signal.aborted;
+}
+
+/** DELETEs at all, whether they were prepared or not, as far as `budgetMs` reaches; failures are told and change nothing. */
+export async function unpreparePods({ podHttp, namespace, endpoints, onFailure }: PodCalls, budgetMs: number): Promise<void> {
+  using deadline = startDeadline(budgetMs);
+  const { signal } = deadline;
+  await forEach(endpoints(), signal, async (url) => {
+    try {
+      requireSuccess(await podHttp.send("DELETE", url, { namespace, headers: HEADERS, signal }));
+    } catch (error) {
+      onFailure(url, error);
+    }
+  });
+}
+
+function requireSuccess({ status, body }: { readonly status: number; readonly body: string }): void {
+  if (status < 200 || status > 299) throw new RolloutError("Invalid", `it answered ${status}: ${body.slice(0, 200)}`, { status });
+}
+
+/** Some at a time, until none is left or the signal fires. */
+async function forEach(urls: Iterable<string>, signal: AbortSignal, visit: (url: string) => Promise<void>): Promise<void> {
+  const queue = urls[Symbol.iterator]();
+  const work = async (): Promise<void> => {
+    for (let next = queue.next(); !next.done && !signal.aborted; next = queue.next()) await visit(next.value);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+}

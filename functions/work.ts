@@ -1,0 +1,20 @@
+/** What handlers still do: some take things back after they were answered for. */
+export interface Work {
+  readonly track: <T>(task: Promise<T>) => Promise<T>;
+  /** Resolves once nothing is left to do. */
+  readonly settled: () => Promise<void>;
+}
+
+export function createWork(): Work {
+  const tasks = new Set<Promise<unknown>>();
+  return {
+    track: (task) => {
+      tasks.add(task);
+      void Promise.allSettled([task]).then(() => tasks.delete(task));
+      return task;
+    },
+    settled: async () => {
+      while (tasks.size > 0) await Promise.allSettled(tasks);
+    },
+  };
+}

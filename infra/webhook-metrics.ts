@@ -1,0 +1,48 @@
+/** What is counted of inbound requests [9]. */
+import type { Counter, Gauge, Histogram } from "prom-client";
+import { METRICS, type MetricRow } from "./metric-table.ts";
+
+export interface ServedRequest {
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly seconds: number;
+  readonly receivedBytes: number;
+  readonly sentBytes: number;
+}
+
+export interface WebhookAnswer {
+  readonly webhook: string;
+  readonly result: "allowed" | "denied" | "fault";
+  readonly reason: string;
+}
+
+export interface WebhookMetrics {
+  requestStarted(method: string, route: string): void;
+  requestDone(request: ServedRequest): void;
+  answered(answer: WebhookAnswer): void;
+}
+
+export interface Makers {
+  readonly counter: (row: MetricRow) => Counter;
+  readonly gauge: (row: MetricRow) => Gauge;
+  readonly histogram: (row: MetricRow) => Histogram;
+}
+
+export function createWebhookMetrics({ counter, gauge, histogram }: Makers): WebhookMetrics {
+  const duration = histogram(METRICS.requests);
+  const received = histogram(METRICS.requestBytes);
+  const sent = histogram(METRICS.responseBytes);
+  const inFlight = gauge(METRICS.requestsInFlight);
+  const answers = counter(METRICS.webhookAnswers);
+  return {
+    requestStarted: (method, route) => inFlight.inc({ method, route }),
+    requestDone: ({ method, route, status, seconds, receivedBytes, sentBytes }) => {
+      inFlight.dec({ method, route });
+      duration.observe({ method, route, status_code: String(status), ws: "false" }, seconds);
+      received.observe({ method, route }, receivedBytes);
+      sent.observe({ method, route }, sentBytes);
+    },
+    answered: ({ webhook, result, reason }) => answers.inc({ webhook, result, reason }),
+  };
+}

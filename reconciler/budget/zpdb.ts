@@ -1,0 +1,141 @@
+/**
+ * A ZoneAwarePodDisruptionBudget from the object that declares it [5.2, 6]: what the validating webhook refuses is what the budget does
+ * not understand, in upstream's words. JSON.parse cannot tell 1.0 from 1: both are the integer here, where upstream refuses the former.
+ */
+import { parseGoDuration } from "../../infra/duration.ts";
+import { firstOf, type Rule } from "../model/decision.ts";
+import { compilePartition, type PartitionOf, type Problem } from "./partition.ts";
+import { type MatchLabels, problemOfSelector, readMatchLabels } from "./selector.ts";
+
+export const BUDGET_KIND = "ZoneAwarePodDisruptionBudget";
+
+export interface Budget {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly allowance: Allowance;
+  /** Selects pods by their labels, and StatefulSets by theirs. */
+  readonly matchLabels: MatchLabels;
+  /** Undefined in zone mode. */
+  readonly partitionOf: PartitionOf | undefined;
+  /** Milliseconds that a pod of another zone must have been ready for; 0 or more. */
+  readonly crossZoneEvictionDelayMs: number;
+}
+
+/** How many pods may be unavailable: a number of 0 or more, or a percentage from 0 to 100. */
+export type Allowance = { readonly pods: number } | { readonly percent: number };
+
+type Fields = Readonly<Record<string, unknown>>;
+
+interface Draft {
+  readonly kind: unknown;
+  readonly spec: Fields;
+  readonly partition: PartitionOf | Problem | undefined;
+  /** Undefined if it is no duration. */
+  readonly delayMs: number | undefined;
+}
+
+const FIELDS = {
+  pods: "maxUnavailable",
+  percent: "maxUnavailablePercentage",
+  regex: "podNamePartitionRegex",
+  group: "podNameRegexGroup",
+  delay: "crossZoneEvictionDelay",
+} as const;
+
+/** Longer than any duration; parsing takes time by the length. */
+const LONGEST_DURATION = 100;
+
+/** In upstream's order: who mends the first is told the next [6.3-6.11]. */
+const findProblem = firstOf<[Draft], string>([
+  ({ kind }) => (kind === BUDGET_KIND ? undefined : `unexpected object kind - expecting ${BUDGET_KIND}`),
+  ({ spec }) =>
+    has(spec, FIELDS.pods) && has(spec, FIELDS.percent)
+      ? "invalid value: only one of maxUnavailable or maxUnavailablePercentage may be set"
+      : undefined,
+  badInteger(FIELDS.pods, (pods) => (pods < 0 ? `invalid value: max unavailable must be 0 <= val, got ${pods}` : undefined)),
+  badInteger(FIELDS.percent, (percent) =>
+    percent < 0 || percent > 100 ? `invalid value: max unavailable percentage must be 0 <= val <= 100, got ${percent}` : undefined,
+  ),
+  ({ partition }) => (typeof partition === "object" ? `invalid value: regex is not valid, got ${partition.problem}` : undefined),
+  ({ spec }) => problemOfSelector(spec),
+  ({ spec, delayMs }) => {
+    const written = spec[FIELDS.delay];
+    if (has(spec, FIELDS.delay) && typeof written !== "string") return `failed to extract value from config field ${FIELDS.delay}`;
+    const raw = String(written).slice(0, LONGEST_DURATION);
+    if (delayMs === undefined) return `invalid value: crossZoneEvictionDelay is not a valid duration, got ${raw}`;
+    return delayMs < 0 ? `invalid value: crossZoneEvictionDelay must be >= 0, got ${raw}` : undefined;
+  },
+  ({ delayMs = 0, partition }) =>
+    delayMs > 0 && !partition ? "invalid value: crossZoneEvictionDelay requires podNamePartitionRegex to be set" : undefined,
+  ({ spec, partition }) =>
+    Number(spec[FIELDS.percent]) > 0 && partition
+      ? "invalid value: max unavailable percentage can not be used with partition awareness"
+      : undefined,
+]);
+
+/** The budget, or the first problem in upstream's order [6.2-6.11]. */
+export function parseBudget(object: unknown): Budget | Problem {
+  const { metadata, kind, spec } = fieldsOf(object);
+  if (spec === undefined) return { problem: "no spec found in unstructured object" };
+  if (!isFields(spec)) return { problem: ".spec accessor error: it is not of the type map[string]interface{}" };
+  const draft = { kind, spec, partition: readPartition(spec), delayMs: readDelay(spec) };
+  const problem = findProblem(draft);
+  if (problem !== undefined) return { problem };
+  const { namespace, name, uid, resourceVersion } = fieldsOf(metadata);
+  return {
+    namespace: text(namespace),
+    name: text(name),
+    uid: text(uid),
+    resourceVersion: text(resourceVersion),
+    allowance: has(spec, FIELDS.percent) ? { percent: Number(spec[FIELDS.percent]) } : { pods: Number(spec[FIELDS.pods] ?? 1) },
+    matchLabels: readMatchLabels(spec) ?? {},
+    partitionOf: typeof draft.partition === "function" ? draft.partition : undefined,
+    crossZoneEvictionDelayMs: draft.delayMs ?? 0,
+  };
+}
+
+/** The labels that an object selects by, even if the rest of it is invalid; undefined if they cannot be read: then it selects nothing. */
+export function selectorOf(object: unknown): MatchLabels | undefined {
+  return readMatchLabels(fieldsOf(fieldsOf(object)["spec"]));
+}
+
+/** How many pods of a StatefulSet with these replicas may be unavailable [5.3]; `spec` is undefined where none is set. */
+export function allowedUnavailable(
+  { allowance }: Pick<Budget, "allowance">,
+  replicas: { spec: number | undefined; status: number },
+): number {
+  if ("pods" in allowance) return allowance.pods;
+  const count = Math.min(replicas.spec ?? 0, replicas.status);
+  return allowance.percent > 0 && count > 0 ? Math.max(1, Math.floor((allowance.percent * count) / 100)) : 0;
+}
+
+function badInteger(field: string, judge: (value: number) => string | undefined): Rule<[Draft], string> {
+  return ({ spec }) => {
+    if (!has(spec, field)) return undefined;
+    const value = spec[field];
+    return Number.isSafeInteger(value) ? judge(Number(value)) : `failed to extract value from config field ${field}`;
+  };
+}
+
+/** An empty pattern is none, and its group then does not matter [5.2]. */
+function readPartition(spec: Fields): Draft["partition"] {
+  const { [FIELDS.regex]: pattern, [FIELDS.group]: group } = spec;
+  if (!has(spec, FIELDS.regex) || pattern === "") return undefined;
+  if (typeof pattern !== "string") return { problem: `failed to extract regex value from config field ${FIELDS.regex}` };
+  if (has(spec, FIELDS.group) && !Number.isSafeInteger(group))
+    return { problem: `failed to extract group value from config field ${FIELDS.group}` };
+  return compilePartition(pattern, group === undefined ? undefined : Number(group));
+}
+
+function readDelay(spec: Fields): number | undefined {
+  const written = spec[FIELDS.delay] ?? "";
+  if (written === "") return 0;
+  return typeof written === "string" && written.length <= LONGEST_DURATION ? parseGoDuration(written) : undefined;
+}
+
+const has = (fields: Fields, field: string): boolean => Object.hasOwn(fields, field);
+const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
+const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
+const text = (value: unknown): string => (typeof value === "string" ? value : "");

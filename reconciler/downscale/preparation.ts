@@ -1,0 +1,31 @@
+/** How the pods of a StatefulSet want to be told before they are scaled away [4.6, 4.8]. */
+import type { StatefulSet } from "../../infra/resources.ts";
+import { ANNOTATIONS } from "../model/annotations.ts";
+import { podFqdn } from "../model/fqdn.ts";
+
+export interface Preparation {
+  readonly statefulSet: string;
+  readonly namespace: string;
+  readonly serviceName: string;
+  readonly port: string;
+  /** Without a slash at its start. */
+  readonly path: string;
+}
+
+/** The preparation that a StatefulSet asks for, or what it lacks, in upstream's words. */
+export function readPreparation({ metadata, spec }: StatefulSet): Preparation | { readonly problem: string } {
+  const port = metadata?.annotations?.[ANNOTATIONS.prepareHttpPort];
+  if (!port) return { problem: `the ${ANNOTATIONS.prepareHttpPort} annotation is not set or empty.` };
+  const path = metadata.annotations?.[ANNOTATIONS.prepareHttpPath];
+  if (!path) return { problem: `the ${ANNOTATIONS.prepareHttpPath} annotation is not set or empty.` };
+  if (!spec?.serviceName) return { problem: "the serviceName is not set or empty." };
+  const { name = "", namespace = "" } = metadata;
+  return { statefulSet: name, namespace, serviceName: spec.serviceName, port, path: path.replace(/^\//, "") };
+}
+
+/** The URLs of the pods that go when `from` replicas become `to`, the last pod first; one at a time, as they may be very many. */
+export function* endpointsOf(preparation: Preparation, from: number, to: number, clusterDomain: string): Generator<string> {
+  const { statefulSet, namespace, serviceName, port, path } = preparation;
+  for (let ordinal = from - 1; ordinal >= to; ordinal--)
+    yield `http://${podFqdn(`${statefulSet}-${ordinal}`, serviceName, namespace, clusterDomain)}:${port}/${path}`;
+}

@@ -1,0 +1,59 @@
+/** What can be scaled, as the objects of a review show it, and which way it goes [3.1-3.5]. */
+import * as z from "zod";
+
+export interface Scalable {
+  readonly kind: "StatefulSet" | "Deployment" | "ReplicaSet" | "Scale";
+  /** Null where the object does not say. */
+  readonly replicas: number | null;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Why an object is not one: it could not be read, or is of another kind. */
+export interface Unscalable {
+  readonly cause: "decode" | "kind";
+  readonly problem: string;
+}
+
+const KINDS: Readonly<Record<string, Scalable["kind"]>> = {
+  "apps/v1 StatefulSet": "StatefulSet",
+  "apps/v1 Deployment": "Deployment",
+  "apps/v1 ReplicaSet": "ReplicaSet",
+  "autoscaling/v1 Scale": "Scale",
+};
+const VERSIONS: ReadonlySet<string> = new Set(["apps/v1", "autoscaling/v1"]);
+
+const TYPE = z.object({ apiVersion: z.string(), kind: z.string() });
+const LABELS = z.record(z.string(), z.string()).nullish();
+const OBJECT = z.object({
+  metadata: z.object({ labels: LABELS, annotations: LABELS }).nullish(),
+  spec: z.object({ replicas: z.int32().nullish(), serviceName: z.string().nullish() }).nullish(),
+});
+
+/** Reads an object of a review. A Scale that does not say its replicas has none. */
+export function readScalable(object: unknown): Scalable | Unscalable {
+  const type = TYPE.safeParse(object);
+  if (!type.success) return { cause: "decode", problem: "it has no apiVersion and kind" };
+  const { apiVersion, kind } = type.data;
+  const known = KINDS[`${apiVersion} ${kind}`];
+  if (known === undefined) return stranger(apiVersion.slice(0, 100), kind.slice(0, 100));
+  const read = OBJECT.safeParse(object);
+  if (!read.success)
+    return { cause: "decode", problem: read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ") };
+  const { metadata, spec } = read.data;
+  return { kind: known, replicas: spec?.replicas ?? (known === "Scale" ? 0 : null), labels: metadata?.labels ?? {} };
+}
+
+function stranger(apiVersion: string, kind: string): Unscalable {
+  return VERSIONS.has(apiVersion)
+    ? { cause: "kind", problem: `unsupported type ${apiVersion}, Kind=${kind}` }
+    : { cause: "decode", problem: `no kind "${kind}" is registered for version "${apiVersion}"` };
+}
+
+export type Direction = "down" | "not down" | "unknown";
+
+/** Unknown if only one of the two says how many [3.5]. */
+export function compareReplicas(from: number | null, to: number | null): Direction {
+  if (from === null && to === null) return "not down";
+  if (from === null || to === null) return "unknown";
+  return to < from ? "down" : "not down";
+}

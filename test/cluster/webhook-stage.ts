@@ -1,0 +1,192 @@
+/** Our webhooks in front of a namespace of the cluster in KUBECONFIG, pods that answer by script, and kubectl. */
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo, LookupFunction } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { parseAllDocuments } from "yaml";
+import { compose } from "../../functions/compose.ts";
+import { runServer } from "../../functions/server.ts";
+import { generateCertificates } from "../../infra/certs/generate.ts";
+import { systemClock } from "../../infra/clock.ts";
+import type { StatefulSet } from "../../infra/resources.ts";
+import { type Admin, connectAdmin } from "./client.ts";
+
+export interface WebhookStage {
+  readonly namespace: string;
+  readonly admin: Admin;
+  /** `POST zone-a-2`, as they came. */
+  readonly seen: string[];
+  /** What pods answer; 200 unless set. */
+  script: (method: string, pod: string) => number | Promise<number>;
+  readonly podPort: number;
+  /** Resolves with the exit code and all that was written. */
+  kubectl(args: readonly string[], input?: object): Promise<{ code: number; text: string }>;
+  get(name: string): Promise<StatefulSet>;
+}
+
+const REGISTRATION = "/apis/admissionregistration.k8s.io/v1";
+const SERVICE = "zonewise";
+const ACCOUNT = "zonewise-functions";
+const RBAC = new URL("../../infra/manifests/functions/rbac-downscale.yaml", import.meta.url);
+
+/** Ends with the test, webhook configurations first: they fail closed. */
+export async function openWebhookStage(t: TestContext, env: Readonly<Record<string, string>> = {}): Promise<WebhookStage> {
+  const kubeconfig = process.env["KUBECONFIG"] ?? "";
+  const admin = await connectAdmin(process.env["KUBECONFIG"]);
+  const namespace = `zw-${randomBytes(4).toString("hex")}`;
+  const folder = await mkdtemp(join(tmpdir(), "webhooks-"));
+  const { caPem, certPem, keyPem } = await generateCertificates({
+    dnsNames: [`${SERVICE}.${namespace}.svc`],
+    organization: "test",
+    validityDays: 1,
+    now: new Date(),
+  });
+  await writeFile(join(folder, "tls.crt"), certPem);
+  await writeFile(join(folder, "tls.key"), keyPem);
+  const pods = await playPods();
+  const [tlsPort, port] = [await freePort(), await freePort()];
+  const lookup: LookupFunction = (_host, _options, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]);
+  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  await writeFile(join(folder, "kubeconfig"), JSON.stringify(await actAsFunctions(admin, namespace)), { mode: 0o600 });
+  const variables = {
+    KUBERNETES_NAMESPACE: namespace,
+    KUBECONFIG: join(folder, "kubeconfig"),
+    TLS_CERT_FILE: join(folder, "tls.crt"),
+    TLS_KEY_FILE: join(folder, "tls.key"),
+    TLS_PORT: String(tlsPort),
+    SERVER_PORT: String(port),
+    SERVER_ADDRESS: "127.0.0.1",
+    LOG_LEVEL: "error",
+    ...env,
+  };
+  const stop = new AbortController();
+  const serving = runServer(await compose(variables, systemClock, lookup), stop.signal);
+  await untilReady(port);
+  await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
+    metadata: { name: SERVICE },
+    spec: { type: "ExternalName", externalName: "localhost" },
+  });
+  const configurations = [
+    [
+      "validatingwebhookconfigurations",
+      "no-downscale",
+      "None",
+      ["statefulsets", "statefulsets/scale", "deployments", "deployments/scale", "replicasets", "replicasets/scale"],
+    ],
+    ["mutatingwebhookconfigurations", "prepare-downscale", "NoneOnDryRun", ["statefulsets", "statefulsets/scale"]],
+  ] as const;
+  for (const [plural, name, sideEffects, resources] of configurations)
+    await admin.call("POST", `${REGISTRATION}/${plural}`, {
+      metadata: { name: `${name}-${namespace}` },
+      webhooks: [
+        {
+          name: `${name}-${namespace}.grafana.com`,
+          admissionReviewVersions: ["v1"],
+          clientConfig: {
+            caBundle: Buffer.from(caPem).toString("base64"),
+            service: { namespace, name: SERVICE, port: tlsPort, path: `/admission/${name}` },
+          },
+          namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
+          rules: [{ apiGroups: ["apps"], apiVersions: ["v1"], operations: ["UPDATE"], resources, scope: "Namespaced" }],
+          matchPolicy: "Equivalent",
+          failurePolicy: "Fail",
+          sideEffects,
+          timeoutSeconds: 10,
+        },
+      ],
+    });
+  t.after(async () => {
+    for (const [plural, name] of configurations) await admin.call("DELETE", `${REGISTRATION}/${plural}/${name}-${namespace}`);
+    await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+    stop.abort();
+    await serving;
+    pods.server.closeAllConnections();
+    pods.server.close();
+    admin.close();
+    await rm(folder, { recursive: true });
+  });
+  const stage: WebhookStage = {
+    namespace,
+    admin,
+    seen: pods.seen,
+    script: () => 200,
+    podPort: (pods.server.address() as AddressInfo).port,
+    kubectl: (args, input) => kubectl(["--kubeconfig", kubeconfig, "--namespace", namespace, ...args], input),
+    get: (name) => admin.call("GET", `/apis/apps/v1/namespaces/${namespace}/statefulsets/${name}`),
+  };
+  pods.follow(stage);
+  return stage;
+}
+
+/** A kubeconfig of the functions' ServiceAccount, which may do what our manifests say and nothing else. */
+async function actAsFunctions({ call, server, ca }: Admin, namespace: string): Promise<object> {
+  const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+  const bindings = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
+  await call("POST", accounts, { metadata: { name: ACCOUNT } });
+  for (const document of parseAllDocuments(await readFile(RBAC, "utf8"))) {
+    const manifest = document.toJS() as { kind: string; subjects?: object[] };
+    const subjects = manifest.subjects?.map((subject) => ({ ...subject, namespace }));
+    await call("POST", `${bindings}/${manifest.kind.toLowerCase()}s`, { ...manifest, ...(subjects && { subjects }) });
+  }
+  const { status } = await call<{ status: { token: string } }>("POST", `${accounts}/${ACCOUNT}/token`, {
+    spec: { expirationSeconds: 3600 },
+  });
+  return {
+    "current-context": "test",
+    clusters: [
+      { name: "test", cluster: { server, ...(ca !== undefined && { "certificate-authority-data": Buffer.from(ca).toString("base64") }) } },
+    ],
+    users: [{ name: "test", user: status }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
+  };
+}
+
+interface PlayedPods {
+  readonly server: Server;
+  readonly seen: string[];
+  follow(stage: Pick<WebhookStage, "script">): void;
+}
+
+async function playPods(): Promise<PlayedPods> {
+  const seen: string[] = [];
+  let stage: Pick<WebhookStage, "script"> = { script: () => 200 };
+  const server = createServer((request, response) => {
+    const method = request.method ?? "";
+    const pod = request.headers.host?.split(".")[0] ?? "";
+    seen.push(`${method} ${pod}`);
+    void Promise.resolve(stage.script(method, pod)).then((status) => response.writeHead(status).end());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { server, seen, follow: (one) => (stage = one) };
+}
+
+function kubectl(args: readonly string[], input?: object): Promise<{ code: number; text: string }> {
+  return new Promise((resolve) => {
+    const child = execFile("kubectl", args, (error, stdout, stderr) =>
+      resolve({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, text: stdout + stderr }),
+    );
+    child.stdin?.end(input === undefined ? "" : JSON.stringify(input));
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function untilReady(port: number): Promise<void> {
+  while (
+    !(await fetch(`http://127.0.0.1:${port}/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    ))
+  )
+    await new Promise((resolve) => setTimeout(resolve, 50));
+}

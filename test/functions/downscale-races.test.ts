@@ -1,0 +1,91 @@
+/** Three zones that are scaled down at once through three processes, while the API server conflicts, fails and loses answers. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { recordInAnnotation, recordInTracker } from "../../functions/downscale-record.ts";
+import type { AdmissionRequest, Answer } from "../../functions/handler.ts";
+import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
+import { systemClock } from "../../infra/clock.ts";
+import type { StatefulSet } from "../../infra/resources.ts";
+import type { Effect } from "../emulator/faults.ts";
+import { ask, createZone, playPods, reviewOf, scaleReviewOf, setStage } from "./stage.ts";
+
+const ROUNDS = 40;
+const TRACKER = "tracker";
+const ZONES = ["zone-a", "zone-b", "zone-c"];
+const EFFECTS: readonly Effect[] = [
+  { kind: "conflict" },
+  { kind: "error" },
+  { kind: "dropBefore" },
+  { kind: "dropAfter" },
+  { kind: "latency", ms: 3 },
+];
+const labels = { "grafana.com/min-time-between-zones-downscale": "12h" };
+
+/** Pods that were told that they are to go, and never that they are not. */
+function leftPrepared(seen: readonly string[]): Set<string> {
+  const prepared = new Set<string>();
+  for (const [method, pod = ""] of seen.map((call) => call.split(" "))) {
+    if (method === "POST") prepared.add(pod);
+    else prepared.delete(pod);
+  }
+  return prepared;
+}
+
+for (const mode of ["annotation mode", "tracker mode"])
+  describe(`three zones at once in ${mode}`, () => {
+    it(`are never let through together, and who is refused is not left prepared: ${ROUNDS} rounds`, async (t) => {
+      const outcomes = { allowed: 0, refused: 0 };
+      for (let round = 0; round < ROUNDS; round++) {
+        const stage = await setStage(t);
+        const failing = round % 4 === 3;
+        const { podHttp, seen } = await playPods(t, (method, pod) => (failing && method === "POST" && pod.endsWith("-1") ? 500 : 200));
+        const zones = ZONES.map((name) => createZone(stage, name, { labels }));
+        stage.emulator.store.create("configmaps", {
+          apiVersion: "v1",
+          kind: "ConfigMap",
+          metadata: { name: TRACKER, namespace: "default" },
+        });
+        const processOf = (): ReturnType<typeof createPrepareDownscale> => {
+          const tools = { cluster: stage.cluster, clock: systemClock };
+          const record = mode === "tracker mode" ? recordInTracker(tools, TRACKER) : recordInAnnotation(tools);
+          return createPrepareDownscale({ ...tools, podHttp, clusterDomain: "x", record });
+        };
+        if (round % 2) await leaveLease(processOf, createZone(stage, "zone-d"));
+        seen.length = 0;
+        for (const [i, effect] of EFFECTS.entries())
+          for (const resource of ["leases.coordination.k8s.io", "statefulsets.apps", "configmaps", "pods"])
+            stage.emulator.faults.inject({ effect, resource, probability: ((round * 7 + i * 3) % 5) / 40 });
+        const answers = await Promise.all(zones.map((zone, i) => ask(processOf(), requestFor(zone, round, i))));
+        const through = ZONES.filter((_, i) => answers[i]?.allowed);
+        assert.ok(through.length <= 1, `round ${round}: ${through.join()}`);
+        for (const pod of leftPrepared(seen)) assert.ok(through.includes(pod.slice(0, -2)), `round ${round}: ${pod} is left prepared`);
+        stage.emulator.faults.clear();
+        await askOthers(zones, answers, processOf);
+        outcomes[through.length === 1 ? "allowed" : "refused"]++;
+      }
+      assert.ok(outcomes.allowed > 5 && outcomes.refused > 5, JSON.stringify(outcomes));
+    });
+  });
+
+/** So that the group's Lease is there, and free: taking it is then another call than making it. */
+async function leaveLease(processOf: () => ReturnType<typeof createPrepareDownscale>, zone: StatefulSet): Promise<void> {
+  assert.equal((await ask(processOf(), reviewOf(zone, 2, { uid: "first" }))).allowed, true);
+}
+
+/** Some through their own object, some through their scale. */
+function requestFor(zone: StatefulSet, round: number, i: number): AdmissionRequest {
+  const uid = `${round}-${i}`;
+  return (round + i) % 2 ? reviewOf(zone, 1, { uid }) : scaleReviewOf(zone, 1, { uid });
+}
+
+/** After one was let through, the others have to wait, with no faults as well. */
+async function askOthers(
+  zones: readonly StatefulSet[],
+  answers: readonly Answer[],
+  processOf: () => ReturnType<typeof createPrepareDownscale>,
+): Promise<void> {
+  if (!answers.some(({ allowed }) => allowed)) return;
+  for (const [i, zone] of zones.entries())
+    if (!answers[i]?.allowed)
+      assert.equal((await ask(processOf(), reviewOf(zone, 1, { uid: `late-${i}` }))).allowed, false, zone.metadata?.name ?? "");
+}

@@ -1,0 +1,66 @@
+/** A webhook behind plain HTTP, and a client that keeps its connections. */
+import { Agent, createServer, request as open } from "node:http";
+import type { IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { TestContext } from "node:test";
+import { type Handler, type Rim, serveWebhook } from "../../functions/admission.ts";
+import type { Webhook } from "../../functions/handler.ts";
+import { createWork } from "../../functions/work.ts";
+import { systemClock } from "../../infra/clock.ts";
+import { createMetrics, type Metrics } from "../../infra/metrics.ts";
+import { type Entry, keepingLog } from "./stage.ts";
+
+export interface Asked {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: IncomingMessage["headers"];
+}
+
+export interface Served {
+  post(body: string | Buffer, more?: { query?: string; type?: string; method?: string; headers?: Record<string, string> }): Promise<Asked>;
+  readonly port: number;
+  readonly entries: readonly Entry[];
+  readonly metrics: Metrics;
+}
+
+/** Ends with the test. */
+export async function serve(t: TestContext, webhook: Webhook, rim: Partial<Rim> = {}): Promise<Served> {
+  const { log, entries } = keepingLog();
+  const metrics = createMetrics();
+  const tools = { clock: systemClock, log, metrics: metrics.webhooks, work: createWork(), requestTimeoutMs: 10_000, ...rim };
+  const port = await listen(t, serveWebhook(webhook, tools));
+  const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+  t.after(() => agent.destroy());
+  return {
+    port,
+    entries,
+    metrics,
+    post: (body, { query = "", type = "application/json", method = "POST", headers = {} } = {}) =>
+      new Promise((resolve, reject) => {
+        const options = { agent, port, host: "127.0.0.1", method, path: `/${query}`, headers: { "content-type": type, ...headers } };
+        let answered = false;
+        const outgoing = open(options, (response) => {
+          answered = true;
+          let text = "";
+          response.setEncoding("utf8");
+          response.on("data", (chunk: string) => (text += chunk));
+          response.on("end", () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }));
+        });
+        // A body that is refused is not read to its end.
+        outgoing.on("error", (error) => answered || reject(error));
+        outgoing.end(body);
+      }),
+  };
+}
+
+async function listen(t: TestContext, handler: Handler): Promise<number> {
+  const server = createServer((request, response) => void handler(request, response));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => (server.closeAllConnections(), server.close()));
+  return (server.address() as AddressInfo).port;
+}
+
+/** The text of an AdmissionReview. */
+export function reviewText(request: unknown, more: object = {}): string {
+  return JSON.stringify({ kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", request, ...more });
+}

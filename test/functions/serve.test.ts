@@ -1,0 +1,137 @@
+/** The server of all webhooks as its own process. */
+import assert from "node:assert/strict";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { Agent, request as open } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import type { TLSSocket } from "node:tls";
+import { type Certificates, generateCertificates } from "../../infra/certs/generate.ts";
+import { reviewText } from "./http.ts";
+import { type Running, run } from "./process.ts";
+import { createZone, reviewOf, scaleReviewOf, setStage, type Stage, writeKubeconfig } from "./stage.ts";
+
+const entry = join(import.meta.dirname, "../../functions/serve.ts");
+const NAME = "zonewise.default.svc";
+
+const generate = (): Promise<Certificates> =>
+  generateCertificates({ dnsNames: [NAME], organization: "test", validityDays: 1, now: new Date() });
+
+interface Server extends Running {
+  readonly folder: string;
+  /** Writes a certificate as the kubelet does: all at once. */
+  install(certPem: string, keyPem: string): Promise<void>;
+  post(path: string, body: string, caPem: string): Promise<{ status: number; text: string; serial: string }>;
+  beside(path: string): Promise<Response>;
+}
+
+async function start(t: TestContext, stage: Stage): Promise<Server> {
+  const folder = await mkdtemp(join(tmpdir(), "serve-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const env = { TLS_CERT_FILE: join(folder, "tls.crt"), TLS_KEY_FILE: join(folder, "tls.key"), TLS_PORT: "0", SERVER_PORT: "0" };
+  const kubeconfig = await writeKubeconfig(t, stage);
+  const running = run(t, process.execPath, [entry], {
+    KUBERNETES_NAMESPACE: "default",
+    KUBECONFIG: kubeconfig,
+    SERVER_ADDRESS: "127.0.0.1",
+    ...env,
+  });
+  const portOf = async (what: string): Promise<number> =>
+    (JSON.parse(await running.says(new RegExp(`"listening","what":"${what}"`))) as { port: number }).port;
+  return {
+    ...running,
+    folder,
+    async install(certPem, keyPem) {
+      await writeFile(join(folder, "next.crt"), certPem);
+      await writeFile(join(folder, "next.key"), keyPem);
+      await rename(join(folder, "next.crt"), join(folder, "tls.crt"));
+      await rename(join(folder, "next.key"), join(folder, "tls.key"));
+    },
+    beside: async (path) => await fetch(`http://127.0.0.1:${await portOf("ready and metrics")}${path}`),
+    async post(path, body, ca) {
+      const port = await portOf("webhooks");
+      const agent = new Agent({ maxCachedSessions: 0 });
+      return await new Promise((resolve, reject) => {
+        const options = {
+          agent,
+          port,
+          host: "127.0.0.1",
+          servername: NAME,
+          ca,
+          path,
+          method: "POST",
+          headers: { "content-type": "application/json" },
+        };
+        open(options, (response) => {
+          const serial = (response.socket as TLSSocket).getPeerCertificate().serialNumber;
+          let text = "";
+          response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+          response.on("end", () => resolve({ status: response.statusCode ?? 0, text, serial }));
+        })
+          .on("error", reject)
+          .end(body);
+      });
+    },
+  };
+}
+
+test("waits for its certificate, serves every path, follows a new certificate, and ends when asked", async (t) => {
+  const stage = await setStage(t);
+  const server = await start(t, stage);
+  const [first, second] = await Promise.all([generate(), generate()]);
+
+  await server.says(/certificate cannot be used.*ENOENT/);
+  assert.equal((await server.beside("/ready")).status, 503);
+  await server.install(first.certPem, first.keyPem);
+
+  const zone = createZone(stage, "web", { labels: { "grafana.com/no-downscale": "true" } });
+  const review = reviewText(reviewOf(zone, 1));
+  const paths = ["/admission/no-downscale", "/admission/prepare-downscale", "/admission/zpdb-validation"];
+  const answers = await Promise.all(paths.map((path) => server.post(`${path}?timeout=10s`, review, first.caPem)));
+  assert.deepEqual(
+    answers.map(({ status, text }) => [status, (JSON.parse(text) as { response: { allowed: boolean } }).response.allowed]),
+    [
+      [200, false],
+      [200, true],
+      [200, false],
+    ],
+  );
+  assert.equal((await server.post("/admission/other", review, first.caPem)).status, 404);
+  assert.equal((await server.post("//", review, first.caPem)).status, 404);
+  assert.equal((await server.beside("/ready")).status, 200);
+  assert.equal((await server.beside("/other")).status, 404);
+  assert.match(
+    await (await server.beside("/metrics")).text(),
+    /request_duration_seconds_count\{method="POST",route="admission_no_downscale",status_code="200",ws="false"\} 1/,
+  );
+
+  // Half of a change: the new certificate with the old key.
+  await server.install(second.certPem, first.keyPem);
+  await server.says(/the key is not the certificate's/);
+  assert.equal((await server.post(paths[0] ?? "", review, first.caPem)).serial, answers[0]?.serial);
+  const loaded = server.lines.filter((line) => line.includes("certificate loaded")).length;
+  await server.install(second.certPem, second.keyPem);
+  await untilTrue(() => server.lines.filter((line) => line.includes("certificate loaded")).length > loaded, server);
+  const renewed = await server.post(paths[0] ?? "", review, second.caPem);
+  assert.equal(renewed.status, 200);
+  assert.notEqual(renewed.serial, answers[0]?.serial);
+
+  stage.emulator.faults.inject({ resource: "statefulsets.apps", verb: "get", effect: { kind: "latency", ms: 300 } });
+  const underWay = server.post(paths[0] ?? "", reviewText(scaleReviewOf(zone, 1)), second.caPem);
+  while (stage.emulator.faults.struck() === 0) await new Promise(setImmediate);
+  server.child.kill("SIGTERM");
+  assert.match((await underWay).text, /"allowed":false/);
+  assert.equal(await server.exited, 0);
+});
+
+/** Looks again with every line of the log. */
+async function untilTrue(holds: () => boolean, { child }: Running): Promise<void> {
+  while (!holds()) await new Promise((resolve) => child.stdout?.once("data", resolve));
+}
+
+test("says which variables are missing", async (t) => {
+  const stage = await setStage(t);
+  const server = run(t, process.execPath, [entry], { KUBERNETES_NAMESPACE: "default", KUBECONFIG: await writeKubeconfig(t, stage) });
+  await server.says(/TLS_CERT_FILE and TLS_KEY_FILE have to be set/);
+  assert.equal(await server.exited, 2);
+});

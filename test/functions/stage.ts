@@ -1,0 +1,173 @@
+/** Handlers against the embedded cluster, without its controllers, and pods that answer by script. */
+import { createServer, type Server } from "node:http";
+import { mkdtemp, rm } from "node:fs/promises";
+import type { AddressInfo, LookupFunction } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { AdmissionRequest, Answer, Context, Webhook } from "../../functions/handler.ts";
+import { systemClock } from "../../infra/clock.ts";
+import { type Cluster, connectCluster } from "../../infra/cluster.ts";
+import { createLog, type LogFields } from "../../infra/log.ts";
+import { createPodHttp, type PodHttp } from "../../infra/pod-http.ts";
+import type { StatefulSet } from "../../infra/resources.ts";
+import { type Emulator, startEmulator } from "../emulator/index.ts";
+import { connectionOf } from "./connection.ts";
+
+export interface Stage {
+  readonly emulator: Emulator;
+  /** With the methods and paths of the calls made through it. */
+  readonly cluster: Cluster;
+  readonly calls: string[];
+}
+
+/** Ends with the test. */
+export async function setStage(t: TestContext): Promise<Stage> {
+  const emulator = await startEmulator({ controllers: false });
+  const calls: string[] = [];
+  const observer = {
+    answered: ({ method, path, status }: { method: string; path: string; status: string }) =>
+      void calls.push(`${method} ${path} ${status}`),
+    rateLimited: () => {},
+  };
+  const connection = connectionOf(emulator);
+  t.after(async () => {
+    connection.close();
+    await emulator.stop();
+  });
+  return { emulator, calls, cluster: connectCluster(connection, { timeoutMs: 5000, observer }) };
+}
+
+/** The path of a kubeconfig of the cluster's administrator, for other processes. */
+export async function writeKubeconfig(t: TestContext, { emulator }: Stage): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "functions-"));
+  t.after(() => rm(folder, { recursive: true }));
+  await emulator.writeKubeconfig(join(folder, "kubeconfig"));
+  return join(folder, "kubeconfig");
+}
+
+export interface ZoneTraits {
+  readonly replicas?: number;
+  /** Pods that are ready; all unless said. */
+  readonly ready?: number;
+  readonly updated?: number;
+  readonly labels?: Record<string, string>;
+  readonly annotations?: Record<string, string | undefined>;
+  readonly serviceName?: string;
+  readonly group?: string;
+}
+
+const PREPARED = { "grafana.com/prepare-downscale-http-path": "prepare", "grafana.com/prepare-downscale-http-port": "8080" };
+
+/** Creates a StatefulSet that wants its pods prepared, with its pods. */
+export function createZone({ emulator: { store } }: Stage, name: string, traits: ZoneTraits = {}): StatefulSet {
+  const { replicas = 3, ready = replicas, updated = ready, group = "ingester", serviceName = "ingester" } = traits;
+  const annotations = JSON.parse(JSON.stringify({ ...PREPARED, ...traits.annotations })) as Record<string, string>;
+  const labels = { "grafana.com/prepare-downscale": "true", ...(group && { "rollout-group": group }), ...traits.labels };
+  const template = { metadata: { labels: { name } }, spec: { containers: [{ name: "c", image: "x" }] } };
+  const created = store.create("statefulsets.apps", {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { name, namespace: "default", labels, annotations },
+    spec: {
+      replicas,
+      serviceName,
+      podManagementPolicy: "Parallel",
+      revisionHistoryLimit: 10,
+      updateStrategy: { type: "OnDelete" },
+      selector: { matchLabels: { name } },
+      template,
+    },
+    status: { observedGeneration: 1, replicas, readyReplicas: ready, updatedReplicas: updated, currentRevision: "1", updateRevision: "1" },
+  });
+  for (let ordinal = 0; ordinal < replicas; ordinal++) {
+    const isReady = ordinal < ready;
+    const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name, uid: created.metadata.uid, controller: true }];
+    const containerStatuses = [{ name: "c", ready: isReady, state: { running: {} } }];
+    store.create("pods", {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: `${name}-${ordinal}`, namespace: "default", labels: { name }, ownerReferences },
+      status: { phase: "Running", containerStatuses },
+    });
+  }
+  return created;
+}
+
+/** A review of an update of the StatefulSet from its replicas to `to`, as the API server sends it. */
+export function reviewOf(zone: StatefulSet, to: number | null, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
+  const object = structuredClone(zone) as { spec: { replicas?: number | null } };
+  object.spec.replicas = to;
+  return {
+    uid: `uid-${zone.metadata?.name}-${to}`,
+    operation: "UPDATE",
+    namespace: "default",
+    name: zone.metadata?.name ?? "",
+    dryRun: false,
+    kind: { group: "apps", version: "v1", kind: "StatefulSet" },
+    resource: { group: "apps", version: "v1", resource: "statefulsets" },
+    oldObject: zone,
+    object,
+    ...more,
+  };
+}
+
+/** The same through the scale subresource. */
+export function scaleReviewOf(zone: StatefulSet, to: number, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
+  const scale = (replicas: number | undefined): object => ({ apiVersion: "autoscaling/v1", kind: "Scale", spec: { replicas } });
+  const kind = { group: "autoscaling", version: "v1", kind: "Scale" };
+  return reviewOf(zone, to, { kind, subResource: "scale", oldObject: scale(zone.spec?.replicas), object: scale(to), ...more });
+}
+
+export interface Entry extends LogFields {
+  readonly msg: string;
+}
+
+/** A log that keeps its entries. */
+export function keepingLog() {
+  const entries: Entry[] = [];
+  const log = createLog({ level: "debug", write: (line) => void entries.push(JSON.parse(line) as Entry), now: () => new Date() });
+  return { log, entries };
+}
+
+/** Asks a handler as the rim does, with so much time. */
+export async function ask(webhook: Webhook, request: AdmissionRequest, timeoutMs = 9000): Promise<Answer> {
+  const context: Context = {
+    signal: AbortSignal.timeout(timeoutMs),
+    deadlineAt: systemClock.monotonic() + timeoutMs,
+    log: keepingLog().log,
+  };
+  return await webhook.handle(request, context);
+}
+
+export interface Pods {
+  readonly podHttp: PodHttp;
+  /** `POST ingester-zone-a-2`, as they came. */
+  readonly seen: string[];
+  /** The URL of each request, and its headers. */
+  readonly heads: { readonly url: string; readonly headers: Readonly<Record<string, unknown>> }[];
+}
+
+/** What a pod answers: a status, or nothing at all. */
+export type Script = (method: string, pod: string) => number | Promise<number>;
+
+/** One plain HTTP server that is every pod. */
+export async function playPods(t: TestContext, script: Script = () => 200): Promise<Pods> {
+  const seen: string[] = [];
+  const heads: Pods["heads"][number][] = [];
+  const server: Server = createServer((request, response) => {
+    const method = request.method ?? "";
+    const pod = request.headers.host?.split(".")[0] ?? "";
+    seen.push(`${method} ${pod}`);
+    heads.push({ url: `http://${request.headers.host}${request.url}`, headers: request.headers });
+    void Promise.resolve(script(method, pod)).then((status) => response.writeHead(status).end());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => (server.closeAllConnections(), server.close()));
+  const { port } = server.address() as AddressInfo;
+  const lookup: LookupFunction = (_host, _options, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]);
+  const real = createPodHttp({ timeoutMs: 2000, clock: systemClock, lookup });
+  // The pods' port is in their annotation; here they all share one.
+  const podHttp: PodHttp = { send: (method, url, request) => real.send(method, url.replace(":8080/", `:${port}/`), request) };
+  return { podHttp, seen, heads };
+}

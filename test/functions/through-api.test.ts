@@ -1,0 +1,127 @@
+/** The webhooks behind the embedded cluster's API server, over TLS: what its users meet. */
+import assert from "node:assert/strict";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { type TestContext, test } from "node:test";
+import { serveWebhook } from "../../functions/admission.ts";
+import { recordInAnnotation } from "../../functions/downscale-record.ts";
+import type { Webhook } from "../../functions/handler.ts";
+import { createNoDownscale } from "../../functions/no-downscale.ts";
+import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
+import { createZpdbValidation } from "../../functions/zpdb-validation.ts";
+import { createWork } from "../../functions/work.ts";
+import { generateCertificates } from "../../infra/certs/generate.ts";
+import { systemClock } from "../../infra/clock.ts";
+import { createMetrics } from "../../infra/metrics.ts";
+import { connect, type Kubeconfig } from "../cluster/conformance/client.ts";
+import { createZone, keepingLog, playPods, setStage, type Stage } from "./stage.ts";
+
+const SETS = "/apis/apps/v1/namespaces/default/statefulsets";
+const MERGE = "application/merge-patch+json";
+
+/** Puts the webhook in front of what it is for. */
+async function register(
+  t: TestContext,
+  { emulator }: Stage,
+  webhook: Webhook,
+  type: string,
+  group: string,
+  resources: string[],
+): Promise<void> {
+  const { caPem, certPem, keyPem } = await generateCertificates({
+    dnsNames: ["localhost"],
+    organization: "test",
+    validityDays: 1,
+    now: new Date(),
+  });
+  const rim = {
+    clock: systemClock,
+    log: keepingLog().log,
+    metrics: createMetrics().webhooks,
+    work: createWork(),
+    requestTimeoutMs: 10_000,
+  };
+  const handler = serveWebhook(webhook, rim);
+  const server = createServer({ cert: certPem, key: keyPem }, (request, response) => void handler(request, response));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => (server.closeAllConnections(), server.close()));
+  const url = `https://localhost:${(server.address() as AddressInfo).port}${webhook.paths[0]}`;
+  const caBundle = Buffer.from(caPem).toString("base64");
+  const rules = [{ apiGroups: [group], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources }];
+  const entry = { name: `${webhook.name.toLowerCase()}.example.com`, admissionReviewVersions: ["v1"], sideEffects: "NoneOnDryRun" };
+  emulator.store.create(`${type}webhookconfigurations.admissionregistration.k8s.io`, {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: type === "mutating" ? "MutatingWebhookConfiguration" : "ValidatingWebhookConfiguration",
+    metadata: { name: webhook.name.toLowerCase() },
+    webhooks: [{ ...entry, clientConfig: { url, caBundle }, rules, failurePolicy: "Fail", timeoutSeconds: 10 }],
+  });
+}
+
+test("a downscale is prepared and its annotation stored, or denied in the user's words", async (t) => {
+  const stage = await setStage(t);
+  const pods = await playPods(t);
+  const tools = { cluster: stage.cluster, clock: systemClock };
+  const prepare = createPrepareDownscale({ ...tools, podHttp: pods.podHttp, clusterDomain: "x", record: recordInAnnotation(tools) });
+  const resources = ["statefulsets", "statefulsets/scale"];
+  for (const name of ["zone-a", "zone-b"]) createZone(stage, name, { labels: { "grafana.com/min-time-between-zones-downscale": "1h" } });
+  createZone(stage, "kept", { group: "", labels: { "grafana.com/no-downscale": "true" } });
+  await register(t, stage, prepare, "mutating", "apps", resources);
+  await register(t, stage, createNoDownscale(stage), "validating", "apps", resources);
+  const client = connect(stage.emulator.kubeconfig() as unknown as Kubeconfig);
+  t.after(() => client.close());
+  const scale = (name: string, replicas: number, below = ""): ReturnType<typeof client.call> =>
+    client.call({ method: "PATCH", path: `${SETS}/${name}${below}`, type: MERGE, body: { spec: { replicas } } });
+  const said = ({ body }: { body: unknown }): string => (body as { message: string }).message;
+
+  assert.equal((await scale("zone-a", 2)).status, 200);
+  assert.deepEqual(pods.seen, ["POST zone-a-2"]);
+  const stored = stage.emulator.store.get("statefulsets.apps", "default", "zone-a");
+  assert.ok(Date.now() - Date.parse(stored?.metadata.annotations?.["grafana.com/last-downscale"] ?? "") < 60_000);
+
+  const early = await scale("zone-b", 2, "/scale");
+  assert.match(
+    said(early),
+    /^admission webhook "preparedownscale.example.com" denied the request: downscale of statefulsets\/zone-b .* because statefulset zone-a was downscaled at/,
+  );
+  assert.equal((await scale("zone-a", 1, "/scale")).status, 200);
+  const kept = await scale("kept", 1);
+  assert.match(said(kept), /^admission webhook "nodownscale.example.com" denied the request: .* label 'grafana.com\/no-downscale=true'$/);
+  assert.deepEqual(new Set(pods.seen), new Set(["POST zone-a-2", "POST zone-a-1"]));
+});
+
+test("V01: a budget is taken or refused with what is wrong with it", async (t) => {
+  const { handle } = createZpdbValidation();
+  const ask = (object: unknown) =>
+    handle(
+      {
+        uid: "u",
+        operation: "CREATE",
+        dryRun: false,
+        kind: { group: "", version: "", kind: "" },
+        resource: { group: "", version: "", resource: "" },
+        object,
+      },
+      { signal: t.signal, deadlineAt: 0, log: keepingLog().log },
+    );
+  const budget = (spec: object): object => ({
+    kind: "ZoneAwarePodDisruptionBudget",
+    spec: { selector: { matchLabels: { a: "b" } }, ...spec },
+  });
+  const CASES: readonly [unknown, string | undefined][] = [
+    [budget({ maxUnavailable: 1 }), undefined],
+    [budget({ podNamePartitionRegex: "z-([0-9]+)", crossZoneEvictionDelay: "20m" }), undefined],
+    [budget({ maxUnavailable: -1 }), "invalid value: max unavailable must be 0 <= val, got -1"],
+    [budget({ crossZoneEvictionDelay: "20m" }), "invalid value: crossZoneEvictionDelay requires podNamePartitionRegex to be set"],
+    [undefined, "unexpected end of JSON input"],
+    [null, "unexpected end of JSON input"],
+    [{ spec: {} }, "Object 'Kind' is missing in the object"],
+    [{ kind: "Other", spec: {} }, "unexpected object kind - expecting ZoneAwarePodDisruptionBudget"],
+  ];
+  for (const [object, message] of CASES) {
+    const answer = await ask(object);
+    assert.deepEqual(
+      [answer.allowed, answer.message, answer.code],
+      message === undefined ? [true, undefined, undefined] : [false, message, 400],
+    );
+  }
+});

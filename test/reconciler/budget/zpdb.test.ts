@@ -1,0 +1,204 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { matchesLabels } from "../../../reconciler/budget/selector.ts";
+import { allowedUnavailable, type Budget, parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
+
+const selector = { matchLabels: { "rollout-group": "ingester" } };
+const REGEX = "[a-z\\-]+-zone-[a-z]-([0-9]+)";
+
+const object = (spec: object, more: object = {}): object => ({
+  apiVersion: "rollout-operator.grafana.com/v1",
+  kind: "ZoneAwarePodDisruptionBudget",
+  metadata: { namespace: "test", name: "ingester", uid: "u", resourceVersion: "7" },
+  spec: { selector, ...spec },
+  ...more,
+});
+
+function parse(spec: object): Budget {
+  const budget = parseBudget(object(spec));
+  assert.ok(!("problem" in budget), JSON.stringify(budget));
+  return budget;
+}
+
+describe("how many pods a budget allows to be unavailable (B01)", () => {
+  const CASES: readonly [object, { spec: number | undefined; status: number }, number][] = [
+    [{}, { spec: 3, status: 3 }, 1],
+    [{ maxUnavailable: 0 }, { spec: 3, status: 3 }, 0],
+    [{ maxUnavailable: 1 }, { spec: 3, status: 3 }, 1],
+    [{ maxUnavailable: 1 }, { spec: undefined, status: 0 }, 1],
+    [{ maxUnavailablePercentage: 0 }, { spec: 3, status: 3 }, 0],
+    [{ maxUnavailablePercentage: 100 }, { spec: 3, status: 3 }, 3],
+    [{ maxUnavailablePercentage: 1 }, { spec: 3, status: 3 }, 1],
+    [{ maxUnavailablePercentage: 75 }, { spec: 3, status: 3 }, 2],
+    [{ maxUnavailablePercentage: 50 }, { spec: 10, status: 6 }, 3],
+    [{ maxUnavailablePercentage: 50 }, { spec: 10, status: 20 }, 5],
+    [{ maxUnavailablePercentage: 50 }, { spec: 10, status: 0 }, 0],
+    [{ maxUnavailablePercentage: 50 }, { spec: undefined, status: 3 }, 0],
+    [{ maxUnavailablePercentage: 50 }, { spec: 0, status: 3 }, 0],
+  ];
+  for (const [spec, replicas, expected] of CASES)
+    it(`${JSON.stringify(spec)} of ${JSON.stringify(replicas)} is ${expected}`, () =>
+      assert.equal(allowedUnavailable(parse(spec), replicas), expected));
+});
+
+describe("the partition of a pod", () => {
+  const OPTIONAL = "ingester(-foo)?-zone-[a-z]-([0-9]+)";
+  const CASES: readonly [string, number | undefined, string, string | undefined][] = [
+    ["^[a-z\\-]+-(zone-[a-z]-[0-9]+)$", undefined, "ingester-zone-a-0", "zone-a-0"],
+    ["^[a-z\\-]+-(zone-[a-z]-[0-9]+)$", undefined, "test-app-zone-a-0", "zone-a-0"],
+    ["^[a-z\\-]+-(zone-[a-z]-[0-9]+)$", undefined, "", undefined],
+    ["^[a-z\\-]+-(zone-[a-z]-[0-9]+)$", undefined, "ingester-zone-a", undefined],
+    ["^[a-z\\-]+-(zone-[a-z]-[0-9]+)$", undefined, "test-app-1", undefined],
+    [OPTIONAL, 2, "ingester-zone-a-5", "5"],
+    [OPTIONAL, 2, "ingester-foo-zone-b-0", "0"],
+    [OPTIONAL, 2, "ingester-foo-zone-c-1", "1"],
+    [OPTIONAL, 2, "distributor-zone-c-1", undefined],
+    [OPTIONAL, 1, "ingester-foo-zone-c-1", "-foo"],
+    ["a capture that takes nothing: (x?).*", 1, "a capture that takes nothing: ", undefined],
+    [OPTIONAL, 1, "ingester-zone-c-1", undefined],
+    // Anchors bind tighter than a bar: the first alternative may end early, the second start late.
+    ["zone-(a)|zone-(b)", 1, "zone-a-and-more", "a"],
+    ["zone-(a)|zone-(b)", 2, "more-and-zone-b", "b"],
+    ["zone-(a)|zone-(b)", 1, "more-and-zone-a", undefined],
+    ["(?i)(?P<all>ZONE-[[:alpha:]]+)\\z", undefined, "zone-a", "zone-a"],
+  ];
+  for (const [podNamePartitionRegex, group, pod, expected] of CASES)
+    it(`${podNamePartitionRegex} group ${group} of ${JSON.stringify(pod)} is ${expected} (B02, B03, B05)`, () => {
+      const budget = parse({ podNamePartitionRegex, ...(group && { podNameRegexGroup: group }) });
+      assert.equal(budget.partitionOf?.(pod), expected);
+    });
+});
+
+describe("what a budget must not be (B04, B06, B07, B10)", () => {
+  const REFUSED: readonly [unknown, string][] = [
+    [{}, "no spec found in unstructured object"],
+    [{ spec: [] }, ".spec accessor error: it is not of the type map[string]interface{}"],
+    [object({}, { kind: "PodDisruptionBudget" }), "unexpected object kind - expecting ZoneAwarePodDisruptionBudget"],
+    [
+      object({ maxUnavailable: null, maxUnavailablePercentage: null }),
+      "invalid value: only one of maxUnavailable or maxUnavailablePercentage may be set",
+    ],
+    [object({ maxUnavailable: "1" }), "failed to extract value from config field maxUnavailable"],
+    [object({ maxUnavailable: null }), "failed to extract value from config field maxUnavailable"],
+    [object({ maxUnavailable: 0.5 }), "failed to extract value from config field maxUnavailable"],
+    [object({ maxUnavailable: 1e300 }), "failed to extract value from config field maxUnavailable"],
+    [object({ maxUnavailable: -1 }), "invalid value: max unavailable must be 0 <= val, got -1"],
+    [object({ maxUnavailablePercentage: "5" }), "failed to extract value from config field maxUnavailablePercentage"],
+    [object({ maxUnavailablePercentage: -1 }), "invalid value: max unavailable percentage must be 0 <= val <= 100, got -1"],
+    [object({ maxUnavailablePercentage: 101 }), "invalid value: max unavailable percentage must be 0 <= val <= 100, got 101"],
+    [
+      object({ podNamePartitionRegex: 1 }),
+      "invalid value: regex is not valid, got failed to extract regex value from config field podNamePartitionRegex",
+    ],
+    [
+      object({ podNamePartitionRegex: REGEX, podNameRegexGroup: "1" }),
+      "invalid value: regex is not valid, got failed to extract group value from config field podNameRegexGroup",
+    ],
+    [
+      object({ podNamePartitionRegex: "(zone" }),
+      "invalid value: regex is not valid, got error parsing regexp: missing closing ): `^(zone$`",
+    ],
+    [
+      object({ podNamePartitionRegex: "(?=zone)(a)" }),
+      "invalid value: regex is not valid, got error parsing regexp: invalid or unsupported Perl syntax: `(?=`",
+    ],
+    [
+      object({ podNamePartitionRegex: "(a)\\1" }),
+      "invalid value: regex is not valid, got error parsing regexp: invalid escape sequence: `\\1`",
+    ],
+    [
+      object({ podNamePartitionRegex: "zone" }),
+      "invalid value: regex is not valid, got regular expression requires at least one subexpression",
+    ],
+    [
+      object({ podNamePartitionRegex: "(a)(b)" }),
+      "invalid value: regex is not valid, got regular expression has multiple subexpressions and requires podNameRegexGroup to be set",
+    ],
+    ...[10, 0, -1].map((podNameRegexGroup): [object, string] => [
+      object({ podNamePartitionRegex: REGEX, podNameRegexGroup }),
+      "invalid value: regex is not valid, got regular expression subexpression index out of range",
+    ]),
+    [object({ selector: undefined }), "invalid value: selector is not found"],
+    [object({ selector: {} }), "invalid value: selector is not found"],
+    [object({ selector: null }), "invalid value: selector is not valid, got no map"],
+    [object({ selector: { matchLabels: [] } }), "invalid value: selector is not valid, got matchLabels that are no map"],
+    [object({ selector: { matchLabels: { a: 1 } } }), 'invalid value: selector is not valid, got "a": 1, which is no label'],
+    [object({ selector: { matchLabels: { a: "b,c=d" } } }), 'invalid value: selector is not valid, got "a": "b,c=d", which is no label'],
+    [object({ crossZoneEvictionDelay: 5 }), "failed to extract value from config field crossZoneEvictionDelay"],
+    [
+      object({ crossZoneEvictionDelay: "notaduration", podNamePartitionRegex: REGEX }),
+      "invalid value: crossZoneEvictionDelay is not a valid duration, got notaduration",
+    ],
+    [
+      object({ crossZoneEvictionDelay: "-5m", podNamePartitionRegex: REGEX }),
+      "invalid value: crossZoneEvictionDelay must be >= 0, got -5m",
+    ],
+    [object({ crossZoneEvictionDelay: "5m" }), "invalid value: crossZoneEvictionDelay requires podNamePartitionRegex to be set"],
+    [
+      object({ maxUnavailablePercentage: 50, podNamePartitionRegex: REGEX }),
+      "invalid value: max unavailable percentage can not be used with partition awareness",
+    ],
+    // Two faults: the order is upstream's.
+    [object({ maxUnavailable: -1, selector: {} }), "invalid value: max unavailable must be 0 <= val, got -1"],
+    [object({ maxUnavailable: -1 }, { kind: "Pod" }), "unexpected object kind - expecting ZoneAwarePodDisruptionBudget"],
+    [null, "no spec found in unstructured object"],
+    [[], "no spec found in unstructured object"],
+  ];
+  for (const [written, problem] of REFUSED)
+    it(`${JSON.stringify(written)}: ${problem}`, () => assert.deepEqual(parseBudget(written), { problem }));
+});
+
+describe("what a budget may be (B06, B07)", () => {
+  const ACCEPTED: readonly [object, Partial<Budget>][] = [
+    [{}, { namespace: "test", name: "ingester", uid: "u", resourceVersion: "7", allowance: { pods: 1 }, partitionOf: undefined }],
+    [{ maxUnavailable: 0 }, { allowance: { pods: 0 } }],
+    [{ maxUnavailablePercentage: 0, podNamePartitionRegex: REGEX }, { allowance: { percent: 0 } }],
+    [{ maxUnavailablePercentage: 100 }, { allowance: { percent: 100 } }],
+    [{ podNamePartitionRegex: "", podNameRegexGroup: "ignored" }, { partitionOf: undefined }],
+    [{ podNamePartitionRegex: REGEX, crossZoneEvictionDelay: "20m" }, { crossZoneEvictionDelayMs: 1_200_000 }],
+    [{ podNamePartitionRegex: REGEX, crossZoneEvictionDelay: "1h30m" }, { crossZoneEvictionDelayMs: 5_400_000 }],
+    [{ crossZoneEvictionDelay: "0s" }, { crossZoneEvictionDelayMs: 0 }],
+    [{ crossZoneEvictionDelay: "" }, { crossZoneEvictionDelayMs: 0 }],
+    [{ selector: { matchLabels: {} } }, { matchLabels: {} }],
+    [{ selector: { matchLabels: { "example.com/a.b": "" } } }, { matchLabels: { "example.com/a.b": "" } }],
+  ];
+  for (const [spec, expected] of ACCEPTED)
+    it(`as ${JSON.stringify(spec)}`, () => {
+      const budget = parse(spec);
+      for (const [key, value] of Object.entries(expected)) assert.deepEqual(budget[key as keyof Budget], value);
+    });
+});
+
+describe("which objects a budget selects (B08)", () => {
+  const CASES: readonly [Record<string, string>, Record<string, string> | undefined, boolean][] = [
+    [{ a: "1" }, { a: "1", b: "2" }, true],
+    [{ a: "1", b: "2" }, { a: "1" }, false],
+    [{ a: "1" }, { a: "2" }, false],
+    [{ a: "1" }, undefined, false],
+    [{}, undefined, true],
+    [{ constructor: "1" }, {}, false],
+  ];
+  for (const [matchLabels, labels, expected] of CASES)
+    it(`${JSON.stringify(matchLabels)} and ${JSON.stringify(labels)}: ${expected}`, () =>
+      assert.equal(matchesLabels(matchLabels, labels), expected));
+
+  it("is known of an invalid budget too, unless the selector itself is invalid", () => {
+    assert.deepEqual(selectorOf(object({ maxUnavailable: -1 })), selector.matchLabels);
+    assert.equal(selectorOf(object({ selector: { matchLabels: { a: 1 } } })), undefined);
+    assert.equal(selectorOf(undefined), undefined);
+  });
+});
+
+describe("a pattern that would take long", () => {
+  const NAMES = ["a".repeat(253), `${"a".repeat(252)}!`];
+  for (const podNamePartitionRegex of ["((((a+)+)+)+)b", "(a|aa)*(a|aa)*(a|aa)*(c)", `(${"a?".repeat(490)})b`])
+    it(`${podNamePartitionRegex.slice(0, 30)} is matched in linear time: a backtracking engine would never end`, () => {
+      const { partitionOf } = parse({ podNamePartitionRegex, podNameRegexGroup: 1 });
+      for (const name of NAMES) assert.equal(partitionOf?.(name), undefined);
+    });
+
+  const tooLarge = { problem: "invalid value: regex is not valid, got error parsing regexp: expression too large" };
+  for (const podNamePartitionRegex of [".{0,999}".repeat(100), `(${"(?i)\\pL".repeat(1000)})`, "((a{30}){30}){30}".repeat(4)])
+    it(`${podNamePartitionRegex.slice(0, 30)}... is refused before it is compiled`, () =>
+      assert.deepEqual(parseBudget(object({ podNamePartitionRegex })), tooLarge));
+});

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { StatefulSet } from "../../../infra/resources.ts";
+import { type OtherZone, refuseByHealth, refuseByTime } from "../../../reconciler/downscale/decide.ts";
+import { endpointsOf, readPreparation } from "../../../reconciler/downscale/preparation.ts";
+import { compareReplicas, readScalable } from "../../../reconciler/downscale/scalable.ts";
+import { goDuration, goTime } from "../../../reconciler/downscale/words.ts";
+import { zone } from "../builders.ts";
+
+const NOW = Date.parse("2026-01-01T12:00:00Z");
+
+describe("which way replicas go (P16)", () => {
+  const CASES: readonly [number | null, number | null, string][] = [
+    [null, null, "not down"],
+    [null, 3, "unknown"],
+    [3, null, "unknown"],
+    [3, 5, "not down"],
+    [3, 3, "not down"],
+    [5, 3, "down"],
+    [1, 0, "down"],
+  ];
+  for (const [from, to, expected] of CASES) it(`${from} to ${to}: ${expected}`, () => assert.equal(compareReplicas(from, to), expected));
+});
+
+describe("reading what can be scaled (P15)", () => {
+  const apps = (kind: string, spec: unknown): unknown => ({ apiVersion: "apps/v1", kind, metadata: {}, spec });
+  const CASES: readonly [unknown, object][] = [
+    [apps("Deployment", { replicas: 3 }), { kind: "Deployment", replicas: 3 }],
+    [apps("StatefulSet", null), { replicas: null }],
+    [
+      { apiVersion: "autoscaling/v1", kind: "Scale" },
+      { kind: "Scale", replicas: 0 },
+    ],
+    [apps("StatefulSet", { replicas: "3" }), { cause: "decode" }],
+    [apps("StatefulSet", { replicas: 2 ** 31 }), { cause: "decode" }],
+    [apps("StatefulSet", { replicas: 1.5 }), { cause: "decode" }],
+    [apps("constructor", {}), { cause: "kind" }],
+    [{ apiVersion: "v1", kind: "Pod" }, { cause: "decode" }],
+    ["text", { cause: "decode" }],
+    [null, { cause: "decode" }],
+  ];
+  for (const [object, expected] of CASES)
+    it(`of ${JSON.stringify(object)}`, () => assert.partialDeepStrictEqual(readScalable(object), expected));
+});
+
+describe("the pods that go (P17, P18)", () => {
+  const object = (annotations: Record<string, string>): StatefulSet => ({
+    metadata: { name: "test", namespace: "default", annotations },
+    spec: { serviceName: "service-name", selector: {}, template: {} },
+  });
+  const HTTP = "grafana.com/prepare-downscale-http";
+  const endpoints = (path: string, from: number, to: number): string[] => {
+    const preparation = readPreparation(object({ [`${HTTP}-port`]: "8080", [`${HTTP}-path`]: path }));
+    return "problem" in preparation ? assert.fail(preparation.problem) : [...endpointsOf(preparation, from, to, "cluster.local.")];
+  };
+  it("are called by name, the last first", () =>
+    assert.deepEqual(endpoints("prepare-downscale", 5, 3), [
+      "http://test-4.service-name.default.svc.cluster.local.:8080/prepare-downscale",
+      "http://test-3.service-name.default.svc.cluster.local.:8080/prepare-downscale",
+    ]));
+  it("are called with one slash, however the path begins", () =>
+    assert.deepEqual(endpoints("/a/b?c", 1, 0), ["http://test-0.service-name.default.svc.cluster.local.:8080/a/b?c"]));
+  it("may be more than fit in memory", () => {
+    const preparation = { statefulSet: "s", namespace: "n", serviceName: "v", port: "1", path: "p" };
+    assert.match(endpointsOf(preparation, 2 ** 31 - 1, 0, "x").next().value ?? "", /s-2147483646/);
+  });
+});
+
+describe("waiting for other zones' time", () => {
+  const other = (lastDownscale: string | undefined, minTime: string | undefined): OtherZone => ({ name: "b", lastDownscale, minTime });
+  const wait = { reason: "MinTimeNotElapsed" };
+  const CASES: readonly [string, OtherZone[], object | undefined][] = [
+    ["no zone was scaled down", [other(undefined, "soon")], undefined],
+    ["it was long ago", [other("2025-12-31T00:00:00Z", "12h")], undefined],
+    ["its time is over this moment", [other("2026-01-01T00:00:00Z", "12h")], undefined],
+    ["a moment is missing", [other("2026-01-01T00:00:01Z", "12h")], wait],
+    ["its clock is ahead", [other("2026-01-02T00:00:00Z", "1s")], wait],
+    ["it is not labelled", [other("2026-01-01T12:00:00Z", undefined)], undefined],
+    ["its label is none", [other("2026-01-01T12:00:00Z", "1d")], { reason: "DownscaleUnreadable", message: "?" }],
+    ["its time is none", [other("2026-01-01 12:00:00", undefined)], { reason: "DownscaleUnreadable", message: "?" }],
+    ["the second zone", [other(undefined, "1h"), other("2026-01-01T11:30:00Z", "1h")], wait],
+  ];
+  for (const [name, others, expected] of CASES)
+    it(`when ${name}`, () => {
+      const refusal = refuseByTime(others, NOW, "?");
+      if (expected === undefined) assert.equal(refusal, undefined);
+      else assert.partialDeepStrictEqual(refusal, expected);
+    });
+
+  it("says which, when and how long", () =>
+    assert.equal(
+      refuseByTime([other("2026-01-01T02:00:00+02:00", "12h1m")], NOW, "")?.message,
+      "statefulset b was downscaled at 2026-01-01 00:00:00 +0000 UTC and is labelled to wait 12h1m0s between zone downscales",
+    ));
+});
+
+describe("waiting for other zones' health (P09, P12)", () => {
+  const CASES: readonly [string, Parameters<typeof zone>[0], string | undefined][] = [
+    ["all pods updated and ready", {}, undefined],
+    ["outdated pods", { at: "prev" }, "statefulset ingester-zone-a has 3 non-updated replicas and 0 non-ready replicas"],
+    [
+      "a pod that is not ready",
+      { pods: { 1: { ready: false } } },
+      "statefulset ingester-zone-a has 0 non-updated replicas and 1 non-ready replicas",
+    ],
+    [
+      "a pod that is terminating",
+      { pods: { 1: { terminating: true } } },
+      "statefulset ingester-zone-a has 0 non-updated replicas and 1 non-ready replicas",
+    ],
+    ["a pod that is missing", { pods: { 2: null } }, "statefulset ingester-zone-a has 0 non-updated replicas and 1 non-ready replicas"],
+  ];
+  for (const [name, traits, expected] of CASES) it(name, () => assert.equal(refuseByHealth([zone(traits)])?.message, expected));
+});
+
+describe("Go's words", () => {
+  const DURATIONS: readonly [number, string][] = [
+    [0, "0s"],
+    [250, "250ms"],
+    [1500, "1.5s"],
+    [90_000, "1m30s"],
+    [43_200_000, "12h0m0s"],
+    [3_661_001, "1h1m1.001s"],
+    [-5000, "-5s"],
+  ];
+  for (const [ms, expected] of DURATIONS) it(`${ms} ms are ${expected}`, () => assert.equal(goDuration(ms), expected));
+  it("for a time", () => assert.equal(goTime(NOW + 999), "2026-01-01 12:00:00 +0000 UTC"));
+});
