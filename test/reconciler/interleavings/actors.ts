@@ -1,0 +1,62 @@
+/** Who takes part in a play: processes of the eviction function, with the API server that asks them, and reconcilers. */
+import type { Clock } from "../../../infra/clock.ts";
+import { isAllowed } from "../../../reconciler/budget/verdict.ts";
+import { askBudget } from "../../../reconciler/may-disrupt.ts";
+import { createReserver, type Reserver } from "../../../reconciler/reserve.ts";
+import { tick } from "../../../reconciler/tick.ts";
+import type { Stepper } from "./stepper.ts";
+import type { World } from "./world.ts";
+
+export interface Stage {
+  readonly stepper: Stepper;
+  readonly world: World;
+}
+
+/** Time stands still; a pause is a step like any other. */
+function clockOf({ stepper }: Stage, actor: string): Clock {
+  return { now: () => Date.parse("2026-01-01T00:00:00Z"), monotonic: () => 0, sleep: () => stepper.step("pause", actor) };
+}
+
+function reserverOf(stage: Stage, actor: string): Reserver {
+  return createReserver({
+    cluster: stage.world.connect(actor),
+    clock: clockOf(stage, actor),
+    by: actor,
+    random: () => 0,
+    onBudgets: () => {},
+  });
+}
+
+/** A process of the function that is asked about these pods, all at once. */
+export async function evictor(stage: Stage, actor: string, names: readonly string[]): Promise<void> {
+  const reserver = reserverOf(stage, actor);
+  const evictions = names.map(async (name) => {
+    const uid = stage.world.pods.get(name)?.uid ?? "";
+    const { verdict, held } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt: Infinity });
+    if (!isAllowed(verdict)) return;
+    await stage.stepper.step(`evict ${name}`, "apiserver");
+    stage.world.evict(name, held?.uid ?? uid);
+  });
+  await Promise.all(evictions);
+}
+
+/** The reconciler itself, so many ticks long. */
+export async function reconciler(stage: Stage, actor: string, ticks: number): Promise<void> {
+  const reserver = reserverOf(stage, actor);
+  const clock = clockOf(stage, actor);
+  for (let i = 0; i < ticks; i++) {
+    const one = tick({
+      cluster: stage.world.connect(actor),
+      fence: { write: () => ({}) },
+      namespaces: ["test"],
+      freshness: new Map(),
+      mayDisrupt: askBudget(reserver, clock, () => {}),
+      lookCloser: () => true,
+      timesOutrun: () => 0,
+      onOutcome: () => {},
+      monotonic: clock.monotonic,
+      stop: new AbortController().signal,
+    });
+    await one.catch(() => {});
+  }
+}
