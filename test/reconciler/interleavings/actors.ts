@@ -1,6 +1,6 @@
 /** Who takes part in a play: processes of the eviction function, with the API server that asks them, and reconcilers. */
 import type { Clock } from "../../../infra/clock.ts";
-import { isAllowed } from "../../../reconciler/budget/verdict.ts";
+import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { askBudget } from "../../../reconciler/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/reserve.ts";
 import { tick } from "../../../reconciler/tick.ts";
@@ -27,15 +27,20 @@ function reserverOf(stage: Stage, actor: string): Reserver {
   });
 }
 
-/** A process of the function that is asked about these pods, all at once. */
-export async function evictor(stage: Stage, actor: string, names: readonly string[]): Promise<void> {
+/** A process of the function that is asked about these pods, all at once, and again so many times after a "not now", as drainers do. */
+export async function evictor(stage: Stage, actor: string, names: readonly string[], tries = 1): Promise<void> {
   const reserver = reserverOf(stage, actor);
   const evictions = names.map(async (name) => {
     const uid = stage.world.pods.get(name)?.uid ?? "";
-    const { verdict, held } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt: Infinity });
-    if (!isAllowed(verdict)) return;
-    await stage.stepper.step(`evict ${name}`, "apiserver");
-    stage.world.evict(name, held?.uid ?? uid);
+    for (let i = 0; i < tries; i++) {
+      const { verdict, held } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt: Infinity });
+      const { code } = VERDICTS[verdict.reason];
+      if (code === 429) continue;
+      if (code === 400) return;
+      await stage.stepper.step(`evict ${name}`, "apiserver");
+      stage.world.evict(name, held?.uid ?? uid);
+      return;
+    }
   });
   await Promise.all(evictions);
 }

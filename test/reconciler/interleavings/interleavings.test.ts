@@ -60,7 +60,7 @@ describe("two evictions in every order of their API calls (E25)", () => {
   });
 });
 
-const FATES: readonly Fate[] = ["lostBefore", "lostAfter", "throttled", "killed"];
+const FATES: readonly Fate[] = ["lostBefore", "lostAfter", "late", "throttled", "killed"];
 const MOST_TROUBLE = 6;
 
 interface Large {
@@ -81,7 +81,7 @@ async function playLarge({ options, asked, stumbles }: Large, choose: Choose) {
   const stepper = createStepper();
   const world = createWorld({ stepper, zones: 3, revives: true, fate, ...options });
   const stage = { stepper, world };
-  asked.forEach((pods, i) => void evictor(stage, `function ${i}`, pods));
+  asked.forEach((pods, i) => void evictor(stage, `function ${i}`, pods, 2));
   void reconciler(stage, "reconciler", 3);
   void (async () => {
     for (const pod of stumbles) {

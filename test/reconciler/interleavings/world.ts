@@ -9,8 +9,8 @@ import { podObject, statefulSetObject } from "../builders.ts";
 import { budgetObject } from "../budget/builders.ts";
 import type { Stepper } from "./stepper.ts";
 
-/** What happens to a call. */
-export type Fate = "well" | "lostBefore" | "lostAfter" | "throttled" | "killed";
+/** What happens to a call. A late one takes effect after its caller has given up. */
+export type Fate = "well" | "lostBefore" | "lostAfter" | "late" | "throttled" | "killed";
 
 export interface WorldOptions {
   readonly stepper: Stepper;
@@ -177,6 +177,14 @@ export function createWorld(options: WorldOptions): World {
       const what = fate(actor);
       if (what === "throttled") throw new RolloutError("Throttled", label);
       if (what === "lostBefore") throw new RolloutError("Timeout", label);
+      if (what === "late") {
+        void stepper.step(`${label}, late`, "network").then(() => {
+          try {
+            effect();
+          } catch {}
+        });
+        throw new RolloutError("Timeout", label);
+      }
       const result = effect();
       if (what === "lostAfter") throw new RolloutError("Timeout", label);
       if (what !== "killed") return result;
