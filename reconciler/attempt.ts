@@ -42,6 +42,9 @@ export type Attempt =
   /** Only now it is known where to look: again, without a pause. */
   | { readonly state: "learned" };
 
+/** Told of all budgets of a namespace as they were read; undefined if the cluster does not know the kind. */
+export type OnBudgets = (namespace: string, budgets: readonly ListedBudget[] | undefined) => void;
+
 export interface Desk {
   readonly cluster: Cluster;
   readonly clock: Clock;
@@ -52,14 +55,13 @@ export interface Desk {
   readonly hints: Map<string, string>;
   /** UIDs of budgets whose status does not keep reservations. */
   readonly leased: Set<string>;
-  /** Told of all budgets that were read; undefined if the cluster does not know the kind. */
-  readonly onBudgets: (budgets: readonly ListedBudget[] | undefined) => void;
+  readonly onBudgets: OnBudgets;
 }
 
 /** Resolves with what became of each; rejects only if the budgets could not be listed. */
 export async function attempt(namespace: string, asks: readonly Ask[], desk: Desk, call: Call): Promise<Map<Ask, Attempt>> {
   const budgets = await listBudgets(desk.cluster, namespace, desk.freshness, call);
-  desk.onBudgets(budgets);
+  desk.onBudgets(namespace, budgets);
   const around = { budgets: budgets ?? [], desk, call };
   const results = new Map<Ask, Attempt>();
   const guessed = await Promise.all(asks.map(async (ask) => ({ ask, budget: await chooseBudget(ask, around).catch(asFailure) })));

@@ -9,7 +9,10 @@ import { createMetrics, type Metrics } from "../infra/metrics.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { pushMetrics } from "../infra/push.ts";
 import { createReferences } from "./gather-scaling.ts";
+import { composeBudgets } from "./compose-budgets.ts";
+import { askBudget } from "./may-disrupt.ts";
 import type { RunInput } from "./run.ts";
+import { createUpkeep } from "./upkeep.ts";
 
 export interface Composition {
   readonly configuration: Configuration;
@@ -34,6 +37,9 @@ export async function compose(env: Readonly<Record<string, string | undefined>>,
     observer: metrics.observer,
     clock,
   });
+  // The name alone would let a container that was restarted in its pod pass for the one before it.
+  const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
+  const budgets = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   const run = {
     cluster,
     clock,
@@ -42,18 +48,18 @@ export async function compose(env: Readonly<Record<string, string | undefined>>,
     namespaces: namespaces === "*" ? [""] : namespaces,
     intervalMs: configuration.reconcileIntervalMs,
     budgetMs: configuration.timeBudgetMs,
-    // The name alone would let a container that was restarted in its pod pass for the one before it.
     lease: {
       namespace,
       name: lease.name,
       durationMs: lease.durationSeconds * 1000,
-      identity: `${configuration.identity ?? "zonewise"}_${randomUUID()}`,
+      identity,
     },
     references: createReferences(cluster),
     podHttp: createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver }),
     clusterDomain: configuration.clusterDomain,
     zoneTracker: configuration.zoneTracker,
-    mayDisrupt: async () => undefined,
+    mayDisrupt: askBudget(budgets.reserver, clock, metrics.budgets),
+    upkeep: createUpkeep({ cluster, clock, log, onBudgets: budgets.onBudgets }),
   };
   async function push(): Promise<void> {
     const { pushgatewayUrl: url } = configuration;

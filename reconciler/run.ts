@@ -22,6 +22,7 @@ import { createRecorder } from "./recorder.ts";
 import type { Scaler } from "./scale-pass.ts";
 import { createTeller } from "./teller.ts";
 import { tick, type TickResult } from "./tick.ts";
+import type { Upkeep } from "./upkeep.ts";
 
 export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clusterDomain" | "zoneTracker"> {
   readonly cluster: Cluster;
@@ -34,6 +35,7 @@ export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clust
   readonly budgetMs: number;
   readonly lease: LeaseOptions;
   readonly mayDisrupt: MayDisrupt;
+  readonly upkeep: Upkeep;
   /** Ends the run after the current step. */
   readonly stop: AbortSignal;
   /** Ticks once and ends, as a function call does. */
@@ -130,7 +132,7 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
         teller,
         freshness,
         stop: until,
-        lookCloser: due,
+        lookCloser: (key) => due(key) || input.upkeep.owes(key),
         timesOutrun: journal.timesOutrun,
         onOutcome: journal.enter,
         monotonic: clock.monotonic,

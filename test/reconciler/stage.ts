@@ -10,6 +10,7 @@ import { createReferences } from "../../reconciler/gather-scaling.ts";
 import type { Freshness } from "../../reconciler/gather.ts";
 import { createTeller, type Teller } from "../../reconciler/teller.ts";
 import { tick, type TickInput, type TickResult } from "../../reconciler/tick.ts";
+import type { Upkeep } from "../../reconciler/upkeep.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
 import { startEmulator, type Emulator } from "../emulator/index.ts";
 
@@ -119,6 +120,7 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput
     namespaces: ["default"],
     freshness: more.freshness ?? (new Map() as Freshness),
     mayDisrupt: async () => undefined,
+    upkeep: noUpkeep,
     lookCloser: () => false,
     timesOutrun: () => 0,
     onOutcome: () => {},
@@ -130,6 +132,9 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput
     ...more,
   });
 }
+
+/** As on a cluster without budgets. */
+export const noUpkeep: Upkeep = { begin: async () => async () => async () => {}, owes: () => false };
 
 export interface Witness {
   /** Pods in the order in which they were deleted. */

@@ -1,9 +1,13 @@
 /** Who takes part in a play: processes of the eviction function, with the API server that asks them, and reconcilers. */
 import type { Clock } from "../../../infra/clock.ts";
+import { createLog } from "../../../infra/log.ts";
+import { createMetrics } from "../../../infra/metrics.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { askBudget } from "../../../reconciler/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/reserve.ts";
 import { tick } from "../../../reconciler/tick.ts";
+import { createUpkeep } from "../../../reconciler/upkeep.ts";
+import { scalingOf } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
 import type { World } from "./world.ts";
 
@@ -11,6 +15,8 @@ export interface Stage {
   readonly stepper: Stepper;
   readonly world: World;
 }
+
+const silent = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
 
 /** Time stands still; a pause is a step like any other. */
 function clockOf({ stepper }: Stage, actor: string): Clock {
@@ -50,12 +56,16 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
   const reserver = reserverOf(stage, actor);
   const clock = clockOf(stage, actor);
   for (let i = 0; i < ticks; i++) {
+    const cluster = stage.world.connect(actor);
     const one = tick({
-      cluster: stage.world.connect(actor),
+      cluster,
+      ...scalingOf(cluster),
+      now: clock.now,
+      upkeep: createUpkeep({ cluster, clock, log: silent, onBudgets: () => {} }),
       fence: { write: () => ({}) },
       namespaces: ["test"],
       freshness: new Map(),
-      mayDisrupt: askBudget(reserver, clock, () => {}),
+      mayDisrupt: askBudget(reserver, clock, createMetrics().budgets),
       lookCloser: () => true,
       timesOutrun: () => 0,
       onOutcome: () => {},

@@ -1,0 +1,46 @@
+/** `/admission/pod-eviction`: no pod is evicted that its zone-aware budget needs [5.1]. What is allowed is reserved first. */
+import type { BudgetMetrics } from "../infra/budget-metrics.ts";
+import { isAllowed, verdict, VERDICTS, type Verdict } from "../reconciler/budget/verdict.ts";
+import type { Decided, Reserver } from "../reconciler/reserve.ts";
+import type { AdmissionRequest, Answer, Webhook } from "./handler.ts";
+
+export interface PodEvictionTools {
+  readonly reserver: Reserver;
+  readonly metrics: BudgetMetrics;
+}
+
+export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webhook {
+  const tell = (decided: Decided): Answer => {
+    const { code, metric } = VERDICTS[decided.verdict.reason];
+    metrics.decided({ reason: metric, status: code });
+    return answer(decided);
+  };
+  return {
+    name: "podEviction",
+    paths: ["/admission/pod-eviction", "/pods/eviction"],
+    handle: async (request, { deadlineAt, signal }) => {
+      const refused = checkRequest(request);
+      if (refused) return tell({ verdict: refused });
+      const { namespace = "", name = "", dryRun } = request;
+      return tell(await metrics.deciding(reserver.reserve({ namespace, name, dryRun, deadlineAt, signal })));
+    },
+    onFault: () => answer({ verdict: verdict("NotNow", "no decision could be made in time, try again") }),
+  };
+}
+
+/** The Eviction itself is not read: policy/v1 and v1beta1 both work [5.1.1]. */
+function checkRequest({ operation, subResource = "", namespace = "", name = "" }: AdmissionRequest): Verdict | undefined {
+  if (operation !== "CREATE") return verdict("InvalidRequest", `request operation is not create, got: ${operation}`);
+  if (subResource !== "eviction") return verdict("InvalidRequest", `request SubResource is not eviction, got: ${subResource}`);
+  if (namespace === "" || name === "") return verdict("InvalidRequest", "request did not include both a namespace and a name");
+  return undefined;
+}
+
+function answer({ verdict: said, cause }: Decided): Answer {
+  const { code, log } = VERDICTS[said.reason];
+  const budget = said.objects.find(({ kind }) => kind === "ZoneAwarePodDisruptionBudget")?.name;
+  const more = { reason: log, ...(budget !== undefined && { budget }), ...(cause !== undefined && { error: cause }) };
+  if (!isAllowed(said)) return { allowed: false, code, message: said.message, reason: said.reason, log: more };
+  const told = { allowed: true, reason: said.reason, log: { ...more, reason: said.reason === "Allowed" ? said.message : log } };
+  return said.reason === "PodNotReady" ? { ...told, warnings: [said.message] } : told;
+}
