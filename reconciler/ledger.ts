@@ -24,8 +24,9 @@ export async function openLedger(cluster: Cluster, budget: DisruptionBudget, wit
   return {
     reservations: { ...noted, ...readReservations(budget.status?.disruptedPods) },
     async write(next, bounds) {
-      if (await writeStatus(cluster, budget, next, bounds)) return "kept";
-      if (!withLease) return "lost";
+      const kept = await writeStatus(cluster, budget, next, bounds);
+      if (!withLease) return kept ? "kept" : "lost";
+      if (kept && Object.keys(noted).length === 0) return "kept";
       await writeLease(cluster, budget, lease, next, bounds);
       return "kept";
     },

@@ -72,7 +72,7 @@ function clockOf(time: ManualClock): Clock {
 export function deploy(
   stage: Stage,
   image: string,
-  { group = "ingester", zones = ["a", "b", "c"], replicas = 3, annotations = {}, labels = {} } = {},
+  { group = "ingester", zones = ["a", "b", "c"], replicas = 3, annotations = {}, labels = {}, podLabels = {} } = {},
 ): void {
   const { store } = stage.emulator;
   for (const zone of zones) {
@@ -84,7 +84,10 @@ export function deploy(
       revisionHistoryLimit: 10,
       updateStrategy: { type: "OnDelete" },
       selector: { matchLabels: { name } },
-      template: { metadata: { labels: { name } }, spec: { terminationGracePeriodSeconds: 30, containers: [{ name: "c", image }] } },
+      template: {
+        metadata: { labels: { ...podLabels, name } },
+        spec: { terminationGracePeriodSeconds: 30, containers: [{ name: "c", image }] },
+      },
     };
     const earlier = store.get("statefulsets.apps", "default", name);
     if (earlier) store.update("statefulsets.apps", { ...earlier, spec });
