@@ -6,7 +6,7 @@ import { createLog } from "../../infra/log.ts";
 import { createMetrics, type Metrics } from "../../infra/metrics.ts";
 import { composeBudgets } from "../../reconciler/compose-budgets.ts";
 import type { Reserver } from "../../reconciler/reserve.ts";
-import type { Draft, KubeObject } from "../emulator/objects.ts";
+import type { Draft } from "../emulator/objects.ts";
 import { deploy, setStage, type Stage } from "./stage.ts";
 
 export const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
@@ -55,8 +55,8 @@ export function writeBudget(stage: Stage, spec: object = {}, name = "ingester"):
 
 /** What is reserved in the budget's status, by pod. */
 export function reserved(stage: Stage, name = "ingester"): Record<string, { uid: string; time: string; by: string }> {
-  const budget = stage.emulator.store.get(BUDGETS, "default", name) as (KubeObject & { status?: { disruptedPods?: object } }) | undefined;
-  return { ...budget?.status?.disruptedPods };
+  const status = stage.emulator.store.get(BUDGETS, "default", name)?.["status"] as { disruptedPods?: object } | undefined;
+  return { ...status?.disruptedPods };
 }
 
 export interface Process {
@@ -103,19 +103,16 @@ export function startProcess(stage: Stage, by = "one"): Process {
 function countRoundTrips(cluster: Cluster): { cluster: Cluster; roundTrips: () => number } {
   let [inFlight, trips] = [0, 0];
   const begin = (): void => void (inFlight++ === 0 && trips++);
-  const counted =
-    <A extends readonly unknown[], R>(verb: (...args: A) => Promise<R>) =>
-    (...args: A): Promise<R> => {
+  const end = (): void => void inFlight--;
+  const counted: Cluster = {
+    ...cluster,
+    async *list(...args) {
       begin();
-      return verb(...args).finally(() => inFlight--);
-    };
-  const list: Cluster["list"] = async function* (...args) {
-    begin();
-    yield* cluster.list(...args);
-    inFlight--;
+      yield* cluster.list(...args);
+      end();
+    },
+    get: (...args) => (begin(), cluster.get(...args).finally(end)),
+    replace: (...args) => (begin(), cluster.replace(...args).finally(end)),
   };
-  return {
-    cluster: { ...cluster, list, get: counted(cluster.get) as Cluster["get"], replace: counted(cluster.replace) as Cluster["replace"] },
-    roundTrips: () => trips,
-  };
+  return { cluster: counted, roundTrips: () => trips };
 }
