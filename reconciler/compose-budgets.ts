@@ -4,7 +4,7 @@ import type { Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
 import type { Log } from "../infra/log.ts";
 import { writeEvent } from "./act.ts";
-import type { OnBudgets } from "./attempt.ts";
+import type { OnBudgets } from "./ask.ts";
 import { observeBudgets } from "./observe-budgets.ts";
 import { createRecorder } from "./recorder.ts";
 import { createReserver, type Reserver } from "./reserve.ts";

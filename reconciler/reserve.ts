@@ -8,7 +8,8 @@
 import type { Clock } from "../infra/clock.ts";
 import type { Call } from "../infra/cluster.ts";
 import { hasCode, RolloutError } from "../infra/errors.ts";
-import { attempt, type Ask, type Attempt, type Desk, type Held } from "./attempt.ts";
+import type { Ask, Attempt, Desk, Held } from "./ask.ts";
+import { attempt } from "./attempt.ts";
 import { verdict, type Verdict } from "./budget/verdict.ts";
 import { withdraw } from "./withdraw.ts";
 
@@ -41,6 +42,7 @@ export interface ReserverOptions extends Omit<Desk, "freshness" | "hints" | "lea
 
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
+const LINGER_MS = 2;
 
 interface Waiting {
   readonly ask: TimedAsk;
@@ -63,15 +65,17 @@ export function createReserver(options: ReserverOptions): Reserver {
 
   async function workOff(namespace: string, queue: Waiting[]): Promise<void> {
     queues.set(namespace, queue);
+    // Those that come in the same moment share the first attempt.
+    await Promise.resolve();
     while (queue.length > 0) {
-      // Those that come in the same moment share the first attempt.
-      await Promise.resolve();
       const batch = queue.splice(0).filter((one) => {
         if (!isOver(one.ask, clock)) return true;
         one.settle({ state: "outrun" });
         return false;
       });
       if (batch.length > 0) await serve(namespace, batch);
+      // Who asks together is answered together, and asks for the next pods together: otherwise the first of them would go ahead alone.
+      if (batch.length > 1) await clock.sleep(LINGER_MS);
     }
     queues.delete(namespace);
   }

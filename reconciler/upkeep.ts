@@ -8,7 +8,7 @@ import { hasCode } from "../infra/errors.ts";
 import type { Fence } from "../infra/lease.ts";
 import type { Log } from "../infra/log.ts";
 import { pods } from "../infra/resources.ts";
-import type { OnBudgets } from "./attempt.ts";
+import type { OnBudgets } from "./ask.ts";
 import { changeReadyTimes, type ReadyTimeChange } from "./budget/ready-time.ts";
 import { livingReservations, readReservations } from "./budget/reservation.ts";
 import { matchesLabels } from "./budget/selector.ts";

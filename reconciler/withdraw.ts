@@ -2,7 +2,7 @@
 import type { Call } from "../infra/cluster.ts";
 import { hasCode } from "../infra/errors.ts";
 import { disruptionBudgets } from "../infra/resources.ts";
-import type { Desk, Held } from "./attempt.ts";
+import type { Desk, Held } from "./ask.ts";
 import { isSame } from "./budget/reservation.ts";
 import { openLedger } from "./ledger.ts";
 

@@ -88,6 +88,23 @@ describe("an eviction under a budget", () => {
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0", "ingester-zone-a-1"]);
   });
 
+  it("of the same pod again leaves a young reservation of its own as it is, and renews an older one, or another's", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const one = startProcess(stage);
+    await one.ask("zone-a-0");
+    const first = reserved(stage);
+    await stage.time.advance(39_000);
+    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.deepEqual([one.calls.length, reserved(stage)], [7, first]);
+    assert.equal(await startProcess(stage, "two").ask("zone-a-0"), "Allowed");
+    assert.equal(reserved(stage)["ingester-zone-a-0"]?.by, "two");
+    await one.ask("zone-a-0");
+    await stage.time.advance(40_000);
+    await one.ask("zone-a-0");
+    assert.equal(reserved(stage)["ingester-zone-a-0"]?.time, new Date(stage.time.now()).toISOString());
+  });
+
   it("finds the budget of a pod among several: with a call more the first time", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, PARTITIONS);
@@ -199,7 +216,7 @@ describe("trouble", () => {
     const { reserver } = startProcess(stage);
     const ask = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
     const first = (await reserver.reserve(ask)).held;
-    await stage.time.advance(1000);
+    await stage.time.advance(41_000);
     const second = (await reserver.reserve(ask)).held;
     assert.ok(first && second);
     await reserver.withdraw(first, {});
@@ -253,7 +270,7 @@ describe("on the original's CRD, which drops the status", () => {
     const earlier = store.get("customresourcedefinitions.apiextensions.k8s.io", undefined, BUDGETS);
     assert.ok(earlier);
     store.update("customresourcedefinitions.apiextensions.k8s.io", { ...earlier, spec: budgetDefinition()["spec"] });
-    await stage.time.advance(1000);
+    await stage.time.advance(41_000);
     assert.equal(await one.ask("zone-a-0"), "Allowed");
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
   });
