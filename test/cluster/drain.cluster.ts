@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { deletions, findViolations } from "./invariants.ts";
 import { scenario, type Stage } from "./stage.ts";
-import { createBudget, serveWebhooks, type Webhooks } from "./webhooks.ts";
+import { createBudget, serveWebhooks, type Webhooks } from "./eviction-stage.ts";
 
 const run = promisify(execFile);
 const KUBECTL = process.env["KUBECTL"] ?? "kubectl";
