@@ -132,7 +132,7 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
         teller,
         freshness,
         stop: until,
-        lookCloser: (key) => due(key) || input.upkeep.owes(key),
+        lookCloser: due,
         timesOutrun: journal.timesOutrun,
         onOutcome: journal.enter,
         monotonic: clock.monotonic,

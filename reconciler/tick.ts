@@ -19,7 +19,7 @@ const GROUPS_AT_A_TIME = 8;
 export interface TickInput extends Scaler {
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
-  /** True for a group, by `<namespace>/<group>`, whose pods are to be looked at even if its status says that it is settled. */
+  /** True for a group, by `<namespace>/<group>`, whose pods are to be looked at even if its status says that there is nothing to do. */
   readonly lookCloser: (key: string) => boolean;
   /** How often in a row the group was outrun before this tick. */
   readonly timesOutrun: (key: string) => number;
@@ -79,13 +79,14 @@ async function reconcileGroup(key: string, zones: readonly Zone[], upkeep: TickU
 async function rollOut(key: string, common: Common, upkeep: TickUpkeep, input: TickInput): Promise<Outcome> {
   const { zones } = common;
   const byStatus = decideByStatus(zones);
-  if (byStatus && byStatus !== "look") return { ...common, state: "held", hold: byStatus };
-  if (!byStatus && !input.lookCloser(key)) return { ...common, state: "settled" };
+  const early: Outcome | undefined =
+    byStatus === "look" ? undefined : byStatus ? { ...common, state: "held", hold: byStatus } : { ...common, state: "settled" };
+  if (early && !input.lookCloser(key) && !input.upkeep.owes(zones)) return early;
 
   const keep = await upkeep(common.namespace);
   const snapshot = await gatherGroup(input.cluster, zones, input.freshness);
   try {
-    return await rollOutZones(snapshot, common, input);
+    return early?.state === "held" ? early : await rollOutZones(snapshot, common, input);
   } finally {
     await keep(snapshot, input.fence);
   }

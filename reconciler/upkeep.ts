@@ -15,7 +15,7 @@ import { matchesLabels } from "./budget/selector.ts";
 import { listBudgets, type ListedBudget } from "./gather-budget.ts";
 import { openLedger } from "./ledger.ts";
 import { ANNOTATIONS } from "./model/annotations.ts";
-import type { GroupSnapshot } from "./model/zone.ts";
+import type { GroupSnapshot, Zone } from "./model/zone.ts";
 
 /** Keeps one group, with the pods that were read after the budgets; never rejects. */
 export type Keep = (group: GroupSnapshot, fence: Fence) => Promise<void>;
@@ -26,8 +26,8 @@ export type TickUpkeep = (namespace: string) => Promise<Keep>;
 export interface Upkeep {
   /** Begins a tick over these namespaces ("" for all). The first of the process reads the budgets, to know where delays make ready times matter. */
   readonly begin: (namespaces: readonly string[]) => Promise<TickUpkeep>;
-  /** True if the group, by `<namespace>/<group>`, has to be looked at for the sake of ready times, even if its status says that it is settled. */
-  readonly owes: (key: string) => boolean;
+  /** True if the group of these zones has to be looked at for the sake of ready times, even if its status says that there is nothing to do. */
+  readonly owes: (zones: readonly Zone[]) => boolean;
 }
 
 export interface UpkeepOptions {
@@ -43,7 +43,8 @@ const PATCH_MS = 5000;
 export function createUpkeep({ cluster, clock, log, onBudgets }: UpkeepOptions): Upkeep {
   /** Groups with a pod that was not ready, or could not be given its ready time, when they were last looked at. */
   const owing = new Set<string>();
-  const looked = new Set<string>();
+  /** Groups that have been looked at, and whether a budget selects any of their pods. */
+  const looked = new Map<string, boolean>();
   let delayed: ReadonlySet<string> | undefined;
 
   async function read(scope: string): Promise<readonly ListedBudget[]> {
@@ -63,7 +64,7 @@ export function createUpkeep({ cluster, clock, log, onBudgets }: UpkeepOptions):
     );
     const members = zones.flatMap((zone) => zone.pods);
     const key = keyOf(group);
-    looked.add(key);
+    looked.set(key, zones.length > 0);
     if (members.every((pod) => pod.ready)) owing.delete(key);
     else owing.add(key);
     const changes = changeReadyTimes(members, clock.now()).values();
@@ -96,7 +97,13 @@ export function createUpkeep({ cluster, clock, log, onBudgets }: UpkeepOptions):
   }
 
   return {
-    owes: (key) => owing.has(key) || (!looked.has(key) && delayed?.has(key.slice(0, key.indexOf("/"))) === true),
+    owes(zones) {
+      const { namespace = "", group: name = "" } = zones[0] ?? {};
+      const key = keyOf({ namespace, name });
+      const covered = looked.get(key);
+      if (covered === undefined) return delayed?.has(namespace) === true;
+      return owing.has(key) || (covered && zones.some(({ status }) => status.ready < status.replicas));
+    },
     async begin(namespaces) {
       const lists = new Map<string, Promise<readonly ListedBudget[]>>();
       const readOnce = (scope: string): Promise<readonly ListedBudget[]> => {
@@ -123,6 +130,6 @@ export function createUpkeep({ cluster, clock, log, onBudgets }: UpkeepOptions):
   };
 }
 
-const keyOf = ({ namespace, name }: GroupSnapshot): string => `${namespace}/${name}`;
+const keyOf = ({ namespace, name }: Pick<GroupSnapshot, "namespace" | "name">): string => `${namespace}/${name}`;
 
 const hasDelay = ({ content }: ListedBudget): boolean => !("problem" in content) && content.crossZoneEvictionDelayMs > 0;
