@@ -99,7 +99,7 @@ export function deploy(
 }
 
 /** Pods that nobody reaches. */
-const noPods: PodHttp = { send: (method, url) => Promise.reject(new Error(`unexpected ${method} ${url}`)) };
+export const noPods: PodHttp = { send: (method, url) => Promise.reject(new Error(`unexpected ${method} ${url}`)) };
 
 /** What scaling needs besides. */
 export function scalingOf(cluster: Cluster) {

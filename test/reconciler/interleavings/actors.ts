@@ -7,7 +7,8 @@ import { askBudget } from "../../../reconciler/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/reserve.ts";
 import { tick } from "../../../reconciler/tick.ts";
 import { createUpkeep } from "../../../reconciler/upkeep.ts";
-import { scalingOf } from "../stage.ts";
+import { createTeller } from "../../../reconciler/teller.ts";
+import { noPods, scalingOf } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
 import type { World } from "./world.ts";
 
@@ -55,11 +56,13 @@ export async function evictor(stage: Stage, actor: string, names: readonly strin
 export async function reconciler(stage: Stage, actor: string, ticks: number): Promise<void> {
   const reserver = reserverOf(stage, actor);
   const clock = clockOf(stage, actor);
+  const teller = createTeller({ http: noPods, clock, onNote: () => {}, signal: new AbortController().signal });
   for (let i = 0; i < ticks; i++) {
     const cluster = stage.world.connect(actor);
     const one = tick({
       cluster,
       ...scalingOf(cluster),
+      teller,
       now: clock.now,
       upkeep: createUpkeep({ cluster, clock, log: silent, onBudgets: () => {} }),
       fence: { write: () => ({}) },

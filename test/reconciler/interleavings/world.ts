@@ -208,6 +208,7 @@ export function createWorld(options: WorldOptions): World {
         (await call(`replace ${resource.plural} ${ref.name}`, () => server.replace(resource.plural, ref.name, body as Fields))) as never,
       patch: (resource, ref) => call(`patch ${resource.plural} ${ref.name}`, () => ""),
       remove: (_, ref, preconditions) => call(`delete ${ref.name}`, () => server.remove(ref.name, preconditions)),
+      change: (_, ref) => Promise.reject(new RolloutError("NotFound", `nothing is scaled here, not ${ref.name}`)),
       discover: () => Promise.resolve([]),
       watch: () => Promise.reject(new RolloutError("Expired", "no watches here")),
     };
