@@ -1,7 +1,8 @@
 /** `/admission/pod-eviction`: no pod is evicted that its zone-aware budget needs [5.1]. What is allowed is reserved first. */
 import type { BudgetMetrics } from "../infra/budget-metrics.ts";
+import { hasCode } from "../infra/errors.ts";
 import { isAllowed, verdict, VERDICTS, type Verdict } from "../reconciler/budget/verdict.ts";
-import type { Decided, Reserver } from "../reconciler/reserve.ts";
+import { type Decided, NOT_NOW, type Reserver } from "../reconciler/reserve.ts";
 import type { AdmissionRequest, Answer, Webhook } from "./handler.ts";
 
 export interface PodEvictionTools {
@@ -13,7 +14,9 @@ export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webh
   const tell = (decided: Decided): Answer => {
     const { code, metric } = VERDICTS[decided.verdict.reason];
     metrics.decided({ reason: metric, status: code });
-    return answer(decided);
+    // A lost race is everyday; what else keeps us from deciding is a fault, answered alike by `onFault`.
+    if (decided.cause !== undefined && !hasCode(decided.cause, "Conflict")) throw decided.cause;
+    return answer(decided.verdict);
   };
   return {
     name: "podEviction",
@@ -24,7 +27,7 @@ export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webh
       const { namespace = "", name = "", dryRun } = request;
       return tell(await metrics.deciding(reserver.reserve({ namespace, name, dryRun, deadlineAt, signal })));
     },
-    onFault: () => answer({ verdict: verdict("NotNow", "no decision could be made in time, try again") }),
+    onFault: () => answer(verdict("NotNow", NOT_NOW)),
   };
 }
 
@@ -36,10 +39,10 @@ function checkRequest({ operation, subResource = "", namespace = "", name = "" }
   return undefined;
 }
 
-function answer({ verdict: said, cause }: Decided): Answer {
+function answer(said: Verdict): Answer {
   const { code, log } = VERDICTS[said.reason];
   const budget = said.objects.find(({ kind }) => kind === "ZoneAwarePodDisruptionBudget")?.name;
-  const more = { reason: log, ...(budget !== undefined && { budget }), ...(cause !== undefined && { error: cause }) };
+  const more = { reason: log, ...(budget !== undefined && { budget }) };
   if (!isAllowed(said)) return { allowed: false, code, message: said.message, reason: said.reason, log: more };
   const told = { allowed: true, reason: said.reason, log: { ...more, reason: said.reason === "Allowed" ? said.message : log } };
   return said.reason === "PodNotReady" ? { ...told, warnings: [said.message] } : told;

@@ -40,6 +40,8 @@ export interface ReserverOptions extends Omit<Desk, "freshness" | "hints" | "lea
   readonly random: () => number;
 }
 
+export const NOT_NOW = "no decision could be made in time, try again";
+
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
 const LINGER_MS = 2;
@@ -115,5 +117,5 @@ function isPassing(error: unknown): boolean {
 }
 
 function notNow(cause: unknown): Decided {
-  return { verdict: verdict("NotNow", "no decision could be made in time, try again"), cause };
+  return { verdict: verdict("NotNow", NOT_NOW), cause };
 }

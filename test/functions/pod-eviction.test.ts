@@ -3,7 +3,7 @@ import { afterEach, describe, it } from "node:test";
 import type { AdmissionRequest, Answer } from "../../functions/handler.ts";
 import { createPodEviction } from "../../functions/pod-eviction.ts";
 import type { Metrics } from "../../infra/metrics.ts";
-import { reserved, setBudgetStage, startProcess, writeBudget } from "../reconciler/budget-stage.ts";
+import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../reconciler/budget-stage.ts";
 import type { Stage } from "../reconciler/stage.ts";
 
 let stage: Stage;
@@ -96,14 +96,18 @@ describe("/admission/pod-eviction", () => {
     assert.deepEqual(reserved(stage), {});
   });
 
-  it("what it cannot find out is a no for now, without a word of why", async () => {
+  it("a lost race is a no for now; what else it cannot find out is a fault, and answered alike, without a word of why", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
-    stage.emulator.faults.inject({ effect: { kind: "error" } });
+    const notNow = [429, "no decision could be made in time, try again"];
+    const withdraw = stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: BUDGETS });
     const { answer } = await ask();
-    assert.deepEqual([answer.code, answer.message], [429, "no decision could be made in time, try again"]);
+    assert.deepEqual([answer.code, answer.message], notNow);
+    withdraw();
+    stage.emulator.faults.inject({ effect: { kind: "error" } });
+    await assert.rejects(ask(), { code: "ServerError" });
     const { reserver, metrics } = startProcess(stage);
     const fault = createPodEviction({ reserver, metrics: metrics.budgets }).onFault(new Error("secret"), review());
-    assert.deepEqual([fault.code, fault.message], [429, "no decision could be made in time, try again"]);
+    assert.deepEqual([fault.code, fault.message], notNow);
   });
 });
