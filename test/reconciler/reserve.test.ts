@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { Fault } from "../emulator/faults.ts";
 import type { KubeObject } from "../emulator/objects.ts";
-import { BUDGETS, budgetDefinition, reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
+import { reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
 import type { Stage } from "./stage.ts";
 
 const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
@@ -17,9 +16,6 @@ let stage: Stage;
 afterEach(() => stage.close());
 
 const uidOf = (pod: string): string | undefined => stage.emulator.store.get("pods", "default", `ingester-${pod}`)?.metadata.uid;
-const conflictOn = (more: Partial<Fault> = {}): void =>
-  void stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: BUDGETS, verb: "update", ...more });
-
 describe("an eviction under a budget", () => {
   it("costs 4 calls in 3 round trips, and is written down", async () => {
     stage = await setBudgetStage();
@@ -173,105 +169,5 @@ describe("pods that no valid budget is about", () => {
     const [event, ...more] = written();
     assert.deepEqual(more, []);
     assert.equal((event?.["involvedObject"] as { kind?: string } | undefined)?.kind, "ZoneAwarePodDisruptionBudget");
-  });
-});
-
-describe("trouble", () => {
-  it("a conflict means gathering and deciding anew", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
-    conflictOn({ times: 2 });
-    const one = startProcess(stage);
-    assert.equal(await one.ask("zone-a-0"), "Allowed");
-    assert.equal(one.calls.length, 12);
-  });
-
-  it("conflicts until the deadline are a no for now", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
-    conflictOn();
-    assert.equal(await startProcess(stage).ask("zone-a-0"), "NotNow");
-  });
-
-  it("a lost answer to the reservation leaves it, and does not stand in the way of the same pod", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
-    conflictOn({ effect: { kind: "dropAfter" }, times: 1 });
-    assert.equal(await startProcess(stage).ask("zone-a-0"), "Allowed");
-    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
-  });
-
-  it("an API server in trouble is a no for now", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
-    stage.emulator.faults.inject({ effect: { kind: "error" } });
-    assert.equal(await startProcess(stage).ask("zone-a-0"), "NotNow");
-    stage.emulator.faults.clear();
-    assert.equal(await startProcess(stage).ask("zone-a-0", { deadlineMs: 0 }), "NotNow");
-  });
-
-  it("a reservation is taken back: that one, not another of the same pod", async () => {
-    stage = await setBudgetStage();
-    writeBudget(stage);
-    const { reserver } = startProcess(stage);
-    const ask = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
-    const first = (await reserver.reserve(ask)).held;
-    await stage.time.advance(41_000);
-    const second = (await reserver.reserve(ask)).held;
-    assert.ok(first && second);
-    await reserver.withdraw(first, {});
-    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
-    conflictOn({ times: 2 });
-    await reserver.withdraw(second, {});
-    assert.deepEqual(reserved(stage), {});
-    stage.emulator.faults.inject({ effect: { kind: "error" } });
-    await reserver.withdraw(second, {});
-  });
-});
-
-describe("on the original's CRD, which drops the status", () => {
-  const note = (): string =>
-    String(stage.emulator.store.list("leases.coordination.k8s.io", "default")[0]?.metadata.annotations?.["zonewise/disrupted-pods"]);
-
-  it("a Lease a budget serialises and remembers", async () => {
-    stage = await setBudgetStage({ crd: "upstream" });
-    writeBudget(stage);
-    const [one, two] = [startProcess(stage), startProcess(stage, "two")];
-    const said = await Promise.all([one.ask("zone-a-0"), two.ask("zone-b-0")]);
-    assert.equal(said.filter((word) => word === "Allowed").length, 1, said.join());
-    assert.deepEqual(reserved(stage), {});
-    const [pod = ""] = Object.keys(JSON.parse(note()) as object);
-    const denied = `1 pod not ready in ${pod.slice(0, -2)}`;
-    // A process that knows of no Lease yet comes upon it when it wants to write.
-    assert.equal(await startProcess(stage, "three").ask("zone-c-0"), denied);
-    assert.equal(await one.ask("zone-c-1"), denied);
-    const budget = stage.emulator.store.get(BUDGETS, "default", "ingester");
-    const [lease] = stage.emulator.store.list("leases.coordination.k8s.io", "default");
-    assert.equal(lease?.metadata.ownerReferences?.[0]?.uid, budget?.metadata.uid);
-  });
-
-  it("a reservation is taken back there, too", async () => {
-    stage = await setBudgetStage({ crd: "upstream" });
-    writeBudget(stage);
-    const { reserver } = startProcess(stage);
-    const ask = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
-    const { held } = await reserver.reserve(ask);
-    assert.ok(held);
-    await reserver.withdraw(held, {});
-    assert.equal(note(), "{}");
-  });
-
-  it("once the CRD keeps the status, the Lease is no longer needed", async () => {
-    stage = await setBudgetStage({ crd: "upstream" });
-    writeBudget(stage);
-    const one = startProcess(stage);
-    await one.ask("zone-a-0");
-    const { store } = stage.emulator;
-    const earlier = store.get("customresourcedefinitions.apiextensions.k8s.io", undefined, BUDGETS);
-    assert.ok(earlier);
-    store.update("customresourcedefinitions.apiextensions.k8s.io", { ...earlier, spec: budgetDefinition()["spec"] });
-    await stage.time.advance(41_000);
-    assert.equal(await one.ask("zone-a-0"), "Allowed");
-    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
   });
 });

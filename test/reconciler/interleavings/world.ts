@@ -2,11 +2,9 @@
  * A cluster as a value, for plays of every order: StatefulSets, pods, a budget and Leases behind the Kubernetes port. Each call takes effect
  * at one step; the API server's own part in an eviction, and the life of a pod after it, are steps as well.
  */
-import type { Cluster } from "../../../infra/cluster.ts";
+import type { Cluster, Preconditions } from "../../../infra/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
-import type { DisruptionBudget, Lease, Pod, StatefulSet } from "../../../infra/resources.ts";
-import { podObject, statefulSetObject } from "../builders.ts";
-import { budgetObject } from "../budget/builders.ts";
+import { conflict, createServer, type Fields, type Life } from "./server.ts";
 import type { Stepper } from "./stepper.ts";
 
 /** What happens to a call. A late one takes effect after its caller has given up. */
@@ -27,17 +25,6 @@ export interface WorldOptions {
   readonly revives: boolean;
 }
 
-interface Life {
-  readonly zone: string;
-  readonly ordinal: number;
-  uid: string;
-  version: number;
-  state: "ready" | "recovering" | "terminating" | "missing";
-  revision: string;
-  /** It went by our doing, and its successor is not ready yet. */
-  disrupted: boolean;
-}
-
 export interface World {
   readonly pods: ReadonlyMap<string, Life>;
   /** The port, as this process uses it. */
@@ -51,10 +38,8 @@ export interface World {
   readonly deleted: string[];
 }
 
-type Fields = { metadata?: { resourceVersion?: string } };
-
 export function createWorld(options: WorldOptions): World {
-  const { stepper, keepsStatus = true, checksVersions = true, fate = () => "well" } = options;
+  const { stepper, fate = () => "well" } = options;
   const spec = options.spec as { maxUnavailable?: number; podNamePartitionRegex?: string };
   // A configured 0 stops evictions, not the rollout, whose own limit is 1 here.
   const most = spec.maxUnavailable || 1;
@@ -73,8 +58,6 @@ export function createWorld(options: WorldOptions): World {
       });
   }
   let version = 1;
-  let budget = budgetObject(options.spec) as DisruptionBudget;
-  const leases = new Map<string, Lease>();
   const violations: string[] = [];
   const deleted: string[] = [];
 
@@ -101,75 +84,16 @@ export function createWorld(options: WorldOptions): World {
     Object.assign(life, { state: "ready", disrupted: false, version: ++version });
   }
 
-  const podObjects = (): Pod[] =>
-    [...pods.entries()].flatMap(([name, life]) => {
-      if (life.state === "missing") return [];
-      const object = podObject(life.zone, life.ordinal, {
-        ready: life.state === "ready",
-        terminating: life.state === "terminating",
-        revision: life.revision,
-      });
-      const labels = { ...object.metadata?.labels, name: life.zone, "rollout-group": "ingester" };
-      return [{ ...object, metadata: { ...object.metadata, name, uid: life.uid, resourceVersion: String(life.version), labels } }];
-    });
+  const server = createServer({ ...options, pods, zones, nextVersion: () => ++version });
 
-  const setObjects = (): StatefulSet[] =>
-    zones.map((name) => {
-      const own = [...pods.values()].filter(({ zone }) => zone === name);
-      const there = own.filter(({ state }) => state !== "missing");
-      return statefulSetObject({
-        name,
-        replicas: options.replicas,
-        statusReplicas: there.length,
-        statusReady: there.filter(({ state }) => state === "ready").length,
-        at: "old",
-        updateRevision: "new",
-      });
-    });
-
-  const conflict = (what: string): RolloutError => new RolloutError("Conflict", `${what} has changed`);
-
-  /** What the server does at the instant of a call. */
-  const server = {
-    list: (plural: string, selector: string): unknown[] => {
-      if (plural === "zoneawarepoddisruptionbudgets") return [structuredClone(budget)];
-      const set = /^name=(?<set>.*)$/.exec(selector)?.groups?.["set"];
-      if (plural === "pods") return podObjects().filter((pod) => set === undefined || pod.metadata?.labels?.["name"] === set);
-      return setObjects();
-    },
-    get: (plural: string, name: string): unknown => {
-      const found =
-        plural === "zoneawarepoddisruptionbudgets"
-          ? budget
-          : plural === "leases"
-            ? leases.get(name)
-            : podObjects().find((pod) => pod.metadata?.name === name);
-      if (!found) throw new RolloutError("NotFound", `${plural} ${name}`);
-      return structuredClone(found);
-    },
-    replace: (plural: string, name: string, body: Fields): unknown => {
-      const current: Fields = plural === "leases" ? (leases.get(name) ?? {}) : budget;
-      if (checksVersions && current.metadata?.resourceVersion !== body.metadata?.resourceVersion) throw conflict(name);
-      const stored = { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(++version) } };
-      if (plural === "leases") leases.set(name, stored);
-      else if (keepsStatus) budget = stored;
-      else version--;
-      return structuredClone(plural === "leases" ? stored : budget);
-    },
-    create: (plural: string, body: Fields & { metadata?: { name?: string } }): unknown => {
-      const name = body.metadata?.name ?? "";
-      if (plural !== "leases" || leases.has(name)) throw new RolloutError("AlreadyExists", name);
-      leases.set(name, { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(++version) } });
-      return leases.get(name);
-    },
-    remove: (name: string, preconditions: { uid: string; resourceVersion?: string }): string => {
-      const life = pods.get(name);
-      if (!life || life.state === "missing") throw new RolloutError("NotFound", name);
-      if (life.uid !== preconditions.uid || String(life.version) !== preconditions.resourceVersion) throw conflict(name);
-      remove(name, life);
-      return "";
-    },
-  };
+  /** Deletes the pod if it is the one that was judged. */
+  function removeIf(name: string, preconditions: Preconditions): string {
+    const life = pods.get(name);
+    if (!life || life.state === "missing") throw new RolloutError("NotFound", name);
+    if (life.uid !== preconditions.uid || String(life.version) !== preconditions.resourceVersion) throw conflict(name);
+    remove(name, life);
+    return "";
+  }
 
   function connect(actor: string): Cluster {
     async function call<T>(label: string, effect: () => T): Promise<T> {
@@ -207,7 +131,7 @@ export function createWorld(options: WorldOptions): World {
       replace: async (resource, ref, body) =>
         (await call(`replace ${resource.plural} ${ref.name}`, () => server.replace(resource.plural, ref.name, body as Fields))) as never,
       patch: (resource, ref) => call(`patch ${resource.plural} ${ref.name}`, () => ""),
-      remove: (_, ref, preconditions) => call(`delete ${ref.name}`, () => server.remove(ref.name, preconditions)),
+      remove: (_, ref, preconditions) => call(`delete ${ref.name}`, () => removeIf(ref.name, preconditions)),
       change: (_, ref) => Promise.reject(new RolloutError("NotFound", `nothing is scaled here, not ${ref.name}`)),
       discover: () => Promise.resolve([]),
       watch: () => Promise.reject(new RolloutError("Expired", "no watches here")),
