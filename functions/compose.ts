@@ -1,4 +1,5 @@
 /** Puts the webhooks together from the environment: what the single targets and the server of all of them share. */
+import { randomUUID } from "node:crypto";
 import type { LookupFunction } from "node:net";
 import type { Clock } from "../infra/clock.ts";
 import { connectCluster } from "../infra/cluster.ts";
@@ -8,10 +9,12 @@ import { createLog, type Log, stdout } from "../infra/log.ts";
 import { createMetrics, type Metrics } from "../infra/metrics.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { createTokenCheck } from "../infra/tokens.ts";
+import { composeBudgets } from "../reconciler/compose-budgets.ts";
 import type { Rim } from "./admission.ts";
 import type { Webhook } from "./handler.ts";
 import { recordInAnnotation, recordInTracker } from "./downscale-record.ts";
 import { createNoDownscale } from "./no-downscale.ts";
+import { createPodEviction } from "./pod-eviction.ts";
 import { createPrepareDownscale } from "./prepare-downscale.ts";
 import { createWork, type Work } from "./work.ts";
 import { createZpdbValidation } from "./zpdb-validation.ts";
@@ -44,6 +47,8 @@ export async function compose(
   const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver, ...(lookup && { lookup }) });
   const tools = { cluster, clock };
   const record = configuration.useZoneTracker ? recordInTracker(tools, configuration.zoneTracker) : recordInAnnotation(tools);
+  const identity = `webhook_${configuration.identity ?? "zonewise"}_${randomUUID()}`;
+  const budgets = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   return {
     work,
     configuration: configuration.webhooks,
@@ -53,6 +58,7 @@ export async function compose(
     webhooks: [
       createNoDownscale(tools),
       createPrepareDownscale({ ...tools, podHttp, clusterDomain: configuration.clusterDomain, record }),
+      createPodEviction({ reserver: budgets.reserver, metrics: metrics.budgets }),
       createZpdbValidation(),
     ],
   };

@@ -130,4 +130,22 @@ export const METRICS = {
     help: "Answers of the admission webhooks, by result and reason.",
     labels: ["webhook", "result", "reason"],
   },
+  evictions: {
+    name: "rollout_operator_zpdb_eviction_requests_total",
+    type: "counter",
+    help: "Decisions of disruption budgets, for evictions and for the rollout.",
+    labels: ["reason", "status"],
+  },
+  evictionsInFlight: {
+    name: "rollout_operator_zpdb_inflight_eviction_requests",
+    type: "gauge",
+    help: "Decisions of disruption budgets that are being made.",
+    labels: [],
+  },
+  budgetsObserved: {
+    name: "rollout_operator_zpdb_configurations_observed_total",
+    type: "counter",
+    help: "Disruption budgets that were read.",
+    labels: ["result"],
+  },
 } as const satisfies Readonly<Record<string, MetricRow>>;

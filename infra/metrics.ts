@@ -1,5 +1,6 @@
 /** What the process counts and measures, in a registry of its own. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
 import { METRICS, type MetricRow } from "./metric-table.ts";
 import type { FailurePolicy } from "./certs/configurations.ts";
 import type { PodObserver } from "./pod-http.ts";
@@ -18,6 +19,7 @@ export interface Metrics {
   readonly podObserver: PodObserver;
   /** Measures inbound requests. */
   readonly webhooks: WebhookMetrics;
+  readonly budgets: BudgetMetrics;
   tickDone(result: string): void;
   reconcileStarted(group: GroupKey): void;
   /** `finishedAt` is what a success is stamped with. */
@@ -83,6 +85,7 @@ export function createMetrics(): Metrics {
       clusterRefused: ({ method, namespace }) => clusterRefused.inc({ method, protocol: "http", request_cluster: namespace }),
     },
     webhooks: createWebhookMetrics({ counter, gauge, histogram }),
+    budgets: createBudgetMetrics({ counter, gauge }),
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));

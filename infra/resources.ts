@@ -54,3 +54,20 @@ export const validatingWebhooks: Resource<WebhookConfiguration> = { ...admission
 export const mutatingWebhooks: Resource<WebhookConfiguration> = { ...admission, plural: "mutatingwebhookconfigurations" };
 export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plural: "configmaps" };
 export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };
+
+/** A ZoneAwarePodDisruptionBudget; its `spec` is what users wrote, and may be anything. */
+export interface DisruptionBudget {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: { readonly disruptedPods?: unknown };
+}
+
+export type ObjectMeta = NonNullable<Pod["metadata"]>;
+
+export const disruptionBudgets: Resource<DisruptionBudget> = {
+  group: "rollout-operator.grafana.com",
+  version: "v1",
+  plural: "zoneawarepoddisruptionbudgets",
+};

@@ -13,8 +13,15 @@ import type { Note } from "./prepare.ts";
 import type { DeletePods, FinishZone } from "./rollout/zone.ts";
 import type { ScaleZone } from "./scaling/leader.ts";
 
-/** Asked right before each pod is deleted: the hold that forbids it, or undefined. */
-export type MayDisrupt = (pod: Pod, zone: Zone) => Promise<Hold | undefined>;
+/** Leave to delete a pod. */
+export interface Permit {
+  readonly action: "permit";
+  /** Gives it back, unused; never rejects. */
+  readonly withdraw: (call: Call) => Promise<void>;
+}
+
+/** Asked right before each pod is deleted, within the bounds of `call`: the hold that forbids it, or leave, which need not be given back if it is undefined. */
+export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | Permit | undefined>;
 
 export interface Actor {
   readonly cluster: Cluster;
@@ -51,20 +58,22 @@ export async function act(decision: Action, actor: Actor): Promise<Effect> {
 
 /** One pod after the other; a pod that the budget denies does not keep the others from their turn [1.5.8]. */
 async function deletePods({ zone, pods: chosen }: DeletePods, actor: Actor): Promise<Effect> {
-  await confirmUnchanged(zone, actor);
   const replaced: Pod[] = [];
   const denied: Hold[] = [];
   for (const pod of chosen) {
-    const no = await actor.mayDisrupt(pod, zone);
-    if (no) {
-      denied.push(no);
+    const answer = await actor.mayDisrupt(pod, zone, actor.fence.write());
+    if (answer?.action === "hold") {
+      denied.push(answer);
       continue;
     }
     try {
+      // Right before the first deletion: after it, the StatefulSet's own status changes.
+      if (replaced.length === 0) await confirmUnchanged(zone, actor);
       const version = await actor.cluster.remove(pods, pod, { uid: pod.uid, resourceVersion: pod.resourceVersion }, actor.fence.write());
       noteVersion(actor.freshness, pods, version);
       replaced.push(pod);
     } catch (error) {
+      if (hasCode(error, ...NOTHING_DONE)) await answer?.withdraw(actor.fence.write());
       // What has been done is told even when the rest must be gathered and decided anew.
       if (replaced.length === 0) throw error;
       break;
@@ -72,6 +81,9 @@ async function deletePods({ zone, pods: chosen }: DeletePods, actor: Actor): Pro
   }
   return { replaced, denied };
 }
+
+/** The pod is there as before; after any other error it may be on its way out, and the permit is not given back. */
+const NOTHING_DONE = ["Conflict", "Forbidden", "Invalid", "Throttled", "Unauthorized"] as const;
 
 /**
  * A patch that changes nothing but carries the resourceVersion: the server refuses it (409) if the StatefulSet has changed, or was made

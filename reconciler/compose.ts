@@ -10,7 +10,10 @@ import { createPodHttp } from "../infra/pod-http.ts";
 import { pushMetrics } from "../infra/push.ts";
 import { tendWebhooks } from "./webhooks.ts";
 import { createReferences } from "./gather-scaling.ts";
+import { composeBudgets } from "./compose-budgets.ts";
+import { askBudget } from "./may-disrupt.ts";
 import type { RunInput } from "./run.ts";
+import { createUpkeep } from "./upkeep.ts";
 
 export interface Composition {
   readonly configuration: Configuration;
@@ -35,6 +38,9 @@ export async function compose(env: Readonly<Record<string, string | undefined>>,
     observer: metrics.observer,
     clock,
   });
+  // The name alone would let a container that was restarted in its pod pass for the one before it.
+  const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
+  const budgets = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   const run = {
     cluster,
     clock,
@@ -44,18 +50,18 @@ export async function compose(env: Readonly<Record<string, string | undefined>>,
     tendWebhooks: tendWebhooks({ ...configuration.certificates, cluster, clock, log, metrics, namespace }),
     intervalMs: configuration.reconcileIntervalMs,
     budgetMs: configuration.timeBudgetMs,
-    // The name alone would let a container that was restarted in its pod pass for the one before it.
     lease: {
       namespace,
       name: lease.name,
       durationMs: lease.durationSeconds * 1000,
-      identity: `${configuration.identity ?? "zonewise"}_${randomUUID()}`,
+      identity,
     },
     references: createReferences(cluster),
     podHttp: createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver }),
     clusterDomain: configuration.clusterDomain,
     zoneTracker: configuration.zoneTracker,
-    mayDisrupt: async () => undefined,
+    mayDisrupt: askBudget(budgets.reserver, clock, metrics.budgets),
+    upkeep: createUpkeep({ cluster, clock, log, onBudgets: budgets.onBudgets }),
   };
   async function push(): Promise<void> {
     const { pushgatewayUrl: url } = configuration;

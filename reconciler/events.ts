@@ -118,12 +118,19 @@ export function eventName({ regarding, reason, message, cause = message }: Draft
   return `${regarding.name}.${createHash("sha256").update(`${regarding.uid}\n${reason}\n${cause}`).digest("hex").slice(0, 16)}`;
 }
 
+const API_VERSIONS: Readonly<Record<ObjectRef["kind"], string>> = {
+  StatefulSet: "apps/v1",
+  Pod: "v1",
+  ZoneAwarePodDisruptionBudget: "rollout-operator.grafana.com/v1",
+};
+
 /** The Event object (core/v1). `instance` names the process. */
 export function buildEvent(draft: Draft, now: Date, instance: string): Event {
   const { regarding, type, reason, message } = draft;
   const time = `${now.toISOString().slice(0, 19)}Z`;
   const { namespace } = regarding;
-  const [apiVersion, kind] = regarding.kind === "Pod" ? ["v1", "Pod"] : ["apps/v1", "StatefulSet"];
+  const { kind } = regarding;
+  const apiVersion = API_VERSIONS[kind];
   return {
     apiVersion: "v1",
     kind: "Event",

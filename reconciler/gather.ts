@@ -72,7 +72,7 @@ interface WholeList<T> {
 }
 
 /** Reads a list to its end, keeping only what `read` takes of each object. */
-async function readAll<O, T>(
+export async function readAll<O, T>(
   cluster: Cluster,
   resource: Resource<O>,
   query: Query,

@@ -23,6 +23,7 @@ import { createRecorder } from "./recorder.ts";
 import type { Scaler } from "./scale-pass.ts";
 import { createTeller } from "./teller.ts";
 import { tick, type TickResult } from "./tick.ts";
+import type { Upkeep } from "./upkeep.ts";
 
 export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clusterDomain" | "zoneTracker"> {
   readonly cluster: Cluster;
@@ -37,6 +38,7 @@ export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clust
   readonly budgetMs: number;
   readonly lease: LeaseOptions;
   readonly mayDisrupt: MayDisrupt;
+  readonly upkeep: Upkeep;
   /** Ends the run after the current step. */
   readonly stop: AbortSignal;
   /** Ticks once and ends, as a function call does. */

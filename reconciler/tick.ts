@@ -7,21 +7,24 @@
 import { hasCode } from "../infra/errors.ts";
 import { act } from "./act.ts";
 import { gatherGroup, gatherZones, type ZoneList } from "./gather.ts";
-import type { Zone } from "./model/zone.ts";
+import type { GroupSnapshot, Zone } from "./model/zone.ts";
 import type { Common, Outcome } from "./outcome.ts";
 import { decideByStatus, decideRollout } from "./rollout/decide.ts";
 import { scaleGroup } from "./scale.ts";
 import type { Scaler } from "./scale-pass.ts";
+import type { TickUpkeep, Upkeep } from "./upkeep.ts";
 
 const GROUPS_AT_A_TIME = 8;
 
 export interface TickInput extends Scaler {
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
-  /** True for a group, by `<namespace>/<group>`, whose pods are to be looked at even if its status says that it is settled. */
+  /** True for a group, by `<namespace>/<group>`, whose pods are to be looked at even if its status says that there is nothing to do. */
   readonly lookCloser: (key: string) => boolean;
   /** How often in a row the group was outrun before this tick. */
   readonly timesOutrun: (key: string) => number;
+  /** What disruption budgets need of the tick. */
+  readonly upkeep: Upkeep;
   /** Called with each outcome as soon as it is known, with the milliseconds the group took. */
   readonly onOutcome: (outcome: Outcome, tookMs: number) => void;
   readonly monotonic: () => number;
@@ -40,6 +43,7 @@ export interface TickResult extends ZoneList {
 /** Rejects only if the StatefulSets could not be listed; what befalls one group is its own outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
   const list = await gatherZones(input.cluster, input.namespaces, input.freshness);
+  const upkeep = await input.upkeep.begin(input.namespaces);
   const outcomes: Outcome[] = [];
   // Each tick begins elsewhere, so that no group is always the last, and left over when time is up.
   const all = [...list.groups];
@@ -49,7 +53,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
     for (const [key, zones] of queue) {
       if (input.stop.aborted) return;
       const startedAt = input.monotonic();
-      const outcome = await reconcileGroup(key, zones, input);
+      const outcome = await reconcileGroup(key, zones, upkeep, input);
       outcomes.push(outcome);
       input.onOutcome(outcome, input.monotonic() - startedAt);
     }
@@ -58,27 +62,37 @@ export async function tick(input: TickInput): Promise<TickResult> {
   return { ...list, outcomes, skipped: all.length - outcomes.length, acted: outcomes.some((outcome) => outcome.state === "acted") };
 }
 
-async function reconcileGroup(key: string, zones: readonly Zone[], input: TickInput): Promise<Outcome> {
+async function reconcileGroup(key: string, zones: readonly Zone[], upkeep: TickUpkeep, input: TickInput): Promise<Outcome> {
   const common: Common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones, waits: [], notes: [] };
   try {
     const { change, holds, notes } = await scaleGroup(zones, input);
     const seen = { ...common, waits: holds };
     const outcome = change
       ? { ...seen, state: "acted" as const, decision: change, effect: { replaced: [], denied: [] } }
-      : await rollOut(key, seen, input).catch((error: unknown) => explain(error, key, seen, input));
+      : await rollOut(key, seen, upkeep, input).catch((error: unknown) => explain(error, key, seen, input));
     return { ...outcome, notes };
   } catch (error) {
     return explain(error, key, common, input);
   }
 }
 
-async function rollOut(key: string, common: Common, input: TickInput): Promise<Outcome> {
+async function rollOut(key: string, common: Common, upkeep: TickUpkeep, input: TickInput): Promise<Outcome> {
   const { zones } = common;
   const byStatus = decideByStatus(zones);
-  if (byStatus && byStatus !== "look") return { ...common, state: "held", hold: byStatus };
-  if (!byStatus && !input.lookCloser(key)) return { ...common, state: "settled" };
+  const early: Outcome | undefined =
+    byStatus === "look" ? undefined : byStatus ? { ...common, state: "held", hold: byStatus } : { ...common, state: "settled" };
+  if (early && !input.lookCloser(key) && !input.upkeep.owes(zones)) return early;
 
+  const keep = await upkeep(common.namespace);
   const snapshot = await gatherGroup(input.cluster, zones, input.freshness);
+  try {
+    return early?.state === "held" ? early : await rollOutZones(snapshot, common, input);
+  } finally {
+    await keep(snapshot, input.fence);
+  }
+}
+
+async function rollOutZones(snapshot: GroupSnapshot, common: Common, input: TickInput): Promise<Outcome> {
   const decision = decideRollout(snapshot);
   if (!decision) return { ...common, state: "settled" };
   if (decision.action === "hold") return { ...common, state: "held", hold: decision };

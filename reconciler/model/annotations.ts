@@ -28,6 +28,8 @@ export const ANNOTATIONS = {
   prepareDelayedDownscaleUrl: "grafana.com/rollout-prepare-delayed-downscale-url",
   prepareHttpPath: "grafana.com/prepare-downscale-http-path",
   prepareHttpPort: "grafana.com/prepare-downscale-http-port",
+  /** On a pod: since when it has been seen ready. */
+  readyTime: "grafana.com/ready-time",
 } as const;
 
 /** A value as it is used, and what is wrong with it as it was written, if anything. */

@@ -2,7 +2,7 @@
 
 /** What a decision is about; enough to name it in a log line or an Event. */
 export interface ObjectRef {
-  readonly kind: "StatefulSet" | "Pod";
+  readonly kind: "StatefulSet" | "Pod" | "ZoneAwarePodDisruptionBudget";
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -39,6 +39,8 @@ export const REASONS = {
   ZonePaused: { patienceMs: 0 },
   /** The disruption budget said not now. */
   BudgetSpent: { patienceMs: 30_000 },
+  /** The disruption budget of a pod cannot be obeyed: it is invalid, there are several, or it does not fit its StatefulSets. */
+  BudgetUnusable: { fails: true, patienceMs: 0 },
   /** A follower names a leader that is not in its group. */
   LeaderNotFound: { mend: true, patienceMs: 0 },
   /** Followers and leaders form a circle. */

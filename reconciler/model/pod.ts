@@ -1,6 +1,6 @@
 /** A pod as the rules see it. */
 import type { Pod as PodObject } from "../../infra/resources.ts";
-import { LABELS } from "./annotations.ts";
+import { ANNOTATIONS, LABELS } from "./annotations.ts";
 
 export interface Pod {
   readonly kind: "Pod";
@@ -19,6 +19,8 @@ export interface Pod {
   readonly broken: string | undefined;
   /** Some container of it is ready. */
   readonly working: boolean;
+  /** The annotation `grafana.com/ready-time` as written. */
+  readonly readyTime: string | undefined;
 }
 
 type Containers = NonNullable<PodObject["status"]>["containerStatuses"];
@@ -39,6 +41,7 @@ export function readPod(object: PodObject): Pod {
     ready: !terminating && isRunningAndReady(object),
     broken: terminating ? undefined : whyBroken(status),
     working: !terminating && (status?.containerStatuses ?? []).some((container) => container.ready),
+    readyTime: metadata?.annotations?.[ANNOTATIONS.readyTime],
   };
 }
 

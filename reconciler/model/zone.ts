@@ -5,6 +5,8 @@ import { byOrdinal } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import { readScaling, type Scaling } from "./scaling.ts";
 
+export type Labels = Readonly<Record<string, string>>;
+
 export interface Zone {
   readonly kind: "StatefulSet";
   readonly namespace: string;
@@ -31,6 +33,8 @@ export interface Zone {
   /** The ordinal of its first pod: `spec.ordinals.start`. */
   readonly firstOrdinal: number;
   readonly scaling: Scaling;
+  /** Labels of the pods that it makes. */
+  readonly podLabels: Labels;
   readonly status: ZoneStatus;
 }
 
@@ -79,6 +83,7 @@ export function readZone({ metadata, spec, status }: StatefulSet): Zone {
     serviceName: spec?.serviceName ?? "",
     firstOrdinal: spec?.ordinals?.start ?? 0,
     scaling: scaling.value,
+    podLabels: spec?.template.metadata?.labels ?? {},
     status: {
       replicas: status?.replicas ?? 0,
       ready: spec?.minReadySeconds ? Math.min(ready, status?.availableReplicas ?? 0) : ready,

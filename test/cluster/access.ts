@@ -1,10 +1,10 @@
-/** A namespace in which the reconciler may do exactly what our manifests say. */
+/** A namespace in which our processes may do exactly what our manifests say. */
 import { readFile } from "node:fs/promises";
 import { parseAllDocuments } from "yaml";
 import type { Admin } from "./client.ts";
 
-const RBAC = new URL("../../infra/manifests/reconciler/rbac.yaml", import.meta.url);
-const SERVICE_ACCOUNT = "zonewise-reconciler";
+/** Whose ServiceAccount and rules; each has a folder of manifests. */
+export type Role = "reconciler" | "functions";
 
 interface Manifest {
   readonly kind: string;
@@ -18,18 +18,19 @@ const PATHS: Readonly<Record<string, string>> = {
 };
 
 /** The manifests name no namespace: kustomize puts it in for users, this for tests. */
-export async function applyRbac(admin: Admin, namespace: string): Promise<void> {
-  for (const document of parseAllDocuments(await readFile(RBAC, "utf8"))) {
+export async function applyRbac(admin: Admin, namespace: string, role: Role = "reconciler"): Promise<void> {
+  const file = new URL(`../../infra/manifests/${role}/rbac.yaml`, import.meta.url);
+  for (const document of parseAllDocuments(await readFile(file, "utf8"))) {
     const manifest = document.toJS() as Manifest;
     const path = PATHS[manifest.kind];
-    if (path === undefined) throw new Error(`${RBAC.pathname} holds a ${manifest.kind}`);
+    if (path === undefined) throw new Error(`${file.pathname} holds a ${manifest.kind}`);
     const subjects = manifest.subjects?.map((subject) => ({ ...subject, namespace }));
     await admin.call("POST", path.replace("{}", namespace), { ...manifest, ...(subjects && { subjects }) });
   }
 }
 
 /** A kubeconfig with a token of the ServiceAccount, valid for an hour. */
-export async function buildKubeconfig({ server, ca, call }: Admin, namespace: string, account = SERVICE_ACCOUNT): Promise<object> {
+export async function buildKubeconfig({ server, ca, call }: Admin, namespace: string, account = "zonewise-reconciler"): Promise<object> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
   const { status } = await call<{ status: { token: string } }>("POST", path, { spec: { expirationSeconds: 3600 } });
   const cluster = { server, ...(ca !== undefined && { "certificate-authority-data": Buffer.from(ca).toString("base64") }) };

@@ -12,10 +12,11 @@ import type { Secret, WebhookConfiguration } from "../../infra/resources.ts";
 import { buildKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin } from "./client.ts";
 import { createManifest, deleteManifest, type Manifest, pathOfManifest, renderManifests } from "./manifests.ts";
-import { type Reconciler, startReconciler } from "./reconciler.ts";
+import { type Reconciler, startEntry } from "./reconciler.ts";
 import { startWebhook } from "./refusing-webhook.ts";
 
 const JOB = fileURLToPath(new URL("../../infra/certs/main.ts", import.meta.url));
+const RECONCILER = fileURLToPath(new URL("../../reconciler/main.ts", import.meta.url));
 const NAME = "rollout-operator-self-signed-certificate";
 const RBAC = new Set(["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"]);
 const DAY_MS = 86_400_000;
@@ -64,8 +65,8 @@ describe("certificates on a real control plane", () => {
   });
 
   const hook = (name: string): Manifest => hooks.find(({ metadata }) => metadata.name === `${name}-${namespace}`) ?? assert.fail(name);
-  const start = (account: string, entry?: string): Reconciler =>
-    startReconciler({ PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: join(folder, account) }, entry);
+  const start = (account: string, entry = RECONCILER): Reconciler =>
+    startEntry(entry, { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: join(folder, account) });
   const runJob = async (): Promise<string> => {
     const job = start("zonewise-certificates", JOB);
     assert.equal(await job.exited, 0, job.output());

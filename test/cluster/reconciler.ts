@@ -1,4 +1,4 @@
-/** The process under test, as a child of its own. */
+/** The processes under test, each a child of its own. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
@@ -21,8 +21,13 @@ export interface Reconciler {
   readonly exited: Promise<number | null>;
 }
 
-export function startReconciler(env: Readonly<Record<string, string>>, entry = MAIN): Reconciler {
-  const child: ChildProcess = spawn(process.execPath, [entry], { env, stdio: ["ignore", "pipe", "pipe"] });
+export function startReconciler(env: Readonly<Record<string, string>>): Reconciler {
+  return startEntry(MAIN, env);
+}
+
+/** Runs an entry of ours. */
+export function startEntry(file: string, env: Readonly<Record<string, string>>): Reconciler {
+  const child: ChildProcess = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   const waiting = new Set<() => void>();
   const collect = (chunk: Buffer): void => {
@@ -48,7 +53,7 @@ export function startReconciler(env: Readonly<Record<string, string>>, entry = M
         };
         waiting.add(check);
         check();
-        void exited.then((code) => reject(new Error(`the reconciler ended with ${code} and never said ${pattern}:\n${output}`)));
+        void exited.then((code) => reject(new Error(`it ended with ${code} and never said ${pattern}:\n${output}`)));
       }),
     kill: async () => void (await signal("SIGKILL")),
     end: () => signal("SIGTERM"),

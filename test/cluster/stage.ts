@@ -12,7 +12,11 @@ import { describe, recordTimeline, type Timeline } from "./timeline.ts";
 import { buildTemplate, buildZone, isDone, type Sim, type ZoneOptions } from "./zones.ts";
 
 export interface Stage {
+  /** Our own way to the API server. */
+  readonly admin: Admin;
   readonly namespace: string;
+  /** Goes with the stage. */
+  readonly folder: string;
   /** A call as the administrator. */
   readonly call: Admin["call"];
   /** Tells something beside the test's result. */
@@ -69,6 +73,8 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
   const timeline = await recordTimeline(admin, namespace);
   return {
     ...furnish(admin, namespace, timeline),
+    admin,
+    folder,
     diagnostic,
     timeline,
     reconcilers,
@@ -88,7 +94,11 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
   };
 }
 
-function furnish(admin: Admin, namespace: string, timeline: Timeline): Omit<Stage, "timeline" | "start" | "diagnostic"> {
+function furnish(
+  admin: Admin,
+  namespace: string,
+  timeline: Timeline,
+): Omit<Stage, "admin" | "folder" | "timeline" | "start" | "diagnostic"> {
   const core = `/api/v1/namespaces/${namespace}`;
   const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
 

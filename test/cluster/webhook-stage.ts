@@ -1,18 +1,18 @@
 /** Our webhooks in front of a namespace of the cluster in KUBECONFIG, pods that answer by script, and kubectl. */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, LookupFunction } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { parseAllDocuments } from "yaml";
 import { compose } from "../../functions/compose.ts";
 import { runServer } from "../../functions/server.ts";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import type { StatefulSet } from "../../infra/resources.ts";
+import { applyRbac, buildKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin } from "./client.ts";
 
 export interface WebhookStage {
@@ -30,8 +30,6 @@ export interface WebhookStage {
 
 const REGISTRATION = "/apis/admissionregistration.k8s.io/v1";
 const SERVICE = "zonewise";
-const ACCOUNT = "zonewise-functions";
-const RBAC = new URL("../../infra/manifests/functions/rbac-downscale.yaml", import.meta.url);
 
 /** Ends with the test, webhook configurations first: they fail closed. */
 export async function openWebhookStage(t: TestContext, env: Readonly<Record<string, string>> = {}): Promise<WebhookStage> {
@@ -51,7 +49,10 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
   const [tlsPort, port] = [await freePort(), await freePort()];
   const lookup: LookupFunction = (_host, _options, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]);
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
-  await writeFile(join(folder, "kubeconfig"), JSON.stringify(await actAsFunctions(admin, namespace)), { mode: 0o600 });
+  await applyRbac(admin, namespace, "functions");
+  await writeFile(join(folder, "kubeconfig"), JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), {
+    mode: 0o600,
+  });
   const variables = {
     KUBERNETES_NAMESPACE: namespace,
     KUBECONFIG: join(folder, "kubeconfig"),
@@ -120,29 +121,6 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
   };
   pods.follow(stage);
   return stage;
-}
-
-/** A kubeconfig of the functions' ServiceAccount, which may do what our manifests say and nothing else. */
-async function actAsFunctions({ call, server, ca }: Admin, namespace: string): Promise<object> {
-  const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
-  const bindings = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
-  await call("POST", accounts, { metadata: { name: ACCOUNT } });
-  for (const document of parseAllDocuments(await readFile(RBAC, "utf8"))) {
-    const manifest = document.toJS() as { kind: string; subjects?: object[] };
-    const subjects = manifest.subjects?.map((subject) => ({ ...subject, namespace }));
-    await call("POST", `${bindings}/${manifest.kind.toLowerCase()}s`, { ...manifest, ...(subjects && { subjects }) });
-  }
-  const { status } = await call<{ status: { token: string } }>("POST", `${accounts}/${ACCOUNT}/token`, {
-    spec: { expirationSeconds: 3600 },
-  });
-  return {
-    "current-context": "test",
-    clusters: [
-      { name: "test", cluster: { server, ...(ca !== undefined && { "certificate-authority-data": Buffer.from(ca).toString("base64") }) } },
-    ],
-    users: [{ name: "test", user: status }],
-    contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
-  };
 }
 
 interface PlayedPods {

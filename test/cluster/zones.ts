@@ -45,7 +45,7 @@ export interface TemplateOptions {
 
 export function buildTemplate({ group, name, image, sim }: TemplateOptions): NonNullable<StatefulSet["spec"]>["template"] {
   return {
-    metadata: { labels: { zone: name, group }, annotations: { ...QUICK, ...sim } },
+    metadata: { labels: { zone: name, group, "rollout-group": group }, annotations: { ...QUICK, ...sim } },
     spec: { terminationGracePeriodSeconds: 5, containers: [{ name: "app", image }] },
   };
 }

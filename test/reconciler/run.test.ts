@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics.ts";
 import { run, type RunInput } from "../../reconciler/run.ts";
-import { deploy, scalingOf, setStage, witness, type Stage } from "./stage.ts";
+import { deploy, noUpkeep, scalingOf, setStage, witness, type Stage } from "./stage.ts";
 
 describe("a run", () => {
   let stage: Stage;
@@ -27,6 +27,7 @@ describe("a run", () => {
       budgetMs: 55_000,
       lease: { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 },
       mayDisrupt: async () => undefined,
+      upkeep: noUpkeep,
       ...scalingOf(cluster),
       tendWebhooks: async () => {},
       stop: new AbortController().signal,

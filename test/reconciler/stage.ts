@@ -10,6 +10,7 @@ import { createReferences } from "../../reconciler/gather-scaling.ts";
 import type { Freshness } from "../../reconciler/gather.ts";
 import { createTeller, type Teller } from "../../reconciler/teller.ts";
 import { tick, type TickInput, type TickResult } from "../../reconciler/tick.ts";
+import type { Upkeep } from "../../reconciler/upkeep.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
 import { startEmulator, type Emulator } from "../emulator/index.ts";
 
@@ -71,7 +72,7 @@ function clockOf(time: ManualClock): Clock {
 export function deploy(
   stage: Stage,
   image: string,
-  { group = "ingester", zones = ["a", "b", "c"], replicas = 3, annotations = {}, labels = {} } = {},
+  { group = "ingester", zones = ["a", "b", "c"], replicas = 3, annotations = {}, labels = {}, podLabels = {} } = {},
 ): void {
   const { store } = stage.emulator;
   for (const zone of zones) {
@@ -83,7 +84,10 @@ export function deploy(
       revisionHistoryLimit: 10,
       updateStrategy: { type: "OnDelete" },
       selector: { matchLabels: { name } },
-      template: { metadata: { labels: { name } }, spec: { terminationGracePeriodSeconds: 30, containers: [{ name: "c", image }] } },
+      template: {
+        metadata: { labels: { ...podLabels, name } },
+        spec: { terminationGracePeriodSeconds: 30, containers: [{ name: "c", image }] },
+      },
     };
     const earlier = store.get("statefulsets.apps", "default", name);
     if (earlier) store.update("statefulsets.apps", { ...earlier, spec });
@@ -95,7 +99,7 @@ export function deploy(
 }
 
 /** Pods that nobody reaches. */
-const noPods: PodHttp = { send: (method, url) => Promise.reject(new Error(`unexpected ${method} ${url}`)) };
+export const noPods: PodHttp = { send: (method, url) => Promise.reject(new Error(`unexpected ${method} ${url}`)) };
 
 /** What scaling needs besides. */
 export function scalingOf(cluster: Cluster) {
@@ -119,6 +123,7 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput
     namespaces: ["default"],
     freshness: more.freshness ?? (new Map() as Freshness),
     mayDisrupt: async () => undefined,
+    upkeep: noUpkeep,
     lookCloser: () => false,
     timesOutrun: () => 0,
     onOutcome: () => {},
@@ -130,6 +135,9 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput
     ...more,
   });
 }
+
+/** As on a cluster without budgets. */
+export const noUpkeep: Upkeep = { begin: async () => async () => async () => {}, owes: () => false };
 
 export interface Witness {
   /** Pods in the order in which they were deleted. */

@@ -21,11 +21,7 @@ beforeEach(async () => {
 afterEach(() => stage.close());
 
 /** Zone a leads, zone b follows; all pods up, then those named get another image. */
-async function zones(
-  a: number,
-  b: number,
-  { outdated = ["b"], lastDownscale = "", labels = LABEL } = {},
-): Promise<void> {
+async function zones(a: number, b: number, { outdated = ["b"], lastDownscale = "", labels = LABEL } = {}): Promise<void> {
   deploy(stage, "x:1", {
     zones: ["a"],
     replicas: a,

@@ -1,0 +1,47 @@
+/** What a budget says to a disruption: yes or no, why, and how each is answered, counted and logged [5.1, 8.7]. */
+import type { ObjectRef } from "../model/decision.ts";
+
+interface VerdictFacts {
+  /** 200 is yes, 400 a no that will stay, 429 a no for now: drainers try again. */
+  readonly code: 200 | 400 | 429;
+  /** `reason` of the metric, as dashboards know it. */
+  readonly metric: string;
+  /** `reason` of the log line. */
+  readonly log: string;
+}
+
+/** The closed list of verdicts. */
+export const VERDICTS = {
+  Allowed: { code: 200, metric: "allowed", log: "zpdb met" },
+  PodNotReady: { code: 200, metric: "pod-not-ready", log: "pod is not ready" },
+  PodNotInScope: { code: 200, metric: "pod-not-in-scope", log: "pod is not within a zpdb scope" },
+  InvalidRequest: { code: 400, metric: "invalid-request", log: "not a valid create pod eviction request" },
+  PodNotFound: { code: 400, metric: "pod-not-found", log: "unable to find pod by name" },
+  SeveralBudgets: { code: 400, metric: "cfg-not-found", log: "several zpdbs select the pod" },
+  BudgetInvalid: { code: 400, metric: "cfg-invalid", log: "the zpdb of the pod is not valid" },
+  OwnerNotFound: { code: 400, metric: "sts-no-found", log: "unable to find pod owner" },
+  MaxUnavailableZero: { code: 429, metric: "max-unavailable-0", log: "max unavailable = 0" },
+  TooFewZones: { code: 400, metric: "min-sts-not-found", log: "minimum number of StatefulSets not found" },
+  PartitionUnknown: { code: 400, metric: "partition-not-identified", log: "the partition of the pod is not known" },
+  BudgetSpent: { code: 429, metric: "denied", log: "zpdb exceeded" },
+  /** Contention, an API server in trouble, or our own time running out. */
+  NotNow: { code: 429, metric: "not-now", log: "no decision could be made in time" },
+} as const satisfies Readonly<Record<string, VerdictFacts>>;
+
+export type VerdictReason = keyof typeof VERDICTS;
+
+export interface Verdict {
+  readonly reason: VerdictReason;
+  /** What the user reads; of a yes, what the log says. */
+  readonly message: string;
+  /** What it is about, the budget among it. */
+  readonly objects: readonly ObjectRef[];
+}
+
+export function verdict(reason: VerdictReason, message: string, objects: readonly ObjectRef[] = []): Verdict {
+  return { reason, message, objects };
+}
+
+export function isAllowed({ reason }: Verdict): boolean {
+  return VERDICTS[reason].code === 200;
+}

@@ -1,0 +1,65 @@
+/** Finds the budget that a pod is under, with as few calls as may be. */
+import type { Call } from "../infra/cluster.ts";
+import { hasCode } from "../infra/errors.ts";
+import { pods } from "../infra/resources.ts";
+import { type Ask, type Attempt, decided, type Desk } from "./ask.ts";
+import { readMember, type Member } from "./budget/member.ts";
+import { findBudget } from "./budget/scope.ts";
+import { verdict, type Verdict } from "./budget/verdict.ts";
+import type { Budget } from "./budget/zpdb.ts";
+import type { ListedBudget } from "./gather-budget.ts";
+
+export interface Around {
+  readonly budgets: readonly ListedBudget[];
+  readonly desk: Desk;
+  readonly call: Call;
+}
+
+const OF_STATEFULSET = /^(?<set>.+)-\d+$/;
+
+function hintKey({ namespace, name }: Ask): string | undefined {
+  const set = OF_STATEFULSET.exec(name)?.groups?.["set"];
+  return set === undefined ? undefined : `${namespace}/${set}`;
+}
+
+/** The budget that the pod is under, by its name alone where that may do: the pod comes with the budget's list, a call less. */
+export async function chooseBudget(ask: Ask, around: Around): Promise<ListedBudget | Attempt> {
+  const { budgets, desk } = around;
+  const key = hintKey(ask);
+  const hint = key && desk.hints.get(key);
+  const guess = hint === undefined && key !== undefined && budgets.length === 1 ? budgets[0] : budgets.find(({ ref }) => ref.name === hint);
+  if (guess && !("problem" in guess.content)) return guess;
+  return await lookUp(ask, around);
+}
+
+/** Reads the pod itself. */
+async function lookUp(ask: Ask, around: Around): Promise<ListedBudget | Attempt> {
+  const { budgets, desk, call } = around;
+  if (ask.rollout && budgets.length === 0) return decided(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
+  let pod: Member;
+  try {
+    pod = readMember(await desk.cluster.get(pods, ask, call));
+  } catch (error) {
+    if (!hasCode(error, "NotFound")) throw error;
+    return decided(verdict("PodNotFound", `pods "${ask.name}" not found`));
+  }
+  const found = findBudget(pod, budgets);
+  learn(ask, found, desk);
+  return "reason" in found ? decided(found) : (budgets.find(({ content }) => content === found) ?? { state: "outrun" });
+}
+
+const MOST_HINTS = 10_000;
+
+/** Remembers under which budget the pods of a StatefulSet are. */
+export function learn(ask: Ask, found: Budget | Verdict, { hints }: Desk): void {
+  const key = hintKey(ask);
+  if (key === undefined || ("reason" in found && found.reason !== "PodNotInScope")) return;
+  if (hints.size >= MOST_HINTS) hints.clear();
+  hints.set(key, "reason" in found ? "" : found.name);
+}
+
+/** The pod is not among those of the budget that was guessed, or has only just come. */
+export async function seekElsewhere(ask: Ask, guess: ListedBudget, around: Around): Promise<Attempt> {
+  const found = await lookUp(ask, around);
+  return "state" in found ? found : { state: found === guess ? "outrun" : "learned" };
+}

@@ -1,0 +1,121 @@
+/** Evictions through the API server, one after the other, as upstream's own end-to-end tests have them (X05 - X08). */
+import assert from "node:assert/strict";
+import { createBudget, serveWebhooks } from "./eviction-stage.ts";
+import { scenario, type Stage } from "./stage.ts";
+
+const ZONES = ["zone-a", "zone-b"];
+const PARTITIONS = { podNamePartitionRegex: "zone-[a-z]-([0-9]+)" };
+const UNREADY = { "sim/ready": "false" };
+
+interface Evictions extends Stage {
+  readonly allowed: (pod: string) => Promise<void>;
+  readonly denied: (pod: string, message: string) => Promise<void>;
+  /** Lets an evicted pod, which comes back unready, become ready. */
+  readonly recover: (pod: string) => Promise<void>;
+}
+
+/** Two zones of two pods under a budget; what is evicted comes back, but not ready. */
+function evictions(name: string, spec: object, play: (evictions: Evictions) => Promise<void>): void {
+  scenario(name, async (stage) => {
+    const group = `cache-${stage.namespace}`;
+    const zones = ZONES.map((zone) => ({ group, name: zone, replicas: 2 }));
+    await stage.create(zones);
+    await stage.setImage("app:2", zones, UNREADY);
+    const webhooks = await serveWebhooks(stage, 1);
+    const isReady = (pod: string, ready: boolean): boolean =>
+      stage.timeline.entries.findLast((entry) => entry.pod === pod)?.state === (ready ? "ready" : "notReady");
+    const evict = (pod: string): Promise<unknown> =>
+      stage.admin.call("POST", `/api/v1/namespaces/${stage.namespace}/pods/${pod}/eviction`, {
+        apiVersion: "policy/v1",
+        kind: "Eviction",
+        metadata: { name: pod, namespace: stage.namespace },
+      });
+    try {
+      await assert.rejects(createBudget(stage, group, { maxUnavailable: -1 }), /is invalid.*should be greater than or equal to 0/);
+      await createBudget(stage, group, spec);
+      await play({
+        ...stage,
+        allowed: async (pod) => {
+          await evict(pod);
+          await stage.timeline.until(`${pod} is back`, () => isReady(pod, false));
+        },
+        denied: async (pod, message) => {
+          await assert.rejects(evict(pod), (error) => {
+            assert.ok(String(error).includes(`denied the request: ${message}`), String(error));
+            assert.match(String(error), /: 429 /);
+            return true;
+          });
+        },
+        recover: async (pod) => {
+          await stage.annotatePod(pod, { "sim/ready": "true" });
+          await stage.timeline.until(`${pod} is ready`, () => isReady(pod, true));
+        },
+      });
+    } catch (error) {
+      throw new Error(webhooks.processes.map((one) => one.output()).join("\n"), { cause: error });
+    } finally {
+      await webhooks.close();
+    }
+  });
+}
+
+evictions("X05 one pod at a time, then the other zone", { maxUnavailable: 1 }, async ({ allowed, denied, recover }) => {
+  await allowed("zone-a-0");
+  await denied("zone-a-1", "1 pod not ready in zone-a");
+  await denied("zone-b-0", "1 pod not ready in zone-a");
+  await recover("zone-a-0");
+  await allowed("zone-b-0");
+});
+
+evictions("X06 two pods of one zone, none of the other", { maxUnavailable: 2 }, async ({ allowed, denied }) => {
+  await allowed("zone-a-0");
+  await denied("zone-b-0", "1 pod not ready in zone-a");
+  await allowed("zone-a-1");
+});
+
+evictions("X07 one pod a partition", { maxUnavailable: 1, ...PARTITIONS }, async ({ allowed, denied, recover }) => {
+  await allowed("zone-a-0");
+  await denied("zone-b-0", "1 pod not ready in partition 0");
+  await allowed("zone-b-1");
+  await denied("zone-a-1", "1 pod not ready in partition 1");
+  await recover("zone-a-0");
+  await allowed("zone-b-0");
+});
+
+evictions(
+  "X08 a pod that has just recovered protects its partition until the delay is over",
+  { maxUnavailable: 1, crossZoneEvictionDelay: "6s", ...PARTITIONS },
+  async ({ allowed, denied, recover, start, patchZone, admin, namespace, timeline }) => {
+    for (const zone of ZONES) await patchZone(zone, { metadata: { annotations: { "grafana.com/rollout-paused": "true" } } });
+    await denied("zone-a-0", "1 pod not ready in partition 0");
+    const reconciler = start({ RECONCILE_INTERVAL: "200ms" });
+    /** When the reconciler saw the pod ready, milliseconds since the epoch. */
+    const readySince = async (pod: string): Promise<number> => {
+      for (const end = Date.now() + 30_000; ;) {
+        assert.ok(Date.now() < end, `${pod} has no ready time`);
+        const object = await admin.call<{ metadata: { annotations: Record<string, string> } }>(
+          "GET",
+          `/api/v1/namespaces/${namespace}/pods/${pod}`,
+        );
+        const noted = object.metadata.annotations["grafana.com/ready-time"];
+        if (noted !== undefined) return Date.parse(noted);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    };
+    const delayOf = async (pod: string): Promise<void> => {
+      const end = (await readySince(pod)) + 8000;
+      await new Promise((resolve) => setTimeout(resolve, end - Date.now()));
+    };
+    await delayOf("zone-b-0");
+    await delayOf("zone-a-1");
+    await allowed("zone-a-0");
+    await denied("zone-b-0", "1 pod not ready in partition 0");
+    await recover("zone-a-0");
+    await denied("zone-b-0", "1 pod not ready in partition 0");
+    await allowed("zone-b-1");
+    await delayOf("zone-a-0");
+    await allowed("zone-b-0");
+    assert.equal(await reconciler.end(), 0);
+    assert.ok(timeline.entries.length > 0);
+  },
+);

@@ -1,0 +1,118 @@
+/** Disruption budgets on the embedded cluster: the CRD as we ship it, or without a status, as the original has it. */
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import type { Cluster } from "../../infra/cluster.ts";
+import { createLog } from "../../infra/log.ts";
+import { createMetrics, type Metrics } from "../../infra/metrics.ts";
+import { composeBudgets } from "../../reconciler/compose-budgets.ts";
+import type { Reserver } from "../../reconciler/reserve.ts";
+import type { Draft } from "../emulator/objects.ts";
+import { deploy, setStage, type Stage } from "./stage.ts";
+
+export const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+const CRD = new URL("../../infra/manifests/crds/zoneawarepoddisruptionbudgets.yaml", import.meta.url);
+
+interface Definition {
+  spec: { versions: { schema: { openAPIV3Schema: { properties: Record<string, unknown> } } }[] };
+}
+
+/** The definition; without a status in its schema if `withStatus` is false. */
+export function budgetDefinition(withStatus = true): Draft {
+  const definition = parse(readFileSync(CRD, "utf8")) as Draft & Definition;
+  if (!withStatus) for (const { schema } of definition.spec.versions) delete schema.openAPIV3Schema.properties["status"];
+  return definition;
+}
+
+/** Three zones of three pods, all ready, that a budget may select by `rollout-group`. */
+export async function setBudgetStage(
+  options: { readonly crd?: "ours" | "upstream" | "none"; readonly faultSeed?: number } = {},
+): Promise<Stage> {
+  const stage = await setStage(options.faultSeed);
+  const { crd = "ours" } = options;
+  if (crd !== "none") {
+    stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", budgetDefinition(crd === "ours"));
+    await stage.time.advance(1000);
+  }
+  deploy(stage, "x:1", { podLabels: { "rollout-group": "ingester" } });
+  await stage.time.advance(2000);
+  return stage;
+}
+
+/** Writes a budget, or another spec into it. */
+export function writeBudget(stage: Stage, spec: object = {}, name = "ingester"): void {
+  const { store } = stage.emulator;
+  const whole = { selector: { matchLabels: { "rollout-group": "ingester" } }, ...spec };
+  const earlier = store.get(BUDGETS, "default", name);
+  if (earlier) store.update(BUDGETS, { ...earlier, spec: whole });
+  else
+    store.create(BUDGETS, {
+      apiVersion: "rollout-operator.grafana.com/v1",
+      kind: "ZoneAwarePodDisruptionBudget",
+      metadata: { name, namespace: "default" },
+      spec: whole,
+    });
+}
+
+/** What is reserved in the budget's status, by pod. */
+export function reserved(stage: Stage, name = "ingester"): Record<string, { uid: string; time: string; by: string }> {
+  const status = stage.emulator.store.get(BUDGETS, "default", name)?.["status"] as { disruptedPods?: object } | undefined;
+  return { ...status?.disruptedPods };
+}
+
+export interface Process {
+  readonly reserver: Reserver;
+  readonly calls: string[];
+  /** How often it waited for the cluster. */
+  readonly roundTrips: () => number;
+  readonly lines: string[];
+  readonly metrics: Metrics;
+  /** Asks about a pod of the group: what is said, in a word. */
+  ask(pod: string, more?: { dryRun?: boolean; rollout?: { maxUnavailable: number }; deadlineMs?: number }): Promise<string>;
+}
+
+/** A process that asks budgets. Its pauses take no time, but move its clock. */
+export function startProcess(stage: Stage, by = "one"): Process {
+  const { cluster, calls } = stage.connect();
+  const lines: string[] = [];
+  const metrics = createMetrics();
+  let slept = 0;
+  const clock = {
+    now: stage.clock.now,
+    monotonic: () => stage.clock.monotonic() + slept,
+    sleep: async (ms: number) => void (slept += Math.max(1, ms)),
+  };
+  const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(clock.now()) });
+  const counted = countRoundTrips(cluster);
+  const { reserver } = composeBudgets({ cluster: counted.cluster, clock, log, metrics: metrics.budgets, identity: by });
+  return {
+    reserver,
+    calls,
+    roundTrips: counted.roundTrips,
+    lines,
+    metrics,
+    async ask(pod, { deadlineMs = 5000, dryRun = false, rollout } = {}) {
+      const deadlineAt = clock.monotonic() + deadlineMs;
+      const ask = { namespace: "default", name: `ingester-${pod}`, dryRun, deadlineAt, ...(rollout && { rollout }) };
+      const { verdict } = await reserver.reserve(ask);
+      return verdict.reason === "BudgetSpent" ? verdict.message : verdict.reason;
+    },
+  };
+}
+
+/** Calls that overlap are one round trip. */
+function countRoundTrips(cluster: Cluster): { cluster: Cluster; roundTrips: () => number } {
+  let [inFlight, trips] = [0, 0];
+  const begin = (): void => void (inFlight++ === 0 && trips++);
+  const end = (): void => void inFlight--;
+  const counted: Cluster = {
+    ...cluster,
+    async *list(...args) {
+      begin();
+      yield* cluster.list(...args);
+      end();
+    },
+    get: (...args) => (begin(), cluster.get(...args).finally(end)),
+    replace: (...args) => (begin(), cluster.replace(...args).finally(end)),
+  };
+  return { cluster: counted, roundTrips: () => trips };
+}

@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
+import { decide, PARTITIONS, type Case } from "./builders.ts";
+
+const FAILED = { phase: "Failed", broken: "Failed" };
+const UNREADY = { ready: false };
+const ZONES_MET = "zpdb met across 3 zones";
+const met = (partition: string): string => `zpdb met for partition ${partition} across 3 zones`;
+
+const CASES: readonly [string, Case, 200 | 400 | 429, string][] = [
+  // Upstream answers E08 and E11 with 403, which makes drainers give up.
+  ["E08 maxUnavailable 0 is a no for now", { pod: "zone-a-0", spec: { maxUnavailable: 0 } }, 429, "max unavailable = 0"],
+  ["E10 0 gives way to the rollout's own limit", { pod: "zone-a-0", spec: { maxUnavailable: 0 }, rollout: 1 }, 200, ZONES_MET],
+  ["E10 in partition mode to 1", { pod: "zone-a-0", spec: { maxUnavailable: 0, ...PARTITIONS }, rollout: 3 }, 200, met("0")],
+  [
+    "R12 in partition mode to 1, whatever the rollout may",
+    { pod: "zone-a-0", spec: { maxUnavailable: 0, ...PARTITIONS }, rollout: 3, zones: { b: { pods: { 0: UNREADY } } } },
+    429,
+    "1 pod not ready in partition 0",
+  ],
+  ["E11 percentage 0", { pod: "zone-a-0", spec: { maxUnavailablePercentage: 0 } }, 429, "max unavailable = 0"],
+  [
+    "percentage of a zone that has no pods yet",
+    { pod: "zone-a-0", spec: { maxUnavailablePercentage: 50 }, zones: { a: { statusReplicas: 0 } } },
+    429,
+    "max unavailable = 0",
+  ],
+  [
+    "percentage of the pod's own zone",
+    { pod: "zone-a-0", spec: { maxUnavailablePercentage: 67 }, zones: { a: { pods: { 1: UNREADY } } } },
+    200,
+    ZONES_MET,
+  ],
+  [
+    "E12 a partition whose peer was scaled away",
+    { pod: "zone-b-2", spec: PARTITIONS, zones: { a: { replicas: 2 } } },
+    429,
+    "1 pod unknown in partition 2",
+  ],
+  [
+    "E13 a peer that failed and one that was scaled away, max 2",
+    { pod: "zone-c-2", spec: { maxUnavailable: 2, ...PARTITIONS }, zones: { a: { replicas: 1 }, b: { pods: { 2: FAILED } } } },
+    429,
+    "1 pod not ready, 1 pod unknown in partition 2",
+  ],
+  ["E14 the pod's own zone has one reserved", { pod: "zone-a-2", reserved: ["zone-a-0"] }, 429, "1 pod not ready in ingester-zone-a"],
+  ["E14 its own reservation does not stand in its way", { pod: "zone-a-0", reserved: ["zone-a-0"] }, 200, ZONES_MET],
+  ["E16 all well", { pod: "zone-a-0" }, 200, ZONES_MET],
+  [
+    "E16 a failure in the zone, max 1",
+    { pod: "zone-a-0", zones: { a: { pods: { 1: FAILED } } } },
+    429,
+    "1 pod not ready in ingester-zone-a",
+  ],
+  [
+    "E16 a failure in the zone, max 2",
+    { pod: "zone-a-0", spec: { maxUnavailable: 2 }, zones: { a: { pods: { 1: FAILED } } } },
+    200,
+    ZONES_MET,
+  ],
+  [
+    "E16 a failure in another zone, max 1",
+    { pod: "zone-a-0", zones: { c: { pods: { 1: FAILED } } } },
+    429,
+    "1 pod not ready in ingester-zone-c",
+  ],
+  [
+    "E16 a failure in another zone, max 2",
+    { pod: "zone-a-0", spec: { maxUnavailable: 2 }, zones: { c: { pods: { 1: UNREADY } } } },
+    429,
+    "1 pod not ready in ingester-zone-c",
+  ],
+  [
+    "E16 status counts a pod that is not there",
+    { pod: "zone-a-0", zones: { b: { statusReplicas: 4 } } },
+    429,
+    "1 pod unknown in ingester-zone-b",
+  ],
+  [
+    "pods that are gone and pods that are ending",
+    { pod: "zone-a-0", zones: { b: { pods: { 0: null, 1: { terminating: true }, 2: null } } } },
+    429,
+    "1 pod not ready, 2 pods unknown in ingester-zone-b",
+  ],
+  [
+    "E17 the rollout's limit is ignored when one is configured",
+    { pod: "zone-a-0", spec: { maxUnavailable: 1 }, rollout: 1 },
+    200,
+    ZONES_MET,
+  ],
+  ["E17 a reservation in another zone", { pod: "zone-b-0", reserved: ["zone-a-0"], rollout: 2 }, 429, "1 pod not ready in ingester-zone-a"],
+  ["E18 partition: all well", { pod: "zone-a-0", spec: PARTITIONS }, 200, met("0")],
+  [
+    "E18 partition: the own zone does not count",
+    { pod: "zone-a-0", spec: PARTITIONS, zones: { a: { pods: { 1: FAILED } } } },
+    200,
+    met("0"),
+  ],
+  [
+    "E18 partition: another partition does not count",
+    { pod: "zone-a-0", spec: PARTITIONS, zones: { c: { pods: { 2: FAILED } } } },
+    200,
+    met("0"),
+  ],
+  [
+    "E18 partition: a peer that failed",
+    { pod: "zone-a-0", spec: PARTITIONS, zones: { b: { pods: { 0: FAILED } } } },
+    429,
+    "1 pod not ready in partition 0",
+  ],
+  [
+    "E18 partition: a peer that is reserved",
+    { pod: "zone-a-0", spec: PARTITIONS, reserved: ["zone-b-0", "zone-c-1"] },
+    429,
+    "1 pod not ready in partition 0",
+  ],
+  [
+    "E18 partition: a missing pod is charged to each",
+    { pod: "zone-a-0", spec: PARTITIONS, zones: { b: { statusReplicas: 4 } } },
+    429,
+    "1 pod unknown in partition 0",
+  ],
+  [
+    "E18 partition by the second group",
+    {
+      pod: "zone-a-0",
+      spec: { podNamePartitionRegex: "ingester(-foo)?-zone-[a-z]-([0-9]+)", podNameRegexGroup: 2 },
+      zones: { b: { statusReplicas: 4 } },
+    },
+    429,
+    "1 pod unknown in partition 0",
+  ],
+  [
+    "E19 one peer failed, max 2",
+    { pod: "zone-a-0", spec: { maxUnavailable: 2, ...PARTITIONS }, zones: { b: { pods: { 0: FAILED } } } },
+    200,
+    met("0"),
+  ],
+  [
+    "E19 two peers failed, max 2",
+    { pod: "zone-a-0", spec: { maxUnavailable: 2, ...PARTITIONS }, zones: { b: { pods: { 0: FAILED } }, c: { pods: { 0: UNREADY } } } },
+    429,
+    "2 pods not ready in partition 0",
+  ],
+  [
+    "a name without a partition",
+    { pod: "zone-a-0", spec: { podNamePartitionRegex: "(x)" } },
+    400,
+    "failed to extract partition from pod Name regular expression",
+  ],
+  [
+    "the rollout replaces what is lost already: its own zone's trouble is no reason against it",
+    { pod: "zone-a-0", rollout: 1, zones: { a: { pods: { 0: { broken: "CrashLoopBackOff" }, 1: { broken: "CrashLoopBackOff" } } } } },
+    200,
+    ZONES_MET,
+  ],
+  [
+    "an eviction of the same pod is not the rollout's",
+    { pod: "zone-a-0", zones: { a: { pods: { 0: { broken: "CrashLoopBackOff" }, 1: { broken: "CrashLoopBackOff" } } } } },
+    429,
+    "1 pod not ready in ingester-zone-a",
+  ],
+  [
+    "another zone's trouble is, even for what is lost",
+    { pod: "zone-a-0", rollout: 1, zones: { a: { pods: { 0: { broken: "CrashLoopBackOff" } } }, b: { pods: { 0: UNREADY } } } },
+    429,
+    "1 pod not ready in ingester-zone-b",
+  ],
+];
+
+describe("the eviction of a pod", () => {
+  for (const [name, one, code, message] of CASES) {
+    it(`${name}: ${code} ${message}`, () => {
+      const answer = decide(one);
+      assert.deepEqual([VERDICTS[answer.reason].code, answer.message], [code, message]);
+      assert.deepEqual(
+        answer.objects.map(({ kind }) => kind),
+        ["Pod", "ZoneAwarePodDisruptionBudget"],
+      );
+    });
+  }
+});

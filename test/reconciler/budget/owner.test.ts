@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { decideEviction } from "../../../reconciler/budget/decide.ts";
+import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
+import { snapshot } from "./builders.ts";
+
+describe("the StatefulSets of an eviction", () => {
+  it("E15 needs two StatefulSets", () => {
+    const whole = snapshot({ pod: "zone-a-0" });
+    const answer = decideEviction({ ...whole, zones: whole.zones.slice(0, 1) });
+    assert.deepEqual([answer.reason, answer.message], ["TooFewZones", "minimum number of StatefulSets not found"]);
+  });
+
+  // Upstream answers E06 with 500; what can be foreseen is no fault of the server.
+  it("E06 a pod that nobody owns, or no StatefulSet, is refused for good", () => {
+    const whole = snapshot({ pod: "zone-a-0" });
+    const orphan = decideEviction({ ...whole, pod: { ...whole.pod, owner: undefined, controller: undefined } });
+    assert.deepEqual([orphan.reason, orphan.message], ["OwnerNotFound", "unable to find a StatefulSet pod owner"]);
+    const deployed = decideEviction({ ...whole, pod: { ...whole.pod, controller: { kind: "ReplicaSet", name: "rs" } } });
+    assert.equal(deployed.message, "pod owner is not a StatefulSet - ingester-zone-a-0 has owner rs (ReplicaSet)");
+    assert.equal(VERDICTS[deployed.reason].code, 400);
+  });
+
+  // Upstream ends here (13.15).
+  it("E27 an owner that the budget does not select is refused for good", () => {
+    const whole = snapshot({ pod: "zone-a-0" });
+    const answer = decideEviction({ ...whole, zones: whole.zones.slice(1) });
+    assert.match(answer.message, /^unable to find StatefulSet ingester-zone-a by name: .* budget ingester selects$/);
+    assert.equal(VERDICTS[answer.reason].code, 400);
+  });
+});

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Member } from "../../../reconciler/budget/member.ts";
+import { findBudget, type StoredBudget } from "../../../reconciler/budget/scope.ts";
+import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
+import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
+import { budgetObject, members } from "./builders.ts";
+
+function stored(spec: object = {}, name = "ingester"): StoredBudget {
+  const object = budgetObject(spec, name);
+  const ref = { kind: "ZoneAwarePodDisruptionBudget", namespace: "test", name, uid: `uid-${name}` } as const;
+  return { ref, content: parseBudget(object), matchLabels: selectorOf(object) };
+}
+
+const [pod] = members({}) as [Member];
+const elsewhere = { selector: { matchLabels: { "rollout-group": "store-gateway" } } };
+
+const CASES: readonly [string, Member, readonly StoredBudget[], 200 | 400, string][] = [
+  ["E05 a pod that failed", { ...pod, phase: "Failed" }, [stored()], 200, "pod is not ready"],
+  ["E05 a pod that is done", { ...pod, phase: "Succeeded" }, [stored()], 200, "pod is not ready"],
+  ["E05 a pod that is not yet running", { ...pod, phase: "Pending" }, [stored()], 200, "pod is not ready"],
+  ["E05 a pod on its way out", { ...pod, terminating: true }, [stored()], 200, "pod is not ready"],
+  ["E07 no budget", pod, [], 200, "no zoned pod disruption budget selects the pod"],
+  ["B08 no budget that selects the pod", pod, [stored(elsewhere)], 200, "no zoned pod disruption budget selects the pod"],
+  [
+    "E28 two budgets that do",
+    pod,
+    [stored(), stored({}, "other"), stored(elsewhere, "third")],
+    400,
+    "multiple zoned pod disruption budgets found for pod: ingester, other",
+  ],
+  [
+    "13.6 one that is invalid as stored",
+    pod,
+    [stored({ maxUnavailable: -1 })],
+    400,
+    "zoned pod disruption budget ingester is not valid: invalid value: max unavailable must be 0 <= val, got -1",
+  ],
+  [
+    "an invalid one of other pods",
+    pod,
+    [stored({ ...elsewhere, maxUnavailable: -1 })],
+    200,
+    "no zoned pod disruption budget selects the pod",
+  ],
+  [
+    "an invalid one that nobody can tell what it selects",
+    pod,
+    [stored({ selector: {} })],
+    200,
+    "no zoned pod disruption budget selects the pod",
+  ],
+];
+
+describe("the budget of a pod", () => {
+  for (const [name, one, budgets, code, message] of CASES) {
+    it(`${name}: ${code} ${message}`, () => {
+      const found = findBudget(one, budgets);
+      assert.ok("reason" in found);
+      assert.deepEqual([VERDICTS[found.reason].code, found.message], [code, message]);
+    });
+  }
+
+  it("a running pod that is not ready is subject to it like any other", () => {
+    const found = findBudget({ ...pod, ready: false }, [stored(elsewhere, "third"), stored()]);
+    assert.equal("matchLabels" in found && found.name, "ingester");
+  });
+
+  it("an empty selector selects everything", () => {
+    const found = findBudget({ ...pod, labels: {} }, [stored({ selector: { matchLabels: {} } })]);
+    assert.equal("matchLabels" in found && found.name, "ingester");
+  });
+});

@@ -1,0 +1,96 @@
+/** What an API server does at the instant of a call: StatefulSets and pods as they live, a budget and Leases as they were written. */
+import { RolloutError } from "../../../infra/errors.ts";
+import type { DisruptionBudget, Lease, Pod, StatefulSet } from "../../../infra/resources.ts";
+import { podObject, statefulSetObject } from "../builders.ts";
+import { budgetObject } from "../budget/builders.ts";
+
+export interface Life {
+  readonly zone: string;
+  readonly ordinal: number;
+  uid: string;
+  version: number;
+  state: "ready" | "recovering" | "terminating" | "missing";
+  revision: string;
+  /** It went by our doing, and its successor is not ready yet. */
+  disrupted: boolean;
+}
+
+export type Fields = { metadata?: { resourceVersion?: string } };
+
+export interface ServerOptions {
+  readonly pods: ReadonlyMap<string, Life>;
+  readonly zones: readonly string[];
+  readonly replicas: number;
+  /** Spec of the budget. */
+  readonly spec: object;
+  readonly keepsStatus?: boolean;
+  readonly checksVersions?: boolean;
+  readonly nextVersion: () => number;
+}
+
+export const conflict = (what: string): RolloutError => new RolloutError("Conflict", `${what} has changed`);
+
+export function createServer(options: ServerOptions) {
+  const { pods, zones, nextVersion, keepsStatus = true, checksVersions = true } = options;
+  let budget = budgetObject(options.spec) as DisruptionBudget;
+  const leases = new Map<string, Lease>();
+
+  const podObjects = (): Pod[] =>
+    [...pods.entries()].flatMap(([name, life]) => {
+      if (life.state === "missing") return [];
+      const object = podObject(life.zone, life.ordinal, {
+        ready: life.state === "ready",
+        terminating: life.state === "terminating",
+        revision: life.revision,
+      });
+      const labels = { ...object.metadata?.labels, name: life.zone, "rollout-group": "ingester" };
+      return [{ ...object, metadata: { ...object.metadata, name, uid: life.uid, resourceVersion: String(life.version), labels } }];
+    });
+
+  const setObjects = (): StatefulSet[] =>
+    zones.map((name) => {
+      const own = [...pods.values()].filter(({ zone }) => zone === name);
+      const there = own.filter(({ state }) => state !== "missing");
+      return statefulSetObject({
+        name,
+        replicas: options.replicas,
+        statusReplicas: there.length,
+        statusReady: there.filter(({ state }) => state === "ready").length,
+        at: "old",
+        updateRevision: "new",
+      });
+    });
+
+  return {
+    list: (plural: string, selector: string): unknown[] => {
+      if (plural === "zoneawarepoddisruptionbudgets") return [structuredClone(budget)];
+      const set = /^name=(?<set>.*)$/.exec(selector)?.groups?.["set"];
+      if (plural === "pods") return podObjects().filter((pod) => set === undefined || pod.metadata?.labels?.["name"] === set);
+      return setObjects();
+    },
+    get: (plural: string, name: string): unknown => {
+      const found =
+        plural === "zoneawarepoddisruptionbudgets"
+          ? budget
+          : plural === "leases"
+            ? leases.get(name)
+            : podObjects().find((pod) => pod.metadata?.name === name);
+      if (!found) throw new RolloutError("NotFound", `${plural} ${name}`);
+      return structuredClone(found);
+    },
+    replace: (plural: string, name: string, body: Fields): unknown => {
+      const current: Fields = plural === "leases" ? (leases.get(name) ?? {}) : budget;
+      if (checksVersions && current.metadata?.resourceVersion !== body.metadata?.resourceVersion) throw conflict(name);
+      const stored = { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(nextVersion()) } };
+      if (plural === "leases") leases.set(name, stored);
+      else if (keepsStatus) budget = stored;
+      return structuredClone(plural === "leases" ? stored : budget);
+    },
+    create: (plural: string, body: Fields & { metadata?: { name?: string } }): unknown => {
+      const name = body.metadata?.name ?? "";
+      if (plural !== "leases" || leases.has(name)) throw new RolloutError("AlreadyExists", name);
+      leases.set(name, { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(nextVersion()) } });
+      return leases.get(name);
+    },
+  };
+}

@@ -1,0 +1,58 @@
+/** Many asynchronous actors on one thread, of which exactly one goes on at a time: whoever is chosen. */
+
+export interface Stepper {
+  /** Resolves when this step is chosen. */
+  readonly step: (label: string, actor: string) => Promise<void>;
+  /** Drops all that the actor does from now on, as if its process had been killed. */
+  readonly kill: (actor: string) => void;
+  /** Chooses step after step until nobody waits; resolves with the labels in order. `choose(n)` is 0 to n - 1. */
+  readonly run: (choose: (count: number) => number) => Promise<string[]>;
+}
+
+const MOST_STEPS = 2000;
+
+export function createStepper(): Stepper {
+  const waiting: { readonly label: string; readonly actor: string; readonly go: () => void }[] = [];
+  const killed = new Set<string>();
+  return {
+    step: (label, actor) => new Promise((go) => killed.has(actor) || waiting.push({ label, actor, go })),
+    kill: (actor) => {
+      killed.add(actor);
+      for (let i = waiting.length - 1; i >= 0; i--) if (waiting[i]?.actor === actor) waiting.splice(i, 1);
+    },
+    async run(choose) {
+      const labels: string[] = [];
+      for (;;) {
+        await quiet();
+        const [chosen] = waiting.splice(waiting.length > 1 ? choose(waiting.length) : 0, 1);
+        if (!chosen) return labels;
+        if (labels.push(`${chosen.actor}: ${chosen.label}`) > MOST_STEPS)
+          throw new Error(`no end in sight: ${labels.slice(-20).join("; ")}`);
+        chosen.go();
+      }
+    },
+  };
+}
+
+/** Until every promise that can has settled: nothing in here waits for anything but steps. */
+function quiet(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Plays every order there is, each from the start: `play` gets the choices and resolves when the play is over. Resolves with their number. */
+export async function playEveryOrder(play: (choose: (count: number) => number) => Promise<void>, most: number): Promise<number> {
+  let prefix: number[] = [];
+  for (let plays = 1; ; plays++) {
+    const taken: { chosen: number; count: number }[] = [];
+    await play((count) => {
+      const chosen = prefix[taken.length] ?? 0;
+      taken.push({ chosen, count });
+      return chosen;
+    });
+    while (taken.length > 0 && (taken.at(-1)?.chosen ?? 0) + 1 >= (taken.at(-1)?.count ?? 0)) taken.pop();
+    const last = taken.pop();
+    if (!last) return plays;
+    if (plays >= most) throw new Error(`more than ${most} orders`);
+    prefix = [...taken.map(({ chosen }) => chosen), last.chosen + 1];
+  }
+}

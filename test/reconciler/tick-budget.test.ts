@@ -1,0 +1,141 @@
+/** The rollout under a budget [1.5.7, 1.5.8], from the tick to the pods. */
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { createMetrics } from "../../infra/metrics.ts";
+import { askBudget } from "../../reconciler/may-disrupt.ts";
+import { isFailure, type Outcome } from "../../reconciler/outcome.ts";
+import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
+import { deploy, tickOnce, witness, type Stage, type Witness } from "./stage.ts";
+
+const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
+const LABELS = { podLabels: { "rollout-group": "ingester" } };
+
+let stage: Stage;
+afterEach(() => stage.close());
+
+/** A new image, of which two pods of a zone may be updated at once. */
+async function rollOut(spec: object): Promise<Witness> {
+  stage = await setBudgetStage();
+  writeBudget(stage, spec);
+  const { store } = stage.emulator;
+  for (const set of store.list("statefulsets.apps", "default"))
+    store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations: { "rollout-max-unavailable": "2" } } });
+  deploy(stage, "x:2", LABELS);
+  await stage.time.advance(500);
+  return witness(stage, 2);
+}
+
+async function tick(): Promise<Outcome | undefined> {
+  const { reserver } = startProcess(stage, "rollout");
+  const { cluster } = stage.connect();
+  const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt: askBudget(reserver, stage.clock, createMetrics().budgets) });
+  return outcomes[0];
+}
+
+/** Reserves a pod, as an eviction that was allowed elsewhere. */
+function reserve(pod: string): void {
+  const { store } = stage.emulator;
+  const budget = store.get(BUDGETS, "default", "ingester");
+  const uid = store.get("pods", "default", pod)?.metadata.uid ?? "";
+  assert.ok(budget);
+  const disruptedPods = { [pod]: { uid, time: new Date(stage.time.now()).toISOString(), by: "elsewhere" } };
+  store.update(BUDGETS, { ...budget, status: { disruptedPods } });
+}
+
+describe("a rollout under a budget", () => {
+  const CASES: readonly [string, object, readonly string[], readonly string[]][] = [
+    ["R07 takes what the budget allows of those that the rollout would", {}, [], ["a-0"]],
+    ["R11 takes all where it allows all", { maxUnavailable: 2 }, [], ["a-0", "a-1"]],
+    ["R11 takes as many as the rollout may where the budget is 0", { maxUnavailable: 0 }, [], ["a-0", "a-1"]],
+    ["R12 in partition mode takes one a partition where the budget is 0", { maxUnavailable: 0, ...PARTITIONS }, [], ["a-0", "a-1"]],
+    ["R08, R10 goes on after a denial", PARTITIONS, ["ingester-zone-c-0"], ["a-1"]],
+    ["R12 1 a partition, whatever the rollout may", { maxUnavailable: 0, ...PARTITIONS }, ["ingester-zone-b-1"], ["a-0"]],
+  ];
+  for (const [name, spec, pending, deleted] of CASES) {
+    it(`${name}: ${deleted.join(", ")}`, async () => {
+      const seen = await rollOut(spec);
+      for (const pod of pending) reserve(pod);
+      assert.equal((await tick())?.state, "acted");
+      assert.deepEqual(
+        seen.deleted,
+        deleted.map((pod) => `ingester-zone-${pod}`),
+      );
+      for (const pod of seen.deleted) assert.equal(reserved(stage)[pod]?.by, "rollout");
+    });
+  }
+
+  it("R09 leaves the next zone alone while the first is denied", async () => {
+    const seen = await rollOut({ maxUnavailable: 2 });
+    reserve("ingester-zone-c-0");
+    const outcome = await tick();
+    assert.ok(outcome?.state === "held");
+    assert.deepEqual(
+      [outcome.hold.reason, outcome.hold.message],
+      ["BudgetSpent", "ingester-zone-a-0 stays: 1 pod not ready in ingester-zone-c"],
+    );
+    assert.deepEqual(seen.deleted, []);
+  });
+
+  it("R38 fails under two budgets, and under one that is invalid", async () => {
+    const seen = await rollOut({});
+    writeBudget(stage, {}, "twin");
+    const two = await tick();
+    assert.ok(two?.state === "held" && isFailure(two));
+    assert.match(two.hold.message, /multiple zoned pod disruption budgets found for pod: ingester, twin/);
+    stage.emulator.store.remove(BUDGETS, "default", "twin");
+    writeBudget(stage, { maxUnavailable: 1, maxUnavailablePercentage: 1 });
+    const invalid = await tick();
+    assert.ok(invalid?.state === "held" && isFailure(invalid));
+    assert.deepEqual(
+      invalid.hold.objects.map(({ kind }) => kind),
+      ["StatefulSet", "Pod", "ZoneAwarePodDisruptionBudget"],
+    );
+    assert.deepEqual(seen.deleted, []);
+  });
+
+  it("gives the reservation back when the pod could not be deleted", async () => {
+    const seen = await rollOut({});
+    stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: "pods", verb: "delete", times: 1 });
+    assert.equal((await tick())?.state, "outrun");
+    assert.deepEqual([seen.deleted, reserved(stage)], [[], {}]);
+    stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: "statefulsets.apps", verb: "patch", times: 1 });
+    assert.equal((await tick())?.state, "outrun");
+    assert.deepEqual([seen.deleted, reserved(stage)], [[], {}]);
+  });
+
+  it("keeps it when nobody knows", async () => {
+    const seen = await rollOut({});
+    stage.emulator.faults.inject({ effect: { kind: "dropBefore" }, resource: "pods", verb: "delete", times: 1 });
+    assert.equal((await tick())?.state, "failed");
+    assert.deepEqual([seen.deleted, Object.keys(reserved(stage))], [[], ["ingester-zone-a-0"]]);
+  });
+
+  it("fails while the cluster cannot be asked", async () => {
+    const seen = await rollOut({});
+    stage.emulator.faults.inject({ effect: { kind: "error" }, resource: BUDGETS });
+    assert.equal((await tick())?.state, "failed");
+    assert.deepEqual(seen.deleted, []);
+  });
+
+  it("ends, zone after zone, with all pods updated", async () => {
+    const seen = await rollOut({});
+    for (let i = 0; i < 300 && seen.deleted.length < 9; i++) {
+      await stage.time.advance(100);
+      await tick();
+    }
+    assert.deepEqual(seen.violations, []);
+    assert.equal(seen.deleted.length, 9);
+  });
+
+  it("and of evictions of other zones at the same time: never two zones", async () => {
+    const seen = await rollOut({});
+    const one = startProcess(stage, "function");
+    for (let i = 0; i < 200 && seen.deleted.length < 9; i++) {
+      await stage.time.advance(100);
+      const [said] = await Promise.all([one.ask("zone-c-2"), tick()]);
+      if (said === "Allowed") stage.emulator.store.remove("pods", "default", "ingester-zone-c-2");
+    }
+    assert.deepEqual(seen.violations, []);
+    assert.ok(seen.deleted.length >= 9);
+  });
+});

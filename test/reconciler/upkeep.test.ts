@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { createLog } from "../../infra/log.ts";
+import { createMetrics } from "../../infra/metrics.ts";
+import { observeBudgets } from "../../reconciler/observe-budgets.ts";
+import { createUpkeep, type Upkeep } from "../../reconciler/upkeep.ts";
+import { reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
+import { deploy, tickOnce, type Stage } from "./stage.ts";
+
+const LIST = "GET apps/v1/statefulsets collection";
+const BUDGET_LIST = "GET rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets collection";
+const DELAYED = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)", crossZoneEvictionDelay: "1m" };
+
+let stage: Stage;
+afterEach(() => stage.close());
+
+/** A reconciler process: its ticks, its calls and its log. */
+function startTicks() {
+  const { cluster, calls } = stage.connect();
+  const lines: string[] = [];
+  const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(stage.time.now()) });
+  const onBudgets = observeBudgets({ log, metrics: createMetrics().budgets, record: () => {} });
+  const upkeep: Upkeep = createUpkeep({ cluster, clock: stage.clock, log, onBudgets });
+  return {
+    lines,
+    /** One tick; the calls that it took. */
+    tick: async (closer = false): Promise<string[]> => {
+      calls.length = 0;
+      await tickOnce(stage, cluster, { upkeep, lookCloser: () => closer });
+      return [...calls];
+    },
+  };
+}
+
+/** Ready times by pod, of those that have one. */
+function readyTimes(): Record<string, string | undefined> {
+  const pods = stage.emulator.store
+    .list("pods", "default")
+    .map(({ metadata }) => [metadata.name, metadata.annotations?.["grafana.com/ready-time"]]);
+  return Object.fromEntries(pods.filter(([, time]) => time !== undefined)) as Record<string, string | undefined>;
+}
+
+const isWrite = (call: string): boolean => !call.startsWith("GET");
+
+/** Makes the pod unready, or ready again. */
+async function setReady(pod: string, ready: boolean): Promise<void> {
+  const { store } = stage.emulator;
+  const object = store.get("pods", "default", pod);
+  assert.ok(object);
+  store.update("pods", {
+    ...object,
+    metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, "sim/ready": String(ready) } },
+  });
+  await stage.time.advance(1000);
+}
+
+describe("ready times of pods (E24)", () => {
+  it("are set when a pod is first seen ready, left as they are, and removed when it is not ready", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage, DELAYED);
+    const { tick } = startTicks();
+    const first = new Date(stage.time.now()).toISOString().replace(".000", "");
+    await tick(true);
+    const all = readyTimes();
+    assert.equal(Object.keys(all).length, 9);
+    assert.deepEqual([...new Set(Object.values(all))], [first]);
+
+    await stage.time.advance(60_000);
+    assert.deepEqual((await tick(true)).filter(isWrite), []);
+    assert.deepEqual(readyTimes(), all);
+
+    await setReady("ingester-zone-a-0", false);
+    await tick();
+    assert.equal("ingester-zone-a-0" in readyTimes(), false);
+    await setReady("ingester-zone-a-0", true);
+    await tick();
+    assert.notEqual(readyTimes()["ingester-zone-a-0"], undefined);
+    assert.notEqual(readyTimes()["ingester-zone-a-0"], first);
+  });
+
+  it("are of pods under a budget alone", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage, { selector: { matchLabels: { "rollout-group": "other" } } });
+    assert.deepEqual((await startTicks().tick(true)).filter(isWrite), []);
+    assert.deepEqual(readyTimes(), {});
+  });
+
+  it("a pod that is gone meanwhile does no harm", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: "pods", verb: "patch", times: 3 });
+    const { tick, lines } = startTicks();
+    await tick(true);
+    assert.equal(Object.keys(readyTimes()).length, 6);
+    assert.deepEqual(lines, []);
+    await tick();
+    assert.equal(Object.keys(readyTimes()).length, 9);
+  });
+
+  it("are kept in paused zones, too", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage, DELAYED);
+    const { store } = stage.emulator;
+    for (const set of store.list("statefulsets.apps", "default"))
+      store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations: { "grafana.com/rollout-paused": "true" } } });
+    deploy(stage, "x:2", { podLabels: { "rollout-group": "ingester" } });
+    await stage.time.advance(500);
+    const { tick } = startTicks();
+    await tick();
+    assert.equal(Object.keys(readyTimes()).length, 9);
+    assert.deepEqual(await tick(), [LIST]);
+    await setReady("ingester-zone-a-0", false);
+    await tick();
+    assert.equal(Object.keys(readyTimes()).length, 8);
+  });
+
+  it("let an eviction pass once the delay is over (E23)", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage, DELAYED);
+    const one = startProcess(stage);
+    const [soon, now] = ["2 pods not ready in partition 0", "Allowed"];
+    assert.equal(await one.ask("zone-a-0"), soon);
+    await startTicks().tick(true);
+    await stage.time.advance(60_000);
+    assert.equal(await one.ask("zone-a-0"), soon);
+    await stage.time.advance(1000);
+    assert.equal(await one.ask("zone-a-0"), now);
+  });
+});
+
+describe("a settled cluster", () => {
+  it("costs one list a tick, and the budgets once a process", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const { tick } = startTicks();
+    assert.deepEqual(await tick(), [LIST, BUDGET_LIST]);
+    assert.deepEqual(await tick(), [LIST]);
+    await tick(true);
+    assert.deepEqual(await tick(), [LIST]);
+  });
+
+  it("is looked at once a process where a delay makes ready times matter", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage, DELAYED);
+    const { tick } = startTicks();
+    await tick();
+    assert.equal(Object.keys(readyTimes()).length, 9);
+    assert.deepEqual(await tick(), [LIST]);
+  });
+
+  it("that knows no budgets costs no more, and says so once", async () => {
+    stage = await setBudgetStage({ crd: "none" });
+    const { tick, lines } = startTicks();
+    await tick(true);
+    await tick(true);
+    assert.deepEqual(await tick(), [LIST]);
+    assert.equal(lines.length, 1, lines.join());
+  });
+});
+
+describe("reservations that are over", () => {
+  it("are removed by the tick, and no others", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage, { maxUnavailable: 2 });
+    deploy(stage, "x:1", { group: "other", zones: ["a"] });
+    await stage.time.advance(2000);
+    const one = startProcess(stage);
+    await one.ask("zone-a-0");
+    await one.ask("zone-a-1");
+    const { tick } = startTicks();
+    await tick(true);
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0", "ingester-zone-a-1"]);
+    stage.emulator.store.remove("pods", "default", "ingester-zone-a-0");
+    await stage.time.advance(2000);
+    await tick(true);
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-1"]);
+    await stage.time.advance(120_000);
+    await tick(true);
+    assert.deepEqual(reserved(stage), {});
+    assert.deepEqual((await tick(true)).filter(isWrite), []);
+  });
+});
