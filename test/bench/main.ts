@@ -7,6 +7,7 @@ import { loadavg } from "node:os";
 import { join } from "node:path";
 import { buildAll } from "../../infra/build.ts";
 import { benchClient } from "./client.ts";
+import { benchEvictions } from "./eviction.ts";
 import { benchMemory } from "./memory.ts";
 import { renderPage, renderTable } from "./page.ts";
 import { benchRollout } from "./rollout.ts";
@@ -25,6 +26,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   memory: benchMemory,
   client: benchClient,
   webhooks: benchWebhooks,
+  evictions: benchEvictions,
 };
 
 const root = join(import.meta.dirname, "../..");
