@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createBudget, serveWebhooks } from "./eviction-stage.ts";
 import { deletions, type Entry, findViolations } from "./invariants.ts";
 import { scenario } from "./stage.ts";
 
@@ -30,6 +31,43 @@ for (const { name, replicas, annotations, limit } of CASES) {
     assert.equal(deleted.length, 3 * replicas, "each pod is replaced exactly once");
     assert.equal(new Set(deleted).size, 3 * replicas, "each pod is replaced exactly once");
     assert.equal(mostDown(entries), limit, "what is allowed is made use of");
+  });
+}
+
+for (const [name, withBudget] of [
+  ["X01 each zone waits until the one before it is made ready", false],
+  ["X02 so it does under a budget of 1, with the eviction webhook in place", true],
+] as const) {
+  scenario(name, async (stage) => {
+    const { create, start, setImage, done, annotatePod, timeline } = stage;
+    const group = `cache-${stage.namespace}`;
+    const zones = ["zone-a", "zone-b", "zone-c"].map((zone) => ({ group, name: zone, replicas: 1 }));
+    await create(zones);
+    const webhooks = withBudget ? await serveWebhooks(stage, 1) : undefined;
+    try {
+      if (withBudget) await createBudget(stage, group, { maxUnavailable: 1 });
+      const reconciler = start({ RECONCILE_INTERVAL: "500ms" });
+      await setImage("app:2", zones, { "sim/ready": "false" });
+      for (const [i, { name: zone }] of zones.entries()) {
+        const isBack = (): boolean => timeline.entries.findLast(({ pod }) => pod === `${zone}-0`)?.state === "notReady";
+        await timeline.until(`${zone}-0 is back, not ready`, isBack);
+        // Time enough for a reconciler that does not wait.
+        await new Promise((resolve) => setTimeout(resolve, 1500));
+        assert.deepEqual(
+          deletions(timeline.entries).map(({ pod }) => pod),
+          zones.slice(0, i + 1).map((other) => `${other.name}-0`),
+        );
+        await annotatePod(`${zone}-0`, { "sim/ready": "true" });
+      }
+      await done("app:2", zones);
+      assert.equal(await reconciler.end(), 0);
+      assert.deepEqual(
+        findViolations(timeline.entries, () => 1),
+        [],
+      );
+    } finally {
+      await webhooks?.close();
+    }
   });
 }
 
