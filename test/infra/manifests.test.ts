@@ -71,7 +71,7 @@ describe("every manifest", () => {
         for (const { args = [], env = [], securityContext } of containersOf(manifest)) {
           const unknown = env.map(({ name }) => name).filter((name) => !(name in VARIABLES) && !FRAMEWORK.has(name));
           assert.deepEqual(unknown, [], "variables that nobody reads");
-          const [entry = ""] = args;
+          const entry = args.find((arg) => !arg.startsWith("--")) ?? "";
           const source = entry.replace(/^dist\/(.*)\.js$/, "$1.ts");
           assert.ok(source === entry ? existsSync(join(ROOT, entry)) : built.includes(`"${source}"`), entry);
           assert.partialDeepStrictEqual(securityContext, {
