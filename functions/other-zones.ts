@@ -7,6 +7,7 @@ import { type OtherZone, refuseByHealth, refuseByTime } from "../reconciler/down
 import { gatherGroup } from "../reconciler/gather.ts";
 import { LABELS } from "../reconciler/model/annotations.ts";
 import { byName } from "../reconciler/model/order.ts";
+import { readMinTime } from "../reconciler/model/scaling.ts";
 import { readZone } from "../reconciler/model/zone.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { GroupLease } from "./group-lease.ts";
@@ -70,7 +71,7 @@ function lastDownscaleOf(zone: StatefulSet, written: ReadonlyMap<string, string>
   const admittedAt = parseTimestamp(admitted?.statefulSet === name ? admitted.at : "") ?? Number.NEGATIVE_INFINITY;
   const isNewer = stored === undefined || admittedAt > (parseTimestamp(stored) ?? Number.POSITIVE_INFINITY);
   const lastDownscale = isNewer && now - admittedAt < NOT_STORED_YET_MS ? admitted?.at : stored;
-  return { name, lastDownscale, minTime: zone.metadata?.labels?.[LABELS.minTimeBetweenZonesDownscale] };
+  return { name, lastDownscale, minTime: readMinTime(zone.metadata?.labels, zone.metadata?.annotations) };
 }
 
 const nameOf = ({ metadata }: StatefulSet): { readonly name: string } => ({ name: metadata?.name ?? "" });

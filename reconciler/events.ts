@@ -1,7 +1,7 @@
 /** Which Kubernetes Events an outcome is worth: a pure function of it and of how long the same hold has lasted. */
 import { createHash } from "node:crypto";
 import type { Event } from "../infra/resources.ts";
-import { causeOf, factsOf, type Hold, type ObjectRef } from "./model/decision.ts";
+import { causeOf, factsOf, type Hold, type ObjectRef, type Reason } from "./model/decision.ts";
 import { isSettledByStatus, type Zone } from "./model/zone.ts";
 import { holdsOf, type Outcome } from "./outcome.ts";
 
@@ -37,9 +37,14 @@ export function draftEvents(outcome: Outcome, earlier: GroupMemory | undefined, 
   return [...problems, ...holds.flatMap(draftHold), ...draftProgress(outcome, earlier)];
 }
 
+/** Waits that somebody asked for. */
+const ASKED_FOR: ReadonlySet<Reason> = new Set(["ZonePaused", "MinTimeBetweenZones", "DelayNotReached", "LeaderNotReady"]);
+
 function draftHold(hold: Hold): Draft[] {
   const [regarding] = hold.objects;
-  return regarding ? [{ ...warning(regarding, hold.reason, hold.message), cause: causeOf(hold) }] : [];
+  const { mend, fails } = factsOf(hold.reason);
+  const draft = mend || fails || !ASKED_FOR.has(hold.reason) ? warning : normal;
+  return regarding ? [{ ...draft(regarding, hold.reason, hold.message), cause: causeOf(hold) }] : [];
 }
 
 function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined): Draft[] {

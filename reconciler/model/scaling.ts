@@ -43,13 +43,19 @@ export function readScaling(labels: Strings, annotations: Strings): { readonly v
       upscaleOnlyWhenLeaderReady: readyOnly.value,
       forced: forced.value,
       mirror: kind === "" || name === "" ? undefined : { kind, name, apiVersion, group: groupOf(apiVersion), writeBack: writeBack.value },
-      minTime: labels?.[LABELS.minTimeBetweenZonesDownscale],
+      minTime: readMinTime(labels, annotations),
       lastDownscale: written("lastDownscale"),
       delay: written("delayedDownscale") ?? "",
       prepareUrl: written("prepareDelayedDownscaleUrl") ?? "",
     },
     problems: [forced.problem, readyOnly.problem, writeBack.problem].filter((problem) => problem !== undefined),
   };
+}
+
+/** The time between zones: a label, or an annotation of the same name, which wins, as older and newer versions of upstream have it. */
+export function readMinTime(labels: Strings, annotations: Strings): string | undefined {
+  const key = LABELS.minTimeBetweenZonesDownscale;
+  return annotations?.[key] ?? labels?.[key];
 }
 
 const INT32 = /^[+-]?\d{1,12}$/;

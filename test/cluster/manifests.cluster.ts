@@ -53,7 +53,15 @@ describe("J01 the manifests", () => {
     assert.deepEqual(kindsOf(manifests, "MutatingWebhookConfiguration"), [`prepare-downscale-${NAMESPACE}`]);
     const entries = manifests.flatMap((one) => valuesOf(one, "webhooks")).flat() as { name: string }[];
     for (const { name } of entries) assert.match(name, new RegExp(`^[a-z-]+-${NAMESPACE}\\.grafana\\.com$`));
+    // Of its own, so that removing one installation takes nothing from another.
+    assert.deepEqual(kindsOf(manifests, "ClusterRole"), [`zonewise-webhook-ca.${NAMESPACE}`]);
     assert.deepEqual(kindsOf(manifests, "ClusterRoleBinding"), [`zonewise-webhook-ca.${NAMESPACE}`]);
+    assert.deepEqual(kindsOf(manifests, "CustomResourceDefinition"), []);
+    assert.ok(
+      manifests
+        .flatMap((one) => valuesOf(one, "roleRef"))
+        .some((ref) => (ref as { name: string }).name === `zonewise-webhook-ca.${NAMESPACE}`),
+    );
     assert.deepEqual(
       manifests.flatMap((one) => valuesOf(one, "failurePolicy")),
       ["Fail", "Fail", "Fail", "Fail"],

@@ -19,9 +19,13 @@ async function start(args: readonly string[], onOutput: (output: string, interru
   const child = spawn(process.execPath, [START, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   let complaints = "";
+  let interrupted = false;
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     output += text;
-    onOutput(output, () => child.kill("SIGINT"));
+    onOutput(output, () => {
+      if (!interrupted) child.kill("SIGINT");
+      interrupted = true;
+    });
   });
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     complaints += text;

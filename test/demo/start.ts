@@ -59,8 +59,11 @@ async function stay(kubeconfig: string): Promise<void> {
     "",
     `    export KUBECONFIG=${kubeconfig}`,
     "    kubectl get pods -w",
+    `    kubectl annotate pod ${GROUP}-zone-b-1 sim/crash=true`,
+    `    kubectl annotate --overwrite statefulset ${GROUP}-zone-b grafana.com/rollout-paused=true`,
     `    kubectl set image statefulset -l rollout-group=${GROUP} ${GROUP}=nginx:1.30`,
     `    kubectl scale statefulset ${LEADER} --replicas=2`,
+    "    kubectl get events --sort-by=.lastTimestamp",
     "",
     "Ctrl-C ends it.",
   );

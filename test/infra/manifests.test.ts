@@ -196,7 +196,7 @@ describe("J02 the policies", () => {
       { ...secret, verbs: ["create"] },
       { ...secret, resourceNames: [own], verbs: ["get", "update"] },
     ]);
-    const { rules: forCluster } = find("certificates/rbac.yaml", "ClusterRole", "zonewise-webhook-ca") as unknown as {
+    const { rules: forCluster } = find("certificates/rbac.yaml", "ClusterRole", "zonewise-webhook-ca.zonewise") as unknown as {
       rules: { verbs: string[] }[];
     };
     assert.deepEqual(

@@ -160,6 +160,12 @@ describe("the time between scaling down two zones (L11, L12)", () => {
     ["one that cannot be read", [label, { annotations: { [LAST]: "yesterday" } }], {}, "MinTimeUnknown"],
     ["one 10 h ago", [label, downscaled(10)], {}, "MinTimeBetweenZones"],
     ["one 14 h ago", [label, downscaled(14)], {}, undefined],
+    [
+      "an annotation of the same name does as well as the label",
+      [{ annotations: { "grafana.com/min-time-between-zones-downscale": "12h" } }, downscaled(10)],
+      {},
+      "MinTimeBetweenZones",
+    ],
     ["the newest of several counts", [label, downscaled(14), downscaled(10), downscaled(20)], {}, "MinTimeBetweenZones"],
     ["one in the future is not over", [label, downscaled(-1)], {}, "MinTimeBetweenZones"],
     ["one that only the zone tracker knows", [label, {}], { "ingester-zone-b": ago(10) }, "MinTimeBetweenZones"],
