@@ -18,24 +18,41 @@ export interface Body {
   readonly bytes: number;
 }
 
+/** Of all bodies that are still coming in: senders that never end must not fill the memory. */
+const MOST_BUFFERED = 48 * 1024 * 1024;
+let buffered = 0;
+
+const TOO_MUCH: Refusal = { status: 429, message: "too many bodies at once, try again" };
 const TOO_LARGE: Refusal = { status: 413, message: `the body is larger than ${LARGEST_BODY} bytes` };
 
 /** Reads it all; rejects when `signal` fires or the caller goes away. */
 export async function readBody(request: IncomingMessage, signal: AbortSignal): Promise<Body | Refusal> {
   if (Number(request.headers["content-length"] ?? 0) > LARGEST_BODY) return TOO_LARGE;
-  const raw = await unlessAborted(collect(request), signal);
-  return raw === undefined ? TOO_LARGE : parse(raw);
+  if (buffered > MOST_BUFFERED) return TOO_MUCH;
+  let held = 0;
+  const hold = (bytes: number): void => {
+    held += bytes;
+    buffered += bytes;
+  };
+  try {
+    const raw = await unlessAborted(collect(request, hold), signal);
+    return raw === undefined ? TOO_LARGE : parse(raw);
+  } finally {
+    buffered -= held;
+  }
 }
 
 /** Listens rather than iterates: an iterator that is left early takes the connection, and with it the answer, away. */
-function collect(request: IncomingMessage): Promise<Buffer | undefined> {
+function collect(request: IncomingMessage, hold: (bytes: number) => void): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     request.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes <= LARGEST_BODY) chunks.push(chunk);
-      else {
+      if (bytes <= LARGEST_BODY) {
+        chunks.push(chunk);
+        hold(chunk.length);
+      } else {
         chunks.length = 0;
         resolve(undefined);
       }

@@ -44,9 +44,18 @@ export async function compose(
   const authenticate =
     audience === undefined ? undefined : createTokenCheck(connection, { audience, timeoutMs, observer: metrics.observer, clock });
   const work = createWork();
-  const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver, ...(lookup && { lookup }) });
+  const podHttp = createPodHttp({
+    timeoutMs: configuration.podTimeoutMs,
+    clock,
+    observer: metrics.podObserver,
+    // Each request keeps to 32 by itself [4.8]: one group's silent pods must not keep another's from being told.
+    atOnce: Number.POSITIVE_INFINITY,
+    ...(lookup && { lookup }),
+  });
   const tools = { cluster, clock };
-  const record = configuration.useZoneTracker ? recordInTracker(tools, configuration.zoneTracker) : recordInAnnotation(tools);
+  const record = configuration.useZoneTracker
+    ? recordInTracker(tools, configuration.zoneTracker)
+    : recordInAnnotation(tools, configuration.zoneTracker);
   const identity = `webhook_${configuration.identity ?? "zonewise"}_${randomUUID()}`;
   const budgets = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   return {
@@ -57,7 +66,7 @@ export async function compose(
     rim: { clock, log, metrics: metrics.webhooks, requestTimeoutMs, authenticate, work },
     webhooks: [
       createNoDownscale(tools),
-      createPrepareDownscale({ ...tools, podHttp, clusterDomain: configuration.clusterDomain, record }),
+      createPrepareDownscale({ ...tools, podHttp, work, clusterDomain: configuration.clusterDomain, record }),
       createPodEviction({ reserver: budgets.reserver, metrics: metrics.budgets }),
       createZpdbValidation(),
     ],

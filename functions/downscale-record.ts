@@ -26,10 +26,19 @@ interface Tools {
   readonly clock: Clock;
 }
 
-export function recordInAnnotation({ cluster, clock }: Tools): DownscaleRecord {
+/** `tracker` names the ConfigMap of the other way, whose times count as well: an installation may have gone by it before. */
+export function recordInAnnotation({ cluster, clock }: Tools, tracker: string): DownscaleRecord {
   return {
     words: { unreadable: "parsing downscale annotations failed.", unsaved: "adding an annotation to the statefulset failed." },
-    load: async (_namespace, group) => new Map(group.flatMap((zone) => pair(zone.metadata?.name, lastDownscale(zone)))),
+    async load(namespace, group, call) {
+      const tracked = readTracker((await cluster.get(configMaps, { namespace, name: tracker }, call).catch(absent))?.data);
+      return new Map(
+        group.flatMap((zone) => {
+          const name = zone.metadata?.name ?? "";
+          return pair(name, newer(lastDownscale(zone), tracked.get(name)));
+        }),
+      );
+    },
     async save(request, zone, call) {
       const now = clock.now();
       const annotations = { [ANNOTATIONS.lastDownscale]: formatTimestamp(now) };
@@ -98,6 +107,12 @@ function patchOf(object: unknown, annotations: Readonly<Record<string, string>>)
 
 function lastDownscale({ metadata }: StatefulSet): string | undefined {
   return metadata?.annotations?.[ANNOTATIONS.lastDownscale];
+}
+
+/** Of two times the later one, or the one that is none. */
+function newer(one: string | undefined, other: string | undefined): string | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return (parseTimestamp(one) ?? Number.POSITIVE_INFINITY) >= (parseTimestamp(other) ?? Number.POSITIVE_INFINITY) ? one : other;
 }
 
 function pair(name: string | undefined, at: string | undefined): [string, string][] {

@@ -62,8 +62,8 @@ async function listGroup(cluster: Cluster, { namespace, group }: Place, call: Ca
   return found;
 }
 
-/** For a moment the Lease knows of an admission what is not stored yet. */
-const NOT_STORED_YET_MS = 10_000;
+/** The Lease knows of an admission what is not stored yet: other webhooks may take their time, up to the API server's own 60 s; and clocks differ. */
+const NOT_STORED_YET_MS = 90_000;
 
 function lastDownscaleOf(zone: StatefulSet, written: ReadonlyMap<string, string>, admitted: Place["admitted"], now: number): OtherZone {
   const { name } = nameOf(zone);

@@ -1,4 +1,5 @@
 /** `/admission/pod-eviction`: no pod is evicted that its zone-aware budget needs [5.1]. What is allowed is reserved first. */
+import * as z from "zod";
 import type { BudgetMetrics } from "../infra/budget-metrics.ts";
 import { hasCode } from "../infra/errors.ts";
 import { isAllowed, verdict, VERDICTS, type Verdict } from "../reconciler/budget/verdict.ts";
@@ -24,14 +25,23 @@ export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webh
     handle: async (request, { deadlineAt, signal }) => {
       const refused = checkRequest(request);
       if (refused) return tell({ verdict: refused });
-      const { namespace = "", name = "", dryRun } = request;
+      const { namespace = "", name = "" } = request;
+      const dryRun = request.dryRun || isDryEviction(request.object);
       return tell(await metrics.deciding(reserver.reserve({ namespace, name, dryRun, deadlineAt, signal })));
     },
     onFault: () => answer(verdict("NotNow", NOT_NOW)),
   };
 }
 
-/** The Eviction itself is not read: policy/v1 and v1beta1 both work [5.1.1]. */
+/** `kubectl drain --dry-run=server` says it in the Eviction alone, not in the request. */
+function isDryEviction(object: unknown): boolean {
+  const eviction = DRY_EVICTION.safeParse(object);
+  return eviction.success && eviction.data.deleteOptions.dryRun.includes("All");
+}
+
+const DRY_EVICTION = z.looseObject({ deleteOptions: z.looseObject({ dryRun: z.array(z.string()) }) });
+
+/** Else the Eviction itself is not read: policy/v1 and v1beta1 both work [5.1.1]. */
 function checkRequest({ operation, subResource = "", namespace = "", name = "" }: AdmissionRequest): Verdict | undefined {
   if (operation !== "CREATE") return verdict("InvalidRequest", `request operation is not create, got: ${operation}`);
   if (subResource !== "eviction") return verdict("InvalidRequest", `request SubResource is not eviction, got: ${subResource}`);

@@ -19,6 +19,7 @@ import { takeGroupLease } from "./group-lease.ts";
 import type { AdmissionRequest, Answer, Context, Webhook } from "./handler.ts";
 import { refuseForOthers } from "./other-zones.ts";
 import { preparePods, unpreparePods } from "./pod-calls.ts";
+import type { Work } from "./work.ts";
 import { allowWithWarning, describeDownscale, type Downscale, findDownscale } from "./scaling.ts";
 
 export interface PrepareTools {
@@ -27,6 +28,8 @@ export interface PrepareTools {
   readonly clock: Clock;
   readonly clusterDomain: string;
   readonly record: DownscaleRecord;
+  /** What goes on after the answer, and has to be over before the process is. */
+  readonly work: Work;
 }
 
 /** A downscale that is worth the trouble. */
@@ -40,6 +43,8 @@ interface Job {
 /** What undoing may take; it is kept free before the deadline where that is far enough away. */
 const UNDO_MS = 3000;
 const UNDO_SHARE = 0.3;
+/** For the way of the answer. */
+const ANSWER_MS = 100;
 
 export function createPrepareDownscale(tools: PrepareTools): Webhook {
   return {
@@ -49,6 +54,8 @@ export function createPrepareDownscale(tools: PrepareTools): Webhook {
       if (request.dryRun) return { allowed: true, reason: "DryRun" };
       const downscale = findDownscale(request, "decode");
       if ("allowed" in downscale) return downscale;
+      // The API server will refuse it: pods must not be prepared for nothing.
+      if (isStale(request)) return { allowed: true, reason: "Stale" };
       const remainingMs = context.deadlineAt - tools.clock.monotonic();
       using deadline = startDeadline(remainingMs - Math.min(UNDO_MS, remainingMs * UNDO_SHARE), context.signal);
       const job = await findJob(request, downscale, tools, deadline.signal);
@@ -62,6 +69,16 @@ export function createPrepareDownscale(tools: PrepareTools): Webhook {
         : deny(request, downscale, "Fault", "an error occurred while its pods were prepared for shutdown.");
     },
   };
+}
+
+/** A PUT of an object that has changed since it was read ends in a conflict. */
+function isStale({ object, oldObject }: AdmissionRequest): boolean {
+  const [next, old] = [versionOf(object), versionOf(oldObject)];
+  return next !== undefined && next !== "" && old !== undefined && next !== old;
+}
+
+function versionOf(object: unknown): string | undefined {
+  return (object as { readonly metadata?: { readonly resourceVersion?: string } | null } | undefined)?.metadata?.resourceVersion;
 }
 
 /** The StatefulSet and what it wants, or the answer where there is nothing to do [4.4-4.6]. */
@@ -119,7 +136,9 @@ async function serialise(job: Job, tools: PrepareTools, context: Context, remain
     answer = refusal ? deny(request, downscale, refusal.reason, refusal.message) : await prepare(job, tools, context);
     return answer;
   } finally {
-    await lease.release(answer?.allowed ?? false);
+    // A release that is slow must not make the answer late; until it is done, the Lease keeps others out.
+    const released = tools.work.track(lease.release(answer?.allowed ?? false));
+    await Promise.race([released, tools.clock.sleep(Math.max(0, context.deadlineAt - tools.clock.monotonic() - ANSWER_MS))]);
   }
 }
 

@@ -38,6 +38,9 @@ export interface Metrics {
   readonly contentType: string;
 }
 
+const MOST_POD_PATHS = 50;
+const LONGEST_POD_PATH = 200;
+
 /** New metrics, all at zero. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
@@ -60,6 +63,13 @@ export function createMetrics(): Metrics {
   const failurePolicy = gauge(METRICS.failurePolicy);
   const certificateExpiry = gauge(METRICS.certificateExpiry);
 
+  // Paths come from annotations, which anybody may write who may write a StatefulSet.
+  const podPaths = new Set<string>();
+  const podPath = (path: string): string => {
+    if (podPaths.size < MOST_POD_PATHS && path.length <= LONGEST_POD_PATH) podPaths.add(path);
+    return podPaths.has(path) ? path : "other";
+  };
+
   const labelsOf = ({ namespace, group }: GroupKey) => ({ namespace, rollout_group: group });
   const keyOf = ({ namespace, group }: GroupKey): string => `${namespace}/${group}`;
   const known = new Map<string, GroupKey>();
@@ -81,7 +91,8 @@ export function createMetrics(): Metrics {
       rateLimited: (group) => rateLimited.inc({ api_group: group }),
     },
     podObserver: {
-      podAnswered: ({ path, method, status, seconds }) => podRequests.observe({ path, method, status_code: status }, seconds),
+      podAnswered: ({ path, method, status, seconds }) =>
+        podRequests.observe({ path: podPath(path), method, status_code: status }, seconds),
       clusterRefused: ({ method, namespace }) => clusterRefused.inc({ method, protocol: "http", request_cluster: namespace }),
     },
     webhooks: createWebhookMetrics({ counter, gauge, histogram }),

@@ -83,7 +83,8 @@ export function createReserver(options: ReserverOptions): Reserver {
   }
 
   async function serve(namespace: string, batch: readonly Waiting[]): Promise<void> {
-    const deadlineMs = Math.min(...batch.map(({ ask }) => ask.deadlineAt)) - clock.monotonic();
+    // The most patient one's: a single impatient ask must not fail the others'. Each is answered for by its own deadline.
+    const deadlineMs = Math.max(...batch.map(({ ask }) => ask.deadlineAt)) - clock.monotonic();
     const asks = batch.map(({ ask }) => ask);
     const results = await attempt(namespace, asks, desk, { deadlineMs }).catch((error: unknown) => error);
     for (const { ask, settle } of batch) {

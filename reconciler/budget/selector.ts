@@ -2,6 +2,9 @@
 
 export type MatchLabels = Readonly<Record<string, string>>;
 
+/** No object has as many; checking takes time by their number. */
+const MOST_LABELS = 1000;
+
 type Fields = Readonly<Record<string, unknown>>;
 
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
@@ -26,6 +29,8 @@ export function problemOfSelector({ selector }: Fields): string | undefined {
   const { matchLabels } = selector;
   if (matchLabels === undefined) return "invalid value: selector is not found";
   if (!isMap(matchLabels)) return refuse("matchLabels that are no map");
+  const keys = Object.keys(matchLabels);
+  if (keys.length > MOST_LABELS) return refuse(`${keys.length} labels, more than ${MOST_LABELS}`);
   const bad = Object.entries(matchLabels).find(([key, value]) => !isLabel(key, value));
   return bad && refuse(`${JSON.stringify(bad[0])}: ${JSON.stringify(bad[1])}, which is no label`);
 }

@@ -12,12 +12,21 @@ export interface Preparation {
   readonly path: string;
 }
 
+const LONGEST_PATH = 1024;
+
+/** Anything else would put another host into the URL. */
+function isPort(text: string): boolean {
+  return /^\d{1,5}$/.test(text) && Number(text) > 0 && Number(text) < 65_536;
+}
+
 /** The preparation that a StatefulSet asks for, or what it lacks, in upstream's words. */
 export function readPreparation({ metadata, spec }: StatefulSet): Preparation | { readonly problem: string } {
   const port = metadata?.annotations?.[ANNOTATIONS.prepareHttpPort];
   if (!port) return { problem: `the ${ANNOTATIONS.prepareHttpPort} annotation is not set or empty.` };
+  if (!isPort(port)) return { problem: `the ${ANNOTATIONS.prepareHttpPort} annotation is no port.` };
   const path = metadata.annotations?.[ANNOTATIONS.prepareHttpPath];
   if (!path) return { problem: `the ${ANNOTATIONS.prepareHttpPath} annotation is not set or empty.` };
+  if (path.length > LONGEST_PATH) return { problem: `the ${ANNOTATIONS.prepareHttpPath} annotation is too long.` };
   if (!spec?.serviceName) return { problem: "the serviceName is not set or empty." };
   const { name = "", namespace = "" } = metadata;
   return { statefulSet: name, namespace, serviceName: spec.serviceName, port, path: path.replace(/^\//, "") };

@@ -1,5 +1,6 @@
 /** What can be scaled, as the objects of a review show it, and which way it goes [3.1-3.5]. */
 import * as z from "zod";
+import { LABELS } from "../model/annotations.ts";
 
 export interface Scalable {
   readonly kind: "StatefulSet" | "Deployment" | "ReplicaSet" | "Scale";
@@ -23,9 +24,8 @@ const KINDS: Readonly<Record<string, Scalable["kind"]>> = {
 const VERSIONS: ReadonlySet<string> = new Set(["apps/v1", "autoscaling/v1"]);
 
 const TYPE = z.object({ apiVersion: z.string(), kind: z.string() });
-const LABELS = z.record(z.string(), z.string()).nullish();
 const OBJECT = z.object({
-  metadata: z.object({ labels: LABELS, annotations: LABELS }).nullish(),
+  metadata: z.object({ labels: z.looseObject({}).nullish() }).nullish(),
   spec: z.object({ replicas: z.int32().nullish(), serviceName: z.string().nullish() }).nullish(),
 });
 
@@ -37,10 +37,19 @@ export function readScalable(object: unknown): Scalable | Unscalable {
   const known = KINDS[`${apiVersion} ${kind}`];
   if (known === undefined) return stranger(apiVersion.slice(0, 100), kind.slice(0, 100));
   const read = OBJECT.safeParse(object);
-  if (!read.success)
-    return { cause: "decode", problem: read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ") };
+  if (!read.success) return { cause: "decode", problem: describe(read.error) };
   const { metadata, spec } = read.data;
-  return { kind: known, replicas: spec?.replicas ?? (known === "Scale" ? 0 : null), labels: metadata?.labels ?? {} };
+  return { kind: known, replicas: spec?.replicas ?? (known === "Scale" ? 0 : null), labels: readLabels(metadata?.labels) };
+}
+
+/** Only what is asked for: there may be a great many. */
+function readLabels(labels: Readonly<Record<string, unknown>> | null | undefined): Readonly<Record<string, string>> {
+  const known = [LABELS.noDownscale, LABELS.prepareDownscale, LABELS.rolloutGroup].map((key) => [key, labels?.[key]]);
+  return Object.fromEntries(known.filter(([, value]) => typeof value === "string")) as Record<string, string>;
+}
+
+function describe({ issues: [first] }: z.ZodError): string {
+  return first ? `${first.path.join(".")}: ${first.message}` : "";
 }
 
 function stranger(apiVersion: string, kind: string): Unscalable {

@@ -14,6 +14,7 @@ import type { Cluster } from "../../infra/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { createLog } from "../../infra/log.ts";
 import { reviewText, serve } from "./http.ts";
+import { createWork } from "../../functions/work.ts";
 
 /** Knows nothing and takes nothing. */
 const cluster = new Proxy({} as Cluster, {
@@ -25,7 +26,13 @@ const podHttp = { send: async () => ({ status: 500, body: "" }) };
 const tools = { cluster, clock: systemClock };
 const WEBHOOKS: readonly Webhook[] = [
   createNoDownscale(tools),
-  createPrepareDownscale({ ...tools, podHttp, clusterDomain: "x", record: recordInAnnotation(tools) }),
+  createPrepareDownscale({
+    ...tools,
+    podHttp,
+    clusterDomain: "x",
+    work: createWork(),
+    record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
+  }),
   createZpdbValidation(),
 ];
 

@@ -8,6 +8,7 @@ import { systemClock } from "../../infra/clock.ts";
 import type { StatefulSet } from "../../infra/resources.ts";
 import type { Effect } from "../emulator/faults.ts";
 import { ask, createZone, playPods, reviewOf, scaleReviewOf, setStage } from "./stage.ts";
+import { createWork } from "../../functions/work.ts";
 
 const ROUNDS = 40;
 const TRACKER = "tracker";
@@ -47,8 +48,9 @@ for (const mode of ["annotation mode", "tracker mode"])
         });
         const processOf = (): ReturnType<typeof createPrepareDownscale> => {
           const tools = { cluster: stage.cluster, clock: systemClock };
-          const record = mode === "tracker mode" ? recordInTracker(tools, TRACKER) : recordInAnnotation(tools);
-          return createPrepareDownscale({ ...tools, podHttp, clusterDomain: "x", record });
+          const record =
+            mode === "tracker mode" ? recordInTracker(tools, TRACKER) : recordInAnnotation(tools, "rollout-operator-zone-tracker");
+          return createPrepareDownscale({ ...tools, podHttp, clusterDomain: "x", work: createWork(), record });
         };
         if (round % 2) await leaveLease(processOf, createZone(stage, "zone-d"));
         seen.length = 0;

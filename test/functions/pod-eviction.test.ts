@@ -89,6 +89,14 @@ describe("/admission/pod-eviction", () => {
     );
   });
 
+  it("a dry run that only the Eviction tells of, as kubectl drain does, records nothing", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const object = { apiVersion: "policy/v1", kind: "Eviction", metadata: {}, deleteOptions: { dryRun: ["All"] } };
+    assert.equal((await ask({ object })).answer.allowed, true);
+    assert.deepEqual(reserved(stage), {});
+  });
+
   it("E26 a dry run records nothing", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
 import type { AdmissionRequest } from "../../functions/handler.ts";
 import type { StatefulSet } from "../../infra/resources.ts";
-import { A, because, inAnnotation, play } from "./prepare-stage.ts";
+import { A, B, MIN_TIME, because, inAnnotation, play, track } from "./prepare-stage.ts";
 import { ask, createZone, reviewOf, scaleReviewOf } from "./stage.ts";
 
 describe("whose pods are prepared at all", () => {
@@ -15,7 +15,12 @@ describe("whose pods are prepared at all", () => {
     ["P19: not without a port", { annotations: { [`${HTTP}-port`]: undefined } }, `the ${HTTP}-port annotation is not set or empty.`],
     ["P19: not without a path", { annotations: { [`${HTTP}-path`]: "" } }, `the ${HTTP}-path annotation is not set or empty.`],
     ["P19: not without a service", { serviceName: "" }, "the serviceName is not set or empty."],
-    ["not at a port that is none", { annotations: { [`${HTTP}-port`]: "http" } }, "one or more pods failed to prepare for shutdown."],
+    ["not at a port that is none", { annotations: { [`${HTTP}-port`]: "http" } }, `the ${HTTP}-port annotation is no port.`],
+    [
+      "not at another host, by way of the port",
+      { annotations: { [`${HTTP}-port`]: "x@elsewhere.example:80" } },
+      `the ${HTTP}-port annotation is no port.`,
+    ],
   ];
   for (const [name, traits, why] of CASES)
     it(name, async (t) => {
@@ -24,6 +29,22 @@ describe("whose pods are prepared at all", () => {
       assert.deepEqual([answer.allowed, answer.message], [why === undefined, why && because(A, why)]);
       assert.deepEqual(stage.seen, []);
     });
+
+  it("not those of an object that has changed since it was read: the API server refuses it", async (t) => {
+    const stage = await play(t, inAnnotation);
+    const review = reviewOf(createZone(stage, A), 1);
+    const object = review.object as { metadata: object };
+    const answer = await ask(stage.webhook, { ...review, object: { ...object, metadata: { ...object.metadata, resourceVersion: "1" } } });
+    assert.deepEqual([answer.allowed, stage.seen], [true, []]);
+  });
+
+  it("not in annotation mode either, while the zone tracker of an earlier installation says that another zone was scaled down", async (t) => {
+    const stage = await play(t, inAnnotation);
+    track(stage, { [B]: Date.now() });
+    createZone(stage, B, { labels: { [MIN_TIME]: "12h" } });
+    const answer = await ask(stage.webhook, reviewOf(createZone(stage, A), 1));
+    assert.match(answer.message ?? "", /statefulset ingester-zone-b was downscaled at .* labelled to wait 12h0m0s/);
+  });
 
   it("P20: not those of Deployments and strangers, which are allowed with a warning", async (t) => {
     const stage = await play(t, inAnnotation);

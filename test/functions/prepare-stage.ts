@@ -7,6 +7,7 @@ import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { type Pods, playPods, type Script, setStage, type Stage } from "./stage.ts";
+import { createWork } from "../../functions/work.ts";
 
 export const TRACKER = "tracker";
 export const A = "ingester-zone-a";
@@ -17,7 +18,7 @@ export const HOUR = 3_600_000;
 
 export type RecordOf = (stage: Stage) => DownscaleRecord;
 
-export const inAnnotation: RecordOf = ({ cluster }) => recordInAnnotation({ cluster, clock: systemClock });
+export const inAnnotation: RecordOf = ({ cluster }) => recordInAnnotation({ cluster, clock: systemClock }, TRACKER);
 export const inTracker: RecordOf = ({ cluster }) => recordInTracker({ cluster, clock: systemClock }, TRACKER);
 
 export const MODES: readonly [string, RecordOf][] = [
@@ -35,7 +36,7 @@ export async function play(t: TestContext, recordOf: RecordOf, script?: Script):
   const pods = await playPods(t, script);
   const record = recordOf(stage);
   const tools = { cluster: stage.cluster, podHttp: pods.podHttp, clock: systemClock, clusterDomain: "cluster.local.", record };
-  return { ...stage, ...pods, record, webhook: createPrepareDownscale(tools) };
+  return { ...stage, ...pods, record, webhook: createPrepareDownscale({ ...tools, work: createWork() }) };
 }
 
 /** The times of the tracker, as written; a zone without an entry was never scaled down. */

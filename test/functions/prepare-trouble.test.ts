@@ -5,6 +5,7 @@ import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { A, B, because, MIN_TIME, MODES, play, settle } from "./prepare-stage.ts";
 import { ask, createZone, reviewOf } from "./stage.ts";
+import { createWork } from "../../functions/work.ts";
 
 for (const [mode, recordOf] of MODES)
   describe(`prepare-downscale in ${mode}, in trouble`, () => {
@@ -32,7 +33,7 @@ for (const [mode, recordOf] of MODES)
     it("P21: two processes that race for two zones with a time between them let one through, also while its time is not stored yet", async (t) => {
       const one = await play(t, recordOf);
       settle(one, recordOf);
-      const other = createPrepareDownscale({ ...one, clock: systemClock, clusterDomain: "cluster.local." });
+      const other = createPrepareDownscale({ ...one, clock: systemClock, clusterDomain: "cluster.local.", work: createWork() });
       const labels = { [MIN_TIME]: "12h" };
       const zones = [createZone(one, A, { labels }), createZone(one, B, { labels })] as const;
       const both = await Promise.all([ask(one.webhook, reviewOf(zones[0], 1)), ask(other, reviewOf(zones[1], 1))]);
@@ -43,6 +44,19 @@ for (const [mode, recordOf] of MODES)
       assert.match(later.message ?? "", /was downscaled at .* and is labelled to wait 12h0m0s between zone downscales$/);
       assert.equal((await ask(other, reviewOf(winner, 0, { uid: "again" }))).allowed, true);
       assert.deepEqual(new Set(one.seen.map((request) => request.slice(5, -2))), new Set([winner.metadata?.name]));
+    });
+
+    it("an admission that is stored only a minute later counts until then", async (t) => {
+      const stage = await play(t, recordOf);
+      settle(stage, recordOf);
+      let later = 0;
+      const clock = { ...systemClock, now: () => systemClock.now() + later };
+      const webhook = createPrepareDownscale({ ...stage, clock, clusterDomain: "cluster.local.", work: createWork() });
+      const labels = { [MIN_TIME]: "12h" };
+      const zones = [createZone(stage, A, { labels }), createZone(stage, B, { labels })] as const;
+      assert.equal((await ask(webhook, reviewOf(zones[0], 1))).allowed, true);
+      later = 60_000;
+      assert.match((await ask(webhook, reviewOf(zones[1], 1, { uid: "later" }))).message ?? "", /is labelled to wait 12h0m0s/);
     });
 
     it("a Lease that was never released is waited for no longer than its time", async (t) => {

@@ -61,7 +61,13 @@ test("a downscale is prepared and its annotation stored, or denied in the user's
   const stage = await setStage(t);
   const pods = await playPods(t);
   const tools = { cluster: stage.cluster, clock: systemClock };
-  const prepare = createPrepareDownscale({ ...tools, podHttp: pods.podHttp, clusterDomain: "x", record: recordInAnnotation(tools) });
+  const prepare = createPrepareDownscale({
+    ...tools,
+    podHttp: pods.podHttp,
+    clusterDomain: "x",
+    work: createWork(),
+    record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
+  });
   const resources = ["statefulsets", "statefulsets/scale"];
   for (const name of ["zone-a", "zone-b"]) createZone(stage, name, { labels: { "grafana.com/min-time-between-zones-downscale": "1h" } });
   createZone(stage, "kept", { group: "", labels: { "grafana.com/no-downscale": "true" } });

@@ -37,6 +37,15 @@ describe("the metrics", () => {
     assert.deepEqual(await seriesOf(other, METRICS.ticks.name), []);
   });
 
+  it("keeps few paths of pods apart, as anybody may write them", async () => {
+    const metrics = createMetrics();
+    const paths = [...Array.from({ length: 60 }, (_, i) => `/p${i}`), `/${"x".repeat(10_000)}`];
+    for (const path of paths) metrics.podObserver.podAnswered({ path, method: "POST", status: "200", seconds: 0.1 });
+    const counts = await seriesOf(metrics, `${METRICS.podRequests.name}_count`);
+    assert.equal(counts.length, 51);
+    assert.ok(counts.some((line) => line.includes('path="other"') && line.endsWith(" 11")));
+  });
+
   it("R30: count each reconcile of a group, and a failure only on error", async () => {
     const metrics = createMetrics();
     reconcile(metrics, ingester);
