@@ -7,7 +7,7 @@ import { hasCode } from "./errors.ts";
 import { createRateLimiter, type Rate } from "./rate-limit.ts";
 import { type ApiCall, type Observer, requestJson } from "./request.ts";
 import type { Resource } from "./resources.ts";
-import { streamHints, WATCH_SECONDS } from "./watch.ts";
+import { type Hint, streamHints, WATCH_SECONDS } from "./watch.ts";
 
 /** How long a call may take and what ends it early. */
 export interface Call {
@@ -45,14 +45,6 @@ export interface Preconditions {
 }
 
 export type PatchType = "merge" | "strategic" | "json";
-
-/** Metadata of an object, as a watch hint carries it. */
-export interface Hint {
-  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
-  readonly namespace: string;
-  readonly name: string;
-  readonly resourceVersion: string;
-}
 
 /** Every verb rejects with a RolloutError and nothing else. */
 export interface Cluster {

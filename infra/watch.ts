@@ -1,10 +1,17 @@
 /** The watch: a stream of JSON lines, each an event, read as hints. */
 import type { IncomingMessage } from "node:http";
 import { errorOfCall, errorOfStatus, isStatus } from "./api-error.ts";
-import type { Hint } from "./cluster.ts";
 import { startDeadline } from "./deadline.ts";
 import { RolloutError } from "./errors.ts";
 import { type ApiCall, openAnswer, type Wiring } from "./request.ts";
+
+/** Metadata of an object, as a watch hint carries it. */
+export interface Hint {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
+  readonly namespace: string;
+  readonly name: string;
+  readonly resourceVersion: string;
+}
 
 /** Seconds a watch lasts before the server is to end it; a connection that died unnoticed is given up a little later. */
 export const WATCH_SECONDS = 300;

@@ -11,7 +11,7 @@ import type { Pod } from "./model/pod.ts";
 import type { Zone } from "./model/zone.ts";
 import type { Note } from "./prepare.ts";
 import type { DeletePods, FinishZone } from "./rollout/zone.ts";
-import type { ScaleZone } from "./scaling/leader.ts";
+import type { ScaleZone } from "./scaling/snapshot.ts";
 
 /** Leave to delete a pod. */
 export interface Permit {

@@ -7,7 +7,8 @@ import type { Zone } from "./model/zone.ts";
 import { prepareLeaving } from "./prepare.ts";
 import { messageOf, scale, type Pass } from "./scale-pass.ts";
 import { planPreparation, readDelay, shrinkTo, type Delay } from "./scaling/delayed.ts";
-import { scaleZone, type ScaleDecision, type ScaleZone } from "./scaling/leader.ts";
+import { scaleZone } from "./scaling/leader.ts";
+import type { ScaleDecision, ScaleZone } from "./scaling/snapshot.ts";
 import { mirroredReplicas, writeBack } from "./scaling/mirror.ts";
 
 /** One mirroring zone [2.4.4, 2.4.5]; resolves with the change, if there was one. Its reference is told of the replicas that it has then, also while it waits. */

@@ -8,7 +8,8 @@ import { hold, type Hold } from "./model/decision.ts";
 import type { Zone } from "./model/zone.ts";
 import type { Note } from "./prepare.ts";
 import type { Teller } from "./teller.ts";
-import { decideFollower, type ScaleZone, type ScalingSnapshot } from "./scaling/leader.ts";
+import { decideFollower } from "./scaling/leader.ts";
+import type { ScaleZone, ScalingSnapshot } from "./scaling/snapshot.ts";
 import { minTimeOver } from "./scaling/min-time.ts";
 import { othersSteady } from "./scaling/steady.ts";
 

@@ -7,7 +7,8 @@ import type { Zone } from "./model/zone.ts";
 import type { Note } from "./prepare.ts";
 import { scaleMirror } from "./scale-mirror.ts";
 import { newPass, scale, snapshotOf, type Pass, type Scaler } from "./scale-pass.ts";
-import { decideFollower, wantsDownscale, type ScaleZone } from "./scaling/leader.ts";
+import { decideFollower, wantsDownscale } from "./scaling/leader.ts";
+import type { ScaleZone } from "./scaling/snapshot.ts";
 
 export interface ScalingReport {
   /** The zone that was scaled, if one was. */

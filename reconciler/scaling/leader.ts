@@ -2,31 +2,10 @@
  * Leader and follower [2.1]: a follower takes over the replicas of its leader, at once when it grows, after a minimum time when it shrinks.
  * A leader may itself follow another: each hop is one pass.
  */
-import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
+import { firstOf, hold, type Rule } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import { minTimeOver } from "./min-time.ts";
-
-/** Give the zone this many replicas. */
-export interface ScaleZone {
-  readonly action: "scaleZone";
-  readonly zone: Zone;
-  readonly replicas: number;
-  /** What `last-downscale` is set to, in milliseconds since the epoch, where the group keeps a time between zones. */
-  readonly recordAt?: number;
-  readonly message: string;
-}
-
-export type ScaleDecision = ScaleZone | Hold;
-
-/** All that a decision about scaling may look at. */
-export interface ScalingSnapshot {
-  /** The zones of one group, in byte order of their names. */
-  readonly zones: readonly Zone[];
-  /** When each zone was last scaled down, as the zone tracker's ConfigMap has it; undefined if that cannot be read. */
-  readonly tracked: ReadonlyMap<string, string> | undefined;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
+import type { ScaleDecision, ScaleZone, ScalingSnapshot } from "./snapshot.ts";
 
 type FollowerRule = Rule<[zone: Zone, snapshot: ScalingSnapshot], ScaleDecision>;
 

@@ -4,7 +4,7 @@ import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
-import type { ScalingSnapshot } from "./leader.ts";
+import type { ScalingSnapshot } from "./snapshot.ts";
 import { describeWait } from "./wait.ts";
 
 interface Downscale {

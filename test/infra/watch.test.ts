@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Cluster, Hint } from "../../infra/cluster.ts";
+import type { Cluster } from "../../infra/cluster.ts";
+import type { Hint } from "../../infra/watch.ts";
 import { pods } from "../../infra/resources.ts";
 import { splitLines } from "../../infra/watch.ts";
 import { failure, type Reply, reset, silence, stage } from "./stage.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readScaling } from "../../../reconciler/model/scaling.ts";
-import { decideFollower, type ScaleDecision, type ScalingSnapshot } from "../../../reconciler/scaling/leader.ts";
+import { decideFollower } from "../../../reconciler/scaling/leader.ts";
+import type { ScaleDecision, ScalingSnapshot } from "../../../reconciler/scaling/snapshot.ts";
 import { minTimeOver } from "../../../reconciler/scaling/min-time.ts";
 import { group, type ZoneTraits } from "../builders.ts";
 
