@@ -10,7 +10,8 @@ export function createWork(): Work {
   return {
     track: (task) => {
       tasks.add(task);
-      void Promise.allSettled([task]).then(() => tasks.delete(task));
+      const forget = (): void => void tasks.delete(task);
+      task.then(forget, forget);
       return task;
     },
     settled: async () => {

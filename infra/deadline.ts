@@ -6,6 +6,8 @@ export interface Deadline {
   readonly signal: AbortSignal;
   /** Milliseconds left, never negative. */
   remainingMs(): number;
+  /** Ends it as the caller's signal would. */
+  cancel(): void;
   [Symbol.dispose](): void;
 }
 
@@ -19,6 +21,7 @@ export function startDeadline(ms: number, caller?: AbortSignal): Deadline {
   if (caller?.aborted) cancel();
   return {
     signal: controller.signal,
+    cancel,
     remainingMs: () => Math.max(0, end - performance.now()),
     [Symbol.dispose]: () => {
       clearTimeout(timer);
@@ -28,14 +31,12 @@ export function startDeadline(ms: number, caller?: AbortSignal): Deadline {
 }
 
 /** The outcome of `work`, or the signal's reason when it fires first; `work` itself goes on. */
-export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const { promise, reject } = Promise.withResolvers<never>();
-  const stop = (): void => reject(signal.reason);
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason);
+    if (signal.aborted) return stop();
+    signal.addEventListener("abort", stop, { once: true });
+    const over = (): void => signal.removeEventListener("abort", stop);
+    work.then(resolve, reject).then(over, over);
+  });
 }

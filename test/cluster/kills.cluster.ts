@@ -82,7 +82,9 @@ scenario("a reconciler that is frozen past its lease, and thawed while another w
     [working, other] = [other, working];
   }
   await done("app:2", zones);
-  assert.deepEqual(await Promise.all([working.end(), other.end()]), [0, 0]);
+  assert.equal(await working.end(), 0);
+  // The last tick of the one that slept may have failed, for want of the Lease; it has had no other since.
+  assert.ok([0, 1].includes((await other.end()) ?? -1));
   assert.deepEqual(
     findViolations(timeline.entries, () => 1),
     [],
