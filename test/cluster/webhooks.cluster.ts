@@ -1,4 +1,4 @@
-/** The downscale webhooks behind a real API server, asked by kubectl: X09-X11 (N01-N03), and prepare-downscale in both modes. */
+/** The downscale webhooks behind a real API server, asked by kubectl: X09-X11 (N01, N02, N03), and prepare-downscale in both modes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StatefulSet } from "../../infra/resources.ts";

@@ -16,7 +16,7 @@ function listed(generation: number, spec: object = {}, name = "ingester"): Liste
 
 const INVALID = { maxUnavailable: -1 };
 
-/** What is read, list after list, and the counts by result that it leaves (B11): nothing is kept, so there is nothing stale to ignore. */
+/** What is read, list after list, and the counts by result that it leaves (B11): nothing is kept, so there is nothing stale to ignore (B09). */
 const CASES: readonly [string, readonly (readonly ListedBudget[])[], Record<string, number>][] = [
   ["a new one", [[listed(1)]], { updated: 1 }],
   ["the same again", [[listed(1)], [listed(1)], [listed(1)]], { updated: 1, ignored: 2 }],

@@ -10,7 +10,7 @@ const met = (partition: string): string => `zpdb met for partition ${partition} 
 
 const CASES: readonly [string, Case, 200 | 400 | 429, string][] = [
   // Upstream answers E08 and E11 with 403, which makes drainers give up.
-  ["E08 maxUnavailable 0 is a no for now", { pod: "zone-a-0", spec: { maxUnavailable: 0 } }, 429, "max unavailable = 0"],
+  ["E08, E09 maxUnavailable 0 is a no for now", { pod: "zone-a-0", spec: { maxUnavailable: 0 } }, 429, "max unavailable = 0"],
   ["E10 0 gives way to the rollout's own limit", { pod: "zone-a-0", spec: { maxUnavailable: 0 }, rollout: 1 }, 200, ZONES_MET],
   ["E10 in partition mode to 1", { pod: "zone-a-0", spec: { maxUnavailable: 0, ...PARTITIONS }, rollout: 3 }, 200, met("0")],
   [

@@ -67,7 +67,7 @@ describe("the cross-zone delay (E23, 13.4)", () => {
   });
 });
 
-describe("a reservation (E20, E21)", () => {
+describe("a reservation (E20, E21, E22)", () => {
   const entry = (time: string, uid = "u") => ({ pod: { uid, time, by: "x" } });
   const CASES: readonly [string, object, string | undefined, boolean][] = [
     ["counts from the start", entry(ago(0)), "u", true],

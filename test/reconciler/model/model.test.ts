@@ -76,7 +76,7 @@ describe("running and ready", () => {
 });
 
 describe("a zone's pods", () => {
-  it("are those it controls, whatever their labels say (design: deviates from 0.7)", () => {
+  it("P14 (design: by owner, not by the label `name`): are those it controls, whatever their labels say (design: deviates from 0.7)", () => {
     const zone = readZone(statefulSetObject({ name: "ingester-zone-a" }));
     const mixed = [podObject("ingester-zone-a", 0), podObject("ingester-zone-b", 0)].map(readPod);
     assert.deepEqual(names(withPods(zone, mixed).pods), ["ingester-zone-a-0"]);
