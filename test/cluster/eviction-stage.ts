@@ -8,6 +8,7 @@ import { parse } from "yaml";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import type { Admin } from "./client.ts";
+import { createManifest, renderConfigurations, SERVICE } from "./manifests.ts";
 import { type Reconciler, startEntry } from "./reconciler.ts";
 import type { Stage } from "./stage.ts";
 
@@ -22,7 +23,7 @@ export interface Webhooks {
 
 /** Resolves once each process listens and evictions are sent to them, one after the other. */
 export async function serveWebhooks({ admin, namespace, folder }: Stage, count: number): Promise<Webhooks> {
-  const name = `zonewise.${namespace}.svc`;
+  const name = `${SERVICE}.${namespace}.svc`;
   const tls = await generateCertificates({ dnsNames: [name], organization: "test", validityDays: 1, now: new Date() });
   const files = { TLS_CERT_FILE: join(folder, "tls.crt"), TLS_KEY_FILE: join(folder, "tls.key") };
   await Promise.all([writeFile(files.TLS_CERT_FILE, tls.certPem), writeFile(files.TLS_KEY_FILE, tls.keyPem, { mode: 0o600 })]);
@@ -78,27 +79,11 @@ async function register(admin: Admin, namespace: string, caPem: string, port: nu
     if (!String(error).includes("AlreadyExists")) throw error;
   });
   await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
-    metadata: { name: "zonewise" },
+    metadata: { name: SERVICE },
     spec: { type: "ExternalName", externalName: "localhost" },
   });
-  await admin.call("POST", CONFIGURATIONS, {
-    metadata: { name: `pod-eviction-${namespace}` },
-    webhooks: [
-      {
-        name: `pod-eviction-${namespace}.grafana.com`,
-        admissionReviewVersions: ["v1"],
-        sideEffects: "NoneOnDryRun",
-        failurePolicy: "Fail",
-        timeoutSeconds: 10,
-        namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
-        rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods/eviction"], scope: "Namespaced" }],
-        clientConfig: {
-          caBundle: Buffer.from(caPem).toString("base64"),
-          service: { namespace, name: "zonewise", path: "/admission/pod-eviction", port },
-        },
-      },
-    ],
-  });
+  for (const configuration of await renderConfigurations(namespace, ["pod-eviction"], { caPem, port }))
+    await createManifest(admin, configuration);
 }
 
 /** Creates a budget over a rollout group; tries again while the API server has not yet taken the definition up. */

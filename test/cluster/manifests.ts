@@ -82,3 +82,33 @@ export async function createManifest(admin: Admin, manifest: Manifest): Promise<
 export async function deleteManifest(admin: Admin, manifest: Manifest): Promise<void> {
   await admin.call("DELETE", `${pathOfManifest(manifest)}/${manifest.metadata.name}`).catch(() => {});
 }
+
+/** The Service that the project's webhook configurations name. */
+export const SERVICE = "rollout-operator";
+
+interface Configuration extends Manifest {
+  readonly webhooks: readonly {
+    readonly clientConfig: { readonly service: object };
+    readonly rules: readonly { readonly resources: readonly string[] }[];
+  }[];
+}
+
+/** The project's own webhook configurations of these names, for a server behind the Service at `port`; `more` is registered besides. */
+export async function renderConfigurations(
+  namespace: string,
+  names: readonly string[],
+  { caPem, port, more = [] }: { readonly caPem: string; readonly port: number; readonly more?: readonly string[] },
+): Promise<Manifest[]> {
+  const caBundle = Buffer.from(caPem).toString("base64");
+  const all = (await renderManifests(namespace, { folder: "infra/manifests/complete" })) as Configuration[];
+  const wanted = all.filter(({ metadata }) => names.some((name) => metadata.name === `${name}-${namespace}`));
+  if (wanted.length !== names.length) throw new Error(`of ${names.join(", ")} there are ${wanted.length}`);
+  return wanted.map((configuration) => ({
+    ...configuration,
+    webhooks: configuration.webhooks.map((webhook) => ({
+      ...webhook,
+      clientConfig: { caBundle, service: { ...webhook.clientConfig.service, port } },
+      rules: webhook.rules.map((rule) => ({ ...rule, resources: [...rule.resources, ...more] })),
+    })),
+  }));
+}

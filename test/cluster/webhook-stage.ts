@@ -14,6 +14,7 @@ import { systemClock } from "../../infra/clock.ts";
 import type { StatefulSet } from "../../infra/resources.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin } from "./client.ts";
+import { createManifest, deleteManifest, renderConfigurations, SERVICE } from "./manifests.ts";
 
 export interface WebhookStage {
   readonly namespace: string;
@@ -27,9 +28,6 @@ export interface WebhookStage {
   kubectl(args: readonly string[], input?: object): Promise<{ code: number; text: string }>;
   get(name: string): Promise<StatefulSet>;
 }
-
-const REGISTRATION = "/apis/admissionregistration.k8s.io/v1";
-const SERVICE = "zonewise";
 
 /** Ends with the test, webhook configurations first: they fail closed. */
 export async function openWebhookStage(t: TestContext, env: Readonly<Record<string, string>> = {}): Promise<WebhookStage> {
@@ -71,37 +69,16 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
     metadata: { name: SERVICE },
     spec: { type: "ExternalName", externalName: "localhost" },
   });
+  // Deployments and ReplicaSets are what users may register besides.
+  const where = { caPem, port: tlsPort };
+  const more = ["deployments", "deployments/scale", "replicasets", "replicasets/scale"];
   const configurations = [
-    [
-      "validatingwebhookconfigurations",
-      "no-downscale",
-      "None",
-      ["statefulsets", "statefulsets/scale", "deployments", "deployments/scale", "replicasets", "replicasets/scale"],
-    ],
-    ["mutatingwebhookconfigurations", "prepare-downscale", "NoneOnDryRun", ["statefulsets", "statefulsets/scale"]],
-  ] as const;
-  for (const [plural, name, sideEffects, resources] of configurations)
-    await admin.call("POST", `${REGISTRATION}/${plural}`, {
-      metadata: { name: `${name}-${namespace}` },
-      webhooks: [
-        {
-          name: `${name}-${namespace}.grafana.com`,
-          admissionReviewVersions: ["v1"],
-          clientConfig: {
-            caBundle: Buffer.from(caPem).toString("base64"),
-            service: { namespace, name: SERVICE, port: tlsPort, path: `/admission/${name}` },
-          },
-          namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
-          rules: [{ apiGroups: ["apps"], apiVersions: ["v1"], operations: ["UPDATE"], resources, scope: "Namespaced" }],
-          matchPolicy: "Equivalent",
-          failurePolicy: "Fail",
-          sideEffects,
-          timeoutSeconds: 10,
-        },
-      ],
-    });
+    ...(await renderConfigurations(namespace, ["no-downscale"], { ...where, more })),
+    ...(await renderConfigurations(namespace, ["prepare-downscale"], where)),
+  ];
+  for (const configuration of configurations) await createManifest(admin, configuration);
   t.after(async () => {
-    for (const [plural, name] of configurations) await admin.call("DELETE", `${REGISTRATION}/${plural}/${name}-${namespace}`);
+    for (const configuration of configurations) await deleteManifest(admin, configuration);
     await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
     stop.abort();
     await serving;

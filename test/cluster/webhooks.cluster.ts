@@ -149,7 +149,8 @@ for (const [mode, env] of MODES) {
     stage.script = (method, pod) => (method === "POST" && pod === "zone-a-1" ? 500 : 200);
     const refused = await stage.kubectl(["scale", "statefulset", "zone-a", "--replicas=1"]);
     assert.match(refused.text, /is not allowed because one or more pods failed to prepare for shutdown\./);
-    assert.deepEqual(stage.seen.filter((call) => call.startsWith("DELETE")).toSorted(), ["DELETE zone-a-1", "DELETE zone-a-2"]);
+    // A refusal of what it had in its cache makes the API server ask again, if the object has changed since.
+    assert.deepEqual(new Set(stage.seen.filter((call) => call.startsWith("DELETE"))), new Set(["DELETE zone-a-1", "DELETE zone-a-2"]));
   });
 
   test(`prepare-downscale in ${mode}: of two zones that are scaled down at once, one has to wait`, async (t) => {
