@@ -17,7 +17,7 @@ export const systemClock: Clock = {
         resolve();
         return;
       }
-      const timer = setTimeout(done, ms);
+      const timer = setTimeout(done, Math.max(0, ms));
       signal?.addEventListener("abort", done, { once: true });
       function done(): void {
         clearTimeout(timer);

@@ -16,7 +16,7 @@ export function startDeadline(ms: number, caller?: AbortSignal): Deadline {
   const controller = new AbortController();
   const end = performance.now() + ms;
   const cancel = (): void => controller.abort(new RolloutError("Cancelled", "cancelled by the caller", { cause: caller?.reason }));
-  const timer = setTimeout(() => controller.abort(new RolloutError("Timeout", `no answer within ${ms} ms`)), ms);
+  const timer = setTimeout(() => controller.abort(new RolloutError("Timeout", `no answer within ${ms} ms`)), Math.max(0, ms));
   caller?.addEventListener("abort", cancel, { once: true });
   if (caller?.aborted) cancel();
   return {
