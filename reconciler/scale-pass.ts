@@ -77,9 +77,14 @@ async function whyNotShrink({ zone, replicas }: ScaleZone, { scaler }: Pass): Pr
   const same = fresh.zones.find(({ uid, resourceVersion }) => uid === zone.uid && resourceVersion === zone.resourceVersion);
   if (!same) throw new RolloutError("Conflict", `${zone.name} has changed since it was read`);
   const snapshot = await snapshotOf(fresh, same.scaling.minTime !== undefined || same.scaling.leader !== undefined);
-  const anew = decideFollower(same, snapshot) ?? minTimeOver(same, snapshot, "optional");
-  if (anew?.action === "hold") return anew;
-  if (anew && anew.replicas !== replicas) throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
+  if (same.scaling.leader === undefined) {
+    const early = minTimeOver(same, snapshot, "optional");
+    if (early) return early;
+  } else {
+    const anew = decideFollower(same, snapshot);
+    if (anew?.action === "hold") return anew;
+    if (anew?.replicas !== replicas) throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
+  }
   return othersSteady(same, await gatherGroup(cluster, fresh.zones, freshness));
 }
 

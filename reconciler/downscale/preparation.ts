@@ -7,6 +7,8 @@ export interface Preparation {
   readonly statefulSet: string;
   readonly namespace: string;
   readonly serviceName: string;
+  /** The ordinal of the first pod: `spec.ordinals.start`. */
+  readonly firstOrdinal: number;
   readonly port: string;
   /** Without a slash at its start. */
   readonly path: string;
@@ -29,12 +31,19 @@ export function readPreparation({ metadata, spec }: StatefulSet): Preparation | 
   if (path.length > LONGEST_PATH) return { problem: `the ${ANNOTATIONS.prepareHttpPath} annotation is too long.` };
   if (!spec?.serviceName) return { problem: "the serviceName is not set or empty." };
   const { name = "", namespace = "" } = metadata;
-  return { statefulSet: name, namespace, serviceName: spec.serviceName, port, path: path.replace(/^\//, "") };
+  return {
+    statefulSet: name,
+    namespace,
+    serviceName: spec.serviceName,
+    firstOrdinal: spec.ordinals?.start ?? 0,
+    port,
+    path: path.replace(/^\//, ""),
+  };
 }
 
 /** The URLs of the pods that go when `from` replicas become `to`, the last pod first; one at a time, as they may be very many. */
 export function* endpointsOf(preparation: Preparation, from: number, to: number, clusterDomain: string): Generator<string> {
-  const { statefulSet, namespace, serviceName, port, path } = preparation;
-  for (let ordinal = from - 1; ordinal >= to; ordinal--)
+  const { statefulSet, namespace, serviceName, firstOrdinal, port, path } = preparation;
+  for (let ordinal = firstOrdinal + from - 1; ordinal >= firstOrdinal + to; ordinal--)
     yield `http://${podFqdn(`${statefulSet}-${ordinal}`, serviceName, namespace, clusterDomain)}:${port}/${path}`;
 }

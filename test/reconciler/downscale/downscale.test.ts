@@ -53,6 +53,15 @@ describe("the pods that go (P17, P18)", () => {
     const preparation = readPreparation(object({ [`${HTTP}-port`]: "8080", [`${HTTP}-path`]: path }));
     return "problem" in preparation ? assert.fail(preparation.problem) : [...endpointsOf(preparation, from, to, "cluster.local.")];
   };
+  it("are counted from the first ordinal", () => {
+    const zone = object({ [`${HTTP}-port`]: "8080", [`${HTTP}-path`]: "p" });
+    const preparation = readPreparation({ ...zone, spec: { ...zone.spec, ordinals: { start: 7 } } as never });
+    assert.ok(!("problem" in preparation));
+    assert.deepEqual(
+      [...endpointsOf(preparation, 3, 2, "cluster.local.")],
+      ["http://test-9.service-name.default.svc.cluster.local.:8080/p"],
+    );
+  });
   it("are called by name, the last first", () =>
     assert.deepEqual(endpoints("prepare-downscale", 5, 3), [
       "http://test-4.service-name.default.svc.cluster.local.:8080/prepare-downscale",
@@ -61,7 +70,7 @@ describe("the pods that go (P17, P18)", () => {
   it("are called with one slash, however the path begins", () =>
     assert.deepEqual(endpoints("/a/b?c", 1, 0), ["http://test-0.service-name.default.svc.cluster.local.:8080/a/b?c"]));
   it("may be more than fit in memory", () => {
-    const preparation = { statefulSet: "s", namespace: "n", serviceName: "v", port: "1", path: "p" };
+    const preparation = { statefulSet: "s", namespace: "n", serviceName: "v", firstOrdinal: 0, port: "1", path: "p" };
     assert.match(endpointsOf(preparation, 2 ** 31 - 1, 0, "x").next().value ?? "", /s-2147483646/);
   });
 });

@@ -143,22 +143,34 @@ describe("scaling and rollout in one tick", () => {
     assert.deepEqual([outcomes[0]?.state, acted, seen.deleted.length], ["acted", true, 2], "the rollout goes on");
   });
 
-  it("a zone that was scaled down while its turn came counts", async () => {
-    await zones(2, 3);
+  /** A connection through which `happen` comes between the tick's list and the last look before a zone shrinks. */
+  function meanwhile(happen: () => void): Cluster {
     const { cluster } = stage.connect();
     let lists = 0;
-    const late: Cluster = {
+    return {
       ...cluster,
       async *list(resource, query, call) {
-        if (resource.plural === "statefulsets" && ++lists === 2) {
-          const set = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-a");
-          assert.ok(set);
-          const annotations = { ...set.metadata.annotations, "grafana.com/last-downscale": oneHourAgo() };
-          stage.emulator.store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations } });
-        }
+        if (resource.plural === "statefulsets" && ++lists === 2) happen();
         yield* cluster.list(resource, query, call);
       },
     };
+  }
+
+  it("a leader that has grown back while its follower's turn came is not undercut", async () => {
+    await zones(2, 3);
+    const late = meanwhile(() => deploy(stage, "x:1", { zones: ["a"], replicas: 3 }));
+    const { outcomes } = await tickOnce(stage, late);
+    assert.deepEqual([outcomes[0]?.state, replicasOf("ingester-zone-b")], ["outrun", 3]);
+  });
+
+  it("a zone that was scaled down while its turn came counts", async () => {
+    await zones(2, 3);
+    const late = meanwhile(() => {
+      const set = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-a");
+      assert.ok(set);
+      const annotations = { ...set.metadata.annotations, "grafana.com/last-downscale": oneHourAgo() };
+      stage.emulator.store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations } });
+    });
     const { outcomes } = await tickOnce(stage, late);
     assert.deepEqual([outcomes[0]?.waits.map(({ reason }) => reason), replicasOf("ingester-zone-b")], [["MinTimeBetweenZones"], 3]);
   });
