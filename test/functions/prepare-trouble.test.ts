@@ -78,6 +78,29 @@ for (const [mode, recordOf] of MODES)
       assert.equal((await ask(stage.webhook, reviewOf(b, 2))).allowed, true);
     });
 
+    it(
+      "a Lease that takes long to be freed does not make the answer late; the process stays until it is free",
+      { timeout: 10_000 },
+      async (t) => {
+        const stage = await play(t, recordOf);
+        settle(stage, recordOf);
+        const freed = Promise.withResolvers<string>();
+        const cluster: typeof stage.cluster = {
+          ...stage.cluster,
+          patch: (resource, ...args) => (resource.plural === "leases" ? freed.promise : stage.cluster.patch(resource, ...args)),
+        };
+        const work = createWork();
+        const webhook = createPrepareDownscale({ ...stage, cluster, clock: systemClock, clusterDomain: "cluster.local.", work });
+        assert.equal((await ask(webhook, reviewOf(createZone(stage, A), 1), 300)).allowed, true);
+        let isSettled = false;
+        const settled = work.settled().then(() => (isSettled = true));
+        await new Promise(setImmediate);
+        assert.equal(isSettled, false);
+        freed.resolve("1");
+        await settled;
+      },
+    );
+
     it("hurries so that a pod that does not answer is undone, and the answer given, before the deadline", async (t) => {
       const stage = await play(t, recordOf, (method) => (method === "POST" ? new Promise(() => {}) : 200));
       settle(stage, recordOf);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
+import { RolloutError } from "../../infra/errors.ts";
 import type { Fault } from "../emulator/faults.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
 import type { Stage } from "./stage.ts";
@@ -42,6 +43,23 @@ describe("a reservation in trouble", () => {
     assert.equal(await startProcess(stage).ask("zone-a-0"), "NotNow");
     stage.emulator.faults.clear();
     assert.equal(await startProcess(stage).ask("zone-a-0", { deadlineMs: 0 }), "NotNow");
+  });
+
+  it("an attempt may take as long as the most patient of those that share it", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage, { maxUnavailable: 2 });
+    const { cluster, ...connected } = stage.connect();
+    const slow: typeof cluster = {
+      ...cluster,
+      async *list(resource, query, call) {
+        if ((call?.deadlineMs ?? Infinity) < 1000) throw new RolloutError("Timeout", "a list takes a second");
+        yield* cluster.list(resource, query, call);
+      },
+    };
+    const { ask } = startProcess({ ...stage, connect: () => ({ ...connected, cluster: slow }) });
+    assert.equal(await ask("zone-a-0", { deadlineMs: 500 }), "NotNow");
+    const both = [ask("zone-a-0", { deadlineMs: 500 }), ask("zone-a-1", { deadlineMs: 5000 })];
+    assert.deepEqual(await Promise.all(both), ["Allowed", "Allowed"]);
   });
 
   it("a reservation is taken back: that one, not another of the same pod", async () => {

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo, LookupFunction } from "node:net";
+import { test } from "node:test";
+import { compose } from "../../functions/compose.ts";
+import { systemClock } from "../../infra/clock.ts";
+import { ask, createZone, reviewOf, setStage, writeKubeconfig } from "./stage.ts";
+
+const lookup: LookupFunction = (_host, _options, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]);
+
+test("pods of one group that do not answer do not keep another group's pods from being told", async (t) => {
+  const stage = await setStage(t);
+  const allAsked = Promise.withResolvers<void>();
+  let silent = 0;
+  const pods = createServer((request, response) => {
+    if (!request.headers.host?.startsWith("silent")) response.end();
+    else if (++silent === 32) allAsked.resolve();
+  });
+  await new Promise<void>((resolve) => pods.listen(0, "127.0.0.1", resolve));
+  t.after(() => (pods.closeAllConnections(), pods.close()));
+  const annotations = { "grafana.com/prepare-downscale-http-port": String((pods.address() as AddressInfo).port) };
+  const env = {
+    KUBECONFIG: await writeKubeconfig(t, stage),
+    KUBERNETES_NAMESPACE: "default",
+    PODS_CLIENT_TIMEOUT: "1m",
+    LOG_LEVEL: "error",
+  };
+  const { webhooks, work } = await compose(env, systemClock, lookup);
+  const webhook = webhooks.find(({ name }) => name === "prepareDownscale");
+  assert.ok(webhook);
+
+  const hanging = ask(webhook, reviewOf(createZone(stage, "silent-zone-a", { group: "silent", replicas: 40, annotations }), 0), 4000);
+  await allAsked.promise;
+  const answer = await ask(webhook, reviewOf(createZone(stage, "store-zone-a", { group: "store", annotations }), 1), 2000);
+
+  assert.equal(answer.reason, "Prepared");
+  pods.closeAllConnections();
+  pods.removeAllListeners("request").on("request", (_request, response) => response.end());
+  assert.equal((await hanging).reason, "PodsNotPrepared");
+  await work.settled();
+});
