@@ -8,18 +8,6 @@ export interface Clock {
   after(ms: number, run: () => void): () => void;
 }
 
-export interface ManualClock extends Clock {
-  /** Moves the time on by `ms`, running what falls due in order of time; work that they start may fall due within the same advance. */
-  advance(ms: number): Promise<void>;
-  /** Timers that wait. */
-  pending(): number;
-}
-
-interface Timer {
-  readonly at: number;
-  readonly run: () => void;
-}
-
 /** Timers do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -29,38 +17,34 @@ export const systemClock: Clock = {
   },
 };
 
+export type ManualClock = ReturnType<typeof manualClock>;
+
 /** Starts at `startMs`; stands still but for `advance`. */
-export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
+export function manualClock(startMs = Date.UTC(2026, 0, 1)) {
   let time = startMs;
-  const timers = new Set<Timer>();
-  const nextDue = (end: number): Timer | undefined => {
-    let next: Timer | undefined;
-    for (const timer of timers) if (timer.at <= end && (!next || timer.at < next.at)) next = timer;
-    return next;
-  };
+  const timers = new Set<{ readonly at: number; readonly run: () => void }>();
+  const nextDue = (): number => [...timers].reduce((next, { at }) => Math.min(next, at), Infinity);
   return {
-    now: () => time,
-    after: (ms, run) => {
+    now: (): number => time,
+    after: (ms: number, run: () => void): (() => void) => {
       const timer = { at: time + Math.max(0, ms), run };
       timers.add(timer);
       return () => void timers.delete(timer);
     },
-    advance: async (ms) => {
+    /** Moves the time on by `ms`, running what falls due in order of time; work that they start may fall due within the same advance. */
+    advance: async (ms: number): Promise<void> => {
       const end = time + ms;
       await settle();
-      for (let due = nextDue(end); due; due = nextDue(end)) {
-        time = Math.max(time, due.at);
+      for (let due = nextDue(); due <= end; due = nextDue()) {
+        time = Math.max(time, due);
         // All that fall due at one moment run in one go, as they would in one turn of the event loop.
-        for (const timer of timers) {
-          if (timer.at > time) continue;
-          timers.delete(timer);
-          timer.run();
-        }
+        for (const timer of timers) if (timer.at <= time && timers.delete(timer)) timer.run();
         await settle();
       }
       time = end;
     },
-    pending: () => timers.size,
+    /** Timers that wait. */
+    pending: (): number => timers.size,
   };
 }
 

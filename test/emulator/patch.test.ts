@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { jsonPatch, mergePatch } from "./patch.ts";
-import { strategicPatch } from "./strategic-patch.ts";
+import { jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
 
 const MERGES: readonly [title: string, target: unknown, patch: unknown, result: unknown][] = [
   ["sets and keeps", { a: 1, b: 2 }, { b: 3 }, { a: 1, b: 3 }],
@@ -75,7 +74,7 @@ const STRATEGIC: readonly [title: string, target: unknown, patch: unknown, resul
     { conditions: [{ type: "Ready", status: "True" }] },
     { conditions: [{ type: "Ready", status: "True" }] },
   ],
-  ["finalizers as a set", { finalizers: ["a"] }, { finalizers: ["b", "a"] }, { finalizers: ["a", "b"] }],
+  ["finalizers as a set", { finalizers: ["a", "c"] }, { finalizers: ["b", "a"] }, { finalizers: ["b", "a", "c"] }],
   ["$deleteFromPrimitiveList", { finalizers: ["a", "b"] }, { "$deleteFromPrimitiveList/finalizers": ["a"] }, { finalizers: ["b"] }],
   [
     "container ports by containerPort",

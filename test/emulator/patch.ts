@@ -1,114 +1,69 @@
-/** JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386). Neither changes what it is given. */
-import { isDeepStrictEqual } from "node:util";
+/** JSON Patch (RFC 6902), JSON Merge Patch (RFC 7386) and Kubernetes' strategic merge patch. None changes what it is given. */
+import { applyPatch, type Operation } from "rfc6902";
 import { unfit } from "./api-error.ts";
-import { fieldsOf, isFields } from "./objects.ts";
-import type { Fields } from "./objects.ts";
+import { type Fields, isFields, listOf } from "./objects.ts";
+
+/** RFC 6902. Throws Invalid when an operation does not fit the document or a test fails. */
+export function jsonPatch(document: unknown, operations: unknown): unknown {
+  const result = structuredClone(document);
+  try {
+    const errors = applyPatch(result, operations as Operation[]);
+    if (errors.every((error) => error === null)) return result;
+  } catch {
+    // No list of operations, or a path that is none: as unfit as those that it answers errors for.
+  }
+  throw unfit();
+}
+
+/**
+ * By a list's field, the fields that tell its items apart (patchMergeKey in k8s.io/api); plain values need none. Lists that are not here
+ * are replaced whole.
+ */
+const MERGE_KEYS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["conditions", ["type"]],
+  ["containers", ["name"]],
+  ["env", ["name"]],
+  ["finalizers", []],
+  ["initContainers", ["name"]],
+  ["ownerReferences", ["uid"]],
+  // Of containers, and of Services.
+  ["ports", ["containerPort", "port"]],
+  ["volumeMounts", ["mountPath"]],
+  ["volumes", ["name"]],
+  ["webhooks", ["name"]],
+]);
 
 /** RFC 7386: null removes, objects merge, all else replaces. */
-export function mergePatch(target: unknown, patch: unknown): unknown {
+export const mergePatch = (target: unknown, patch: unknown): unknown => merge(target, patch, new Map());
+
+/** For the built-in kinds: a merge patch whose lists merge by key, with directives in fields that begin with "$". */
+export const strategicPatch = (target: unknown, patch: unknown): unknown => merge(target, patch, MERGE_KEYS);
+
+function merge(target: unknown, patch: unknown, mergeKeys: typeof MERGE_KEYS): unknown {
   if (!isFields(patch)) return patch;
-  const result: Fields = isFields(target) ? { ...target } : {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key];
-    else result[key] = mergePatch(result[key], value);
+  const result: Fields = isFields(target) && patch["$patch"] !== "replace" ? { ...target } : {};
+  for (const [field, value] of Object.entries(patch)) {
+    const keys = mergeKeys.get(field);
+    const [directive, list = ""] = field.split("/");
+    if (value === null) delete result[field];
+    else if (keys && Array.isArray(value)) result[field] = mergeList(keys, result[field], value, patch[`$setElementOrder/${field}`]);
+    else if (directive === "$deleteFromPrimitiveList") result[list] = listOf(result[list]).filter((one) => !listOf(value).includes(one));
+    else if (!field.startsWith("$")) result[field] = merge(result[field], value, mergeKeys);
   }
   return result;
 }
 
-interface Operation {
-  readonly op: string;
-  readonly path: string;
-  readonly from?: string;
-  readonly value?: unknown;
-}
-
-/** RFC 6902. Throws Invalid when an operation does not fit the document or a test fails. */
-export function jsonPatch(document: unknown, operations: unknown): unknown {
-  if (!Array.isArray(operations)) throw unfit();
-  return operations.reduce<unknown>((at, operation) => apply(at, operationOf(operation)), document);
-}
-
-function operationOf(value: unknown): Operation {
-  const { op, path, from, value: argument } = fieldsOf(value);
-  if (typeof op !== "string" || typeof path !== "string") throw unfit();
-  return { op, path, ...(typeof from === "string" && { from }), ...(argument !== undefined && { value: argument }) };
-}
-
-function apply(document: unknown, { op, path, from, value }: Operation): unknown {
-  const at = pointer(path);
-  switch (op) {
-    case "add":
-      return edit(document, at, () => value, true);
-    case "replace":
-      read(document, at);
-      return edit(document, at, () => value, false);
-    case "remove":
-      read(document, at);
-      return edit(document, at, undefined, false);
-    case "test":
-      if (!isDeepStrictEqual(readOrNull(document, at), value ?? null)) throw unfit();
-      return document;
-    case "copy":
-      return edit(document, at, () => read(document, pointer(from ?? "")), true);
-    case "move": {
-      const moved = read(document, pointer(from ?? ""));
-      return edit(edit(document, pointer(from ?? ""), undefined, false), at, () => moved, true);
-    }
-    default:
-      throw unfit();
+/** In front come the items that kubectl's `order` names, or else those that are new, as on the real server. */
+function mergeList(keys: readonly string[], target: unknown, patch: readonly unknown[], order: unknown): unknown[] {
+  const keyOf = (item: unknown): string => JSON.stringify(isFields(item) ? keys.map((key) => item[key]) : item);
+  const does = (item: unknown, directive: string): boolean => isFields(item) && item["$patch"] === directive;
+  const old = patch.some((item) => does(item, "replace")) ? [] : listOf(target);
+  const items = new Map(old.map((item) => [keyOf(item), item]));
+  const inFront = (Array.isArray(order) ? order : patch.filter((item) => !items.has(keyOf(item)))).map(keyOf);
+  for (const item of patch) {
+    const key = keyOf(item);
+    if (does(item, "delete")) items.delete(key);
+    else if (!does(item, "replace")) items.set(key, merge(items.get(key), item, MERGE_KEYS));
   }
-}
-
-function pointer(path: string): string[] {
-  if (path === "") return [];
-  if (!path.startsWith("/")) throw unfit();
-  return path
-    .slice(1)
-    .split("/")
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
-}
-
-function read(document: unknown, path: readonly string[]): unknown {
-  let at = document;
-  for (const step of path) {
-    if (Array.isArray(at) && index(step, at.length - 1) !== undefined) at = at[Number(step)];
-    else if (isFields(at) && Object.hasOwn(at, step)) at = at[step];
-    else throw unfit();
-  }
-  return at;
-}
-
-/** A test for null passes on a field that is not there, as evanphx/json-patch has it. */
-function readOrNull(document: unknown, path: readonly string[]): unknown {
-  const parent = read(document, path.slice(0, -1));
-  const last = path.at(-1);
-  if (isFields(parent) && last !== undefined && !Object.hasOwn(parent, last)) return null;
-  return read(document, path);
-}
-
-function index(step: string, last: number): number | undefined {
-  if (!/^(0|[1-9]\d*)$/.test(step) || Number(step) > last) return undefined;
-  return Number(step);
-}
-
-/** A copy with the place at `path` set, or removed when there is no `make`; `insert` makes room in lists. */
-function edit(document: unknown, path: readonly string[], make: (() => unknown) | undefined, insert: boolean): unknown {
-  const [step, ...rest] = path;
-  if (step === undefined) return make ? make() : null;
-  if (Array.isArray(document)) {
-    const copy: unknown[] = [...document];
-    const end = insert && rest.length === 0;
-    const i = step === "-" && end ? copy.length : index(step, end ? copy.length : copy.length - 1);
-    if (i === undefined) throw unfit();
-    if (rest.length > 0) copy[i] = edit(copy[i], rest, make, insert);
-    else if (!make) copy.splice(i, 1);
-    else copy.splice(i, insert ? 0 : 1, make());
-    return copy;
-  }
-  if (!isFields(document) || (rest.length > 0 && !Object.hasOwn(document, step))) throw unfit();
-  const copy = { ...document };
-  if (rest.length > 0) copy[step] = edit(copy[step], rest, make, insert);
-  else if (make) copy[step] = make();
-  else delete copy[step];
-  return copy;
+  return [...new Set([...inFront, ...items.keys()])].flatMap((key) => (items.has(key) ? [items.get(key)] : []));
 }

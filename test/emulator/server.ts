@@ -43,9 +43,9 @@ async function readBody(request: IncomingMessage): Promise<string> {
 const TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews";
 
 /** A resource that only answers a question: whose token is this? */
-function reviewToken({ tokens }: Api, body: string): Answer {
+async function reviewToken({ tokens }: Api, body: string): Promise<Answer> {
   const review = fieldsOf(JSON.parse(body));
-  return jsonAnswer(201, { metadata: {}, ...review, status: tokens.review(review["spec"]) });
+  return jsonAnswer(201, { metadata: {}, ...review, status: await tokens.review(review["spec"]) });
 }
 
 const ACCEPTED = "406: Not Acceptable\n\nAvailable representations: application/json";
@@ -70,7 +70,7 @@ async function answerTo(api: Api, request: IncomingMessage, response: ServerResp
   const body = await readBody(request);
   const page = pageOf(api, url);
   if (page) return page;
-  const user = api.tokens.authenticate(headers.authorization?.replace(/^Bearer /, ""));
+  const user = await api.tokens.authenticate(headers.authorization?.replace(/^Bearer /, ""));
   if (method === "POST" && url.pathname === TOKEN_REVIEWS) return reviewToken(api, body);
   const target = targetOf(api.registry, method, url);
   if (!target) return { code: 404, body: "404 page not found\n", contentType: "text/plain; charset=utf-8" };

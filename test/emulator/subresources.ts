@@ -13,7 +13,7 @@ type Handler = (api: Api, ask: Ask) => Answer | Promise<Answer>;
 
 const CREATES: Readonly<Record<string, Handler>> = {
   eviction: evict,
-  token: (api, ask) => {
+  token: async (api, ask) => {
     const request = bodyOf(ask);
     const seconds = numberOf(dig(request, "spec", "expirationSeconds")) ?? 3600;
     if (!api.store.get("serviceaccounts", ask.namespace, ask.name)) throw notFound("serviceaccounts", ask.name);
@@ -23,7 +23,7 @@ const CREATES: Readonly<Record<string, Handler>> = {
         `TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: ${seconds}: may not specify a duration less than 10 minutes`,
       );
     const audiences = listOf(dig(request, "spec", "audiences")).map(String);
-    const { token, expires } = api.tokens.issue(ask.namespace ?? "", ask.name, audiences, seconds);
+    const { token, expires } = await api.tokens.issue(ask.namespace ?? "", ask.name, audiences, seconds);
     return jsonAnswer(201, {
       kind: "TokenRequest",
       apiVersion: "authentication.k8s.io/v1",

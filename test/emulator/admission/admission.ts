@@ -1,108 +1,112 @@
 /** Admission webhooks: mutating ones in turn, validating ones side by side. A webhook that fails is refused or passed over as its policy says. */
 import { randomUUID } from "node:crypto";
+import type { V1RuleWithOperations, V1ValidatingWebhook as Webhook } from "@kubernetes/client-node";
 import type { Admission, Review } from "../api.ts";
 import { ApiError, refusal } from "../api-error.ts";
-import { isFields, plainText } from "../objects.ts";
-import type { Draft, Fields } from "../objects.ts";
+import { type Draft, type Fields, fieldsOf, listOf, plainText } from "../objects.ts";
 import { jsonPatch } from "../patch.ts";
 import type { Ask } from "../request.ts";
+import { objectSelector } from "../selectors.ts";
 import type { Store } from "../store.ts";
-import { callWebhook, Invalid } from "./call.ts";
-import type { Verdict } from "./call.ts";
-import { webhooksFor } from "./matching.ts";
-import type { Webhook } from "./matching.ts";
+import { callWebhook } from "./call.ts";
 
 export function createAdmission(store: Store): Admission {
   return {
     mutate: async (ask, review) => {
       let { object } = review;
       for (const webhook of webhooksFor(store, "mutating", ask, review)) {
-        const verdict = await verdictOf(store, webhook, ask, { ...review, ...(object && { object }) });
-        if (object && verdict?.patch !== undefined) object = patched(webhook, object, verdict.patch);
+        const { patch } = await judge(store, webhook, ask, object ? { ...review, object } : review);
+        if (object && patch) object = patched(webhook, object, Buffer.from(plainText(patch), "base64").toString());
       }
       return object;
     },
     check: async (ask, review) => {
-      const calls = webhooksFor(store, "validating", ask, review).map((webhook) => verdictOf(store, webhook, ask, review));
+      const calls = webhooksFor(store, "validating", ask, review).map((webhook) => judge(store, webhook, ask, review));
       await Promise.allSettled(calls);
       await Promise.all(calls);
     },
   };
 }
 
-/** Undefined when the webhook failed and its policy is Ignore. Throws the refusal. */
-async function verdictOf(store: Store, webhook: Webhook, ask: Ask, review: Review): Promise<Verdict | undefined> {
-  let verdict: Verdict;
-  try {
-    verdict = await callWebhook(store, webhook, requestOf(ask, review));
-  } catch (error) {
-    if (webhook.failsOpen) return undefined;
-    throw failed(webhook, error);
-  }
-  ask.warnings.push(...verdict.warnings);
-  if (!verdict.allowed) throw denied(webhook, verdict);
-  return verdict;
-}
-
-/** apiserver's plugin/webhook/errors.ToStatusErr. */
-function denied(webhook: Webhook, { status }: Verdict): ApiError {
-  const by = `admission webhook "${webhook.name}" denied the request`;
-  const why = plainText(status["message"]) || plainText(status["reason"]);
-  const code = Math.max(Number(status["code"] ?? 0), 400);
-  return new ApiError({
-    kind: "Status",
-    apiVersion: "v1",
-    metadata: {},
-    ...status,
-    status: "Failure",
-    message: why ? `${by}: ${why}` : `${by} without explanation`,
-    code,
-  });
-}
-
-function failed(webhook: Webhook, error: unknown): ApiError {
-  const message = error instanceof Error ? error.message : String(error);
-  const how = error instanceof Invalid ? `received invalid webhook response: ${message}` : `failed to call webhook: ${message}`;
-  const text = `failed calling webhook "${webhook.name}": ${how}`;
+function failed(text: string): ApiError {
   return refusal("InternalError", `Internal error occurred: ${text}`, { causes: [{ message: text }] });
 }
 
-function patched(webhook: Webhook, { apiVersion, kind, ...object }: Draft, patch: string): Draft {
+/** The webhook's response; an empty one when it failed and its policy is Ignore. Throws the refusal. */
+async function judge(store: Store, webhook: Webhook, ask: Ask, review: Review): Promise<Fields> {
+  const { name, failurePolicy } = webhook;
+  let response: Fields;
   try {
-    const result = jsonPatch({ apiVersion, kind, ...object }, JSON.parse(patch));
-    if (isFields(result) && isFields(result["metadata"])) return { ...result, apiVersion, kind, metadata: result["metadata"] };
-  } catch {
-    // told below
+    response = await callWebhook(store, webhook, requestOf(ask, review));
+  } catch (error) {
+    if (failurePolicy === "Ignore") return {};
+    throw failed(`failed calling webhook "${name}": ${error instanceof Error ? error.message : String(error)}`);
   }
-  throw refusal("InternalError", `Internal error occurred: admission webhook "${webhook.name}" sent a patch that does not apply`);
+  ask.warnings.push(...listOf(response["warnings"]).map(String));
+  if (response["allowed"] !== true) throw denied(name, fieldsOf(response["status"]));
+  return response;
+}
+
+/** apiserver's plugin/webhook/errors.ToStatusErr. */
+function denied(name: string, status: Fields): ApiError {
+  const why = plainText(status["message"]) || plainText(status["reason"]);
+  const message = `admission webhook "${name}" denied the request${why ? `: ${why}` : " without explanation"}`;
+  return new ApiError({ ...status, message, code: Math.max(Number(status["code"] ?? 0), 400) });
+}
+
+function patched({ name }: Webhook, object: Draft, patch: string): Draft {
+  try {
+    return jsonPatch(object, JSON.parse(patch)) as Draft;
+  } catch {
+    throw failed(`admission webhook "${name}" sent a patch that does not apply`);
+  }
 }
 
 /** Kinds that the bodies of subresources are of. */
-const BODY_KINDS: Readonly<Record<string, { group: string; version: string; kind: string }>> = {
+const BODY_KINDS: Readonly<Record<string, object>> = {
   scale: { group: "autoscaling", version: "v1", kind: "Scale" },
   eviction: { group: "policy", version: "v1", kind: "Eviction" },
 };
 
-function requestOf(ask: Ask, review: Review): Fields {
+function requestOf(ask: Ask, { operation, object, oldObject, options }: Review): Fields {
+  const { name, namespace, user: userInfo, dryRun } = ask;
   const { group, version, plural } = ask.kind;
   const kind = BODY_KINDS[ask.subresource] ?? { group, version, kind: ask.kind.kind };
   const resource = { group, version, resource: plural };
-  const { subresource } = ask;
-  return {
-    uid: randomUUID(),
-    kind,
-    resource,
-    ...(subresource && { subResource: subresource }),
-    requestKind: kind,
-    requestResource: resource,
-    ...(subresource && { requestSubResource: subresource }),
-    name: ask.name,
-    ...(ask.namespace !== undefined && { namespace: ask.namespace }),
-    operation: review.operation,
-    userInfo: ask.user,
-    object: review.object ?? null,
-    oldObject: review.oldObject ?? null,
-    dryRun: ask.dryRun,
-    options: review.options,
-  };
+  const subResource = ask.subresource || undefined;
+  const asAsked = { requestKind: kind, requestResource: resource, requestSubResource: subResource };
+  const objects = { object: object ?? null, oldObject: oldObject ?? null };
+  return { uid: randomUUID(), kind, resource, subResource, ...asAsked, name, namespace, operation, userInfo, ...objects, dryRun, options };
+}
+
+const GROUP = "admissionregistration.k8s.io";
+
+/** In order of their configurations' names. Requests about webhook configurations concern none. */
+function webhooksFor(store: Store, type: "mutating" | "validating", ask: Ask, { operation, object, oldObject }: Review): Webhook[] {
+  if (ask.kind.group === GROUP) return [];
+  // Of a Namespace its own labels count; other cluster-wide objects have none that could miss.
+  const namespace = ask.resource === "namespaces" ? (object ?? oldObject) : store.get("namespaces", undefined, ask.namespace ?? "");
+  const selects = (selector: object = {}, one?: Draft): boolean => one !== undefined && objectSelector(selector)(one.metadata.labels ?? {});
+  return store
+    .list(`${type}webhookconfigurations.${GROUP}`)
+    .flatMap((configuration) => listOf(configuration["webhooks"]) as readonly Webhook[])
+    .filter(
+      (webhook) =>
+        webhook.rules?.some((rule) => ruleMatches(rule, ask, operation)) &&
+        (!namespace || selects(webhook.namespaceSelector, namespace)) &&
+        (selects(webhook.objectSelector, object) || selects(webhook.objectSelector, oldObject)),
+    );
+}
+
+function ruleMatches(rule: V1RuleWithOperations, { kind, subresource, namespace }: Ask, operation: string): boolean {
+  const { scope = "*", operations = [], apiGroups = [], apiVersions = [], resources = [] } = rule;
+  const below = subresource && `/${subresource}`;
+  const has = (listed: readonly string[], ...wanted: readonly string[]): boolean => wanted.some((one) => listed.includes(one));
+  return (
+    (scope === "*" || (scope === "Namespaced") === (namespace !== undefined)) &&
+    has(operations, operation, "*") &&
+    has(apiGroups, kind.group, "*") &&
+    has(apiVersions, kind.version, "*") &&
+    has(resources, `${kind.plural}${below}`, `*${below}`, `${kind.plural}/*`, "*/*")
+  );
 }
