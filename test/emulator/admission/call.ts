@@ -28,9 +28,9 @@ export async function callWebhook(store: Store, { clientConfig, timeoutSeconds =
     throw new Error(`failed to call webhook: ${why}`, { cause: error });
   });
   const { kind, apiVersion, response } = fieldsOf(JSON.parse(answer));
-  const uid = dig(response, "uid");
-  if (kind === "AdmissionReview" && apiVersion === "admission.k8s.io/v1" && uid === review["uid"]) return fieldsOf(response);
-  const [wanted, got] = [review["uid"], uid ?? ""].map((one) => JSON.stringify(one));
+  const uid = kind === "AdmissionReview" && apiVersion === "admission.k8s.io/v1" && dig(response, "uid");
+  if (uid === review["uid"]) return fieldsOf(response);
+  const [wanted, got] = [review["uid"], uid || ""].map((one) => JSON.stringify(one));
   throw new Error(`received invalid webhook response: expected response.uid=${wanted}, got ${got}`);
 }
 
