@@ -49,21 +49,3 @@ test("pods that are not ready, or on their way out, are not healthy", async () =
   await clock.advance(50);
   assert.deepEqual([statusOf(cluster)["currentHealthy"], statusOf(cluster)["disruptionsAllowed"]], [2, 0]);
 });
-
-test("an eviction that led to nothing is forgotten after two minutes", async () => {
-  const cluster = createCluster();
-  const { store, clock } = cluster;
-  createBudget(cluster, { maxUnavailable: 1 });
-  store.create("statefulsets.apps", statefulSet(2));
-  await clock.advance(1000);
-  const budget = store.get("poddisruptionbudgets.policy", "default", "b");
-  assert.ok(budget);
-  store.update("poddisruptionbudgets.policy", {
-    ...budget,
-    status: { ...statusOf(cluster), disruptedPods: { "z-0": "2026-01-01T00:00:01Z", gone: "2026-01-01T00:00:01Z" } },
-  });
-  await clock.advance(100_000);
-  assert.deepEqual([statusOf(cluster)["disruptedPods"], statusOf(cluster)["disruptionsAllowed"]], [{ "z-0": "2026-01-01T00:00:01Z" }, 0]);
-  await clock.advance(30_000);
-  assert.deepEqual([statusOf(cluster)["disruptedPods"], statusOf(cluster)["disruptionsAllowed"]], [undefined, 1]);
-});

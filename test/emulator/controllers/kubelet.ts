@@ -7,106 +7,81 @@
  *   bound --report--> Running, not Ready --ready-after-ms--> Ready <--sim/ready--> not Ready      deleted --exit-after-ms--> gone
  */
 import type { Clock } from "../clock.ts";
-import { timestamp } from "../objects.ts";
+import { isTrue, timestamp } from "../objects.ts";
 import type { Store } from "../store.ts";
-import { isTerminating, type Pod } from "./objects.ts";
-import { areGatesOpen, reportPod } from "./pod-status.ts";
-import { createQueue } from "./queue.ts";
+import { hasEnded, isTerminating, type Pod } from "./objects.ts";
+import { find, keyOf, type Controller } from "./queue.ts";
 
 const REACTION_MS = 1;
 const READY_AFTER_MS = 300;
 const EXIT_AFTER_MS = 100;
+const CRASHING = { waiting: { reason: "CrashLoopBackOff", message: "simulated crash" } };
 
-/** What a kubelet knows of one pod. */
-interface Known {
-  readonly ip: string;
-  /** Containers are up and pass their probes. */
-  up: boolean;
-  starting: boolean;
-  ending: boolean;
-  /** The facts of the last report. */
-  reported: string;
-  readonly timers: Set<() => void>;
-}
-
-/** Runs until the answer is called. */
-export function runKubelets(store: Store, clock: Clock): () => void {
-  const known = new Map<string, Known>();
+export function kubelets(store: Store, clock: Clock): Controller {
   let lastIp = 0;
-
-  const remember = (uid: string): Known => {
-    const before = known.get(uid);
-    if (before) return before;
+  /** What a kubelet knows of a pod that is new to it: times in ms since the epoch, and the facts of its last report. */
+  const meet = (uid: string) => {
     lastIp += 1;
-    const ip = `10.244.${(lastIp >> 8) & 255}.${lastIp & 255}`;
-    const state = { ip, up: false, starting: false, ending: false, reported: "", timers: new Set<() => void>() };
-    known.set(uid, state);
-    return state;
+    return { uid, ip: `10.244.${(lastIp >> 8) & 255}.${lastIp & 255}`, upAt: Infinity, goneAt: Infinity, reported: "" };
   };
-
-  const later = (state: Known, ms: number, run: () => void): void => {
-    const cancel = clock.after(ms, () => {
-      state.timers.delete(cancel);
-      run();
-    });
-    state.timers.add(cancel);
-  };
-
-  const queue = createQueue(clock, REACTION_MS, (key) => {
-    const [namespace, name = "", uid] = key.split("/");
-    const pod = store.get("pods", namespace, name) as Pod | undefined;
-    if (!pod || pod.metadata.uid !== uid) return;
-    const state = remember(uid);
-    if (isTerminating(pod)) return end(pod, state);
-    if (!pod.spec.nodeName || pod.status.phase === "Succeeded" || pod.status.phase === "Failed") return;
-    if (!isMeantToBeUp(pod)) state.up = false;
-    else if (!state.up && !state.starting) start(key, pod, state);
-    const facts = { ip: state.ip, up: state.up, gatesOpen: areGatesOpen(pod), crashing: annotation(pod, "crash") === "true" };
-    // A kubelet reports its own news; what others write to the status it leaves alone until then.
-    if (JSON.stringify(facts) === state.reported) return;
-    state.reported = JSON.stringify(facts);
-    store.update("pods", { ...pod, status: reportPod(pod, facts, timestamp(clock.now())) });
-  });
-
-  const start = (key: string, pod: Pod, state: Known): void => {
-    state.starting = true;
-    later(state, Number(annotation(pod, "ready-after-ms") ?? READY_AFTER_MS), () => {
-      state.starting = false;
-      const latest = store.get("pods", pod.metadata.namespace, pod.metadata.name) as Pod | undefined;
-      if (latest?.metadata.uid !== pod.metadata.uid || isTerminating(latest) || !isMeantToBeUp(latest)) return;
-      state.up = true;
-      queue.add(key);
-    });
-  };
-
-  /** The pod keeps its last status, Ready included, until it is gone. */
-  const end = (pod: Pod, state: Known): void => {
-    if (state.ending) return;
-    state.ending = true;
-    const { namespace, name, uid } = pod.metadata;
-    later(state, Number(annotation(pod, "exit-after-ms") ?? EXIT_AFTER_MS), () => {
-      if (store.get("pods", namespace, name)?.metadata.uid === uid) store.remove("pods", namespace, name, { uid, gracePeriodSeconds: 0 });
-    });
-  };
-
-  const unsubscribe = store.subscribe(({ type, resource, object: { metadata } }) => {
-    if (resource !== "pods") return;
-    if (type !== "DELETED") return queue.add(`${metadata.namespace}/${metadata.name}/${metadata.uid}`);
-    for (const cancel of known.get(metadata.uid)?.timers ?? []) cancel();
-    known.delete(metadata.uid);
-  });
-  for (const { metadata } of store.list("pods")) queue.add(`${metadata.namespace}/${metadata.name}/${metadata.uid}`);
-  return () => {
-    unsubscribe();
-    queue.stop();
-    for (const { timers } of known.values()) for (const cancel of timers) cancel();
+  const known = new Map<string, ReturnType<typeof meet>>();
+  return {
+    reactionMs: REACTION_MS,
+    concerns: ({ resource, object }) => (resource === "pods" ? [keyOf(object)] : []),
+    handle: (key) => {
+      const pod = find(store, "pods", key) as Pod | undefined;
+      if (!pod) return void known.delete(key);
+      const now = clock.now();
+      const { namespace, name, uid } = pod.metadata;
+      const before = known.get(key);
+      const state = before?.uid === uid ? before : meet(uid);
+      known.set(key, state);
+      if (isTerminating(pod)) {
+        // The pod keeps its last status, Ready included, until it is gone.
+        state.goneAt = Math.min(state.goneAt, now + Number(annotation(pod, "exit-after-ms") ?? EXIT_AFTER_MS));
+        if (state.goneAt > now) return state.goneAt - now;
+        return void store.remove("pods", namespace, name, { gracePeriodSeconds: 0 });
+      }
+      if (!pod.spec.nodeName || hasEnded(pod)) return;
+      const crashing = annotation(pod, "crash") === "true";
+      const isMeantToBeUp = !crashing && annotation(pod, "ready") !== "false";
+      if (!isMeantToBeUp) state.upAt = Infinity;
+      const gatesOpen = (pod.spec.readinessGates ?? []).every((gate) => isTrue(pod, gate.conditionType));
+      const facts = { up: state.upAt <= now, gatesOpen, crashing };
+      // A kubelet reports its own news; what others write to the status it leaves alone until then.
+      const news = JSON.stringify(facts);
+      if (news !== state.reported) store.update("pods", { ...pod, status: statusOf(pod, facts, state.ip, timestamp(now)) });
+      state.reported = news;
+      if (facts.up || !isMeantToBeUp) return;
+      state.upAt = Math.min(state.upAt, now + Number(annotation(pod, "ready-after-ms") ?? READY_AFTER_MS));
+      return state.upAt - now + REACTION_MS;
+    },
   };
 }
 
-function annotation(pod: Pick<Pod, "metadata">, name: string): string | undefined {
+function annotation(pod: Pod, name: string): string | undefined {
   return pod.metadata.annotations?.[`sim/${name}`];
 }
 
-function isMeantToBeUp(pod: Pod): boolean {
-  return annotation(pod, "crash") !== "true" && annotation(pod, "ready") !== "false";
+/** Up are containers that run and pass their probes; `now` is RFC 3339. Times of conditions move only when the condition does. */
+function statusOf({ spec, status }: Pod, facts: Record<"up" | "gatesOpen" | "crashing", boolean>, ip: string, now: string): Pod["status"] {
+  const { up, gatesOpen, crashing } = facts;
+  const { conditions = [], startTime = now } = status;
+  const wanted = { PodScheduled: true, Initialized: true, ContainersReady: up, Ready: up && gatesOpen };
+  const own = Object.entries(wanted).map(([type, holds]) => {
+    const turned = { type, status: holds ? "True" : "False", lastTransitionTime: now };
+    return conditions.find((earlier) => earlier.type === type && earlier.status === turned.status) ?? turned;
+  });
+  const containers = { ready: up, started: up, restartCount: crashing ? 3 : 0, imageID: "simulated", lastState: {} };
+  const state = crashing ? CRASHING : { running: { startedAt: startTime } };
+  return {
+    ...status,
+    phase: "Running",
+    podIP: ip,
+    podIPs: [{ ip }],
+    hostIP: "127.0.0.1",
+    startTime,
+    conditions: [...own, ...conditions.filter(({ type }) => !(type in wanted))],
+    containerStatuses: spec.containers.map(({ name, image = "" }) => ({ name, image, ...containers, state })),
+  };
 }

@@ -1,19 +1,15 @@
 /** The kinds that the controllers read and write, over the store's untyped objects. */
-import type { V1LabelSelector, V1PodCondition, V1PodSpec, V1PodStatus, V1PodTemplateSpec } from "@kubernetes/client-node";
-import type { V1StatefulSetSpec, V1StatefulSetStatus } from "@kubernetes/client-node";
+import type { V1PodSpec, V1PodStatus, V1PodTemplateSpec, V1StatefulSetSpec, V1StatefulSetStatus } from "@kubernetes/client-node";
 import type { Json } from "../../../infra/resources.ts";
-import { isTrue } from "../objects.ts";
 import type { KubeObject, OwnerReference } from "../objects.ts";
 
-export type Condition = Json<V1PodCondition>;
-export type PodStatus = Json<V1PodStatus>;
-export type Template = Json<V1PodTemplateSpec>;
-export type LabelSelector = Json<V1LabelSelector>;
+export const SETS = "statefulsets.apps";
+
 export type StatefulSetStatus = Json<V1StatefulSetStatus>;
 
 export interface Pod extends KubeObject {
   spec: Json<V1PodSpec>;
-  status: PodStatus;
+  status: Json<V1PodStatus>;
 }
 
 export interface StatefulSet extends KubeObject {
@@ -22,7 +18,7 @@ export interface StatefulSet extends KubeObject {
 }
 
 export interface Revision extends KubeObject {
-  data: { readonly spec: { readonly template: Template & { readonly $patch: "replace" } } };
+  data: { readonly spec: { readonly template: Json<V1PodTemplateSpec> } };
   revision: number;
 }
 
@@ -31,7 +27,13 @@ export function isTerminating(object: KubeObject): boolean {
 }
 
 export function isReady(pod: Pod): boolean {
-  return isTrue(pod, "Ready");
+  const { phase, conditions = [] } = pod.status;
+  return phase === "Running" && conditions.some(({ type, status }) => type === "Ready" && status === "True");
+}
+
+/** Whether its containers have ended for good. */
+export function hasEnded(pod: Pod): boolean {
+  return pod.status.phase === "Succeeded" || pod.status.phase === "Failed";
 }
 
 /** The owner that manages the object, if any. */
@@ -40,7 +42,6 @@ export function controllerOf(object: KubeObject): OwnerReference | undefined {
 }
 
 /** The reference that makes `owner` the manager of an object. */
-export function controllerReference(owner: KubeObject): OwnerReference {
-  const { apiVersion, kind, metadata } = owner;
-  return { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true, blockOwnerDeletion: true };
+export function controllerReference({ apiVersion, kind, metadata: { name, uid } }: KubeObject): OwnerReference {
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }

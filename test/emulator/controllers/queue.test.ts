@@ -7,7 +7,7 @@ import { createQueue } from "./queue.ts";
 test("a key that is added often is handled once, at the earliest moment asked for", async () => {
   const clock = manualClock(0);
   const handled: [string, number][] = [];
-  const queue = createQueue(clock, 3, (key) => handled.push([key, clock.now()]));
+  const queue = createQueue(clock, 3, (key) => void handled.push([key, clock.now()]));
   queue.add("a", 100);
   queue.add("a");
   queue.add("a");

@@ -41,13 +41,6 @@ export const statefulSets: readonly Scenario[] = [
       await set.removePod("z-1");
       await set.rest("all pods new: the current revision stays", 2);
       await revisions(stage);
-      const events = await stage.watch(`${at(stage.namespace, "events")}?watch=1&resourceVersion=0`);
-      const counts = (seen: readonly WatchEvent[]): Map<string, unknown> =>
-        new Map(
-          seen.map(({ object }) => [`${String(object["type"])} ${String(object["reason"])} ${String(object["message"])}`, object["count"]]),
-        );
-      await events.until((seen) => [...counts(seen).values()].reduce<number>((sum, count) => sum + Number(count), 0) >= 6);
-      stage.note("events", Object.fromEntries(counts(events.events)));
     },
   },
   {
@@ -64,20 +57,6 @@ export const statefulSets: readonly Scenario[] = [
       await set.rest("a pod below the partition comes back as it was", 3);
       await set.replace({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } } });
       await set.rest("partition gone", 3, (status) => status.updatedReplicas === 3 && status.currentRevision === status.updateRevision);
-    },
-  },
-  {
-    name: "RollingUpdate without parameters: while the update is stuck, the lowest pods come back as they were",
-    run: async (stage) => {
-      const set = await create(stage, { replicas: 3, spec: { updateStrategy: { type: "RollingUpdate" } } });
-      await set.rest("created", 3);
-      await set.replace({ template: { metadata: { annotations: { "sim/ready": "false" } } } });
-      const stuck = (updated: number) => (status: Status) => status.replicas === 3 && status.updatedReplicas === updated;
-      await set.rest("stuck at the first", 2, stuck(1));
-      await set.removePod("z-0");
-      await set.rest("the lowest deleted: as many old ones are kept as the status still counts", 2, stuck(1));
-      await set.removePod("z-1");
-      await set.rest("the one above it deleted", 1, stuck(2));
     },
   },
   {
@@ -126,7 +105,7 @@ export const statefulSets: readonly Scenario[] = [
     },
   },
   {
-    name: "a failed pod is replaced; a pod that loses its labels is let go and replaced",
+    name: "a failed pod is replaced",
     run: async (stage) => {
       const set = await create(stage, { replicas: 1, spec: { ...ON_DELETE, ...PARALLEL } });
       await set.rest("created", 1);
@@ -134,11 +113,6 @@ export const statefulSets: readonly Scenario[] = [
       await stage.quietly(patch(at(stage.namespace, "pods", "z-0", "status"), { status: { phase: "Failed" } }));
       await set.untilGone("z-0", before.body);
       await set.rest("replaced", 1);
-      await stage.quietly(
-        patch(at(stage.namespace, "pods", "z-0"), { metadata: { labels: { "statefulset.kubernetes.io/pod-name": null } } }),
-      );
-      await set.untilLabelled("z-0");
-      await stage.call("a lost label comes back", get(at(stage.namespace, "pods", "z-0")), "metadata.labels");
     },
   },
   {
@@ -180,7 +154,6 @@ interface Playing {
   /** Waits until `ready` pods are ready, the status is of the newest generation and no pod is on its way out, then notes what came and went, and the status. */
   rest(step: string, ready: number, also?: (status: Status) => boolean): Promise<void>;
   untilGone(name: string, pod: unknown): Promise<void>;
-  untilLabelled(name: string): Promise<void>;
   untilDeleted(): Promise<void>;
 }
 
@@ -220,13 +193,6 @@ async function create(stage: Stage, options: SetOptions): Promise<Playing> {
       await pods.until((events) => events.some(({ type, object }) => type === "DELETED" && dig(object, "metadata", "uid") === uid));
       stage.note(`${name} was removed`, true);
     },
-    untilLabelled: async (name) =>
-      void (await pods.until((events) => {
-        const versions = events
-          .filter(({ object }) => dig(object, "metadata", "name") === name)
-          .map(({ object }) => dig(object, "metadata", "labels", "statefulset.kubernetes.io/pod-name") === name);
-        return versions.lastIndexOf(false) > 0 && versions.at(-1) === true;
-      })),
     untilDeleted: async () => void (await sets.until((events) => events.at(-1)?.type === "DELETED")),
   };
 }

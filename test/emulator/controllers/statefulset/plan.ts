@@ -1,71 +1,101 @@
 /**
  * What a StatefulSet's controller does with its pods in one sync, as a pure function. Source: updateStatefulSet in stateful_set_control.go:
- *   1. every ordinal in turn: failed -> delete, missing -> create, lost its labels -> repair
+ *   1. every ordinal in turn: failed -> delete, missing -> create
  *   2. pods beyond the ordinals: delete, highest first
  *   3. RollingUpdate: delete the highest outdated pod, once those above it are available
  * OrderedReady stops at the first pod that has to be waited for; Parallel waits for none in 1 and 2.
  */
-import { isTerminating, type Pod, type Revision, type StatefulSet } from "../objects.ts";
-import { hasIdentity, newPod, ordinalOf, revisionOf, withIdentity } from "./identity.ts";
-import { isAvailable, isRunningAndReady } from "./status.ts";
+import type { Draft } from "../../objects.ts";
+import { controllerReference, hasEnded, isReady, isTerminating } from "../objects.ts";
+import type { Pod, Revision, StatefulSet, StatefulSetStatus } from "../objects.ts";
+import type { Revisions } from "./revisions.ts";
 
-export interface Plan {
-  readonly create: readonly Pod[];
-  readonly repair: readonly Pod[];
-  readonly remove: readonly Pod[];
-  /** How many of `remove` go for an update. */
-  readonly updating: number;
+/** What to `create` and to `remove`. `pods` are the set's own; `now` in ms since the epoch. */
+export function planSync(set: StatefulSet, pods: readonly Pod[], { current, update }: Revisions, now: number) {
+  const { replicas = 1, ordinals, minReadySeconds, podManagementPolicy, updateStrategy } = set.spec;
+  const isOrdered = podManagementPolicy !== "Parallel";
+  const partition = updateStrategy?.rollingUpdate?.partition ?? 0;
+  const start = ordinals?.start ?? 0;
+  const isHealthy = (pod: Pod): boolean => !isTerminating(pod) && availableAt(pod, minReadySeconds) <= now;
+
+  const byOrdinal = new Map(pods.map((pod) => [Number(pod.metadata.name.split("-").at(-1)), pod]));
+  const wanted = Array.from({ length: replicas }, (_, index) => {
+    const ordinal = start + index;
+    return byOrdinal.get(ordinal) ?? newPod(set, index < partition ? current : update, ordinal);
+  });
+  const unhealthy = wanted.filter((pod) => !isHealthy(pod)).slice(0, isOrdered ? 1 : undefined);
+  const create = unhealthy.filter((pod) => pod.status.phase === undefined);
+  const remove = unhealthy.filter((pod) => hasEnded(pod) && !isTerminating(pod));
+  if (isOrdered && unhealthy.length > 0) return { create, remove };
+
+  const surplus = [...byOrdinal].filter(([ordinal]) => ordinal < start || ordinal >= start + replicas);
+  const [highest, ...below] = surplus.toSorted(([a], [b]) => b - a).map(([, pod]) => pod);
+  if (highest && isOrdered) {
+    const mayGo = isHealthy(highest) || (!isTerminating(highest) && below.every(isHealthy));
+    return { create, remove: mayGo ? [highest] : [] };
+  }
+  if (highest) remove.push(...[highest, ...below].filter((pod) => !isTerminating(pod)));
+
+  if (updateStrategy?.type === "OnDelete") return { create, remove };
+  const isOutdated = (pod: Pod): boolean => !isOf(update, pod);
+  const next = wanted.slice(partition).findLast((pod) => isOutdated(pod) || !isHealthy(pod));
+  if (next && isOutdated(next) && !isTerminating(next) && !remove.includes(next)) remove.push(next);
+  return { create, remove };
 }
 
-/** `pods` are the set's own; `now` in ms since the epoch. */
-export function planSync(set: StatefulSet, pods: readonly Pod[], current: Revision, update: Revision, now: number): Plan {
-  const start = set.spec.ordinals?.start ?? 0;
-  const end = start + (set.spec.replicas ?? 1);
-  const { type: strategy = "RollingUpdate", rollingUpdate } = set.spec.updateStrategy ?? {};
-  const partition = rollingUpdate?.partition ?? 0;
-  const monotonic = set.spec.podManagementPolicy !== "Parallel";
-  const plan = { create: [] as Pod[], repair: [] as Pod[], remove: [] as Pod[], updating: 0 };
-  if (isTerminating(set)) return plan;
+/** The pod of an ordinal as its revision has it, not yet created: it has no phase. Source: stateful_set_utils.go. */
+function newPod(set: StatefulSet, revision: Revision, ordinal: number): Pod {
+  const { metadata, spec } = revision.data.spec.template;
+  const name = `${set.metadata.name}-${ordinal}`;
+  const labels = {
+    ...metadata?.labels,
+    "statefulset.kubernetes.io/pod-name": name,
+    "apps.kubernetes.io/pod-index": String(ordinal),
+    "controller-revision-hash": revision.metadata.name,
+  };
+  const { namespace = "", name: setName } = set.metadata;
+  const ownerReferences = [controllerReference(set)];
+  const pod: Draft = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { ...metadata, name, namespace, generateName: `${setName}-`, labels, ownerReferences },
+    spec: { ...spec, hostname: name, subdomain: set.spec.serviceName },
+    status: {},
+  };
+  return pod as Pod;
+}
 
-  const byOrdinal = new Map(pods.map((pod) => [ordinalOf(set, pod) ?? -1, pod]));
-  // A strategy without its parameters remakes as many pods at the current revision as the status counts there: newVersionedStatefulSetPod.
-  const keptAtCurrent = strategy === "RollingUpdate" && !rollingUpdate ? (set.status?.currentReplicas ?? 0) : partition;
-  const inRange = Array.from({ length: end - start }, (_, index) => {
-    const ordinal = start + index;
-    return byOrdinal.get(ordinal) ?? newPod(set, index < keptAtCurrent ? current : update, ordinal);
-  });
-  const surplus = [...byOrdinal].filter(([ordinal]) => ordinal >= 0 && (ordinal < start || ordinal >= end));
-  const condemned = surplus.toSorted(([a], [b]) => b - a).map(([, pod]) => pod);
-  const isHealthy = (pod: Pod): boolean => isAvailable(pod, set.spec.minReadySeconds ?? 0, now) && !isTerminating(pod);
-  const mustWaitFor = (pod: Pod): boolean => isTerminating(pod) || !isRunningAndReady(pod) || !isHealthy(pod);
+/** When (ms since the epoch) the pod becomes or became available: ready for `minReadySeconds`. Never, while it is not ready. */
+export function availableAt(pod: Pod, minReadySeconds = 0): number {
+  if (!isReady(pod)) return Infinity;
+  const ready = pod.status.conditions?.find((condition) => condition.type === "Ready");
+  return minReadySeconds && Date.parse(ready?.lastTransitionTime ?? "") + minReadySeconds * 1000;
+}
 
-  for (const pod of inRange) {
-    if (pod.status.phase === "Failed" || pod.status.phase === "Succeeded") {
-      if (!isTerminating(pod)) plan.remove.push(pod);
-      if (monotonic) return plan;
-      continue;
-    }
-    const isNew = pod.status.phase === undefined;
-    if (isNew) plan.create.push(pod);
-    if (monotonic && (isNew || mustWaitFor(pod))) return plan;
-    if (!isNew && !hasIdentity(pod)) plan.repair.push(withIdentity(set, pod));
-  }
+/** Whether the pod was made from that revision. */
+function isOf(revision: Revision, pod: Pod): boolean {
+  return pod.metadata.labels?.["controller-revision-hash"] === revision.metadata.name;
+}
 
-  const firstUnhealthy = [...inRange, ...condemned.toReversed()].find((pod) => !isHealthy(pod));
-  for (const pod of condemned) {
-    if (monotonic && (isTerminating(pod) || (mustWaitFor(pod) && pod !== firstUnhealthy))) return plan;
-    if (!isTerminating(pod)) plan.remove.push(pod);
-    if (monotonic) return plan;
-  }
-
-  if (strategy === "OnDelete") return plan;
-  for (const pod of inRange.slice(partition).toReversed()) {
-    if (plan.remove.includes(pod)) return plan;
-    if (revisionOf(pod) !== update.metadata.name && !isTerminating(pod)) {
-      plan.remove.push(pod);
-      return { ...plan, updating: 1 };
-    }
-    if (!isHealthy(pod)) return plan;
-  }
-  return plan;
+/** The counts, to the letter of computeReplicaStatus: terminating pods still count as replicas and as ready, but have no revision. */
+export function statusOf(set: StatefulSet, pods: readonly Pod[], { current, update }: Revisions, now: number): StatefulSetStatus {
+  const { replicas: wanted = 1, minReadySeconds, updateStrategy } = set.spec;
+  const countOf = (revision: Revision): number => pods.filter((pod) => !isTerminating(pod) && isOf(revision, pod)).length;
+  const readyReplicas = pods.filter(isReady).length;
+  const updatedReplicas = countOf(update);
+  // Only RollingUpdate ever makes the update revision the current one; with OnDelete the current one stays the first for good.
+  const isDone = updateStrategy?.type !== "OnDelete" && [updatedReplicas, readyReplicas, pods.length].every((count) => count === wanted);
+  const reached = isDone ? update : current;
+  const counts = Object.entries({ readyReplicas, updatedReplicas, currentReplicas: countOf(reached) });
+  return {
+    ...(set.status?.conditions && { conditions: set.status.conditions }),
+    observedGeneration: set.metadata.generation ?? 1,
+    replicas: pods.length,
+    availableReplicas: pods.filter((pod) => availableAt(pod, minReadySeconds) <= now).length,
+    // Go leaves out these when they are 0.
+    ...Object.fromEntries(counts.filter(([, count]) => count > 0)),
+    currentRevision: reached.metadata.name,
+    updateRevision: update.metadata.name,
+    collisionCount: 0,
+  };
 }

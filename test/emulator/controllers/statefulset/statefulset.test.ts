@@ -48,44 +48,6 @@ test("the status lags a few milliseconds behind what happened", async () => {
   assert.equal(counts().readyReplicas, 1);
 });
 
-test("old revisions are kept up to the limit, and those in use beyond it", async () => {
-  const { store, clock, change, set } = createCluster();
-  store.create("statefulsets.apps", statefulSet(1, { revisionHistoryLimit: 2 }));
-  await clock.advance(1000);
-  const live = set().status?.currentRevision ?? "";
-  for (let n = 2; n <= 6; n++) {
-    change({ template: template(`app:${n}`) });
-    await clock.advance(100);
-  }
-  const revisions = store.list("controllerrevisions.apps");
-  assert.deepEqual(
-    revisions.map((revision) => revision["revision"]).toSorted((a, b) => Number(a) - Number(b)),
-    [1, 4, 5, 6],
-  );
-  assert.ok(revisions.some(({ metadata }) => metadata.name === live));
-});
-
-test("a revision whose name is taken by other content gets another name, and the collision is counted", async () => {
-  const { store, clock, set } = createCluster();
-  store.create("statefulsets.apps", statefulSet(1));
-  await clock.advance(1000);
-  const name = set().status?.updateRevision ?? "";
-  store.remove("statefulsets.apps", "default", "z");
-  await clock.advance(1000);
-  const data = { spec: { template: {} } };
-  store.create("controllerrevisions.apps", {
-    apiVersion: "apps/v1",
-    kind: "ControllerRevision",
-    metadata: { name, namespace: "default" },
-    data,
-    revision: 1,
-  });
-  store.create("statefulsets.apps", statefulSet(1));
-  await clock.advance(1000);
-  assert.equal(set().status?.collisionCount, 1);
-  assert.notEqual(set().status?.updateRevision, name);
-});
-
 test("a pod is available once it was ready for minReadySeconds, without anything else happening", async () => {
   const { store, clock, counts } = createCluster();
   store.create("statefulsets.apps", statefulSet(1, { minReadySeconds: 60 }));
@@ -103,15 +65,4 @@ test("a set that is at rest costs nothing: no timer waits, no object is written 
   assert.equal(clock.pending(), 0);
   await clock.advance(HOUR_MS);
   assert.equal(store.version(), version);
-});
-
-test("events tell of pods created and deleted by the set", async () => {
-  const { store, clock, change } = createCluster();
-  store.create("statefulsets.apps", statefulSet(20));
-  await clock.advance(1000);
-  change({ replicas: 18 });
-  await clock.advance(1000);
-  const told = (): string[] => store.list("events").map((event) => `${String(event["reason"])}: ${String(event["message"])}`);
-  assert.equal(told().filter((text) => text.startsWith("SuccessfulCreate")).length, 20);
-  assert.ok(told().includes("SuccessfulDelete: Delete Pod z-19 in StatefulSet z successful"));
 });
