@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { startEmulator } from "../emulator/index.ts";
 import type { Emulator } from "../emulator/index.ts";
+import type { KubeObject } from "../emulator/objects.ts";
 
 const KUBECTL = process.env["KUBECTL"] || "kubectl";
 const isMissing = spawnSync(KUBECTL, ["version", "--client"]).status !== 0;
@@ -89,10 +90,10 @@ const STEPS: readonly Step[] = [
   { type: "get pods -l app=web --field-selector=status.phase=Running -o name", shows: /^pod\/web-0\npod\/web-1\n$/ },
   { type: "get pod none", fails: /\(NotFound\): pods "none" not found/ },
   { type: "get nones", fails: /the server doesn't have a resource type "nones"/ },
-  { type: "describe sts web", shows: /Pods Status: +2 Running[^]*SuccessfulCreate/ },
+  { type: "describe sts web", shows: /Pods Status: +2 Running[^]*Noted +\d+s +tester +All is well/ },
   { type: "describe pod web-0", shows: /Controlled By: +StatefulSet\/web[^]*Ready +True/ },
-  { type: "events", shows: /SuccessfulCreate +StatefulSet\/web/ },
-  { type: "get events", shows: /LAST SEEN +TYPE +REASON +OBJECT +MESSAGE\n\d+s +Normal +SuccessfulCreate +statefulset\/web +Create Pod/ },
+  { type: "events", shows: /Noted +StatefulSet\/web/ },
+  { type: "get events", shows: /LAST SEEN +TYPE +REASON +OBJECT +MESSAGE\n\d+s +Normal +Noted +statefulset\/web +All is well/ },
   { type: "label pod web-0 a=b", shows: /pod\/web-0 labeled/ },
   { type: "annotate sts web c=d", shows: /statefulset.apps\/web annotated/ },
   {
@@ -143,6 +144,9 @@ before(async () => {
   folder = await mkdtemp(join(tmpdir(), "kubectl-"));
   await emulator.writeKubeconfig(join(folder, "kubeconfig"));
   for (const [name, text] of Object.entries(FILES)) await writeFile(join(folder, name), text);
+  emulator.store.subscribe(({ type, resource, object }) => {
+    if (type === "ADDED" && resource === "statefulsets.apps") setImmediate(tell, object);
+  });
 });
 
 after(async () => {
@@ -150,6 +154,24 @@ after(async () => {
   await emulator.stop();
   await rm(folder, { recursive: true });
 });
+
+/** An Event about the object, as Zonewise writes them. */
+function tell({ apiVersion, kind, metadata: { name, namespace = "", uid } }: KubeObject): void {
+  const time = new Date().toISOString();
+  emulator.store.create("events", {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name: `${name}.1`, namespace },
+    involvedObject: { apiVersion, kind, name, namespace, uid },
+    reason: "Noted",
+    message: "All is well",
+    source: { component: "tester" },
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+    type: "Normal",
+  });
+}
 
 /** HOME is the test's folder: kubectl keeps what it discovers there. */
 const options = (): { cwd: string; env: NodeJS.ProcessEnv } => ({

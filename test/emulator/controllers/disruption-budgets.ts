@@ -18,20 +18,21 @@ export function disruptionBudgets(store: Store): Controller {
     reactionMs: 5,
     concerns: ({ resource, object }) => ([BUDGETS, SETS, "pods"].includes(resource) ? [object.metadata.namespace ?? ""] : []),
     handle: (namespace) => {
-      for (const budget of store.list(BUDGETS, namespace) as Budget[])
-        store.update(BUDGETS, { ...budget, status: statusOf(store, namespace, budget) });
+      const budgets = store.list(BUDGETS, namespace) as Budget[];
+      const pods = budgets.length > 0 ? (store.list("pods", namespace) as Pod[]) : [];
+      for (const budget of budgets) store.update(BUDGETS, { ...budget, status: statusOf(store, budget, pods) });
     },
   };
 }
 
-function statusOf(store: Store, namespace: string, { metadata, spec }: Budget): object {
+function statusOf(store: Store, { metadata, spec }: Budget, all: readonly Pod[]): object {
   const { selector, minAvailable = 0, maxUnavailable } = spec;
   const selects = objectSelector(selector);
-  const pods = (store.list("pods", namespace) as Pod[]).filter((pod) => selects(pod.metadata.labels ?? {}));
+  const pods = all.filter((pod) => selects(pod.metadata.labels ?? {}));
   const currentHealthy = pods.filter((pod) => isReady(pod) && !isTerminating(pod)).length;
   let expectedPods = 0;
   for (const [owner = "", owned] of Map.groupBy(pods, (pod) => controllerOf(pod)?.name)) {
-    const set = store.get(SETS, namespace, owner) as StatefulSet | undefined;
+    const set = store.get(SETS, metadata.namespace, owner) as StatefulSet | undefined;
     expectedPods += set?.spec.replicas ?? owned.length;
   }
   const desiredHealthy =

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Draft } from "../objects.ts";
 import { createCluster, statefulSet } from "./cluster.ts";
 
 const CASES = [
@@ -52,4 +53,24 @@ test("an object with two owners lives until both are gone", async () => {
   store.remove("configmaps", "default", "b");
   await clock.advance(100);
   assert.equal(referencesOfC(), undefined);
+});
+
+test("a foreground deletion leaves alone what has another owner, and does not wait for it", async () => {
+  const { store, clock } = createCluster();
+  const configMap = (name: string) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "default" } }) satisfies Draft;
+  const ownerReferences = ["a", "b"].map((name) => {
+    const { uid } = store.create("configmaps", configMap(name)).metadata;
+    return { apiVersion: "v1", kind: "ConfigMap", name, uid };
+  });
+  store.create("configmaps", { ...configMap("c"), metadata: { ...configMap("c").metadata, ownerReferences } });
+  await clock.advance(100);
+  store.remove("configmaps", "default", "a", { propagationPolicy: "Foreground" });
+  await clock.advance(100);
+  assert.deepEqual(
+    store.list("configmaps", "default").map(({ metadata }) => [metadata.name, metadata.ownerReferences?.length]),
+    [
+      ["b", undefined],
+      ["c", 1],
+    ],
+  );
 });

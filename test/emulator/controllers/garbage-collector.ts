@@ -36,7 +36,7 @@ export function garbageCollector(store: Store): Controller {
           store.update(resource, put(object, ["metadata", "ownerReferences"], others.length > 0 ? others : undefined));
         else if (!isTerminating(object)) store.remove(resource, namespace, name);
       }
-      if (!owner || (policy === "foregroundDeletion" && owned.length > 0)) return;
+      if (!owner || dependents.get(uid)?.size) return;
       const rest = finalizers.filter((name) => name !== policy);
       store.update(owner.resource, put(owner.object, ["metadata", "finalizers"], rest));
     },

@@ -1,10 +1,9 @@
-/** A work queue as Kubernetes' controllers have: each key at most once, a moment after it was asked for, again after an error. */
+/** A work queue as Kubernetes' controllers have: each key at most once, a moment after it was asked for. */
 import type { Clock } from "../clock.ts";
-import { ApiError } from "../api-error.ts";
 import type { KubeObject } from "../objects.ts";
 import type { Store, StoreEvent } from "../store.ts";
 
-/** What a controller has to say; when it is called, and what it cannot do at once, is the queue's business. */
+/** A controller without its queue. Keys are its own choice; a look at one goes by what is in the store then, not by the event. */
 export interface Controller {
   /** From an event to the work that it leads to: what a watch and a scheduler take in real life. */
   readonly reactionMs: number;
@@ -14,35 +13,25 @@ export interface Controller {
   readonly handle: (key: string) => number | void;
 }
 
-const FIRST_RETRY_MS = 5;
-const LAST_RETRY_MS = 10_000;
-
-/** Handles keys `reactionMs` after they were added, unless they wait already for an earlier moment. API errors are tried again, later and later. */
+/** Handles keys `reactionMs` after they were added, or after the time given with them; of a key added often, the earliest moment counts. */
 export function createQueue(clock: Clock, reactionMs: number, handle: Controller["handle"]) {
   const waiting = new Map<string, { at: number; cancel: () => void }>();
-  const run = (key: string, failures: number): void => {
+  const run = (key: string): void => {
     waiting.delete(key);
-    try {
-      const againMs = handle(key);
-      if (typeof againMs === "number") add(key, againMs);
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      add(key, Math.min(FIRST_RETRY_MS * 2 ** failures, LAST_RETRY_MS), failures + 1);
-    }
+    const againMs = handle(key);
+    if (typeof againMs === "number") add(key, againMs);
   };
-  const add = (key: string, afterMs = reactionMs, failures = 0): void => {
+  const add = (key: string, afterMs = reactionMs): void => {
     const at = clock.now() + afterMs;
     const earlier = waiting.get(key);
     if (earlier && earlier.at <= at) return;
     earlier?.cancel();
-    waiting.set(key, { at, cancel: clock.after(afterMs, () => run(key, failures)) });
+    waiting.set(key, { at, cancel: clock.after(afterMs, () => run(key)) });
   };
-  return {
-    add,
-    stop: () => {
-      for (const { cancel } of waiting.values()) cancel();
-    },
+  const stop = (): void => {
+    for (const { cancel } of waiting.values()) cancel();
   };
+  return { add, stop };
 }
 
 /** The key of an object with a namespace. */

@@ -27,12 +27,16 @@ export function statefulSets(store: Store, clock: Clock): Controller {
       const set = find(store, SETS, key) as StatefulSet | undefined;
       if (!set || isTerminating(set)) return;
       const now = clock.now();
-      const pods = [...(families.get(key)?.values() ?? [])].flatMap((pod) => claim(store, set, pod) ?? []);
+      const family = families.get(key) ?? new Map<string, Pod>();
+      const pods = [...family.values()].flatMap((pod) => claim(store, set, pod) ?? []);
       const revisions = syncRevisions(store, set);
       const { create, remove } = planSync(set, pods, revisions, now);
-      store.update(SETS, { ...set, status: statusOf(set, pods, revisions, now) });
-      for (const pod of create) store.create("pods", { ...pod, status: { phase: "Pending", qosClass: "BestEffort" } });
+      // A name that another's pod has is waited for.
+      for (const pod of create.filter(({ metadata }) => !family.has(metadata.name)))
+        store.create("pods", { ...pod, status: { phase: "Pending", qosClass: "BestEffort" } });
       for (const { metadata } of remove) store.remove("pods", metadata.namespace, metadata.name);
+      // Last, so that who sees the generation observed sees its pods come and go, too.
+      store.update(SETS, { ...set, status: statusOf(set, pods, revisions, now) });
       const next = Math.min(...pods.map((pod) => availableAt(pod, set.spec.minReadySeconds)).filter((at) => at > now));
       return next === Infinity ? undefined : next - now;
     },

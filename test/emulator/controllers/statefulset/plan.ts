@@ -69,7 +69,7 @@ function newPod(set: StatefulSet, revision: Revision, ordinal: number): Pod {
 export function availableAt(pod: Pod, minReadySeconds = 0): number {
   if (!isReady(pod)) return Infinity;
   const ready = pod.status.conditions?.find((condition) => condition.type === "Ready");
-  return minReadySeconds && Date.parse(ready?.lastTransitionTime ?? "") + minReadySeconds * 1000;
+  return minReadySeconds === 0 ? 0 : Date.parse(ready?.lastTransitionTime ?? "") + minReadySeconds * 1000;
 }
 
 /** Whether the pod was made from that revision. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCluster, statefulSet, template } from "../cluster.ts";
+import { createCluster, pod as freePod, statefulSet, template } from "../cluster.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -65,4 +65,15 @@ test("a set that is at rest costs nothing: no timer waits, no object is written 
   assert.equal(clock.pending(), 0);
   await clock.advance(HOUR_MS);
   assert.equal(store.version(), version);
+});
+
+test("a name that another's pod has is waited for; the set's status is told meanwhile", async () => {
+  const { store, clock, pod, podNames, counts } = createCluster();
+  store.create("pods", { ...freePod("z-1"), metadata: { name: "z-1", namespace: "default", labels: { app: "other" } } });
+  store.create("statefulsets.apps", statefulSet(3));
+  await clock.advance(1000);
+  assert.deepEqual([podNames(), counts().readyReplicas], [["z-0", "z-1", "z-2"], 2]);
+  store.remove("pods", "default", "z-1");
+  await clock.advance(1000);
+  assert.deepEqual([pod("z-1").metadata.labels?.["app"], counts().readyReplicas], ["z", 3]);
 });
