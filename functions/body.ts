@@ -2,6 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { unlessAborted } from "../infra/deadline.ts";
+import { messageOf } from "../infra/errors.ts";
 import { refuse } from "./review.ts";
 
 /** As large as a request of the API server's clients may be. */
@@ -70,6 +71,6 @@ function parse(raw: Buffer): Body | Refusal {
   try {
     return { value: JSON.parse(raw.toString()), bytes: raw.length };
   } catch (error) {
-    return { status: 400, message: refuse(error instanceof Error ? error.message : String(error)).problem };
+    return { status: 400, message: refuse(messageOf(error)).problem };
   }
 }

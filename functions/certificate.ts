@@ -2,6 +2,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../infra/clock.ts";
+import { messageOf } from "../infra/errors.ts";
 import type { Log } from "../infra/log.ts";
 
 export interface KeyPair {
@@ -38,7 +39,7 @@ export async function followCertificate({ files, everyMs, clock, log, signal }: 
       }
       complaint = "";
     } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
+      const problem = messageOf(error);
       if (problem !== complaint) log.warn("certificate cannot be used", { ...files, problem });
       complaint = problem;
     }

@@ -1,9 +1,10 @@
 /** Where it is written down when a zone was last scaled down: an annotation of the StatefulSet, or the zone tracker's ConfigMap [4.2, 4.9]. */
 import type { Clock } from "../infra/clock.ts";
 import type { Call, Cluster } from "../infra/cluster.ts";
-import { hasCode } from "../infra/errors.ts";
+import { absent, hasCode } from "../infra/errors.ts";
 import { type ConfigMap, configMaps, type StatefulSet, statefulSets } from "../infra/resources.ts";
 import { formatTimestamp, parseTimestamp } from "../infra/timestamp.ts";
+import { gatherTracker } from "../reconciler/gather-scaling.ts";
 import { ANNOTATIONS } from "../reconciler/model/annotations.ts";
 import { readTracker, trackerEntry } from "../reconciler/model/tracker.ts";
 import type { AdmissionRequest, Answer } from "./handler.ts";
@@ -31,7 +32,7 @@ export function recordInAnnotation({ cluster, clock }: Tools, tracker: string): 
   return {
     words: { unreadable: "parsing downscale annotations failed.", unsaved: "adding an annotation to the statefulset failed." },
     async load(namespace, group, call) {
-      const tracked = readTracker((await cluster.get(configMaps, { namespace, name: tracker }, call).catch(absent))?.data);
+      const tracked = await gatherTracker(cluster, namespace, tracker, call);
       return new Map(
         group.flatMap((zone) => {
           const name = zone.metadata?.name ?? "";
@@ -117,8 +118,4 @@ function newer(one: string | undefined, other: string | undefined): string | und
 
 function pair(name: string | undefined, at: string | undefined): [string, string][] {
   return name === undefined || at === undefined ? [] : [[name, at]];
-}
-
-function absent(error: unknown): undefined {
-  if (!hasCode(error, "NotFound")) throw error;
 }

@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../infra/clock.ts";
 import type { Call, Cluster } from "../infra/cluster.ts";
-import { hasCode } from "../infra/errors.ts";
+import { absent, hasCode } from "../infra/errors.ts";
 import { microTime } from "../infra/lease.ts";
 import { type Lease, leases } from "../infra/resources.ts";
 import { formatTimestamp, parseTimestamp } from "../infra/timestamp.ts";
@@ -93,10 +93,6 @@ async function writeLease(
   if (resourceVersion !== undefined) return cluster.patch(leases, ref, "merge", { metadata: { resourceVersion, annotations }, spec }, call);
   const created = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { ...ref, annotations }, spec };
   return (await cluster.create(leases, ref.namespace, created, call)).metadata?.resourceVersion ?? "";
-}
-
-function absent(error: unknown): undefined {
-  if (!hasCode(error, "NotFound")) throw error;
 }
 
 function lostRace(error: unknown): undefined {

@@ -1,5 +1,5 @@
 /** From what an API server or the network said to a RolloutError. */
-import { type ErrorCode, RolloutError } from "./errors.ts";
+import { type ErrorCode, messageOf, RolloutError } from "./errors.ts";
 
 /** The part of a failure's metav1.Status that we read. */
 export interface Status {
@@ -63,5 +63,5 @@ export function errorOfCall(what: string, failure: unknown): RolloutError {
 // A host that refuses on each of its addresses is an AggregateError without a message.
 function explain(failure: unknown): string {
   if (failure instanceof AggregateError && failure.message === "") return failure.errors.map(explain).join("; ");
-  return failure instanceof Error ? failure.message : String(failure);
+  return messageOf(failure);
 }

@@ -3,7 +3,7 @@ import { pathOf, type Place } from "./api-path.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { discoverKind } from "./discovery.ts";
-import { hasCode } from "./errors.ts";
+import { absent } from "./errors.ts";
 import { createRateLimiter, type Rate } from "./rate-limit.ts";
 import { type ApiCall, type Observer, requestJson } from "./request.ts";
 import type { Resource } from "./resources.ts";
@@ -149,14 +149,7 @@ export function connectCluster(connection: Connection, { timeoutMs, rate, observ
     },
     discover(group, kind, call) {
       const what = `discover ${kind}${group && `.${group}`}`;
-      return discoverKind(group, kind, async (path) => {
-        try {
-          return await requestJson(wiring, { ...settle(what, call), path, method: "GET" });
-        } catch (error) {
-          if (hasCode(error, "NotFound")) return undefined;
-          throw error;
-        }
-      });
+      return discoverKind(group, kind, (path) => requestJson(wiring, { ...settle(what, call), path, method: "GET" }).catch(absent));
     },
     async watch(resource, query, resourceVersion, onHint, signal) {
       const watch = { watch: "true", allowWatchBookmarks: "true", resourceVersion, timeoutSeconds: String(WATCH_SECONDS) };

@@ -64,3 +64,13 @@ export class RolloutError extends Error {
 export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error is RolloutError {
   return error instanceof RolloutError && codes.includes(error.code);
 }
+
+/** For `.catch(absent)`: what is not there is undefined; throws whatever else was the matter. */
+export function absent(error: unknown): undefined {
+  if (!hasCode(error, "NotFound")) throw error;
+}
+
+/** The words of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

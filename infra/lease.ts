@@ -9,7 +9,7 @@
  */
 import type { Clock } from "./clock.ts";
 import type { Call, Cluster } from "./cluster.ts";
-import { hasCode, RolloutError } from "./errors.ts";
+import { absent, hasCode, RolloutError } from "./errors.ts";
 import { leases, type Lease } from "./resources.ts";
 
 /** What every write asks first. */
@@ -123,10 +123,6 @@ async function takeLease(cluster: Cluster, options: LeaseOptions, clock: Clock, 
       if (remainingMs() > 0) await write("").catch(() => {});
     },
   };
-}
-
-function absent(error: unknown): undefined {
-  if (!hasCode(error, "NotFound")) throw error;
 }
 
 function lostRace(error: unknown): undefined {

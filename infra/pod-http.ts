@@ -4,7 +4,7 @@ import https from "node:https";
 import type { LookupFunction } from "node:net";
 import type { Clock } from "./clock.ts";
 import { startDeadline } from "./deadline.ts";
-import { RolloutError } from "./errors.ts";
+import { messageOf, RolloutError } from "./errors.ts";
 import { createSlots } from "./slots.ts";
 import { readText } from "./transport.ts";
 
@@ -123,8 +123,7 @@ function redact(url: string): string {
 
 function explain(failure: unknown, what: string): RolloutError {
   const known = failure instanceof RolloutError ? failure : undefined;
-  const said = failure instanceof Error ? failure.message : String(failure);
-  return new RolloutError(known?.code ?? "Unreachable", `${what}: ${said}`, {
+  return new RolloutError(known?.code ?? "Unreachable", `${what}: ${messageOf(failure)}`, {
     cause: failure,
     ...(known?.status && { status: known.status }),
   });

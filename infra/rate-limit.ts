@@ -1,6 +1,6 @@
 /** Client-side rate limiting [8.4]: one token bucket per API group, off unless a rate is set. */
 import type { Clock } from "./clock.ts";
-import { RolloutError, hasCode } from "./errors.ts";
+import { hasCode, messageOf, RolloutError } from "./errors.ts";
 
 export interface Rate {
   /** Requests per second and API group; 0 or less means unlimited. */
@@ -51,6 +51,5 @@ export function createRateLimiter({ qps, burst }: Rate, clock: Clock): RateLimit
 
 function refusal(group: string, cause: unknown): RolloutError {
   const code = hasCode(cause, "Cancelled") ? "Cancelled" : "Throttled";
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new RolloutError(code, `client-side rate limiter for Kubernetes API group "${group}": ${why}`, { cause });
+  return new RolloutError(code, `client-side rate limiter for Kubernetes API group "${group}": ${messageOf(cause)}`, { cause });
 }

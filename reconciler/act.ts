@@ -1,6 +1,6 @@
 /** Carries out decisions, with writes that take effect only if what was judged still holds. */
 import type { Call, Cluster } from "../infra/cluster.ts";
-import { hasCode, RolloutError } from "../infra/errors.ts";
+import { hasCode, messageOf, RolloutError } from "../infra/errors.ts";
 import type { Fence } from "../infra/lease.ts";
 import { formatTimestamp } from "../infra/timestamp.ts";
 import { events, pods, statefulSets, type Event, type Resource } from "../infra/resources.ts";
@@ -130,8 +130,9 @@ export async function tellReference(
     );
     return [];
   } catch (error) {
-    const said = error instanceof Error ? error.message : String(error);
-    return [{ level: "warn", text: `${zone.name}: its replicas could not be written back to ${resource.plural}/${name}: ${said}` }];
+    return [
+      { level: "warn", text: `${zone.name}: its replicas could not be written back to ${resource.plural}/${name}: ${messageOf(error)}` },
+    ];
   }
 }
 

@@ -1,5 +1,6 @@
 /** Which Kubernetes Events an outcome is worth: a pure function of it and of how long the same hold has lasted. */
 import { createHash } from "node:crypto";
+import { messageOf } from "../infra/errors.ts";
 import type { Event } from "../infra/resources.ts";
 import { causeOf, factsOf, type Hold, type ObjectRef, type Reason } from "./model/decision.ts";
 import { isSettledByStatus, type Zone } from "./model/zone.ts";
@@ -59,8 +60,7 @@ function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined): Draf
       return [];
     case "failed": {
       const [regarding] = outcome.zones;
-      const message = outcome.error instanceof Error ? outcome.error.message : String(outcome.error);
-      return regarding ? [warning(regarding, "ReconcileFailed", message)] : [];
+      return regarding ? [warning(regarding, "ReconcileFailed", messageOf(outcome.error))] : [];
     }
     default:
       return outcome satisfies never;

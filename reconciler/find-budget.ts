@@ -1,9 +1,9 @@
 /** Finds the budget that a pod is under, with as few calls as may be. */
 import type { Call } from "../infra/cluster.ts";
-import { hasCode } from "../infra/errors.ts";
+import { absent } from "../infra/errors.ts";
 import { pods } from "../infra/resources.ts";
 import { type Ask, type Attempt, decided, type Desk } from "./ask.ts";
-import { readMember, type Member } from "./budget/member.ts";
+import { readMember } from "./budget/member.ts";
 import { findBudget } from "./budget/scope.ts";
 import { verdict, type Verdict } from "./budget/verdict.ts";
 import type { Budget } from "./budget/zpdb.ts";
@@ -36,14 +36,9 @@ export async function chooseBudget(ask: Ask, around: Around): Promise<ListedBudg
 async function lookUp(ask: Ask, around: Around): Promise<ListedBudget | Attempt> {
   const { budgets, desk, call } = around;
   if (ask.rollout && budgets.length === 0) return decided(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
-  let pod: Member;
-  try {
-    pod = readMember(await desk.cluster.get(pods, ask, call));
-  } catch (error) {
-    if (!hasCode(error, "NotFound")) throw error;
-    return decided(verdict("PodNotFound", `pods "${ask.name}" not found`));
-  }
-  const found = findBudget(pod, budgets);
+  const pod = await desk.cluster.get(pods, ask, call).catch(absent);
+  if (!pod) return decided(verdict("PodNotFound", `pods "${ask.name}" not found`));
+  const found = findBudget(readMember(pod), budgets);
   learn(ask, found, desk);
   return "reason" in found ? decided(found) : (budgets.find(({ content }) => content === found) ?? { state: "outrun" });
 }

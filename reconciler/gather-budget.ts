@@ -1,6 +1,6 @@
 /** Reads what evictions are decided by: the budgets first, then StatefulSets and pods, so that the write to the budget proves them fresh [13.1]. */
 import type { Call, Cluster } from "../infra/cluster.ts";
-import { hasCode } from "../infra/errors.ts";
+import { absent } from "../infra/errors.ts";
 import { disruptionBudgets, pods, statefulSets, type DisruptionBudget } from "../infra/resources.ts";
 import { readMember, type BudgetZone, type Member } from "./budget/member.ts";
 import type { StoredBudget } from "./budget/scope.ts";
@@ -21,13 +21,9 @@ export async function listBudgets(
   freshness: Freshness,
   call?: Call,
 ): Promise<ListedBudget[] | undefined> {
-  try {
-    const query = namespace === "" ? {} : { namespace };
-    return (await readAll(cluster, disruptionBudgets, query, readBudget, freshness, call)).items;
-  } catch (error) {
-    if (hasCode(error, "NotFound")) return undefined;
-    throw error;
-  }
+  const query = namespace === "" ? {} : { namespace };
+  const list = await readAll(cluster, disruptionBudgets, query, readBudget, freshness, call).catch(absent);
+  return list?.items;
 }
 
 function readBudget(object: DisruptionBudget): ListedBudget {

@@ -1,19 +1,15 @@
 /** Reads what only scaling needs: the zone tracker, and the resources that zones mirror. */
-import type { Cluster } from "../infra/cluster.ts";
-import { hasCode, RolloutError } from "../infra/errors.ts";
+import type { Call, Cluster } from "../infra/cluster.ts";
+import { absent, RolloutError } from "../infra/errors.ts";
 import { configMaps, type Resource, type Scale } from "../infra/resources.ts";
 import type { Mirror } from "./model/scaling.ts";
 import { readTracker } from "./model/tracker.ts";
 import type { ReferenceScale } from "./scaling/mirror.ts";
 
 /** The zone tracker of a namespace; empty if there is none. Throws what the cluster says. */
-export async function gatherTracker(cluster: Cluster, namespace: string, name: string): Promise<ReadonlyMap<string, string>> {
-  try {
-    return readTracker((await cluster.get(configMaps, { namespace, name })).data);
-  } catch (error) {
-    if (hasCode(error, "NotFound")) return new Map();
-    throw error;
-  }
+export async function gatherTracker(cluster: Cluster, namespace: string, name: string, call?: Call): Promise<ReadonlyMap<string, string>> {
+  const found = await cluster.get(configMaps, { namespace, name }, call).catch(absent);
+  return readTracker(found?.data);
 }
 
 /** A resource that a zone mirrors, and what its scale says. */

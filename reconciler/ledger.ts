@@ -5,7 +5,7 @@
  *                                              --its answer has not--> lost: the same again in a Lease, read first and written with its version
  */
 import type { Call, Cluster } from "../infra/cluster.ts";
-import { hasCode, RolloutError } from "../infra/errors.ts";
+import { absent, hasCode, RolloutError } from "../infra/errors.ts";
 import { disruptionBudgets, leases, type DisruptionBudget, type Lease } from "../infra/resources.ts";
 import { isSame, readReservations, type Reservations } from "./budget/reservation.ts";
 
@@ -19,7 +19,8 @@ const NOTE = "zonewise/disrupted-pods";
 
 /** The ledger of a budget as it was read; `withLease` reads the Lease as well, which must come before StatefulSets and pods. */
 export async function openLedger(cluster: Cluster, budget: DisruptionBudget, withLease: boolean, call: Call): Promise<Ledger> {
-  const lease = withLease ? await readLease(cluster, budget, call) : undefined;
+  const leaseRef = { namespace: budget.metadata.namespace ?? "", name: leaseName(budget) };
+  const lease = withLease ? await cluster.get(leases, leaseRef, call).catch(absent) : undefined;
   const noted = readReservations(parseNote(lease?.metadata?.annotations?.[NOTE]));
   return {
     reservations: { ...noted, ...readReservations(budget.status?.disruptedPods) },
@@ -43,26 +44,14 @@ async function writeStatus(cluster: Cluster, budget: DisruptionBudget, next: Res
     kind: "ZoneAwarePodDisruptionBudget",
     status: { ...budget.status, disruptedPods: next },
   };
-  try {
-    const stored = await cluster.replace(disruptionBudgets, { namespace, name, subresource: "status" }, body, call);
-    const kept = readReservations(stored.status?.disruptedPods);
-    return Object.entries(next).every(([pod, reservation]) => isSame(kept[pod], reservation));
-  } catch (error) {
-    // No such budget any more, or no such subresource.
-    if (hasCode(error, "NotFound")) return false;
-    throw error;
-  }
+  const stored = await cluster.replace(disruptionBudgets, { namespace, name, subresource: "status" }, body, call).catch(absent);
+  // No such budget any more, or no such subresource.
+  if (!stored) return false;
+  const kept = readReservations(stored.status?.disruptedPods);
+  return Object.entries(next).every(([pod, reservation]) => isSame(kept[pod], reservation));
 }
 
 const leaseName = ({ metadata }: DisruptionBudget): string => `zonewise-budget-${metadata.uid ?? ""}`;
-
-async function readLease(cluster: Cluster, budget: DisruptionBudget, call: Call): Promise<Lease | undefined> {
-  const ref = { namespace: budget.metadata.namespace ?? "", name: leaseName(budget) };
-  return await cluster.get(leases, ref, call).catch((error: unknown) => {
-    if (!hasCode(error, "NotFound")) throw error;
-    return undefined;
-  });
-}
 
 /** The Lease goes with the budget. */
 async function writeLease(

@@ -1,6 +1,6 @@
 /** Tells pods that they are to go [2.6]. */
 import { firstOfSignals } from "../infra/clock.ts";
-import { RolloutError } from "../infra/errors.ts";
+import { messageOf, RolloutError } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
 import { hold, type Hold } from "./model/decision.ts";
 import type { Zone } from "./model/zone.ts";
@@ -37,8 +37,7 @@ export async function prepareLeaving(http: PodHttp, zone: Zone, leave: readonly 
     return preparedAt;
   } catch (error) {
     if (signal.aborted) throw error;
-    const said = error instanceof Error ? error.message : String(error);
-    return hold("PrepareFailed", `${zone.name} is not scaled down: a pod could not be prepared: ${said}`, [zone], zone.name);
+    return hold("PrepareFailed", `${zone.name} is not scaled down: a pod could not be prepared: ${messageOf(error)}`, [zone], zone.name);
   } finally {
     batch.abort();
   }

@@ -1,11 +1,12 @@
 /** Scales a zone that mirrors a resource [2.4]: asks the resource and the pods, decides, and tells the resource what became of it. */
+import { messageOf } from "../infra/errors.ts";
 import { tellReference } from "./act.ts";
 import type { Reference } from "./gather-scaling.ts";
 import { hold, type Hold } from "./model/decision.ts";
 import type { Mirror } from "./model/scaling.ts";
 import type { Zone } from "./model/zone.ts";
 import { prepareLeaving } from "./prepare.ts";
-import { messageOf, scale, type Pass } from "./scale-pass.ts";
+import { scale, type Pass } from "./scale-pass.ts";
 import { planPreparation, readDelay, shrinkTo, type Delay } from "./scaling/delayed.ts";
 import { scaleZone } from "./scaling/leader.ts";
 import type { ScaleDecision, ScaleZone } from "./scaling/snapshot.ts";

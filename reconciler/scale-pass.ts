@@ -1,5 +1,5 @@
 /** One pass over a group's scaling: what it works with, what it has found out, and its one way to scale a zone. */
-import { type ErrorCode, RolloutError } from "../infra/errors.ts";
+import { type ErrorCode, messageOf, RolloutError } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
 import { act, type Actor } from "./act.ts";
 import { gatherTracker, type References } from "./gather-scaling.ts";
@@ -100,9 +100,4 @@ export async function snapshotOf({ zones, scaler, tracker, notes }: Pass, withTr
     }
   }
   return { zones, tracked: withTracker ? tracker.get(namespace) : new Map(), now: scaler.now() };
-}
-
-/** The words of whatever was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

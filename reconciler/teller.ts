@@ -4,7 +4,7 @@
  */
 import { firstOfSignals } from "../infra/clock.ts";
 import type { Clock } from "../infra/clock.ts";
-import { hasCode } from "../infra/errors.ts";
+import { hasCode, messageOf } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
 import { createSlots } from "../infra/slots.ts";
 import type { Zone } from "./model/zone.ts";
@@ -56,7 +56,7 @@ export function createTeller({ http, clock, onNote, signal }: TellerOptions): Te
         if (status === 409) locked.push(pod);
         else if (status < 200 || status >= 300) failed.push(`${pod} answered ${status}`);
       } catch (error) {
-        if (!hasCode(error, "Cancelled")) failed.push(error instanceof Error ? error.message : String(error));
+        if (!hasCode(error, "Cancelled")) failed.push(messageOf(error));
         if (hasCode(error, "Timeout", "Unreachable") && ++silent === PATIENCE) stop.abort();
       }
     });

@@ -6,7 +6,7 @@
  * A bundle that is older than one already injected can so never replace it: the newer one changed the configuration after the list.
  */
 import type { Call, Cluster } from "../cluster.ts";
-import { hasCode } from "../errors.ts";
+import { absent, hasCode } from "../errors.ts";
 import { mutatingWebhooks, secrets, validatingWebhooks, type Resource, type WebhookConfiguration } from "../resources.ts";
 import { isOurs, NAMESPACE_LABEL, planInjection, type HookType, type Listed } from "./configurations.ts";
 import { readCertificates } from "./x509.ts";
@@ -99,16 +99,11 @@ export async function healCaBundles(
 }
 
 async function readSecret(cluster: Cluster, namespace: string, name: string, call?: Call) {
-  try {
-    const { data = {} } = await cluster.get(secrets, { namespace, name }, call);
-    const [caPem = "", certPem = ""] = ["ca", "cert"].map((key) => Buffer.from(data[key] ?? "", "base64").toString());
-    if (caPem === "") return undefined;
-    readCertificates(caPem);
-    return { caPem, expiresAt: expiryOf(certPem) };
-  } catch (error) {
-    if (hasCode(error, "NotFound")) return undefined;
-    throw error;
-  }
+  const data = (await cluster.get(secrets, { namespace, name }, call).catch(absent))?.data ?? {};
+  const [caPem = "", certPem = ""] = ["ca", "cert"].map((key) => Buffer.from(data[key] ?? "", "base64").toString());
+  if (caPem === "") return undefined;
+  readCertificates(caPem);
+  return { caPem, expiresAt: expiryOf(certPem) };
 }
 
 // A certificate that cannot be read is the job's to tell; the CA is given to configurations all the same.

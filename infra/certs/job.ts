@@ -7,9 +7,9 @@
  */
 import type { Clock } from "../clock.ts";
 import type { Cluster } from "../cluster.ts";
-import { hasCode, RolloutError } from "../errors.ts";
+import { absent, hasCode, RolloutError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { secrets, type Secret } from "../resources.ts";
+import { secrets } from "../resources.ts";
 import { isOurs, lagsBehind } from "./configurations.ts";
 import { decideCertificates, SETTLE_MS, type Decision } from "./decide.ts";
 import { injectBundle, listConfigurations, type Injection } from "./heal.ts";
@@ -80,7 +80,7 @@ const NOTHING: Injection = { patched: [], outrun: [], failed: [] };
 async function takeStep(input: JobInput, spreadBefore: number | undefined): Promise<Step> {
   const { cluster, clock, log, namespace, secretName, inject } = input;
   const listed = inject ? await listConfigurations(cluster, namespace) : [];
-  const secret = await readSecret(input);
+  const secret = await cluster.get(secrets, { namespace, name: secretName }).catch(absent);
   const stored = readStored(secret);
   const material = stored.state === "whole" ? stored.material : undefined;
   const injection = material ? await injectBundle(cluster, namespace, listed, material.caPem) : NOTHING;
@@ -106,13 +106,4 @@ async function takeStep(input: JobInput, spreadBefore: number | undefined): Prom
   });
   const written = await reviseSecret(cluster, decision, { namespace, secretName, secret, situation, issue: input.issue });
   return { decision, written, injection, spreadSince: written ? undefined : spreadSince };
-}
-
-async function readSecret({ cluster, namespace, secretName: name }: JobInput): Promise<Secret | undefined> {
-  try {
-    return await cluster.get(secrets, { namespace, name });
-  } catch (error) {
-    if (hasCode(error, "NotFound")) return undefined;
-    throw error;
-  }
 }

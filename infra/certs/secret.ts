@@ -6,6 +6,7 @@
  *   next.crt, next.key         the pair that will serve once every webhook configuration trusts its CA, which is in `ca` already
  */
 import { createPrivateKey, type X509Certificate } from "node:crypto";
+import { messageOf } from "../errors.ts";
 import type { Secret } from "../resources.ts";
 import { joinCertificates, readCertificates } from "./x509.ts";
 
@@ -49,7 +50,7 @@ export function readStored(secret: Secret | undefined): Stored {
   try {
     return { state: "whole", material: readMaterial(data) };
   } catch (error) {
-    return { state: "damaged", message: `${which}: ${error instanceof Error ? error.message : String(error)}, ${ADVICE}` };
+    return { state: "damaged", message: `${which}: ${messageOf(error)}, ${ADVICE}` };
   }
 }
 
