@@ -2,6 +2,7 @@
 import { startDeadline } from "../infra/deadline.ts";
 import { RolloutError } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
+import { visitEach } from "../infra/slots.ts";
 
 export interface PodCalls {
   readonly podHttp: PodHttp;
@@ -22,7 +23,7 @@ export async function preparePods({ podHttp, namespace, endpoints, onFailure }: 
   const cancel = (): void => stop.abort(signal.reason);
   signal.addEventListener("abort", cancel, { once: true });
   if (signal.aborted) cancel();
-  await forEach(endpoints(), stop.signal, async (url) => {
+  await visitEach(endpoints(), { atOnce: AT_ONCE, signal: stop.signal }, async (url) => {
     try {
       requireSuccess(await podHttp.send("POST", url, { namespace, headers: HEADERS, signal: stop.signal }));
     } catch (error) {
@@ -39,7 +40,7 @@ export async function preparePods({ podHttp, namespace, endpoints, onFailure }: 
 export async function unpreparePods({ podHttp, namespace, endpoints, onFailure }: PodCalls, budgetMs: number): Promise<void> {
   using deadline = startDeadline(budgetMs);
   const { signal } = deadline;
-  await forEach(endpoints(), signal, async (url) => {
+  await visitEach(endpoints(), { atOnce: AT_ONCE, signal }, async (url) => {
     try {
       requireSuccess(await podHttp.send("DELETE", url, { namespace, headers: HEADERS, signal }));
     } catch (error) {
@@ -50,13 +51,4 @@ export async function unpreparePods({ podHttp, namespace, endpoints, onFailure }
 
 function requireSuccess({ status, body }: { readonly status: number; readonly body: string }): void {
   if (status < 200 || status > 299) throw new RolloutError("Invalid", `it answered ${status}: ${body.slice(0, 200)}`, { status });
-}
-
-/** Some at a time, until none is left or the signal fires. */
-async function forEach(urls: Iterable<string>, signal: AbortSignal, visit: (url: string) => Promise<void>): Promise<void> {
-  const queue = urls[Symbol.iterator]();
-  const work = async (): Promise<void> => {
-    for (let next = queue.next(); !next.done && !signal.aborted; next = queue.next()) await visit(next.value);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
 }

@@ -1,4 +1,4 @@
-/** So many at a time, the rest in the order in which they came. */
+/** So many at a time, the rest in the order in which they came: a limit over all callers, and one over the items of a list. */
 import { RolloutError } from "./errors.ts";
 
 export interface Slots {
@@ -42,6 +42,30 @@ export function createSlots(count: number): Slots {
       waiting.add(enter);
       signal?.addEventListener("abort", giveUp, { once: true });
     });
+  }
+}
+
+/**
+ * Visits the items in their order, at most `atOnce` (finite) at a time, taking each only when its turn comes. Once `signal` fires no further one is
+ * taken; nor after the first visit that throws, which rejects at once: those under way are left to themselves.
+ */
+export async function visitEach<T>(
+  items: Iterable<T>,
+  { atOnce, signal }: { readonly atOnce: number; readonly signal?: AbortSignal },
+  visit: (item: T) => Promise<void>,
+): Promise<void> {
+  const queue = takeUntil(items, signal);
+  const work = async (): Promise<void> => {
+    // Whoever throws here ends the generator, and with it the work of the others.
+    for (const item of queue) await visit(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+}
+
+function* takeUntil<T>(items: Iterable<T>, signal: AbortSignal | undefined): Generator<T> {
+  for (const item of items) {
+    if (signal?.aborted) return;
+    yield item;
   }
 }
 

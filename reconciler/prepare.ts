@@ -2,6 +2,7 @@
 import { firstOfSignals } from "../infra/clock.ts";
 import { messageOf, RolloutError } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
+import { visitEach } from "../infra/slots.ts";
 import { hold, type Hold } from "./model/decision.ts";
 import type { Zone } from "./model/zone.ts";
 import { readPreparedAt, type Endpoint } from "./scaling/delayed.ts";
@@ -24,7 +25,7 @@ export async function prepareLeaving(http: PodHttp, zone: Zone, leave: readonly 
   const call = { namespace: zone.namespace, signal: firstOfSignals(signal, batch.signal) };
   const preparedAt: number[] = [];
   try {
-    await visitEach(leave, AT_ONCE, async ({ pod, url }, place) => {
+    await visitEach(leave.entries(), { atOnce: AT_ONCE }, async ([place, { pod, url }]) => {
       const { status, body } = await http.send("POST", url, call);
       const at = status >= 200 && status < 300 ? readPreparedAt(body) : undefined;
       if (at === undefined)
@@ -41,13 +42,4 @@ export async function prepareLeaving(http: PodHttp, zone: Zone, leave: readonly 
   } finally {
     batch.abort();
   }
-}
-
-/** Visits each, so many at a time; after the first that throws, no further one is begun. */
-export async function visitEach<T>(items: readonly T[], atOnce: number, visit: (item: T, place: number) => Promise<void>): Promise<void> {
-  const queue = items.entries();
-  const work = async (): Promise<void> => {
-    for (const [place, item] of queue) await visit(item, place);
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work));
 }

@@ -6,9 +6,9 @@ import { firstOfSignals } from "../infra/clock.ts";
 import type { Clock } from "../infra/clock.ts";
 import { hasCode, messageOf } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
-import { createSlots } from "../infra/slots.ts";
+import { createSlots, visitEach } from "../infra/slots.ts";
 import type { Zone } from "./model/zone.ts";
-import { visitEach, type Note } from "./prepare.ts";
+import type { Note } from "./prepare.ts";
 import type { Endpoint } from "./scaling/delayed.ts";
 
 export interface Teller {
@@ -48,8 +48,7 @@ export function createTeller({ http, clock, onNote, signal }: TellerOptions): Te
     const locked: string[] = [];
     const failed: string[] = [];
     let silent = 0;
-    await visitEach(pods, AT_ONCE, async ({ pod, url }) => {
-      if (call.signal.aborted) return;
+    await visitEach(pods, { atOnce: AT_ONCE, signal: call.signal }, async ({ pod, url }) => {
       try {
         using _slot = await slots.take(call.signal);
         const { status } = await http.send("DELETE", url, call);

@@ -5,6 +5,7 @@
  *                                   otherwise list its pods -> decideRollout -> act -> outcome
  */
 import { hasCode } from "../infra/errors.ts";
+import { visitEach } from "../infra/slots.ts";
 import { act } from "./act.ts";
 import { gatherGroup, gatherZones, type ZoneList } from "./gather.ts";
 import type { GroupSnapshot, Zone } from "./model/zone.ts";
@@ -48,17 +49,13 @@ export async function tick(input: TickInput): Promise<TickResult> {
   // Each tick begins elsewhere, so that no group is always the last, and left over when time is up.
   const all = [...list.groups];
   const start = Math.floor(input.now() / 1000) % Math.max(1, all.length);
-  const queue = [...all.slice(start), ...all.slice(0, start)].values();
-  async function work(): Promise<void> {
-    for (const [key, zones] of queue) {
-      if (input.stop.aborted) return;
-      const startedAt = input.monotonic();
-      const outcome = await reconcileGroup(key, zones, upkeep, input);
-      outcomes.push(outcome);
-      input.onOutcome(outcome, input.monotonic() - startedAt);
-    }
-  }
-  await Promise.all(Array.from({ length: GROUPS_AT_A_TIME }, work));
+  const queue = [...all.slice(start), ...all.slice(0, start)];
+  await visitEach(queue, { atOnce: GROUPS_AT_A_TIME, signal: input.stop }, async ([key, zones]) => {
+    const startedAt = input.monotonic();
+    const outcome = await reconcileGroup(key, zones, upkeep, input);
+    outcomes.push(outcome);
+    input.onOutcome(outcome, input.monotonic() - startedAt);
+  });
   return { ...list, outcomes, skipped: all.length - outcomes.length, acted: outcomes.some((outcome) => outcome.state === "acted") };
 }
 

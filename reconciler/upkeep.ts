@@ -8,6 +8,7 @@ import { hasCode } from "../infra/errors.ts";
 import type { Fence } from "../infra/lease.ts";
 import type { Log } from "../infra/log.ts";
 import { pods } from "../infra/resources.ts";
+import { visitEach } from "../infra/slots.ts";
 import type { OnBudgets } from "./ask.ts";
 import { changeReadyTimes, type ReadyTimeChange } from "./budget/ready-time.ts";
 import { livingReservations, readReservations } from "./budget/reservation.ts";
@@ -67,11 +68,9 @@ export function createUpkeep({ cluster, clock, log, onBudgets }: UpkeepOptions):
     looked.set(key, zones.length > 0);
     if (members.every((pod) => pod.ready)) owing.delete(key);
     else owing.add(key);
-    const changes = changeReadyTimes(members, clock.now()).values();
-    const work = async (): Promise<void> => {
-      for (const change of changes) await writeReadyTime(change, key, fence);
-    };
-    await Promise.all([...Array.from({ length: PATCHES_AT_A_TIME }, work), ...budgets.map((budget) => prune(budget, group, fence))]);
+    const changes = changeReadyTimes(members, clock.now());
+    const written = visitEach(changes, { atOnce: PATCHES_AT_A_TIME }, (change) => writeReadyTime(change, key, fence));
+    await Promise.all([written, ...budgets.map((budget) => prune(budget, group, fence))]);
   }
 
   async function writeReadyTime({ pod, value }: ReadyTimeChange, key: string, fence: Fence): Promise<void> {
