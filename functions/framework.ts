@@ -8,8 +8,7 @@ import type { IncomingMessage, Server } from "node:http";
 import { parseArgs } from "node:util";
 import type { HttpFunction } from "@google-cloud/functions-framework";
 import { systemClock } from "../infra/clock.ts";
-import { hasCode } from "../infra/errors.ts";
-import { createLog, stdout } from "../infra/log.ts";
+import { end, END_SIGNALS, giveUp } from "../infra/process.ts";
 import { serveWebhook } from "./admission.ts";
 import { compose, type Composition } from "./compose.ts";
 import { AFTERWARDS_MS, drain, IDLE_CONNECTION_MS } from "./drain.ts";
@@ -20,7 +19,7 @@ import { beside } from "./server.ts";
 export function asTarget(name: Webhook["name"]): HttpFunction {
   if (chosenTarget() !== name) return () => Promise.reject(new Error(`${name} is not the target of this process`));
   const composition = compose(process.env, systemClock);
-  void composition.catch(giveUp);
+  void composition.catch((error: unknown) => giveUp("the webhook could not be put together", error));
   let adopted = false;
   subscribe("http.server.request.start", (message) => {
     const { request, server } = message as { request: IncomingMessage; server: Server };
@@ -56,23 +55,14 @@ function hideBody({ headers }: IncomingMessage): void {
 /** Takes the framework's server over: for idle connections and for the end. Its handlers of signals are there once it listens. */
 function adopt(server: Server, composition: Promise<Composition>): void {
   server.keepAliveTimeout = IDLE_CONNECTION_MS;
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  for (const signal of END_SIGNALS) {
     process.removeAllListeners(signal);
-    process.once(signal, () => void end(server, composition));
+    process.once(signal, () => void drainAndEnd(server, composition));
   }
 }
 
-async function end(server: Server, composition: Promise<Composition>): Promise<void> {
+async function drainAndEnd(server: Server, composition: Promise<Composition>): Promise<void> {
   const { configuration, rim, work } = await composition;
   await drain([server], work, configuration.requestTimeoutMs + AFTERWARDS_MS, rim.clock);
-  await stdout.flush();
-  process.exit(0);
-}
-
-async function giveUp(error: unknown): Promise<never> {
-  const log = createLog({ level: "error", write: stdout.write, now: () => new Date() });
-  const badConfiguration = hasCode(error, "BadConfiguration");
-  log.error(badConfiguration ? error.message : "the webhook could not be put together", badConfiguration ? {} : { error });
-  await stdout.flush();
-  process.exit(badConfiguration ? 2 : 1);
+  await end(0);
 }

@@ -4,18 +4,15 @@ import { systemClock } from "../clock.ts";
 import { connectCluster } from "../cluster.ts";
 import { readConfiguration } from "../config.ts";
 import { loadConnection } from "../connection.ts";
-import { hasCode } from "../errors.ts";
 import { createLog, stdout } from "../log.ts";
+import { runEntry } from "../process.ts";
 import { generateCertificates } from "./generate.ts";
 import { runCertificateJob } from "./job.ts";
 
 const DAY_MS = 86_400_000;
 
-const stop = new AbortController();
-for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop.abort(signal));
-const now = (): Date => new Date(systemClock.now());
-
-async function main(): Promise<number> {
+await runEntry("the certificate job failed", async (stop) => {
+  const now = (): Date => new Date(systemClock.now());
   const configuration = readConfiguration(process.env);
   const { namespace, certificates } = configuration;
   const log = createLog({ level: configuration.logLevel, write: stdout.write, now });
@@ -30,17 +27,5 @@ async function main(): Promise<number> {
   const cluster = connectCluster(connection, { timeoutMs, rate, clock: systemClock });
   const { dnsNames, organization, validityMs } = certificates;
   const issue = () => generateCertificates({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: now() });
-  return await runCertificateJob({ ...certificates, cluster, clock: systemClock, log, namespace, issue, stop: stop.signal });
-}
-
-try {
-  process.exitCode = await main();
-} catch (error) {
-  const log = createLog({ level: "error", write: stdout.write, now });
-  const badConfiguration = hasCode(error, "BadConfiguration");
-  log.error(badConfiguration ? error.message : "the certificate job failed", badConfiguration ? {} : { error });
-  process.exitCode = badConfiguration ? 2 : 1;
-}
-await stdout.flush();
-// Idle keep-alive connections would hold the process for their whole idle time.
-process.exit();
+  return await runCertificateJob({ ...certificates, cluster, clock: systemClock, log, namespace, issue, stop });
+});

@@ -1,0 +1,36 @@
+/** How a process of ours lives: a signal asks it to stop, and its last line says what ended it, if anything did. */
+import { systemClock } from "./clock.ts";
+import { hasCode } from "./errors.ts";
+import { createLog, stdout } from "./log.ts";
+
+export const END_SIGNALS = ["SIGTERM", "SIGINT"] as const;
+
+/**
+ * Runs an entry to its exit code; `stop` fires at SIGTERM or SIGINT. If it rejects, that is told as `failure`, and the code is 1, or 2 for
+ * `BadConfiguration`.
+ */
+export async function runEntry(failure: string, main: (stop: AbortSignal) => Promise<number>): Promise<never> {
+  const stop = new AbortController();
+  for (const signal of END_SIGNALS) process.on(signal, () => stop.abort(signal));
+  const exitCode = await main(stop.signal).catch((error: unknown) => tellFailure(failure, error));
+  return await end(exitCode);
+}
+
+/** Ends the process because of an error, as `runEntry` does. */
+export async function giveUp(failure: string, error: unknown): Promise<never> {
+  return await end(tellFailure(failure, error));
+}
+
+/** Ends the process once its log is out: idle connections to the API server would hold it for their whole idle time. */
+export async function end(exitCode: number): Promise<never> {
+  await stdout.flush();
+  process.exit(exitCode);
+}
+
+/** What is wrong with a configuration, its message says. */
+function tellFailure(failure: string, error: unknown): 1 | 2 {
+  const log = createLog({ level: "error", write: stdout.write, now: () => new Date(systemClock.now()) });
+  const badConfiguration = hasCode(error, "BadConfiguration");
+  log.error(badConfiguration ? error.message : failure, badConfiguration ? {} : { error });
+  return badConfiguration ? 2 : 1;
+}
