@@ -2,12 +2,9 @@
 import { randomUUID } from "node:crypto";
 import type { LookupFunction } from "node:net";
 import type { Clock } from "../infra/clock.ts";
-import { connectCluster } from "../infra/cluster.ts";
-import { readConfiguration, type WebhookConfiguration } from "../infra/config.ts";
-import { loadConnection } from "../infra/connection.ts";
-import { createLog, type Log, stdout } from "../infra/log.ts";
-import { createMetrics, type Metrics } from "../infra/metrics.ts";
+import type { Environment, WebhookConfiguration } from "../infra/config.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
+import { type Ground, start } from "../infra/start.ts";
 import { createTokenCheck } from "../infra/tokens.ts";
 import { composeBudgets } from "../reconciler/compose-budgets.ts";
 import type { Rim } from "./admission.ts";
@@ -19,30 +16,19 @@ import { createPrepareDownscale } from "./prepare-downscale.ts";
 import { createWork, type Work } from "./work.ts";
 import { createZpdbValidation } from "./zpdb-validation.ts";
 
-export interface Composition {
+export interface Composition extends Pick<Ground, "log" | "metrics"> {
   readonly configuration: WebhookConfiguration;
-  readonly log: Log;
-  readonly metrics: Metrics;
   readonly rim: Rim;
   readonly webhooks: readonly Webhook[];
   readonly work: Work;
 }
 
 /** Throws `BadConfiguration`. `lookup` resolves the names of pods instead of DNS. */
-export async function compose(
-  env: Readonly<Record<string, string | undefined>>,
-  clock: Clock,
-  lookup?: LookupFunction,
-): Promise<Composition> {
-  const configuration = readConfiguration(env);
+export async function compose(env: Environment, clock: Clock, lookup?: LookupFunction): Promise<Composition> {
+  const { configuration, log, metrics, connection, cluster } = await start(env, clock);
   const { requestTimeoutMs, audience } = configuration.webhooks;
-  const log = createLog({ level: configuration.logLevel, write: stdout.write, now: () => new Date(clock.now()) });
-  const metrics = createMetrics();
-  const connection = await loadConnection(configuration.connection);
-  const { clientTimeoutMs: timeoutMs, rate } = configuration;
-  const cluster = connectCluster(connection, { timeoutMs, rate, observer: metrics.observer, clock });
-  const authenticate =
-    audience === undefined ? undefined : createTokenCheck(connection, { audience, timeoutMs, observer: metrics.observer, clock });
+  const keys = { timeoutMs: configuration.clientTimeoutMs, observer: metrics.observer, clock };
+  const authenticate = audience === undefined ? undefined : createTokenCheck(connection, { audience, ...keys });
   const work = createWork();
   const podHttp = createPodHttp({
     timeoutMs: configuration.podTimeoutMs,

@@ -53,7 +53,7 @@ export interface WebhookConfiguration {
   readonly address: string | undefined;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The configuration; throws `BadConfiguration` that names every wrong variable, its value and what is allowed. An empty variable counts as not set. */
 export function readConfiguration(env: Environment): Configuration {

@@ -1,13 +1,10 @@
 /** Puts a run together from the environment: what the CronJob's entry and the function share. */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../infra/clock.ts";
-import { connectCluster } from "../infra/cluster.ts";
-import { readConfiguration, type Configuration } from "../infra/config.ts";
-import { loadConnection } from "../infra/connection.ts";
-import { createLog, stdout, type Log } from "../infra/log.ts";
-import { createMetrics, type Metrics } from "../infra/metrics.ts";
+import type { Environment } from "../infra/config.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { pushMetrics } from "../infra/push.ts";
+import { start } from "../infra/start.ts";
 import { tendWebhooks } from "./webhooks.ts";
 import { createReferences } from "./gather-scaling.ts";
 import { composeBudgets } from "./compose-budgets.ts";
@@ -16,9 +13,6 @@ import type { RunInput } from "./run.ts";
 import { createUpkeep } from "./upkeep.ts";
 
 export interface Composition {
-  readonly configuration: Configuration;
-  readonly log: Log;
-  readonly metrics: Metrics;
   /** Pushes the metrics where that is configured; never rejects. */
   readonly push: () => Promise<void>;
   /** Everything a run needs but the signal that ends it. */
@@ -26,18 +20,9 @@ export interface Composition {
 }
 
 /** Throws `BadConfiguration`. */
-export async function compose(env: Readonly<Record<string, string | undefined>>, clock: Clock): Promise<Composition> {
-  const configuration = readConfiguration(env);
+export async function compose(env: Environment, clock: Clock): Promise<Composition> {
+  const { configuration, log, metrics, cluster } = await start(env, clock);
   const { namespace, namespaces, lease } = configuration;
-  const log = createLog({ level: configuration.logLevel, write: stdout.write, now: () => new Date(clock.now()) });
-  const metrics = createMetrics();
-  const connection = await loadConnection(configuration.connection);
-  const cluster = connectCluster(connection, {
-    timeoutMs: configuration.clientTimeoutMs,
-    rate: configuration.rate,
-    observer: metrics.observer,
-    clock,
-  });
   // The name alone would let a container that was restarted in its pod pass for the one before it.
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
   const budgets = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
@@ -69,5 +54,5 @@ export async function compose(env: Readonly<Record<string, string | undefined>>,
     const target = { url, job: "zonewise", instance: `${namespace}/${lease.name}`, deadlineMs: 5000 };
     await pushMetrics(metrics, target).catch((error: unknown) => log.warn("the metrics could not be pushed", { error }));
   }
-  return { configuration, log, metrics, push, run };
+  return { push, run };
 }

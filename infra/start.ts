@@ -1,0 +1,27 @@
+/** What the reconciler and the webhooks stand on alike: configuration -> log -> metrics -> connection -> cluster. */
+import type { Clock } from "./clock.ts";
+import { type Cluster, connectCluster } from "./cluster.ts";
+import { type Configuration, type Environment, readConfiguration } from "./config.ts";
+import { type Connection, loadConnection } from "./connection.ts";
+import { createLog, type Log, stdout } from "./log.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
+
+export interface Ground {
+  readonly configuration: Configuration;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly connection: Connection;
+  /** Observed by the metrics. */
+  readonly cluster: Cluster;
+}
+
+/** Throws `BadConfiguration`. */
+export async function start(env: Environment, clock: Clock): Promise<Ground> {
+  const configuration = readConfiguration(env);
+  const log = createLog({ level: configuration.logLevel, write: stdout.write, now: () => new Date(clock.now()) });
+  const metrics = createMetrics();
+  const connection = await loadConnection(configuration.connection);
+  const { clientTimeoutMs: timeoutMs, rate } = configuration;
+  const cluster = connectCluster(connection, { timeoutMs, rate, observer: metrics.observer, clock });
+  return { configuration, log, metrics, connection, cluster };
+}
