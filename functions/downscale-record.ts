@@ -7,11 +7,12 @@ import { formatTimestamp, parseTimestamp } from "../infra/timestamp.ts";
 import { gatherTracker } from "../reconciler/gather-scaling.ts";
 import { ANNOTATIONS } from "../reconciler/model/annotations.ts";
 import { readTracker, trackerEntry } from "../reconciler/model/tracker.ts";
+import type { Zone } from "../reconciler/model/zone.ts";
 import type { AdmissionRequest, Answer } from "./handler.ts";
 
 export interface DownscaleRecord {
   /** When each zone of the group was last scaled down, as it is written, by StatefulSet. */
-  load(namespace: string, group: readonly StatefulSet[], call: Call): Promise<ReadonlyMap<string, string>>;
+  load(namespace: string, group: readonly Zone[], call: Call): Promise<ReadonlyMap<string, string | undefined>>;
   /** Writes down that it is now; resolves with the patch that has to go into the answer, if that is the way. */
   save(request: AdmissionRequest, zone: StatefulSet, call: Call): Promise<Answer["patch"]>;
   /** What is said when times cannot be read or written. */
@@ -33,18 +34,13 @@ export function recordInAnnotation({ cluster, clock }: Tools, tracker: string): 
     words: { unreadable: "parsing downscale annotations failed.", unsaved: "adding an annotation to the statefulset failed." },
     async load(namespace, group, call) {
       const tracked = await gatherTracker(cluster, namespace, tracker, call);
-      return new Map(
-        group.flatMap((zone) => {
-          const name = zone.metadata?.name ?? "";
-          return pair(name, newer(lastDownscale(zone), tracked.get(name)));
-        }),
-      );
+      return new Map(group.map(({ name, scaling }) => [name, newer(scaling.lastDownscale, tracked.get(name))]));
     },
     async save(request, zone, call) {
       const now = clock.now();
       const annotations = { [ANNOTATIONS.lastDownscale]: formatTimestamp(now) };
       if (request.kind.kind === "StatefulSet") return patchOf(request.object, annotations);
-      const age = now - (parseTimestamp(lastDownscale(zone) ?? "") ?? Number.NEGATIVE_INFINITY);
+      const age = now - (parseTimestamp(zone.metadata?.annotations?.[ANNOTATIONS.lastDownscale] ?? "") ?? Number.NEGATIVE_INFINITY);
       if (age >= 0 && age < JUST_NOW_MS) return undefined;
       const { namespace = "", name = "" } = request;
       await cluster.patch(statefulSets, { namespace, name }, "strategic", { metadata: { annotations } }, call);
@@ -65,7 +61,7 @@ export function recordInTracker({ cluster, clock }: Tools, name: string): Downsc
     },
     // Nothing is known at first, so that every zone counts as scaled down just now.
     async load(namespace, group, call) {
-      const zones = group.flatMap(({ metadata }) => metadata?.name ?? []);
+      const zones = group.map((zone) => zone.name);
       const found = await untilSettled(async () => {
         const known = await cluster.get(configMaps, { namespace, name }, call).catch(absent);
         return known ?? (await create(namespace, zones, call));
@@ -106,16 +102,8 @@ function patchOf(object: unknown, annotations: Readonly<Record<string, string>>)
   }));
 }
 
-function lastDownscale({ metadata }: StatefulSet): string | undefined {
-  return metadata?.annotations?.[ANNOTATIONS.lastDownscale];
-}
-
 /** Of two times the later one, or the one that is none. */
 function newer(one: string | undefined, other: string | undefined): string | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return (parseTimestamp(one) ?? Number.POSITIVE_INFINITY) >= (parseTimestamp(other) ?? Number.POSITIVE_INFINITY) ? one : other;
-}
-
-function pair(name: string | undefined, at: string | undefined): [string, string][] {
-  return name === undefined || at === undefined ? [] : [[name, at]];
 }

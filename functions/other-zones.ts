@@ -1,14 +1,10 @@
 /** Gathers what the other zones of a group have to say about a downscale, and asks whether it may be [4.7]. */
 import type { Clock } from "../infra/clock.ts";
-import type { Call, Cluster } from "../infra/cluster.ts";
-import { type StatefulSet, statefulSets } from "../infra/resources.ts";
+import type { Cluster } from "../infra/cluster.ts";
 import { parseTimestamp } from "../infra/timestamp.ts";
 import { type OtherZone, refuseByHealth, refuseByTime } from "../reconciler/downscale/decide.ts";
-import { gatherGroup } from "../reconciler/gather.ts";
-import { LABELS } from "../reconciler/model/annotations.ts";
-import { byName } from "../reconciler/model/order.ts";
-import { readMinTime } from "../reconciler/model/scaling.ts";
-import { readZone } from "../reconciler/model/zone.ts";
+import { gatherGroup, gatherGroupZones } from "../reconciler/gather.ts";
+import type { Zone } from "../reconciler/model/zone.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { GroupLease } from "./group-lease.ts";
 import type { Context } from "./handler.ts";
@@ -40,38 +36,29 @@ export async function refuseForOthers(place: Place, tools: Tools, { signal, log 
     log.warn(message, { error, group: place.group });
     return { reason, message };
   };
-  const group = await listGroup(tools.cluster, place, call).catch(or("GroupUnknown", "finding other statefulsets failed."));
+  const group = await gatherGroupZones(tools.cluster, place, new Map(), call).catch(
+    or("GroupUnknown", "finding other statefulsets failed."),
+  );
   if ("reason" in group) return group;
   const written = await tools.record.load(place.namespace, group, call).catch(or("DownscalesUnknown", "loading zones failed."));
   if ("reason" in written) return written;
-  const others = group.filter(({ metadata }) => metadata?.name !== place.name).toSorted((a, b) => byName(nameOf(a), nameOf(b)));
+  const others = group.filter(({ name }) => name !== place.name);
   const now = tools.clock.now();
-  const times = others.map((zone) => lastDownscaleOf(zone, written, place.admitted, now));
+  const times = others.map((zone) => lastDownscaleOf(zone, written.get(zone.name), place.admitted, now));
   const early = refuseByTime(times, now, tools.record.words.unreadable);
   if (early) return early;
-  return await gatherGroup(tools.cluster, others.map(readZone), new Map(), call).then(
+  return await gatherGroup(tools.cluster, others, new Map(), call).then(
     ({ zones }) => refuseByHealth(zones),
     or("ZonesUnknown", "an error occurred while checking whether StatefulSets have non-updated replicas"),
   );
 }
 
-async function listGroup(cluster: Cluster, { namespace, group }: Place, call: Call): Promise<StatefulSet[]> {
-  const query = { namespace, labelSelector: `${LABELS.rolloutGroup}=${group}` };
-  const found: StatefulSet[] = [];
-  for await (const { items } of cluster.list(statefulSets, query, call)) found.push(...items);
-  return found;
-}
-
 /** The Lease knows of an admission what is not stored yet: other webhooks may take their time, up to the API server's own 60 s; and clocks differ. */
 const NOT_STORED_YET_MS = 90_000;
 
-function lastDownscaleOf(zone: StatefulSet, written: ReadonlyMap<string, string>, admitted: Place["admitted"], now: number): OtherZone {
-  const { name } = nameOf(zone);
-  const stored = written.get(name);
+function lastDownscaleOf({ name, scaling }: Zone, stored: string | undefined, admitted: Place["admitted"], now: number): OtherZone {
   const admittedAt = parseTimestamp(admitted?.statefulSet === name ? admitted.at : "") ?? Number.NEGATIVE_INFINITY;
   const isNewer = stored === undefined || admittedAt > (parseTimestamp(stored) ?? Number.POSITIVE_INFINITY);
   const lastDownscale = isNewer && now - admittedAt < NOT_STORED_YET_MS ? admitted?.at : stored;
-  return { name, lastDownscale, minTime: readMinTime(zone.metadata?.labels, zone.metadata?.annotations) };
+  return { name, lastDownscale, minTime: scaling.minTime };
 }
-
-const nameOf = ({ metadata }: StatefulSet): { readonly name: string } => ({ name: metadata?.name ?? "" });

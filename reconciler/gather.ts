@@ -46,14 +46,15 @@ export async function gatherZones(cluster: Cluster, namespaces: readonly string[
   return { failures, groups: groupBy(zones.toSorted(byName), (zone) => `${zone.namespace}/${zone.group}`), resourceVersions };
 }
 
-/** The zones of one group, read anew. Throws `StaleRead`, or what the cluster says. */
+/** The zones of one group, in byte order of their names, read anew. Throws `StaleRead`, or what the cluster says. */
 export async function gatherGroupZones(
   cluster: Cluster,
   { namespace, group }: Pick<Zone, "namespace" | "group">,
   freshness: Freshness,
+  call?: Call,
 ): Promise<readonly Zone[]> {
   const query = { namespace, labelSelector: `${LABELS.rolloutGroup}=${group}` };
-  return (await readAll(cluster, statefulSets, query, readZone, freshness)).items.toSorted(byName);
+  return (await readAll(cluster, statefulSets, query, readZone, freshness, call)).items.toSorted(byName);
 }
 
 /** Completes the zones of one group with their pods. Throws `StaleRead`, or what the cluster says. */
