@@ -3,7 +3,6 @@ import type { BudgetMetrics } from "../infra/budget-metrics.ts";
 import type { Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
 import type { Log } from "../infra/log.ts";
-import { writeEvent } from "./act.ts";
 import type { OnBudgets } from "./ask.ts";
 import { observeBudgets } from "./observe-budgets.ts";
 import { createRecorder } from "./recorder.ts";
@@ -18,15 +17,8 @@ export interface BudgetTools {
   readonly identity: string;
 }
 
-const EVENT_MS = 5000;
-
 export function composeBudgets({ cluster, clock, log, metrics, identity }: BudgetTools): { reserver: Reserver; onBudgets: OnBudgets } {
-  const recorder = createRecorder({
-    write: (event) => writeEvent(cluster, event, { deadlineMs: EVENT_MS }),
-    onError: (error, event) => log.warn("an Event could not be written", { reason: event.reason, message: event.message, error }),
-    clock,
-    instance: identity,
-  });
-  const onBudgets = observeBudgets({ log, metrics, record: recorder.record });
+  const { record } = createRecorder({ cluster, clock, log, instance: identity });
+  const onBudgets = observeBudgets({ log, metrics, record });
   return { onBudgets, reserver: createReserver({ cluster, clock, by: identity, onBudgets, random: Math.random }) };
 }

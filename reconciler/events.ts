@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { messageOf } from "../infra/errors.ts";
 import type { Event } from "../infra/resources.ts";
+import { formatTimestamp } from "../infra/timestamp.ts";
 import { causeOf, factsOf, type Hold, type ObjectRef, type Reason } from "./model/decision.ts";
 import { isSettledByStatus, type Zone } from "./model/zone.ts";
 import { holdsOf, type Outcome } from "./outcome.ts";
@@ -129,12 +130,11 @@ const API_VERSIONS: Readonly<Record<ObjectRef["kind"], string>> = {
   ZoneAwarePodDisruptionBudget: "rollout-operator.grafana.com/v1",
 };
 
-/** The Event object (core/v1). `instance` names the process. */
-export function buildEvent(draft: Draft, now: Date, instance: string): Event {
+/** The Event object (core/v1). `now` in milliseconds; `instance` names the process. */
+export function buildEvent(draft: Draft, now: number, instance: string): Event {
   const { regarding, type, reason, message } = draft;
-  const time = `${now.toISOString().slice(0, 19)}Z`;
-  const { namespace } = regarding;
-  const { kind } = regarding;
+  const time = formatTimestamp(now);
+  const { kind, namespace } = regarding;
   const apiVersion = API_VERSIONS[kind];
   return {
     apiVersion: "v1",

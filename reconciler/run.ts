@@ -10,7 +10,7 @@ import { acquireLease, type HeldLease, type LeaseOptions } from "../infra/lease.
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics.ts";
 import type { TendWebhooks } from "./webhooks.ts";
-import { writeEvent, type MayDisrupt } from "./act.ts";
+import type { MayDisrupt } from "./act.ts";
 import { dueForCloserLook } from "./closer-look.ts";
 import type { GroupMemory } from "./events.ts";
 import type { Freshness } from "./gather.ts";
@@ -94,12 +94,7 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
   const over = new AbortController();
   const until = firstOfSignals(stop, held.lost, over.signal);
   const hints = startHints(cluster, clock, until);
-  const recorder = createRecorder({
-    write: (event) => writeEvent(cluster, event, { deadlineMs: 5000 }),
-    onError: (error, event) => log.warn("an Event could not be written", { reason: event.reason, message: event.message, error }),
-    clock,
-    instance: input.lease.identity,
-  });
+  const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
   const journal = createJournal({ ...input, recorder });
   const onNote = ({ level, text }: Note, { namespace, group }: Zone): void => log[level](text, { namespace, group });
   const teller = createTeller({ http: input.podHttp, clock, onNote, signal: until });
