@@ -32,14 +32,12 @@ export interface Pass {
   /** Why zones were not scaled. */
   readonly holds: Hold[];
   readonly notes: Note[];
-  /** What has been read of the zone tracker, by namespace. */
-  readonly tracker: Map<string, ScalingSnapshot["tracked"]>;
   /** No further zone may be scaled. */
   over: boolean;
 }
 
 export function newPass(zones: readonly Zone[], scaler: Scaler): Pass {
-  return { zones, scaler, holds: [], notes: [], tracker: new Map(), over: false };
+  return { zones, scaler, holds: [], notes: [], over: false };
 }
 
 /**
@@ -89,15 +87,11 @@ async function whyNotShrink({ zone, replicas }: ScaleZone, { scaler }: Pass): Pr
 }
 
 /** What decisions look at; with the zone tracker only where it matters. */
-export async function snapshotOf({ zones, scaler, tracker, notes }: Pass, withTracker: boolean): Promise<ScalingSnapshot> {
+export async function snapshotOf({ zones, scaler, notes }: Pass, withTracker: boolean): Promise<ScalingSnapshot> {
+  const unreadable = (error: unknown): undefined => {
+    notes.push({ level: "warn", text: `the zone tracker cannot be read: ${messageOf(error)}` });
+  };
   const namespace = zones[0]?.namespace ?? "";
-  if (withTracker && !tracker.has(namespace)) {
-    try {
-      tracker.set(namespace, await gatherTracker(scaler.cluster, namespace, scaler.zoneTracker));
-    } catch (error) {
-      tracker.set(namespace, undefined);
-      notes.push({ level: "warn", text: `the zone tracker cannot be read: ${messageOf(error)}` });
-    }
-  }
-  return { zones, tracked: withTracker ? tracker.get(namespace) : new Map(), now: scaler.now() };
+  const tracked = withTracker ? await gatherTracker(scaler.cluster, namespace, scaler.zoneTracker).catch(unreadable) : new Map();
+  return { zones, tracked, now: scaler.now() };
 }

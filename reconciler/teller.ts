@@ -2,8 +2,7 @@
  * Tells pods that they stay [2.6], beside the ticks and never in their way. What they answer changes nothing, so that it is repeated only now and
  * then: a new process, a new number of pods, or half a minute.
  */
-import { firstOfSignals } from "../infra/clock.ts";
-import type { Clock } from "../infra/clock.ts";
+import { firstOfSignals, type Clock } from "../infra/clock.ts";
 import { hasCode, messageOf } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
 import { createSlots, visitEach } from "../infra/slots.ts";
