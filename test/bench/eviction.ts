@@ -5,6 +5,7 @@ import https from "node:https";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { generateCertificates } from "../../infra/certs/generate.ts";
+import { visitEach } from "../../infra/slots.ts";
 import { NODE_ARGS } from "./process.ts";
 import type { Bench, Row } from "./row.ts";
 
@@ -82,16 +83,12 @@ function evict(target: https.RequestOptions, dryRun: boolean, name: string): Pro
 
 async function load(count: number, ask: (i: number) => Promise<void>, what = ""): Promise<Row> {
   const took: number[] = [];
-  const queue = Array.from({ length: count }, (_, i) => i).values();
   const startedAt = performance.now();
-  const work = async (): Promise<void> => {
-    for (const i of queue) {
-      const from = performance.now();
-      await ask(i);
-      took.push(performance.now() - from);
-    }
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, work));
+  await visitEach(Array.from({ length: count }).keys(), { atOnce: CONNECTIONS }, async (i) => {
+    const from = performance.now();
+    await ask(i);
+    took.push(performance.now() - from);
+  });
   const rate = Math.round((count / (performance.now() - startedAt)) * 1000);
   const sorted = took.toSorted((a, b) => a - b);
   const at = (share: number): string => (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(1);

@@ -1,7 +1,7 @@
 /** A plain HTTPS server that answers like an API server with a list of pods, in pages, gzipped on request. */
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
+import { listen } from "../loopback.ts";
 import { podJson, podMetadataJson } from "./pod-list.ts";
 
 export interface PodServer {
@@ -45,7 +45,6 @@ export async function startPodServer(count: number, tls: { readonly cert: string
     });
     response.end(body);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   return { url: `https://127.0.0.1:${port}`, sentBytes: () => sent, close: () => server.close() };
 }

@@ -2,13 +2,13 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "yaml";
 import type { KubeObject } from "../emulator/store.ts";
 import { startEmulator, type Emulator } from "../emulator/index.ts";
+import { listen } from "../loopback.ts";
 import { readPeakMb } from "./peak.ts";
 import { NODE_ARGS } from "./process.ts";
 import { atMost, median, type Bench } from "./row.ts";
@@ -72,8 +72,7 @@ async function playPods() {
       response.end(JSON.stringify({ timestamp: Math.floor(Date.now() / 1000) }));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
-  return { port: (server.address() as AddressInfo).port, most: () => most, close: () => server.close().closeAllConnections() };
+  return { port: await listen(server, "localhost"), most: () => most, close: () => server.close().closeAllConnections() };
 }
 
 function createZones({ store }: Emulator, definition: KubeObject, port: number): void {

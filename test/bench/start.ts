@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { listen } from "../loopback.ts";
 import { NODE_ARGS } from "./process.ts";
 import { type Bench, median, type Row } from "./row.ts";
 
@@ -48,10 +49,8 @@ async function timeStarts(what: string, main: readonly string[], kubeconfig: str
 }
 
 async function timeStart(program: readonly string[], kubeconfig: string, env: Environment): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const address = server.address();
-  const url = `https://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
+  const server = createServer();
+  const url = `https://127.0.0.1:${await listen(server)}`;
   await writeFile(kubeconfig, kubeconfigFor(url));
   const own = { KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "x", RECONCILE_TIME_BUDGET: "1ms", SERVER: url };
   const startedAt = performance.now();

@@ -1,10 +1,10 @@
 /** Measures the webhook server as it is shipped: how soon it answers, how much it holds, and how fast it goes. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { generateCertificates } from "../../infra/certs/generate.ts";
+import { freePort } from "../loopback.ts";
 import { NODE_ARGS } from "./process.ts";
 import { atMost, type Bench, median } from "./row.ts";
 
@@ -191,12 +191,4 @@ async function end(child: ChildProcess): Promise<void> {
   const ended = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGTERM");
   await ended;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address ? address.port : 0;
 }

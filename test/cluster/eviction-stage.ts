@@ -1,11 +1,11 @@
 /** Processes of the webhook server behind one Service, and the configuration that sends evictions of the namespace to them. */
 import { readFile, writeFile } from "node:fs/promises";
 import https from "node:https";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { generateCertificates } from "../../infra/certs/generate.ts";
+import { listen } from "../loopback.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import type { Admin } from "./client.ts";
 import { createManifest, renderConfigurations, SERVICE } from "./manifests.ts";
@@ -64,13 +64,13 @@ async function balance(tls: { certPem: string; keyPem: string; caPem: string }, 
     forwarded.on("error", () => response.destroy());
     request.pipe(forwarded);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = await listen(server);
   const close = (): void => {
     server.closeAllConnections();
     server.close();
     agent.destroy();
   };
-  return { port: (server.address() as AddressInfo).port, close };
+  return { port, close };
 }
 
 async function register(admin: Admin, namespace: string, caPem: string, port: number): Promise<void> {

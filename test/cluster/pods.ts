@@ -1,6 +1,6 @@
 /** A server that plays the pods of all zones: each is told by its name, and remembers since when it has been prepared. */
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listen } from "../loopback.ts";
 
 export interface PlayedPods {
   readonly port: number;
@@ -25,10 +25,10 @@ export async function playPods(): Promise<PlayedPods> {
     }
     response.end(JSON.stringify({ timestamp: Math.floor((prepared.get(pod) ?? 0) / 1000) }));
   });
-  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
+  const port = await listen(server, "localhost");
   const names = new URL("pod-names.ts", import.meta.url).href;
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     env: { NODE_OPTIONS: `--import=${names}` },
     prepared,
     everPrepared,

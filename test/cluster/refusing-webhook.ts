@@ -1,8 +1,7 @@
 /** A webhook that refuses everything, by one handshake a call: what comes back tells whether its certificate was accepted. */
-import { once } from "node:events";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
+import { listen } from "../loopback.ts";
 
 interface KeyPair {
   readonly cert: string;
@@ -24,10 +23,9 @@ export async function startWebhook(pair: KeyPair): Promise<RefusingWebhook> {
       response.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }));
     });
   });
-  server.listen(0, "localhost");
-  await once(server, "listening");
+  const port = await listen(server, "localhost");
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     reload: (pair) => server.setSecureContext(pair),
     close: () => {
       server.closeAllConnections();

@@ -3,7 +3,6 @@ import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo, LookupFunction } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
@@ -12,6 +11,7 @@ import { runServer } from "../../functions/server.ts";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import type { StatefulSet } from "../../infra/resources.ts";
+import { freePort, listen, toLoopback } from "../loopback.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin } from "./client.ts";
 import { createManifest, deleteManifest, renderConfigurations, SERVICE } from "./manifests.ts";
@@ -45,7 +45,6 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
   await writeFile(join(folder, "tls.key"), keyPem);
   const pods = await playPods();
   const [tlsPort, port] = [await freePort(), await freePort()];
-  const lookup: LookupFunction = (_host, _options, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]);
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   await applyRbac(admin, namespace, "functions");
   await writeFile(join(folder, "kubeconfig"), JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), {
@@ -63,7 +62,7 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
     ...env,
   };
   const stop = new AbortController();
-  const serving = runServer(await compose(variables, systemClock, lookup), stop.signal);
+  const serving = runServer(await compose(variables, systemClock, toLoopback), stop.signal);
   await untilReady(port);
   await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
     metadata: { name: SERVICE },
@@ -92,7 +91,7 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
     admin,
     seen: pods.seen,
     script: () => 200,
-    podPort: (pods.server.address() as AddressInfo).port,
+    podPort: pods.port,
     kubectl: (args, input) => kubectl(["--kubeconfig", kubeconfig, "--namespace", namespace, ...args], input),
     get: (name) => admin.call("GET", `/apis/apps/v1/namespaces/${namespace}/statefulsets/${name}`),
   };
@@ -102,6 +101,7 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
 
 interface PlayedPods {
   readonly server: Server;
+  readonly port: number;
   readonly seen: string[];
   follow(stage: Pick<WebhookStage, "script">): void;
 }
@@ -115,8 +115,7 @@ async function playPods(): Promise<PlayedPods> {
     seen.push(`${method} ${pod}`);
     void Promise.resolve(stage.script(method, pod)).then((status) => response.writeHead(status).end());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { server, seen, follow: (one) => (stage = one) };
+  return { server, port: await listen(server), seen, follow: (one) => (stage = one) };
 }
 
 function kubectl(args: readonly string[], input?: object): Promise<{ code: number; text: string }> {
@@ -126,14 +125,6 @@ function kubectl(args: readonly string[], input?: object): Promise<{ code: numbe
     );
     child.stdin?.end(input === undefined ? "" : JSON.stringify(input));
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function untilReady(port: number): Promise<void> {

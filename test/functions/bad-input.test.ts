@@ -13,6 +13,7 @@ import { systemClock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { createLog } from "../../infra/log.ts";
+import { visitEach } from "../../infra/slots.ts";
 import { reviewText, serve } from "./http.ts";
 import { createWork } from "../../functions/work.ts";
 
@@ -161,19 +162,15 @@ for (const webhook of WEBHOOKS)
         seed: 4,
       });
       const statuses = new Map<number, number>();
-      const send = async (from: number, to: number): Promise<void> => {
-        let next = from;
-        const work = async (): Promise<void> => {
-          for (let i = next++; i < to; i = next++) {
-            const { status } = await post(bodies[i] ?? "", { query: "?timeout=10s" });
-            statuses.set(status, (statuses.get(status) ?? 0) + 1);
-          }
-        };
-        await Promise.all(Array.from({ length: AT_ONCE }, work));
-      };
-      await send(0, bodies.length / 2);
+      const send = (part: typeof bodies): Promise<void> =>
+        visitEach(part, { atOnce: AT_ONCE }, async (body) => {
+          const { status } = await post(body, { query: "?timeout=10s" });
+          statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        });
+      const middle = Math.ceil(bodies.length / 2);
+      await send(bodies.slice(0, middle));
       const half = usedBytes();
-      await send(Math.ceil(bodies.length / 2), bodies.length);
+      await send(bodies.slice(middle));
       const growth = usedBytes() - half;
       assert.deepEqual([...statuses.keys()].toSorted(), [200, 400]);
       assert.ok((statuses.get(200) ?? 0) > 500, "hardly any review reached the handler");

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import type { AddressInfo, LookupFunction } from "node:net";
 import { test } from "node:test";
 import { compose } from "../../functions/compose.ts";
 import { systemClock } from "../../infra/clock.ts";
+import { listen, toLoopback } from "../loopback.ts";
 import { ask, createZone, reviewOf, setStage, writeKubeconfig } from "./stage.ts";
-
-const lookup: LookupFunction = (_host, _options, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]);
 
 test("pods of one group that do not answer do not keep another group's pods from being told", async (t) => {
   const stage = await setStage(t);
@@ -16,16 +14,16 @@ test("pods of one group that do not answer do not keep another group's pods from
     if (!request.headers.host?.startsWith("silent")) response.end();
     else if (++silent === 32) allAsked.resolve();
   });
-  await new Promise<void>((resolve) => pods.listen(0, "127.0.0.1", resolve));
+  const port = await listen(pods);
   t.after(() => (pods.closeAllConnections(), pods.close()));
-  const annotations = { "grafana.com/prepare-downscale-http-port": String((pods.address() as AddressInfo).port) };
+  const annotations = { "grafana.com/prepare-downscale-http-port": String(port) };
   const env = {
     KUBECONFIG: await writeKubeconfig(t, stage),
     KUBERNETES_NAMESPACE: "default",
     PODS_CLIENT_TIMEOUT: "1m",
     LOG_LEVEL: "error",
   };
-  const { webhooks, work } = await compose(env, systemClock, lookup);
+  const { webhooks, work } = await compose(env, systemClock, toLoopback);
   const webhook = webhooks.find(({ name }) => name === "prepareDownscale");
   assert.ok(webhook);
 

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import { connect, type AddressInfo } from "node:net";
+import { connect } from "node:net";
 import { it } from "node:test";
 import { systemClock } from "../../infra/clock.ts";
 import { drain } from "../../functions/drain.ts";
 import { createWork } from "../../functions/work.ts";
+import { listen } from "../loopback.ts";
 
 const GRACE_MS = 600_000;
 
@@ -16,8 +17,7 @@ it("a connection on which no request ever came does not hold up the end; a reque
       resolve();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   const unused = connect(port, "127.0.0.1");
   await new Promise((resolve) => unused.once("connect", resolve));
   const text = fetch(`http://127.0.0.1:${port}/`).then((response) => response.text());

@@ -1,47 +1,23 @@
 /** The webhooks as targets of the real functions-framework process, from the TypeScript source. */
 import assert from "node:assert/strict";
 import { request as open } from "node:http";
-import { createServer } from "node:net";
-import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { reviewText } from "./http.ts";
-import { type Running, run } from "./process.ts";
 import { createZone, reviewOf, scaleReviewOf, setStage, type Stage, writeKubeconfig } from "./stage.ts";
+import { SERVING, startTarget, type Target } from "./target.ts";
 
-const root = join(import.meta.dirname, "../..");
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address ? address.port : 0;
-}
-
-interface Target extends Running {
+interface PostedTarget extends Target {
   post(body: string | Buffer, headers?: Record<string, string>): Promise<{ status: number; text: string; connection: string | undefined }>;
-  readonly url: string;
 }
 
-async function start(t: TestContext, stage: Stage, target: string, env: Record<string, string> = {}): Promise<Target> {
-  const port = await freePort();
-  const running = run(
-    t,
-    join(root, "node_modules/.bin/functions-framework"),
-    [`--target=${target}`, `--port=${port}`, `--source=${root}`],
-    {
-      KUBERNETES_NAMESPACE: "default",
-      KUBECONFIG: await writeKubeconfig(t, stage),
-      ...env,
-    },
-  );
+async function start(t: TestContext, stage: Stage, target: string, env: Record<string, string> = {}): Promise<PostedTarget> {
+  const running = await startTarget(t, target, { KUBECONFIG: await writeKubeconfig(t, stage), ...env });
   return {
     ...running,
-    url: `http://127.0.0.1:${port}`,
     post: (body, headers = {}) =>
       new Promise((resolve, reject) => {
         const options = {
-          port,
+          port: running.port,
           host: "127.0.0.1",
           method: "POST",
           path: "/?timeout=5s",
@@ -63,7 +39,7 @@ async function start(t: TestContext, stage: Stage, target: string, env: Record<s
 test("a target answers as the server of all webhooks does, and shows nothing of the framework", async (t) => {
   const stage = await setStage(t);
   const { says, post, url, child, exited } = await start(t, stage, "noDownscale");
-  await says(/Serving function/);
+  await says(SERVING);
   const zone = createZone(stage, "web", { labels: { "grafana.com/no-downscale": "true" } });
   const denied = await post(reviewText(reviewOf(zone, 1)));
   assert.equal(denied.status, 200);
@@ -97,7 +73,7 @@ test("a target answers as the server of all webhooks does, and shows nothing of 
 test("SIGTERM lets a request that is under way finish", async (t) => {
   const stage = await setStage(t);
   const { says, post, child, exited } = await start(t, stage, "prepareDownscale");
-  await says(/Serving function/);
+  await says(SERVING);
   const zone = createZone(stage, "web", { labels: { "grafana.com/prepare-downscale": "false" } });
   stage.emulator.faults.inject({ resource: "statefulsets.apps", verb: "get", effect: { kind: "latency", ms: 300 } });
   const answer = post(reviewText(scaleReviewOf(zone, 1)));

@@ -1,13 +1,13 @@
 /** A webhook behind plain HTTP, and a client that keeps its connections. */
 import { Agent, createServer, request as open } from "node:http";
 import type { IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import { type Handler, type Rim, serveWebhook } from "../../functions/admission.ts";
 import type { Webhook } from "../../functions/handler.ts";
 import { createWork } from "../../functions/work.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createMetrics, type Metrics } from "../../infra/metrics.ts";
+import { listen } from "../loopback.ts";
 import { type Entry, keepingLog } from "./stage.ts";
 
 export interface Asked {
@@ -28,7 +28,7 @@ export async function serve(t: TestContext, webhook: Webhook, rim: Partial<Rim> 
   const { log, entries } = keepingLog();
   const metrics = createMetrics();
   const tools = { clock: systemClock, log, metrics: metrics.webhooks, work: createWork(), requestTimeoutMs: 10_000, ...rim };
-  const port = await listen(t, serveWebhook(webhook, tools));
+  const port = await listenWith(t, serveWebhook(webhook, tools));
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
   t.after(() => agent.destroy());
   return {
@@ -53,11 +53,10 @@ export async function serve(t: TestContext, webhook: Webhook, rim: Partial<Rim> 
   };
 }
 
-async function listen(t: TestContext, handler: Handler): Promise<number> {
+function listenWith(t: TestContext, handler: Handler): Promise<number> {
   const server = createServer((request, response) => void handler(request, response));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.after(() => (server.closeAllConnections(), server.close()));
-  return (server.address() as AddressInfo).port;
+  return listen(server);
 }
 
 /** The text of an AdmissionReview. */

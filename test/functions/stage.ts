@@ -1,7 +1,6 @@
 /** Handlers against the embedded cluster, without its controllers, and pods that answer by script. */
 import { createServer, type Server } from "node:http";
 import { mkdtemp, rm } from "node:fs/promises";
-import type { AddressInfo, LookupFunction } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
@@ -12,6 +11,7 @@ import { createLog, type LogFields } from "../../infra/log.ts";
 import { createPodHttp, type PodHttp } from "../../infra/pod-http.ts";
 import type { StatefulSet } from "../../infra/resources.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
+import { listen, toLoopback } from "../loopback.ts";
 import { connectionOf } from "./connection.ts";
 
 export interface Stage {
@@ -162,11 +162,9 @@ export async function playPods(t: TestContext, script: Script = () => 200): Prom
     heads.push({ url: `http://${request.headers.host}${request.url}`, headers: request.headers });
     void Promise.resolve(script(method, pod)).then((status) => response.writeHead(status).end());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = await listen(server);
   t.after(() => (server.closeAllConnections(), server.close()));
-  const { port } = server.address() as AddressInfo;
-  const lookup: LookupFunction = (_host, _options, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]);
-  const real = createPodHttp({ timeoutMs: 2000, clock: systemClock, lookup });
+  const real = createPodHttp({ timeoutMs: 2000, clock: systemClock, lookup: toLoopback });
   // The pods' port is in their annotation; here they all share one.
   const podHttp: PodHttp = { send: (method, url, request) => real.send(method, url.replace(":8080/", `:${port}/`), request) };
   return { podHttp, seen, heads };

@@ -1,7 +1,6 @@
 /** The webhooks behind the embedded cluster's API server, over TLS: what its users meet. */
 import assert from "node:assert/strict";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { serveWebhook } from "../../functions/admission.ts";
 import { recordInAnnotation } from "../../functions/downscale-record.ts";
@@ -14,6 +13,7 @@ import { generateCertificates } from "../../infra/certs/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createMetrics } from "../../infra/metrics.ts";
 import { connect, type Kubeconfig } from "../cluster/conformance/client.ts";
+import { listen } from "../loopback.ts";
 import { createZone, keepingLog, playPods, setStage, type Stage } from "./stage.ts";
 
 const SETS = "/apis/apps/v1/namespaces/default/statefulsets";
@@ -43,9 +43,9 @@ async function register(
   };
   const handler = serveWebhook(webhook, rim);
   const server = createServer({ cert: certPem, key: keyPem }, (request, response) => void handler(request, response));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = await listen(server);
   t.after(() => (server.closeAllConnections(), server.close()));
-  const url = `https://localhost:${(server.address() as AddressInfo).port}${webhook.paths[0]}`;
+  const url = `https://localhost:${port}${webhook.paths[0]}`;
   const caBundle = Buffer.from(caPem).toString("base64");
   const rules = [{ apiGroups: [group], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources }];
   const entry = { name: `${webhook.name.toLowerCase()}.example.com`, admissionReviewVersions: ["v1"], sideEffects: "NoneOnDryRun" };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import https from "node:https";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { TLSSocket } from "node:tls";
@@ -12,6 +12,7 @@ import { generateCertificates } from "../../infra/certs/generate.ts";
 import type { connectCluster } from "../../infra/cluster.ts";
 import type { loadConnection } from "../../infra/connection.ts";
 import { pods } from "../../infra/resources.ts";
+import { listen } from "../loopback.ts";
 import { caPem, json, stage } from "./stage.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "zonewise-"));
@@ -168,8 +169,7 @@ export function describeConnections(as: string, { loadConnection, connectCluster
           response.end("{}");
         },
       );
-      const { host } = await listen(server);
-      const cluster = { server: `https://${host}`, "certificate-authority-data": base64(caPem) };
+      const cluster = { server: `https://127.0.0.1:${await listen(server)}`, "certificate-authority-data": base64(caPem) };
       await ask(cluster, { "client-certificate-data": base64(certPem), "client-key-data": base64(keyPem) });
       server.close();
       assert.deepEqual(
@@ -186,15 +186,10 @@ export function describeConnections(as: string, { loadConnection, connectCluster
         const onward = connect(Number(server.port), server.hostname, () => socket.write("HTTP/1.1 200 OK\r\n\r\n"));
         onward.pipe(socket).pipe(onward);
       });
-      const { host } = await listen(proxy);
-      await ask({ server: server.origin, "certificate-authority-data": base64(caPem), "proxy-url": `http://${host}` });
+      const proxyUrl = `http://127.0.0.1:${await listen(proxy)}`;
+      await ask({ server: server.origin, "certificate-authority-data": base64(caPem), "proxy-url": proxyUrl });
       proxy.close();
       assert.deepEqual([asked, seen.length], [[server.host], 1]);
     });
   });
-}
-
-async function listen(server: https.Server | ReturnType<typeof createServer>): Promise<{ readonly host: string }> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { host: `127.0.0.1:${(server.address() as AddressInfo).port}` };
 }

@@ -1,11 +1,11 @@
 /** What a scrape or a push shows. */
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { after, describe, it } from "node:test";
 import { METRICS } from "../../infra/metric-table.ts";
 import { createMetrics, type Metrics } from "../../infra/metrics.ts";
 import { pushMetrics } from "../../infra/push.ts";
+import { listen } from "../loopback.ts";
 
 const ingester = { namespace: "cache", group: "ingester" };
 const store = { namespace: "cache", group: "store" };
@@ -114,14 +114,13 @@ describe("the push", () => {
       if (status > 0) response.writeHead(status).end("pushed metrics are invalid\n");
     });
   });
-  const listening = new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const listening = listen(server);
   after(() => {
     server.closeAllConnections();
     server.close();
   });
   const target = async () => {
-    await listening;
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, job: "zonewise", instance: "own/lease", deadlineMs: 5000 };
+    return { url: `http://127.0.0.1:${await listening}/`, job: "zonewise", instance: "own/lease", deadlineMs: 5000 };
   };
 
   it("replaces what its job and instance had pushed", async () => {

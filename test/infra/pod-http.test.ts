@@ -1,19 +1,16 @@
 import assert from "node:assert/strict";
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo, LookupFunction } from "node:net";
 import { after, describe, it } from "node:test";
 import { systemClock } from "../../infra/clock.ts";
 import { hasCode } from "../../infra/errors.ts";
 import { createPodHttp, type PodHttpOptions } from "../../infra/pod-http.ts";
-
-const toLoopback: LookupFunction = (_name, options, done) =>
-  options.all ? done(null, [{ address: "127.0.0.1", family: 4 }]) : done(null, "127.0.0.1", 4);
+import { listen, toLoopback } from "../loopback.ts";
 
 async function pods(answer: RequestListener, options: Partial<PodHttpOptions> = {}) {
   const measured: unknown[] = [];
   const refused: unknown[] = [];
-  const server = createServer(answer).listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.on("listening", resolve));
+  const server = createServer(answer);
+  const port = await listen(server);
   after(() => server.close().closeAllConnections());
   const http = createPodHttp({
     timeoutMs: 5000,
@@ -25,7 +22,7 @@ async function pods(answer: RequestListener, options: Partial<PodHttpOptions> = 
     },
     ...options,
   });
-  const base = `http://zone-a-0.svc.ns.svc.cluster.local.:${(server.address() as AddressInfo).port}`;
+  const base = `http://zone-a-0.svc.ns.svc.cluster.local.:${port}`;
   return { http, base, measured, refused };
 }
 

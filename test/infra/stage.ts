@@ -1,12 +1,12 @@
 /** A tiny HTTPS server that answers by script, and a Cluster that talks to it. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Agent, createServer, type Server } from "node:https";
-import type { AddressInfo } from "node:net";
+import { Agent, createServer } from "node:https";
 import { after } from "node:test";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import type { Clock } from "../../infra/clock.ts";
 import { type Cluster, type ClusterOptions, connectCluster } from "../../infra/cluster.ts";
 import type { Connection } from "../../infra/connection.ts";
+import { listen } from "../loopback.ts";
 
 /** A request as it arrived. */
 export interface Seen {
@@ -65,7 +65,7 @@ export async function stage(replies: readonly Reply[], options: Partial<ClusterO
     reply?.(response, one);
   };
   const server = createServer({ cert: tls.certPem, key: tls.keyPem }, (request, response) => void answer(request, response));
-  const url = await listen(server);
+  const url = new URL(`https://127.0.0.1:${await listen(server)}`);
   const connection = connectionTo(url);
   after(() => {
     connection.close();
@@ -83,11 +83,6 @@ export function connectionTo(server: URL): Connection {
     authorize: () => Promise.resolve({ ca: caPem, headers: { authorization: "Bearer secret" }, agent }),
     close: () => agent.destroy(),
   };
-}
-
-async function listen(server: Server): Promise<URL> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}`);
 }
 
 export function json(value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {

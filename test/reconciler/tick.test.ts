@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../infra/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import type { Freshness } from "../../reconciler/gather.ts";
@@ -173,6 +173,17 @@ const TROUBLES: readonly Effect[] = [
   { kind: "tooMany", retryAfterSeconds: 0 },
 ];
 
+/** Zones that are well, and have just been given a new image. */
+async function beginRollout(t: TestContext): Promise<{ stage: Stage; cluster: Cluster; seen: ReturnType<typeof witness> }> {
+  const stage = await setStage();
+  t.after(() => stage.close());
+  deploy(stage, "x:1");
+  await stage.time.advance(2000);
+  deploy(stage, "x:2");
+  await stage.time.advance(100);
+  return { stage, cluster: stage.connect().cluster, seen: witness(stage) };
+}
+
 describe("whatever the API server does", () => {
   for (const seed of [1, 2, 3, 4, 5, 6]) {
     it(`no two zones are disrupted, and the rollout ends (dice ${seed}: lost answers, conflicts, errors, two reconcilers that know nothing of each other)`, async () => {
@@ -205,63 +216,43 @@ describe("whatever the API server does", () => {
     });
   }
 
-  it("a zone deleted and made anew between judging and acting is left alone, and is no failure", async () => {
-    const stage = await setStage();
-    try {
-      deploy(stage, "x:1");
-      await stage.time.advance(2000);
-      deploy(stage, "x:2");
-      await stage.time.advance(100);
-      const seen = witness(stage);
-      const { cluster } = stage.connect();
-      const remake = (): void => {
-        const { store } = stage.emulator;
-        const set = store.get("statefulsets.apps", "default", "ingester-zone-a");
-        assert.ok(set);
-        store.remove("statefulsets.apps", "default", "ingester-zone-a");
-        const { name, namespace = "default", labels = {} } = set.metadata;
-        store.create("statefulsets.apps", { ...set, metadata: { name, namespace, labels } });
-      };
-      const outrun: Cluster = {
-        ...cluster,
-        patch: (...call) => {
-          remake();
-          return cluster.patch(...call);
-        },
-      };
-      const { outcomes } = await tickOnce(stage, outrun);
-      assert.deepEqual(
-        outcomes.map((outcome) => outcome.state),
-        ["outrun"],
-      );
-      assert.deepEqual(seen.deleted, []);
-    } finally {
-      await stage.close();
-    }
+  it("a zone deleted and made anew between judging and acting is left alone, and is no failure", async (t) => {
+    const { stage, cluster, seen } = await beginRollout(t);
+    const remake = (): void => {
+      const { store } = stage.emulator;
+      const set = store.get("statefulsets.apps", "default", "ingester-zone-a");
+      assert.ok(set);
+      store.remove("statefulsets.apps", "default", "ingester-zone-a");
+      const { name, namespace = "default", labels = {} } = set.metadata;
+      store.create("statefulsets.apps", { ...set, metadata: { name, namespace, labels } });
+    };
+    const outrun: Cluster = {
+      ...cluster,
+      patch: (...call) => {
+        remake();
+        return cluster.patch(...call);
+      },
+    };
+    const { outcomes } = await tickOnce(stage, outrun);
+    assert.deepEqual(
+      outcomes.map((outcome) => outcome.state),
+      ["outrun"],
+    );
+    assert.deepEqual(seen.deleted, []);
   });
 
-  it("a list older than what was seen or written is refused", async () => {
-    const stage = await setStage();
-    try {
-      deploy(stage, "x:1");
-      await stage.time.advance(2000);
-      deploy(stage, "x:2");
-      await stage.time.advance(100);
-      const seen = witness(stage);
-      const { cluster } = stage.connect();
-      const freshness: Freshness = new Map();
-      const before = Number(stage.emulator.store.list("statefulsets.apps")[0]?.metadata.resourceVersion);
-      await tickOnce(stage, cluster, { freshness });
-      assert.equal(seen.deleted.length, 1);
-      stage.emulator.faults.inject({ effect: { kind: "stale", resourceVersion: before }, verb: "list", resource: "pods" });
-      const { outcomes } = await tickOnce(stage, cluster, { freshness });
-      assert.deepEqual(
-        outcomes.map((outcome) => outcome.state),
-        ["outrun"],
-      );
-      assert.equal(seen.deleted.length, 1);
-    } finally {
-      await stage.close();
-    }
+  it("a list older than what was seen or written is refused", async (t) => {
+    const { stage, cluster, seen } = await beginRollout(t);
+    const freshness: Freshness = new Map();
+    const before = Number(stage.emulator.store.list("statefulsets.apps")[0]?.metadata.resourceVersion);
+    await tickOnce(stage, cluster, { freshness });
+    assert.equal(seen.deleted.length, 1);
+    stage.emulator.faults.inject({ effect: { kind: "stale", resourceVersion: before }, verb: "list", resource: "pods" });
+    const { outcomes } = await tickOnce(stage, cluster, { freshness });
+    assert.deepEqual(
+      outcomes.map((outcome) => outcome.state),
+      ["outrun"],
+    );
+    assert.equal(seen.deleted.length, 1);
   });
 });
