@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { deletions, findViolations, returns } from "./invariants.ts";
+import { assertNoViolations, deletions, returns } from "./invariants.ts";
 import { scenario } from "./stage.ts";
 
 const RESTART = process.env["CLUSTER_RESTART"];
@@ -26,10 +26,7 @@ if (RESTART === undefined) {
     await done("app:2", zones);
     assert.equal(await reconciler.end(), 0);
 
-    assert.deepEqual(
-      findViolations(timeline.entries, () => 1),
-      [],
-    );
+    assertNoViolations(timeline.entries);
     const deleted = deletions(timeline.entries).map(({ pod }) => pod);
     assert.equal(deleted.length, 9);
     assert.equal(new Set(deleted).size, 9);

@@ -1,4 +1,5 @@
 /** What must never happen, held against a whole timeline rather than its end. */
+import assert from "node:assert/strict";
 
 export type PodState = "notReady" | "ready" | "terminating" | "gone";
 
@@ -44,6 +45,11 @@ export function findViolations(timeline: readonly Entry[], limit: Limit): string
     if (before?.state === "ready" && here.length > limit(entry.zone)) tell(`${names(here)} are unavailable, ${limit(entry.zone)} may be`);
   }
   return violations;
+}
+
+/** One pod of a zone at a time, unless `limit` says otherwise. */
+export function assertNoViolations(timeline: readonly Entry[], limit: Limit = () => 1): void {
+  assert.deepEqual(findViolations(timeline, limit), []);
 }
 
 /** The entries at which a pod began to end. */

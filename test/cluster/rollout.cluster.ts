@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createBudget, serveWebhooks } from "./eviction-stage.ts";
-import { deletions, type Entry, findViolations } from "./invariants.ts";
+import { assertNoViolations, deletions, type Entry } from "./invariants.ts";
 import { scenario } from "./stage.ts";
 
 const CASES = [
@@ -23,10 +23,7 @@ for (const { name, replicas, annotations, limit } of CASES) {
     await done("app:2", zones);
     assert.equal(await reconciler.end(), 0);
 
-    assert.deepEqual(
-      findViolations(entries, () => limit),
-      [],
-    );
+    assertNoViolations(entries, () => limit);
     const deleted = deletions(entries).map(({ pod }) => pod);
     assert.equal(deleted.length, 3 * replicas, "each pod is replaced exactly once");
     assert.equal(new Set(deleted).size, 3 * replicas, "each pod is replaced exactly once");
@@ -61,10 +58,7 @@ for (const [name, withBudget] of [
       }
       await done("app:2", zones);
       assert.equal(await reconciler.end(), 0);
-      assert.deepEqual(
-        findViolations(timeline.entries, () => 1),
-        [],
-      );
+      assertNoViolations(timeline.entries);
     } finally {
       await webhooks?.close();
     }

@@ -1,16 +1,15 @@
 /** Everything at once: zones that mirror a template, a delay, a time between zones, and the prepare-downscale webhook in front of it all. */
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
-import { parse } from "yaml";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import { playPods } from "./pods.ts";
 import { startReconciler } from "./reconciler.ts";
+import { createReplicaTemplate } from "./replica-template.ts";
 import { recordTimeline } from "./timeline.ts";
 import { openWebhookStage } from "./webhook-stage.ts";
 import { buildZone } from "./zones.ts";
 
-const CRD = new URL("../../infra/manifests/crds/replicatemplates.yaml", import.meta.url);
 const NAMES = ["zone-a", "zone-b", "zone-c"];
 const BETWEEN_MS = 3000;
 
@@ -23,24 +22,7 @@ test("a mirrored downscale goes through the delay, the time between zones and th
     pods.close();
     timeline.stop();
   });
-  await admin
-    .call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", parse(await readFile(CRD, "utf8")))
-    .catch((error: unknown) => assert.match(String(error), /AlreadyExists/));
-  const templates = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/replicatemplates`;
-  const template = {
-    apiVersion: "rollout-operator.grafana.com/v1",
-    kind: "ReplicaTemplate",
-    metadata: { name: "t" },
-    spec: { replicas: 3 },
-  };
-  for (let tries = 0; ; tries++) {
-    const created = await admin
-      .call("POST", templates, template)
-      .catch((error: unknown) => (tries < 50 ? undefined : Promise.reject(error)));
-    if (created) break;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-
+  const template = await createReplicaTemplate(admin, namespace, "t");
   const annotations = {
     "grafana.com/rollout-mirror-replicas-from-resource-name": "t",
     "grafana.com/rollout-mirror-replicas-from-resource-kind": "ReplicaTemplate",
@@ -82,7 +64,7 @@ test("a mirrored downscale goes through the delay, the time between zones and th
   t.after(() => reconciler.kill());
 
   const shrunkAt = new Map<string, number>();
-  await admin.call("PATCH", `${templates}/t/scale`, { spec: { replicas: 2 } });
+  await admin.call("PATCH", `${template}/scale`, { spec: { replicas: 2 } });
   await timeline.until(
     "all shrunk",
     () => {

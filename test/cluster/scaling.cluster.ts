@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { parse } from "yaml";
 import { playPods } from "./pods.ts";
+import { createReplicaTemplate } from "./replica-template.ts";
 import { scenario, type Stage } from "./stage.ts";
 
-const CRD = new URL("../../infra/manifests/crds/replicatemplates.yaml", import.meta.url);
 const NAMES = ["zone-a", "zone-b", "zone-c"];
 const DELAY_MS = 5000;
 
@@ -38,34 +36,10 @@ async function untilScaled({ timeline: { statefulSets, until } }: Stage, replica
   return scaled;
 }
 
-async function installReplicaTemplates({ call, namespace }: Stage): Promise<string> {
-  const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  await call("POST", definitions, parse(await readFile(CRD, "utf8"))).catch((error: unknown) =>
-    assert.match(String(error), /AlreadyExists/),
-  );
-  const templates = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/replicatemplates`;
-  const body = {
-    apiVersion: "rollout-operator.grafana.com/v1",
-    kind: "ReplicaTemplate",
-    metadata: { name: "ingester" },
-    spec: { replicas: 3 },
-  };
-  // The definition takes a moment to be served.
-  for (let i = 0; ; i++) {
-    try {
-      await call("POST", templates, body);
-      return `${templates}/ingester`;
-    } catch (error) {
-      if (i === 50) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  }
-}
-
 scenario("three zones mirror a ReplicaTemplate that is scaled up, and down with a delay of 5 s", async (stage) => {
   const pods = await playPods();
   try {
-    const template = await installReplicaTemplates(stage);
+    const template = await createReplicaTemplate(stage, stage.namespace, "ingester");
     const annotations = {
       "grafana.com/rollout-mirror-replicas-from-resource-name": "ingester",
       "grafana.com/rollout-mirror-replicas-from-resource-kind": "ReplicaTemplate",

@@ -1,0 +1,32 @@
+/** A ReplicaTemplate, which an autoscaler would own. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { parse } from "yaml";
+import type { Admin } from "./client.ts";
+
+const CRD = new URL("../../infra/manifests/crds/replicatemplates.yaml", import.meta.url);
+
+/** Creates one of 3 replicas, after its definition where that is not there yet; resolves with its path. */
+export async function createReplicaTemplate({ call }: Pick<Admin, "call">, namespace: string, name: string): Promise<string> {
+  const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  await call("POST", definitions, parse(await readFile(CRD, "utf8"))).catch((error: unknown) =>
+    assert.match(String(error), /AlreadyExists/),
+  );
+  const templates = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/replicatemplates`;
+  const body = {
+    apiVersion: "rollout-operator.grafana.com/v1",
+    kind: "ReplicaTemplate",
+    metadata: { name },
+    spec: { replicas: 3 },
+  };
+  // The definition takes a moment to be served.
+  for (let i = 0; ; i++) {
+    try {
+      await call("POST", templates, body);
+      return `${templates}/${name}`;
+    } catch (error) {
+      if (i === 50) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
