@@ -173,3 +173,11 @@ export function witness(stage: Stage, maxUnavailable = 1): Witness {
   });
   return seen;
 }
+
+/** Of each zone: whether its new revision is recorded as current, and how many pods are updated and ready. */
+export function revisions(stage: Stage): (readonly unknown[])[] {
+  return stage.emulator.store.list("statefulsets.apps", "default").map((set) => {
+    const status = (set as { status?: Record<string, unknown> }).status ?? {};
+    return [status["currentRevision"] === status["updateRevision"], status["updatedReplicas"], status["readyReplicas"]];
+  });
+}

@@ -1,26 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readScaling } from "../../../reconciler/model/scaling.ts";
 import { decideFollower } from "../../../reconciler/scaling/leader.ts";
-import type { ScaleDecision, ScalingSnapshot } from "../../../reconciler/scaling/snapshot.ts";
-import { minTimeOver } from "../../../reconciler/scaling/min-time.ts";
-import { group, type ZoneTraits } from "../builders.ts";
-
-const NOW = Date.UTC(2026, 0, 2, 12);
-const ago = (hours: number): string => new Date(NOW - hours * 3_600_000).toISOString();
+import type { ScaleDecision } from "../../../reconciler/scaling/snapshot.ts";
+import type { ZoneTraits } from "../builders.ts";
+import { downscaled, minTime, NOW, snapshot } from "./snapshots.ts";
 
 const FORCE = "grafana.com/rollout-force-replicas";
-const LAST = "grafana.com/last-downscale";
 const leader = (name: string, more: Record<string, string> = {}) => ({
   annotations: { "grafana.com/rollout-downscale-leader": `ingester-zone-${name}`, ...more },
 });
 const readyOnly = { "grafana.com/rollout-upscale-only-when-leader-ready": "true" };
-const minTime = (text: string) => ({ labels: { "grafana.com/min-time-between-zones-downscale": text } });
-const downscaled = (hours: number) => ({ annotations: { [LAST]: ago(hours) } });
-
-function snapshot(zones: readonly ZoneTraits[], tracked: Record<string, string> = {}): ScalingSnapshot {
-  return { zones: group(...zones).zones, tracked: new Map(Object.entries(tracked)), now: NOW };
-}
 
 function show(decision: ScaleDecision | undefined): string {
   if (!decision) return "-";
@@ -150,79 +139,4 @@ describe("leader and follower", () => {
     assert.equal(recordAt({ replicas: 4 }, { ...leader("a"), ...minTime("12h") }), undefined);
     assert.equal(recordAt({ replicas: 2 }, leader("a")), undefined);
   });
-});
-
-describe("the time between scaling down two zones (L11, L12)", () => {
-  const label = minTime("12h");
-  const own = { annotations: { [LAST]: ago(0) } };
-  const cases: readonly [string, ZoneTraits[], Record<string, string>, string | undefined][] = [
-    ["none scaled down: no label needed", [{}, {}], {}, undefined],
-    ["its own downscale does not count", [{ ...label, ...own }, {}], {}, undefined],
-    ["one that cannot be read", [label, { annotations: { [LAST]: "yesterday" } }], {}, "MinTimeUnknown"],
-    ["one 10 h ago", [label, downscaled(10)], {}, "MinTimeBetweenZones"],
-    ["one 14 h ago", [label, downscaled(14)], {}, undefined],
-    [
-      "an annotation of the same name does as well as the label",
-      [{ annotations: { "grafana.com/min-time-between-zones-downscale": "12h" } }, downscaled(10)],
-      {},
-      "MinTimeBetweenZones",
-    ],
-    ["the newest of several counts", [label, downscaled(14), downscaled(10), downscaled(20)], {}, "MinTimeBetweenZones"],
-    ["one in the future is not over", [label, downscaled(-1)], {}, "MinTimeBetweenZones"],
-    ["one that only the zone tracker knows", [label, {}], { "ingester-zone-b": ago(10) }, "MinTimeBetweenZones"],
-    ["the zone tracker is newer than the annotation", [label, downscaled(14)], { "ingester-zone-b": ago(10) }, "MinTimeBetweenZones"],
-    ["an entry of the zone tracker that cannot be read", [label, {}], { "ingester-zone-b": "{" }, "MinTimeUnknown"],
-    ["entries of other zones do not count", [label, {}], { "store-zone-b": "{", "ingester-zone-a": ago(0) }, undefined],
-    ["without a label of its own", [{}, downscaled(10)], {}, "MinTimeUnknown"],
-    ["with a label that cannot be read", [minTime("1d"), downscaled(10)], {}, "MinTimeUnknown"],
-  ];
-  for (const [name, zones, tracked, expected] of cases) {
-    it(name, () => {
-      const given = snapshot(zones, tracked);
-      const [zone] = given.zones;
-      assert.ok(zone);
-      assert.equal(minTimeOver(zone, given, "required")?.reason, expected);
-    });
-  }
-
-  it("a zone tracker that cannot be read holds", () => {
-    const given = { ...snapshot([label, {}]), tracked: undefined };
-    const [zone] = given.zones;
-    assert.ok(zone);
-    assert.equal(minTimeOver(zone, given, "required")?.reason, "MinTimeUnknown");
-  });
-
-  it("says since when and until when, and that it is the same wait as before", () => {
-    const at = (now: number) => {
-      const given = { ...snapshot([{}, { annotations: { [LAST]: ago(2 + 1 / 6) } }, label]), now };
-      const zone = given.zones[2];
-      assert.ok(zone);
-      return minTimeOver(zone, given, "required");
-    };
-    assert.equal(at(NOW)?.message, "ingester-zone-c waits: ingester-zone-b was downscaled 2h10m ago, 9h50m left of 12h");
-    assert.equal(at(NOW + 3_600_000)?.message, "ingester-zone-c waits: ingester-zone-b was downscaled 3h10m ago, 8h50m left of 12h");
-    assert.equal(at(NOW)?.cause, at(NOW + 3_600_000)?.cause);
-  });
-});
-
-describe("F01 force-replicas", () => {
-  const cases: readonly [string | undefined, number | undefined, boolean][] = [
-    [undefined, undefined, false],
-    ["5", 5, false],
-    ["0", 0, false],
-    ["+7", 7, false],
-    ["2147483647", 2147483647, false],
-    ["2147483648", undefined, true],
-    ["-1", undefined, true],
-    ["invalid", undefined, true],
-    ["", undefined, true],
-    [" 5", undefined, true],
-    ["5.0", undefined, true],
-  ];
-  for (const [written, forced, complains] of cases) {
-    it(`${JSON.stringify(written)} is ${forced ?? "ignored"}${complains ? ", with a complaint" : ""}`, () => {
-      const { value, problems } = readScaling({}, written === undefined ? {} : { [FORCE]: written });
-      assert.deepEqual([value.forced, problems.length > 0], [forced, complains]);
-    });
-  }
 });

@@ -3,37 +3,12 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/cluster.ts";
 import { deploy } from "../stage.ts";
-import { DELAYED, MIRROR, mirrorStage, NO_WRITE_BACK, type MirrorStage, type MirrorZone, type PodAnswers } from "./mirror-stage.ts";
-
-const mirroring = (replicas: number, more: Record<string, string> = {}): MirrorZone => ({ replicas, annotations: { ...MIRROR, ...more } });
-const delayed = (replicas: number, more: Record<string, string> = {}): MirrorZone => mirroring(replicas, { ...DELAYED, ...more });
-const force = (replicas: number) => ({ "grafana.com/rollout-force-replicas": String(replicas) });
+import { A, type Case, mirroring, playCases, STATUS } from "./mirror-cases.ts";
+import { mirrorStage, NO_WRITE_BACK, type MirrorStage } from "./mirror-stage.ts";
 
 let on: MirrorStage;
 beforeEach(async () => (on = await mirrorStage()));
 afterEach(() => on.stage.close());
-
-interface Case {
-  readonly zones: readonly MirrorZone[];
-  /** What the reference wants, and was told. */
-  readonly reference: readonly [spec: number, status: number];
-  readonly pods?: PodAnswers;
-  readonly requests?: readonly string[];
-  readonly patches: readonly string[];
-  readonly waits?: readonly string[];
-}
-
-const A = "statefulsets ingester-zone-a";
-const STATUS = "replicatemplates/status template";
-const prepared =
-  (minutesAgo: Readonly<Record<number, number>>): PodAnswers =>
-  (_method, ordinal) => ({ minutesAgo: minutesAgo[ordinal] ?? 0 });
-const postAnswers =
-  (answer: ReturnType<PodAnswers>): PodAnswers =>
-  (method) =>
-    method === "POST" ? answer : {};
-const OLD = { minutesAgo: 70 };
-const HOLDS_5 = { patches: [`${STATUS} 5`] };
 
 const CASES: Readonly<Record<string, Case>> = {
   "C01 grows, and tells": { zones: [mirroring(2)], reference: [5, 2], patches: [`${A} 5`, `${STATUS} 5`] },
@@ -58,140 +33,6 @@ const CASES: Readonly<Record<string, Case>> = {
     ],
     reference: [5, 2],
     patches: ["statefulsets ingester-zone-d 5", `${STATUS} 5`],
-  },
-  "D01 shrinks once all delays are over": {
-    zones: [delayed(5)],
-    reference: [3, 5],
-    pods: prepared({ 3: 70, 4: 70 }),
-    requests: ["DELETE a-0", "DELETE a-1", "DELETE a-2", "POST a-3", "POST a-4"],
-    patches: [`${A} 3`, `${STATUS} 3`],
-  },
-  "D02 waits for the delay": {
-    zones: [delayed(5)],
-    reference: [3, 3],
-    pods: prepared({ 3: 30, 4: 0 }),
-    requests: ["DELETE a-0", "DELETE a-1", "DELETE a-2", "POST a-3", "POST a-4"],
-    ...HOLDS_5,
-    waits: ["DelayNotReached"],
-  },
-  "D03 waits for the last pod": {
-    zones: [delayed(5)],
-    reference: [3, 5],
-    pods: prepared({ 3: 70 }),
-    patches: [],
-    waits: ["DelayNotReached"],
-  },
-  "D04 shrinks by those at the end whose delay is over": {
-    zones: [delayed(5)],
-    reference: [1, 5],
-    pods: prepared({ 4: 70, 3: 75, 2: 30, 1: 75 }),
-    patches: [`${A} 3`, `${STATUS} 3`],
-  },
-  "D05 does not shrink when a POST fails, whatever its body says": {
-    zones: [delayed(5)],
-    reference: [3, 5],
-    pods: postAnswers({ ...OLD, status: 500 }),
-    patches: [],
-    waits: ["PrepareFailed"],
-  },
-  "D06 does not shrink when a pod cannot be reached": {
-    zones: [delayed(5)],
-    reference: [3, 5],
-    pods: postAnswers(new RolloutError("Unreachable", "refused")),
-    patches: [],
-    waits: ["PrepareFailed"],
-  },
-  "D07 does not shrink when a pod talks nonsense": {
-    zones: [delayed(5)],
-    reference: [3, 5],
-    pods: postAnswers({ body: "prepared" }),
-    patches: [],
-    waits: ["PrepareFailed"],
-  },
-  "a POST that is refused with 409 is a failure": {
-    zones: [delayed(5)],
-    reference: [3, 5],
-    pods: postAnswers({ ...OLD, status: 409 }),
-    patches: [],
-    waits: ["PrepareFailed"],
-  },
-  "D08 a zone that waits does not hold back another": {
-    zones: [delayed(5), delayed(5)],
-    reference: [3, 5],
-    pods: (_method, _ordinal, zone) => ({ minutesAgo: zone === "b" ? 70 : 0 }),
-    requests: ["a", "b"]
-      .flatMap((zone) => [0, 1, 2].map((i) => `DELETE ${zone}-${i}`))
-      .concat(["a", "b"].flatMap((zone) => [3, 4].map((i) => `POST ${zone}-${i}`))),
-    patches: ["statefulsets ingester-zone-b 3", `${STATUS} 3`],
-    waits: ["DelayNotReached"],
-  },
-  "D09 grows at once, and tells those that are there": {
-    zones: [delayed(2)],
-    reference: [5, 2],
-    pods: () => ({}),
-    requests: ["DELETE a-0", "DELETE a-1"],
-    patches: [`${A} 5`, `${STATUS} 5`],
-  },
-  "D10 tells all when nothing is to change": {
-    zones: [delayed(3)],
-    reference: [3, 3],
-    pods: () => ({}),
-    requests: ["DELETE a-0", "DELETE a-1", "DELETE a-2"],
-    patches: [],
-  },
-  "D11 grows although a preparation is locked": {
-    zones: [delayed(2)],
-    reference: [5, 2],
-    pods: () => ({ status: 409 }),
-    patches: [`${A} 5`, `${STATUS} 5`],
-  },
-  "D12 forced to fewer than the reference wants, with the delay": {
-    zones: [delayed(5, force(2))],
-    reference: [10, 5],
-    pods: () => OLD,
-    requests: ["DELETE a-0", "DELETE a-1", "POST a-2", "POST a-3", "POST a-4"],
-    patches: [`${A} 2`, `${STATUS} 2`],
-  },
-  "D13 forced to none, too early": {
-    zones: [delayed(3, force(0))],
-    reference: [5, 3],
-    pods: () => ({ minutesAgo: 30 }),
-    requests: ["POST a-0", "POST a-1", "POST a-2"],
-    patches: [],
-    waits: ["DelayNotReached"],
-  },
-  "D14 forced to what there is": {
-    zones: [delayed(3, force(3))],
-    reference: [5, 3],
-    pods: () => ({}),
-    requests: ["DELETE a-0", "DELETE a-1", "DELETE a-2"],
-    patches: [],
-  },
-  "D15 force concerns its own zone, and the others wait for the next pass": {
-    zones: [delayed(5, force(0)), delayed(5), delayed(5)],
-    reference: [3, 5],
-    pods: () => OLD,
-    requests: [0, 1, 2, 3, 4].map((i) => `POST a-${i}`),
-    patches: [`${A} 0`, `${STATUS} 0`],
-  },
-  "D17 a delay of 0 is none": {
-    zones: [delayed(5, { "grafana.com/rollout-delayed-downscale": "0" })],
-    reference: [3, 5],
-    requests: [],
-    patches: [`${A} 3`, `${STATUS} 3`],
-  },
-  "D17 a delay that cannot be read keeps a zone from growing, too": {
-    zones: [delayed(2, { "grafana.com/rollout-delayed-downscale": "soon" })],
-    reference: [5, 5],
-    requests: [],
-    patches: [`${STATUS} 2`],
-    waits: ["DelayInvalid"],
-  },
-  "a delay that cannot be read is no matter while nothing is to change": {
-    zones: [delayed(3, { "grafana.com/rollout-delayed-downscale": "soon" })],
-    reference: [3, 3],
-    requests: [],
-    patches: [],
   },
   "the time between zones holds a mirroring zone that asks for it": {
     zones: [
@@ -228,15 +69,7 @@ const CASES: Readonly<Record<string, Case>> = {
 };
 
 describe("mirroring", () => {
-  for (const [name, { zones, reference, pods, requests, patches, waits = [] }] of Object.entries(CASES)) {
-    it(name, async () => {
-      await on.reference(...reference);
-      await on.zones(...zones);
-      const pass = await on.pass(pods);
-      assert.deepEqual([pass.patches, pass.waits], [patches, waits]);
-      if (requests) assert.deepEqual(pass.requests, requests);
-    });
-  }
+  playCases(CASES, () => on);
 
   it("C08, C09 what keeps a zone from being scaled does not fail the group, nor keep it from rolling out", async () => {
     await on.reference(5, 5);
@@ -272,23 +105,6 @@ describe("mirroring", () => {
       spec: { replicas: 4 },
     });
     assert.deepEqual((await on.pass()).patches, [`${A} 4`, "lates/status template 4"]);
-  });
-
-  it("does not shrink by what the reference wanted before the pods had answered", async () => {
-    await on.reference(3, 5);
-    await on.zones(delayed(5));
-    let grown = false;
-    const { cluster } = on.stage.connect();
-    const slow: Cluster = {
-      ...cluster,
-      get: async (resource, ref, call) => {
-        const before = await cluster.get(resource, ref, call);
-        if (!grown && ref.subresource === "scale") await on.reference(5);
-        grown = true;
-        return before;
-      },
-    };
-    assert.deepEqual((await on.pass(() => OLD, slow)).patches, []);
   });
 
   it("a refusal to scale is told with its words, and starves neither the other zones nor the rollout", async () => {

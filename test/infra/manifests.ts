@@ -1,0 +1,64 @@
+/** The manifests as they lie in the repository. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
+
+export const ROOT = join(import.meta.dirname, "../..");
+
+/** Whatever a manifest holds, read by paths. */
+export interface Manifest {
+  readonly kind?: string;
+  readonly metadata?: { readonly name?: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly [key: string]: unknown;
+}
+
+export function read(file: string): Manifest[] {
+  return parseAllDocuments(readFileSync(join(ROOT, file), "utf8")).map((document) => {
+    assert.deepEqual(document.errors, [], file);
+    return document.toJS() as Manifest;
+  });
+}
+
+export function find(file: string, kind: string, name: string): Manifest {
+  return (
+    read(`infra/manifests/${file}`).find((one) => one.kind === kind && one.metadata?.name === name) ??
+    assert.fail(`${kind} ${name} in ${file}`)
+  );
+}
+
+/** Everything below `value` that `take` wants. */
+export function collect<T>(value: unknown, take: (object: Readonly<Record<string, unknown>>) => T | undefined): T[] {
+  if (typeof value !== "object" || value === null) return [];
+  const own = take(value as Readonly<Record<string, unknown>>);
+  return [...(own === undefined ? [] : [own]), ...Object.values(value).flatMap((below) => collect(below, take))];
+}
+
+const STATEFUL_SETS = {
+  operations: ["UPDATE"],
+  apiGroups: ["apps"],
+  apiVersions: ["v1"],
+  resources: ["statefulsets", "statefulsets/scale"],
+};
+/** What is registered for each webhook. */
+export const HOOKS = [
+  { name: "no-downscale", kind: "Validating", sideEffects: "None", rule: STATEFUL_SETS },
+  { name: "prepare-downscale", kind: "Mutating", sideEffects: "NoneOnDryRun", rule: STATEFUL_SETS },
+  {
+    name: "pod-eviction",
+    kind: "Validating",
+    sideEffects: "NoneOnDryRun",
+    rule: { operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods/eviction"] },
+  },
+  {
+    name: "zpdb-validation",
+    kind: "Validating",
+    sideEffects: "None",
+    rule: {
+      operations: ["CREATE", "UPDATE"],
+      apiGroups: ["rollout-operator.grafana.com"],
+      apiVersions: ["v1"],
+      resources: ["zoneawarepoddisruptionbudgets"],
+    },
+  },
+];

@@ -1,0 +1,98 @@
+/** The policies of J02 hold with our decisions. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { VARIABLES } from "../../infra/variables.ts";
+import { collect, find, HOOKS } from "./manifests.ts";
+
+describe("J02 the policies", () => {
+  for (const { name, kind, sideEffects, rule } of HOOKS) {
+    it(`${name}: labels, service, path, rules, side effects, failing closed`, () => {
+      const hook = find(`webhooks/${name}.yaml`, `${kind}WebhookConfiguration`, `${name}-zonewise`);
+      assert.deepEqual(hook.metadata?.labels, { "grafana.com/namespace": "zonewise", "grafana.com/inject-rollout-operator-ca": "true" });
+      assert.deepEqual(hook["webhooks"], [
+        {
+          name: `${name}-zonewise.grafana.com`,
+          admissionReviewVersions: ["v1"],
+          clientConfig: { service: { namespace: "zonewise", name: "rollout-operator", port: 443, path: `/admission/${name}` } },
+          failurePolicy: "Fail",
+          matchPolicy: "Equivalent",
+          namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "zonewise" } },
+          rules: [{ ...rule, scope: "Namespaced" }],
+          sideEffects,
+          timeoutSeconds: 10,
+        },
+      ]);
+    });
+  }
+
+  it("13.7 no webhook can keep the functions from being scaled up", () => {
+    const guarded = HOOKS.flatMap(({ rule }) => rule.resources).filter((resource) => /deployments|replicasets|pods$/.test(resource));
+    assert.deepEqual(guarded, []);
+  });
+
+  it("the Service leads from 443 to the port of TLS, of pods that the Deployment has", () => {
+    const service = find("functions/service.yaml", "Service", "rollout-operator")["spec"] as { selector: object; ports: object[] };
+    assert.deepEqual(service.ports, [{ name: "https", port: 443, targetPort: "https", protocol: "TCP" }]);
+    const { spec } = find("functions/deployment.yaml", "Deployment", "zonewise-functions") as unknown as {
+      spec: {
+        replicas: number;
+        strategy: object;
+        selector: { matchLabels: object };
+        template: { metadata: { labels: object }; spec: object };
+      };
+    };
+    assert.deepEqual([spec.selector.matchLabels, spec.template.metadata.labels], [service.selector, service.selector]);
+    assert.ok(spec.replicas >= 2);
+    // Unlike the original, of which two must never run: here two always do.
+    assert.deepEqual(spec.strategy, { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
+    const ports = collect(spec, (object) => object["containerPort"] as number | undefined);
+    assert.deepEqual(ports, [8443, 8001]);
+  });
+
+  it("the certificate job may write only its own Secret, and configurations only be listed and patched", () => {
+    const rules = find("certificates/rbac.yaml", "Role", "zonewise-certificates")["rules"];
+    const secret = { apiGroups: [""], resources: ["secrets"] };
+    const own = VARIABLES.SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME.default;
+    assert.deepEqual(rules, [
+      { ...secret, verbs: ["create"] },
+      { ...secret, resourceNames: [own], verbs: ["get", "update"] },
+    ]);
+    const { rules: forCluster } = find("certificates/rbac.yaml", "ClusterRole", "zonewise-webhook-ca.zonewise") as unknown as {
+      rules: { verbs: string[] }[];
+    };
+    assert.deepEqual(
+      forCluster.map(({ verbs }) => verbs),
+      [["list", "patch"]],
+    );
+  });
+
+  it("the functions mount the Secret that the job makes", () => {
+    const [name] = collect(
+      find("functions/deployment.yaml", "Deployment", "zonewise-functions"),
+      (object) => object["secretName"] as string | undefined,
+    );
+    assert.equal(name, VARIABLES.SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME.default);
+  });
+
+  it("the ReplicaTemplate has what an autoscaler asks for", () => {
+    const { spec } = find(
+      "crds/replicatemplates.yaml",
+      "CustomResourceDefinition",
+      "replicatemplates.rollout-operator.grafana.com",
+    ) as unknown as {
+      spec: {
+        versions: { subresources: object; schema: { openAPIV3Schema: { properties: { spec: { properties: { replicas: object } } } } } }[];
+      };
+    };
+    const [version] = spec.versions;
+    assert.deepEqual(version?.subresources, {
+      status: {},
+      scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas", labelSelectorPath: ".spec.labelSelector" },
+    });
+    const { description: _description, ...replicas } = version?.schema.openAPIV3Schema.properties.spec.properties.replicas as Record<
+      string,
+      unknown
+    >;
+    assert.deepEqual(replicas, { type: "integer", minimum: 0, default: 1 });
+  });
+});

@@ -1,0 +1,20 @@
+/** Budgets as they are stored. */
+import assert from "node:assert/strict";
+import { type Budget, parseBudget } from "../../../reconciler/budget/zpdb.ts";
+
+export const selector = { matchLabels: { "rollout-group": "ingester" } };
+
+export const object = (spec: object, more: object = {}): object => ({
+  apiVersion: "rollout-operator.grafana.com/v1",
+  kind: "ZoneAwarePodDisruptionBudget",
+  metadata: { namespace: "test", name: "ingester", uid: "u", resourceVersion: "7" },
+  spec: { selector, ...spec },
+  ...more,
+});
+
+/** As a budget that is valid. */
+export function parse(spec: object): Budget {
+  const budget = parseBudget(object(spec));
+  assert.ok(!("problem" in budget), JSON.stringify(budget));
+  return budget;
+}

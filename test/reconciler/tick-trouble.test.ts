@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import type { Cluster } from "../../infra/cluster.ts";
+import type { Freshness } from "../../reconciler/gather.ts";
+import type { Effect, Fault } from "../emulator/faults.ts";
+import { deploy, revisions, setStage, tickOnce, witness, type Stage } from "./stage.ts";
+
+const TROUBLES: readonly Effect[] = [
+  { kind: "conflict" },
+  { kind: "dropAfter" },
+  { kind: "dropBefore" },
+  { kind: "error" },
+  { kind: "tooMany", retryAfterSeconds: 0 },
+];
+
+/** Zones that are well, and have just been given a new image. */
+async function beginRollout(t: TestContext): Promise<{ stage: Stage; cluster: Cluster; seen: ReturnType<typeof witness> }> {
+  const stage = await setStage();
+  t.after(() => stage.close());
+  deploy(stage, "x:1");
+  await stage.time.advance(2000);
+  deploy(stage, "x:2");
+  await stage.time.advance(100);
+  return { stage, cluster: stage.connect().cluster, seen: witness(stage) };
+}
+
+describe("whatever the API server does", () => {
+  for (const seed of [1, 2, 3, 4, 5, 6]) {
+    it(`no two zones are disrupted, and the rollout ends (dice ${seed}: lost answers, conflicts, errors, two reconcilers that know nothing of each other)`, async () => {
+      const stage = await setStage(seed);
+      try {
+        deploy(stage, "x:1");
+        await stage.time.advance(2000);
+        const seen = witness(stage);
+        deploy(stage, "x:2");
+        for (const effect of TROUBLES) stage.emulator.faults.inject({ effect, probability: 0.06 } satisfies Fault);
+        const [one, two] = [stage.connect().cluster, stage.connect().cluster];
+        for (let i = 0; i < 400 && seen.deleted.length < 9; i++) {
+          await stage.time.advance((i * 37) % 150);
+          // Each tick starts with nothing in memory, as after a kill.
+          await Promise.allSettled([tickOnce(stage, one), tickOnce(stage, two)]);
+        }
+        stage.emulator.faults.clear();
+        for (let i = 0; i < 30; i++) {
+          await stage.time.advance(100);
+          await tickOnce(stage, one);
+        }
+        assert.deepEqual(seen.violations, []);
+        assert.deepEqual(
+          revisions(stage),
+          [0, 1, 2].map(() => [true, 3, 3]),
+        );
+      } finally {
+        await stage.close();
+      }
+    });
+  }
+
+  it("a zone deleted and made anew between judging and acting is left alone, and is no failure", async (t) => {
+    const { stage, cluster, seen } = await beginRollout(t);
+    const remake = (): void => {
+      const { store } = stage.emulator;
+      const set = store.get("statefulsets.apps", "default", "ingester-zone-a");
+      assert.ok(set);
+      store.remove("statefulsets.apps", "default", "ingester-zone-a");
+      const { name, namespace = "default", labels = {} } = set.metadata;
+      store.create("statefulsets.apps", { ...set, metadata: { name, namespace, labels } });
+    };
+    const outrun: Cluster = {
+      ...cluster,
+      patch: (...call) => {
+        remake();
+        return cluster.patch(...call);
+      },
+    };
+    const { outcomes } = await tickOnce(stage, outrun);
+    assert.deepEqual(
+      outcomes.map((outcome) => outcome.state),
+      ["outrun"],
+    );
+    assert.deepEqual(seen.deleted, []);
+  });
+
+  it("a list older than what was seen or written is refused", async (t) => {
+    const { stage, cluster, seen } = await beginRollout(t);
+    const freshness: Freshness = new Map();
+    const before = Number(stage.emulator.store.list("statefulsets.apps")[0]?.metadata.resourceVersion);
+    await tickOnce(stage, cluster, { freshness });
+    assert.equal(seen.deleted.length, 1);
+    stage.emulator.faults.inject({ effect: { kind: "stale", resourceVersion: before }, verb: "list", resource: "pods" });
+    const { outcomes } = await tickOnce(stage, cluster, { freshness });
+    assert.deepEqual(
+      outcomes.map((outcome) => outcome.state),
+      ["outrun"],
+    );
+    assert.equal(seen.deleted.length, 1);
+  });
+});
