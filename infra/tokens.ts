@@ -1,4 +1,4 @@
-/** Who calls us: ServiceAccount tokens of the cluster, checked against the keys that its API server publishes. The only importer of jose. */
+/** Who calls us: ServiceAccount tokens of the cluster, checked against the keys that its API server publishes. The only importer of jose in the product. */
 import { createRemoteJWKSet, customFetch, errors, jwtVerify } from "jose";
 import { type Clock, systemClock } from "./clock.ts";
 import type { Connection } from "./connection.ts";

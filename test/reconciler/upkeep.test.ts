@@ -97,6 +97,29 @@ describe("ready times of pods (E24)", () => {
     assert.equal(Object.keys(readyTimes()).length, 9);
   });
 
+  it("are not written on a pod of the same name that came meanwhile, nor is that worth a warning", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const { cluster, calls } = stage.connect();
+    const late: typeof cluster = {
+      ...cluster,
+      patch: (resource, ref, ...args) => {
+        const { store } = stage.emulator;
+        const before = store.get("pods", "default", ref.name);
+        if (before && ref.name === "ingester-zone-a-0") {
+          store.remove("pods", "default", ref.name, { gracePeriodSeconds: 0 });
+          store.create("pods", { ...before, metadata: { ...before.metadata, uid: "another" } });
+        }
+        return cluster.patch(resource, ref, ...args);
+      },
+    };
+    stage = { ...stage, connect: () => ({ cluster: late, calls }) };
+    const { tick, lines } = startTicks();
+    await tick(true);
+    assert.equal(Object.keys(readyTimes()).length, 8);
+    assert.deepEqual(lines, []);
+  });
+
   it("are kept in paused zones, too", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, DELAYED);
