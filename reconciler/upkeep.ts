@@ -80,7 +80,8 @@ export function createUpkeep({ cluster, clock, log, onBudgets }: UpkeepOptions):
     await cluster.patch(pods, pod, "merge", body, { ...call, deadlineMs }).catch((error: unknown) => {
       owing.add(key);
       // A pod of another uid is no conflict to the API server: its patch is Invalid, as nobody may change a uid.
-      if (!hasCode(error, "NotFound", "Conflict", "Invalid")) log.warn("the ready time of a pod could not be written", { pod: pod.name, error });
+      if (!hasCode(error, "NotFound", "Conflict", "Invalid"))
+        log.warn("the ready time of a pod could not be written", { pod: pod.name, error });
     });
   }
 
