@@ -12,7 +12,6 @@ const gone = (set: string, revision: string): StoreEvent => ({
   type: "DELETED",
   resource: "pods",
   object: podObject(set, 0, { revision }) as KubeObject,
-  resourceVersion: 1,
 });
 const changed: StoreEvent = { ...gone("zone-a", LAST), type: "MODIFIED" };
 

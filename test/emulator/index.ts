@@ -9,13 +9,12 @@ import { startControllers } from "./controllers/index.ts";
 import { withDefaults } from "./defaults.ts";
 import { createFaults } from "./faults.ts";
 import type { Faults } from "./faults.ts";
-import { runNamespaces } from "./namespaces.ts";
 import { createRegistry } from "./registry.ts";
-import { seed } from "./seed.ts";
 import { serve } from "./server.ts";
 import { createStore } from "./store.ts";
 import type { Store } from "./store.ts";
 import { ADMIN_TOKEN, createTokens } from "./tokens.ts";
+import { runUpkeep, seed } from "./upkeep.ts";
 
 export interface EmulatorOptions {
   readonly clock?: Clock;
@@ -56,8 +55,8 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     // TLS clients check it against the real time, whatever the emulator's clock says.
     now: new Date(),
   });
-  const stopNamespaces = runNamespaces(store, registry, clock);
-  seed(store, clock);
+  const stopUpkeep = runUpkeep(store);
+  seed(store);
   // What controllers create gets the defaults that the API server would have given it.
   const defaulting: Store = { ...store, create: (resource, object) => store.create(resource, withDefaults(resource, object)) };
   const stopControllers = options.controllers === false ? () => {} : startControllers(defaulting, clock);
@@ -91,7 +90,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     faults,
     stop: async () => {
       stopControllers();
-      stopNamespaces();
+      stopUpkeep();
       faults.cutWatches();
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));

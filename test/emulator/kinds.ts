@@ -1,87 +1,55 @@
 /** The built-in kinds: one row each. Custom resources join them when their definition is established. */
 
-export interface Kind {
-  readonly group: string;
-  readonly version: string;
-  readonly plural: string;
-  readonly singular: string;
-  readonly kind: string;
-  readonly namespaced: boolean;
-  readonly shortNames: readonly string[];
-  readonly categories: readonly string[];
-  readonly subresources: readonly string[];
-  /** Whether metadata.generation counts changes outside metadata and status. */
-  readonly generation: boolean;
-}
+/** A kind as it is served. */
+export type Kind = ReturnType<typeof row>;
 
-interface Options {
-  readonly short?: readonly string[];
-  readonly all?: boolean;
-  readonly cluster?: boolean;
-  readonly sub?: readonly string[];
-  readonly generation?: boolean;
-}
-
-function row(groupVersion: string, kind: string, plural: string, options: Options = {}): Kind {
-  const [version = "", group = ""] = groupVersion.split("/").toReversed();
+/** `all`: whether `kubectl get all` shows it; `below`: its subresources. */
+function row(apiVersion: string, kind: string, options: { short?: string; all?: true; cluster?: true; below?: string[] } = {}) {
+  const { short, all, cluster, below = [] } = options;
+  const [version = "", group = ""] = apiVersion.split("/").toReversed();
+  const plural = `${kind.toLowerCase()}s`;
   return {
     group,
     version,
+    kind,
     plural,
     singular: kind.toLowerCase(),
-    kind,
-    namespaced: !options.cluster,
-    shortNames: options.short ?? [],
-    categories: options.all ? ["all"] : [],
-    subresources: options.sub ?? [],
-    generation: options.generation ?? false,
+    /** The store's key. */
+    resource: group ? `${plural}.${group}` : plural,
+    namespaced: !cluster,
+    shortNames: short ? [short] : [],
+    categories: all ? ["all"] : [],
+    subresources: below,
+    /** Whether metadata.generation counts changes outside metadata and status. */
+    generation: kind === "Pod" || (group !== "" && below.includes("status")),
   };
 }
 
 export const BUILT_IN: readonly Kind[] = [
-  row("v1", "Namespace", "namespaces", { short: ["ns"], cluster: true, sub: ["status"] }),
-  row("v1", "Node", "nodes", { short: ["no"], cluster: true, sub: ["status"] }),
-  row("v1", "Pod", "pods", { short: ["po"], all: true, sub: ["status", "eviction"], generation: true }),
-  row("v1", "Service", "services", { short: ["svc"], all: true, sub: ["status"] }),
-  row("v1", "ConfigMap", "configmaps", { short: ["cm"] }),
-  row("v1", "Secret", "secrets"),
-  row("v1", "ServiceAccount", "serviceaccounts", { short: ["sa"], sub: ["token"] }),
-  row("v1", "Event", "events", { short: ["ev"] }),
-  row("apps/v1", "StatefulSet", "statefulsets", { short: ["sts"], all: true, sub: ["status", "scale"], generation: true }),
-  row("apps/v1", "ControllerRevision", "controllerrevisions"),
-  row("apps/v1", "Deployment", "deployments", { short: ["deploy"], all: true, sub: ["status", "scale"], generation: true }),
-  row("apps/v1", "ReplicaSet", "replicasets", { short: ["rs"], all: true, sub: ["status", "scale"], generation: true }),
-  row("batch/v1", "Job", "jobs", { all: true, sub: ["status"], generation: true }),
-  row("batch/v1", "CronJob", "cronjobs", { short: ["cj"], all: true, sub: ["status"], generation: true }),
-  row("coordination.k8s.io/v1", "Lease", "leases"),
-  row("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", { short: ["pdb"], sub: ["status"], generation: true }),
-  row("rbac.authorization.k8s.io/v1", "Role", "roles"),
-  row("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings"),
-  row("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", { cluster: true }),
-  row("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", { cluster: true }),
-  ...["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"].map((kind) =>
-    row("admissionregistration.k8s.io/v1", kind, `${kind.toLowerCase()}s`, { cluster: true, generation: true }),
-  ),
-  row("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", {
-    short: ["crd", "crds"],
-    cluster: true,
-    sub: ["status"],
-    generation: true,
-  }),
+  row("v1", "Namespace", { short: "ns", cluster: true, below: ["status"] }),
+  row("v1", "Node", { short: "no", cluster: true, below: ["status"] }),
+  row("v1", "Pod", { short: "po", all: true, below: ["status", "eviction"] }),
+  row("v1", "Service", { short: "svc", all: true, below: ["status"] }),
+  row("v1", "ConfigMap", { short: "cm" }),
+  row("v1", "Secret"),
+  row("v1", "ServiceAccount", { short: "sa", below: ["token"] }),
+  row("v1", "Event", { short: "ev" }),
+  row("apps/v1", "StatefulSet", { short: "sts", all: true, below: ["status", "scale"] }),
+  row("apps/v1", "ControllerRevision"),
+  row("apps/v1", "Deployment", { short: "deploy", all: true, below: ["status", "scale"] }),
+  row("apps/v1", "ReplicaSet", { short: "rs", all: true, below: ["status", "scale"] }),
+  row("batch/v1", "Job", { all: true, below: ["status"] }),
+  row("batch/v1", "CronJob", { short: "cj", all: true, below: ["status"] }),
+  row("coordination.k8s.io/v1", "Lease"),
+  row("policy/v1", "PodDisruptionBudget", { short: "pdb", below: ["status"] }),
+  ...["Role", "RoleBinding"].map((kind) => row("rbac.authorization.k8s.io/v1", kind)),
+  ...["ClusterRole", "ClusterRoleBinding"].map((kind) => row("rbac.authorization.k8s.io/v1", kind, { cluster: true })),
+  row("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", { cluster: true }),
+  row("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", { cluster: true }),
+  row("apiextensions.k8s.io/v1", "CustomResourceDefinition", { short: "crd", cluster: true, below: ["status"] }),
 ];
-
-/** The store's key of a kind. */
-export function resourceKey(kind: Pick<Kind, "group" | "plural">): string {
-  return kind.group ? `${kind.plural}.${kind.group}` : kind.plural;
-}
-
-const WITHOUT_GENERATION = new Set(BUILT_IN.filter((kind) => !kind.generation).map(resourceKey));
-
-export function isBuiltInGroup(group: string): boolean {
-  return BUILT_IN.some((kind) => kind.group === group);
-}
 
 /** Custom resources count generations too. */
 export function hasGeneration(resource: string): boolean {
-  return !WITHOUT_GENERATION.has(resource);
+  return BUILT_IN.find((kind) => kind.resource === resource)?.generation ?? true;
 }

@@ -1,87 +1,60 @@
-/** What becomes of an object's metadata: what clients cannot change, when it is gone, what a delete asks first. */
+/** What counts as a generation, and how a deletion goes. */
 import { isDeepStrictEqual } from "node:util";
 import { conflict } from "./api-error.ts";
-import { dig, listOf, numberOf, put, timestamp } from "./objects.ts";
-import type { KubeObject, Metadata } from "./objects.ts";
+import { dig, listOf, numberOf, put, timestamp, type Fields, type KubeObject, type Metadata } from "./objects.ts";
 import type { RemoveOptions } from "./store.ts";
 
-const SYSTEM_OWNED = [
-  "name",
-  "uid",
-  "resourceVersion",
-  "creationTimestamp",
-  "namespace",
-  "generateName",
-  "generation",
-  "deletionTimestamp",
-  "deletionGracePeriodSeconds",
-] as const;
-
-/** The metadata that no client can change. */
-export function systemOwned(current: Metadata): Pick<Metadata, (typeof SYSTEM_OWNED)[number]> {
-  const owned = SYSTEM_OWNED.filter((field) => current[field] !== undefined).map((field) => [field, current[field]]);
-  return Object.fromEntries(owned) as Pick<Metadata, (typeof SYSTEM_OWNED)[number]>;
-}
-
 /** What generations count. Binding a pod to its node is no change of its spec. */
-export function specOf(object: KubeObject): Record<string, unknown> {
+export function specOf(object: KubeObject): Fields {
   const { metadata: _, status: __, apiVersion: ___, kind, ...rest } = object;
   return kind === "Pod" ? put(rest, ["spec", "nodeName"], undefined) : rest;
 }
 
-export function isDone(object: KubeObject): boolean {
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata;
-  return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0 && heldBySpec(object).length === 0;
+/** Whether nothing holds a deleted object any longer. A namespace is held by its spec's finalizers until it is empty. */
+export function isDone({ kind, metadata, ...rest }: KubeObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds, finalizers = [] } = metadata;
+  const holders = kind === "Namespace" ? [...finalizers, ...listOf(dig(rest, "spec", "finalizers"))] : finalizers;
+  return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && holders.length === 0;
 }
 
-/** A namespace is held by its spec's finalizers until it is empty. */
-export function heldBySpec(object: KubeObject): readonly unknown[] {
-  return object.kind === "Namespace" ? listOf(dig(object, "spec", "finalizers")) : [];
-}
-
-export function checkPreconditions({ apiVersion, kind, metadata }: KubeObject, wanted: RemoveOptions): void {
-  const group = apiVersion.includes("/") ? `.${apiVersion.split("/")[0]}` : "";
-  const mismatch = (what: string, inPrecondition: string, inMeta: string, how: string): never => {
-    const why = `the ${what} in the precondition (${inPrecondition}) does not match the ${what} in record (${inMeta}). The object might have been ${how}`;
+/** Throws Conflict. */
+export function checkPreconditions({ apiVersion, kind, metadata }: KubeObject, { uid, resourceVersion }: RemoveOptions): void {
+  const check = (what: string, wanted: string | undefined, is: string, how: string): void => {
+    if (wanted === undefined || wanted === is) return;
+    const why = `the ${what} in the precondition (${wanted}) does not match the ${what} in record (${is}). The object might have been ${how}`;
     // rest.BeforeDelete names the kind where others name the resource.
-    throw conflict(`${kind}${group}`, metadata.name, why);
+    throw conflict([kind, ...apiVersion.split("/").slice(0, -1)].join("."), metadata.name, why);
   };
-  const { uid, resourceVersion } = metadata;
-  if (wanted.uid !== undefined && wanted.uid !== uid) mismatch("UID", wanted.uid, uid, "deleted and then recreated");
-  if (wanted.resourceVersion !== undefined && wanted.resourceVersion !== resourceVersion)
-    mismatch("ResourceVersion", wanted.resourceVersion, resourceVersion, "modified");
+  check("UID", uid, metadata.uid, "deleted and then recreated");
+  check("ResourceVersion", resourceVersion, metadata.resourceVersion, "modified");
 }
 
-/** Seconds, as the pod strategy decides them: pods that never ran, or have ended, need no grace. */
-export function podGrace(pod: KubeObject, wanted: number | undefined): number {
-  const phase = dig(pod, "status", "phase");
-  if (!dig(pod, "spec", "nodeName") || phase === "Succeeded" || phase === "Failed") return 0;
-  return wanted ?? numberOf(dig(pod, "spec", "terminationGracePeriodSeconds")) ?? 30;
+/** Seconds, as the pod strategy decides them: other objects need no grace, nor do pods that never ran or have ended. */
+function graceOf(object: KubeObject, wanted: number | undefined): number {
+  const phase = dig(object, "status", "phase");
+  if (object.kind !== "Pod" || !dig(object, "spec", "nodeName") || phase === "Succeeded" || phase === "Failed") return 0;
+  return wanted ?? numberOf(dig(object, "spec", "terminationGracePeriodSeconds")) ?? 30;
 }
 
-/** The object in deletion, or itself when nothing changes; a later delete can only shorten the grace. Times in ms, graces in seconds. */
-export function markDeleted(current: KubeObject, grace: number, finalizers: readonly string[], now: number): KubeObject {
+/** The object in deletion, or itself when nothing changes; a later delete can only shorten the grace. `now` in ms. */
+export function markDeleted(current: KubeObject, options: RemoveOptions, now: number): KubeObject {
   const { finalizers: before = [], deletionTimestamp, deletionGracePeriodSeconds: running = Infinity, ...rest } = current.metadata;
-  const isShorter = grace < running && current.kind !== "Namespace";
-  if (deletionTimestamp !== undefined && !isShorter && isDeepStrictEqual(finalizers, before)) return current;
+  const grace = Math.min(running, graceOf(current, options.gracePeriodSeconds));
+  const finalizers = finalizersAfter(before, options.propagationPolicy);
+  if (grace === running && isDeepStrictEqual(finalizers, before)) return current;
   const start = deletionTimestamp === undefined ? now : Date.parse(deletionTimestamp) - running * 1000;
   const metadata: Metadata = {
     ...rest,
-    ...(finalizers.length > 0 && { finalizers: [...finalizers] }),
-    // rest.BeforeDelete counts the start of a deletion as a generation.
-    ...(rest.generation !== undefined && { generation: rest.generation + (deletionTimestamp === undefined ? 1 : 0) }),
-    deletionTimestamp: deletionTimestamp !== undefined && !isShorter ? deletionTimestamp : timestamp(start + grace * 1000),
-    deletionGracePeriodSeconds: Math.min(grace, running),
+    ...(finalizers.length > 0 && { finalizers }),
+    deletionTimestamp: timestamp(start + grace * 1000),
+    deletionGracePeriodSeconds: grace,
   };
-  if (current.kind !== "Namespace") return { ...current, metadata };
-  const { deletionGracePeriodSeconds: _, ...ofNamespace } = metadata;
-  return put({ ...current, metadata: ofNamespace }, ["status", "phase"], "Terminating");
+  return current.kind === "Namespace" ? put({ ...current, metadata }, ["status", "phase"], "Terminating") : { ...current, metadata };
 }
 
 /** The garbage collector's own finalizers follow the propagation policy of the delete. */
-export function finalizersAfter(finalizers: readonly string[], policy: string | undefined): string[] {
-  const kept = finalizers.filter((name) => policy === undefined || (name !== "foregroundDeletion" && name !== "orphan"));
-  if (policy === "Foreground") kept.push("foregroundDeletion");
-  if (policy === "Orphan") kept.push("orphan");
-  return kept;
+function finalizersAfter(finalizers: readonly string[], policy: string | undefined): string[] {
+  if (policy === undefined) return [...finalizers];
+  const added = { Foreground: ["foregroundDeletion"], Orphan: ["orphan"] }[policy] ?? [];
+  return [...finalizers.filter((name) => name !== "foregroundDeletion" && name !== "orphan"), ...added];
 }

@@ -1,36 +1,11 @@
 /** Kubernetes objects as plain JSON, and safe ways to look into them. Stored objects are frozen: change a copy. */
+import type { V1ObjectMeta, V1OwnerReference } from "@kubernetes/client-node";
+import type { Json } from "../../infra/resources.ts";
 
-export interface OwnerReference {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly controller?: boolean;
-  readonly blockOwnerDeletion?: boolean;
-}
+export type OwnerReference = Json<V1OwnerReference>;
 
-export interface Metadata {
-  name: string;
-  namespace?: string;
-  generateName?: string;
-  uid: string;
-  resourceVersion: string;
-  generation?: number;
-  creationTimestamp: string;
-  deletionTimestamp?: string;
-  deletionGracePeriodSeconds?: number;
-  labels?: Record<string, string>;
-  annotations?: Record<string, string>;
-  ownerReferences?: OwnerReference[];
-  finalizers?: string[];
-}
-
-export interface KubeObject {
-  apiVersion: string;
-  kind: string;
-  metadata: Metadata;
-  [field: string]: unknown;
-}
+/** As stored: with what the store fills in. */
+export type Metadata = Json<V1ObjectMeta> & Record<"name" | "uid" | "resourceVersion" | "creationTimestamp", string>;
 
 /** An object on its way in: the store fills what is missing. */
 export interface Draft {
@@ -40,42 +15,31 @@ export interface Draft {
   [field: string]: unknown;
 }
 
+export interface KubeObject extends Draft {
+  metadata: Metadata;
+}
+
 export type Fields = Record<string, unknown>;
 
 export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** `value` as an object; an empty one when it is none. */
-export function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {};
-}
+/** `value` as an object or a list; an empty one when it is none. */
+export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-export function textOf(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
-}
+export const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+export const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
 
 /** Text, numbers and flags as text; `otherwise` for all else. */
 export function plainText(value: unknown, otherwise = ""): string {
-  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? String(value) : otherwise;
-}
-
-export function numberOf(value: unknown): number | undefined {
-  return typeof value === "number" ? value : undefined;
+  return ["string", "number", "boolean"].includes(typeof value) ? String(value) : otherwise;
 }
 
 /** The value at a path of field names, undefined where the path ends early. */
 export function dig(value: unknown, ...path: readonly string[]): unknown {
-  let at = value;
-  for (const step of path) {
-    if (!isFields(at)) return undefined;
-    at = at[step];
-  }
-  return at;
+  return path.reduce<unknown>((at, step) => (isFields(at) ? at[step] : undefined), value);
 }
 
 /** Whether the condition of that type in the object's status is True. */
@@ -84,21 +48,17 @@ export function isTrue(object: unknown, type: string): boolean {
 }
 
 /** A copy of `object` with the value at `path` set; objects on the way are copied, the rest is shared. `undefined` removes the field. */
-export function put<T extends Fields>(object: T, path: readonly string[], value: unknown): T {
-  const [step, ...rest] = path;
+export function put<T extends Fields>(object: T, [step, ...rest]: readonly string[], value: unknown): T {
   if (step === undefined) return object;
-  const copy: Fields = { ...object };
-  if (rest.length > 0) copy[step] = put(fieldsOf(object[step]), rest, value);
-  else if (value === undefined) delete copy[step];
-  else copy[step] = value;
+  const copy: Fields = { ...object, [step]: rest.length > 0 ? put(fieldsOf(object[step]), rest, value) : value };
+  if (copy[step] === undefined) delete copy[step];
   return copy as T;
 }
 
 /** Freezes a whole tree; frozen subtrees are taken as done. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  Object.freeze(value);
-  for (const child of Object.values(value)) deepFreeze(child);
+  for (const child of Object.values(Object.freeze(value))) deepFreeze(child);
   return value;
 }
 

@@ -2,7 +2,7 @@
 import { objectAnswer } from "./answer.ts";
 import type { Api } from "./api.ts";
 import { badRequest, hasReason, notFound, refusal } from "./api-error.ts";
-import { objectKey } from "./bucket.ts";
+import { objectKey } from "./store.ts";
 import { dig, numberOf, textOf } from "./objects.ts";
 import type { KubeObject } from "./objects.ts";
 import { apiVersionOf } from "./registry.ts";

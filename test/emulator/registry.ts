@@ -1,52 +1,68 @@
-/** Which kinds are served right now: the built-in ones, and those of established custom resource definitions. */
-import { customKinds } from "./crd/kinds.ts";
-import type { CustomKind } from "./crd/kinds.ts";
-import { BUILT_IN, resourceKey } from "./kinds.ts";
-import type { Kind } from "./kinds.ts";
-import type { KubeObject } from "./objects.ts";
-import type { ResourceKey, Store } from "./store.ts";
-
-/** A kind as it is served; `custom` holds what its definition says. */
-export interface Served extends Kind {
-  readonly resource: ResourceKey;
-  readonly custom?: CustomKind;
-}
-
-export interface Registry {
-  /** All kinds, in order of their group. */
-  all(): readonly Served[];
-  find(group: string, version: string, plural: string): Served | undefined;
-}
+/** Which kinds are served right now: the built-in ones, and those of custom resource definitions. */
+import type { V1CustomResourceColumnDefinition, V1CustomResourceDefinitionSpec } from "@kubernetes/client-node";
+import type { Json } from "../../infra/resources.ts";
+import { compileSchema } from "./crd/schema.ts";
+import { BUILT_IN, type Kind } from "./kinds.ts";
+import { fieldsOf, type KubeObject } from "./objects.ts";
+import type { Store } from "./store.ts";
 
 export const CRDS = "customresourcedefinitions.apiextensions.k8s.io";
 
-export function apiVersionOf({ group, version }: Pick<Kind, "group" | "version">): string {
-  return group ? `${group}/${version}` : version;
+export type Column = Required<Json<V1CustomResourceColumnDefinition>>;
+type Definition = Json<V1CustomResourceDefinitionSpec>;
+
+export interface Served extends Kind {
+  /** What its definition says. */
+  readonly custom?: ReturnType<typeof customOf>;
 }
 
+type GroupVersion = Pick<Kind, "group" | "version">;
+export const apiVersionOf = ({ group, version }: GroupVersion): string => (group ? `${group}/${version}` : version);
 /** Where the kinds of a group and version are served. */
-export function rootOf(kind: Pick<Kind, "group" | "version">): string {
-  return `/${kind.group ? "apis" : "api"}/${apiVersionOf(kind)}`;
+export const rootOf = (kind: GroupVersion): string => `/${kind.group ? "apis" : "api"}/${apiVersionOf(kind)}`;
+
+const pathOf = (text = ""): string[] => text.split(".").filter(Boolean);
+
+function customOf({ schema, subresources, additionalPrinterColumns = [] }: Definition["versions"][number]) {
+  const at = subresources?.scale;
+  return {
+    schema: compileSchema(fieldsOf(schema?.openAPIV3Schema)),
+    columns: additionalPrinterColumns.map((column): Column => ({ format: "", description: "", priority: 0, ...column })),
+    /** Paths of the scale subresource, if it has one. */
+    scale: at && { spec: pathOf(at.specReplicasPath), status: pathOf(at.statusReplicasPath), selector: pathOf(at.labelSelectorPath) },
+  };
 }
 
-const builtIn: readonly Served[] = BUILT_IN.map((kind) => ({ ...kind, resource: resourceKey(kind) }));
+/** One kind a served version. */
+function customKinds(definition: KubeObject): readonly Served[] {
+  const { group, names, scope, versions } = definition["spec"] as Definition;
+  const { kind, plural, singular = kind.toLowerCase(), shortNames = [], categories = [] } = names;
+  const common = { group, kind, plural, singular, shortNames, categories, namespaced: scope !== "Cluster", generation: true };
+  return versions
+    .filter(({ served }) => served)
+    .map((version) => ({
+      ...common,
+      version: version.name,
+      resource: definition.metadata.name,
+      subresources: Object.keys(version.subresources ?? {}),
+      custom: customOf(version),
+    }));
+}
 
-export function createRegistry(store: Store): Registry {
+export type Registry = ReturnType<typeof createRegistry>;
+
+export function createRegistry(store: Store) {
   const known = new WeakMap<KubeObject, readonly Served[]>();
   const servedBy = (definition: KubeObject): readonly Served[] => {
     const kinds = known.get(definition) ?? customKinds(definition);
     known.set(definition, kinds);
     return kinds;
   };
-  const custom = (): readonly Served[] => store.list(CRDS).flatMap(servedBy);
-  const builtInByPath = new Map(builtIn.map((kind) => [`${apiVersionOf(kind)}/${kind.plural}`, kind]));
+  const all = (): readonly Served[] => [...BUILT_IN, ...store.list(CRDS).flatMap(servedBy)];
   return {
-    all: () => [...builtIn, ...custom()],
-    find: (group, version, plural) => {
-      const found = builtInByPath.get(`${apiVersionOf({ group, version })}/${plural}`);
-      if (found) return found;
-      const definition = store.get(CRDS, undefined, `${plural}.${group}`);
-      return definition && servedBy(definition).find((kind) => kind.version === version);
-    },
+    /** All kinds, in order of their group. */
+    all,
+    find: (group: string, version: string, plural: string): Served | undefined =>
+      all().find((kind) => kind.group === group && kind.version === version && kind.plural === plural),
   };
 }

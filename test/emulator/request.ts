@@ -1,6 +1,5 @@
 /** A request in the API's terms, read off the path and the query. */
 import { notAllowed, notFound, refusal } from "./api-error.ts";
-import { isBuiltInGroup } from "./kinds.ts";
 import type { Registry, Served } from "./registry.ts";
 import type { ResourceKey } from "./store.ts";
 import type { User } from "./tokens.ts";
@@ -64,8 +63,8 @@ export function targetOf(registry: Registry, method: string, url: URL): Target |
   const kind = registry.find(group, version, plural);
   if (kind && method === "POST" && (Boolean(name) !== Boolean(subresource) || (kind.namespaced && namespace === undefined)))
     throw notAllowed();
-  // Of groups that no definition serves the server knows nothing at all.
-  if (!kind && !isBuiltInGroup(group)) return undefined;
+  // Of groups and versions that it does not serve the server knows nothing at all.
+  if (!kind && !registry.all().some((one) => one.group === group && one.version === version)) return undefined;
   if (kind?.custom && subresource && !kind.subresources.includes(subresource)) throw notFound(kind.resource, name);
   if (!kind || extra.length > 0 || (subresource && !kind.subresources.includes(subresource)) || (isScoped && !kind.namespaced))
     throw refusal("NotFound", "the server could not find the requested resource", {});

@@ -59,5 +59,5 @@ for (const [text, matches] of FIELDS)
 
 test("fields that cannot be selected by are refused", () => {
   assert.throws(() => fieldSelector("pods", "spec.x=1"), { message: "field label not supported: spec.x" });
-  assert.throws(() => fieldSelector("configmaps", "data.x=1"), { message: /is not a known field selector/ });
+  assert.throws(() => fieldSelector("configmaps", "data.x=1"), { message: "field label not supported: data.x" });
 });

@@ -7,13 +7,10 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { alreadyExists, conflict, notFound, refusal } from "./api-error.ts";
-import { createBucket, objectKey } from "./bucket.ts";
-import type { Bucket } from "./bucket.ts";
 import type { Clock } from "./clock.ts";
 import { hasGeneration } from "./kinds.ts";
-import { checkPreconditions, finalizersAfter, heldBySpec, isDone, markDeleted, podGrace, specOf, systemOwned } from "./lifecycle.ts";
-import { deepFreeze, timestamp } from "./objects.ts";
-import type { Draft, KubeObject, Metadata } from "./objects.ts";
+import { checkPreconditions, isDone, markDeleted, specOf } from "./lifecycle.ts";
+import { deepFreeze, timestamp, type Draft, type KubeObject, type Metadata } from "./objects.ts";
 
 export { ApiError } from "./api-error.ts";
 export type { KubeObject } from "./objects.ts";
@@ -27,114 +24,96 @@ export interface StoreEvent {
   readonly object: KubeObject;
   /** What the object was before; none when it was added. */
   readonly previous?: KubeObject;
-  readonly resourceVersion: number;
 }
 
-export interface UpdateOptions {
-  readonly expectedResourceVersion?: string;
-  /** Answers what the update would leave, and leaves nothing. */
-  readonly dryRun?: boolean;
+export type RemoveOptions = Partial<Record<"uid" | "resourceVersion" | "propagationPolicy", string>> & { gracePeriodSeconds?: number };
+
+/** The objects of one resource, and their keys in order since the last one came or went. */
+interface Bucket {
+  readonly objects: Map<string, KubeObject>;
+  keys?: readonly string[] | undefined;
 }
 
-export interface RemoveOptions {
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-  readonly gracePeriodSeconds?: number;
-  readonly propagationPolicy?: string;
+export function objectKey(namespace: string | undefined, name: string): string {
+  return namespace ? `${namespace}/${name}` : name;
 }
 
-export interface Store {
-  get(resource: ResourceKey, namespace: string | undefined, name: string): KubeObject | undefined;
-  /** In order of namespace and name. `at` answers as of that resourceVersion; undefined-safe only inside the history (see `since`). */
-  list(resource: ResourceKey, namespace?: string, at?: number): KubeObject[];
-  /** The newest resourceVersion given out. */
-  version(): number;
-  /** Events after `resourceVersion`; throws Expired (410) when the history no longer reaches back so far. */
-  since(resourceVersion: number): readonly StoreEvent[];
-  /** Throws AlreadyExists. The object is frozen and filled: uid (unless given), resourceVersion, creationTimestamp, generation. */
-  create(resource: ResourceKey, object: Draft): KubeObject;
-  /** Replaces all but what the system owns. A no-op keeps the resourceVersion; throws NotFound and Conflict. */
-  update(resource: ResourceKey, object: Draft, options?: UpdateOptions): KubeObject;
-  /** Starts or ends the deletion; answers the object as it is left. Pods get their grace period unless `gracePeriodSeconds` says otherwise. */
-  remove(resource: ResourceKey, namespace: string | undefined, name: string, options?: RemoveOptions): KubeObject;
-  /** Calls back synchronously after each commit; listeners defer their work. The answer unsubscribes. */
-  subscribe(listener: (event: StoreEvent) => void): () => void;
+const keyOf = ({ metadata }: KubeObject): string => objectKey(metadata.namespace, metadata.name);
+
+function inOrder(bucket: Bucket, namespace = ""): KubeObject[] {
+  bucket.keys ??= [...bucket.objects.keys()].toSorted();
+  const prefix = objectKey(namespace, "");
+  return bucket.keys.filter((key) => key.startsWith(prefix)).flatMap((key) => bucket.objects.get(key) ?? []);
 }
 
-const DEFAULT_HISTORY = 50_000;
+export type Store = ReturnType<typeof createStore>;
 
 /** An empty store whose history holds at least `historyLength` events. */
-export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Store {
+export function createStore(clock: Clock, historyLength = 50_000) {
   const buckets = new Map<ResourceKey, Bucket>();
   const listeners = new Set<(event: StoreEvent) => void>();
   let history: StoreEvent[] = [];
   let version = 0;
-  let forgotten = 0;
 
   const bucketOf = (resource: ResourceKey): Bucket => {
-    const bucket = buckets.get(resource) ?? createBucket();
+    const bucket = buckets.get(resource) ?? { objects: new Map() };
     buckets.set(resource, bucket);
     return bucket;
   };
+  const get = (resource: ResourceKey, namespace: string | undefined, name: string): KubeObject | undefined =>
+    bucketOf(resource).objects.get(objectKey(namespace, name));
 
   const commit = (type: StoreEvent["type"], resource: ResourceKey, draft: KubeObject, previous?: KubeObject): KubeObject => {
     version += 1;
     const object = deepFreeze({ ...draft, metadata: { ...draft.metadata, resourceVersion: String(version) } });
-    const key = objectKey(object.metadata.namespace, object.metadata.name);
-    if (type === "DELETED") bucketOf(resource).delete(key);
-    else bucketOf(resource).set(key, object);
-    const event: StoreEvent = { type, resource, object, ...(previous && { previous }), resourceVersion: version };
+    const bucket = bucketOf(resource);
+    if (type === "DELETED") bucket.objects.delete(keyOf(object));
+    else bucket.objects.set(keyOf(object), object);
+    if (type !== "MODIFIED") bucket.keys = undefined;
+    const event: StoreEvent = { type, resource, object, ...(previous && { previous }) };
     history.push(event);
-    if (history.length > 2 * historyLength) {
-      history = history.slice(historyLength);
-      forgotten = (history[0]?.resourceVersion ?? 1) - 1;
-    }
+    if (history.length > 2 * historyLength) history = history.slice(historyLength);
     for (const listener of listeners) listener(event);
     return object;
   };
 
-  const existing = (resource: ResourceKey, namespace: string | undefined, name: string): KubeObject => {
-    const object = bucketOf(resource).get(objectKey(namespace, name));
-    if (!object) throw notFound(resource, name);
-    return object;
-  };
-
-  const since = (from: number): readonly StoreEvent[] => {
-    if (from < forgotten) throw refusal("Expired", `too old resource version: ${from} (${forgotten + 1})`);
-    let low = history.length;
-    while (low > 0 && (history[low - 1]?.resourceVersion ?? 0) > from) low -= 1;
-    return history.slice(low);
+  /** Events after `resourceVersion`; throws Expired (410) when the history no longer reaches back so far. */
+  const since = (resourceVersion: number): readonly StoreEvent[] => {
+    // Every event takes one version.
+    const known = version - history.length;
+    if (resourceVersion < known) throw refusal("Expired", `too old resource version: ${resourceVersion} (${known + 1})`);
+    return history.slice(resourceVersion - known);
   };
 
   return {
-    get: (resource, namespace, name) => bucketOf(resource).get(objectKey(namespace, name)),
+    get,
+    since,
+    /** The newest resourceVersion given out. */
+    version: () => version,
+    /** Of all that was ever stored. */
+    resources: () => [...buckets.keys()],
 
-    list: (resource, namespace, at) => {
-      const prefix = namespace ? `${namespace}/` : "";
-      if (at === undefined || at >= version) return bucketOf(resource).range(prefix);
+    /** In order of namespace and name, as of the resourceVersion `at` (see `since`), or now. */
+    list: (resource: ResourceKey, namespace?: string, at = version): KubeObject[] => {
+      const bucket = bucketOf(resource);
       const undone = since(at).filter((event) => event.resource === resource);
-      if (undone.length === 0) return bucketOf(resource).range(prefix);
-      const then = createBucket();
-      for (const object of bucketOf(resource).range("")) then.set(objectKey(object.metadata.namespace, object.metadata.name), object);
+      if (undone.length === 0) return inOrder(bucket, namespace);
+      const then = new Map(bucket.objects);
       for (const { object, previous } of undone.toReversed()) {
-        const key = objectKey(object.metadata.namespace, object.metadata.name);
-        if (previous) then.set(key, previous);
-        else then.delete(key);
+        if (previous) then.set(keyOf(previous), previous);
+        else then.delete(keyOf(object));
       }
-      return then.range(prefix);
+      return inOrder({ objects: then }, namespace);
     },
 
-    version: () => version,
-    since,
-
-    create: (resource, draft) => {
-      const { name = "", namespace } = draft.metadata;
-      if (bucketOf(resource).get(objectKey(namespace, name))) throw alreadyExists(resource, name);
-      const { deletionTimestamp: _, deletionGracePeriodSeconds: __, ...given } = draft.metadata;
+    /** Throws AlreadyExists. The object is frozen and filled: uid (unless given), resourceVersion, creationTimestamp, generation. */
+    create: (resource: ResourceKey, draft: Draft): KubeObject => {
+      const { deletionTimestamp: _, deletionGracePeriodSeconds: __, name = "", uid, ...given } = draft.metadata;
+      if (get(resource, given.namespace, name)) throw alreadyExists(resource, name);
       const metadata: Metadata = {
         ...given,
         name,
-        uid: given.uid || randomUUID(),
+        uid: uid || randomUUID(),
         creationTimestamp: timestamp(clock.now()),
         resourceVersion: "",
         ...(hasGeneration(resource) && { generation: 1 }),
@@ -142,15 +121,17 @@ export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Stor
       return commit("ADDED", resource, { ...draft, metadata });
     },
 
-    update: (resource, draft, options = {}) => {
-      const current = existing(resource, draft.metadata.namespace, draft.metadata.name ?? "");
-      const { expectedResourceVersion } = options;
-      if (expectedResourceVersion !== undefined && expectedResourceVersion !== current.metadata.resourceVersion)
-        throw conflict(resource, current.metadata.name);
-      const object = { ...draft, metadata: { ...draft.metadata, ...systemOwned(current.metadata) } };
+    /** Replaces all but what the system owns. A no-op keeps the resourceVersion; throws NotFound and Conflict. `dryRun` leaves no trace. */
+    update: (resource: ResourceKey, draft: Draft, options: { expectedResourceVersion?: string; dryRun?: boolean } = {}): KubeObject => {
+      const { namespace, name = "" } = draft.metadata;
+      const current = get(resource, namespace, name);
+      if (!current) throw notFound(resource, name);
+      const { resourceVersion, generation } = current.metadata;
+      if ((options.expectedResourceVersion ?? resourceVersion) !== resourceVersion) throw conflict(resource, name);
+      const { labels: _, annotations: __, ownerReferences: ___, finalizers: ____, ...systemOwned } = current.metadata;
+      const object = { ...draft, metadata: { ...draft.metadata, ...systemOwned } };
       if (isDeepStrictEqual(object, current)) return current;
-      if (current.metadata.generation !== undefined && !isDeepStrictEqual(specOf(object), specOf(current)))
-        object.metadata.generation = current.metadata.generation + 1;
+      if (generation && !isDeepStrictEqual(specOf(object), specOf(current))) object.metadata.generation = generation + 1;
       if (options.dryRun) return object;
       if (!isDone(object)) return commit("MODIFIED", resource, object, current);
       // The event shows the object as it was stored last, the answer as it was wanted.
@@ -158,20 +139,21 @@ export function createStore(clock: Clock, historyLength = DEFAULT_HISTORY): Stor
       return deepFreeze(object);
     },
 
-    remove: (resource, namespace, name, options = {}) => {
-      const current = existing(resource, namespace, name);
+    /** Starts or ends the deletion; answers the object as it is left. Pods get their grace period unless `gracePeriodSeconds` says otherwise. */
+    remove: (resource: ResourceKey, namespace: string | undefined, name: string, options: RemoveOptions = {}): KubeObject => {
+      const current = get(resource, namespace, name);
+      if (!current) throw notFound(resource, name);
       checkPreconditions(current, options);
-      const grace = resource === "pods" ? podGrace(current, options.gracePeriodSeconds) : 0;
-      const finalizers = finalizersAfter(current.metadata.finalizers ?? [], options.propagationPolicy);
-      const isFree = grace === 0 && finalizers.length === 0 && heldBySpec(current).length === 0;
-      if (isFree && resource !== "pods") return commit("DELETED", resource, current, current);
-      const marked = markDeleted(current, grace, finalizers, clock.now());
-      const left = marked === current ? current : commit("MODIFIED", resource, marked, current);
+      const marked = markDeleted(current, options, clock.now());
+      const isGone = isDone(marked);
       // A pod's deletion is written down even when it takes no time.
-      return isFree ? commit("DELETED", resource, left, left) : left;
+      const isWritten = marked !== current && (!isGone || resource === "pods");
+      const left = isWritten ? commit("MODIFIED", resource, marked, current) : current;
+      return isGone ? commit("DELETED", resource, left, left) : left;
     },
 
-    subscribe: (listener) => {
+    /** Calls back synchronously after each commit; listeners defer their work. The answer unsubscribes. */
+    subscribe: (listener: (event: StoreEvent) => void): (() => void) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },

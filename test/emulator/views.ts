@@ -1,10 +1,15 @@
 /** What a request sees of a stored object, and what it may change: the object itself, its status, or its scale. */
 import { badRequest, invalid } from "./api-error.ts";
 import { dig, fieldsOf, isFields, numberOf, plainText, put } from "./objects.ts";
-import type { Draft, KubeObject } from "./objects.ts";
+import type { Draft, KubeObject, Metadata } from "./objects.ts";
 import type { Served } from "./registry.ts";
-import { systemOwned } from "./lifecycle.ts";
 import { withDefaults } from "./defaults.ts";
+
+/** The metadata that no client can change. */
+function systemOwned(current: Metadata): Metadata {
+  const { labels: _, annotations: __, ownerReferences: ___, finalizers: ____, ...owned } = current;
+  return owned;
+}
 
 export interface View {
   /** How admission and the client see it. */

@@ -9,7 +9,7 @@ const UID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
 
 const VERSION = /(ResourceVersion in (?:the precondition|record)) \(\d+\)/g;
 
-/** Fields that no two clusters share, and what to write for them; undefined leaves them out. */
+/** Fields that no two clusters share, or that are of no use here, and what to write for them; undefined leaves them out. */
 const BY_NATURE: Readonly<Record<string, string | undefined>> = {
   resourceVersion: "<version>",
   managedFields: undefined,
@@ -18,6 +18,9 @@ const BY_NATURE: Readonly<Record<string, string | undefined>> = {
   podIP: "<ip>",
   ip: "<ip>",
   hostIP: "<ip>",
+  // Defaults of StatefulSets that the embedded cluster does without: it has no volumes, and keeps all revisions.
+  persistentVolumeClaimRetentionPolicy: undefined,
+  revisionHistoryLimit: undefined,
 };
 
 /** `names` are texts of this run (its namespace, names that the server generated) and what to write for them. UIDs are numbered as they appear. */

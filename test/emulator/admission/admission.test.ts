@@ -10,7 +10,6 @@ const REFUSED: readonly [fields: object, message: RegExp][] = [
     /webhooks\[0\].matchConditions: Forbidden: the embedded cluster has no matchConditions$/,
   ],
   [{ reinvocationPolicy: "IfNeeded" }, /webhooks\[0\].reinvocationPolicy: Forbidden/],
-  [{ sideEffects: "Some" }, /webhooks\[0\].sideEffects: Unsupported value: "Some": supported values: "None", "NoneOnDryRun"$/],
 ];
 
 for (const [fields, message] of REFUSED)

@@ -1,87 +1,56 @@
 /** Structural schemas: ajv prunes unknown fields, fills defaults in and checks the rest. */
-import { Ajv } from "ajv";
-import type { ErrorObject } from "ajv";
+import { Ajv, type ErrorObject } from "ajv";
 import type { Cause } from "../api-error.ts";
-import { isFields, plainText } from "../objects.ts";
-import type { Draft, Fields } from "../objects.ts";
+import { fieldsOf, isFields, listOf, plainText, type Draft, type Fields } from "../objects.ts";
 
-export interface Schema {
-  /** A copy without unknown fields and with defaults; metadata is left alone. */
-  conform(object: Draft): Draft;
-  /** What is wrong with it; of what our own definitions ask for in the server's words. */
-  check(object: Draft): Cause[];
-}
+const OPTIONS = { strict: false, allErrors: true, logger: false, removeAdditional: true, useDefaults: true, verbose: true } as const;
 
-export function compileSchema(openApi: Fields): Schema {
-  const ajv = new Ajv({
-    strict: false,
-    allErrors: true,
-    logger: false,
-    removeAdditional: true,
-    useDefaults: true,
-    validateFormats: false,
-    verbose: true,
-  });
-  const { properties, ...rest } = openApi;
+export function compileSchema(openApi: Fields) {
   const header = { apiVersion: { type: "string" }, kind: { type: "string" }, metadata: { "x-kubernetes-preserve-unknown-fields": true } };
-  const validate = ajv.compile(toJsonSchema({ ...rest, properties: { ...(isFields(properties) && properties), ...header } }));
-  const run = (object: Draft): { copy: Draft; errors: readonly ErrorObject[] } => {
+  const schema = { ...openApi, properties: { ...fieldsOf(openApi["properties"]), ...header } };
+  const validate = new Ajv({ ...OPTIONS, validateFormats: false }).compile(toJsonSchema(schema));
+  /** A copy without unknown fields and with defaults; metadata is left alone. */
+  const conform = (object: Draft): Draft => {
     const copy = structuredClone(object);
-    return { copy, errors: validate(copy) ? [] : (validate.errors ?? []) };
+    validate(copy);
+    return { ...copy, metadata: object.metadata };
   };
-  return {
-    conform: (object) => ({ ...run(object).copy, metadata: object.metadata }),
-    check: (object) => run(object).errors.map(causeOf),
-  };
+  /** What is wrong with it; of what our own definitions ask for in the server's words. */
+  const check = (object: Draft): Cause[] => (validate(conform(object)) ? [] : (validate.errors ?? []).map(causeOf));
+  return { conform, check };
 }
 
 /** Kubernetes' extensions in terms that ajv knows: objects are closed unless they say otherwise. */
-function toJsonSchema(schema: unknown): Fields {
-  if (!isFields(schema)) return {};
-  const { properties, items, additionalProperties, ...rest } = schema;
-  const isOpen = schema["x-kubernetes-preserve-unknown-fields"] === true;
-  const isClosed = isFields(properties) && additionalProperties === undefined && !isOpen;
-  return {
-    ...rest,
-    ...(schema["x-kubernetes-int-or-string"] === true && { type: ["integer", "string"] }),
-    ...(isFields(properties) && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, toJsonSchema(inner)])),
-    }),
-    ...(items !== undefined && { items: toJsonSchema(items) }),
-    ...(isFields(additionalProperties) && { additionalProperties: toJsonSchema(additionalProperties) }),
-    ...(isClosed && { additionalProperties: false }),
+function toJsonSchema(openApi: Fields): Fields {
+  const translate = (_: string, schema: unknown): unknown => {
+    if (!isFields(schema)) return schema;
+    const isOpen = schema["additionalProperties"] ?? schema["x-kubernetes-preserve-unknown-fields"] ?? !isFields(schema["properties"]);
+    const isEither = schema["x-kubernetes-int-or-string"];
+    return { ...schema, ...(!isOpen && { additionalProperties: false }), ...(isEither === true && { type: ["integer", "string"] }) };
   };
+  return fieldsOf(JSON.parse(JSON.stringify(openApi), translate));
 }
 
-const BOUNDS: Readonly<Record<string, string>> = { minimum: "greater", maximum: "less" };
+const REASONS: Readonly<Record<string, string>> = { required: "Required", enum: "NotSupported", type: "TypeInvalid" };
 
-function causeOf({ instancePath, keyword, params, data, message = "is wrong" }: ErrorObject): Cause {
-  const field = instancePath
-    .slice(1)
-    .replace(/\/(\d+)/g, "[$1]")
-    .replaceAll("/", ".");
-  const given: Fields = params;
-  const value = JSON.stringify(isFields(data) || Array.isArray(data) ? typeName(data) : data);
-  const wrong = (reason: string, text: string): Cause => ({ reason, message: text, field });
-  if (keyword === "required") {
-    const missing = String(given["missingProperty"]);
-    return { reason: "FieldValueRequired", message: "Required value", field: field ? `${field}.${missing}` : missing };
-  }
-  if (keyword === "enum") {
-    const allowed = [given["allowedValues"]].flat().map((one) => JSON.stringify(one));
-    return wrong("FieldValueNotSupported", `Unsupported value: ${value}: supported values: ${allowed.join(", ")}`);
-  }
-  if (keyword === "type") {
-    const name = JSON.stringify(typeName(data));
-    return wrong("FieldValueTypeInvalid", `Invalid value: ${name}: ${field} in body must be of type ${plainText(given["type"])}: ${name}`);
-  }
-  const bound = BOUNDS[keyword];
-  const why = bound ? `should be ${bound} than or equal to ${plainText(given["limit"])}` : message;
-  return wrong("FieldValueInvalid", `Invalid value: ${value}: ${field} in body ${why}`);
+function causeOf({ keyword, instancePath, data, message = "is wrong", ...error }: ErrorObject): Cause {
+  const params: Fields = error.params;
+  const path = `${instancePath}${keyword === "required" ? `/${plainText(params["missingProperty"])}` : ""}`.slice(1);
+  const field = path.replaceAll(/\/(\d+)/g, "[$1]").replaceAll("/", ".");
+  const is = JSON.stringify(typeof data === "object" || keyword === "type" ? typeName(data) : data);
+  const allowed = listOf(params["allowedValues"]).map((one) => JSON.stringify(one));
+  const wrong = `Invalid value: ${is}: ${field} in body`;
+  const sentences: Readonly<Record<string, string>> = {
+    required: "Required value",
+    enum: `Unsupported value: ${is}: supported values: ${allowed.join(", ")}`,
+    type: `${wrong} must be of type ${plainText(params["type"])}: ${is}`,
+    minimum: `${wrong} should be greater than or equal to ${plainText(params["limit"])}`,
+    maximum: `${wrong} should be less than or equal to ${plainText(params["limit"])}`,
+  };
+  return { reason: `FieldValue${REASONS[keyword] ?? "Invalid"}`, message: sentences[keyword] ?? `${wrong} ${message}`, field };
 }
 
 function typeName(value: unknown): string {
   if (Array.isArray(value)) return "array";
-  if (value === null) return "null";
   return Number.isInteger(value) ? "integer" : typeof value;
 }

@@ -1,8 +1,8 @@
 /** What `kubectl get` shows of each kind (kubernetes/pkg/printers/internalversion/printers.go); kinds that are not here show name and age. */
-import type { Column as Definition } from "../crd/kinds.ts";
+
 import { dig, isFields, isTrue, listOf, numberOf, plainText, textOf } from "../objects.ts";
 import type { KubeObject } from "../objects.ts";
-import type { Served } from "../registry.ts";
+import type { Column as Definition, Served } from "../registry.ts";
 
 type Cell = (object: KubeObject, now: number) => unknown;
 

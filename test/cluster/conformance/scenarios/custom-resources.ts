@@ -61,7 +61,7 @@ export const customResources: readonly Scenario[] = [
       });
       await stage.call("before its definition", get(all));
       const watching = await stage.watch(`${DEFINITIONS}?watch=1&fieldSelector=metadata.name%3Dwidgets.${group}`);
-      await stage.call("define", post(DEFINITIONS, definition(group)), "spec.names", "spec.conversion", "metadata.generation");
+      await stage.call("define", post(DEFINITIONS, definition(group)), "spec.names", "metadata.generation");
       await watching.until((events) =>
         listOf(dig(events.at(-1)?.object, "status", "conditions")).some(
           (condition) => dig(condition, "type") === "Established" && dig(condition, "status") === "True",

@@ -137,7 +137,6 @@ export const patches: readonly Scenario[] = [
         patch(one, { spec: { containers: [{ name: "main", image: "app:2" }] } }, STRATEGIC),
         "spec.containers.0.image",
       );
-      await stage.refused("a pod's host name may not", patch(one, { spec: { hostname: "other" } }));
       await stage.call("status of what is not there", patch(`${all}/none/status`, { status: {} }));
     },
   },
