@@ -56,7 +56,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     now: new Date(),
   });
   const stopUpkeep = runUpkeep(store);
-  seed(store);
+  seed(store, clock);
   // What controllers create gets the defaults that the API server would have given it.
   const defaulting: Store = { ...store, create: (resource, object) => store.create(resource, withDefaults(resource, object)) };
   const stopControllers = options.controllers === false ? () => {} : startControllers(defaulting, clock);

@@ -46,6 +46,8 @@ export function markDeleted(current: KubeObject, options: RemoveOptions, now: nu
   const metadata: Metadata = {
     ...rest,
     ...(finalizers.length > 0 && { finalizers }),
+    // rest.BeforeDelete counts the start of a deletion as a generation.
+    ...(rest.generation !== undefined && { generation: rest.generation + (deletionTimestamp === undefined ? 1 : 0) }),
     deletionTimestamp: timestamp(start + grace * 1000),
     deletionGracePeriodSeconds: grace,
   };

@@ -63,6 +63,4 @@ export function deepFreeze<T>(value: T): T {
 }
 
 /** RFC 3339 with whole seconds, as metav1.Time is written. */
-export function timestamp(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
-}
+export const timestamp = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");

@@ -7,7 +7,6 @@ import { fieldsOf, type KubeObject } from "./objects.ts";
 import type { Store } from "./store.ts";
 
 export const CRDS = "customresourcedefinitions.apiextensions.k8s.io";
-
 export type Column = Required<Json<V1CustomResourceColumnDefinition>>;
 type Definition = Json<V1CustomResourceDefinitionSpec>;
 

@@ -34,10 +34,7 @@ interface Bucket {
   keys?: readonly string[] | undefined;
 }
 
-export function objectKey(namespace: string | undefined, name: string): string {
-  return namespace ? `${namespace}/${name}` : name;
-}
-
+export const objectKey = (namespace: string | undefined, name: string): string => (namespace ? `${namespace}/${name}` : name);
 const keyOf = ({ metadata }: KubeObject): string => objectKey(metadata.namespace, metadata.name);
 
 function inOrder(bucket: Bucket, namespace = ""): KubeObject[] {
@@ -90,7 +87,7 @@ export function createStore(clock: Clock, historyLength = 50_000) {
     since,
     /** The newest resourceVersion given out. */
     version: () => version,
-    /** Of all that was ever stored. */
+    /** All that were ever asked for. */
     resources: () => [...buckets.keys()],
 
     /** In order of namespace and name, as of the resourceVersion `at` (see `since`), or now. */

@@ -1,14 +1,17 @@
 /** What a cluster has and does of itself: nodes and namespaces to begin with, and the removal of what lost its namespace or definition. */
+import type { Clock } from "./clock.ts";
 import { withDefaults } from "./defaults.ts";
-import { put } from "./objects.ts";
+import { put, timestamp } from "./objects.ts";
 import { CRDS } from "./registry.ts";
 import type { Store } from "./store.ts";
 
 /** Two namespaces, and a node in each of three zones: node-1 in zone-1 and so on, ready. */
-export function seed(store: Store): void {
+export function seed(store: Store, clock: Clock): void {
   for (const name of ["default", "kube-system"])
     store.create("namespaces", withDefaults("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } }));
-  const status = { conditions: [{ type: "Ready", status: "True", reason: "Simulated" }], nodeInfo: { kubeletVersion: "" } };
+  const time = timestamp(clock.now());
+  const ready = { type: "Ready", status: "True", reason: "Simulated", lastHeartbeatTime: time, lastTransitionTime: time };
+  const status = { conditions: [ready], nodeInfo: { kubeletVersion: "" } };
   for (const n of [1, 2, 3]) {
     const metadata = { name: `node-${n}`, labels: { "topology.kubernetes.io/zone": `zone-${n}` } };
     store.create("nodes", { apiVersion: "v1", kind: "Node", metadata, spec: {}, status });

@@ -18,7 +18,7 @@ const BY_NATURE: Readonly<Record<string, string | undefined>> = {
   podIP: "<ip>",
   ip: "<ip>",
   hostIP: "<ip>",
-  // Defaults of StatefulSets that the embedded cluster does without: it has no volumes, and keeps all revisions.
+  // Defaults of StatefulSets that nothing here looks at.
   persistentVolumeClaimRetentionPolicy: undefined,
   revisionHistoryLimit: undefined,
 };
