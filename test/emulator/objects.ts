@@ -32,9 +32,9 @@ export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(val
 export const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 export const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
 
-/** Text, numbers and flags as text; `otherwise` for all else. */
-export function plainText(value: unknown, otherwise = ""): string {
-  return ["string", "number", "boolean"].includes(typeof value) ? String(value) : otherwise;
+/** Text, numbers and flags as text; "" for all else. */
+export function plainText(value: unknown): string {
+  return ["string", "number", "boolean"].includes(typeof value) ? String(value) : "";
 }
 
 /** The value at a path of field names, undefined where the path ends early. */

@@ -91,7 +91,7 @@ export function createStore(clock: Clock, historyLength = 50_000) {
     resources: () => [...buckets.keys()],
 
     /** In order of namespace and name, as of the resourceVersion `at` (see `since`), or now. */
-    list: (resource: ResourceKey, namespace?: string, at = version): KubeObject[] => {
+    list: (resource: ResourceKey, namespace?: string, at: number | undefined = version): KubeObject[] => {
       const bucket = bucketOf(resource);
       const undone = since(at).filter((event) => event.resource === resource);
       if (undone.length === 0) return inOrder(bucket, namespace);
