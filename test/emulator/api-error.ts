@@ -43,7 +43,7 @@ export function refusal(reason: Reason, message: string, details?: Fields): ApiE
 }
 
 /** "<plural>.<group>" apart; the core group is "". */
-export function splitResource(resource: string): { plural: string; group: string } {
+function splitResource(resource: string): { plural: string; group: string } {
   const [plural = "", ...group] = resource.split(".");
   return { plural, group: group.join(".") };
 }

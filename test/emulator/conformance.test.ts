@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Kubeconfig } from "../cluster/conformance/client.ts";
 import { compare, describe } from "../cluster/conformance/compare.ts";
 import { readRecording } from "../cluster/conformance/recording.ts";
 import { record } from "../cluster/conformance/suite.ts";
@@ -10,7 +9,7 @@ test("the emulator answers every step of the conformance suite as a real Kuberne
   const emulator = await startEmulator();
   t.after(() => emulator.stop());
 
-  const recording = await record(emulator.kubeconfig() as unknown as Kubeconfig);
+  const recording = await record(emulator.kubeconfig());
 
   assert.deepEqual(compare(readRecording(), recording).map(describe), []);
 });

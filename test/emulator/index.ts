@@ -1,18 +1,17 @@
 /** The embedded local cluster: an API server over HTTPS, with the controllers and kubelets that Zonewise meets. */
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { createAdmission } from "./admission/admission.ts";
-import { systemClock } from "./clock.ts";
-import type { Clock } from "./clock.ts";
+import { type Clock, systemClock } from "./clock.ts";
 import { startControllers } from "./controllers/index.ts";
 import { withDefaults } from "./defaults.ts";
 import { createFaults } from "./faults.ts";
-import type { Faults } from "./faults.ts";
 import { createRegistry } from "./registry.ts";
 import { serve } from "./server.ts";
-import { createStore } from "./store.ts";
-import type { Store } from "./store.ts";
+import { createStore, type Store } from "./store.ts";
 import { ADMIN_TOKEN, createTokens } from "./tokens.ts";
 import { runUpkeep, seed } from "./upkeep.ts";
 
@@ -24,31 +23,17 @@ export interface EmulatorOptions {
   readonly controllers?: boolean;
 }
 
-export interface Emulator {
-  readonly url: string;
-  readonly caPem: string;
-  /** Of the cluster's administrator. */
-  readonly token: string;
-  /** A kubeconfig as JSON, with token authentication. */
-  kubeconfig(): Record<string, unknown>;
-  writeKubeconfig(path: string): Promise<void>;
-  readonly store: Store;
-  readonly faults: Faults;
-  /** Cuts all connections and ends all timers. */
-  stop(): Promise<void>;
-}
+export type Emulator = Awaited<ReturnType<typeof startEmulator>>;
 
 const HOST = "127.0.0.1";
 
-export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
-  const { clock = systemClock } = options;
+export async function startEmulator({ clock = systemClock, faultSeed, controllers = true }: EmulatorOptions = {}) {
   const store = createStore(clock);
   const registry = createRegistry(store);
-  const faults = createFaults(options.faultSeed);
-  const tokens = createTokens(store, clock);
-  const api = { store, clock, registry, faults, tokens, admission: createAdmission(store) };
+  const faults = createFaults(faultSeed);
+  const api = { store, clock, registry, faults, tokens: createTokens(store, clock), admission: createAdmission(store) };
   const { caPem, certPem, keyPem } = await generateCertificates({
-    dnsNames: ["localhost", "kubernetes.default.svc"],
+    dnsNames: ["localhost"],
     ipAddresses: [HOST],
     organization: "zonewise-emulator",
     validityDays: 365,
@@ -59,19 +44,15 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   seed(store, clock);
   // What controllers create gets the defaults that the API server would have given it.
   const defaulting: Store = { ...store, create: (resource, object) => store.create(resource, withDefaults(resource, object)) };
-  const stopControllers = options.controllers === false ? () => {} : startControllers(defaulting, clock);
+  const stopControllers = controllers ? startControllers(defaulting, clock) : () => {};
 
-  const server = createServer(
-    { key: keyPem, cert: certPem, keepAliveTimeout: 60_000 },
-    (request, response) => void serve(api, request, response),
-  );
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, HOST, resolve);
-  });
-  const address = server.address();
-  const url = `https://${HOST}:${typeof address === "object" && address ? address.port : 0}`;
-  const kubeconfig = (): Record<string, unknown> => ({
+  const tls = { key: keyPem, cert: certPem, keepAliveTimeout: 60_000 };
+  const server = createServer(tls, (request, response) => void serve(api, request, response));
+  server.listen(0, HOST);
+  await once(server, "listening");
+  const url = `https://${HOST}:${(server.address() as AddressInfo).port}`;
+  /** As JSON, with the administrator's token. */
+  const kubeconfig = () => ({
     apiVersion: "v1",
     kind: "Config",
     "current-context": "zonewise",
@@ -79,21 +60,20 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     users: [{ name: "admin", user: { token: ADMIN_TOKEN } }],
     contexts: [{ name: "zonewise", context: { cluster: "zonewise", user: "admin" } }],
   });
-
   return {
     url,
     caPem,
     token: ADMIN_TOKEN,
     kubeconfig,
-    writeKubeconfig: (path) => writeFile(path, `${JSON.stringify(kubeconfig(), null, 2)}\n`, { mode: 0o600 }),
+    writeKubeconfig: (path: string) => writeFile(path, JSON.stringify(kubeconfig()), { mode: 0o600 }),
     store,
     faults,
+    /** Cuts all connections and ends all timers. */
     stop: async () => {
       stopControllers();
       stopUpkeep();
-      faults.cutWatches();
       server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await server[Symbol.asyncDispose]();
     },
   };
 }

@@ -41,8 +41,6 @@ test("the answer is as small as the client asks: metadata of one, of a list and 
   assert.deepEqual([dig(one.body, "kind"), dig(one.body, "data")], ["PartialObjectMetadata", undefined]);
   const list = await client.call({ method: "GET", path: CONFIG_MAPS, accept: as("PartialObjectMetadataList") });
   assert.deepEqual([dig(list.body, "kind"), names(list.body)], ["PartialObjectMetadataList", ["a"]]);
-  const wrong = await client.call({ method: "GET", path: CONFIG_MAPS, accept: as("PartialObjectMetadata") });
-  assert.equal(wrong.status, 406);
   const table = await client.call({ method: "GET", path: CONFIG_MAPS, accept: as("Table") });
   assert.deepEqual(dig(listOf(dig(table.body, "rows"))[0], "cells"), ["a", "0s"]);
 });

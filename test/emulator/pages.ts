@@ -1,23 +1,63 @@
-/** Pages outside the resources: health, version, discovery, OpenAPI, the keys of ServiceAccount tokens. */
-import type { Api } from "./api.ts";
-import { jsonAnswer } from "./answer.ts";
-import { discoveryPage } from "./discovery.ts";
-import { openApiPage } from "./openapi.ts";
-import type { Answer } from "./request.ts";
+/** Answers outside the resources: version, discovery, OpenAPI, token keys and reviews. */
+import { dig, fieldsOf } from "./objects.ts";
+import { apiVersionOf, type Registry, rootOf, type Served } from "./registry.ts";
+import type { Api } from "./request.ts";
 
-const VERSION = { major: "1", minor: "36", gitVersion: "v1.36.2" };
+const VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"];
 
-const healthy = (): Answer => ({ code: 200, body: "ok", contentType: "text/plain; charset=utf-8" });
-
-const PAGES: Readonly<Record<string, (api: Api) => Answer>> = {
-  "/healthz": healthy,
-  "/livez": healthy,
-  "/readyz": healthy,
-  "/version": () => jsonAnswer(200, VERSION),
-  "/openid/v1/jwks": (api) => ({ ...jsonAnswer(200, api.tokens.keys()), contentType: "application/jwk-set+json" }),
+/** What differs of subresources that are not of the object's own kind. */
+const BELOW: Readonly<Record<string, object>> = {
+  scale: { group: "autoscaling", version: "v1", kind: "Scale" },
+  eviction: { group: "policy", version: "v1", kind: "Eviction", verbs: ["create"] },
 };
 
-/** Undefined for paths of resources; nobody has to say who they are to read a page. */
-export function pageOf(api: Api, url: URL): Answer | undefined {
-  return PAGES[url.pathname]?.(api) ?? discoveryPage(api.registry, url) ?? openApiPage(api.registry, url);
+/** The kind and its subresources, as an APIResourceList names them. */
+function resourcesOf({ plural, singular, kind, namespaced, shortNames, categories, subresources }: Served): object[] {
+  const below = { singularName: "", namespaced, kind, verbs: ["get", "patch", "update"] };
+  return [
+    { name: plural, singularName: singular, namespaced, kind, verbs: VERBS, shortNames, categories },
+    ...subresources.map((name) => ({ ...below, name: `${plural}/${name}`, ...BELOW[name] })),
+  ];
+}
+
+function groupsOf(registry: Registry) {
+  const groups = [...Map.groupBy(registry.all(), ({ group }) => group)].filter(([name]) => name !== "");
+  return groups.map(([name, kinds]) => {
+    const versions = [...new Set(kinds.map(({ version }) => version))].map((version) => ({ groupVersion: `${name}/${version}`, version }));
+    return { name, versions, preferredVersion: versions[0] };
+  });
+}
+
+/** What makes kubectl leave validation to the server: that a PATCH of the kind takes `fieldValidation`. */
+function pathOf(served: Served): [path: string, item: object] {
+  const { group, version, kind, plural } = served;
+  const marker = { "x-kubernetes-action": "patch", "x-kubernetes-group-version-kind": { group, version, kind } };
+  return [`${rootOf(served)}/${plural}/{name}`, { patch: { parameters: [{ name: "fieldValidation", in: "query" }], ...marker } }];
+}
+
+/** One page describes all groups. */
+const SCHEMAS = { serverRelativeURL: "/openapi/v3/all" };
+
+const PAGES: Readonly<Record<string, (api: Api, body: unknown) => object | Promise<object>>> = {
+  "/version": () => ({ major: "1", minor: "36", gitVersion: "v1.36.2" }),
+  "/api": () => ({ kind: "APIVersions", versions: ["v1"] }),
+  "/apis": ({ registry }) => ({ kind: "APIGroupList", apiVersion: "v1", groups: groupsOf(registry) }),
+  "/openapi/v3": ({ registry }) => ({ paths: Object.fromEntries(registry.all().map((kind) => [rootOf(kind).slice(1), SCHEMAS])) }),
+  [SCHEMAS.serverRelativeURL]: ({ registry }) => ({ openapi: "3.0.0", info: {}, paths: Object.fromEntries(registry.all().map(pathOf)) }),
+  "/openid/v1/jwks": ({ tokens }) => tokens.keys(),
+  "/apis/authentication.k8s.io/v1/tokenreviews": async ({ tokens }, body) => ({
+    ...fieldsOf(body),
+    status: await tokens.review(dig(body, "spec")),
+  }),
+};
+
+/** Undefined for paths of resources. */
+export function pageOf(api: Api, pathname: string, body: unknown): object | Promise<object> | undefined {
+  const page = PAGES[pathname];
+  if (page) return page(api, body);
+  const kinds = api.registry.all().filter((kind) => rootOf(kind) === pathname);
+  const groupVersion = kinds[0] && apiVersionOf(kinds[0]);
+  if (groupVersion) return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources: kinds.flatMap(resourcesOf) };
+  const group = groupsOf(api.registry).find(({ name }) => pathname === `/apis/${name}`);
+  return group && { kind: "APIGroup", apiVersion: "v1", ...group };
 }

@@ -1,157 +1,106 @@
-/**
- * The flow of a request: read the body -> authenticate -> fixed pages and reviews -> find the resource -> faults -> verb -> answer.
- */
+/** The flow of a request: read the body -> authenticate -> find the resource, or a page -> faults -> verb -> answer. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { jsonAnswer } from "./answer.ts";
-import type { Api } from "./api.ts";
-import { ApiError, conflict, refusal, tooMany } from "./api-error.ts";
-import { fieldsOf, plainText } from "./objects.ts";
+import { evict, requestToken } from "./acts.ts";
+import { type Answer, jsonAnswer } from "./answer.ts";
+import { ApiError, badRequest, conflict, notAllowed, refusal, tooMany } from "./api-error.ts";
+import { plainText } from "./objects.ts";
 import { pageOf } from "./pages.ts";
-import { protobufToJson } from "./protobuf.ts";
-import { get, list } from "./read.ts";
-import { remove } from "./remove.ts";
-import { targetOf } from "./request.ts";
-import type { Answer, Ask } from "./request.ts";
-import { create } from "./create.ts";
-import type { Effect } from "./faults.ts";
-import { createBelow, getBelow } from "./subresources.ts";
+import { readProtobuf } from "./protobuf.ts";
+import { asOf, get, list } from "./read.ts";
+import { type Api, type Ask, targetOf } from "./request.ts";
 import { watch } from "./watch.ts";
-import { formOf } from "./wire.ts";
-import { patch, update } from "./update.ts";
+import { create, patch, remove, update } from "./write.ts";
 
-type Handler = (api: Api, ask: Ask, staleAt?: number) => Answer | Promise<Answer>;
+type Handler = (api: Api, ask: Ask) => Answer | Promise<Answer>;
 
-const HANDLERS: Readonly<Record<Exclude<Ask["verb"], "watch">, Handler>> = {
-  get: (api, ask, at) => (ask.subresource ? getBelow(api, ask, at) : get(api, ask, at)),
-  list,
-  create: (api, ask) => (ask.subresource ? createBelow(api, ask) : create(api, ask)),
-  update,
-  patch,
-  delete: remove,
-};
+/** By verb, or by what is created below an object. */
+const HANDLERS: Record<string, Handler> = { get, list, create, update, patch, delete: remove, eviction: evict, token: requestToken };
 
-/** The body as text; protobuf is turned into JSON. */
-async function readBody(request: IncomingMessage): Promise<string> {
-  const body = await buffer(request);
-  const type = request.headers["content-type"] ?? "application/json";
-  if (type.includes("protobuf") && body.length > 0) return protobufToJson(body);
-  if (body.length > 0 && !type.includes("json")) throw refusal("UnsupportedMediaType", "415: Unsupported Media Type", {});
-  return body.toString();
-}
-
-const TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews";
-
-/** A resource that only answers a question: whose token is this? */
-async function reviewToken({ tokens }: Api, body: string): Promise<Answer> {
-  const review = fieldsOf(JSON.parse(body));
-  return jsonAnswer(201, { metadata: {}, ...review, status: await tokens.review(review["spec"]) });
-}
-
-const ACCEPTED = "406: Not Acceptable\n\nAvailable representations: application/json";
+const NO_PAGE: Answer = { code: 404, body: "404 page not found\n", headers: { "content-type": "text/plain; charset=utf-8" } };
 
 /** Serves one request; never throws. */
 export async function serve(api: Api, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const warnings: string[] = [];
-  try {
-    const answer = await answerTo(api, request, response, warnings);
-    if (answer) send(response, answer, warnings);
-  } catch (error) {
-    if (response.headersSent || response.destroyed) return void response.destroy();
-    send(response, failure(error), warnings);
-  }
+  const answer = await answerTo(api, request, response, warnings).catch(refusalAnswer);
+  if (!answer || response.headersSent) return;
+  const { code, body, headers } = answer;
+  response.writeHead(code, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    ...(warnings.length > 0 && { warning: warnings.map((text) => `299 - ${JSON.stringify(text)}`).join(", ") }),
+    ...headers,
+  });
+  response.end(body);
+}
+
+function refusalAnswer(error: unknown): Answer {
+  const { status } = error instanceof ApiError ? error : refusal("InternalError", `Internal error occurred: ${String(error)}`);
+  const seconds = plainText(status.details?.["retryAfterSeconds"]);
+  return { ...jsonAnswer(status.code, status), ...(seconds && { headers: { "retry-after": seconds } }) };
 }
 
 /** Undefined when the response is, or will be, written otherwise. */
 async function answerTo(api: Api, request: IncomingMessage, response: ServerResponse, warnings: string[]): Promise<Answer | undefined> {
   const url = new URL(request.url ?? "/", "https://localhost");
-  const method = request.method ?? "GET";
-  const { headers } = request;
-  const body = await readBody(request);
-  const page = pageOf(api, url);
-  if (page) return page;
+  const { method = "GET", headers } = request;
+  const { "content-type": contentType = "application/json", accept = "" } = headers;
+  const body = await readBody(request, contentType);
   const user = await api.tokens.authenticate(headers.authorization?.replace(/^Bearer /, ""));
-  if (method === "POST" && url.pathname === TOKEN_REVIEWS) return reviewToken(api, body);
   const target = targetOf(api.registry, method, url);
-  if (!target) return { code: 404, body: "404 page not found\n", contentType: "text/plain; charset=utf-8" };
-  const form = formOf(headers.accept);
-  if (!form) throw refusal("NotAcceptable", ACCEPTED, {});
-  const contentType = headers["content-type"] ?? "application/json";
-  const dryRun = url.searchParams.getAll("dryRun").includes("All");
-  const now = (): number => api.clock.now();
-  const ask: Ask = { ...target, query: url.searchParams, form, contentType, body, user, dryRun, now, warnings };
-  return ask.verb === "watch" ? perform(api, ask, response) : withinTimeout(api, ask, perform(api, ask, response));
+  if (!target) {
+    const page = await pageOf(api, url.pathname, body);
+    return page ? jsonAnswer(method === "POST" ? 201 : 200, page) : NO_PAGE;
+  }
+  const query = url.searchParams;
+  const dryRun = query.getAll("dryRun").includes("All");
+  const ask: Ask = { ...target, query, form: formOf(accept), contentType, body, user, dryRun, now: api.clock.now, warnings };
+  return withinTimeout(api, query.get("timeout") ?? "0", perform(api, ask, response));
+}
+
+async function readBody(request: IncomingMessage, type: string): Promise<unknown> {
+  const body = await buffer(request);
+  if (body.length === 0) return {};
+  if (type.includes("protobuf")) return readProtobuf(body);
+  if (!type.includes("json")) throw refusal("UnsupportedMediaType", "415: Unsupported Media Type", {});
+  try {
+    return JSON.parse(body.toString());
+  } catch (error) {
+    throw badRequest(`couldn't get version/kind; json parse error: ${String(error)}`);
+  }
+}
+
+/** What the client wants back of each object, by its Accept header. */
+function formOf(accept: string): Ask["form"] {
+  if (accept.includes("as=Table")) return "table";
+  return accept.includes("as=PartialObjectMetadata") ? "metadata" : "object";
 }
 
 /** 504 when `?timeout=` ("500ms", "10s") has passed; what was begun goes on. */
-async function withinTimeout<T>(api: Api, ask: Ask, work: Promise<T>): Promise<T> {
-  const given = ask.query.get("timeout") ?? "0";
+async function withinTimeout<T>(api: Api, given: string, work: Promise<T>): Promise<T> {
   const ms = Number.parseFloat(given) * (given.endsWith("ms") ? 1 : 1000);
   if (ms === 0) return work;
-  let cancel = (): void => {};
-  const expired = new Promise<never>((_resolve, reject) => {
-    const text = "Timeout: request did not complete within requested timeout - context deadline exceeded";
-    cancel = api.clock.after(ms, () => reject(refusal("Timeout", text, {})));
-  });
-  return Promise.race([work, expired]).finally(() => cancel());
+  const { promise: expired, reject } = Promise.withResolvers<never>();
+  const text = "Timeout: request did not complete within requested timeout - context deadline exceeded";
+  const cancel = api.clock.after(ms, () => reject(refusal("Timeout", text, {})));
+  return Promise.race([work, expired]).finally(cancel);
 }
-
-const REFUSALS: Readonly<Partial<Record<Effect["kind"], (ask: Ask, effect: Effect) => ApiError>>> = {
-  conflict: (ask) => conflict(ask.resource, ask.name),
-  error: () => refusal("InternalError", "Internal error occurred: injected fault"),
-  tooMany: (_ask, effect) =>
-    tooMany(
-      "the server has received too many requests and has asked us to try again later",
-      "retryAfterSeconds" in effect ? effect.retryAfterSeconds : 1,
-    ),
-};
 
 async function perform(api: Api, ask: Ask, response: ServerResponse): Promise<Answer | undefined> {
   const effects = api.faults.strike(ask);
-  let staleAt: number | undefined;
+  let { store } = api;
   for (const effect of effects) {
     if (effect.kind === "latency") await new Promise<void>((resolve) => api.clock.after(effect.ms, resolve));
     if (effect.kind === "dropBefore") return void response.destroy();
-    if (effect.kind === "stale") staleAt = effect.resourceVersion;
-    const refuse = REFUSALS[effect.kind];
-    if (refuse) throw refuse(ask, effect);
+    if (effect.kind === "conflict") throw conflict(ask.resource, ask.name);
+    if (effect.kind === "error") throw refusal("InternalError", "Internal error occurred: injected fault");
+    if (effect.kind === "tooMany") throw tooMany("the server has received too many requests", effect.retryAfterSeconds);
+    if (effect.kind === "stale" && ["get", "list"].includes(ask.verb)) store = asOf(store, effect.resourceVersion);
   }
-  if (ask.verb === "watch") {
-    watch(api, ask, response);
-    return undefined;
-  }
-  const answer = await HANDLERS[ask.verb](api, ask, staleAt);
+  if (ask.verb === "watch") return watch(api, ask, response);
+  const handle = HANDLERS[(ask.verb === "create" && ask.subresource) || ask.verb];
+  if (!handle) throw notAllowed();
+  const answer = await handle({ ...api, store }, ask);
   if (effects.some(({ kind }) => kind === "dropAfter")) return void response.destroy();
   return answer;
-}
-
-function failure(error: unknown): Answer {
-  const { status } =
-    error instanceof ApiError ? error : refusal("InternalError", `Internal error occurred: ${error instanceof Error ? error.stack : ""}`);
-  const seconds = status.details?.["retryAfterSeconds"];
-  return {
-    code: status.code,
-    body: JSON.stringify(status),
-    ...(seconds !== undefined && { headers: { "retry-after": plainText(seconds) } }),
-  };
-}
-
-function send(
-  response: ServerResponse,
-  { code, body, contentType = "application/json", headers = {} }: Answer,
-  warnings: readonly string[],
-): void {
-  if (warnings.length > 0)
-    response.setHeader(
-      "warning",
-      warnings.map((text) => `299 - ${JSON.stringify(text)}`),
-    );
-  const text = contentType.startsWith("application/json") ? `${body.toString()}\n` : body;
-  response.writeHead(code, {
-    "content-type": contentType,
-    "content-length": Buffer.byteLength(text),
-    "cache-control": "no-cache, private",
-    ...headers,
-  });
-  response.end(text);
 }

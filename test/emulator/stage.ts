@@ -1,7 +1,7 @@
 /** What the emulator's own tests stand on: a cluster without controllers, and a client. */
 import type { TestContext } from "node:test";
 import { connect } from "../cluster/conformance/client.ts";
-import type { Answer, Client, Kubeconfig, WatchEvent } from "../cluster/conformance/client.ts";
+import type { Answer, Client, WatchEvent } from "../cluster/conformance/client.ts";
 import { startEmulator } from "./index.ts";
 import type { Emulator, EmulatorOptions } from "./index.ts";
 
@@ -14,7 +14,7 @@ export interface Stage {
 /** Stops with the test. */
 export async function stage(t: TestContext, options: EmulatorOptions = {}): Promise<Stage> {
   const emulator = await startEmulator({ controllers: false, ...options });
-  const client = connect(emulator.kubeconfig() as unknown as Kubeconfig);
+  const client = connect(emulator.kubeconfig());
   t.after(async () => {
     client.close();
     await emulator.stop();

@@ -1,100 +1,56 @@
-/** What a request sees of a stored object, and what it may change: the object itself, its status, or its scale. */
-import { badRequest, invalid } from "./api-error.ts";
-import { dig, fieldsOf, isFields, numberOf, plainText, put } from "./objects.ts";
-import type { Draft, KubeObject, Metadata } from "./objects.ts";
-import type { Served } from "./registry.ts";
+/** What a client sends and sees of a stored object, and what it may change: the object itself, its status, or its scale. */
+import { badRequest } from "./api-error.ts";
 import { withDefaults } from "./defaults.ts";
+import { dig, type Draft, fieldsOf, type KubeObject, numberOf, plainText, put, textOf } from "./objects.ts";
+import { apiVersionOf, type Served } from "./registry.ts";
+import type { Ask } from "./request.ts";
 
-/** The metadata that no client can change. */
-function systemOwned(current: Metadata): Metadata {
-  const { labels: _, annotations: __, ownerReferences: ___, finalizers: ____, ...owned } = current;
-  return owned;
+/** Null means "not set" to the API's types, and so do empty maps and lists of metadata. */
+const dropNull = (_key: string, value: unknown): unknown => value ?? undefined;
+const isFilled = (value: unknown): boolean => typeof value !== "object" || Object.keys(value ?? {}).length > 0;
+
+/** A body as an object of the request's kind, in its namespace. Throws BadRequest when it says otherwise. */
+export function draftOf(ask: Ask, body: unknown): Draft {
+  const expected = ask.subresource === "scale" ? SCALE : { apiVersion: apiVersionOf(ask.kind), kind: ask.kind.kind };
+  const fields = fieldsOf(JSON.parse(JSON.stringify(body, dropNull)));
+  const { apiVersion, kind } = { ...expected, ...fields };
+  if (apiVersion !== expected.apiVersion || kind !== expected.kind)
+    throw badRequest(`${plainText(kind)} in version "${plainText(apiVersion)}" cannot be handled as a ${expected.kind}`);
+  const given = Object.entries(fieldsOf(fields["metadata"])).filter(([, value]) => isFilled(value));
+  const namespace = textOf(dig(fields, "metadata", "namespace")) || ask.namespace;
+  if (ask.namespace !== undefined && namespace !== ask.namespace)
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  return { ...fields, ...expected, metadata: { ...Object.fromEntries(given), ...(namespace && { namespace }) } };
 }
 
-export interface View {
-  /** How admission and the client see it. */
-  read(current: KubeObject): Draft;
-  /** The object to store when the client wants `changed`. */
-  write(current: KubeObject, changed: Draft): Draft;
-}
-
-/** In the form that is stored: pruned and defaulted. */
+/** In the form that is stored: pruned or defaulted. */
 export function conform(kind: Served, object: Draft): Draft {
   return kind.custom ? kind.custom.schema.conform(object) : withDefaults(kind.resource, object);
 }
 
-export function hasStatus(kind: Served): boolean {
-  return kind.subresources.includes("status");
-}
+const SCALE = { apiVersion: "autoscaling/v1", kind: "Scale" };
+const SCALE_PATHS = { spec: ["spec", "replicas"], status: ["status", "replicas"] };
 
-function withStatusOf(current: KubeObject, object: Draft): Draft {
-  return put(object, ["status"], current["status"]);
-}
-
-const whole = (kind: Served): View => ({
-  read: (current) => current,
-  write: (current, changed) => {
-    const metadata = { ...changed.metadata, ...systemOwned(current.metadata) };
-    const object = { ...changed, metadata };
-    return conform(kind, hasStatus(kind) ? withStatusOf(current, object) : object);
-  },
-});
-
-const status = (kind: Served): View => ({
-  read: (current) => current,
-  write: (current, changed) => {
-    // Built-in kinds let a status write change labels and annotations; custom resources do not.
-    const metadata = kind.custom ? current.metadata : { ...changed.metadata, ...systemOwned(current.metadata) };
-    const object: Draft = { ...put(current, ["status"], changed["status"]), metadata };
-    return kind.custom ? kind.custom.schema.conform(object) : object;
-  },
-});
-
-const scale = (kind: Served): View => {
-  const paths = kind.custom?.scale ?? { spec: ["spec", "replicas"], status: ["status", "replicas"] };
+/** How the client and admission see it. */
+export function shown({ kind, subresource }: Ask, object: KubeObject): Draft {
+  if (subresource !== "scale") return object;
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  const paths = kind.custom?.scale ?? SCALE_PATHS;
+  const replicas = numberOf(dig(object, ...paths.spec)) ?? 0;
+  const labels = Object.entries(fieldsOf(dig(object, "spec", "selector", "matchLabels")));
+  const selector = labels.map(([key, value]) => `${key}=${String(value)}`).join(",");
   return {
-    read: (current) => {
-      const { name, namespace, uid, resourceVersion, creationTimestamp } = current.metadata;
-      const replicas = numberOf(dig(current, ...paths.spec)) ?? 0;
-      const selector = selectorText(kind, current);
-      return {
-        kind: "Scale",
-        apiVersion: "autoscaling/v1",
-        metadata: { name, ...(namespace && { namespace }), uid, resourceVersion, creationTimestamp },
-        spec: replicas === 0 ? {} : { replicas },
-        status: { replicas: numberOf(dig(current, ...paths.status)) ?? 0, ...(selector && { selector }) },
-      };
-    },
-    write: (current, changed) => {
-      const replicas = dig(changed, "spec", "replicas") ?? 0;
-      if (typeof replicas !== "number") throw badRequest('Scale in version "v1" cannot be handled as a Scale: spec.replicas is no number');
-      if (replicas < 0)
-        throw invalid("Scale", "autoscaling", current.metadata.name, [
-          {
-            reason: "FieldValueInvalid",
-            message: `Invalid value: ${replicas}: must be greater than or equal to 0`,
-            field: "spec.replicas",
-          },
-        ]);
-      return put(current, paths.spec, replicas);
-    },
+    ...SCALE,
+    metadata: { name, ...(namespace && { namespace }), uid, resourceVersion, creationTimestamp },
+    spec: replicas === 0 ? {} : { replicas },
+    status: { replicas: numberOf(dig(object, ...paths.status)) ?? 0, ...(selector && { selector }) },
   };
-};
-
-function selectorText(kind: Served, object: KubeObject): string {
-  const custom = kind.custom?.scale?.selector;
-  if (custom) return plainText(dig(object, ...custom));
-  const selector = dig(object, "spec", "selector");
-  if (!isFields(selector)) return "";
-  return Object.entries(fieldsOf(selector["matchLabels"]))
-    .map(([key, value]) => `${key}=${String(value)}`)
-    .toSorted()
-    .join(",");
 }
 
-const VIEWS: Readonly<Record<string, (kind: Served) => View>> = { "": whole, status, scale };
-
-/** Undefined for subresources that are no view of the object. */
-export function viewOf(kind: Served, subresource: string): View | undefined {
-  return VIEWS[subresource]?.(kind);
+/** `current` with what the client wants of it, and may. */
+export function merged({ kind, subresource }: Ask, current: KubeObject, wanted: Draft): Draft {
+  if (subresource === "scale") return put(current, (kind.custom?.scale ?? SCALE_PATHS).spec, dig(wanted, "spec", "replicas") ?? 0);
+  const status = put(current, ["status"], wanted["status"]);
+  if (subresource === "status") return kind.custom ? conform(kind, status) : status;
+  return conform(kind, kind.subresources.includes("status") ? put(wanted, ["status"], current["status"]) : wanted);
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createTokenCheck } from "../../infra/tokens.ts";
-import { connect, type Kubeconfig } from "../cluster/conformance/client.ts";
+import { connect } from "../cluster/conformance/client.ts";
 import { connectionOf } from "./connection.ts";
 import { reviewText, serve } from "./http.ts";
 import { allowing, request } from "./samples.ts";
@@ -14,7 +14,7 @@ test("with an audience, only callers with a token of the cluster for it are let 
   t.after(() => connection.close());
   const audience = "webhooks";
   const { post } = await serve(t, allowing, { authenticate: createTokenCheck(connection, { audience, timeoutMs: 5000 }) });
-  const admin = connect(emulator.kubeconfig() as unknown as Kubeconfig);
+  const admin = connect(emulator.kubeconfig());
   t.after(() => admin.close());
   const accounts = "/api/v1/namespaces/default/serviceaccounts";
   await admin.call({ method: "POST", path: accounts, body: { metadata: { name: "caller" } } });

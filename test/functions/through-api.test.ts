@@ -12,7 +12,7 @@ import { createWork } from "../../functions/work.ts";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createMetrics } from "../../infra/metrics.ts";
-import { connect, type Kubeconfig } from "../cluster/conformance/client.ts";
+import { connect } from "../cluster/conformance/client.ts";
 import { listen } from "../loopback.ts";
 import { createZone, keepingLog, playPods, setStage, type Stage } from "./stage.ts";
 
@@ -73,7 +73,7 @@ test("a downscale is prepared and its annotation stored, or denied in the user's
   createZone(stage, "kept", { group: "", labels: { "grafana.com/no-downscale": "true" } });
   await register(t, stage, prepare, "mutating", "apps", resources);
   await register(t, stage, createNoDownscale(stage), "validating", "apps", resources);
-  const client = connect(stage.emulator.kubeconfig() as unknown as Kubeconfig);
+  const client = connect(stage.emulator.kubeconfig());
   t.after(() => client.close());
   const scale = (name: string, replicas: number, below = ""): ReturnType<typeof client.call> =>
     client.call({ method: "PATCH", path: `${SETS}/${name}${below}`, type: MERGE, body: { spec: { replicas } } });

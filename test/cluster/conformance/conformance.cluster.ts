@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startEmulator } from "../../emulator/index.ts";
-import type { Kubeconfig } from "./client.ts";
 import { compare, describe } from "./compare.ts";
 import { readKubeconfig, readRecording } from "./recording.ts";
 import { record } from "./suite.ts";
@@ -10,7 +9,7 @@ test("the emulator answers as this cluster does, and this cluster as the one tha
   const real = await record(readKubeconfig(process.env["KUBECONFIG"] ?? ""));
   const emulator = await startEmulator();
   t.after(() => emulator.stop());
-  const emulated = await record(emulator.kubeconfig() as unknown as Kubeconfig);
+  const emulated = await record(emulator.kubeconfig());
 
   const differences = compare(real, emulated).map(describe);
   for (const difference of differences) t.diagnostic(difference);

@@ -1,7 +1,6 @@
 /** Admission webhooks: mutating ones in turn, validating ones side by side. A webhook that fails is refused or passed over as its policy says. */
 import { randomUUID } from "node:crypto";
 import type { V1RuleWithOperations, V1ValidatingWebhook as Webhook } from "@kubernetes/client-node";
-import type { Admission, Review } from "../api.ts";
 import { ApiError, refusal } from "../api-error.ts";
 import { type Draft, type Fields, fieldsOf, listOf, plainText } from "../objects.ts";
 import { jsonPatch } from "../patch.ts";
@@ -10,9 +9,13 @@ import { objectSelector } from "../selectors.ts";
 import type { Store } from "../store.ts";
 import { callWebhook } from "./call.ts";
 
-export function createAdmission(store: Store): Admission {
+/** What is about to happen to which object; there is no `object` on delete. */
+type Review = { readonly operation: "CREATE" | "UPDATE" | "DELETE"; readonly object?: Draft; readonly oldObject?: Draft };
+
+export function createAdmission(store: Store) {
   return {
-    mutate: async (ask, review) => {
+    /** The object as the mutating webhooks leave it. Throws their refusal. */
+    mutate: async (ask: Ask, review: Review): Promise<Draft | undefined> => {
       let { object } = review;
       for (const webhook of webhooksFor(store, "mutating", ask, review)) {
         const { patch } = await judge(store, webhook, ask, object ? { ...review, object } : review);
@@ -20,7 +23,8 @@ export function createAdmission(store: Store): Admission {
       }
       return object;
     },
-    check: async (ask, review) => {
+    /** Throws the refusal of a validating webhook. */
+    check: async (ask: Ask, review: Review): Promise<void> => {
       const calls = webhooksFor(store, "validating", ask, review).map((webhook) => judge(store, webhook, ask, review));
       await Promise.allSettled(calls);
       await Promise.all(calls);
@@ -68,7 +72,10 @@ const BODY_KINDS: Readonly<Record<string, object>> = {
   eviction: { group: "policy", version: "v1", kind: "Eviction" },
 };
 
-function requestOf(ask: Ask, { operation, object, oldObject, options }: Review): Fields {
+/** Patches are told as updates, with UpdateOptions. */
+const OPTIONS = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions" };
+
+function requestOf(ask: Ask, { operation, object, oldObject }: Review): Fields {
   const { name, namespace, user: userInfo, dryRun } = ask;
   const { group, version, plural } = ask.kind;
   const kind = BODY_KINDS[ask.subresource] ?? { group, version, kind: ask.kind.kind };
@@ -76,6 +83,8 @@ function requestOf(ask: Ask, { operation, object, oldObject, options }: Review):
   const subResource = ask.subresource || undefined;
   const asAsked = { requestKind: kind, requestResource: resource, requestSubResource: subResource };
   const objects = { object: object ?? null, oldObject: oldObject ?? null };
+  const asked = { dryRun: dryRun ? ["All"] : undefined, fieldManager: ask.query.get("fieldManager") ?? undefined };
+  const options = { kind: OPTIONS[operation], apiVersion: "meta.k8s.io/v1", ...asked, ...(operation === "DELETE" && fieldsOf(ask.body)) };
   return { uid: randomUUID(), kind, resource, subResource, ...asAsked, name, namespace, operation, userInfo, ...objects, dryRun, options };
 }
 

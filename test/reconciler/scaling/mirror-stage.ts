@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import type { Cluster } from "../../../infra/cluster.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import type { Outcome } from "../../../reconciler/outcome.ts";
-import { connect, type Kubeconfig } from "../../cluster/conformance/client.ts";
+import { connect } from "../../cluster/conformance/client.ts";
 import { deploy, setStage, tellerOf, tickOnce, type Stage } from "../stage.ts";
 
 const CRD = parse(readFileSync(join(import.meta.dirname, "../../../infra/manifests/crds/replicatemplates.yaml"), "utf8")) as object;
@@ -52,7 +52,7 @@ export interface MirrorStage {
 
 export async function mirrorStage(): Promise<MirrorStage> {
   const stage = await setStage();
-  const client = connect(stage.emulator.kubeconfig() as unknown as Kubeconfig);
+  const client = connect(stage.emulator.kubeconfig());
   const call: MirrorStage["call"] = (method, path, body, type) =>
     client.call({ method, path, ...(body !== undefined && { body }), ...(type && { type }) });
   await call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD);

@@ -1,6 +1,6 @@
 /** Custom resources: their definition, what it prunes, defaults and refuses, and what is not there before and after. */
 import { dig, listOf } from "../../../emulator/objects.ts";
-import { del, get, MERGE, patch, post, put } from "../requests.ts";
+import { del, get, MERGE, patch, post } from "../requests.ts";
 import type { Scenario, Stage } from "../stage.ts";
 
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -109,7 +109,6 @@ export const customResources: readonly Scenario[] = [
         "a strategic patch is not for these",
         patch(`${all}/a`, { spec: { size: 3 } }, "application/strategic-merge-patch+json"),
       );
-      await stage.call("a replacement without a version", put(`${all}/a`, widget("a", { size: 3 })));
       await stage.call("a merge that is invalid", patch(`${all}/a`, { spec: { size: -1 } }, MERGE));
       await stage.call("list", get(all), "kind", "apiVersion");
       const table = await stage.quietly(get(all, "application/json;as=Table;v=v1;g=meta.k8s.io"));
@@ -117,7 +116,6 @@ export const customResources: readonly Scenario[] = [
         listOf(dig(table.body, "columnDefinitions")).map((column) => dig(column, "name")),
         listOf(dig(table.body, "rows")).map((row) => dig(row, "cells")),
       ]);
-      await stage.call("no scale", get(`${all}/a/scale`));
       await stage.call("a version that is not served", get(all.replace("/v1/", "/v2/")));
       await stage.call("delete", del(`${all}/a`), "status", "details");
       await stage.quietly(del(`${DEFINITIONS}/widgets.${group}`));

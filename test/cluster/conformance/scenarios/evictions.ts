@@ -1,5 +1,5 @@
 /** Evictions under a PodDisruptionBudget, and what goes with its owner. */
-import { dig, listOf } from "../../../emulator/objects.ts";
+import { dig } from "../../../emulator/objects.ts";
 import { at, configMap, del, get, patch, pod, post, statefulSet } from "../requests.ts";
 import type { Scenario, Stage } from "../stage.ts";
 
@@ -42,11 +42,6 @@ export const evictions: readonly Scenario[] = [
       await stage.call("the first", post(`${pods}/z-0/eviction`, eviction("z-0")), ".");
       await watching.until((events) => dig(events.at(-1)?.object, "status", "currentHealthy") === 2);
       await stage.call("the second is one too many", post(`${pods}/z-1/eviction`, eviction("z-1")));
-      const { body } = await stage.quietly(get(`${pods}/z-0`));
-      stage.note(
-        "the evicted pod says why",
-        listOf(dig(body, "status", "conditions")).filter((condition) => dig(condition, "type") === "DisruptionTarget"),
-      );
       await hold(null);
       await stage.call("of what is not there", post(`${pods}/none/eviction`, eviction("none")));
       await allowed(1);

@@ -63,14 +63,6 @@ export const lists: readonly Scenario[] = [
     },
   },
   {
-    name: "versions too old or too new are refused",
-    run: async (stage) => {
-      const all = at(stage.namespace, "configmaps");
-      await stage.call("a version that is none", get(`${all}?watch=1&resourceVersion=nonsense`));
-      await stage.call("a list at a version that is none", get(`${all}?resourceVersion=nonsense`));
-    },
-  },
-  {
     name: "objects come as metadata alone, or as tables",
     run: async (stage) => {
       const all = at(stage.namespace, "configmaps");
@@ -99,7 +91,6 @@ export const lists: readonly Scenario[] = [
       );
       const pods = await stage.call("a table of pods, empty", get(at(stage.namespace, "pods"), TABLE), "kind", "rows");
       stage.note("columns of pods", columns(pods.body));
-      await stage.refused("a form that is none", get(`${all}/a`, "application/x-none"));
     },
   },
 ];

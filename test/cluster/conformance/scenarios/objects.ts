@@ -51,25 +51,6 @@ export const objects: readonly Scenario[] = [
     },
   },
   {
-    name: "a Lease is also created by replacing it",
-    run: async (stage) => {
-      const all = at(stage.namespace, "leases");
-      const lease = (name: string, metadata: object = {}): object => ({
-        apiVersion: "coordination.k8s.io/v1",
-        kind: "Lease",
-        metadata: { name, ...metadata },
-        spec: { holderIdentity: "me" },
-      });
-      await stage.call("in a dry run", put(`${all}/a?dryRun=All`, lease("a")), ".");
-      await stage.call("for good", put(`${all}/a`, lease("a")), ".");
-      await stage.call("and replaced", put(`${all}/a`, lease("a", { labels: { l: "1" } })), "metadata.labels");
-      await stage.call("under another name", put(`${all}/b`, lease("c")));
-      await stage.call("at a version", put(`${all}/b`, lease("b", { resourceVersion: "1" })));
-      await stage.refused("of a uid", put(`${all}/b`, lease("b", { uid: "11111111-2222-3333-4444-555555555555" })));
-      await stage.call("a patch creates none", patch(`${all}/b`, { spec: { holderIdentity: "me" } }));
-    },
-  },
-  {
     name: "requests that are wrong are refused in Kubernetes' words",
     run: async (stage) => {
       const all = at(stage.namespace, "configmaps");
@@ -113,10 +94,6 @@ export const objects: readonly Scenario[] = [
       await stage.call("delete again", del(`${all}/graceful`), "metadata.deletionGracePeriodSeconds");
       await stage.call("delete at once", del(`${all}/graceful`, { gracePeriodSeconds: 0 }), "metadata.deletionGracePeriodSeconds");
       await stage.call("still held by the finalizer", get(`${all}/graceful`), "metadata.finalizers", "metadata.deletionGracePeriodSeconds");
-      await stage.call(
-        "a new finalizer is refused",
-        patch(`${all}/graceful`, { metadata: { finalizers: ["example.com/hold", "example.com/more"] } }),
-      );
       await stage.call(
         "let go",
         patch(`${all}/graceful`, { metadata: { finalizers: null } }),
