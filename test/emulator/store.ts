@@ -16,7 +16,7 @@ export { ApiError } from "./api-error.ts";
 export type { KubeObject } from "./objects.ts";
 
 /** "<plural>.<group>"; the plural alone for the core group. */
-export type ResourceKey = string;
+type ResourceKey = string;
 
 export interface StoreEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";

@@ -35,10 +35,11 @@ const SCALE_PATHS = { spec: ["spec", "replicas"], status: ["status", "replicas"]
 export function shown({ kind, subresource }: Ask, object: KubeObject): Draft {
   if (subresource !== "scale") return object;
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
-  const paths = kind.custom?.scale ?? SCALE_PATHS;
+  const custom = kind.custom?.scale;
+  const paths = custom ?? SCALE_PATHS;
   const replicas = numberOf(dig(object, ...paths.spec)) ?? 0;
   const labels = Object.entries(fieldsOf(dig(object, "spec", "selector", "matchLabels")));
-  const selector = labels.map(([key, value]) => `${key}=${String(value)}`).join(",");
+  const selector = custom ? plainText(dig(object, ...custom.selector)) : labels.map((label) => label.join("=")).join(",");
   return {
     ...SCALE,
     metadata: { name, ...(namespace && { namespace }), uid, resourceVersion, creationTimestamp },

@@ -24,7 +24,7 @@ export const lists: readonly Scenario[] = [
         await names(stage, query, `${all}?${query}`);
       const first = await stage.call("first page", get(`${all}?limit=2&labelSelector=app`), "kind", "apiVersion", "metadata");
       stage.note("names on it", namesIn(first.body));
-      await stage.quietly(post(all, configMap("aa", {}, { labels: { app: "late" } })));
+      const late = await stage.quietly(post(all, configMap("aa", {}, { labels: { app: "late" } })));
       const token = encodeURIComponent(String(dig(first.body, "metadata", "continue")));
       const second = await stage.call("second page", get(`${all}?limit=2&labelSelector=app&continue=${token}`), "metadata");
       stage.note("names on it, none that came later", namesIn(second.body));
@@ -33,7 +33,9 @@ export const lists: readonly Scenario[] = [
         dig(first.body, "metadata", "resourceVersion") === dig(second.body, "metadata", "resourceVersion"),
       );
       await stage.refused("a continue token that is none", get(`${all}?limit=2&continue=nonsense`));
-      await names(stage, "any version will do", `${all}?resourceVersion=0&labelSelector=app`);
+      const newest = String(dig(late.body, "metadata", "resourceVersion"));
+      const notOlder = `resourceVersion=${newest}&resourceVersionMatch=NotOlderThan`;
+      await names(stage, "not older than what came last", `${all}?${notOlder}&labelSelector=app`);
       await stage.call("an empty list", get(`${all}?labelSelector=none`), "kind", "items", "metadata");
     },
   },
