@@ -87,11 +87,13 @@ function draftAction(outcome: Acted, earlier: GroupMemory | undefined): Draft[] 
 function draftReplacements(outcome: Acted, earlier: GroupMemory | undefined): Draft[] {
   const { zone, message } = outcome.decision;
   const { replaced, denied } = outcome.effect;
+  // On the first zone, wherever it begins: a process that takes over between two zones says the same of the same object.
+  const [first = zone] = outcome.zones;
   const started = `rolling out group ${outcome.group} over ${outcome.zones.length} zones, beginning with ${zone.name}`;
   const revisions = outcome.zones.map(({ status }) => status.updateRevision).join();
   return [
     ...(replaced.length > 0 && !earlier?.rolling && isBeginning(outcome.zones)
-      ? [{ ...normal(zone, "RolloutStarted", started), cause: revisions }]
+      ? [{ ...normal(first, "RolloutStarted", started), cause: revisions }]
       : []),
     ...replaced.map((pod) => normal(zone, "PodReplaced", `deleted ${pod.name} of revision ${pod.revision ?? "unknown"}: ${message}`)),
     ...denied.flatMap(draftHold),

@@ -45,6 +45,8 @@ describe("a run", () => {
     return await Promise.all(runs);
   }
 
+  const countEvents = (reason: string): number => eventReasons().filter((other) => other === reason).length;
+
   const eventReasons = (): string[] =>
     stage.emulator.store
       .list("events", "default")
@@ -59,12 +61,20 @@ describe("a run", () => {
     const [result] = await play(run(one));
     assert.equal(result?.exitCode, 0);
     assert.deepEqual([seen.deleted.length, seen.violations], [9, []]);
-    const count = (reason: string): number => eventReasons().filter((other) => other === reason).length;
-    assert.deepEqual(["RolloutStarted", "PodReplaced", "ZoneUpdated", "RolloutCompleted"].map(count), [1, 9, 3, 1]);
+    assert.deepEqual(["RolloutStarted", "PodReplaced", "ZoneUpdated", "RolloutCompleted"].map(countEvents), [1, 9, 3, 1]);
     const last = one.lines.map((line) => JSON.parse(line) as Record<string, unknown>).findLast((line) => line["msg"] === "tick");
     assert.deepEqual([last?.["groups"], last?.["settled"], last?.["failed"]], [1, 1, 0]);
     const lease = stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler");
     assert.equal((lease?.["spec"] as { holderIdentity: string }).holderIdentity, "");
+  });
+
+  it("processes that take over after every tick tell the same Events", async () => {
+    deploy(stage, "x:2");
+    for (let i = 0; i < 60 && countEvents("RolloutCompleted") === 0; i++) {
+      await play(run(input(`process-${i}`, { once: true })));
+      await stage.time.advance(200);
+    }
+    assert.deepEqual(["RolloutStarted", "PodReplaced", "ZoneUpdated", "RolloutCompleted"].map(countEvents), [1, 9, 3, 1]);
   });
 
   it("R39 two at once: one works, the other writes nothing", async () => {
