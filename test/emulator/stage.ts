@@ -3,23 +3,17 @@ import type { TestContext } from "node:test";
 import { connect } from "../cluster/conformance/client.ts";
 import type { Answer, Client, WatchEvent } from "../cluster/conformance/client.ts";
 import { startEmulator } from "./index.ts";
-import type { Emulator, EmulatorOptions } from "./index.ts";
-
-export interface Stage {
-  readonly emulator: Emulator;
-  readonly client: Client;
-  call(method: string, path: string, body?: unknown, type?: string): Promise<Answer>;
-}
+import type { EmulatorOptions } from "./index.ts";
 
 /** Stops with the test. */
-export async function stage(t: TestContext, options: EmulatorOptions = {}): Promise<Stage> {
+export async function stage(t: TestContext, options: EmulatorOptions = {}) {
   const emulator = await startEmulator({ controllers: false, ...options });
   const client = connect(emulator.kubeconfig());
   t.after(async () => {
     client.close();
     await emulator.stop();
   });
-  const call: Stage["call"] = (method, path, body, type) =>
+  const call = (method: string, path: string, body?: unknown, type?: string): Promise<Answer> =>
     client.call({ method, path, ...(body !== undefined && { body }), ...(type && { type }) });
   return { emulator, client, call };
 }
