@@ -8,11 +8,18 @@ export interface Clock {
   after(ms: number, run: () => void): () => void;
 }
 
-/** Timers do not keep the process alive. */
+/** Timers do not keep the process alive, nor do they end it when they fail. Longer than 24 days Node cannot wait. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after: (ms, run) => {
-    const timer = setTimeout(run, ms).unref();
+    const attempt = (): void => {
+      try {
+        run();
+      } catch (error) {
+        process.emitWarning(String(error));
+      }
+    };
+    const timer = setTimeout(attempt, Math.min(ms, 2 ** 31 - 1)).unref();
     return () => clearTimeout(timer);
   },
 };

@@ -39,7 +39,8 @@ function graceOf(object: KubeObject, wanted: number | undefined): number {
 /** The object in deletion, or itself when nothing changes; a later delete can only shorten the grace. `now` in ms. */
 export function markDeleted(current: KubeObject, options: RemoveOptions, now: number): KubeObject {
   const { finalizers: before = [], deletionTimestamp, deletionGracePeriodSeconds: running = Infinity, ...rest } = current.metadata;
-  const grace = Math.min(running, graceOf(current, options.gracePeriodSeconds));
+  // No longer than there are dates for.
+  const grace = Math.min(running, 1e9, Math.max(0, graceOf(current, options.gracePeriodSeconds)));
   const finalizers = finalizersAfter(before, options.propagationPolicy);
   if (grace === running && isDeepStrictEqual(finalizers, before)) return current;
   const start = deletionTimestamp === undefined ? now : Date.parse(deletionTimestamp) - running * 1000;

@@ -4,7 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { evict, requestToken } from "./acts.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { ApiError, badRequest, conflict, notAllowed, refusal, tooMany } from "./api-error.ts";
-import { plainText } from "./objects.ts";
+import { numberOf } from "./objects.ts";
 import { pageOf } from "./pages.ts";
 import { readProtobuf } from "./protobuf.ts";
 import { asOf, get, list } from "./read.ts";
@@ -24,11 +24,14 @@ export async function serve(api: Api, request: IncomingMessage, response: Server
   const warnings: string[] = [];
   const answer = await answerTo(api, request, response, warnings).catch(refusalAnswer);
   if (!answer || response.headersSent) return;
-  const { code, body, headers } = answer;
+  const { code, headers } = answer;
+  const warning = warnings.filter((text) => !/\p{Cc}/u.test(text)).map((text) => `299 - ${JSON.stringify(text)}`);
+  const body = Buffer.from(answer.body);
   response.writeHead(code, {
     "content-type": "application/json",
-    "content-length": Buffer.byteLength(body),
-    ...(warnings.length > 0 && { warning: warnings.map((text) => `299 - ${JSON.stringify(text)}`).join(", ") }),
+    "content-length": body.length,
+    // As Go sends it: in UTF-8.
+    ...(warning.length > 0 && { warning: Buffer.from(warning.join(", ")).toString("latin1") }),
     ...headers,
   });
   response.end(body);
@@ -36,8 +39,8 @@ export async function serve(api: Api, request: IncomingMessage, response: Server
 
 function refusalAnswer(error: unknown): Answer {
   const { status } = error instanceof ApiError ? error : refusal("InternalError", `Internal error occurred: ${String(error)}`);
-  const seconds = plainText(status.details?.["retryAfterSeconds"]);
-  return { ...jsonAnswer(status.code, status), ...(seconds && { headers: { "retry-after": seconds } }) };
+  const seconds = numberOf(status.details?.["retryAfterSeconds"]);
+  return { ...jsonAnswer(status.code, status), ...(seconds && { headers: { "retry-after": String(seconds) } }) };
 }
 
 /** Undefined when the response is, or will be, written otherwise. */

@@ -28,7 +28,8 @@ export function watch({ store, clock, faults }: Api, ask: Ask, response: ServerR
   const wantsBookmarks = query.has("allowWatchBookmarks");
   const isStreamedList = query.has("sendInitialEvents");
   const from = Number(query.get("resourceVersion"));
-  const send = (type: string, text: string): void => void response.write(`{"type":"${type}","object":${text}}\n`);
+  // A watch whose time is over stays subscribed until its client has read it all.
+  const send = (type: string, text: string) => void (response.writableEnded || response.write(`{"type":"${type}","object":${text}}\n`));
   const onEvent = (event: StoreEvent): void => {
     if (event.resource !== resource || (namespace && event.object.metadata.namespace !== namespace)) return;
     const change = seenBy(selection, event);

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { V1RuleWithOperations, V1ValidatingWebhook as Webhook } from "@kubernetes/client-node";
 import { ApiError, refusal } from "../api-error.ts";
-import { type Draft, type Fields, fieldsOf, listOf, plainText } from "../objects.ts";
+import { type Draft, type Fields, fieldsOf, listOf, numberOf, plainText } from "../objects.ts";
 import { jsonPatch } from "../patch.ts";
 import type { Ask } from "../request.ts";
 import { objectSelector } from "../selectors.ts";
@@ -55,7 +55,7 @@ async function judge(store: Store, webhook: Webhook, ask: Ask, review: Review): 
 function denied(name: string, status: Fields): ApiError {
   const why = plainText(status["message"]) || plainText(status["reason"]);
   const message = `admission webhook "${name}" denied the request${why ? `: ${why}` : " without explanation"}`;
-  return new ApiError({ ...status, message, code: Math.max(Number(status["code"] ?? 0), 400) });
+  return new ApiError({ ...status, message, code: Math.min(Math.max(numberOf(status["code"]) ?? 0, 400), 599) });
 }
 
 function patched({ name }: Webhook, object: Draft, patch: string): Draft {

@@ -38,7 +38,7 @@ export function kubelets(store: Store, clock: Clock): Controller {
       known.set(key, state);
       if (isTerminating(pod)) {
         // The pod keeps its last status, Ready included, until it is gone.
-        state.goneAt = Math.min(state.goneAt, now + Number(annotation(pod, "exit-after-ms") ?? EXIT_AFTER_MS));
+        state.goneAt = Math.min(state.goneAt, now + (Number(annotation(pod, "exit-after-ms") ?? EXIT_AFTER_MS) || 0));
         if (state.goneAt > now) return state.goneAt - now;
         return void store.remove("pods", namespace, name, { gracePeriodSeconds: 0 });
       }
@@ -53,7 +53,7 @@ export function kubelets(store: Store, clock: Clock): Controller {
       if (news !== state.reported) store.update("pods", { ...pod, status: statusOf(pod, facts, state.ip, timestamp(now)) });
       state.reported = news;
       if (facts.up || !isMeantToBeUp) return;
-      state.upAt = Math.min(state.upAt, now + Number(annotation(pod, "ready-after-ms") ?? READY_AFTER_MS));
+      state.upAt = Math.min(state.upAt, now + (Number(annotation(pod, "ready-after-ms") ?? READY_AFTER_MS) || 0));
       return state.upAt - now + REACTION_MS;
     },
   };

@@ -79,7 +79,7 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
 
 /** Printer columns of custom resources: plain paths such as `.spec.replicas`. */
 function customColumn({ jsonPath, ...column }: Definition): Column {
-  const valueOf = (object: Draft): unknown => dig(object, ...jsonPath.split(".").slice(1));
+  const valueOf = (object: Draft): unknown => dig(object, ...plainText(jsonPath).split(".").slice(1));
   return { ...column, cell: column.type === "date" ? (object, now) => ageOf(valueOf(object), now) : valueOf };
 }
 
