@@ -1,14 +1,13 @@
 /** Subresources that do something when they are created: pods/eviction and serviceaccounts/token. */
 import { type Answer, jsonAnswer, successAnswer } from "./answer.ts";
 import { badRequest, plainError, tooMany } from "./api-error.ts";
+import { BUDGETS } from "./controllers/objects.ts";
 import { dig, fieldsOf, isTrue, type KubeObject, listOf, numberOf, put, timestamp } from "./objects.ts";
 import { existing } from "./read.ts";
 import type { Api, Ask } from "./request.ts";
 import { objectSelector } from "./selectors.ts";
 import type { Store } from "./store.ts";
 import { deleteOptions } from "./write.ts";
-
-const BUDGETS = "poddisruptionbudgets.policy";
 
 /** A delete that core PodDisruptionBudgets may refuse for now (kubernetes/pkg/registry/core/pod/storage/eviction.go). */
 export async function evict(api: Api, ask: Ask): Promise<Answer> {

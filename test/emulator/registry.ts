@@ -32,8 +32,8 @@ function customOf({ schema, subresources, additionalPrinterColumns = [] }: Defin
   };
 }
 
-/** One kind a served version. */
-function customKinds(definition: KubeObject): readonly Served[] {
+/** One kind a served version. Throws on what cannot be served. */
+export function customKinds(definition: KubeObject): readonly Served[] {
   const { group, names, scope, versions } = definition["spec"] as Definition;
   const { kind, plural, singular = kind.toLowerCase(), shortNames = [], categories = [] } = names;
   const common = { group, kind, plural, singular, shortNames, categories, namespaced: scope !== "Cluster", generation: true };

@@ -1,8 +1,9 @@
 /** What users trip over, refused in the real server's words. Not a complete validation. */
 import { isDeepStrictEqual } from "node:util";
 import { invalid, type Cause } from "./api-error.ts";
+import { compileSchema } from "./crd/schema.ts";
 import { dig, fieldsOf, listOf, type Draft, type KubeObject } from "./objects.ts";
-import { CRDS, type Served } from "./registry.ts";
+import { CRDS, customKinds, type Served } from "./registry.ts";
 import { objectSelector } from "./selectors.ts";
 
 const required = (field: string, why = ""): Cause => ({ reason: "FieldValueRequired", message: `Required value${why}`, field });
@@ -17,6 +18,15 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   [CRDS]: ["spec.group", "spec.names.plural", "spec.names.kind", "spec.versions"],
 };
 
+const list = { type: "array" };
+const texts = { type: "object", additionalProperties: { type: "string" } };
+const name = { type: "string", pattern: "^([a-z0-9]([-a-z0-9.:]{0,251}[a-z0-9])?)?$" };
+const owner = { type: "object", required: ["uid"], properties: { uid: { type: "string" } } };
+const metadata = { properties: { name, labels: texts, annotations: texts, finalizers: list, ownerReferences: { ...list, items: owner } } };
+const status = { properties: { conditions: list, containerStatuses: list } };
+/** Types that are relied on wherever objects are read. */
+const TYPES = compileSchema({ properties: { metadata, status } });
+
 /** Fields of a StatefulSet that may change. */
 const MUTABLE =
   "'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds'";
@@ -29,6 +39,7 @@ function checkStatefulSet(object: Draft, current: KubeObject | undefined): Cause
     causes.push(forbidden("spec", `updates to statefulset spec for fields other than ${MUTABLE} are forbidden`));
   const { replicas, selector, template } = after;
   if (typeof replicas !== "number" || replicas < 0) causes.push(wrong("spec.replicas", replicas, "must be greater than or equal to 0"));
+  if (Number(replicas) > 100_000) causes.push(wrong("spec.replicas", replicas, "more than the embedded cluster has memory for"));
   const labels = fieldsOf(dig(template, "metadata", "labels")) as Record<string, string>;
   if (!objectSelector(selector)(labels))
     causes.push(wrong("spec.template.metadata.labels", labels, "`selector` does not match template `labels`"));
@@ -53,9 +64,13 @@ export function validate(kind: Served, object: Draft, current?: KubeObject): voi
   const causes = [
     ...(name ? [] : [required("metadata.name", ": name or generateName is required")]),
     ...(missing ?? []).map((path) => required(path)),
+    ...TYPES.check(object),
     ...(kind.resource === "statefulsets.apps" ? checkStatefulSet(object, current) : []),
     ...(kind.group === "admissionregistration.k8s.io" ? checkWebhooks(object) : []),
     ...(kind.custom?.schema.check(object) ?? []),
   ];
   if (causes.length > 0) throw invalid(kind.kind, kind.group, name, causes);
+  // Both throw: on what could be read but never be used.
+  if (kind.resource === CRDS) customKinds(object as KubeObject);
+  if (!kind.custom) objectSelector(dig(object, "spec", "selector"));
 }

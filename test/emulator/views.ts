@@ -1,22 +1,24 @@
 /** What a client sends and sees of a stored object, and what it may change: the object itself, its status, or its scale. */
 import { badRequest } from "./api-error.ts";
 import { withDefaults } from "./defaults.ts";
-import { dig, type Draft, fieldsOf, type KubeObject, numberOf, plainText, put, textOf } from "./objects.ts";
+import { dig, type Draft, fieldsOf, isFields, type KubeObject, numberOf, plainText, put, textOf } from "./objects.ts";
 import { apiVersionOf, type Served } from "./registry.ts";
 import type { Ask } from "./request.ts";
 
-/** Null means "not set" to the API's types, and so do empty maps and lists of metadata. */
-const dropNull = (_key: string, value: unknown): unknown => value ?? undefined;
+/** Null means "not set" to the API's types, and so do empty maps and lists of metadata. Of a deletion the server alone decides. */
+const dropNull = (_key: string, value: unknown): unknown =>
+  Array.isArray(value) ? value.filter((one) => one !== null) : (value ?? undefined);
 const isFilled = (value: unknown): boolean => typeof value !== "object" || Object.keys(value ?? {}).length > 0;
 
 /** A body as an object of the request's kind, in its namespace. Throws BadRequest when it says otherwise. */
 export function draftOf(ask: Ask, body: unknown): Draft {
   const expected = ask.subresource === "scale" ? SCALE : { apiVersion: apiVersionOf(ask.kind), kind: ask.kind.kind };
+  if (!isFields(body)) throw badRequest("couldn't get version/kind; json parse error: not an object");
   const fields = fieldsOf(JSON.parse(JSON.stringify(body, dropNull)));
   const { apiVersion, kind } = { ...expected, ...fields };
   if (apiVersion !== expected.apiVersion || kind !== expected.kind)
     throw badRequest(`${plainText(kind)} in version "${plainText(apiVersion)}" cannot be handled as a ${expected.kind}`);
-  const given = Object.entries(fieldsOf(fields["metadata"])).filter(([, value]) => isFilled(value));
+  const given = Object.entries(fieldsOf(fields["metadata"])).filter(([field, value]) => !field.startsWith("deletion") && isFilled(value));
   const namespace = textOf(dig(fields, "metadata", "namespace")) || ask.namespace;
   if (ask.namespace !== undefined && namespace !== ask.namespace)
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
@@ -51,7 +53,6 @@ export function shown({ kind, subresource }: Ask, object: KubeObject): Draft {
 /** `current` with what the client wants of it, and may. */
 export function merged({ kind, subresource }: Ask, current: KubeObject, wanted: Draft): Draft {
   if (subresource === "scale") return put(current, (kind.custom?.scale ?? SCALE_PATHS).spec, dig(wanted, "spec", "replicas") ?? 0);
-  const status = put(current, ["status"], wanted["status"]);
-  if (subresource === "status") return kind.custom ? conform(kind, status) : status;
+  if (subresource === "status") return put(current, ["status"], conform(kind, put(current, ["status"], wanted["status"]))["status"]);
   return conform(kind, kind.subresources.includes("status") ? put(wanted, ["status"], current["status"]) : wanted);
 }

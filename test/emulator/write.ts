@@ -7,7 +7,7 @@
 import { randomUUID } from "node:crypto";
 import { type Answer, objectAnswer, successAnswer } from "./answer.ts";
 import { alreadyExists, badRequest, conflict, forbidden, hasReason, invalid, notFound, refusal } from "./api-error.ts";
-import { type Draft, type Fields, fieldsOf, type KubeObject, timestamp } from "./objects.ts";
+import { type Draft, type Fields, fieldsOf, type KubeObject, numberOf, timestamp } from "./objects.ts";
 import { jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
 import { existing } from "./read.ts";
 import type { Api, Ask } from "./request.ts";
@@ -93,7 +93,7 @@ function checkPreconditions({ resource, name, verb, kind }: Ask, { metadata }: D
 }
 
 export function deleteOptions({ preconditions, gracePeriodSeconds, propagationPolicy }: Fields): RemoveOptions {
-  return { ...fieldsOf(preconditions), gracePeriodSeconds, propagationPolicy } as RemoveOptions;
+  return { ...fieldsOf(preconditions), gracePeriodSeconds: numberOf(gracePeriodSeconds), propagationPolicy } as RemoveOptions;
 }
 
 export async function remove(api: Api, ask: Ask): Promise<Answer> {
@@ -101,6 +101,8 @@ export async function remove(api: Api, ask: Ask): Promise<Answer> {
   const { resource, namespace, name } = ask;
   const body = fieldsOf(ask.body);
   const current = existing(api, ask);
+  if (resource === "namespaces" && /^(default|kube-system)$/.test(name))
+    throw forbidden(resource, name, "this namespace may not be deleted");
   const review = { operation: "DELETE", oldObject: current } as const;
   await admission.mutate(ask, review);
   await admission.check(ask, review);

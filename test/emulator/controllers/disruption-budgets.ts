@@ -3,13 +3,11 @@ import type { V1PodDisruptionBudgetSpec } from "@kubernetes/client-node";
 import type { KubeObject } from "../objects.ts";
 import { objectSelector } from "../selectors.ts";
 import type { Store } from "../store.ts";
-import { controllerOf, isReady, isTerminating, SETS, type Pod, type StatefulSet } from "./objects.ts";
+import { BUDGETS, controllerOf, isReady, isTerminating, SETS, type Pod, type StatefulSet } from "./objects.ts";
 import type { Controller } from "./queue.ts";
 
-const BUDGETS = "poddisruptionbudgets.policy";
-
 interface Budget extends KubeObject {
-  spec: V1PodDisruptionBudgetSpec;
+  spec?: V1PodDisruptionBudgetSpec;
 }
 
 /** Looks at all budgets of a namespace at once. */
@@ -25,7 +23,7 @@ export function disruptionBudgets(store: Store): Controller {
   };
 }
 
-function statusOf(store: Store, { metadata, spec }: Budget, all: readonly Pod[]): object {
+function statusOf(store: Store, { metadata, spec = {} }: Budget, all: readonly Pod[]): object {
   const { selector, minAvailable = 0, maxUnavailable } = spec;
   const selects = objectSelector(selector);
   const pods = all.filter((pod) => selects(pod.metadata.labels ?? {}));

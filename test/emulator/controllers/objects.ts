@@ -4,6 +4,7 @@ import type { Json } from "../../../infra/resources.ts";
 import type { KubeObject, OwnerReference } from "../objects.ts";
 
 export const SETS = "statefulsets.apps";
+export const BUDGETS = "poddisruptionbudgets.policy";
 
 export type StatefulSetStatus = Json<V1StatefulSetStatus>;
 

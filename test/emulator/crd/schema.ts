@@ -7,7 +7,7 @@ const OPTIONS = { strict: false, allErrors: true, logger: false, removeAdditiona
 
 export function compileSchema(openApi: Fields) {
   const header = { apiVersion: { type: "string" }, kind: { type: "string" }, metadata: { "x-kubernetes-preserve-unknown-fields": true } };
-  const schema = { ...openApi, properties: { ...fieldsOf(openApi["properties"]), ...header } };
+  const schema = { ...openApi, properties: { ...header, ...fieldsOf(openApi["properties"]) } };
   const validate = new Ajv({ ...OPTIONS, validateFormats: false }).compile(toJsonSchema(schema));
   /** A copy without unknown fields and with defaults; metadata is left alone. */
   const conform = (object: Draft): Draft => {
@@ -16,7 +16,7 @@ export function compileSchema(openApi: Fields) {
     return { ...copy, metadata: object.metadata };
   };
   /** What is wrong with it; of what our own definitions ask for in the server's words. */
-  const check = (object: Draft): Cause[] => (validate(conform(object)) ? [] : (validate.errors ?? []).map(causeOf));
+  const check = (object: Draft): Cause[] => (validate(structuredClone(object)) ? [] : (validate.errors ?? []).map(causeOf));
   return { conform, check };
 }
 
