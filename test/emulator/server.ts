@@ -1,6 +1,7 @@
 /** The flow of a request: read the body -> authenticate -> find the resource, or a page -> faults -> verb -> answer. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
+import { parseGoDuration } from "../../infra/duration.ts";
 import { evict, requestToken } from "./acts.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { ApiError, badRequest, conflict, notAllowed, refusal, tooMany } from "./api-error.ts";
@@ -79,10 +80,10 @@ function formOf(accept: string): Ask["form"] {
   return accept.includes("as=PartialObjectMetadata") ? "metadata" : "object";
 }
 
-/** 504 when `?timeout=` ("500ms", "10s") has passed; what was begun goes on. */
+/** 504 when `?timeout=` has passed; what was begun goes on. */
 async function withinTimeout<T>(api: Api, given: string, work: Promise<T>): Promise<T> {
-  const ms = Number.parseFloat(given) * (given.endsWith("ms") ? 1 : 1000);
-  if (ms === 0) return work;
+  const ms = parseGoDuration(given);
+  if (!ms) return work;
   const { promise: expired, reject } = Promise.withResolvers<never>();
   const text = "Timeout: request did not complete within requested timeout - context deadline exceeded";
   const cancel = api.clock.after(ms, () => reject(refusal("Timeout", text, {})));
