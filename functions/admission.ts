@@ -93,7 +93,7 @@ function serveOne(webhook: Webhook, rim: Rim): Handler {
 }
 
 /** `/admission/no-downscale` -> `admission_no_downscale` [9]. */
-export function routeOf(path: string): string {
+function routeOf(path: string): string {
   return path
     .toLowerCase()
     .split(/[^a-z0-9]+/)

@@ -15,7 +15,7 @@ export interface Deadline {
 export function startDeadline(ms: number, caller?: AbortSignal): Deadline {
   const controller = new AbortController();
   const end = performance.now() + ms;
-  const cancel = (): void => controller.abort(new RolloutError("Cancelled", "cancelled by the caller", { cause: caller?.reason }));
+  const cancel = (): void => controller.abort(cancelled(caller));
   const timer = setTimeout(() => controller.abort(new RolloutError("Timeout", `no answer within ${ms} ms`)), Math.max(0, ms));
   caller?.addEventListener("abort", cancel, { once: true });
   if (caller?.aborted) cancel();
@@ -28,6 +28,11 @@ export function startDeadline(ms: number, caller?: AbortSignal): Deadline {
       caller?.removeEventListener("abort", cancel);
     },
   };
+}
+
+/** What a call ends with whose caller gave up, by that signal. */
+export function cancelled(caller: AbortSignal | undefined): RolloutError {
+  return new RolloutError("Cancelled", "cancelled by the caller", { cause: caller?.reason });
 }
 
 /** The outcome of `work`, or the signal's reason when it fires first; `work` itself goes on. */

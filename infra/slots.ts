@@ -1,5 +1,5 @@
 /** So many at a time, the rest in the order in which they came: a limit over all callers, and one over the items of a list. */
-import { RolloutError } from "./errors.ts";
+import { cancelled } from "./deadline.ts";
 
 export interface Slots {
   /** Waits for a free slot; dispose of it to free it. Rejects with `Cancelled` once `signal` fires. */
@@ -67,8 +67,4 @@ function* takeUntil<T>(items: Iterable<T>, signal: AbortSignal | undefined): Gen
     if (signal?.aborted) return;
     yield item;
   }
-}
-
-function cancelled(signal: AbortSignal | undefined): RolloutError {
-  return new RolloutError("Cancelled", "cancelled by the caller", { cause: signal?.reason });
 }

@@ -36,10 +36,6 @@ export interface Pass {
   over: boolean;
 }
 
-export function newPass(zones: readonly Zone[], scaler: Scaler): Pass {
-  return { zones, scaler, holds: [], notes: [], over: false };
-}
-
 /**
  * Carries the decision out; false if it had to wait or was refused. Throws `Conflict`, `NotFound` or `StaleRead` if the group has changed since it
  * was read, `LeaseLost` and `Cancelled`.
@@ -71,10 +67,11 @@ function saysNo(error: RolloutError): boolean {
 /** All that must hold when a zone shrinks, looked at anew: since the group was listed, pods may have taken their time, or other groups. */
 async function whyNotShrink({ zone, replicas }: ScaleZone, { scaler }: Pass): Promise<Hold | undefined> {
   const { cluster, freshness } = scaler;
-  const fresh = newPass(await gatherGroupZones(cluster, zone, freshness), scaler);
-  const same = fresh.zones.find(({ uid, resourceVersion }) => uid === zone.uid && resourceVersion === zone.resourceVersion);
+  const zones = await gatherGroupZones(cluster, zone, freshness);
+  const same = zones.find(({ uid, resourceVersion }) => uid === zone.uid && resourceVersion === zone.resourceVersion);
   if (!same) throw new RolloutError("Conflict", `${zone.name} has changed since it was read`);
-  const snapshot = await snapshotOf(fresh, same.scaling.minTime !== undefined || same.scaling.leader !== undefined);
+  // Of a tracker that cannot be read the hold tells.
+  const snapshot = await snapshotOf({ zones, scaler, notes: [] }, same.scaling.minTime !== undefined || same.scaling.leader !== undefined);
   if (same.scaling.leader === undefined) {
     const early = minTimeOver(same, snapshot, "optional");
     if (early) return early;
@@ -83,11 +80,14 @@ async function whyNotShrink({ zone, replicas }: ScaleZone, { scaler }: Pass): Pr
     if (anew?.action === "hold") return anew;
     if (anew?.replicas !== replicas) throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
   }
-  return othersSteady(same, await gatherGroup(cluster, fresh.zones, freshness));
+  return othersSteady(same, await gatherGroup(cluster, zones, freshness));
 }
 
 /** What decisions look at; with the zone tracker only where it matters. */
-export async function snapshotOf({ zones, scaler, notes }: Pass, withTracker: boolean): Promise<ScalingSnapshot> {
+export async function snapshotOf(
+  { zones, scaler, notes }: Pick<Pass, "zones" | "scaler" | "notes">,
+  withTracker: boolean,
+): Promise<ScalingSnapshot> {
   const unreadable = (error: unknown): undefined => {
     notes.push({ level: "warn", text: `the zone tracker cannot be read: ${messageOf(error)}` });
   };

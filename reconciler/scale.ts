@@ -6,7 +6,7 @@ import type { Hold } from "./model/decision.ts";
 import type { Zone } from "./model/zone.ts";
 import type { Note } from "./prepare.ts";
 import { scaleMirror } from "./scale-mirror.ts";
-import { newPass, scale, snapshotOf, type Pass, type Scaler } from "./scale-pass.ts";
+import { scale, snapshotOf, type Pass, type Scaler } from "./scale-pass.ts";
 import { decideFollower, wantsDownscale } from "./scaling/leader.ts";
 import type { ScaleZone } from "./scaling/snapshot.ts";
 
@@ -23,7 +23,7 @@ export interface ScalingReport {
  * read, `LeaseLost`, and `Cancelled`.
  */
 export async function scaleGroup(zones: readonly Zone[], scaler: Scaler): Promise<ScalingReport> {
-  const pass = newPass(zones, scaler);
+  const pass: Pass = { zones, scaler, holds: [], notes: [], over: false };
   if (zones.some((zone) => zone.terminating)) return pass;
   const change = (await scaleFollowers(pass)) ?? (await scaleMirrors(pass));
   return { ...(change && { change }), holds: pass.holds, notes: pass.notes };

@@ -6,7 +6,7 @@ import type { KeyMaterial } from "./secret.ts";
 /** On every configuration that belongs to the installation in the namespace that it names. */
 export const NAMESPACE_LABEL = "grafana.com/namespace";
 /** Exactly `true`, beside the other: its CA bundle is ours to keep. */
-export const INJECT_LABEL = "grafana.com/inject-rollout-operator-ca";
+const INJECT_LABEL = "grafana.com/inject-rollout-operator-ca";
 
 // https://cert-manager.io/docs/concepts/ca-injector/ and OpenShift's service CA: two writers of one field would take turns for ever.
 const OTHER_INJECTORS = [

@@ -16,7 +16,7 @@ export function joinCertificates(certificates: readonly X509Certificate[]): stri
   return [...unique.values(), ""].join("\n");
 }
 
-export function isSignedBy(certificate: X509Certificate, ca: X509Certificate): boolean {
+function isSignedBy(certificate: X509Certificate, ca: X509Certificate): boolean {
   return ca.ca && certificate.checkIssued(ca) && certificate.verify(ca.publicKey);
 }
 

@@ -53,7 +53,7 @@ export function readScaling(labels: Strings, annotations: Strings): { readonly v
 }
 
 /** The time between zones: a label, or an annotation of the same name, which wins, as older and newer versions of upstream have it. */
-export function readMinTime(labels: Strings, annotations: Strings): string | undefined {
+function readMinTime(labels: Strings, annotations: Strings): string | undefined {
   const key = LABELS.minTimeBetweenZonesDownscale;
   return annotations?.[key] ?? labels?.[key];
 }
@@ -61,7 +61,7 @@ export function readMinTime(labels: Strings, annotations: Strings): string | und
 const INT32 = /^[+-]?\d{1,12}$/;
 
 /** `grafana.com/rollout-force-replicas` [2.3]: an integer from 0 to 2^31 - 1; anything else counts as absent, and says so. */
-export function parseForceReplicas(written: string | undefined): Parsed<number | undefined> {
+function parseForceReplicas(written: string | undefined): Parsed<number | undefined> {
   if (written === undefined) return { value: undefined };
   const value = INT32.test(written) ? Number(written) : -1;
   if (value >= 0 && value < 2 ** 31) return { value };

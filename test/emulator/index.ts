@@ -1,9 +1,8 @@
 /** The embedded local cluster: an API server over HTTPS, with the controllers and kubelets that Zonewise meets. */
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { generateCertificates } from "../../infra/certs/generate.ts";
+import { listen } from "../loopback.ts";
 import { createAdmission } from "./admission/admission.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { startControllers } from "./controllers/index.ts";
@@ -48,9 +47,7 @@ export async function startEmulator({ clock = systemClock, faultSeed, controller
 
   const tls = { key: keyPem, cert: certPem, keepAliveTimeout: 60_000 };
   const server = createServer(tls, (request, response) => void serve(api, request, response));
-  server.listen(0, HOST);
-  await once(server, "listening");
-  const url = `https://${HOST}:${(server.address() as AddressInfo).port}`;
+  const url = `https://${HOST}:${await listen(server, HOST)}`;
   /** As JSON, with the administrator's token. */
   const kubeconfig = () => ({
     apiVersion: "v1",

@@ -13,8 +13,7 @@ export async function stage(t: TestContext, options: EmulatorOptions = {}) {
     client.close();
     await emulator.stop();
   });
-  const call = (method: string, path: string, body?: unknown, type?: string): Promise<Answer> =>
-    client.call({ method, path, ...(body !== undefined && { body }), ...(type && { type }) });
+  const call = (method: string, path: string, body?: unknown, type?: string): Promise<Answer> => client.call({ method, path, body, type });
   return { emulator, client, call };
 }
 

@@ -5,7 +5,7 @@ import { dig, type Draft, fieldsOf, isFields, type KubeObject, numberOf, plainTe
 import { apiVersionOf, type Served } from "./registry.ts";
 import type { Ask } from "./request.ts";
 
-/** Null means "not set" to the API's types, and so do empty maps and lists of metadata. Of a deletion the server alone decides. */
+/** Null means "not set" to the API's types, and so do empty maps and lists of metadata. */
 const dropNull = (_key: string, value: unknown): unknown =>
   Array.isArray(value) ? value.filter((one) => one !== null) : (value ?? undefined);
 const isFilled = (value: unknown): boolean => typeof value !== "object" || Object.keys(value ?? {}).length > 0;
@@ -18,6 +18,7 @@ export function draftOf(ask: Ask, body: unknown): Draft {
   const { apiVersion, kind } = { ...expected, ...fields };
   if (apiVersion !== expected.apiVersion || kind !== expected.kind)
     throw badRequest(`${plainText(kind)} in version "${plainText(apiVersion)}" cannot be handled as a ${expected.kind}`);
+  // Of a deletion the server alone decides.
   const given = Object.entries(fieldsOf(fields["metadata"])).filter(([field, value]) => !field.startsWith("deletion") && isFilled(value));
   const namespace = textOf(dig(fields, "metadata", "namespace")) || ask.namespace;
   if (ask.namespace !== undefined && namespace !== ask.namespace)

@@ -13,8 +13,8 @@ export interface Request {
   readonly path: string;
   readonly body?: unknown;
   /** Content-Type, application/json by default. */
-  readonly type?: string;
-  readonly accept?: string;
+  readonly type?: string | undefined;
+  readonly accept?: string | undefined;
 }
 
 export interface Answer {
@@ -65,7 +65,7 @@ export function connect(kubeconfig: Kubeconfig): Client {
       return { status: response.statusCode ?? 0, body: parse(text), headers: response.headers };
     },
     watch: async ({ path, accept }, onEvent) => {
-      const response = await send({ method: "GET", path, ...(accept && { accept }) });
+      const response = await send({ method: "GET", path, accept });
       const ended = new Promise<void>((resolve) => response.once("close", resolve));
       response.on("error", () => response.destroy());
       createInterface({ input: response }).on("line", (line) => {

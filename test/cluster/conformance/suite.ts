@@ -12,7 +12,7 @@ import { patches } from "./scenarios/patches.ts";
 import { statefulSets } from "./scenarios/statefulsets.ts";
 import { play, type Entry, type Scenario } from "./stage.ts";
 
-export const SCENARIOS: readonly Scenario[] = [
+const SCENARIOS: readonly Scenario[] = [
   ...statefulSets,
   ...kubelets,
   ...evictions,

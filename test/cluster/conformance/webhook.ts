@@ -1,10 +1,10 @@
 /** A webhook of one scenario: a server on this machine, and configurations that send it what happens in the scenario's namespace alone. */
-import { once } from "node:events";
 import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import { generateCertificates } from "../../../infra/certs/generate.ts";
 import { dig } from "../../emulator/objects.ts";
+import { listen } from "../../loopback.ts";
 import { at, configMap, del, post } from "./requests.ts";
 import type { Stage } from "./stage.ts";
 
@@ -51,10 +51,7 @@ export async function startHook(stage: Stage, judge: Judge): Promise<Hook> {
     { key: certificates.keyPem, cert: certificates.certPem },
     (request, response) => void serve(request, response),
   );
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const port = typeof address === "object" && address ? address.port : 0;
+  const port = await listen(server);
   stage.nameOf(`:${port}`, ":<port>");
   const service = { apiVersion: "v1", kind: "Service", metadata: { name: "hook" } };
   await stage.quietly(post(at(namespace, "services"), { ...service, spec: { type: "ExternalName", externalName: "localhost" } }));

@@ -1,6 +1,7 @@
 /** Admission webhooks: mutating ones in turn, validating ones side by side. A webhook that fails is refused or passed over as its policy says. */
 import { randomUUID } from "node:crypto";
 import type { V1RuleWithOperations, V1ValidatingWebhook as Webhook } from "@kubernetes/client-node";
+import { messageOf } from "../../../infra/errors.ts";
 import { ApiError, refusal } from "../api-error.ts";
 import { type Draft, type Fields, fieldsOf, listOf, numberOf, plainText } from "../objects.ts";
 import { jsonPatch } from "../patch.ts";
@@ -44,7 +45,7 @@ async function judge(store: Store, webhook: Webhook, ask: Ask, review: Review): 
     response = await callWebhook(store, webhook, requestOf(ask, review));
   } catch (error) {
     if (failurePolicy === "Ignore") return {};
-    throw failed(`failed calling webhook "${name}": ${error instanceof Error ? error.message : String(error)}`);
+    throw failed(`failed calling webhook "${name}": ${messageOf(error)}`);
   }
   ask.warnings.push(...listOf(response["warnings"]).map(String));
   if (response["allowed"] !== true) throw denied(name, fieldsOf(response["status"]));

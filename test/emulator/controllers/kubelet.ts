@@ -38,7 +38,7 @@ export function kubelets(store: Store, clock: Clock): Controller {
       known.set(key, state);
       if (isTerminating(pod)) {
         // The pod keeps its last status, Ready included, until it is gone.
-        state.goneAt = Math.min(state.goneAt, now + (Number(annotation(pod, "exit-after-ms") ?? EXIT_AFTER_MS) || 0));
+        state.goneAt = Math.min(state.goneAt, now + waitOf(pod, "exit-after-ms", EXIT_AFTER_MS));
         if (state.goneAt > now) return state.goneAt - now;
         return void store.remove("pods", namespace, name, { gracePeriodSeconds: 0 });
       }
@@ -53,7 +53,7 @@ export function kubelets(store: Store, clock: Clock): Controller {
       if (news !== state.reported) store.update("pods", { ...pod, status: statusOf(pod, facts, state.ip, timestamp(now)) });
       state.reported = news;
       if (facts.up || !isMeantToBeUp) return;
-      state.upAt = Math.min(state.upAt, now + (Number(annotation(pod, "ready-after-ms") ?? READY_AFTER_MS) || 0));
+      state.upAt = Math.min(state.upAt, now + waitOf(pod, "ready-after-ms", READY_AFTER_MS));
       return state.upAt - now + REACTION_MS;
     },
   };
@@ -61,6 +61,11 @@ export function kubelets(store: Store, clock: Clock): Controller {
 
 function annotation(pod: Pod, name: string): string | undefined {
   return pod.metadata.annotations?.[`sim/${name}`];
+}
+
+/** Milliseconds; what is no number is no time. */
+function waitOf(pod: Pod, name: string, otherwise: number): number {
+  return Number(annotation(pod, name) ?? otherwise) || 0;
 }
 
 /** Up are containers that run and pass their probes; `now` is RFC 3339. Times of conditions move only when the condition does. */

@@ -25,7 +25,7 @@ export interface HookOptions {
   readonly failurePolicy?: string;
 }
 
-export function hookConfiguration(name: string, options: HookOptions = {}): WebhookConfiguration {
+function hookConfiguration(name: string, options: HookOptions = {}): WebhookConfiguration {
   const { labels = LABELS, annotations = {}, caBundle, entries = 1, failurePolicy } = options;
   return {
     apiVersion: "admissionregistration.k8s.io/v1",

@@ -53,8 +53,7 @@ export interface MirrorStage {
 export async function mirrorStage(): Promise<MirrorStage> {
   const stage = await setStage();
   const client = connect(stage.emulator.kubeconfig());
-  const call: MirrorStage["call"] = (method, path, body, type) =>
-    client.call({ method, path, ...(body !== undefined && { body }), ...(type && { type }) });
+  const call: MirrorStage["call"] = (method, path, body, type) => client.call({ method, path, body, type });
   await call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD);
   const { cluster: connection } = stage.connect();
   const merge = "application/merge-patch+json";
