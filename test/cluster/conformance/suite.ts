@@ -1,7 +1,8 @@
 /** The whole suite: every scenario in a namespace of its own, a few at a time. */
 import { randomBytes } from "node:crypto";
+import { visitEach } from "../../../infra/slots.ts";
 import { connect, type Client, type Kubeconfig } from "./client.ts";
-import { del, post } from "./requests.ts";
+import { at, del, get, post } from "./requests.ts";
 import { admission } from "./scenarios/admission.ts";
 import { customResources } from "./scenarios/custom-resources.ts";
 import { evictions, owners } from "./scenarios/evictions.ts";
@@ -31,13 +32,10 @@ export type Recording = Readonly<Record<string, readonly Entry[]>>;
 /** Plays `scenarios` on the cluster of `kubeconfig`, in namespaces `conf-…` that it deletes again. */
 export async function record(kubeconfig: Kubeconfig, scenarios: readonly Scenario[] = SCENARIOS): Promise<Recording> {
   const client = connect(kubeconfig);
-  const waiting = [...scenarios];
   const recorded = new Map<string, Entry[]>();
-  const worker = async (): Promise<void> => {
-    for (let scenario = waiting.shift(); scenario; scenario = waiting.shift())
-      recorded.set(scenario.name, await inOwnNamespace(client, scenario));
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await visitEach(scenarios, { atOnce: AT_ONCE }, async (scenario) => {
+    recorded.set(scenario.name, await inOwnNamespace(client, scenario));
+  });
   client.close();
   return Object.fromEntries(scenarios.map(({ name }) => [name, recorded.get(name) ?? []]));
 }
@@ -46,8 +44,23 @@ async function inOwnNamespace(client: Client, scenario: Scenario): Promise<Entry
   const namespace = `conf-${randomBytes(4).toString("hex")}`;
   await client.call(post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }));
   try {
+    await settle(client, namespace);
     return await play(client, scenario, namespace);
   } finally {
     await client.call(del(`/api/v1/namespaces/${namespace}`));
   }
+}
+
+/** As many as fit into a few seconds. */
+const LOOKS = 1000;
+
+/** Waits for what a real cluster puts into every namespace of itself, so that it does not come in the middle of a scenario. */
+async function settle(client: Client, namespace: string): Promise<void> {
+  const isIn = async (place: string): Promise<boolean> => {
+    const { status } = await client.call(get(`${at(place, "configmaps")}/kube-root-ca.crt`));
+    return status === 200;
+  };
+  if (!(await isIn("default"))) return;
+  for (let looks = 0; looks < LOOKS; looks++) if (await isIn(namespace)) return;
+  throw new Error(`the cluster does not publish its CA in ${namespace}`);
 }
