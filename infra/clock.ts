@@ -27,6 +27,16 @@ export const systemClock: Clock = {
     }),
 };
 
+/**
+ * Tells the milliseconds since it was started, by the clock that counted more of them. The monotonic clock stands still while a machine is
+ * suspended, and the wall clock may be set back. One that was set ahead lets too much time pass: for bounds that must not be outlived.
+ */
+export function startStopwatch({ now, monotonic }: Pick<Clock, "now" | "monotonic">): () => number {
+  const wall = now();
+  const steady = monotonic();
+  return () => Math.max(now() - wall, monotonic() - steady);
+}
+
 /** A signal that fires with the first of these. Unlike AbortSignal.any it holds on to its sources: a chain of those was seen to lose an abort. */
 export function firstOfSignals(...sources: readonly AbortSignal[]): AbortSignal {
   const first = new AbortController();

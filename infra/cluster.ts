@@ -1,6 +1,6 @@
 /** The Kubernetes port: all that Zonewise asks of an API server, in a few verbs. */
 import { pathOf, type Place } from "./api-path.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, startStopwatch, systemClock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { discoverKind } from "./discovery.ts";
 import { absent } from "./errors.ts";
@@ -11,7 +11,10 @@ import { type Hint, streamHints, WATCH_SECONDS } from "./watch.ts";
 
 /** How long a call may take and what ends it early. */
 export interface Call {
-  /** Milliseconds until the call fails with `Timeout`; at most, and by default, the cluster's own `timeoutMs`. Also sent to the server as `?timeout=`. */
+  /**
+   * Milliseconds until the call fails with `Timeout`; for a list, until all its pages are read. A request takes at most, and by default, the
+   * cluster's own `timeoutMs`; the server is told as `?timeout=`.
+   */
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -48,7 +51,7 @@ export type PatchType = "merge" | "strategic" | "json";
 
 /** Every verb rejects with a RolloutError and nothing else. */
 export interface Cluster {
-  /** A consistent (quorum) list, page by page. */
+  /** A consistent (quorum) list, page by page, the caller's own work between pages included in its deadline. */
   list<T>(resource: Resource<T>, query: Query, call?: Call): AsyncGenerator<Page<T>>;
   get<T>(resource: Resource<T>, ref: Ref, call?: Call): Promise<T>;
   create<T>(resource: Resource<T>, namespace: string, body: T, call?: Call): Promise<T>;
@@ -113,10 +116,12 @@ export function connectCluster(connection: Connection, { timeoutMs, rate, observ
 
   return {
     async *list<T>(resource: Resource<T>, query: Query, call?: Call) {
+      const elapsed = startStopwatch(clock);
       let token: string | undefined;
       do {
+        const bounds = call?.deadlineMs === undefined ? call : { ...call, deadlineMs: Math.max(0, call.deadlineMs - elapsed()) };
         const page = { ...selectors(query), limit: String(query.pageSize ?? resource.pageSize ?? PAGE_SIZE), continue: token };
-        const body = (await requestJson(wiring, { ...plan("list", resource, query, call, page), method: "GET" })) as ListBody<T>;
+        const body = (await requestJson(wiring, { ...plan("list", resource, query, bounds, page), method: "GET" })) as ListBody<T>;
         yield { items: body.items ?? [], resourceVersion: versionOf(body) };
         token = body.metadata?.continue || undefined;
       } while (token !== undefined);

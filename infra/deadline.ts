@@ -1,20 +1,21 @@
 /** One signal for both ends of a call: its time is up, or its caller gave up. */
+import { type Clock, startStopwatch, systemClock } from "./clock.ts";
 import { RolloutError } from "./errors.ts";
 
 export interface Deadline {
   /** Aborts with a RolloutError, `Timeout` or `Cancelled`, as its reason. */
   readonly signal: AbortSignal;
-  /** Milliseconds left, never negative. */
+  /** Milliseconds left, never negative. A process that was frozen reads 0 here before its timers fire and the signal aborts. */
   remainingMs(): number;
   /** Ends it as the caller's signal would. */
   cancel(): void;
   [Symbol.dispose](): void;
 }
 
-/** Starts a deadline of `ms` milliseconds; dispose of it when the call is over, or its timer keeps running. */
-export function startDeadline(ms: number, caller?: AbortSignal): Deadline {
+/** Starts a deadline of `ms` milliseconds by `clock`; dispose of it when the call is over, or its timer keeps running. */
+export function startDeadline(ms: number, caller?: AbortSignal, clock: Clock = systemClock): Deadline {
   const controller = new AbortController();
-  const end = performance.now() + ms;
+  const elapsed = startStopwatch(clock);
   const cancel = (): void => controller.abort(cancelled(caller));
   const timer = setTimeout(() => controller.abort(new RolloutError("Timeout", `no answer within ${ms} ms`)), Math.max(0, ms));
   caller?.addEventListener("abort", cancel, { once: true });
@@ -22,7 +23,7 @@ export function startDeadline(ms: number, caller?: AbortSignal): Deadline {
   return {
     signal: controller.signal,
     cancel,
-    remainingMs: () => Math.max(0, end - performance.now()),
+    remainingMs: () => Math.max(0, ms - elapsed()),
     [Symbol.dispose]: () => {
       clearTimeout(timer);
       caller?.removeEventListener("abort", cancel);

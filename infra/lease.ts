@@ -6,8 +6,11 @@
  *
  * The holder stops writing after 2/3 of the duration without a renewal, counted from before the request was sent; a challenger waits
  * the whole duration, counted from when it saw the last renewal. Clocks of different machines are never compared.
+ *
+ * A machine that was suspended: its monotonic clock stood still, so that the holder also counts by the wall clock, and takes the longer
+ * time. Where both stood still it learns of it from the first answer after: what it sends before is kept by its preconditions alone.
  */
-import type { Clock } from "./clock.ts";
+import { type Clock, startStopwatch } from "./clock.ts";
 import type { Call, Cluster } from "./cluster.ts";
 import { absent, hasCode, RolloutError } from "./errors.ts";
 import { leases, type Lease } from "./resources.ts";
@@ -68,21 +71,21 @@ async function takeLease(cluster: Cluster, options: LeaseOptions, clock: Clock, 
   const lost = new AbortController();
 
   let version = found?.metadata?.resourceVersion;
-  let provenAt = 0;
+  let sinceProven = startStopwatch(clock);
 
   async function write(holderIdentity: string): Promise<void> {
-    const sentAt = clock.monotonic();
+    const sinceSent = startStopwatch(clock);
     const spec = { ...tenure, holderIdentity, leaseDurationSeconds: Math.ceil(durationMs / 1000), renewTime: microTime(clock.now()) };
     const metadata = { annotations: Object.fromEntries(notes), ...(version && { resourceVersion: version }) };
     const created = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { ...metadata, name, namespace }, spec };
     version = version
       ? await cluster.patch(leases, options, "merge", { metadata, spec }, call)
       : (await cluster.create(leases, namespace, created, call)).metadata?.resourceVersion;
-    provenAt = sentAt;
+    sinceProven = sinceSent;
   }
   await write(identity);
 
-  const remainingMs = (): number => (lost.signal.aborted ? 0 : durationMs * (2 / 3) - (clock.monotonic() - provenAt));
+  const remainingMs = (): number => (lost.signal.aborted ? 0 : durationMs * (2 / 3) - sinceProven());
 
   /** A renewal of ours whose answer was lost makes the next one conflict: then the Lease still bears our name. */
   async function readBack(): Promise<void> {

@@ -35,7 +35,7 @@ export interface ApiCall extends Omit<WireRequest, "path"> {
 
 /** Sends the call and resolves with its parsed body; rejects with a RolloutError and nothing else. */
 export async function requestJson(wiring: Wiring, call: ApiCall): Promise<unknown> {
-  using deadline = startDeadline(call.deadlineMs, call.signal);
+  using deadline = startDeadline(call.deadlineMs, call.signal, wiring.clock);
   try {
     const answer = await openAnswer(wiring, call, deadline);
     return parseBody(await readText(answer, deadline.signal));
@@ -76,7 +76,7 @@ async function measure({ connection, clock, observer }: Wiring, call: ApiCall, d
   const done = (status: string): void =>
     observer?.answered({ path: describePath(call.path), method: call.method, status, seconds: (clock.monotonic() - start) / 1000 });
   try {
-    const answer = await openExchange(connection, { ...call, path: withQuery(call, deadline) }, deadline.signal);
+    const answer = await openExchange(connection, { ...call, path: withQuery(call) }, deadline);
     done(String(answer.statusCode));
     return answer;
   } catch (error) {
@@ -85,11 +85,9 @@ async function measure({ connection, clock, observer }: Wiring, call: ApiCall, d
   }
 }
 
-// `timeout` tells the server to give up when we do, so that a write cannot take effect long after.
-function withQuery({ path, query }: ApiCall, deadline: Deadline): string {
-  const pairs = Object.entries({ ...query, timeout: `${Math.ceil(deadline.remainingMs())}ms` });
-  const set = pairs.filter((pair): pair is [string, string] => pair[1] !== undefined);
-  return `${path}?${new URLSearchParams(set).toString()}`;
+function withQuery({ path, query }: ApiCall): string {
+  const set = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  return set.length === 0 ? path : `${path}?${new URLSearchParams(set).toString()}`;
 }
 
 // Kubernetes sends seconds only, never a date: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/

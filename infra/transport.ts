@@ -1,12 +1,14 @@
 /** One HTTP exchange with the API server. */
 import http from "node:http";
 import https from "node:https";
+import type { Socket } from "node:net";
 import type { Connection } from "./connection.ts";
-import { unlessAborted } from "./deadline.ts";
+import { type Deadline, unlessAborted } from "./deadline.ts";
+import { RolloutError } from "./errors.ts";
 
 export interface WireRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** With the query string. */
+  /** With the query string, but without `timeout`. */
   readonly path: string;
   readonly accept: string;
   readonly body?: string;
@@ -15,8 +17,21 @@ export interface WireRequest {
 
 const USER_AGENT = "zonewise";
 
-/** Sends the request and resolves with the head of the answer, its body still to be read. The signal ends both, by closing the connection. */
-export async function openExchange(connection: Connection, wire: WireRequest, signal: AbortSignal): Promise<http.IncomingMessage> {
+/**
+ * Sends the request and resolves with the head of the answer, its body still to be read. The deadline's signal ends both, by closing the connection.
+ *
+ *   credentials -> connection -> time left? --yes--> the request, with `timeout=<what is left>`
+ *                                           --no--> `Timeout`: not a byte was sent
+ *
+ * `timeout` tells the server to give up when we do, so that a write cannot take effect long after. The time is taken last, as the process
+ * may be frozen at any step; and it is never 0, which the server takes for no bound.
+ */
+export async function openExchange(
+  connection: Connection,
+  wire: WireRequest,
+  deadline: Pick<Deadline, "signal" | "remainingMs">,
+): Promise<http.IncomingMessage> {
+  const { signal } = deadline;
   const options = await unlessAborted(connection.authorize(), signal);
   const { server } = connection;
   const body = wire.body === undefined ? undefined : Buffer.from(wire.body);
@@ -42,13 +57,26 @@ export async function openExchange(connection: Connection, wire: WireRequest, si
       if (signal.aborted) reject(signal.reason);
       // The server closed an idle connection just as we took it up: https://nodejs.org/api/http.html#requestreusedsocket
       else if (wire.method === "GET" && request.reusedSocket && error.code === "ECONNRESET")
-        resolve(openExchange(connection, wire, signal));
+        resolve(openExchange(connection, wire, deadline));
       else reject(error);
     });
     request.on("response", resolve);
     request.setSocketKeepAlive(true, 30_000);
-    request.end(body);
+    const send = (): void => {
+      const leftMs = Math.floor(deadline.remainingMs());
+      if (leftMs <= 0) return void request.destroy(new RolloutError("Timeout", "its time was up before it could be sent"));
+      request.path += `${request.path.includes("?") ? "&" : "?"}timeout=${leftMs}ms`;
+      request.end(body);
+    };
+    request.on("socket", (socket) => onceOpen(socket, send));
   });
+}
+
+/** What is written earlier waits in the socket, with the time that was left then. */
+function onceOpen(socket: Socket & { readonly secureConnecting?: boolean }, then: () => void): void {
+  if (socket.secureConnecting) socket.once("secureConnect", then);
+  else if (socket.connecting) socket.once("connect", then);
+  else then();
 }
 
 /** The whole body as text, of at most `most` characters; rejects with the signal's reason when that cut it short. */

@@ -35,7 +35,7 @@ export async function streamHints(wiring: Wiring, call: ApiCall, onHint: (hint: 
 
 // The answer outlives the deadline of its opening.
 async function openStream(wiring: Wiring, call: ApiCall): Promise<IncomingMessage> {
-  using opening = startDeadline(call.deadlineMs, call.signal);
+  using opening = startDeadline(call.deadlineMs, call.signal, wiring.clock);
   return await openAnswer(wiring, call, opening);
 }
 

@@ -33,14 +33,18 @@ export async function connectAdmin(kubeconfig: string | undefined): Promise<Admi
       const signal = AbortSignal.timeout(CALL_MS);
       const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
       const wire = { method, path, accept: "application/json", contentType, ...(body !== undefined && { body: JSON.stringify(body) }) };
-      const answer = await openExchange(connection, wire, signal);
+      const answer = await openExchange(connection, wire, { signal, remainingMs: () => CALL_MS });
       const text = await readText(answer, signal);
       const status = answer.statusCode ?? 0;
       if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text.slice(0, 500)}`);
       return JSON.parse(text) as T;
     },
     async watch<T>(path: string, onEvent: (event: WatchEvent<T>) => void, signal: AbortSignal) {
-      const answer = await openExchange(connection, { method: "GET", path, accept: "application/json" }, signal);
+      const answer = await openExchange(
+        connection,
+        { method: "GET", path, accept: "application/json" },
+        { signal, remainingMs: () => CALL_MS },
+      );
       if (answer.statusCode !== 200) return onEvent({ type: "ERROR", object: JSON.parse(await readText(answer, signal)) as T });
       const lines = splitLines();
       for await (const chunk of answer) {

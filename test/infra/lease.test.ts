@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { acquireLease, type HeldLease } from "../../infra/lease.ts";
@@ -12,8 +13,8 @@ describe("the lease", () => {
   beforeEach(async () => void (stage = await setStage()));
   afterEach(() => stage.close());
 
-  const acquire = (identity: string, cluster: Cluster = stage.connect().cluster) =>
-    acquireLease(cluster, options(identity), stage.clock, new AbortController().signal);
+  const acquire = (identity: string, cluster: Cluster = stage.connect().cluster, clock: Clock = stage.clock) =>
+    acquireLease(cluster, options(identity), clock, new AbortController().signal);
   const holder = (): unknown =>
     (stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler")?.["spec"] as { holderIdentity?: string })
       .holderIdentity;
@@ -97,6 +98,27 @@ describe("the lease", () => {
     assert.equal(first.lost.aborted, false);
     assert.equal(holder(), "first");
     await first.release();
+  });
+
+  it("lets nothing be written after the machine was suspended, whose monotonic clock stood still, until it has been renewed", async () => {
+    let suspendedMs = 0;
+    const lease = held(await acquire("first", undefined, { ...stage.clock, now: () => stage.clock.now() + suspendedMs }));
+    assert.ok(lease.write());
+    suspendedMs = 3_600_000;
+    assert.throws(() => lease.write(), { code: "LeaseLost" });
+    await stage.time.advance(6000);
+    assert.ok(lease.write(), "nobody has taken it: the renewal proves it anew");
+    await lease.release();
+  });
+
+  it("is not held longer because the wall clock was set back", async () => {
+    let setBackMs = 0;
+    const lease = held(await acquire("first", undefined, { ...stage.clock, now: () => stage.clock.now() - setBackMs }));
+    stage.emulator.faults.inject({ effect: { kind: "error" }, resource: "leases.coordination.k8s.io" });
+    setBackMs = 3_600_000;
+    await stage.time.advance(10_000);
+    assert.throws(() => lease.write(), { code: "LeaseLost" });
+    await lease.release();
   });
 
   it("is lost at once when another has taken it", async () => {
