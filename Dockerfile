@@ -20,4 +20,4 @@ ENTRYPOINT ["node", "--max-semi-space-size=1", "--max-old-space-size=512"]
 ENV NODE_COMPILE_CACHE=/app/.compile-cache
 RUN mkdir .compile-cache && chown 65532 .compile-cache
 USER 65532
-RUN KUBERNETES_NAMESPACE=warm-up RECONCILE_TIME_BUDGET=1ms node dist/reconciler/main.js || true
+RUN KUBERNETES_NAMESPACE=warm-up node dist/reconciler/main.js || true

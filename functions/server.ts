@@ -67,7 +67,7 @@ function filesOf({ certFile, keyFile }: Composition["configuration"]): Certifica
   if (certFile === undefined || keyFile === undefined)
     throw new RolloutError(
       "BadConfiguration",
-      "bad configuration: TLS_CERT_FILE and TLS_KEY_FILE have to be set to serve the webhooks over TLS",
+      "bad configuration: SERVER_TLS_CERT_FILE and SERVER_TLS_KEY_FILE have to be set to serve the webhooks over TLS",
     );
   return { certFile, keyFile };
 }

@@ -1,10 +1,13 @@
 /** The process's configuration, read from its environment. */
 import type * as z from "zod";
 import type { ConnectionSource } from "./connection.ts";
+import { parseGoDuration } from "./duration.ts";
 import { RolloutError } from "./errors.ts";
-import type { LogLevel } from "./log.ts";
+import type { LogFormat, LogLevel } from "./log.ts";
 import type { Rate } from "./rate-limit.ts";
-import { ENVIRONMENT, VARIABLE_ROWS, type VariableName } from "./variables.ts";
+import { isServiceLink } from "./service-links.ts";
+import { findUnknown } from "./unknown-variables.ts";
+import { ENVIRONMENT, type Variable, VARIABLE_ROWS, type VariableName } from "./variables.ts";
 
 export interface Configuration {
   /** Our own namespace: where the Lease is. */
@@ -25,8 +28,10 @@ export interface Configuration {
   /** Name of the ConfigMap that tells when each zone was last scaled down. */
   readonly zoneTracker: string;
   readonly useZoneTracker: boolean;
+  /** Bound of one write of a pod's ready time. */
+  readonly readyTimeTimeoutMs: number;
   readonly webhooks: WebhookConfiguration;
-  readonly logLevel: LogLevel;
+  readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly pushgatewayUrl: string | undefined;
   readonly certificates: CertificateConfiguration;
 }
@@ -57,34 +62,66 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The configuration; throws `BadConfiguration` that names every wrong variable, its value and what is allowed. An empty variable counts as not set. */
 export function readConfiguration(env: Environment): Configuration {
-  const set: Environment = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
-  const parsed = ENVIRONMENT.safeParse(complete(set));
-  const wrong = new Set<unknown>([...(parsed.error?.issues ?? []).map((issue) => issue.path[0]), ...disagreements(set)]);
-  if (!parsed.success || wrong.size > 0) throw refuse(wrong, set);
+  const set = Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== "" && !isServiceLink(name, env)));
+  const values = complete(set);
+  const parsed = ENVIRONMENT.safeParse(values);
+  const wrong = new Set<unknown>([...(parsed.error?.issues ?? []).map((issue) => issue.path[0]), ...disagreements(set, values)]);
+  const problems = [...describeWrong(wrong, set), ...describeDoubles(set), ...describeUnknown(set)];
+  if (!parsed.success || problems.length > 0) throw new RolloutError("BadConfiguration", `bad configuration: ${problems.join("; ")}`);
   return arrange(parsed.data);
 }
 
+/** The name under which a variable is set: its own, or its old one. */
+function nameIn(set: Environment, name: string, { oldName }: Variable): string {
+  return set[name] === undefined && oldName !== undefined && set[oldName] !== undefined ? oldName : name;
+}
+
 function complete(set: Environment): Environment {
-  return Object.fromEntries(VARIABLE_ROWS.map(([name, row]) => [name, set[name] ?? row.default ?? set[row.fallback ?? ""]]));
+  return Object.fromEntries(
+    VARIABLE_ROWS.map(([name, row]) => [name, set[nameIn(set, name, row)] ?? row.default ?? set[row.fallback ?? ""]]),
+  );
 }
 
 /** Variables that are wrong only together [8.2]. */
-function disagreements(set: Environment): VariableName[] {
+function disagreements(set: Environment, values: Environment): VariableName[] {
   const wrong: VariableName[] = [];
   const { KUBERNETES_API_URL: apiUrl, KUBERNETES_CONFIG_FILE: file, KUBERNETES_CLIENT_QPS: qps, KUBERNETES_CLIENT_BURST: burst } = set;
   if (apiUrl === undefined && file !== undefined) wrong.push("KUBERNETES_API_URL");
   if (apiUrl !== undefined && file === undefined) wrong.push("KUBERNETES_CONFIG_FILE");
   if (Number(qps) > 0 && Number(burst) < 1) wrong.push("KUBERNETES_CLIENT_BURST");
+  // A run that waits for a killed one's Lease would never get to a tick, and nor would any run after it.
+  const [leaseMs, budgetMs] = [parseGoDuration(values["LEASE_DURATION"] ?? ""), parseGoDuration(values["RECONCILE_TIME_BUDGET"] ?? "")];
+  if (leaseMs !== undefined && budgetMs !== undefined && wholeSeconds(leaseMs) * 1000 >= budgetMs)
+    wrong.push("LEASE_DURATION", "RECONCILE_TIME_BUDGET");
   return wrong;
 }
 
-function refuse(wrong: ReadonlySet<unknown>, set: Environment): RolloutError {
+/** As a Lease carries it. */
+const wholeSeconds = (ms: number): number => Math.ceil(ms / 1000);
+
+function describeWrong(wrong: ReadonlySet<unknown>, set: Environment): string[] {
   const guilty = VARIABLE_ROWS.filter(([name, { fallback }]) => wrong.has(name) && !(set[name] === undefined && fallback !== undefined));
-  const lines = guilty.map(([name, { allowed }]) => {
-    const value = set[name];
-    return `${name} ${value === undefined ? "is not set" : `is ${JSON.stringify(value)}`}, allowed is ${allowed}`;
+  return guilty.map(([name, row]) => {
+    const shown = nameIn(set, name, row);
+    const value = set[shown];
+    const unset = row.default === undefined ? "is not set" : `is ${row.default} by default`;
+    return `${shown} ${value === undefined ? unset : `is ${JSON.stringify(value)}`}, allowed is ${row.allowed}`;
   });
-  return new RolloutError("BadConfiguration", `bad configuration: ${lines.join("; ")}`);
+}
+
+function describeDoubles(set: Environment): string[] {
+  return VARIABLE_ROWS.flatMap(([name, { oldName = name }]) => {
+    const [value, old] = [set[name], set[oldName]];
+    if (value === undefined || old === undefined || value === old) return [];
+    return [`${name} is ${JSON.stringify(value)} and ${oldName}, its old name, is ${JSON.stringify(old)}: remove ${oldName}`];
+  });
+}
+
+function describeUnknown(set: Environment): string[] {
+  return findUnknown(Object.keys(set)).map(({ name, nearest }) => {
+    const hint = nearest === undefined ? "" : `the nearest is ${nearest}, and `;
+    return `${name} is not known; ${hint}docs/flags.md lists all`;
+  });
 }
 
 function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
@@ -94,7 +131,7 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     namespaces: given.NAMESPACES.includes("*") ? "*" : given.NAMESPACES,
     reconcileIntervalMs: given.RECONCILE_INTERVAL,
     timeBudgetMs: given.RECONCILE_TIME_BUDGET,
-    lease: { name: given.LEASE_NAME, durationSeconds: Math.ceil(given.LEASE_DURATION / 1000) },
+    lease: { name: given.LEASE_NAME, durationSeconds: wholeSeconds(given.LEASE_DURATION) },
     identity: given.POD_NAME,
     connection: {
       explicit: apiUrl !== undefined && configFile !== undefined ? { apiUrl, configFile } : undefined,
@@ -106,16 +143,17 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     podTimeoutMs: given.PODS_CLIENT_TIMEOUT,
     zoneTracker: given.ZONE_TRACKER_CONFIG_MAP_NAME,
     useZoneTracker: given.USE_ZONE_TRACKER,
+    readyTimeTimeoutMs: given.ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT,
     webhooks: {
-      requestTimeoutMs: given.REQUEST_TIMEOUT,
+      requestTimeoutMs: given.SERVER_TLS_REQUEST_TIMEOUT,
       audience: given.WEBHOOK_AUDIENCE,
-      certFile: given.TLS_CERT_FILE,
-      keyFile: given.TLS_KEY_FILE,
-      tlsPort: given.TLS_PORT,
+      certFile: given.SERVER_TLS_CERT_FILE,
+      keyFile: given.SERVER_TLS_KEY_FILE,
+      tlsPort: given.SERVER_TLS_PORT,
       port: given.SERVER_PORT,
       address: given.SERVER_ADDRESS,
     },
-    logLevel: given.LOG_LEVEL,
+    log: { level: given.LOG_LEVEL, format: given.LOG_FORMAT },
     pushgatewayUrl: given.PUSHGATEWAY_URL,
     certificates: {
       selfSigned: given.SERVER_TLS_SELF_SIGNED_CERT_ENABLED,

@@ -27,9 +27,10 @@ export async function end(exitCode: number): Promise<never> {
   process.exit(exitCode);
 }
 
-/** What is wrong with a configuration, its message says. */
+/** The message of a bad configuration says it all. Its format is read here, as there may be no configuration. */
 function tellFailure(failure: string, error: unknown): 1 | 2 {
-  const log = createLog({ level: "error", write: stdout.write, now: () => new Date(systemClock.now()) });
+  const format = process.env["LOG_FORMAT"] === "logfmt" ? "logfmt" : "json";
+  const log = createLog({ level: "error", format, write: stdout.write, now: () => new Date(systemClock.now()) });
   const badConfiguration = hasCode(error, "BadConfiguration");
   log.error(badConfiguration ? error.message : failure, badConfiguration ? {} : { error });
   return badConfiguration ? 2 : 1;

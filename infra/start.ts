@@ -18,7 +18,7 @@ export interface Ground {
 /** Throws `BadConfiguration`. */
 export async function start(env: Environment, clock: Clock): Promise<Ground> {
   const configuration = readConfiguration(env);
-  const log = createLog({ level: configuration.logLevel, write: stdout.write, now: () => new Date(clock.now()) });
+  const log = createLog({ ...configuration.log, write: stdout.write, now: () => new Date(clock.now()) });
   const metrics = createMetrics();
   const connection = await loadConnection(configuration.connection);
   const { clientTimeoutMs: timeoutMs, rate } = configuration;

@@ -1,6 +1,19 @@
 /** The environment variables: one row each, for the parser, the error texts and the documentation. */
 import * as z from "zod";
-import { parseGoDuration, parsePrometheusDuration } from "./duration.ts";
+import {
+  aboveZero,
+  dnsNames,
+  duration,
+  durationText,
+  flag,
+  LABEL,
+  namespaces,
+  port,
+  SUBDOMAIN,
+  text,
+  url,
+  validity,
+} from "./variable-schemas.ts";
 
 export interface Variable {
   readonly meaning: string;
@@ -10,66 +23,10 @@ export interface Variable {
   readonly default?: string;
   /** The variable whose value it has when it is not set. */
   readonly fallback?: string;
+  /** Its name in earlier versions, which is still read. Both set, and different, is refused. */
+  readonly oldName?: string;
   readonly schema: z.ZodType;
 }
-
-// A timer of Node's overflows above 24.8 days, and then fires at once.
-const LONGEST_MS = 24 * 3_600_000;
-
-const duration = (leastMs: number) =>
-  z.string().transform((text, context) => {
-    const ms = parseGoDuration(text);
-    if (ms !== undefined && ms > 0 && ms >= leastMs && ms <= LONGEST_MS) return ms;
-    context.addIssue("not allowed");
-    return z.NEVER;
-  });
-
-const durationText = (least: string): string => `a duration in Go's grammar (300ms, 5s, 1m30s), ${least} and at most 24h`;
-
-const SHORTEST_VALIDITY_MS = 3_600_000;
-// selfsigned and Go read years of four digits.
-const LONGEST_VALIDITY_MS = 100 * 365 * 24 * 3_600_000;
-
-const validity = z.string().transform((text, context) => {
-  const ms = parsePrometheusDuration(text);
-  if (ms !== undefined && ms >= SHORTEST_VALIDITY_MS && ms <= LONGEST_VALIDITY_MS) return ms;
-  context.addIssue("not allowed");
-  return z.NEVER;
-});
-
-const flag = {
-  schema: z.enum(["true", "false"]).transform((value) => value === "true"),
-  allowed: "true or false",
-};
-
-const aboveZero = { schema: duration(0), allowed: durationText("above 0") };
-const text = z.string().optional();
-const url = z.url({ protocol: /^https?$/ }).optional();
-
-// https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
-const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
-const SUBDOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
-
-const PORT = {
-  schema: z
-    .string()
-    .regex(/^\d{1,5}$/)
-    .transform(Number)
-    .refine((port) => port <= 65_535),
-  allowed: "a port; 0 takes a free one",
-};
-
-const namespaces = z
-  .string()
-  .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
-  .refine((names) => names.every((name) => LABEL.test(name)) || names.join() === "*");
-
-// RFC 1123's host names, as a certificate carries them.
-const dnsNames = z
-  .string()
-  .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
-  .refine((names) => names.every((name) => SUBDOMAIN.test(name)))
-  .optional();
 
 export const VARIABLES = {
   KUBERNETES_NAMESPACE: {
@@ -84,7 +41,12 @@ export const VARIABLES = {
     fallback: "KUBERNETES_NAMESPACE",
   },
   RECONCILE_INTERVAL: { ...aboveZero, meaning: "Time from one tick to the next when nothing happens", default: "5s" },
-  RECONCILE_TIME_BUDGET: { ...aboveZero, meaning: "Time after which a run starts no further tick", default: "55s" },
+  RECONCILE_TIME_BUDGET: {
+    schema: duration(0),
+    meaning: "Time after which a run starts no further tick",
+    allowed: `${durationText("above 0")}, and above LEASE_DURATION`,
+    default: "55s",
+  },
   LEASE_NAME: {
     schema: z.string().regex(SUBDOMAIN),
     meaning: "Name of the Lease that keeps two runs apart",
@@ -94,7 +56,7 @@ export const VARIABLES = {
   LEASE_DURATION: {
     schema: duration(1000),
     meaning: "Time after which a Lease that is not renewed may be taken over; rounded up to whole seconds",
-    allowed: durationText("at least 1s"),
+    allowed: `${durationText("at least 1s")}, and below RECONCILE_TIME_BUDGET`,
     default: "15s",
   },
   POD_NAME: { schema: text, meaning: "Who we are in the Lease", allowed: "any text", fallback: "HOSTNAME" },
@@ -146,27 +108,47 @@ export const VARIABLES = {
     default: "rollout-operator-zone-tracker",
   },
   USE_ZONE_TRACKER: {
-    schema: z.enum(["true", "false"]).transform((value) => value === "true"),
+    ...flag,
     meaning: "Whether prepare-downscale writes down times in that ConfigMap, and not in an annotation",
-    allowed: "true or false",
     default: "false",
   },
-  REQUEST_TIMEOUT: { ...aboveZero, meaning: "Time that a webhook request may take at most; answers come by 90% of it", default: "10s" },
+  ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT: {
+    ...aboveZero,
+    meaning: "Time that writing the ready time of one pod may take",
+    default: "5s",
+  },
+  SERVER_TLS_REQUEST_TIMEOUT: {
+    ...aboveZero,
+    meaning: "Time that a webhook request may take at most; answers come by 90% of it",
+    default: "10s",
+    oldName: "REQUEST_TIMEOUT",
+  },
   WEBHOOK_AUDIENCE: {
     schema: text,
     meaning: "When set, callers of the webhooks must show a ServiceAccount token of the cluster for this audience",
     allowed: "any text",
   },
-  TLS_CERT_FILE: { schema: text, meaning: "The webhook server's certificate, PEM; read anew when it changes", allowed: "a path" },
-  TLS_KEY_FILE: { schema: text, meaning: "The key of that certificate, PEM", allowed: "a path" },
-  TLS_PORT: { ...PORT, meaning: "Where the webhook server listens", default: "8443" },
-  SERVER_PORT: { ...PORT, meaning: "Where it answers `/ready` and `/metrics` over plain HTTP", default: "8001" },
+  SERVER_TLS_CERT_FILE: {
+    schema: text,
+    meaning: "The webhook server's certificate, PEM; read again when it changes",
+    allowed: "a path",
+    oldName: "TLS_CERT_FILE",
+  },
+  SERVER_TLS_KEY_FILE: { schema: text, meaning: "The key of that certificate, PEM", allowed: "a path", oldName: "TLS_KEY_FILE" },
+  SERVER_TLS_PORT: { ...port, meaning: "Where the webhook server listens", default: "8443", oldName: "TLS_PORT" },
+  SERVER_PORT: { ...port, meaning: "Where it answers `/ready` and `/metrics` over plain HTTP", default: "8001" },
   SERVER_ADDRESS: { schema: text, meaning: "The address that both listen on; all when not set", allowed: "an IP address" },
   LOG_LEVEL: {
     schema: z.enum(["debug", "info", "warn", "error"]),
     meaning: "The least important entries that are logged",
     allowed: "debug, info, warn or error",
     default: "info",
+  },
+  LOG_FORMAT: {
+    schema: z.enum(["json", "logfmt"]),
+    meaning: "How a log entry is written: as a JSON object, or as key=value pairs",
+    allowed: "json or logfmt",
+    default: "json",
   },
   SERVER_TLS_SELF_SIGNED_CERT_ENABLED: {
     ...flag,
@@ -210,5 +192,5 @@ type Schemas = { readonly [N in VariableName]: (typeof VARIABLES)[N]["schema"] }
 /** The rows by name. */
 export const VARIABLE_ROWS: readonly (readonly [name: string, row: Variable])[] = Object.entries(VARIABLES);
 
-/** All variables at once; unknown ones are ignored. */
+/** All variables at once. */
 export const ENVIRONMENT = z.object(Object.fromEntries(VARIABLE_ROWS.map(([name, { schema }]) => [name, schema])) as Schemas);

@@ -46,7 +46,7 @@ export async function compose(env: Environment, clock: Clock): Promise<Compositi
     clusterDomain: configuration.clusterDomain,
     zoneTracker: configuration.zoneTracker,
     mayDisrupt: askBudget(budgets.reserver, clock, metrics.budgets),
-    upkeep: createUpkeep({ cluster, clock, log, onBudgets: budgets.onBudgets }),
+    upkeep: createUpkeep({ cluster, clock, log, onBudgets: budgets.onBudgets, patchTimeoutMs: configuration.readyTimeTimeoutMs }),
   };
   async function push(): Promise<void> {
     const { pushgatewayUrl: url } = configuration;

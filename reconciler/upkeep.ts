@@ -36,12 +36,13 @@ export interface UpkeepOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly onBudgets: OnBudgets;
+  /** Milliseconds that writing the ready time of one pod may take. */
+  readonly patchTimeoutMs: number;
 }
 
 const PATCHES_AT_A_TIME = 8;
-const PATCH_MS = 5000;
 
-export function createUpkeep({ cluster, clock, log, onBudgets }: UpkeepOptions): Upkeep {
+export function createUpkeep({ cluster, clock, log, onBudgets, patchTimeoutMs }: UpkeepOptions): Upkeep {
   /** Groups with a pod that was not ready, or could not be given its ready time, when they were last looked at. */
   const owing = new Set<string>();
   /** Groups that have been looked at, and whether a budget selects any of their pods. */
@@ -76,7 +77,7 @@ export function createUpkeep({ cluster, clock, log, onBudgets }: UpkeepOptions):
   async function writeReadyTime({ pod, value }: ReadyTimeChange, key: string, fence: Fence): Promise<void> {
     const body = { metadata: { uid: pod.uid, annotations: { [ANNOTATIONS.readyTime]: value } } };
     const call = fence.write();
-    const deadlineMs = Math.min(PATCH_MS, call.deadlineMs ?? PATCH_MS);
+    const deadlineMs = Math.min(patchTimeoutMs, call.deadlineMs ?? patchTimeoutMs);
     await cluster.patch(pods, pod, "merge", body, { ...call, deadlineMs }).catch((error: unknown) => {
       owing.add(key);
       // A pod of another uid is no conflict to the API server: its patch is Invalid, as nobody may change a uid.

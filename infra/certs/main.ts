@@ -15,7 +15,7 @@ await runEntry("the certificate job failed", async (stop) => {
   const now = (): Date => new Date(systemClock.now());
   const configuration = readConfiguration(process.env);
   const { namespace, certificates } = configuration;
-  const log = createLog({ level: configuration.logLevel, write: stdout.write, now });
+  const log = createLog({ ...configuration.log, write: stdout.write, now });
   if (!certificates.selfSigned) {
     log.info(
       "nothing to do: SERVER_TLS_SELF_SIGNED_CERT_ENABLED is false, and whoever brings the certificate also tells the API server of its CA",

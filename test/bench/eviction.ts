@@ -24,9 +24,15 @@ export const benchEvictions: Bench = async ({ dist, scratch }) => {
     const kubeconfig = join(scratch, "evictions-kubeconfig");
     await writeFile(kubeconfig, await start(children, [CLUSTER], {}, /^\{"apiVersion/));
     const tls = await generateCertificates({ dnsNames: [NAME], organization: "bench", validityDays: 1, now: new Date() });
-    const files = { TLS_CERT_FILE: join(scratch, "evictions.crt"), TLS_KEY_FILE: join(scratch, "evictions.key") };
-    await Promise.all([writeFile(files.TLS_CERT_FILE, tls.certPem), writeFile(files.TLS_KEY_FILE, tls.keyPem)]);
-    const where = { KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", SERVER_ADDRESS: "127.0.0.1", TLS_PORT: "0", SERVER_PORT: "0" };
+    const files = { SERVER_TLS_CERT_FILE: join(scratch, "evictions.crt"), SERVER_TLS_KEY_FILE: join(scratch, "evictions.key") };
+    await Promise.all([writeFile(files.SERVER_TLS_CERT_FILE, tls.certPem), writeFile(files.SERVER_TLS_KEY_FILE, tls.keyPem)]);
+    const where = {
+      KUBECONFIG: kubeconfig,
+      KUBERNETES_NAMESPACE: "default",
+      SERVER_ADDRESS: "127.0.0.1",
+      SERVER_TLS_PORT: "0",
+      SERVER_PORT: "0",
+    };
     const serve = [...NODE_ARGS, join(dist, "functions/serve.js")];
     const listening = await start(children, serve, { ...where, ...files }, /"what":"webhooks"/);
     const { port } = JSON.parse(listening) as { port: number };

@@ -25,13 +25,16 @@ export interface Webhooks {
 export async function serveWebhooks({ admin, namespace, folder }: Stage, count: number): Promise<Webhooks> {
   const name = `${SERVICE}.${namespace}.svc`;
   const tls = await generateCertificates({ dnsNames: [name], organization: "test", validityDays: 1, now: new Date() });
-  const files = { TLS_CERT_FILE: join(folder, "tls.crt"), TLS_KEY_FILE: join(folder, "tls.key") };
-  await Promise.all([writeFile(files.TLS_CERT_FILE, tls.certPem), writeFile(files.TLS_KEY_FILE, tls.keyPem, { mode: 0o600 })]);
+  const files = { SERVER_TLS_CERT_FILE: join(folder, "tls.crt"), SERVER_TLS_KEY_FILE: join(folder, "tls.key") };
+  await Promise.all([
+    writeFile(files.SERVER_TLS_CERT_FILE, tls.certPem),
+    writeFile(files.SERVER_TLS_KEY_FILE, tls.keyPem, { mode: 0o600 }),
+  ]);
   await applyRbac(admin, namespace, "functions");
   const kubeconfig = join(folder, "functions");
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), { mode: 0o600 });
   const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, SERVER_ADDRESS: "127.0.0.1" };
-  const processes = Array.from({ length: count }, () => startEntry(SERVE, { ...own, ...files, TLS_PORT: "0", SERVER_PORT: "0" }));
+  const processes = Array.from({ length: count }, () => startEntry(SERVE, { ...own, ...files, SERVER_TLS_PORT: "0", SERVER_PORT: "0" }));
   const ports = await Promise.all(processes.map(portOf));
   const balancer = await balance(tls, name, ports);
   await register(admin, namespace, tls.caPem, balancer.port);

@@ -37,7 +37,7 @@ scenario(
     const zones = [A, B, { ...C, strategy }];
     await create(zones);
     await setImage("app:2", zones);
-    const reconciler = start({ RECONCILE_TIME_BUDGET: "2s" });
+    const reconciler = start({ RECONCILE_TIME_BUDGET: "2s", LEASE_DURATION: "1s" });
     assert.equal(await reconciler.exited, 1, reconciler.output());
     assert.deepEqual(deletions(timeline.entries), []);
     const [event, ...others] = await events("UpdateStrategyNotOnDelete");

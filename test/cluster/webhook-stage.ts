@@ -53,9 +53,9 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
   const variables = {
     KUBERNETES_NAMESPACE: namespace,
     KUBECONFIG: join(folder, "kubeconfig"),
-    TLS_CERT_FILE: join(folder, "tls.crt"),
-    TLS_KEY_FILE: join(folder, "tls.key"),
-    TLS_PORT: String(tlsPort),
+    SERVER_TLS_CERT_FILE: join(folder, "tls.crt"),
+    SERVER_TLS_KEY_FILE: join(folder, "tls.key"),
+    SERVER_TLS_PORT: String(tlsPort),
     SERVER_PORT: String(port),
     SERVER_ADDRESS: "127.0.0.1",
     LOG_LEVEL: "error",

@@ -86,7 +86,7 @@ test("SIGTERM lets a request that is under way finish", async (t) => {
 
 test("a wrong configuration ends the process with its name", async (t) => {
   const stage = await setStage(t);
-  const { says, exited } = await start(t, stage, "zpdbValidation", { REQUEST_TIMEOUT: "soon" });
-  await says(/REQUEST_TIMEOUT is \\"soon\\"/);
+  const { says, exited } = await start(t, stage, "zpdbValidation", { SERVER_TLS_REQUEST_TIMEOUT: "soon" });
+  await says(/SERVER_TLS_REQUEST_TIMEOUT is \\"soon\\"/);
   assert.equal(await exited, 2);
 });

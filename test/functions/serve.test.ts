@@ -28,7 +28,12 @@ interface Server extends Running {
 async function start(t: TestContext, stage: Stage): Promise<Server> {
   const folder = await mkdtemp(join(tmpdir(), "serve-"));
   t.after(() => rm(folder, { recursive: true }));
-  const env = { TLS_CERT_FILE: join(folder, "tls.crt"), TLS_KEY_FILE: join(folder, "tls.key"), TLS_PORT: "0", SERVER_PORT: "0" };
+  const env = {
+    SERVER_TLS_CERT_FILE: join(folder, "tls.crt"),
+    SERVER_TLS_KEY_FILE: join(folder, "tls.key"),
+    SERVER_TLS_PORT: "0",
+    SERVER_PORT: "0",
+  };
   const kubeconfig = await writeKubeconfig(t, stage);
   const running = run(t, process.execPath, [entry], {
     KUBERNETES_NAMESPACE: "default",
@@ -132,6 +137,6 @@ async function untilTrue(holds: () => boolean, { child }: Running): Promise<void
 test("says which variables are missing", async (t) => {
   const stage = await setStage(t);
   const server = run(t, process.execPath, [entry], { KUBERNETES_NAMESPACE: "default", KUBECONFIG: await writeKubeconfig(t, stage) });
-  await server.says(/TLS_CERT_FILE and TLS_KEY_FILE have to be set/);
+  await server.says(/SERVER_TLS_CERT_FILE and SERVER_TLS_KEY_FILE have to be set/);
   assert.equal(await server.exited, 2);
 });

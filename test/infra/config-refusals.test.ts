@@ -36,6 +36,11 @@ const REFUSED: readonly [name: string, value: string][] = [
   ["KUBERNETES_CLIENT_QPS", "many"],
   ["KUBERNETES_CLIENT_BURST", "1.5"],
   ["LOG_LEVEL", "INFO"],
+  ["LOG_FORMAT", "text"],
+  ["ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT", "0"],
+  ["SERVER_TLS_REQUEST_TIMEOUT", "-1s"],
+  ["SERVER_TLS_PORT", "65536"],
+  ["SERVER_PORT", "tcp://10.0.0.2:8001"],
   ["PUSHGATEWAY_URL", "push:9091"],
   ["SERVER_TLS_SELF_SIGNED_CERT_ENABLED", "yes"],
   ["SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME", "a_b"],
@@ -88,4 +93,63 @@ describe("refused, with its name, its value and what is allowed, is", () => {
       "LOG_LEVEL",
     ]);
   });
+
+  it("a wrong value under an old name, by that name", () =>
+    assert.match(refusalOf({ ...minimal, TLS_PORT: "x" }), /: TLS_PORT is "x", allowed is a port/));
+
+  const OLD: readonly [oldName: string, name: string][] = VARIABLE_ROWS.flatMap(([name, { oldName }]) =>
+    oldName === undefined ? [] : [[oldName, name] as [string, string]],
+  );
+  for (const [oldName, name] of OLD) {
+    it(`${oldName} beside another ${name}`, () =>
+      assert.ok(
+        refusalOf({ ...minimal, [name]: "1", [oldName]: "2" }).includes(
+          `${name} is "1" and ${oldName}, its old name, is "2": remove ${oldName}`,
+        ),
+      ));
+  }
+
+  const TOO_LONG: readonly [lease: string, budget: string][] = [
+    ["60s", "55s"],
+    ["55s", "55s"],
+    ["54001ms", "55s"],
+    ["1s", "1s"],
+    ["1s", "1ms"],
+  ];
+  for (const [lease, budget] of TOO_LONG) {
+    it(`a Lease of ${lease}, which a run of ${budget} would wait for in vain`, () => {
+      const message = refusalOf({ ...minimal, LEASE_DURATION: lease, RECONCILE_TIME_BUDGET: budget });
+      assert.match(message, new RegExp(`RECONCILE_TIME_BUDGET is "${budget}", allowed is .* above LEASE_DURATION`));
+      assert.match(message, new RegExp(`LEASE_DURATION is "${lease}", allowed is .* below RECONCILE_TIME_BUDGET`));
+    });
+  }
+
+  it("a Lease that is longer than a run by default", () =>
+    assert.match(
+      refusalOf({ ...minimal, LEASE_DURATION: "2m" }),
+      /RECONCILE_TIME_BUDGET is 55s by default, allowed is .* above LEASE_DURATION/,
+    ));
+
+  const UNKNOWN: readonly [name: string, nearest: string][] = [
+    ["SERVER_TLS_CERTIFICATE_FILE", "SERVER_TLS_CERT_FILE"],
+    ["SERVER_TLS_ENABLED", "SERVER_TLS_KEY_FILE"],
+    ["SERVER_TLS_SELF_SIGNED_CERT_DNS_NAMES", "SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME"],
+    ["SERVER_CLUSTER_VALIDATION_HTTP_SOFT_VALIDATION", ""],
+    ["KUBERNETES_CLIENT_TIME_OUT", "KUBERNETES_CLIENT_TIMEOUT"],
+    ["KUBERNETES_API_ADDRESS", "KUBERNETES_API_URL"],
+    ["ZONE_TRACKER_CONFIGMAP_NAME", "ZONE_TRACKER_CONFIG_MAP_NAME"],
+    ["ZPDB_PATCH_TIMEOUT", "ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT"],
+    ["RECONCILE_INTERVALL", "RECONCILE_INTERVAL"],
+    ["WEBHOOKS_UPDATE_CABUNDLE", "WEBHOOKS_UPDATE_CA_BUNDLE"],
+    ["LEASE_DURATION_SECONDS", "LEASE_DURATION"],
+    ["PODS_CLIENT_TIMEOUTS", "PODS_CLIENT_TIMEOUT"],
+    ["USE_ZONE_TRACKERS", "USE_ZONE_TRACKER"],
+  ];
+  for (const [name, nearest] of UNKNOWN) {
+    it(`${name}, which nobody reads`, () =>
+      assert.equal(
+        refusalOf({ ...minimal, [name]: "x" }),
+        `bad configuration: ${name} is not known; ${nearest && `the nearest is ${nearest}, and `}docs/flags.md lists all`,
+      ));
+  }
 });

@@ -8,7 +8,7 @@ const minimal = { KUBERNETES_NAMESPACE: "own" };
 
 describe("the configuration", () => {
   it("needs a namespace and has a default for the rest", () => {
-    assert.deepEqual(readConfiguration({ ...minimal, PATH: "/bin", UNKNOWN: "x" }), {
+    assert.deepEqual(readConfiguration({ ...minimal, PATH: "/bin", UNKNOWN: "x", POD_IP: "10.0.0.1" }), {
       namespace: "own",
       namespaces: ["own"],
       reconcileIntervalMs: 5000,
@@ -22,6 +22,7 @@ describe("the configuration", () => {
       podTimeoutMs: 5000,
       zoneTracker: "rollout-operator-zone-tracker",
       useZoneTracker: false,
+      readyTimeTimeoutMs: 5000,
       webhooks: {
         requestTimeoutMs: 10_000,
         audience: undefined,
@@ -31,7 +32,7 @@ describe("the configuration", () => {
         port: 8001,
         address: undefined,
       },
-      logLevel: "info",
+      log: { level: "info", format: "json" },
       pushgatewayUrl: undefined,
       certificates: {
         selfSigned: true,
@@ -62,22 +63,45 @@ describe("the configuration", () => {
 const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
   ["all namespaces", { NAMESPACES: "*" }, { namespaces: "*" }],
   ["a list of namespaces, each once", { NAMESPACES: "a, b,a" }, { namespaces: ["a", "b"] }],
-  ["Go's durations", { RECONCILE_INTERVAL: "1m30s", RECONCILE_TIME_BUDGET: "1ns" }, { reconcileIntervalMs: 90_000, timeBudgetMs: 1e-6 }],
+  ["Go's durations", { RECONCILE_INTERVAL: "1ns", RECONCILE_TIME_BUDGET: "1m30s" }, { reconcileIntervalMs: 1e-6, timeBudgetMs: 90_000 }],
   ["the longest duration", { RECONCILE_INTERVAL: "24h" }, { reconcileIntervalMs: 86_400_000 }],
   ["the zone tracker", { USE_ZONE_TRACKER: "true" }, { useZoneTracker: true }],
   [
     "the webhooks' own",
     {
-      REQUEST_TIMEOUT: "5s",
+      SERVER_TLS_REQUEST_TIMEOUT: "5s",
       WEBHOOK_AUDIENCE: "a",
-      TLS_CERT_FILE: "/c",
-      TLS_KEY_FILE: "/k",
-      TLS_PORT: "0",
+      SERVER_TLS_CERT_FILE: "/c",
+      SERVER_TLS_KEY_FILE: "/k",
+      SERVER_TLS_PORT: "0",
       SERVER_PORT: "1",
       SERVER_ADDRESS: "::1",
     },
     { webhooks: { requestTimeoutMs: 5000, audience: "a", certFile: "/c", keyFile: "/k", tlsPort: 0, port: 1, address: "::1" } },
   ],
+  [
+    "old names",
+    { REQUEST_TIMEOUT: "5s", TLS_CERT_FILE: "/c", TLS_KEY_FILE: "/k", TLS_PORT: "0" },
+    {
+      webhooks: { requestTimeoutMs: 5000, audience: undefined, certFile: "/c", keyFile: "/k", tlsPort: 0, port: 8001, address: undefined },
+    },
+  ],
+  [
+    "an old name beside the new one, if they agree",
+    { TLS_CERT_FILE: "/c", SERVER_TLS_CERT_FILE: "/c" },
+    {
+      webhooks: {
+        requestTimeoutMs: 10_000,
+        audience: undefined,
+        certFile: "/c",
+        keyFile: undefined,
+        tlsPort: 8443,
+        port: 8001,
+        address: undefined,
+      },
+    },
+  ],
+  ["a time for ready times", { ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT: "1s" }, { readyTimeTimeoutMs: 1000 }],
   ["a Lease, whole seconds up", { LEASE_NAME: "a.b", LEASE_DURATION: "1001ms" }, { lease: { name: "a.b", durationSeconds: 2 } }],
   ["the pod's name", { POD_NAME: "pod", HOSTNAME: "host" }, { identity: "pod" }],
   ["the host's name in its place", { HOSTNAME: "host" }, { identity: "host" }],
@@ -95,7 +119,12 @@ const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
   ["the cluster's domain", { KUBERNETES_CLUSTER_DOMAIN: "cluster.example" }, { clusterDomain: "cluster.example" }],
   ["a time for pods", { PODS_CLIENT_TIMEOUT: "2s" }, { podTimeoutMs: 2000 }],
   ["a zone tracker", { ZONE_TRACKER_CONFIG_MAP_NAME: "tracker" }, { zoneTracker: "tracker" }],
-  ["a log level", { LOG_LEVEL: "debug" }, { logLevel: "debug" }],
+  ["a log level and format", { LOG_LEVEL: "debug", LOG_FORMAT: "logfmt" }, { log: { level: "debug", format: "logfmt" } }],
+  [
+    "a Lease that is just shorter than a run",
+    { LEASE_DURATION: "1s", RECONCILE_TIME_BUDGET: "1000001us" },
+    { lease: { name: "zonewise-reconciler", durationSeconds: 1 }, timeBudgetMs: 1000.001 },
+  ],
   [
     "a certificate of another name, for several Services, for another time",
     {
@@ -126,4 +155,26 @@ describe("taken is", () => {
       for (const [key, value] of Object.entries(expected)) assert.deepEqual(configuration[key as keyof Configuration], value);
     });
   }
+});
+
+const LINKS: readonly [service: string, Environment][] = [
+  ["kubernetes", { KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT_HTTPS: "443", KUBERNETES_PORT_443_TCP_ADDR: "10.0.0.1" }],
+  ["server", { SERVER_SERVICE_HOST: "10.0.0.2", SERVER_SERVICE_PORT: "8001", SERVER_PORT: "tcp://10.0.0.2:8001" }],
+  [
+    "server-tls",
+    { SERVER_TLS_SERVICE_HOST: "10.0.0.3", SERVER_TLS_PORT: "tcp://10.0.0.3:443", SERVER_TLS_PORT_443_TCP: "tcp://10.0.0.3:443" },
+  ],
+  ["tls", { TLS_SERVICE_HOST: "10.0.0.4", TLS_PORT: "udp://10.0.0.4:443" }],
+  ["pushgateway", { PUSHGATEWAY_SERVICE_HOST: "fd00::1", PUSHGATEWAY_SERVICE_PORT_HTTP: "9091", PUSHGATEWAY_PORT_9091_TCP_PROTO: "tcp" }],
+];
+
+describe("what Kubernetes tells of a Service is passed over, when the Service is named", () => {
+  for (const [service, env] of LINKS) {
+    it(service, () => assert.deepEqual(readConfiguration({ ...minimal, ...env }), readConfiguration(minimal)));
+  }
+
+  it("as one of our variables, which somebody sets all the same", () => {
+    const { webhooks } = readConfiguration({ ...minimal, SERVER_SERVICE_HOST: "10.0.0.2", SERVER_PORT: "9000" });
+    assert.equal(webhooks.port, 9000);
+  });
 });

@@ -60,4 +60,31 @@ describe("the log", () => {
     assert.match(String(entries()[0]?.["unloggable"]), /circular/);
     assert.equal(entries()[1]?.["msg"], "causes");
   });
+
+  it("as logfmt writes key=value pairs, with quotes where they are needed and the path of what is inside an object", () => {
+    const lines: string[] = [];
+    const log = createLog({
+      level: "info",
+      format: "logfmt",
+      write: (line) => lines.push(line),
+      now: () => new Date("2026-01-02T03:04:05.678Z"),
+    });
+    log.debug("dropped");
+    log.info("pod\nreplaced", {
+      pod: "zone-a-0",
+      empty: "",
+      none: null,
+      count: 2,
+      names: ["a", "b"],
+      "a key": "a=b",
+      none_at_all: undefined,
+    });
+    const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+    log.error("failed", { error: new RolloutError("Unreachable", "get pods", { cause: refused }) });
+    assert.deepEqual(lines, [
+      String.raw`ts=2026-01-02T03:04:05.678Z level=info msg="pod\nreplaced" pod=zone-a-0 empty="" none=null count=2 names="[\"a\",\"b\"]" a_key="a=b"` +
+        "\n",
+      'ts=2026-01-02T03:04:05.678Z level=error msg=failed error.code=Unreachable error.message="get pods" error.cause.code=ECONNREFUSED error.cause.message="connect ECONNREFUSED"\n',
+    ]);
+  });
 });

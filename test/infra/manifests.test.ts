@@ -38,6 +38,8 @@ describe("every manifest", () => {
             assert.ok(existsSync(join(ROOT, dirname(file), named)), `${file}: ${named}`);
         }
         if (file.startsWith("examples/")) continue;
+        for (const pod of collect(manifest, (object) => ("containers" in object ? object : undefined)))
+          assert.equal(pod["enableServiceLinks"], false, "a Service's address would pass for one of our variables");
         for (const { args = [], env = [], securityContext } of containersOf(manifest)) {
           const unknown = env.map(({ name }) => name).filter((name) => !(name in VARIABLES) && !FRAMEWORK.has(name));
           assert.deepEqual(unknown, [], "variables that nobody reads");

@@ -20,7 +20,7 @@ function startTicks() {
   const lines: string[] = [];
   const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(stage.time.now()) });
   const onBudgets = observeBudgets({ log, metrics: createMetrics().budgets, record: () => {} });
-  const upkeep: Upkeep = createUpkeep({ cluster, clock: stage.clock, log, onBudgets });
+  const upkeep: Upkeep = createUpkeep({ cluster, clock: stage.clock, log, onBudgets, patchTimeoutMs: 5000 });
   return {
     lines,
     /** One tick; the calls that it took. */
@@ -55,6 +55,21 @@ async function setReady(pod: string, ready: boolean): Promise<void> {
 }
 
 describe("ready times of pods (E24)", () => {
+  it("are written within the time that the configuration gives", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage, DELAYED);
+    const { cluster } = stage.connect();
+    const bounds = new Set<number | undefined>();
+    const patch: typeof cluster.patch = (resource, ref, type, body, call) => {
+      bounds.add(call?.deadlineMs);
+      return cluster.patch(resource, ref, type, body, call);
+    };
+    const log = createLog({ level: "error", write: () => {}, now: () => new Date(stage.time.now()) });
+    const options = { clock: stage.clock, log, onBudgets: () => {}, patchTimeoutMs: 1234 };
+    await tickOnce(stage, cluster, { upkeep: createUpkeep({ ...options, cluster: { ...cluster, patch } }), lookCloser: () => true });
+    assert.deepEqual([...bounds], [1234]);
+  });
+
   it("are set when a pod is first seen ready, left as they are, and removed when it is not ready", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, DELAYED);

@@ -64,7 +64,7 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
       ...scalingOf(cluster),
       teller,
       now: clock.now,
-      upkeep: createUpkeep({ cluster, clock, log: silent, onBudgets: () => {} }),
+      upkeep: createUpkeep({ cluster, clock, log: silent, onBudgets: () => {}, patchTimeoutMs: 5000 }),
       fence: { write: () => ({}) },
       namespaces: ["test"],
       freshness: new Map(),
