@@ -48,13 +48,13 @@ const otherZonesWell: ZoneRule = (zone, { zones }) => {
 
 /**
  * Outdated pods that cannot come up are lost already: replacing them costs nothing and may be the cure. One in which some container still
- * works is not lost: of those, only as many as `maxUnavailable` leaves room for, beside pods that are away or recovering.
+ * works is not lost: of those, only as many as `maxUnavailable` leaves room for beside every other unavailable pod, updated ones that cannot
+ * start included: a template that is at fault itself takes no further pod.
  */
 const brokenPods: ZoneRule = (zone) => {
   const candidates = outdated(zone).filter((pod) => pod.broken !== undefined);
   const lost = candidates.filter((pod) => !pod.working);
-  const { pods, missing } = unavailable(zone);
-  const room = zone.maxUnavailable - missing - pods.filter((pod) => pod.broken === undefined).length;
+  const room = zone.maxUnavailable - (unavailable(zone).count - candidates.length);
   const broken = lost.length > 0 ? lost : candidates.slice(0, Math.max(0, room));
   if (broken.length === 0) return undefined;
   const list = broken.map((pod) => `${pod.name} (${pod.broken})`).join(", ");

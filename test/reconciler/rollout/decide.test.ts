@@ -132,6 +132,39 @@ const BROKEN: readonly [string, ZoneTraits[], string][] = [
     ],
     "hold MaxUnavailableReached",
   ],
+  [
+    "and none once a replacement cannot start either",
+    [
+      {
+        ...old,
+        statusReady: 0,
+        pods: { 0: { ...limping, revision: "last" }, 1: limping, 2: limping },
+        annotations: { "rollout-max-unavailable": "1" },
+      },
+      updated,
+    ],
+    "hold MaxUnavailableReached",
+  ],
+  [
+    "and one more where there is room beside a replacement that cannot start",
+    [{ ...old, replicas: 4, statusReady: 0, pods: { 0: { ...crashing, revision: "last" }, 1: limping, 2: limping, 3: limping } }, updated],
+    "delete a-1",
+  ],
+  [
+    "a pod that is ready, but not for minReadySeconds yet, uses a place as well",
+    [
+      {
+        ...old,
+        minReadySeconds: 10,
+        available: 0,
+        statusReady: 1,
+        pods: { 0: limping, 1: limping, 2: { revision: "last" } },
+        annotations: { "rollout-max-unavailable": "1" },
+      },
+      updated,
+    ],
+    "hold MaxUnavailableReached",
+  ],
   ["broken pods go before healthy ones, and alone", [{ ...old, statusReady: 2, pods: { 2: crashing } }, updated], "delete a-2"],
   [
     "not while another zone is degraded",
