@@ -4,6 +4,18 @@ import { describe, it } from "node:test";
 import { VARIABLES } from "../../infra/variables.ts";
 import { collect, find, HOOKS } from "./manifests.ts";
 
+interface CronJobSpec {
+  readonly schedule: string;
+  readonly concurrencyPolicy: string;
+  readonly jobTemplate: {
+    readonly spec: {
+      readonly activeDeadlineSeconds: number;
+      readonly backoffLimit: number;
+      readonly template: { readonly spec: { readonly terminationGracePeriodSeconds?: number } };
+    };
+  };
+}
+
 describe("J02 the policies", () => {
   for (const { name, kind, sideEffects, rule } of HOOKS) {
     it(`${name}: labels, service, path, rules, side effects, failing closed`, () => {
@@ -47,6 +59,27 @@ describe("J02 the policies", () => {
     assert.deepEqual(spec.strategy, { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
     const ports = collect(spec, (object) => object["containerPort"] as number | undefined);
     assert.deepEqual(ports, [8443, 8001]);
+  });
+
+  for (const [file, name] of [
+    ["reconciler/cronjob.yaml", "zonewise-reconciler"],
+    ["certificates/cronjob.yaml", "zonewise-certificates"],
+  ] as const) {
+    it(`${name}: a run whose pod is stuck on a lost node keeps none of the later runs from starting, and each run has a deadline`, () => {
+      const { concurrencyPolicy, jobTemplate } = find(file, "CronJob", name)["spec"] as CronJobSpec;
+      assert.equal(concurrencyPolicy, "Allow");
+      assert.ok(jobTemplate.spec.activeDeadlineSeconds > 0);
+    });
+  }
+
+  it("at most two runs of the reconciler are there at once, each with time for the end of its last step", () => {
+    const { schedule, jobTemplate } = find("reconciler/cronjob.yaml", "CronJob", "zonewise-reconciler")["spec"] as CronJobSpec;
+    const { activeDeadlineSeconds, backoffLimit, template } = jobTemplate.spec;
+    const everyMinute = 60;
+    const budget = parseInt(VARIABLES.RECONCILE_TIME_BUDGET.default, 10);
+    assert.deepEqual([schedule, backoffLimit], ["* * * * *", 0]);
+    assert.ok(activeDeadlineSeconds >= budget + 15);
+    assert.ok(activeDeadlineSeconds + (template.spec.terminationGracePeriodSeconds ?? 30) < 2 * everyMinute);
   });
 
   it("the certificate job may write only its own Secret, and configurations only be listed and patched", () => {
