@@ -5,7 +5,7 @@
  */
 import { firstOfSignals, type Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
-import { hasCode } from "../infra/errors.ts";
+import { hasCode, RolloutError } from "../infra/errors.ts";
 import { acquireLease, type HeldLease, type LeaseOptions } from "../infra/lease.ts";
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics.ts";
@@ -77,16 +77,13 @@ export async function run(input: RunInput): Promise<RunResult> {
       if (hasCode(error, "Cancelled")) break;
       result = { ...result, exitCode: 1 };
       log.error("the lease could not be taken", { error });
-      if (!hasCode(error, ...PASSING)) ended.abort();
+      if (!(error instanceof RolloutError && error.retryable)) ended.abort();
       await clock.sleep(1000, stop);
     }
   }
   await budget;
   return result;
 }
-
-/** An API server that restarts, or is short of breath. */
-const PASSING = ["Timeout", "Unreachable", "ServerError", "Throttled"] as const;
 
 /** Ticks until `stop` fires or the Lease is lost, and releases it. Resolves with the verdict of the last tick; never rejects. */
 async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): Promise<RunResult> {
@@ -131,6 +128,7 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
         freshness,
         stop: until,
         lookCloser: due,
+        notes: held.notes,
         timesOutrun: journal.timesOutrun,
         onOutcome: journal.enter,
         monotonic: clock.monotonic,

@@ -17,6 +17,9 @@ import type { TickUpkeep, Upkeep } from "./upkeep.ts";
 
 const GROUPS_AT_A_TIME = 8;
 
+/** Note with the key of the group that was begun last: the next tick goes on after it. */
+const BEGUN_LAST = "zonewise/begun-last";
+
 export interface TickInput extends Scaler {
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
@@ -26,6 +29,8 @@ export interface TickInput extends Scaler {
   readonly timesOutrun: (key: string) => number;
   /** What disruption budgets need of the tick. */
   readonly upkeep: Upkeep;
+  /** Kept from tick to tick, by whichever process; without it each tick begins with the first group. */
+  readonly notes?: Map<string, string>;
   /** Called with each outcome as soon as it is known, with the milliseconds the group took. */
   readonly onOutcome: (outcome: Outcome, tookMs: number) => void;
   readonly monotonic: () => number;
@@ -46,17 +51,25 @@ export async function tick(input: TickInput): Promise<TickResult> {
   const list = await gatherZones(input.cluster, input.namespaces, input.freshness);
   const upkeep = await input.upkeep.begin(input.namespaces);
   const outcomes: Outcome[] = [];
-  // Each tick begins elsewhere, so that no group is always the last, and left over when time is up.
-  const all = [...list.groups];
-  const start = Math.floor(input.now() / 1000) % Math.max(1, all.length);
-  const queue = [...all.slice(start), ...all.slice(0, start)];
+  const queue = takeTurns([...list.groups], input.notes?.get(BEGUN_LAST));
   await visitEach(queue, { atOnce: GROUPS_AT_A_TIME, signal: input.stop }, async ([key, zones]) => {
     const startedAt = input.monotonic();
+    // At once, for the process may be killed.
+    input.notes?.set(BEGUN_LAST, key);
     const outcome = await reconcileGroup(key, zones, upkeep, input);
     outcomes.push(outcome);
     input.onOutcome(outcome, input.monotonic() - startedAt);
   });
-  return { ...list, outcomes, skipped: all.length - outcomes.length, acted: outcomes.some((outcome) => outcome.state === "acted") };
+  // After a whole cycle the next one begins a group later, so that the end of a run does not always cut the same group short.
+  const [first] = queue;
+  if (first && outcomes.length === queue.length) input.notes?.set(BEGUN_LAST, first[0]);
+  return { ...list, outcomes, skipped: queue.length - outcomes.length, acted: outcomes.some((outcome) => outcome.state === "acted") };
+}
+
+/** The groups in the order of their keys, beginning after the one that was begun last: every group is begun before any is begun again. */
+function takeTurns<T>(groups: readonly [key: string, T][], begunLast = ""): [key: string, T][] {
+  const sorted = groups.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return [...sorted.filter(([key]) => key > begunLast), ...sorted.filter(([key]) => key <= begunLast)];
 }
 
 async function reconcileGroup(key: string, zones: readonly Zone[], upkeep: TickUpkeep, input: TickInput): Promise<Outcome> {

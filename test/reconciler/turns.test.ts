@@ -1,0 +1,113 @@
+/** Which group has its turn when: across ticks, runs and processes. */
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import type { Cluster } from "../../infra/cluster.ts";
+import { createLog } from "../../infra/log.ts";
+import { createMetrics } from "../../infra/metrics.ts";
+import { run } from "../../reconciler/run.ts";
+import { deploy, noUpkeep, scalingOf, setStage, tickOnce, type Stage } from "./stage.ts";
+
+const GROUPS = Array.from({ length: 20 }, (_, i) => `group-${String(i).padStart(2, "0")}`);
+/** Groups that are begun before the first of them is done. */
+const AT_A_TIME = 8;
+
+describe("when time is up before all groups have had their turn", () => {
+  let stage: Stage;
+  beforeEach(async () => {
+    stage = await setStage();
+    for (const group of GROUPS) deploy(stage, "x:1", { group, zones: ["a"], replicas: 1 });
+    await stage.time.advance(2000);
+  });
+  afterEach(() => stage.close());
+
+  /** The port; `onPods` sees each group whose pods are listed. */
+  function connect(onPods: (group: string) => void): Cluster {
+    const { cluster } = stage.connect();
+    return {
+      ...cluster,
+      async *list(resource, query, call) {
+        if (resource.plural === "pods") onPods((query.labelSelector ?? "").replace(/^name=(.*)-zone-a$/, "$1"));
+        yield* cluster.list(resource, query, call);
+      },
+    };
+  }
+
+  /** A process that ends as soon as it looks at pods; the groups that it began. */
+  async function runProcess(identity: string): Promise<string[]> {
+    const stop = new AbortController();
+    const begun: string[] = [];
+    const cluster = connect((group) => {
+      begun.push(group);
+      stop.abort();
+    });
+    let open = true;
+    const running = run({
+      cluster,
+      clock: stage.clock,
+      log: createLog({ level: "error", write: () => {}, now: () => new Date(0) }),
+      metrics: createMetrics(),
+      namespaces: ["default"],
+      intervalMs: 5000,
+      budgetMs: 55_000,
+      lease: { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 },
+      mayDisrupt: async () => undefined,
+      upkeep: noUpkeep,
+      ...scalingOf(cluster),
+      tendWebhooks: async () => {},
+      stop: stop.signal,
+    }).finally(() => (open = false));
+    while (open) await stage.time.advance(50);
+    await running;
+    return begun;
+  }
+
+  it("runs of different processes 60 s apart reach every group, one after the other", async () => {
+    const begun: string[][] = [];
+    for (let i = 0; i < 5; i++) {
+      begun.push(await runProcess(`process-${i}`));
+      await stage.time.advance(60_000 - (stage.time.now() % 60_000));
+    }
+    assert.deepEqual(
+      begun.map(({ length }) => length),
+      [8, 8, 8, 8, 8],
+    );
+    assert.deepEqual(begun.flat(), [...GROUPS, ...GROUPS]);
+  });
+
+  it("a process that is killed in the middle leaves the groups after those that it had begun to the next", async () => {
+    const notes = new Map<string, string>();
+    const { cluster } = stage.connect();
+    const hanging: Cluster = {
+      ...cluster,
+      async *list(resource, query, call) {
+        if (resource.plural === "pods") await new Promise<never>(() => {});
+        yield* cluster.list(resource, query, call);
+      },
+    };
+    void tickOnce(stage, hanging, { notes, lookCloser: () => true });
+    for (let i = 0; i < 200 && notes.size === 0; i++) await stage.time.advance(10);
+    const begun: string[] = [];
+    await tickOnce(
+      stage,
+      connect((group) => void begun.push(group)),
+      { notes, lookCloser: () => true },
+    );
+    assert.deepEqual(begun, [...GROUPS.slice(AT_A_TIME), ...GROUPS.slice(0, AT_A_TIME)]);
+  });
+
+  it("a whole cycle is followed by one that begins a group later, and a group that is gone is passed over", async () => {
+    const notes = new Map<string, string>();
+    const order = async (): Promise<string | undefined> => {
+      const begun: string[] = [];
+      await tickOnce(
+        stage,
+        connect((group) => void begun.push(group)),
+        { notes, lookCloser: () => true },
+      );
+      return begun[0];
+    };
+    assert.deepEqual([await order(), await order()], ["group-00", "group-01"]);
+    for (const group of ["group-01", "group-02"]) stage.emulator.store.remove("statefulsets.apps", "default", `${group}-zone-a`);
+    assert.equal(await order(), "group-03");
+  });
+});
