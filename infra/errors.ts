@@ -65,6 +65,16 @@ export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error i
   return error instanceof RolloutError && codes.includes(error.code);
 }
 
+const REFUSALS: readonly ErrorCode[] = ["Forbidden", "Invalid", "Throttled", "Unauthorized"];
+
+/**
+ * True if a write was refused as it is, also by a webhook that could not be called: nothing was written. A `Conflict` wrote nothing either,
+ * but says that all is to be gathered again; after any other error the write may have taken effect, or may still.
+ */
+export function isRefused(error: unknown): error is RolloutError {
+  return hasCode(error, ...REFUSALS) || (hasCode(error, "ServerError") && error.message.includes("failed calling webhook"));
+}
+
 /** For `.catch(absent)`: what is not there is undefined; throws whatever else was the matter. */
 export function absent(error: unknown): undefined {
   if (!hasCode(error, "NotFound")) throw error;

@@ -1,5 +1,5 @@
 /** One pass over a group's scaling: what it works with, what it has found out, and its one way to scale a zone. */
-import { type ErrorCode, messageOf, RolloutError } from "../infra/errors.ts";
+import { isRefused, messageOf, RolloutError } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
 import { act, type Actor } from "./act.ts";
 import { gatherTracker, type References } from "./gather-scaling.ts";
@@ -32,13 +32,12 @@ export interface Pass {
   /** Why zones were not scaled. */
   readonly holds: Hold[];
   readonly notes: Note[];
-  /** No further zone may be scaled. */
-  over: boolean;
 }
 
 /**
- * Carries the decision out; false if it had to wait or was refused. Throws `Conflict`, `NotFound` or `StaleRead` if the group has changed since it
- * was read, `LeaseLost` and `Cancelled`.
+ * Carries the decision out; false if it had to wait or was refused. After anything that it throws nothing else may be done for the group before it
+ * is gathered again: `Conflict`, `NotFound` and `StaleRead` if it has changed since it was read, `LeaseLost`, `Cancelled`, and what leaves open
+ * whether the write took effect.
  */
 export async function scale(decision: ScaleZone, pass: Pass): Promise<boolean> {
   const { zone, replicas, message } = decision;
@@ -48,20 +47,11 @@ export async function scale(decision: ScaleZone, pass: Pass): Promise<boolean> {
     else await act(decision, pass.scaler);
     return !why;
   } catch (error) {
-    if (!(error instanceof RolloutError) || ANEW.has(error.code)) throw error;
+    // Anything else: the group has changed, or the write may have taken effect. What was read says nothing any more.
+    if (!isRefused(error)) throw error;
     pass.holds.push(hold("ScaleRefused", `${message}, was not done: ${error.message}`, [zone], `${zone.name} ${replicas} ${error.code}`));
-    // Whatever leaves open if it took effect: no second zone in this pass.
-    pass.over ||= !saysNo(error);
     return false;
   }
-}
-
-const ANEW: ReadonlySet<ErrorCode> = new Set(["Conflict", "NotFound", "StaleRead", "LeaseLost", "Cancelled"]);
-const REFUSALS: ReadonlySet<ErrorCode> = new Set(["Forbidden", "Invalid", "Unauthorized", "Throttled"]);
-
-/** Nothing was written: a webhook said no or could not be called, RBAC did not allow it, or the server has too much to do. */
-function saysNo(error: RolloutError): boolean {
-  return REFUSALS.has(error.code) || error.message.includes("failed calling webhook");
 }
 
 /** All that must hold when a zone shrinks, looked at anew: since the group was listed, pods may have taken their time, or other groups. */

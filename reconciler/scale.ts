@@ -19,11 +19,11 @@ export interface ScalingReport {
 }
 
 /**
- * Refusals, and what cannot be read, are holds of the zone that they befall. Throws `Conflict` and `NotFound` if a zone has changed since it was
- * read, `LeaseLost`, and `Cancelled`.
+ * Refusals, and what cannot be read, are holds of the zone that they befall. After anything that it throws the group is to be gathered again: it
+ * has changed since it was read, or nobody knows if a change of replicas took effect.
  */
 export async function scaleGroup(zones: readonly Zone[], scaler: Scaler): Promise<ScalingReport> {
-  const pass: Pass = { zones, scaler, holds: [], notes: [], over: false };
+  const pass: Pass = { zones, scaler, holds: [], notes: [] };
   if (zones.some((zone) => zone.terminating)) return pass;
   const change = (await scaleFollowers(pass)) ?? (await scaleMirrors(pass));
   return { ...(change && { change }), holds: pass.holds, notes: pass.notes };
@@ -35,7 +35,7 @@ async function scaleFollowers(pass: Pass): Promise<ScaleZone | undefined> {
   for (const zone of pass.zones) {
     const decision = decideFollower(zone, snapshot);
     if (decision?.action === "hold") pass.holds.push(decision);
-    else if (decision && !pass.over && (await scale(decision, pass))) return decision;
+    else if (decision && (await scale(decision, pass))) return decision;
   }
   return undefined;
 }
@@ -43,7 +43,7 @@ async function scaleFollowers(pass: Pass): Promise<ScaleZone | undefined> {
 async function scaleMirrors(pass: Pass): Promise<ScaleZone | undefined> {
   for (const zone of pass.zones) {
     const { leader, mirror } = zone.scaling;
-    const change = mirror && leader === undefined && !pass.over ? await scaleMirror(zone, mirror, pass) : undefined;
+    const change = mirror && leader === undefined ? await scaleMirror(zone, mirror, pass) : undefined;
     if (change) return change;
   }
   return undefined;
