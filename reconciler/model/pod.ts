@@ -1,5 +1,6 @@
 /** A pod as the rules see it. */
 import type { Pod as PodObject } from "../../infra/resources.ts";
+import { parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "./annotations.ts";
 
 export interface Pod {
@@ -15,6 +16,8 @@ export interface Pod {
   readonly terminating: boolean;
   /** Running and ready [0.6]: serving, as far as Kubernetes can tell. */
   readonly ready: boolean;
+  /** It has been Ready since it was created, as far as its conditions tell: if it is not now, something else than its creation is the matter. */
+  readonly hasBeenReady: boolean;
   /** Why the pod cannot come up by itself, such as `CrashLoopBackOff`; undefined if it may. */
   readonly broken: string | undefined;
   /** Some container of it is ready. */
@@ -39,6 +42,7 @@ export function readPod(object: PodObject): Pod {
     owner: metadata?.ownerReferences?.find((owner) => owner.controller)?.uid,
     terminating,
     ready: !terminating && isRunningAndReady(object),
+    hasBeenReady: isRunningAndReady(object) || readyOnceBefore(status),
     broken: terminating ? undefined : whyBroken(status),
     working: !terminating && (status?.containerStatuses ?? []).some((container) => container.ready),
     readyTime: metadata?.annotations?.[ANNOTATIONS.readyTime],
@@ -53,6 +57,19 @@ function isRunningAndReady({ status }: PodObject): boolean {
   if (status?.phase !== "Running") return false;
   if (status.conditions?.some((condition) => condition.type === "Ready" && condition.status !== "True")) return false;
   return (status.containerStatuses ?? []).every((container) => container.ready && container.state?.running);
+}
+
+/** A kubelet writes both in its first report. Shorter than any pod that came up and failed is of interest, longer than a report takes. */
+const FIRST_REPORT_MS = 10_000;
+
+/**
+ * The condition Ready is False from the kubelet's first report on, and its time moves only when it turns: a later time means that it was True in
+ * between, however often containers have restarted. https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-conditions
+ */
+function readyOnceBefore(status: PodObject["status"]): boolean {
+  const turnedAt = parseTimestamp(status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
+  const startedAt = parseTimestamp(status?.startTime ?? "");
+  return turnedAt !== undefined && startedAt !== undefined && turnedAt > startedAt + FIRST_REPORT_MS;
 }
 
 /** Reasons of a waiting container that time alone seldom cures. */

@@ -3,12 +3,19 @@
  * may not be there.
  */
 import { hold, type Hold } from "../model/decision.ts";
-import { describeUnavailable, isWell } from "../model/readiness.ts";
+import { describeUnavailable, isWell, unavailable } from "../model/readiness.ts";
 import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
 
 /**
- * The hold that keeps `zone` from shrinking while another zone loses pods: by a rollout or by a downscale that is under way.
- * A zone that is merely not ready does not count: a leader's trouble must not keep its followers at their size [2.1.4].
+ * The hold that keeps `zone` from shrinking while another zone loses pods, by a rollout, a revert or a downscale that is under way. The pods of
+ * the other zone tell, as after a revert its revisions are equal:
+ *
+ *   a pod is terminating, missing, or one more than it is to have    it is on its way: wait
+ *   a pod has not been Ready since it was created                    it may be one of ours that has yet to come back: wait
+ *   a pod has been Ready, and is not any more                        wait if the zone rolls out, otherwise not
+ *
+ * The last line is a leader's own trouble, which must not keep its followers at their size [2.1.4], however often its containers restart. A pod
+ * that can never come up again does keep them: nobody can tell it from one of ours. `grafana.com/rollout-force-replicas` does not ask here.
  */
 export function othersSteady(zone: Zone, { zones }: GroupSnapshot): Hold | undefined {
   const busy = zones.filter((other) => other.uid !== zone.uid).flatMap((other) => whatIsUnderWay(other) ?? []);
@@ -19,12 +26,13 @@ export function othersSteady(zone: Zone, { zones }: GroupSnapshot): Hold | undef
 }
 
 function whatIsUnderWay(other: ZoneWithPods): { readonly other: Zone; readonly what: string } | undefined {
-  const { status } = other;
+  const { status, pods, replicas } = other;
   if (!other.observed) return { other, what: `the StatefulSet controller has not observed the latest spec of ${other.name}` };
-  const leaving = other.pods.some((pod) => pod.terminating) || other.pods.length > other.replicas;
+  if (isWell(other)) {
+    const surplus = pods.length - replicas;
+    return surplus > 0 ? { other, what: `${other.name} has ${pods.length} pods, ${surplus} more than it is to have` } : undefined;
+  }
+  const moving = unavailable(other).missing > 0 || pods.length > replicas || pods.some((pod) => pod.terminating || !pod.hasBeenReady);
   const rolling = status.currentRevision !== status.updateRevision || status.updated < status.replicas;
-  if (!leaving && (!rolling || isWell(other))) return undefined;
-  if (isWell(other))
-    return { other, what: `${other.name} has ${other.pods.length} pods, ${other.pods.length - other.replicas} more than it is to have` };
-  return { other, what: describeUnavailable(other) };
+  return moving || rolling ? { other, what: describeUnavailable(other) } : undefined;
 }

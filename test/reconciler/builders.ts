@@ -15,6 +15,8 @@ export interface PodTraits {
   readonly phase?: string;
   /** It has a second container, which is ready. */
   readonly working?: boolean;
+  /** It was ready before, and its containers have restarted so many times since. */
+  readonly restarts?: number;
 }
 
 /** A pod of the StatefulSet `set` with ordinal `ordinal`. */
@@ -23,6 +25,9 @@ export function podObject(set: string, ordinal: number, traits: PodTraits = {}):
   const waiting = { waiting: { reason: broken ?? "ContainerCreating" } };
   const condition = (type: string, status: string, reason?: string) => ({ type, status, ...(reason && { reason }) });
   const unschedulable = broken === "Unschedulable";
+  const startTime = "2026-01-01T00:00:00Z";
+  const turned = traits.restarts === undefined ? startTime : "2026-01-01T01:00:00Z";
+  const restartCount = traits.restarts ?? 0;
   return {
     metadata: {
       namespace: "test",
@@ -37,12 +42,13 @@ export function podObject(set: string, ordinal: number, traits: PodTraits = {}):
       phase: phase ?? (broken === "Failed" ? "Failed" : unschedulable ? "Pending" : "Running"),
       conditions: [
         condition("PodScheduled", unschedulable ? "False" : "True", unschedulable ? "Unschedulable" : undefined),
-        condition("Ready", ready ? "True" : "False"),
+        ...(unschedulable ? [] : [{ ...condition("Ready", ready ? "True" : "False"), lastTransitionTime: turned }]),
       ],
+      ...(!unschedulable && { startTime }),
       containerStatuses: unschedulable
         ? []
         : [
-            { name: "c", image: "i", imageID: "", ready, restartCount: 0, state: ready || !broken ? { running: {} } : waiting },
+            { name: "c", image: "i", imageID: "", ready, restartCount, state: ready || !broken ? { running: {} } : waiting },
             ...(traits.working ? [{ name: "d", image: "i", imageID: "", ready: true, restartCount: 0, state: { running: {} } }] : []),
           ],
     },

@@ -95,3 +95,24 @@ describe("a zone's pods", () => {
     assert.equal(text, "name=a,tier=x,zone in (a,b),!old,app,env notin (dev)");
   });
 });
+
+describe("has a pod been Ready since it was created", () => {
+  const START = "2026-01-01T00:00:00Z";
+  const ready = (status: string, lastTransitionTime?: string) => ({
+    startTime: START,
+    phase: "Running",
+    conditions: [{ type: "Ready", status, ...(lastTransitionTime !== undefined && { lastTransitionTime }) }],
+    containerStatuses: [{ name: "c", image: "", imageID: "", ready: status === "True", restartCount: 7, state: { running: {} } }],
+  });
+  const TABLE: readonly [string, boolean, object][] = [
+    ["it is ready", true, ready("True", START)],
+    ["its condition turned long after its start", true, ready("False", "2026-01-01T00:00:11Z")],
+    ["its condition is as old as its start, whatever its containers do", false, ready("False", START)],
+    ["its condition came with a first report that took its time", false, ready("False", "2026-01-01T00:00:10Z")],
+    ["its condition bears no time", false, ready("False")],
+    ["it has not started", false, { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False" }] }],
+    ["there is no status at all", false, {}],
+  ];
+  for (const [name, expected, status] of TABLE)
+    it(`${name}: ${expected}`, () => assert.equal(readPod({ metadata: {}, status }).hasBeenReady, expected));
+});

@@ -137,6 +137,31 @@ describe("scaling and rollout in one tick", () => {
     });
   }
 
+  it("a follower waits for a pod that a revert has replaced in another zone, though the revisions there are equal again", async () => {
+    await zones(3, 3, { outdated: [], labels: {} });
+    deploy(stage, "x:1", { zones: ["c"], annotations: TWO });
+    await stage.time.advance(3000);
+    const { cluster } = stage.connect();
+    const uidOf = (pod: string): unknown => stage.emulator.store.get("pods", "default", pod)?.metadata.uid;
+    const before = uidOf("ingester-zone-c-0");
+    deploy(stage, "x:2", { zones: ["c"] });
+    await stage.time.advance(200);
+    deploy(stage, "x:1", { zones: ["c"] });
+    stage.emulator.store.remove("pods", "default", "ingester-zone-c-0");
+    deploy(stage, "x:1", { zones: ["a"], replicas: 2 });
+    for (let i = 0; i < 100 && [before, undefined].includes(uidOf("ingester-zone-c-0")); i++) await stage.time.advance(10);
+    await stage.time.advance(50);
+    const { outcomes } = await tickOnce(stage, cluster);
+    assert.deepEqual(
+      outcomes[0]?.waits.map(({ reason, message }) => [reason, message]),
+      [["OtherZoneNotReady", "ingester-zone-b waits to shrink: ingester-zone-c: ingester-zone-c-0 not ready"]],
+    );
+    assert.equal(replicasOf("ingester-zone-b"), 3);
+    await stage.time.advance(2000);
+    await tickOnce(stage, cluster);
+    assert.equal(replicasOf("ingester-zone-b"), 2);
+  });
+
   it("replicas that something pins are told, not asked for again at once", async () => {
     await zones(2, 3, { labels: {} });
     const pinned = connect();

@@ -13,8 +13,34 @@ const why = (...others: readonly ZoneTraits[]): string | undefined => {
 describe("while another zone", () => {
   const cases: readonly [string, ZoneTraits, string | undefined][] = [
     ["is well", {}, undefined],
-    ["is not ready, though nothing is done to it (L07)", { statusReady: 1, pods: { 0: { ready: false } } }, undefined],
-    ["misses a pod, though nothing is done to it", { pods: { 2: null } }, undefined],
+    ["has a pod that was ready, and is not any more (L07)", { statusReady: 2, pods: { 0: { ready: false, restarts: 0 } } }, undefined],
+    [
+      "has a pod that was ready, and crash-loops since",
+      { statusReady: 2, pods: { 0: { broken: "CrashLoopBackOff", restarts: 9 } } },
+      undefined,
+    ],
+    ["is not ready by its status, though its pods are", { statusReady: 2 }, undefined],
+    ["misses a pod", { pods: { 2: null } }, "zone-a waits to shrink: zone-b: 1 missing"],
+    [
+      "misses a pod, which its status does not expect either",
+      { statusReplicas: 2, pods: { 2: null } },
+      "zone-a waits to shrink: zone-b: 1 missing",
+    ],
+    [
+      "has a pod that has never been ready: it may be one that a revert has just replaced",
+      { statusReady: 2, pods: { 0: { ready: false } } },
+      "zone-a waits to shrink: zone-b: zone-b-0 not ready",
+    ],
+    [
+      "has a pod that has crash-looped since it was created",
+      { statusReady: 2, pods: { 0: { broken: "CrashLoopBackOff" } } },
+      "zone-a waits to shrink: zone-b: zone-b-0 CrashLoopBackOff",
+    ],
+    [
+      "has a pod that no node has room for",
+      { statusReady: 2, pods: { 0: { broken: "Unschedulable" } } },
+      "zone-a waits to shrink: zone-b: zone-b-0 Unschedulable",
+    ],
     ["has outdated pods, all ready", { at: PREVIOUS }, undefined],
     ["has a pod that ends", { pods: { 2: { terminating: true } } }, "zone-a waits to shrink: zone-b: zone-b-2 terminating"],
     [
