@@ -23,7 +23,10 @@ export interface PodRequest {
 }
 
 export interface PodHttp {
-  /** Resolves with any answer but 511; rejects with a RolloutError: `Timeout`, `Cancelled`, `Unreachable`, or `Invalid` for 511. No body is sent. */
+  /**
+   * Resolves with any answer but 511; rejects with a RolloutError: `Timeout`, `Cancelled`, `Unreachable`, or `Invalid` for 511 and for a redirect
+   * away from the pod. No body is sent. Errors carry neither passwords of the URL nor anything of the answer but its status.
+   */
   send(method: PodMethod, url: string, request: PodRequest): Promise<PodAnswer>;
 }
 
@@ -65,11 +68,9 @@ export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, obse
         status = String(answer.status);
         if (answer.status !== 511) return answer;
         observer?.clusterRefused({ method, namespace: request.namespace });
-        throw new RolloutError("Invalid", `it belongs to another cluster than ${request.namespace}: ${answer.body.slice(0, 200)}`, {
-          status: 511,
-        });
+        throw new RolloutError("Invalid", `it belongs to another cluster than ${request.namespace}`, { status: 511 });
       } catch (error) {
-        throw explain(error, `${method} ${redact(url)}`);
+        throw explain(error, `${method} ${redactUrl(url)}`);
       } finally {
         observer?.podAnswered({ path, method, status, seconds: (clock.monotonic() - start) / 1000 });
       }
@@ -90,8 +91,12 @@ async function exchange(method: PodMethod | "GET", url: URL, sending: Sending, r
   const { location } = answer.headers;
   if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return { status, body };
   if (redirects === MOST_REDIRECTS) throw new Error(`more than ${MOST_REDIRECTS} redirects`);
+  const next = new URL(location, url);
+  // A pod must not be able to send us elsewhere: we may reach what it may not.
+  if (next.origin !== url.origin)
+    throw new RolloutError("Invalid", "a redirect to another host, port or scheme is not followed", { status });
   // RFC 9110, 15.4: 307 and 308 repeat the method; what others mean by it is GET.
-  return exchange(status >= 307 ? method : "GET", new URL(location, url), sending, redirects + 1);
+  return exchange(status >= 307 ? method : "GET", next, sending, redirects + 1);
 }
 
 function open(method: string, url: URL, { request, signal, lookup }: Sending): Promise<http.IncomingMessage> {
@@ -113,12 +118,10 @@ function open(method: string, url: URL, { request, signal, lookup }: Sending): P
   });
 }
 
-/** Without the password that a URL may carry. */
-function redact(url: string): string {
-  const shown = new URL(url);
-  shown.username = "";
-  shown.password = "";
-  return shown.href;
+/** A URL as it may be shown: without user-info, query and fragment, any of which may carry a password. */
+export function redactUrl(url: string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
 }
 
 function explain(failure: unknown, what: string): RolloutError {

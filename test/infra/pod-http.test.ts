@@ -60,16 +60,46 @@ describe("HTTP to pods", () => {
     });
   }
 
+  for (const [name, location] of [
+    ["another host", (port: number) => `http://evil.example:${port}/there`],
+    ["another port", (port: number) => `http://zone-a-0.svc.ns.svc.cluster.local.:${port + 1}/there`],
+    ["another scheme", (port: number) => `https://zone-a-0.svc.ns.svc.cluster.local.:${port}/there`],
+  ] as const)
+    it(`does not follow a redirect to ${name}, and does not repeat what it said`, async () => {
+      const seen: string[] = [];
+      const { http, base } = await pods((request, response) => {
+        seen.push(`${request.headers.host?.split(":")[0]} ${request.url}`);
+        const port = Number(request.headers.host?.split(":")[1]);
+        response.writeHead(307, { location: `${location(port)}?secret` }).end();
+      });
+      await assert.rejects(
+        http.send("POST", base, NS),
+        (error) =>
+          hasCode(error, "Invalid") &&
+          error.message.endsWith("a redirect to another host, port or scheme is not followed") &&
+          !/secret|evil/.test(error.message),
+      );
+      assert.deepEqual(seen, ["zone-a-0.svc.ns.svc.cluster.local. /"]);
+    });
+
+  it("keeps user, password and query out of what it says", async () => {
+    const absent = createPodHttp({ timeoutMs: 5000, clock: systemClock, lookup: toLoopback });
+    await assert.rejects(absent.send("POST", "http://me:secret@zone-a-0:1/p?token=secret#secret", NS), (error) => {
+      assert.ok(hasCode(error, "Unreachable"));
+      return error.message.startsWith("POST http://zone-a-0:1/p:") && !error.message.includes("secret");
+    });
+  });
+
   it("gives up on a redirect that leads in a circle", async () => {
     const { http, base } = await pods((_request, response) => response.writeHead(307, { location: "/" }).end());
     await assert.rejects(http.send("POST", base, NS), /more than 10 redirects/);
   });
 
   it("refuses and counts a 511: the pod belongs to another cluster", async () => {
-    const { http, base, refused } = await pods((_request, response) => response.writeHead(511).end("wrong cluster"));
+    const { http, base, refused } = await pods((_request, response) => response.writeHead(511).end("secret"));
     await assert.rejects(
       http.send("POST", base, NS),
-      (error) => hasCode(error, "Invalid") && /another cluster than ns/.test(error.message),
+      (error) => hasCode(error, "Invalid") && error.message.endsWith("it belongs to another cluster than ns"),
     );
     assert.deepEqual(refused, [{ method: "POST", namespace: "ns" }]);
   });
