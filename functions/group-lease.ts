@@ -37,7 +37,7 @@ const RELEASE_MS = 3000;
 const TRIES = 3;
 const NOTES = { group: "rollout-group", holder: "statefulset", admitted: "admitted", admittedAt: "admitted-at" } as const;
 
-/** Takes the group's Lease, or says which StatefulSet has it; rejects with what the cluster said. */
+/** Takes the group's Lease, or says which StatefulSet has it; rejects with what the cluster said, after 3 lost races too. */
 export async function takeGroupLease(
   cluster: Cluster,
   claim: Claim,
@@ -45,13 +45,15 @@ export async function takeGroupLease(
   call: Call,
 ): Promise<GroupLease | { readonly holder: string }> {
   const ref = { namespace: claim.namespace, name: nameLease(claim.group) };
-  let holder = "";
+  let race: unknown;
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const found = await cluster.get(leases, ref, call).catch(absent);
     const notes = found?.metadata?.annotations ?? {};
-    holder = notes[NOTES.holder] ?? "";
-    if (found && isHeld(found, claim.uid, clock.now())) return { holder };
-    const version = await writeLease(cluster, ref, claim, found, clock.now(), call).catch(lostRace);
+    if (found && isHeld(found, claim.uid, clock.now())) return { holder: notes[NOTES.holder] || "another" };
+    const version = await writeLease(cluster, ref, claim, found, clock.now(), call).catch((error: unknown) => {
+      if (!hasCode(error, "Conflict", "AlreadyExists", "NotFound")) throw error;
+      race = error;
+    });
     if (version === undefined) continue;
     const { [NOTES.admitted]: statefulSet, [NOTES.admittedAt]: at } = notes;
     return {
@@ -63,7 +65,7 @@ export async function takeGroupLease(
       },
     };
   }
-  return { holder };
+  throw race;
 }
 
 /** Group names are labels, which may be no names of objects. */
@@ -93,8 +95,4 @@ async function writeLease(
   if (resourceVersion !== undefined) return cluster.patch(leases, ref, "merge", { metadata: { resourceVersion, annotations }, spec }, call);
   const created = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { ...ref, annotations }, spec };
   return (await cluster.create(leases, ref.namespace, created, call)).metadata?.resourceVersion ?? "";
-}
-
-function lostRace(error: unknown): undefined {
-  if (!hasCode(error, "Conflict", "AlreadyExists", "NotFound")) throw error;
 }

@@ -9,8 +9,8 @@
 import type { Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
 import { startDeadline } from "../infra/deadline.ts";
-import { hasCode, RolloutError } from "../infra/errors.ts";
-import type { PodHttp } from "../infra/pod-http.ts";
+import { hasCode, messageOf, RolloutError } from "../infra/errors.ts";
+import { type PodHttp, redactUrl } from "../infra/pod-http.ts";
 import { type StatefulSet, statefulSets } from "../infra/resources.ts";
 import { endpointsOf, type Preparation, readPreparation } from "../reconciler/downscale/preparation.ts";
 import { LABELS } from "../reconciler/model/annotations.ts";
@@ -127,7 +127,7 @@ async function serialise(job: Job, tools: PrepareTools, context: Context, remain
     lease = await takeGroupLease(tools.cluster, claim, tools.clock, call);
   } catch (error) {
     context.log.warn("the lease of the rollout group could not be taken", { error, "request.uid": uid });
-    return deny(request, downscale, "LeaseUnavailable", "taking the lease of its rollout group failed.");
+    return deny(request, downscale, "LeaseUnavailable", `taking the lease of its rollout group failed: ${messageOf(error)}`);
   }
   if ("holder" in lease) return deny(request, downscale, "Busy", `statefulset ${lease.holder} is already in process of updating replicas`);
   let answer: Answer | undefined;
@@ -146,7 +146,8 @@ async function serialise(job: Job, tools: PrepareTools, context: Context, remain
 async function prepare({ request, downscale, zone, preparation }: Job, tools: PrepareTools, { signal, log }: Context): Promise<Answer> {
   const { from, to } = downscale;
   const { podHttp, clusterDomain, record } = tools;
-  const onFailure = (url: string, error: unknown): void => log.warn("pod did not agree", { url, error, "request.uid": request.uid });
+  const onFailure = (url: string, error: unknown): void =>
+    log.warn("pod refused preparation", { url: redactUrl(url), error, "request.uid": request.uid });
   const endpoints = (): Iterable<string> => endpointsOf(preparation, from, to, clusterDomain);
   const calls = { podHttp, namespace: request.namespace ?? "", endpoints, onFailure };
   const undo = async (reason: string, message: string): Promise<Answer> => {

@@ -1,6 +1,7 @@
 /** prepare-downscale with its pods, in either mode, and where it wrote down what it did. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
+import type { StatefulSet } from "../../infra/resources.ts";
 import { type DownscaleRecord, recordInAnnotation, recordInTracker } from "../../functions/downscale-record.ts";
 import type { Answer, Webhook } from "../../functions/handler.ts";
 import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
@@ -83,4 +84,31 @@ export const because = (zone: string, why: string, to = 1): string =>
 /** So that a zone counts as never scaled down, in either mode. */
 export function settle(stage: Stage, recordOf: RecordOf): void {
   if (recordOf === inTracker) track(stage, {});
+}
+
+export interface Shrinking {
+  /** The StatefulSet controller has seen the change; yes unless said. */
+  readonly observed?: boolean;
+  /** `status.replicas`. */
+  readonly status?: number;
+  /** Ordinals of pods that terminate. */
+  readonly terminating?: readonly number[];
+}
+
+/** Gives the zone 2 replicas, as far as the StatefulSet controller has got with it. */
+export function shrink({ emulator }: Stage, zone: StatefulSet, { observed = true, status, terminating = [] }: Shrinking): void {
+  const { store } = emulator;
+  const name = zone.metadata?.name ?? "";
+  const changed = store.update("statefulsets.apps", { ...zone, spec: { ...zone.spec, replicas: 2 } } as never);
+  if (observed) {
+    const counts = { replicas: status, readyReplicas: status, updatedReplicas: status };
+    const now = { ...zone.status, ...counts, observedGeneration: changed.metadata.generation };
+    store.update("statefulsets.apps", { ...changed, status: now });
+  }
+  for (const ordinal of terminating) {
+    const pod = store.get("pods", "default", `${name}-${ordinal}`);
+    // A pod on a node goes when its kubelet says so.
+    store.update("pods", { ...pod, spec: { nodeName: "node" } } as never);
+    store.remove("pods", "default", `${name}-${ordinal}`, { gracePeriodSeconds: 30 });
+  }
 }

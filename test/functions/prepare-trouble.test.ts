@@ -30,6 +30,21 @@ for (const [mode, recordOf] of MODES)
       assert.equal((await ask(stage.webhook, reviewOf(b, 2, { uid: "later" }))).allowed, true);
     });
 
+    for (const [verb, effect, why] of [
+      ["create", "error", /^taking the lease of its rollout group failed: .+$/],
+      ["create", "conflict", /^taking the lease of its rollout group failed: .*conflict/i],
+      ["get", "error", /^taking the lease of its rollout group failed: .+$/],
+    ] as const)
+      it(`says what happened when the Lease cannot be taken: ${verb}, ${effect}`, async (t) => {
+        const stage = await play(t, recordOf);
+        settle(stage, recordOf);
+        stage.emulator.faults.inject({ verb, resource: "leases.coordination.k8s.io", effect: { kind: effect } });
+        const { allowed, message = "" } = await ask(stage.webhook, reviewOf(createZone(stage, A), 1));
+        assert.equal(allowed, false);
+        assert.match(message.replace(because(A, ""), ""), why);
+        assert.deepEqual(stage.seen, []);
+      });
+
     it("P21: two processes that race for two zones with a time between them let one through, also while its time is not stored yet", async (t) => {
       const one = await play(t, recordOf);
       settle(one, recordOf);
