@@ -42,8 +42,9 @@ async function decideMirror(
   if (delay && isHold(delay)) return delay;
   let to = wanted;
   if (delay && wanted < zone.replicas) {
-    const preparedAt = await prepareLeaving(podHttp, zone, planPreparation(zone, wanted, delay, clusterDomain).leave, stop);
-    const allowed = isHold(preparedAt) ? preparedAt : shrinkTo(zone, preparedAt, delay, now());
+    const { leave } = planPreparation(zone, wanted, delay, clusterDomain);
+    const prepared = await prepareLeaving(podHttp, zone, leave, delay, { now, signal: stop });
+    const allowed = isHold(prepared) ? prepared : shrinkTo(zone, leave.count, prepared.young, delay, now());
     if (typeof allowed !== "number") return allowed;
     // The pods took their time to answer.
     const again = await readReference(zone, mirror, pass);

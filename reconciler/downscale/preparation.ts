@@ -1,7 +1,7 @@
 /** How the pods of a StatefulSet want to be told before they are scaled away [4.6, 4.8]. */
 import type { StatefulSet } from "../../infra/resources.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
-import { podFqdn } from "../model/fqdn.ts";
+import { checkServiceName, podFqdn, urlOfHost } from "../model/fqdn.ts";
 
 export interface Preparation {
   readonly statefulSet: string;
@@ -9,9 +9,8 @@ export interface Preparation {
   readonly serviceName: string;
   /** The ordinal of the first pod: `spec.ordinals.start`. */
   readonly firstOrdinal: number;
-  readonly port: string;
-  /** Without a slash at its start. */
-  readonly path: string;
+  /** Scheme, port and path; the pod's name takes the place of its host. */
+  readonly url: URL;
 }
 
 const LONGEST_PATH = 1024;
@@ -30,20 +29,21 @@ export function readPreparation({ metadata, spec }: StatefulSet): Preparation | 
   if (!path) return { problem: `the ${ANNOTATIONS.prepareHttpPath} annotation is not set or empty.` };
   if (path.length > LONGEST_PATH) return { problem: `the ${ANNOTATIONS.prepareHttpPath} annotation is too long.` };
   if (!spec?.serviceName) return { problem: "the serviceName is not set or empty." };
+  const wrong = checkServiceName(spec.serviceName);
+  if (wrong) return { problem: `the ${wrong}.` };
   const { name = "", namespace = "" } = metadata;
   return {
     statefulSet: name,
     namespace,
     serviceName: spec.serviceName,
     firstOrdinal: spec.ordinals?.start ?? 0,
-    port,
-    path: path.replace(/^\//, ""),
+    url: new URL(`http://pod:${port}/${path.replace(/^\//, "")}`),
   };
 }
 
 /** The URLs of the pods that go when `from` replicas become `to`, the last pod first; one at a time, as they may be very many. */
 export function* endpointsOf(preparation: Preparation, from: number, to: number, clusterDomain: string): Generator<string> {
-  const { statefulSet, namespace, serviceName, firstOrdinal, port, path } = preparation;
+  const { statefulSet, namespace, serviceName, firstOrdinal, url } = preparation;
   for (let ordinal = firstOrdinal + from - 1; ordinal >= firstOrdinal + to; ordinal--)
-    yield `http://${podFqdn(`${statefulSet}-${ordinal}`, serviceName, namespace, clusterDomain)}:${port}/${path}`;
+    yield urlOfHost(url, podFqdn(`${statefulSet}-${ordinal}`, serviceName, namespace, clusterDomain));
 }

@@ -1,7 +1,32 @@
+/** Where the pods of a StatefulSet are reached: their DNS names, and URLs that lead nowhere else. */
+
 /**
  * The DNS name of a StatefulSet's pod [0.8]: `<pod>.<serviceName>.<namespace>.svc.<clusterDomain>`.
  * A trailing dot of the cluster domain is kept: it spares the resolver its search list.
  */
 export function podFqdn(pod: string, serviceName: string, namespace: string, clusterDomain = "cluster.local."): string {
   return `${pod}.${serviceName}.${namespace}.svc.${clusterDomain}`;
+}
+
+/** RFC 1123. */
+const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const LONGEST_SHOWN = 100;
+
+/** What is wrong with a `spec.serviceName`, which the API server does not check: anything but a DNS label may name another host. */
+export function checkServiceName(serviceName: string): string | undefined {
+  if (DNS_LABEL.test(serviceName)) return undefined;
+  return `serviceName ${JSON.stringify(serviceName.slice(0, LONGEST_SHOWN))} is not a DNS label`;
+}
+
+/** `template` with `host` in place of its host, everything else kept. Throws if the finished URL has another host, port or user. */
+export function urlOfHost(template: URL, host: string): string {
+  const url = new URL(template);
+  url.hostname = host;
+  const isIntended =
+    url.hostname === host.toLowerCase() &&
+    url.port === template.port &&
+    url.username === template.username &&
+    url.password === template.password;
+  if (!isIntended) throw new Error(`${JSON.stringify(host.slice(0, LONGEST_SHOWN))} is not a host that a URL can have`);
+  return url.href;
 }

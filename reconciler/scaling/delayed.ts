@@ -10,7 +10,7 @@ import { parsePrometheusDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
-import { podFqdn } from "../model/fqdn.ts";
+import { checkServiceName, podFqdn, urlOfHost } from "../model/fqdn.ts";
 import type { Zone } from "../model/zone.ts";
 import { describeWait } from "./wait.ts";
 
@@ -24,16 +24,18 @@ export function readDelay(zone: Zone): Delay | Hold | undefined {
   const { delay, prepareUrl } = zone.scaling;
   if (delay === "" || prepareUrl === "") return undefined;
   const ms = parsePrometheusDuration(delay);
-  if (ms === undefined) return invalid(zone, "delayedDownscale", delay, "no duration such as 1h30m");
+  if (ms === undefined) return invalid(zone, `its annotation ${ANNOTATIONS.delayedDownscale} is "${delay}", no duration such as 1h30m`);
   if (ms === 0) return undefined;
   const url = URL.parse(prepareUrl);
+  // It is not repeated: it may carry a password.
   if (url?.protocol !== "http:" && url?.protocol !== "https:")
-    return invalid(zone, "prepareDelayedDownscaleUrl", prepareUrl, "no http or https URL");
-  return { ms, url };
+    return invalid(zone, `its annotation ${ANNOTATIONS.prepareDelayedDownscaleUrl} is not an http or https URL`);
+  const wrong = checkServiceName(zone.serviceName);
+  return wrong ? invalid(zone, `its ${wrong}`) : { ms, url };
 }
 
-function invalid(zone: Zone, key: keyof typeof ANNOTATIONS, written: string, what: string): Hold {
-  return hold("DelayInvalid", `${zone.name} is not scaled: its annotation ${ANNOTATIONS[key]} is "${written}", ${what}`, [zone]);
+function invalid(zone: Zone, what: string): Hold {
+  return hold("DelayInvalid", `${zone.name} is not scaled: ${what}`, [zone]);
 }
 
 /** A pod of a zone, and where it is prepared. */
@@ -42,26 +44,31 @@ export interface Endpoint {
   readonly url: string;
 }
 
+/** Pods with neighbouring ordinals, made one at a time as they are needed: a zone may have a million. */
+export interface Endpoints extends Iterable<Endpoint> {
+  readonly count: number;
+}
+
 export interface Preparation {
   /** Pods that stay: they are told so (DELETE). */
-  readonly stay: readonly Endpoint[];
+  readonly stay: Endpoints;
   /** Pods that are to go, in order: they are to prepare (POST). */
-  readonly leave: readonly Endpoint[];
+  readonly leave: Endpoints;
 }
 
 /** Whom to tell what when the zone is to have `wanted` replicas: all when it shrinks, and those that there are when it does not. */
 export function planPreparation(zone: Zone, wanted: number, { url }: Delay, clusterDomain: string): Preparation {
-  const endpoints = Array.from({ length: zone.replicas }, (_, i) => endpointOf(zone, zone.firstOrdinal + i, url, clusterDomain));
   const staying = Math.min(wanted, zone.replicas);
-  return { stay: endpoints.slice(0, staying), leave: endpoints.slice(staying) };
-}
-
-/** The configured URL with the pod's name in place of its host; all else is kept. */
-function endpointOf(zone: Zone, ordinal: number, configured: URL, clusterDomain: string): Endpoint {
-  const pod = `${zone.name}-${ordinal}`;
-  const url = new URL(configured);
-  url.hostname = podFqdn(pod, zone.serviceName, zone.namespace, clusterDomain);
-  return { pod, url: url.href };
+  const between = (from: number, to: number): Endpoints => ({
+    count: to - from,
+    *[Symbol.iterator]() {
+      for (let place = from; place < to; place++) {
+        const pod = `${zone.name}-${zone.firstOrdinal + place}`;
+        yield { pod, url: urlOfHost(url, podFqdn(pod, zone.serviceName, zone.namespace, clusterDomain)) };
+      }
+    },
+  });
+  return { stay: between(0, staying), leave: between(staying, zone.replicas) };
 }
 
 // What a Date can hold, in seconds: beyond it are milliseconds or worse.
@@ -79,16 +86,32 @@ export function readPreparedAt(body: string): number | undefined {
   }
 }
 
+/** The last of the pods that are to go whose delay is not over: its place among them, and when it was prepared, milliseconds since the epoch. */
+export interface YoungPod {
+  readonly place: number;
+  readonly preparedAt: number;
+}
+
+/** Takes the pods' answers in any order and keeps only the youngest place. A pod is judged at the moment of its answer. */
+export function foldAges({ ms }: Delay) {
+  let last: YoungPod | undefined;
+  return {
+    add(place: number, preparedAt: number, now: number): void {
+      if (now - preparedAt < ms && place > (last?.place ?? -1)) last = { place, preparedAt };
+    },
+    youngest: (): YoungPod | undefined => last,
+  };
+}
+
 /**
  * How many replicas the zone may shrink to now: without the longest run of pods at its end whose delay is over, never below those that stay.
- * `preparedAt` belongs to the pods that are to leave, in order, in milliseconds since the epoch.
+ * `leaving` pods are to go, and all of them have answered.
  */
-export function shrinkTo(zone: Zone, preparedAt: readonly number[], { ms }: Delay, now: number): number | Hold {
-  const young = preparedAt.findLastIndex((at) => now - at < ms);
-  const going = preparedAt.length - 1 - young;
-  if (going > 0) return zone.replicas - going;
-  const last = preparedAt[young] ?? now;
+export function shrinkTo(zone: Zone, leaving: number, young: YoungPod | undefined, { ms }: Delay, now: number): number | Hold {
+  const going = leaving - 1 - (young?.place ?? -1);
+  if (going > 0 || !young) return zone.replicas - going;
+  const { preparedAt } = young;
   const pod = `${zone.name}-${zone.firstOrdinal + zone.replicas - 1}`;
-  const message = `${zone.name} waits: ${pod} was prepared ${describeWait(last, ms, now)}`;
-  return hold("DelayNotReached", message, [zone], `${pod} since ${formatTimestamp(last)}`);
+  const message = `${zone.name} waits: ${pod} was prepared ${describeWait(preparedAt, ms, now)}`;
+  return hold("DelayNotReached", message, [zone], `${pod} since ${formatTimestamp(preparedAt)}`);
 }

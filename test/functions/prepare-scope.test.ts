@@ -15,6 +15,13 @@ describe("whose pods are prepared at all", () => {
     ["P19: not without a port", { annotations: { [`${HTTP}-port`]: undefined } }, `the ${HTTP}-port annotation is not set or empty.`],
     ["P19: not without a path", { annotations: { [`${HTTP}-path`]: "" } }, `the ${HTTP}-path annotation is not set or empty.`],
     ["P19: not without a service", { serviceName: "" }, "the serviceName is not set or empty."],
+    ...["x@127.0.0.1:1/admin?", "evil.example/", "a b", "a.b", "A", "-a", "a".repeat(64)].map(
+      (serviceName): [string, Parameters<typeof createZone>[2], string] => [
+        `not at another host, by way of serviceName ${serviceName}`,
+        { serviceName },
+        `the serviceName ${JSON.stringify(serviceName)} is not a DNS label.`,
+      ],
+    ),
     ["not at a port that is none", { annotations: { [`${HTTP}-port`]: "http" } }, `the ${HTTP}-port annotation is no port.`],
     [
       "not at another host, by way of the port",

@@ -6,7 +6,12 @@ import type { Note } from "../../reconciler/prepare.ts";
 import { createTeller } from "../../reconciler/teller.ts";
 import { zone } from "./builders.ts";
 
-const pods = (count: number) => Array.from({ length: count }, (_, i) => ({ pod: `p-${i}`, url: `http://p-${i}/` }));
+const pods = (count: number) => ({
+  count,
+  *[Symbol.iterator]() {
+    for (let i = 0; i < count; i++) yield { pod: `p-${i}`, url: `http://p-${i}/` };
+  },
+});
 
 function stage(send: PodHttp["send"] = async () => ({ status: 200, body: "" })) {
   const sent: string[] = [];

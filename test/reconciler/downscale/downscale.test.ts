@@ -70,7 +70,7 @@ describe("the pods that go (P17, P18)", () => {
   it("are called with one slash, however the path begins", () =>
     assert.deepEqual(endpoints("/a/b?c", 1, 0), ["http://test-0.service-name.default.svc.cluster.local.:8080/a/b?c"]));
   it("may be more than fit in memory", () => {
-    const preparation = { statefulSet: "s", namespace: "n", serviceName: "v", firstOrdinal: 0, port: "1", path: "p" };
+    const preparation = { statefulSet: "s", namespace: "n", serviceName: "v", firstOrdinal: 0, url: new URL("http://pod:1/p") };
     assert.match(endpointsOf(preparation, 2 ** 31 - 1, 0, "x").next().value ?? "", /s-2147483646/);
   });
 });

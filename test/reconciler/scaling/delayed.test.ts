@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { planPreparation, readDelay, readPreparedAt, shrinkTo } from "../../../reconciler/scaling/delayed.ts";
+import { foldAges, planPreparation, readDelay, readPreparedAt, shrinkTo } from "../../../reconciler/scaling/delayed.ts";
 import { statefulSetObject, zone, type ZoneTraits } from "../builders.ts";
 import { readZone, withPods } from "../../../reconciler/model/zone.ts";
 
@@ -40,9 +40,25 @@ describe("the delay of a zone", () => {
       const hold = readDelay(zone(delayed(delay, url)));
       assert.ok(hold && "reason" in hold);
       assert.equal(hold.reason, "DelayInvalid");
-      assert.match(hold.message, /annotation grafana\.com\/rollout-(delayed-downscale|prepare-delayed-downscale-url) is "/);
+      assert.match(hold.message, /annotation grafana\.com\/rollout-(delayed-downscale|prepare-delayed-downscale-url) is /);
     });
   }
+
+  it("does not repeat the password of a URL that cannot be read", () => {
+    for (const url of ["ftp://me:secret@pod/", "http://me:secret@", "http://pod:secret/?token=secret"]) {
+      const hold = readDelay(zone(delayed("1h", url)));
+      assert.ok(hold && "reason" in hold);
+      assert.doesNotMatch(hold.message, /secret/);
+    }
+  });
+
+  for (const serviceName of ["x@127.0.0.1:1/admin?", "evil.example/", "a b", ""])
+    it(`cannot be obeyed with serviceName "${serviceName}": the host would be another`, () => {
+      const hold = readDelay({ ...zone(delayed("1h")), serviceName });
+      assert.ok(hold && "reason" in hold);
+      assert.equal(hold.reason, "DelayInvalid");
+      assert.equal(hold.message, `ingester-zone-a is not scaled: its serviceName ${JSON.stringify(serviceName)} is not a DNS label`);
+    });
 });
 
 describe("D16 whom to tell", () => {
@@ -50,7 +66,7 @@ describe("D16 whom to tell", () => {
     const all = { ...traits, ...delayed("1h", url) };
     return planPreparation(zone(all), wanted, delayOf(all), domain);
   };
-  const ordinals = (endpoints: readonly { pod: string }[]): string[] => endpoints.map(({ pod }) => pod.replace("ingester-zone-a-", ""));
+  const ordinals = (endpoints: Iterable<{ pod: string }>): string[] => [...endpoints].map(({ pod }) => pod.replace("ingester-zone-a-", ""));
 
   for (const [name, replicas, wanted, stay, leave] of [
     ["shrinks", 3, 1, ["0"], ["1", "2"]],
@@ -61,16 +77,27 @@ describe("D16 whom to tell", () => {
     it(`a zone that ${name}: ${replicas} to ${wanted}`, () => {
       const { stay: staying, leave: leaving } = plan({ replicas }, wanted);
       assert.deepEqual([ordinals(staying), ordinals(leaving)], [stay, leave]);
+      assert.deepEqual([staying.count, leaving.count], [stay.length, leave.length]);
     });
   }
 
   it("puts the pod's name in place of the host, and keeps all else", () => {
-    const url = (configured: string, domain?: string): string | undefined => plan({ replicas: 1 }, 0, configured, domain).leave[0]?.url;
+    const url = (configured: string, domain?: string): string | undefined =>
+      [...plan({ replicas: 1 }, 0, configured, domain).leave][0]?.url;
     const host = "ingester-zone-a-0.ingester-zone-a.test.svc.cluster.local.";
     assert.equal(url("http://example.com/a"), `http://${host}/a`);
     assert.equal(url("http://example.com:8080/a"), `http://${host}:8080/a`);
     assert.equal(url("https://me:word@example.com:8443/a/b?c=d#e"), `https://me:word@${host}:8443/a/b?c=d#e`);
     assert.equal(url("http://pod/a", "cluster.example"), "http://ingester-zone-a-0.ingester-zone-a.test.svc.cluster.example/a");
+  });
+
+  it("makes the pods' names as they are needed: there may be more than fit in memory", () => {
+    const { stay, leave } = plan({}, 1);
+    const many = planPreparation({ ...zone(delayed("1h")), replicas: 2 ** 31 - 1 }, 1, delayOf(delayed("1h")), "cluster.local.");
+    assert.deepEqual([ordinals(stay), leave.count], [["0"], 2]);
+    assert.equal(many.leave.count, 2 ** 31 - 2);
+    const [first] = many.leave;
+    assert.equal(first?.pod, "ingester-zone-a-1");
   });
 
   it("takes the Service's name from the spec, and counts from the first ordinal", () => {
@@ -79,7 +106,7 @@ describe("D16 whom to tell", () => {
     const delay = readDelay(set);
     assert.ok(delay && "url" in delay);
     assert.deepEqual(
-      planPreparation(set, 1, delay, "cluster.local.").leave.map(({ url }) => url),
+      Array.from(planPreparation(set, 1, delay, "cluster.local.").leave, ({ url }) => url),
       ["http://ingester-zone-a-8.ring.test.svc.cluster.local./prepare-delayed-downscale"],
     );
   });
@@ -106,12 +133,11 @@ describe("D17 since when a pod is prepared", () => {
 describe("how far a zone may shrink", () => {
   const shrink = (replicas: number, ...minutesAgo: number[]): string | number => {
     const set = { replicas, ...delayed("1h") };
-    const to = shrinkTo(
-      zone(set),
-      minutesAgo.map((minutes) => NOW - minutes * MINUTE),
-      delayOf(set),
-      NOW,
-    );
+    const delay = delayOf(set);
+    const ages = foldAges(delay);
+    // They answer in any order.
+    for (const [place, minutes] of [...minutesAgo.entries()].toReversed()) ages.add(place, NOW - minutes * MINUTE, NOW);
+    const to = shrinkTo(zone(set), minutesAgo.length, ages.youngest(), delay, NOW);
     return typeof to === "number" ? to : to.message;
   };
   it("D01 all delays are over", () => assert.equal(shrink(5, 70, 70), 3));

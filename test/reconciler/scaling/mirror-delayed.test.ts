@@ -162,6 +162,18 @@ const CASES: Readonly<Record<string, Case>> = {
 describe("mirroring with a delay", () => {
   playCases(CASES, () => on);
 
+  it("tells pods that were prepared that they stay when the reference changes its mind, from one pass to the next", async () => {
+    await on.reference(3, 5);
+    await on.zones(delayed(5));
+    const requests: string[][] = [];
+    for (const wanted of [3, 5, 4, 5]) {
+      await on.reference(wanted);
+      requests.push([...(await on.pass(() => ({}))).requests]);
+    }
+    const stay = (count: number): string[] => Array.from({ length: count }, (_, i) => `DELETE a-${i}`);
+    assert.deepEqual(requests, [[...stay(3), "POST a-3", "POST a-4"], stay(5), [...stay(4), "POST a-4"], stay(5)]);
+  });
+
   it("does not shrink by what the reference wanted before the pods had answered", async () => {
     await on.reference(3, 5);
     await on.zones(delayed(5));

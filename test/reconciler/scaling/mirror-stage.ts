@@ -57,6 +57,23 @@ export async function mirrorStage(): Promise<MirrorStage> {
   await call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD);
   const { cluster: connection } = stage.connect();
   const merge = "application/merge-patch+json";
+  let requests: string[] = [];
+  let answers: PodAnswers = () => new Error("unexpected");
+  const podHttp: PodHttp = {
+    async send(method, url) {
+      const { ordinal = "", zone = "" } = /zone-(?<zone>[a-z])-(?<ordinal>\d+)\./.exec(url)?.groups ?? {};
+      requests.push(`${method} ${zone}-${ordinal}`);
+      const answer = answers(method, Number(ordinal), zone);
+      if (answer instanceof Error) throw answer;
+      const { status = 200, minutesAgo = 0 } = answer;
+      return {
+        status,
+        body: answer.body ?? JSON.stringify({ timestamp: Math.round((stage.time.now() - minutesAgo * MINUTE) / 1000) }),
+      };
+    },
+  };
+  // One process, from pass to pass.
+  const teller = tellerOf(stage, podHttp);
 
   return {
     stage,
@@ -76,22 +93,10 @@ export async function mirrorStage(): Promise<MirrorStage> {
       for (const [i, zone] of zones.entries()) deploy(stage, "x:1", { zones: ["abcd".charAt(i)], ...zone });
       await stage.time.advance(3000);
     },
-    async pass(answers = () => new Error("unexpected"), cluster = connection) {
+    async pass(answer = () => new Error("unexpected"), cluster = connection) {
       const patches: string[] = [];
-      const requests: string[] = [];
-      const podHttp: PodHttp = {
-        async send(method, url) {
-          const { ordinal = "", zone = "" } = /zone-(?<zone>[a-z])-(?<ordinal>\d+)\./.exec(url)?.groups ?? {};
-          requests.push(`${method} ${zone}-${ordinal}`);
-          const answer = answers(method, Number(ordinal), zone);
-          if (answer instanceof Error) throw answer;
-          const { status = 200, minutesAgo = 0 } = answer;
-          return {
-            status,
-            body: answer.body ?? JSON.stringify({ timestamp: Math.round((stage.time.now() - minutesAgo * MINUTE) / 1000) }),
-          };
-        },
-      };
+      requests = [];
+      answers = answer;
       const recording: Cluster = {
         ...cluster,
         change: async (resource, ref, type, body, given) => {
@@ -107,7 +112,6 @@ export async function mirrorStage(): Promise<MirrorStage> {
           return result;
         },
       };
-      const teller = tellerOf(stage, podHttp);
       const { outcomes } = await tickOnce(stage, recording, { podHttp, teller });
       await teller.idle();
       const [outcome] = outcomes;
