@@ -1,5 +1,6 @@
 /** The partition of a pod by its name [5.4]: Go's regular expressions, matched in linear time. */
 import { RE2JS, RE2JSException } from "re2js";
+import { boundProgramSize } from "./pattern-size.ts";
 
 /** The partition that a pod of this name belongs to; undefined if the name does not tell. */
 export type PartitionOf = (podName: string) => string | undefined;
@@ -9,18 +10,25 @@ export interface Problem {
   readonly problem: string;
 }
 
-/** Compiling takes time by the size of the program, so that is bounded before; no real pattern comes near. */
+/**
+ * Matching takes time by the length of the name times the size of the program: up to this size at most some milliseconds for a name of
+ * 253 characters. Patterns in use have some 30 instructions.
+ */
+export const MOST_INSTRUCTIONS = 300;
+/** Compiling takes time by the size as well, so a bound on it is looked at before; that may be twice the size. */
+const LARGEST_BOUND = 2 * MOST_INSTRUCTIONS;
 const LONGEST_PATTERN = 1000;
-const LARGEST_PROGRAM = 32_768;
-// RE2 itself refuses nested repetitions of more than this in all.
-const MOST_REPETITIONS = 1000;
-const REPETITION = /\{(\d+)(?:,(\d*))?\}/g;
+
+const TOO_LARGE: Problem = {
+  problem: `error parsing regexp: expression too large: podNamePartitionRegex may compile to ${MOST_INSTRUCTIONS} instructions at most`,
+};
 
 /** Compiles `pattern`, of which capture group `group` is the partition; group 1 if there is but one [5.4, 6.7]. */
 export function compilePartition(pattern: string, group: number | undefined): PartitionOf | Problem {
-  if (isTooLarge(pattern)) return { problem: "error parsing regexp: expression too large" };
+  if (pattern.length > LONGEST_PATTERN || boundProgramSize(pattern) > LARGEST_BOUND) return TOO_LARGE;
   const regex = compile(`^${pattern}$`);
   if ("problem" in regex) return regex;
+  if (regex.programSize() > MOST_INSTRUCTIONS) return TOO_LARGE;
   const groups = regex.groupCount();
   if (groups === 0) return { problem: "regular expression requires at least one subexpression" };
   if (groups > 1 && group === undefined)
@@ -31,13 +39,6 @@ export function compilePartition(pattern: string, group: number | undefined): Pa
     const matcher = regex.matcher(podName);
     return matcher.find() ? matcher.group(chosen) || undefined : undefined;
   };
-}
-
-function isTooLarge(pattern: string): boolean {
-  if (pattern.length > LONGEST_PATTERN) return true;
-  const counts = [...pattern.matchAll(REPETITION)].map(([, least, most]) => Math.max(1, Number(most || least)));
-  const repetitions = counts.reduce((product, count) => Math.min(product * count, MOST_REPETITIONS), 1);
-  return pattern.length * repetitions > LARGEST_PROGRAM;
 }
 
 function compile(expression: string): RE2JS | Problem {

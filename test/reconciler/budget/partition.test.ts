@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { parseBudget } from "../../../reconciler/budget/zpdb.ts";
-import { object, parse } from "./stored.ts";
+import fc from "fast-check";
+import { RE2JS } from "re2js";
+import { compilePartition, MOST_INSTRUCTIONS } from "../../../reconciler/budget/partition.ts";
+import { boundProgramSize } from "../../../reconciler/budget/pattern-size.ts";
+import { findBudget } from "../../../reconciler/budget/scope.ts";
+import { BUDGET_KIND, parseBudget } from "../../../reconciler/budget/zpdb.ts";
+import { members } from "./builders.ts";
+import { object, parse, selector } from "./stored.ts";
 
 describe("the partition of a pod", () => {
   const OPTIONAL = "ingester(-foo)?-zone-[a-z]-([0-9]+)";
@@ -33,14 +39,114 @@ describe("the partition of a pod", () => {
 
 describe("a pattern that would take long", () => {
   const NAMES = ["a".repeat(253), `${"a".repeat(252)}!`];
-  for (const podNamePartitionRegex of ["((((a+)+)+)+)b", "(a|aa)*(a|aa)*(a|aa)*(c)", `(${"a?".repeat(490)})b`])
+  for (const podNamePartitionRegex of ["((((a+)+)+)+)b", "(a|aa)*(a|aa)*(a|aa)*(c)", `(${"a?".repeat(140)})b`])
     it(`${podNamePartitionRegex.slice(0, 30)} is matched in linear time: a backtracking engine would never end`, () => {
       const { partitionOf } = parse({ podNamePartitionRegex, podNameRegexGroup: 1 });
       for (const name of NAMES) assert.equal(partitionOf?.(name), undefined);
     });
-
-  const tooLarge = { problem: "invalid value: regex is not valid, got error parsing regexp: expression too large" };
-  for (const podNamePartitionRegex of [".{0,999}".repeat(100), `(${"(?i)\\pL".repeat(1000)})`, "((a{30}){30}){30}".repeat(4)])
-    it(`${podNamePartitionRegex.slice(0, 30)}... is refused before it is compiled`, () =>
-      assert.deepEqual(parseBudget(object({ podNamePartitionRegex })), tooLarge));
 });
+
+describe("a pattern that would compile to a large program", () => {
+  const tooLarge = {
+    problem:
+      "invalid value: regex is not valid, got error parsing regexp: expression too large: podNamePartitionRegex may compile to 300 instructions at most",
+  };
+  const LARGE = [
+    "((?:[a-z0-9-]?){1000})",
+    "((?:[a-z0-9-]?){240})",
+    "(([a-z]{10}){10}){10}",
+    "((a|b){500})",
+    ".{0,999}".repeat(100),
+    "((a{30}){30}){30}".repeat(4),
+    "(\\pL{100})",
+    "((?i)[\\pL\\pN\\pM\\pS\\pP\\pZ\\pC\\PL\\PN\\PM\\PS\\PP\\PZ\\PC\\p{Greek}\\p{Han}])",
+    `(${"(?i)\\pL".repeat(1000)})`,
+    `(${"a".repeat(400)})`,
+    `(${"(a*)*".repeat(160)})`,
+  ];
+  for (const podNamePartitionRegex of LARGE)
+    it(`${podNamePartitionRegex.slice(0, 30)}... is refused, with the field's name`, () =>
+      assert.deepEqual(parseBudget(object({ podNamePartitionRegex, podNameRegexGroup: 1 })), tooLarge));
+
+  it("a stored budget with one denies the evictions of its pods", () => {
+    const ref = { kind: BUDGET_KIND, namespace: "test", name: "ingester", uid: "u" } as const;
+    const content = parseBudget(object({ podNamePartitionRegex: LARGE[0] }));
+    const [pod] = members({ name: "ingester-zone-a" });
+    const found = pod && findBudget(pod, [{ ref, content, ...selector }]);
+    assert.ok(found && "reason" in found);
+    assert.equal(found.reason, "BudgetInvalid");
+    assert.match(found.message, /expression too large/);
+  });
+
+  for (const podNamePartitionRegex of [
+    "([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)-zone-[a-z]-([0-9]{1,5})",
+    `(${"a".repeat(290)})`,
+    "([a-z]{140})",
+  ])
+    it(`${podNamePartitionRegex.slice(0, 30)}... is not`, () => void parse({ podNamePartitionRegex, podNameRegexGroup: 1 }));
+});
+
+const { pattern } = fc.letrec<{ pattern: string; piece: string }>((tie) => ({
+  piece: fc.oneof(
+    { depthSize: "small", maxDepth: 5 },
+    fc.constantFrom(
+      ..."ab-.^$".split(""),
+      "[a-z0-9-]",
+      "[^a]",
+      "[]a{9}]",
+      "[[:alpha:]]",
+      "\\d",
+      "\\pL",
+      "[\\pL\\d]",
+      "\\x{100}",
+      "\\Qa{3}b\\E",
+      "\\{",
+      "\\b",
+      "",
+    ),
+    fc.tuple(fc.constantFrom("(", "(?:", "(?P<x>", "(?i:"), tie("pattern")).map(([open, inside]) => `${open}${inside})`),
+    fc
+      .tuple(tie("piece"), fc.constantFrom("*", "+", "?", "*?", "{3}", "{0}", "{00}", "{0,7}", "{2,}", "{1,40}", "{250}"))
+      .map((parts) => parts.join("")),
+  ),
+  pattern: fc.oneof(
+    { depthSize: "small", maxDepth: 5 },
+    fc.array(tie("piece"), { maxLength: 5 }).map((pieces) => pieces.join("")),
+    fc.array(tie("piece"), { minLength: 2, maxLength: 4 }).map((pieces) => pieces.join("|")),
+  ),
+}));
+const soup = fc.array(fc.constantFrom(..."()[]{}90,a\\QEpL|*?^-:".split("")), { maxLength: 40 }).map((characters) => characters.join(""));
+
+describe("whatever the pattern", () => {
+  it("its size is never above the bound that its text tells, and nothing larger than is allowed is accepted", () => {
+    let [accepted, refused] = [0, 0];
+    fc.assert(
+      fc.property(fc.oneof(pattern, soup), (inside) => {
+        const written = `(${inside})`;
+        const bound = boundProgramSize(written);
+        // Compiled here to compare: what is larger would take long.
+        if (bound > 10_000) return;
+        const size = sizeOf(`^${written}$`);
+        if (size === undefined) return;
+        assert.ok(size - FRAME <= bound, `${size} instructions, bound ${bound}`);
+        if ("problem" in compilePartition(written, 1)) refused++;
+        else accepted++;
+        if (size > MOST_INSTRUCTIONS) assert.ok("problem" in compilePartition(written, 1));
+      }),
+      { numRuns: 5000 },
+    );
+    assert.ok(accepted > 100 && refused > 100, `${accepted} accepted, ${refused} refused`);
+  });
+});
+
+/** Instructions that a program has besides its pattern's: both anchors, the match and its failure. */
+const FRAME = 6;
+
+/** Undefined if it does not compile. */
+function sizeOf(expression: string): number | undefined {
+  try {
+    return RE2JS.compile(expression).programSize();
+  } catch {
+    return undefined;
+  }
+}
