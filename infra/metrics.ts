@@ -1,10 +1,13 @@
 /** What the process counts and measures, in a registry of its own. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { describePath, pathOf } from "./api-path.ts";
 import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
 import { METRICS, type MetricRow } from "./metric-table.ts";
 import type { FailurePolicy } from "./certs/configurations.ts";
 import type { PodObserver } from "./pod-http.ts";
 import type { Observer } from "./request.ts";
+import * as resources from "./resources.ts";
+import { limitSeries, OTHER } from "./series-limit.ts";
 import { createWebhookMetrics, type WebhookMetrics } from "./webhook-metrics.ts";
 
 export interface GroupKey {
@@ -38,8 +41,19 @@ export interface Metrics {
   readonly contentType: string;
 }
 
-const MOST_POD_PATHS = 50;
-const LONGEST_POD_PATH = 200;
+/** Label sets of a metric whose values others choose in part. */
+export const MOST_SERIES = 200;
+/** Rollout groups with series of their own; those beyond are counted together, and their gauges left out. */
+export const MOST_GROUPS = 1000;
+export const MOST_WEBHOOKS = 100;
+
+// Zones may mirror any kind that a tenant writes down: paths and groups of others are one series.
+const PLACES = [{}, { name: "n" }, { name: "n", subresource: "status" }, { name: "n", subresource: "scale" }];
+const OWN = [...Object.values(resources), { ...resources.disruptionBudgets, plural: "replicatemplates" }];
+const OWN_PATHS: ReadonlySet<string> = new Set(OWN.flatMap((resource) => PLACES.map((place) => describePath(pathOf(resource, place)))));
+const OWN_GROUPS: ReadonlySet<string> = new Set(OWN.map(({ group }) => group || "core"));
+
+const amongOurs = (value: string, ours: ReadonlySet<string>): string => (ours.has(value) ? value : OTHER);
 
 /** New metrics, all at zero. */
 export function createMetrics(): Metrics {
@@ -63,37 +77,41 @@ export function createMetrics(): Metrics {
   const failurePolicy = gauge(METRICS.failurePolicy);
   const certificateExpiry = gauge(METRICS.certificateExpiry);
 
-  // Paths come from annotations, which anybody may write who may write a StatefulSet.
-  const podPaths = new Set<string>();
-  const podPath = (path: string): string => {
-    if (podPaths.size < MOST_POD_PATHS && path.length <= LONGEST_POD_PATH) podPaths.add(path);
-    return podPaths.has(path) ? path : "other";
-  };
+  const apiSeries = limitSeries(MOST_SERIES);
+  // Paths come from annotations, statuses from pods.
+  const podSeries = limitSeries(MOST_SERIES);
+  const refusedSeries = limitSeries(MOST_SERIES);
 
-  const labelsOf = ({ namespace, group }: GroupKey) => ({ namespace, rollout_group: group });
   const keyOf = ({ namespace, group }: GroupKey): string => `${namespace}/${group}`;
   const known = new Map<string, GroupKey>();
   const reasons = new Map<string, string>();
+  const isKnown = (group: GroupKey): boolean => {
+    if (known.size < MOST_GROUPS) known.set(keyOf(group), group);
+    return known.has(keyOf(group));
+  };
+  const labelsOf = (group: GroupKey) =>
+    isKnown(group) ? { namespace: group.namespace, rollout_group: group.group } : { namespace: OTHER, rollout_group: OTHER };
 
   const groupBlocked = (group: GroupKey, reason: string | undefined): void => {
+    if (!isKnown(group)) return;
     const before = reasons.get(keyOf(group));
     if (before !== undefined && before !== reason) blocked.remove({ ...labelsOf(group), reason: before });
     reasons.delete(keyOf(group));
     if (reason === undefined) return;
-    known.set(keyOf(group), group);
     reasons.set(keyOf(group), reason);
     blocked.set({ ...labelsOf(group), reason }, 1);
   };
 
   return {
     observer: {
-      answered: ({ path, method, status, seconds }) => apiRequests.observe({ path, method, status_code: status }, seconds),
-      rateLimited: (group) => rateLimited.inc({ api_group: group }),
+      answered: ({ path, method, status, seconds }) =>
+        apiRequests.observe(apiSeries({ path: amongOurs(path, OWN_PATHS), method, status_code: status }), seconds),
+      rateLimited: (group) => rateLimited.inc({ api_group: amongOurs(group, OWN_GROUPS) }),
     },
     podObserver: {
-      podAnswered: ({ path, method, status, seconds }) =>
-        podRequests.observe({ path: podPath(path), method, status_code: status }, seconds),
-      clusterRefused: ({ method, namespace }) => clusterRefused.inc({ method, protocol: "http", request_cluster: namespace }),
+      podAnswered: ({ path, method, status, seconds }) => podRequests.observe(podSeries({ path, method, status_code: status }), seconds),
+      clusterRefused: ({ method, namespace }) =>
+        clusterRefused.inc(refusedSeries({ method, protocol: "http", request_cluster: namespace })),
     },
     webhooks: createWebhookMetrics({ counter, gauge, histogram }),
     budgets: createBudgetMetrics({ counter, gauge }),
@@ -102,12 +120,11 @@ export function createMetrics(): Metrics {
       groupReconciles.inc(labelsOf(group));
       // There from the start, as alerts on it need [1.3.1]. The last success is not: a process of a minute does not know of those before it.
       groupFailures.inc(labelsOf(group), 0);
-      known.set(keyOf(group), group);
     },
     reconcileDone: (group, { seconds, failed, finishedAt }) => {
       groupDuration.observe(labelsOf(group), seconds);
       if (failed) groupFailures.inc(labelsOf(group));
-      else groupSuccess.set(labelsOf(group), finishedAt.getTime() / 1000);
+      else if (isKnown(group)) groupSuccess.set(labelsOf(group), finishedAt.getTime() / 1000);
     },
     podReplaced: (group) => podsReplaced.inc(labelsOf(group)),
     groupBlocked,
@@ -126,7 +143,7 @@ export function createMetrics(): Metrics {
     },
     failurePolicies: (inForce) => {
       failurePolicy.reset();
-      for (const { type, webhook, policy } of inForce) {
+      for (const { type, webhook, policy } of inForce.slice(0, MOST_WEBHOOKS)) {
         for (const one of ["Fail", "Ignore"]) failurePolicy.set({ type, webhook, policy: one }, one === policy ? 1 : 0);
       }
     },

@@ -19,6 +19,10 @@ interface Bucket {
   filledAt: number;
 }
 
+/** API groups come from what users let zones mirror, too: those beyond this many share a bucket. */
+const MOST_BUCKETS = 100;
+const SHARED = "";
+
 /** A set of buckets of its own; two limiters share nothing. */
 export function createRateLimiter({ qps, burst }: Rate, clock: Clock): RateLimiter {
   if (qps <= 0 || burst <= 0) return { take: () => Promise.resolve() };
@@ -28,8 +32,9 @@ export function createRateLimiter({ qps, burst }: Rate, clock: Clock): RateLimit
   // callers that gave up would starve those behind them [8.3].
   const reserve = (group: string, limitMs: number): number | undefined => {
     const now = clock.monotonic();
-    const bucket = buckets.get(group) ?? { tokens: burst, filledAt: now };
-    buckets.set(group, bucket);
+    const key = buckets.has(group) || buckets.size < MOST_BUCKETS ? group : SHARED;
+    const bucket = buckets.get(key) ?? { tokens: burst, filledAt: now };
+    buckets.set(key, bucket);
     bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.filledAt) / 1000) * qps);
     bucket.filledAt = now;
     const waitMs = Math.max(0, ((1 - bucket.tokens) / qps) * 1000);

@@ -1,6 +1,7 @@
 /** What is counted of inbound requests [9]. */
 import type { Counter, Gauge, Histogram } from "prom-client";
 import { METRICS, type MetricRow } from "./metric-table.ts";
+import { OTHER } from "./series-limit.ts";
 
 export interface ServedRequest {
   readonly method: string;
@@ -36,8 +37,9 @@ export function createWebhookMetrics({ counter, gauge, histogram }: Makers): Web
   const inFlight = gauge(METRICS.requestsInFlight);
   const answers = counter(METRICS.webhookAnswers);
   return {
-    requestStarted: (method, route) => inFlight.inc({ method, route }),
-    requestDone: ({ method, route, status, seconds, receivedBytes, sentBytes }) => {
+    requestStarted: (method, route) => inFlight.inc({ method: labelOf(method), route }),
+    requestDone: ({ route, status, seconds, receivedBytes, sentBytes, ...request }) => {
+      const method = labelOf(request.method);
       inFlight.dec({ method, route });
       duration.observe({ method, route, status_code: String(status), ws: "false" }, seconds);
       received.observe({ method, route }, receivedBytes);
@@ -45,4 +47,9 @@ export function createWebhookMetrics({ counter, gauge, histogram }: Makers): Web
     },
     answered: ({ webhook, result, reason }) => answers.inc({ webhook, result, reason }),
   };
+}
+
+/** Callers choose the method; every other one is refused alike. */
+function labelOf(method: string): string {
+  return method === "POST" ? method : OTHER;
 }

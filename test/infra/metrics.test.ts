@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, describe, it } from "node:test";
 import { METRICS } from "../../infra/metric-table.ts";
-import { createMetrics, type Metrics } from "../../infra/metrics.ts";
+import { createMetrics, MOST_GROUPS, type Metrics } from "../../infra/metrics.ts";
 import { pushMetrics } from "../../infra/push.ts";
 import { listen } from "../loopback.ts";
 
@@ -35,15 +35,6 @@ describe("the metrics", () => {
     const [one, other] = [createMetrics(), createMetrics()];
     one.tickDone("settled");
     assert.deepEqual(await seriesOf(other, METRICS.ticks.name), []);
-  });
-
-  it("keeps few paths of pods apart, as anybody may write them", async () => {
-    const metrics = createMetrics();
-    const paths = [...Array.from({ length: 60 }, (_, i) => `/p${i}`), `/${"x".repeat(10_000)}`];
-    for (const path of paths) metrics.podObserver.podAnswered({ path, method: "POST", status: "200", seconds: 0.1 });
-    const counts = await seriesOf(metrics, `${METRICS.podRequests.name}_count`);
-    assert.equal(counts.length, 51);
-    assert.ok(counts.some((line) => line.includes('path="other"') && line.endsWith(" 11")));
   });
 
   it("R30: count each reconcile of a group, and a failure only on error", async () => {
@@ -90,6 +81,22 @@ describe("the metrics", () => {
     assert.deepEqual(await series(), ['zonewise_group_blocked{namespace="cache",rollout_group="ingester",reason="OtherZoneNotReady"} 1']);
     metrics.groupBlocked(ingester, undefined);
     assert.deepEqual(await series(), []);
+  });
+
+  it("keep no two groups apart once there are a thousand, until some of them are gone", async () => {
+    const metrics = createMetrics();
+    const groups = Array.from({ length: MOST_GROUPS + 5 }, (_, i) => ({ namespace: "cache", group: `g${i}` }));
+    for (const group of groups) reconcile(metrics, group);
+    metrics.groupBlocked({ namespace: "cache", group: "late" }, "ZonePaused");
+    assert.equal(
+      (await seriesOf(metrics, METRICS.groupReconciles.name)).at(-1),
+      `${METRICS.groupReconciles.name}{namespace="other",rollout_group="other"} 5`,
+    );
+    assert.equal((await seriesOf(metrics, METRICS.groupSuccess.name)).length, MOST_GROUPS);
+    assert.deepEqual(await seriesOf(metrics, METRICS.groupBlocked.name), []);
+    metrics.keepGroups(groups.slice(1));
+    metrics.groupBlocked({ namespace: "cache", group: "late" }, "ZonePaused");
+    assert.equal((await seriesOf(metrics, METRICS.groupBlocked.name)).length, 1);
   });
 
   it("measure the calls of the Kubernetes API", async () => {

@@ -1,0 +1,104 @@
+/** Tenants write annotations, names and patterns, pods answer what they like: none of it makes the metrics grow. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import fc from "fast-check";
+import { METRICS } from "../../infra/metric-table.ts";
+import { createMetrics, MOST_GROUPS, MOST_SERIES, MOST_WEBHOOKS, type Metrics } from "../../infra/metrics.ts";
+import { createRateLimiter } from "../../infra/rate-limit.ts";
+import { skippingClock } from "./stage.ts";
+
+/** Label sets that a metric may come to, whatever happens. */
+const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
+  apiRequests: MOST_SERIES + 1,
+  rateLimited: 6,
+  podRequests: MOST_SERIES + 1,
+  clusterRefused: MOST_SERIES + 1,
+  failurePolicy: 2 * MOST_WEBHOOKS,
+  certificateExpiry: 1,
+  groupReconciles: MOST_GROUPS + 1,
+  groupFailures: MOST_GROUPS + 1,
+  groupDuration: MOST_GROUPS + 1,
+  groupSuccess: MOST_GROUPS,
+  ticks: 1,
+  podsReplaced: MOST_GROUPS + 1,
+  groupBlocked: MOST_GROUPS,
+  requests: 2 * 3,
+  requestBytes: 2,
+  responseBytes: 2,
+  requestsInFlight: 2,
+  webhookAnswers: 1,
+  evictions: 1,
+  evictionsInFlight: 1,
+  budgetsObserved: 1,
+};
+
+/** What others have a say in. */
+type Event = (metrics: Metrics, text: string, number: number) => void;
+
+const EVENTS: readonly Event[] = [
+  ({ observer }, path, n) => observer.answered({ path, method: "GET", status: String(n), seconds: 1 }),
+  ({ observer }, group) => observer.answered({ path: `/apis/${group}`, method: "GET", status: "404", seconds: 1 }),
+  ({ observer }, group) => observer.rateLimited(group),
+  ({ podObserver }, path, n) => podObserver.podAnswered({ path, method: "POST", status: String(n), seconds: 1 }),
+  ({ podObserver }, namespace) => podObserver.clusterRefused({ method: "POST", namespace }),
+  (metrics, group) => metrics.reconcileStarted({ namespace: "a", group }),
+  (metrics, group, n) => metrics.reconcileDone({ namespace: group, group }, { seconds: 1, failed: n % 2 === 0, finishedAt: new Date(0) }),
+  (metrics, group) => metrics.podReplaced({ namespace: "a", group }),
+  (metrics, group, n) => metrics.groupBlocked({ namespace: "a", group }, n % 3 === 0 ? undefined : "ZonePaused"),
+  (metrics, group, n) => n % 100 === 0 && metrics.keepGroups([{ namespace: "a", group }]),
+  (metrics, webhook, n) =>
+    metrics.failurePolicies(
+      Array.from({ length: n }, (_, i) => ({ type: "ValidatingWebhook", webhook: `${webhook}${i}`, policy: "Fail" }) as const),
+    ),
+  ({ webhooks }, method, n) => {
+    webhooks.requestStarted(method, "route");
+    webhooks.requestDone({ method, route: "route", status: [200, 400, 405][n % 3] ?? 200, seconds: 1, receivedBytes: n, sentBytes: 1 });
+  },
+];
+
+async function countLabelSets(metrics: Metrics, name: string): Promise<number> {
+  const lines = (await metrics.render()).split("\n").filter((line) => line.startsWith(name));
+  return new Set(lines.map((line) => line.replace(/^(\w+?)(?:_bucket|_sum|_count)?(\{.*\})? .*$/, "$2").replace(/le="[^"]*",?/, ""))).size;
+}
+
+it("no metric has more series than is stated, whatever comes in", async () => {
+  const text = fc.oneof(
+    fc.string({ maxLength: 12 }),
+    fc.string({ minLength: 300, maxLength: 400 }),
+    fc.constantFrom("__proto__", "other", 'a"\n', "core/v1/pods object"),
+  );
+  const hostile = fc.record({ event: fc.nat(EVENTS.length - 1), text, number: fc.integer({ min: 0, max: 999 }) });
+  const metrics = createMetrics();
+  for (const { event, text, number } of fc.sample(hostile, { numRuns: 60_000, seed: 7 })) EVENTS[event]?.(metrics, text, number);
+  for (const [key, bound] of Object.entries(BOUNDS)) {
+    const count = await countLabelSets(metrics, METRICS[key as keyof typeof METRICS].name);
+    assert.ok(count <= bound, `${key} has ${count} series, ${bound} are stated`);
+  }
+  assert.ok((await metrics.render()).length < 10_000_000);
+});
+
+it("calls of our own are told apart however many kinds tenants make us ask for", async () => {
+  const metrics = createMetrics();
+  for (let i = 0; i < 34_000; i++) metrics.observer.answered({ path: `/apis/g${i}.evil`, method: "GET", status: "404", seconds: 1 });
+  metrics.observer.answered({ path: "apps/v1/statefulsets collection", method: "GET", status: "200", seconds: 1 });
+  const counts = (await metrics.render()).split("\n").filter((line) => line.startsWith(`${METRICS.apiRequests.name}_count`));
+  assert.deepEqual(
+    counts.map((line) => line.replace(/^.*path="(.*?)".* (\d+)$/, "$1 $2")),
+    ["other 34000", "apps/v1/statefulsets collection 1"],
+  );
+});
+
+it("API groups beyond a hundred share a token bucket, and take none from ours", async () => {
+  const { take } = createRateLimiter({ qps: 1, burst: 1 }, skippingClock());
+  const open = new AbortController().signal;
+  const refused = async (group: string): Promise<boolean> =>
+    await take(group, 0, open).then(
+      () => false,
+      () => true,
+    );
+  assert.equal(await refused("core"), false);
+  const answers = await Promise.all(Array.from({ length: 1000 }, (_, i) => refused(`g${i}.evil`)));
+  assert.equal(answers.filter((one) => !one).length, 100);
+  await assert.rejects(take("core", 999, open), { code: "Throttled" });
+  await take("core", 1001, open);
+});
