@@ -105,7 +105,7 @@ function describeWrong(wrong: ReadonlySet<unknown>, set: Environment): string[] 
     const shown = nameIn(set, name, row);
     const value = set[shown];
     const unset = row.default === undefined ? "is not set" : `is ${row.default} by default`;
-    return `${shown} ${value === undefined ? unset : `is ${JSON.stringify(value)}`}, allowed is ${row.allowed}`;
+    return `${shown} ${value === undefined ? unset : `is ${JSON.stringify(hidePassword(value))}`}, allowed is ${row.allowed}`;
   });
 }
 
@@ -122,6 +122,11 @@ function describeUnknown(set: Environment): string[] {
     const hint = nearest === undefined ? "" : `the nearest is ${nearest}, and `;
     return `${name} is not known; ${hint}docs/flags.md lists all`;
   });
+}
+
+/** A URL that is wrong may carry a password nevertheless. */
+function hidePassword(value: string): string {
+  return value.replace(/\/\/.*@/, "//***@");
 }
 
 function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {

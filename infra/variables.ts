@@ -183,7 +183,11 @@ export const VARIABLES = {
     meaning: "Whether the CA is put into the webhook configurations that are labelled for it",
     default: "true",
   },
-  PUSHGATEWAY_URL: { schema: url, meaning: "The Prometheus Pushgateway that metrics are pushed to", allowed: "an http or https URL" },
+  PUSHGATEWAY_URL: {
+    schema: url,
+    meaning: "The Prometheus Pushgateway that metrics are pushed to; a user and password in it are sent as Basic authentication",
+    allowed: "an http or https URL",
+  },
 } as const satisfies Readonly<Record<string, Variable>>;
 
 export type VariableName = keyof typeof VARIABLES;

@@ -76,6 +76,11 @@ describe("refused, with its name, its value and what is allowed, is", () => {
     assert.match(message, /KUBERNETES_CLIENT_BURST is "0", allowed is .*at least 1 when KUBERNETES_CLIENT_QPS is above 0/);
   });
 
+  it("a URL that is wrong, without its password", () => {
+    const message = refusalOf({ ...minimal, PUSHGATEWAY_URL: "ftp://alice:s3cret@gateway:9091" });
+    assert.match(message, /PUSHGATEWAY_URL is "ftp:\/\/\*\*\*@gateway:9091", allowed is an http or https URL/);
+  });
+
   it("every wrong variable at once", () => {
     const message = refusalOf({
       RECONCILE_INTERVAL: "x",

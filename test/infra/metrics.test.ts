@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, describe, it } from "node:test";
+import { RolloutError } from "../../infra/errors.ts";
+import { createLog } from "../../infra/log.ts";
 import { METRICS } from "../../infra/metric-table.ts";
 import { createMetrics, MOST_GROUPS, type Metrics } from "../../infra/metrics.ts";
 import { pushMetrics } from "../../infra/push.ts";
@@ -112,12 +114,14 @@ describe("the metrics", () => {
 
 describe("the push", () => {
   const requests: [string | undefined, string | undefined, string][] = [];
+  const authorizations: (string | undefined)[] = [];
   let status = 200;
   const server = createServer((request, response) => {
     let body = "";
     request.on("data", (chunk) => (body += String(chunk)));
     request.on("end", () => {
       requests.push([request.method, request.url, body]);
+      authorizations.push(request.headers.authorization);
       if (status > 0) response.writeHead(status).end("pushed metrics are invalid\n");
     });
   });
@@ -137,6 +141,40 @@ describe("the push", () => {
     const [method, path, body] = requests.at(-1) ?? [];
     assert.deepEqual([method, path], ["PUT", "/metrics/job@base64/em9uZXdpc2U/instance@base64/b3duL2xlYXNl"]);
     assert.match(body ?? "", /zonewise_ticks_total{result="settled"} 1/);
+  });
+
+  const CREDENTIALS: readonly [string, string | undefined][] = [
+    ["", undefined],
+    ["alice:s3cret@", "alice:s3cret"],
+    ["alice:p%40ss%3Aword@", "alice:p@ss:word"],
+    ["alice:s3cret%zz@", "alice:s3cret%zz"],
+    [":s3cret@", ":s3cret"],
+    ["s3cret@", "s3cret:"],
+  ];
+  for (const [written, pair] of CREDENTIALS)
+    it(`sends ${JSON.stringify(written)} of its URL as Basic authentication`, async () => {
+      status = 200;
+      await pushMetrics(createMetrics(), { ...(await target()), url: `http://${written}127.0.0.1:${await listening}` });
+      assert.equal(authorizations.at(-1), pair && `Basic ${Buffer.from(pair).toString("base64")}`);
+    });
+
+  it("shows the credentials of its URL in no error and no log line", async () => {
+    const lines: string[] = [];
+    const log = createLog({ level: "debug", write: (line) => void lines.push(line), now: () => finishedAt });
+    for (const [where, answer] of [
+      [`127.0.0.1:${await listening}`, 500],
+      [`127.0.0.1:${await listening}`, 0],
+      ["127.0.0.1:1", 200],
+      ["127.0.0.1:1/%zz", 200],
+    ] as const) {
+      status = answer;
+      const url = `http://alice:s3cret@${where}`;
+      const failure = await pushMetrics(createMetrics(), { ...(await target()), url, deadlineMs: 50 }).catch((error: unknown) => error);
+      assert.ok(failure instanceof RolloutError);
+      log.warn("the metrics could not be pushed", { error: failure });
+    }
+    assert.equal(lines.length, 4);
+    for (const line of lines) assert.doesNotMatch(line, /s3cret|alice/);
   });
 
   it("tells what the Pushgateway said when it refuses, and when it says nothing in time", async () => {
