@@ -3,6 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
 import { parseAllDocuments } from "yaml";
+import { VARIABLES } from "../../infra/variables.ts";
+import { find } from "./manifests.ts";
 
 interface Role {
   readonly kind: string;
@@ -21,4 +23,26 @@ function rulesOf(path: string, kind: string): Role["rules"] {
 it("an installation for all namespaces may do there what one for a single namespace may do in its own, and nothing else", () => {
   const own = rulesOf("reconciler/rbac.yaml", "Role").filter(({ resourceNames }) => !resourceNames?.includes("zonewise-reconciler"));
   assert.deepEqual(rulesOf("all-namespaces/cluster-rbac.yaml", "ClusterRole"), own);
+});
+
+it("whoever may write Leases cluster-wide is kept to those whose names begin as all of ours do", () => {
+  const binding = parseAllDocuments(
+    readFileSync(join(import.meta.dirname, "../../infra/manifests/all-namespaces/cluster-rbac.yaml"), "utf8"),
+  )
+    .map((document) => document.toJS() as { kind: string; subjects: { namespace: string; name: string }[] })
+    .find(({ kind }) => kind === "ClusterRoleBinding");
+  const [subject] = binding?.subjects ?? [];
+  const file = "all-namespaces/lease-policy.yaml";
+  const policy = find(file, "ValidatingAdmissionPolicy", "zonewise-reconciler-leases")["spec"];
+  assert.partialDeepStrictEqual(policy, {
+    failurePolicy: "Fail",
+    matchConstraints: { resourceRules: [{ operations: ["CREATE", "UPDATE", "DELETE"], resources: ["leases"] }] },
+    matchConditions: [{ expression: `request.userInfo.username == 'system:serviceaccount:${subject?.namespace}:${subject?.name}'` }],
+    validations: [{ expression: "request.name.startsWith('zonewise-')" }],
+  });
+  assert.deepEqual(find(file, "ValidatingAdmissionPolicyBinding", "zonewise-reconciler-leases")["spec"], {
+    policyName: "zonewise-reconciler-leases",
+    validationActions: ["Deny"],
+  });
+  assert.ok(VARIABLES.LEASE_NAME.default.startsWith("zonewise-"));
 });
