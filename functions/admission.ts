@@ -79,7 +79,9 @@ function serveOne(webhook: Webhook, rim: Rim): Handler {
       log.warn("request refused", { route, ...received });
     } else {
       const { apiVersion, request: asked } = received.review;
-      const handled = rim.work.track(webhook.handle(asked, { signal: deadline.signal, deadlineAt: start + deadlineMs, log }));
+      const handled = rim.work.track(
+        webhook.handle(asked, { path: pathOf(url), signal: deadline.signal, deadlineAt: start + deadlineMs, log }),
+      );
       const verdict = await unlessAborted(handled, deadline.signal).then(
         (answer) => ({ answer }),
         (fault: unknown) => ({ answer: webhook.onFault(fault, asked), fault }),
@@ -100,6 +102,8 @@ function routeOf(path: string): string {
     .filter((part) => part !== "")
     .join("_");
 }
+
+const pathOf = (url: string): string => url.split("?")[0] ?? "";
 
 /** The `timeout` of the query; without end if there is none that makes sense. */
 function readTimeout(url: string): number {

@@ -6,6 +6,7 @@ import type { Environment, WebhookConfiguration } from "../infra/config.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { type Ground, start } from "../infra/start.ts";
 import { createTokenCheck } from "../infra/tokens.ts";
+import { evictionIdentity } from "../reconciler/budget/reservation.ts";
 import { composeBudgets } from "../reconciler/compose-budgets.ts";
 import type { Rim } from "./admission.ts";
 import type { Webhook } from "./handler.ts";
@@ -42,7 +43,7 @@ export async function compose(env: Environment, clock: Clock, lookup?: LookupFun
   const record = configuration.useZoneTracker
     ? recordInTracker(tools, configuration.zoneTracker)
     : recordInAnnotation(tools, configuration.zoneTracker);
-  const identity = `webhook_${configuration.identity ?? "zonewise"}_${randomUUID()}`;
+  const identity = evictionIdentity(`${configuration.identity ?? "zonewise"}_${randomUUID()}`);
   const budgets = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   return {
     work,

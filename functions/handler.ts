@@ -46,6 +46,8 @@ export interface Answer {
 }
 
 export interface Context {
+  /** The path that was asked, without its query. */
+  readonly path: string;
   /** Fires when the request's time is up, or its caller has gone. */
   readonly signal: AbortSignal;
   /** The same moment by `clock.monotonic`, milliseconds. */

@@ -17,7 +17,8 @@ export interface Around {
 
 const OF_STATEFULSET = /^(?<set>.+)-\d+$/;
 
-function hintKey({ namespace, name }: Ask): string | undefined {
+/** Under which hint the pod's StatefulSet is found, by the pod's name alone; undefined if the name is none of a StatefulSet's pod. */
+export function hintKey({ namespace, name }: Pick<Ask, "namespace" | "name">): string | undefined {
   const set = OF_STATEFULSET.exec(name)?.groups?.["set"];
   return set === undefined ? undefined : `${namespace}/${set}`;
 }
@@ -32,13 +33,13 @@ export async function chooseBudget(ask: Ask, around: Around): Promise<ListedBudg
   return await lookUp(ask, around);
 }
 
-/** Reads the pod itself. */
-async function lookUp(ask: Ask, around: Around): Promise<ListedBudget | Attempt> {
+/** Reads the pod itself. Rejects with what the cluster says. */
+export async function lookUp(ask: Ask, around: Around): Promise<ListedBudget | Attempt> {
   const { budgets, desk, call } = around;
   if (ask.rollout && budgets.length === 0) return decided(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
   const pod = await desk.cluster.get(pods, ask, call).catch(absent);
   if (!pod) return decided(verdict("PodNotFound", `pods "${ask.name}" not found`));
-  const found = findBudget(readMember(pod), budgets);
+  const found = findBudget(readMember(pod), budgets, ask);
   learn(ask, found, desk);
   return "reason" in found ? decided(found) : (budgets.find(({ content }) => content === found) ?? { state: "outrun" });
 }
@@ -51,10 +52,4 @@ export function learn(ask: Ask, found: Budget | Verdict, { hints }: Desk): void 
   if (key === undefined || ("reason" in found && found.reason !== "PodNotInScope")) return;
   if (hints.size >= MOST_HINTS) hints.clear();
   hints.set(key, "reason" in found ? "" : found.name);
-}
-
-/** The pod is not among those of the budget that was guessed, or has only just come. */
-export async function seekElsewhere(ask: Ask, guess: ListedBudget, around: Around): Promise<Attempt> {
-  const found = await lookUp(ask, around);
-  return "state" in found ? found : { state: found === guess ? "outrun" : "learned" };
 }

@@ -2,12 +2,13 @@
 import type { Call, Cluster } from "../infra/cluster.ts";
 import { absent } from "../infra/errors.ts";
 import { disruptionBudgets, pods, statefulSets, type DisruptionBudget } from "../infra/resources.ts";
+import { missingPods } from "./budget/last-look.ts";
 import { readMember, type BudgetZone, type Member } from "./budget/member.ts";
 import type { StoredBudget } from "./budget/scope.ts";
 import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "./budget/zpdb.ts";
 import { readAll, type Freshness } from "./gather.ts";
-import { byName, byOrdinal } from "./model/order.ts";
-import { readZone, selectorText } from "./model/zone.ts";
+import { byName, byOrdinal, groupBy } from "./model/order.ts";
+import { readZone, selectorText, type Zone } from "./model/zone.ts";
 
 /** A budget with the object that it was read from. */
 export interface ListedBudget extends StoredBudget {
@@ -40,7 +41,10 @@ export interface UnderBudget {
   readonly pods: ReadonlyMap<string, Member>;
 }
 
-/** The StatefulSets and pods under a budget, in one round trip; in two if pods of a StatefulSet seem to be missing: they may lack the budget's labels. */
+/** As many pods as are read one by one rather than with a list. */
+const MOST_GETS = 5;
+
+/** The StatefulSets and pods under a budget, in one round trip: two lists at a time at most. More are read where a StatefulSet's pods seem to be missing: they may lack the budget's labels. */
 export async function gatherUnderBudget(cluster: Cluster, budget: Budget, freshness: Freshness, call?: Call): Promise<UnderBudget> {
   const { namespace, matchLabels } = budget;
   const query = { namespace, labelSelector: selectorText({ matchLabels }) };
@@ -48,11 +52,23 @@ export async function gatherUnderBudget(cluster: Cluster, budget: Budget, freshn
     readAll(cluster, statefulSets, query, readZone, freshness, call),
     readAll(cluster, pods, query, readMember, freshness, call),
   ]);
-  const complete = sets.items.toSorted(byName).map(async (zone): Promise<BudgetZone> => {
-    const own = selected.items.filter((pod) => pod.owner === zone.uid);
-    if (own.length >= Math.max(zone.replicas, zone.status.replicas)) return { ...zone, pods: own.toSorted(byOrdinal) };
-    const all = await readAll(cluster, pods, { namespace, labelSelector: zone.selector }, readMember, freshness, call);
-    return { ...zone, pods: all.items.filter((pod) => pod.owner === zone.uid).toSorted(byOrdinal) };
-  });
-  return { zones: await Promise.all(complete), pods: new Map(selected.items.map((pod) => [pod.name, pod])) };
+  const byOwner = groupBy(selected.items, ({ owner = "" }) => owner);
+  const zones: BudgetZone[] = [];
+  for (const zone of sets.items.toSorted(byName)) {
+    const own = byOwner.get(zone.uid) ?? [];
+    const missing = missingPods(zone, own);
+    const complete = missing.length === 0 ? own : await readMissing(zone, own, missing);
+    zones.push({ ...zone, pods: complete.toSorted(byOrdinal) });
+  }
+  return { zones, pods: new Map(selected.items.map((pod) => [pod.name, pod])) };
+
+  async function readMissing(zone: Zone, own: readonly Member[], missing: readonly string[]): Promise<Member[]> {
+    if (missing.length > MOST_GETS) {
+      const all = await readAll(cluster, pods, { namespace, labelSelector: zone.selector }, readMember, freshness, call);
+      return all.items.filter((pod) => pod.owner === zone.uid);
+    }
+    const found = await Promise.all(missing.map((name) => cluster.get(pods, { namespace, name }, call).catch(absent)));
+    const more = found.filter((pod) => pod !== undefined).map(readMember);
+    return [...own, ...more.filter((pod) => pod.owner === zone.uid)];
+  }
 }

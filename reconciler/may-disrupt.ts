@@ -16,6 +16,7 @@ export function askBudget(reserver: Reserver, clock: Clock, metrics: BudgetMetri
     const asked = reserver.reserve({
       namespace: pod.namespace,
       name: pod.name,
+      uid: pod.uid,
       rollout: { maxUnavailable: zone.maxUnavailable },
       dryRun: false,
       deadlineAt: clock.monotonic() + Math.min(PATIENCE_MS, call.deadlineMs ?? PATIENCE_MS),

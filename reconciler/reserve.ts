@@ -1,24 +1,22 @@
 /**
  * Asks a budget for a disruption and reserves it, for the eviction webhook and the rollout alike: nothing is disrupted twice on one budget,
- * however many processes ask [13.1]. Those that wait in one process share an attempt.
+ * however many processes ask [13.1]. Those that wait in one process for the same budget share an attempt; budgets do not wait for each other.
  *
- *   ask --next attempt of its namespace--> decided
- *                                      --outrun--> a random pause --> ask again, until the deadline: then "not now"
+ *   ask --what blocked last blocks still--> denied, without a list
+ *       --budget not known yet: list of budgets--> next attempt of its budget --> decided
+ *                                                                             --outrun--> a random pause --> ask again, until the deadline: "not now"
  */
-import type { Clock } from "../infra/clock.ts";
-import type { Call } from "../infra/cluster.ts";
+import { type Deadline, startDeadline } from "../infra/deadline.ts";
 import { hasCode, RolloutError } from "../infra/errors.ts";
-import type { Ask, Attempt, Desk, Held } from "./ask.ts";
-import { attempt } from "./attempt.ts";
+import type { Call } from "../infra/cluster.ts";
+import { type Attempt, budgetKey, decided, type Desk, type Held, remaining, type TimedAsk } from "./ask.ts";
+import { attempt, readBudgets } from "./attempt.ts";
 import { verdict, type Verdict } from "./budget/verdict.ts";
+import { createDenyAgain } from "./deny-again.ts";
+import { chooseBudget, hintKey } from "./find-budget.ts";
+import type { ListedBudget } from "./gather-budget.ts";
+import { groupBy } from "./model/order.ts";
 import { withdraw } from "./withdraw.ts";
-
-/** An ask that has to be answered in time. */
-export interface TimedAsk extends Ask {
-  /** By `clock.monotonic`, milliseconds. */
-  readonly deadlineAt: number;
-  readonly signal?: AbortSignal;
-}
 
 export interface Decided {
   readonly verdict: Verdict;
@@ -35,7 +33,7 @@ export interface Reserver {
   readonly withdraw: (held: Held, call: Call) => Promise<void>;
 }
 
-export interface ReserverOptions extends Omit<Desk, "freshness" | "hints" | "leased"> {
+export interface ReserverOptions extends Omit<Desk, "freshness" | "hints" | "looks" | "leased"> {
   /** From 0 to 1. */
   readonly random: () => number;
 }
@@ -44,75 +42,118 @@ export const NOT_NOW = "no decision could be made in time, try again";
 
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
-const LINGER_MS = 2;
+/** An attempt lasts no longer, however patient those are who ask. */
+const LONGEST_ATTEMPT_MS = 60_000;
+/** Rounds without a pause: each has learned where to look. */
+const MOST_LESSONS = 3;
 
 interface Waiting {
   readonly ask: TimedAsk;
   readonly settle: (result: Attempt) => void;
 }
 
+/** Where asks wait: for an attempt at one budget, or for somebody to find out which budget it is. */
+interface Place {
+  readonly namespace: string;
+  /** "" if it is not known yet. */
+  readonly budget: string;
+}
+
 export function createReserver(options: ReserverOptions): Reserver {
   const { clock, random } = options;
-  const desk: Desk = { ...options, freshness: new Map(), hints: new Map(), leased: new Set() };
+  const desk: Desk = { ...options, freshness: new Map(), hints: new Map(), looks: new Map(), leased: new Set() };
+  const denyAgain = createDenyAgain(desk);
   const queues = new Map<string, Waiting[]>();
 
-  /** The ask's part in the next attempt of its namespace. */
-  function enqueue(ask: TimedAsk): Promise<Attempt> {
-    return new Promise((settle) => {
-      const queue = queues.get(ask.namespace);
-      if (queue) queue.push({ ask, settle });
-      else void workOff(ask.namespace, [{ ask, settle }]);
-    });
+  async function tryOnce(ask: TimedAsk): Promise<Attempt> {
+    if (remaining(ask, clock) <= 0) return { state: "outrun" };
+    const again = ask.rollout ? undefined : await denyAgain(ask, remaining(ask, clock)).catch(() => undefined);
+    if (again) return decided(again);
+    const place = { namespace: ask.namespace, budget: desk.hints.get(hintKey(ask) ?? "") ?? "" };
+    return new Promise((settle) => enqueue(place, [{ ask, settle }]));
   }
 
-  async function workOff(namespace: string, queue: Waiting[]): Promise<void> {
-    queues.set(namespace, queue);
+  function enqueue(place: Place, waiting: readonly Waiting[], budgets?: readonly ListedBudget[]): void {
+    const queue = queues.get(budgetKey(place.namespace, place.budget));
+    if (queue) queue.push(...waiting);
+    else void workOff(place, [...waiting], budgets);
+  }
+
+  async function workOff(place: Place, queue: Waiting[], known: readonly ListedBudget[] | undefined): Promise<void> {
+    const key = budgetKey(place.namespace, place.budget);
+    queues.set(key, queue);
+    let budgets = known;
     // Those that come in the same moment share the first attempt.
     await Promise.resolve();
     while (queue.length > 0) {
-      const batch = queue.splice(0).filter((one) => {
-        if (!isOver(one.ask, clock)) return true;
-        one.settle({ state: "outrun" });
-        return false;
-      });
-      if (batch.length > 0) await serve(namespace, batch);
-      // Who asks together is answered together, and asks for the next pods together: otherwise the first of them would go ahead alone.
-      if (batch.length > 1) await clock.sleep(LINGER_MS);
+      const batch = queue.splice(0);
+      const from = clock.monotonic();
+      await serve(place, batch, budgets);
+      budgets = undefined;
+      if (batch.length > 1) await clock.sleep(lingerMs(clock.monotonic() - from));
     }
-    queues.delete(namespace);
+    queues.delete(key);
   }
 
-  async function serve(namespace: string, batch: readonly Waiting[]): Promise<void> {
-    // The most patient one's: a single impatient ask must not fail the others'. Each is answered for by its own deadline.
-    const deadlineMs = Math.max(...batch.map(({ ask }) => ask.deadlineAt)) - clock.monotonic();
-    const asks = batch.map(({ ask }) => ask);
-    const results = await attempt(namespace, asks, desk, { deadlineMs }).catch((error: unknown) => error);
-    for (const { ask, settle } of batch) {
-      const result: Attempt | undefined = results instanceof Map ? results.get(ask) : undefined;
-      settle(result ?? { state: "outrun", error: results });
+  /** The most patient one's deadline: a single impatient ask must not fail the others'. Each is answered for by its own. */
+  async function serve(place: Place, batch: readonly Waiting[], budgets: readonly ListedBudget[] | undefined): Promise<void> {
+    const patience = Math.max(...batch.map(({ ask }) => remaining(ask, clock)));
+    using deadline = startDeadline(Math.min(patience, LONGEST_ATTEMPT_MS));
+    try {
+      if (place.budget === "") return await direct(place, batch, deadline);
+      const answers = await attempt({ ...place, asks: batch.map(({ ask }) => ask), budgets }, desk, deadline);
+      for (const { ask, settle } of batch) settle(answers.get(ask) ?? { state: "outrun" });
+    } catch (error) {
+      for (const { settle } of batch) settle({ state: "outrun", error });
     }
+  }
+
+  /** Sends each ask on to the budget that its pod is under. */
+  async function direct({ namespace }: Place, batch: readonly Waiting[], deadline: Deadline): Promise<void> {
+    const budgets = await readBudgets(namespace, desk, deadline);
+    const around = { budgets, desk, call: { deadlineMs: deadline.remainingMs(), signal: deadline.signal } };
+    const chosen = batch.map(async (one) => {
+      const budget = await chooseBudget(one.ask, around).catch((error: unknown): Attempt => ({ state: "outrun", error }));
+      if ("state" in budget) one.settle(budget);
+      return { one, name: "state" in budget ? "" : budget.ref.name };
+    });
+    const found = (await Promise.all(chosen)).filter(({ name }) => name !== "");
+    for (const [budget, members] of groupBy(found, ({ name }) => name))
+      enqueue(
+        { namespace, budget },
+        members.map(({ one }) => one),
+        budgets,
+      );
   }
 
   return {
     async reserve(ask) {
-      for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
-        const result = await enqueue(ask);
+      let pause = FIRST_PAUSE_MS;
+      for (let lessons = 0; ;) {
+        const result = await tryOnce(ask);
         if (result.state === "decided") return result;
         const error = result.state === "outrun" ? result.error : undefined;
         if (error !== undefined && !isPassing(error)) return notNow(error);
-        if (result.state === "outrun") await clock.sleep(Math.min(random() * pause, remaining(ask, clock)), ask.signal);
-        if (isOver(ask, clock)) return notNow(error ?? new RolloutError("Conflict", "others were always first"));
+        if (result.state === "outrun" || ++lessons > MOST_LESSONS) {
+          await clock.sleep(Math.min(random() * pause, remaining(ask, clock)), ask.signal);
+          pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+        }
+        if (remaining(ask, clock) <= 0) return notNow(error ?? new RolloutError("Conflict", "others were always first"));
       }
     },
     withdraw: (held, call) => withdraw(desk, held, call),
   };
 }
 
-const remaining = ({ deadlineAt }: TimedAsk, clock: Clock): number => Math.max(0, deadlineAt - clock.monotonic());
+const SHORTEST_LINGER_MS = 2;
+const LONGEST_LINGER_MS = 25;
 
-const isOver = (ask: TimedAsk, clock: Clock): boolean => ask.signal?.aborted === true || remaining(ask, clock) <= 0;
+/** Who asks together is answered together, and asks for the next pods together: otherwise the first of them would go ahead alone, and the others wait for two attempts. */
+function lingerMs(attemptMs: number): number {
+  return Math.min(Math.max(SHORTEST_LINGER_MS, attemptMs / 10), LONGEST_LINGER_MS);
+}
 
-/** A lease of our own that is gone, or a budget: gathered anew, all may be different. */
+/** A lease of our own that is gone, or a budget: gathered again, all may be different. */
 function isPassing(error: unknown): boolean {
   return error instanceof RolloutError && (error.retryable || hasCode(error, "NotFound"));
 }

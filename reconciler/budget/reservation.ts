@@ -18,6 +18,27 @@ export type Reservations = Readonly<Record<string, Reservation>>;
 
 const LASTS_MS = 2 * 60_000;
 
+/**
+ * Begins the identity of a process that answers evictions. Its reservations are never taken back, so that another such process may rely on
+ * them; those of the rollout are, when a pod could not be deleted.
+ */
+const EVICTION_IDENTITY = "webhook_";
+
+/** The identity under which a process reserves evictions. */
+export function evictionIdentity(name: string): string {
+  return `${EVICTION_IDENTITY}${name}`;
+}
+
+/** True if the reservation was made for an eviction, not for the rollout. */
+export function isForEviction({ by }: Pick<Reservation, "by">): boolean {
+  return by.startsWith(EVICTION_IDENTITY);
+}
+
+/** Milliseconds since the reservation was made; negative if that is in the future. */
+export function ageOf({ time }: Pick<Reservation, "time">, now: number): number {
+  return now - (parseTimestamp(time) ?? 0);
+}
+
 /** Reads what was written; an entry that is none is left out. */
 export function readReservations(written: unknown): Reservations {
   if (typeof written !== "object" || written === null) return {};
@@ -32,7 +53,7 @@ function isReservation(value: unknown): value is Reservation {
 /** Those that still count: younger than 2 minutes (one from the future is [13.16]), of a pod that is there with the same UID. */
 export function livingReservations(all: Reservations, uidOf: (pod: string) => string | undefined, now: number): Reservations {
   return Object.fromEntries(
-    Object.entries(all).filter(([pod, { uid, time }]) => now - (parseTimestamp(time) ?? 0) < LASTS_MS && uidOf(pod) === uid),
+    Object.entries(all).filter(([pod, reservation]) => ageOf(reservation, now) < LASTS_MS && uidOf(pod) === reservation.uid),
   );
 }
 

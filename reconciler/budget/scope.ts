@@ -14,10 +14,25 @@ export interface StoredBudget {
   readonly matchLabels: MatchLabels | undefined;
 }
 
-/** The one valid budget that selects the pod, or what is to be said without one. */
-export function findBudget(pod: Member, budgets: readonly StoredBudget[]): Budget | Verdict {
-  if (pod.terminating || ["Succeeded", "Failed", "Pending"].includes(pod.phase)) return verdict("PodNotReady", "pod is not ready", [pod]);
+/** Who wants to disrupt, as far as it matters to which pod that can happen. */
+export interface Reach {
+  /** The UID that the disruption is bound to, if it is to one. */
+  readonly uid?: string | undefined;
+  /** It is bound to none, and goes by the pod's name alone. */
+  readonly unpinned?: boolean | undefined;
+}
+
+/**
+ * The one valid budget that selects the pod, or what is to be said without one. Only a pod that cannot become ready any more goes unasked: one
+ * that is Pending may be ready by the time the API server gets round to delete it.
+ */
+export function findBudget(pod: Member, budgets: readonly StoredBudget[], { uid, unpinned }: Reach = {}): Budget | Verdict {
+  if (uid !== undefined && uid !== pod.uid)
+    return verdict("OtherPod", "the eviction is for another pod of this name, and will have no effect", [pod]);
   const found = budgets.filter(({ matchLabels }) => matchLabels && matchesLabels(matchLabels, pod.labels));
+  if (pod.terminating && unpinned && found.length > 0)
+    return verdict("PodTerminating", `${pod.name} is terminating; try again once it is gone`, [pod]);
+  if (pod.terminating || ["Succeeded", "Failed"].includes(pod.phase)) return verdict("PodNotReady", "pod is not ready", [pod]);
   const [only] = found;
   if (!only) return verdict("PodNotInScope", "no zoned pod disruption budget selects the pod", [pod]);
   const refs = found.map(({ ref }) => ref);

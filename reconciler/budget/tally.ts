@@ -15,6 +15,10 @@ export interface EvictionSnapshot {
   readonly reservations: Reservations;
   /** Set when the rollout asks: how many pods of the zone it may have unavailable at once, at least 1. */
   readonly rollout?: { readonly maxUnavailable: number } | undefined;
+  /** The process that asks, as it signs its reservations. */
+  readonly by: string;
+  /** The disruption goes by the pod's name alone: a successor of the pod may be what it reaches. */
+  readonly unpinned?: boolean | undefined;
 }
 
 export interface Count {
@@ -32,7 +36,7 @@ export function countZone(zone: BudgetZone, snapshot: EvictionSnapshot, partitio
 }
 
 /** Ready, not about to go, and with a cross-zone delay ready for longer than that. */
-function isReady(pod: Member, { now, budget, reservations }: EvictionSnapshot): boolean {
+export function isReady(pod: Member, { now, budget, reservations }: Pick<EvictionSnapshot, "now" | "budget" | "reservations">): boolean {
   if (!pod.ready || reservations[pod.name]?.uid === pod.uid) return false;
   if (budget.crossZoneEvictionDelayMs === 0) return true;
   return pod.readySince !== undefined && now > pod.readySince + budget.crossZoneEvictionDelayMs;

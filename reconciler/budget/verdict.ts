@@ -14,6 +14,8 @@ interface VerdictFacts {
 export const VERDICTS = {
   Allowed: { code: 200, metric: "allowed", log: "zpdb met" },
   PodNotReady: { code: 200, metric: "pod-not-ready", log: "pod is not ready" },
+  /** The disruption is bound to another UID than the pod has: it cannot take effect. */
+  OtherPod: { code: 200, metric: "other-pod", log: "the eviction is for another pod of the name" },
   PodNotInScope: { code: 200, metric: "pod-not-in-scope", log: "pod is not within a zpdb scope" },
   InvalidRequest: { code: 400, metric: "invalid-request", log: "not a valid create pod eviction request" },
   PodNotFound: { code: 400, metric: "pod-not-found", log: "unable to find pod by name" },
@@ -24,6 +26,9 @@ export const VERDICTS = {
   TooFewZones: { code: 400, metric: "min-sts-not-found", log: "minimum number of StatefulSets not found" },
   PartitionUnknown: { code: 400, metric: "partition-not-identified", log: "the partition of the pod is not known" },
   BudgetSpent: { code: 429, metric: "denied", log: "zpdb exceeded" },
+  /** The pod may go already: what goes by its name a second time might reach its successor. */
+  AllowedAlready: { code: 429, metric: "allowed-already", log: "the pod was allowed to go a moment ago" },
+  PodTerminating: { code: 429, metric: "pod-terminating", log: "the pod is terminating" },
   /** Contention, an API server in trouble, or our own time running out. */
   NotNow: { code: 429, metric: "not-now", log: "no decision could be made in time" },
 } as const satisfies Readonly<Record<string, VerdictFacts>>;

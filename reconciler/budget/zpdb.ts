@@ -14,6 +14,8 @@ export interface Budget {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
+  /** Changes with the spec; undefined where the server keeps none. */
+  readonly generation: number | undefined;
   readonly allowance: Allowance;
   /** Selects pods by their labels, and StatefulSets by theirs. */
   readonly matchLabels: MatchLabels;
@@ -83,12 +85,13 @@ export function parseBudget(object: unknown): Budget | Problem {
   const draft = { kind, spec, partition: readPartition(spec), delayMs: readDelay(spec) };
   const problem = findProblem(draft);
   if (problem !== undefined) return { problem };
-  const { namespace, name, uid, resourceVersion } = fieldsOf(metadata);
+  const { namespace, name, uid, resourceVersion, generation } = fieldsOf(metadata);
   return {
     namespace: text(namespace),
     name: text(name),
     uid: text(uid),
     resourceVersion: text(resourceVersion),
+    generation: typeof generation === "number" ? generation : undefined,
     allowance: has(spec, FIELDS.percent) ? { percent: Number(spec[FIELDS.percent]) } : { pods: Number(spec[FIELDS.pods] ?? 1) },
     matchLabels: readMatchLabels(spec) ?? {},
     partitionOf: typeof draft.partition === "function" ? draft.partition : undefined,

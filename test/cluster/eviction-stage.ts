@@ -8,13 +8,12 @@ import { generateCertificates } from "../../infra/certs/generate.ts";
 import { listen } from "../loopback.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import type { Admin } from "./client.ts";
-import { createManifest, renderConfigurations, SERVICE } from "./manifests.ts";
+import { createManifest, deleteManifest, type Manifest, renderConfigurations, SERVICE } from "./manifests.ts";
 import { type Reconciler, startEntry } from "./reconciler.ts";
 import type { Stage } from "./stage.ts";
 
 const SERVE = fileURLToPath(new URL("../../functions/serve.ts", import.meta.url));
 const CRD = new URL("../../infra/manifests/crds/zoneawarepoddisruptionbudgets.yaml", import.meta.url);
-const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
 export interface Webhooks {
   readonly processes: readonly Reconciler[];
@@ -37,11 +36,11 @@ export async function serveWebhooks({ admin, namespace, folder }: Stage, count: 
   const processes = Array.from({ length: count }, () => startEntry(SERVE, { ...own, ...files, SERVER_TLS_PORT: "0", SERVER_PORT: "0" }));
   const ports = await Promise.all(processes.map(portOf));
   const balancer = await balance(tls, name, ports);
-  await register(admin, namespace, tls.caPem, balancer.port);
+  const registered = await register(admin, namespace, tls.caPem, balancer.port);
   return {
     processes,
     async close() {
-      await admin.call("DELETE", `${CONFIGURATIONS}/pod-eviction-${namespace}`);
+      for (const configuration of registered) await deleteManifest(admin, configuration);
       balancer.close();
       await Promise.all(processes.map((one) => one.kill()));
     },
@@ -76,7 +75,7 @@ async function balance(tls: { certPem: string; keyPem: string; caPem: string }, 
   return { port, close };
 }
 
-async function register(admin: Admin, namespace: string, caPem: string, port: number): Promise<void> {
+async function register(admin: Admin, namespace: string, caPem: string, port: number): Promise<readonly Manifest[]> {
   const definition: unknown = parse(await readFile(CRD, "utf8"));
   await admin.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).catch((error: unknown) => {
     if (!String(error).includes("AlreadyExists")) throw error;
@@ -85,8 +84,9 @@ async function register(admin: Admin, namespace: string, caPem: string, port: nu
     metadata: { name: SERVICE },
     spec: { type: "ExternalName", externalName: "localhost" },
   });
-  for (const configuration of await renderConfigurations(namespace, ["pod-eviction"], { caPem, port }))
-    await createManifest(admin, configuration);
+  const configurations = await renderConfigurations(namespace, ["pod-eviction"], { caPem, port });
+  for (const configuration of configurations) await createManifest(admin, configuration);
+  return configurations;
 }
 
 /** Creates a budget over a rollout group; tries again while the API server has not yet taken the definition up. */

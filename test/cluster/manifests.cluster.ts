@@ -48,9 +48,10 @@ describe("J01 the manifests", () => {
 
   it("webhook configurations are named for the namespace, so that installations do not collide", async () => {
     const manifests = await renderManifests(NAMESPACE);
-    const hooks = ["no-downscale", "pod-eviction", "zpdb-validation"].map((name) => `${name}-${NAMESPACE}`);
+    const hooks = ["no-downscale", "zpdb-validation"].map((name) => `${name}-${NAMESPACE}`);
     assert.deepEqual(kindsOf(manifests, "ValidatingWebhookConfiguration").toSorted(), hooks);
-    assert.deepEqual(kindsOf(manifests, "MutatingWebhookConfiguration"), [`prepare-downscale-${NAMESPACE}`]);
+    const mutating = ["pod-eviction", "prepare-downscale"].map((name) => `${name}-${NAMESPACE}`);
+    assert.deepEqual(kindsOf(manifests, "MutatingWebhookConfiguration").toSorted(), mutating);
     const entries = manifests.flatMap((one) => valuesOf(one, "webhooks")).flat() as { name: string }[];
     for (const { name } of entries) assert.match(name, new RegExp(`^[a-z-]+-${NAMESPACE}\\.grafana\\.com$`));
     // Of its own, so that removing one installation takes nothing from another.

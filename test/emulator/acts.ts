@@ -17,11 +17,10 @@ export async function evict(api: Api, ask: Ask): Promise<Answer> {
   const metadata = { name, ...fieldsOf(body["metadata"]), namespace };
   if (metadata.name !== name) throw badRequest("name in URL does not match name in Eviction object");
   const object = { apiVersion: "policy/v1", kind: "Eviction", ...body, metadata };
-  const review = { operation: "CREATE", object } as const;
-  await admission.mutate(ask, review);
-  await admission.check(ask, review);
+  const mutated = (await admission.mutate(ask, { operation: "CREATE", object })) ?? object;
+  await admission.check(ask, { operation: "CREATE", object: mutated });
   const budget = spentBudget(store, existing(api, ask));
-  const options = fieldsOf(body["deleteOptions"]);
+  const options = fieldsOf(fieldsOf(mutated)["deleteOptions"]);
   if (!ask.dryRun && listOf(options["dryRun"]).length === 0) {
     if (budget) store.update(BUDGETS, budget);
     store.remove("pods", namespace, name, deleteOptions(options));

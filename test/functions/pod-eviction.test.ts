@@ -3,8 +3,12 @@ import { afterEach, describe, it } from "node:test";
 import type { AdmissionRequest, Answer } from "../../functions/handler.ts";
 import { createPodEviction } from "../../functions/pod-eviction.ts";
 import type { Metrics } from "../../infra/metrics.ts";
+import { evictionIdentity } from "../../reconciler/budget/reservation.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../reconciler/budget-stage.ts";
 import type { Stage } from "../reconciler/stage.ts";
+
+const MUTATING = "/admission/mutate-pod-eviction";
+const VALIDATING = "/admission/pod-eviction";
 
 let stage: Stage;
 afterEach(() => stage.close());
@@ -23,12 +27,15 @@ function review(more: Partial<AdmissionRequest> = {}): AdmissionRequest {
   };
 }
 
+let processes = 0;
+
 /** Asks a new process. */
-async function ask(more: Partial<AdmissionRequest> = {}): Promise<{ answer: Answer; metrics: Metrics }> {
-  const { reserver, metrics } = startProcess(stage);
+async function ask(more: Partial<AdmissionRequest> = {}, path = MUTATING): Promise<{ answer: Answer; metrics: Metrics }> {
+  const { reserver, metrics } = startProcess(stage, evictionIdentity(`process-${++processes}`));
   const webhook = createPodEviction({ reserver, metrics: metrics.budgets });
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const answer = await webhook.handle(review(more), {
+    path,
     signal: new AbortController().signal,
     deadlineAt: stage.clock.monotonic() + 2000,
     log,
@@ -56,6 +63,33 @@ const CASES: readonly [string, Partial<AdmissionRequest>, Partial<Answer>, strin
   ["E05 a pod that is on its way", { name: "ingester-zone-c-2" }, { allowed: true, warnings: ["pod is not ready"] }, "pod-not-ready"],
 ];
 
+const add = (path: string, value: unknown): object[] => [{ op: "add", path: `/deleteOptions${path}`, value }];
+
+/** What the client has set, and what is added to it. */
+const PINS: readonly [what: string, deleteOptions: object | null | undefined, patch: object[]][] = [
+  ["no deleteOptions", undefined, add("", { preconditions: { uid: "UID" } })],
+  ["deleteOptions that are null", null, add("", { preconditions: { uid: "UID" } })],
+  ["a grace period", { gracePeriodSeconds: 5 }, add("/preconditions", { uid: "UID" })],
+  ["preconditions that are null", { preconditions: null }, add("/preconditions", { uid: "UID" })],
+  ["a resourceVersion", { preconditions: { resourceVersion: "7" } }, add("/preconditions/uid", "UID")],
+  ["a UID that is null", { preconditions: { uid: null } }, add("/preconditions/uid", "UID")],
+];
+
+const eviction = (deleteOptions?: object | null): object => ({
+  apiVersion: "policy/v1",
+  kind: "Eviction",
+  metadata: {},
+  ...(deleteOptions !== undefined && { deleteOptions }),
+});
+
+const uidOf = (pod: string): string => stage.emulator.store.get("pods", "default", pod)?.metadata.uid ?? "";
+
+function setPhase(name: string, phase: string): void {
+  const pod = stage.emulator.store.get("pods", "default", name);
+  assert.ok(pod);
+  stage.emulator.store.update("pods", { ...pod, status: { ...(pod["status"] as object), phase } });
+}
+
 describe("/admission/pod-eviction", () => {
   for (const [name, more, expected, metric] of CASES) {
     it(`${name}: ${metric}`, async () => {
@@ -70,6 +104,82 @@ describe("/admission/pod-eviction", () => {
       assert.match(text, /zpdb_inflight_eviction_requests 0/);
     });
   }
+
+  for (const [what, deleteOptions, patch] of PINS) {
+    it(`an allowed eviction is bound to the pod that was judged: ${what}`, async () => {
+      stage = await setBudgetStage();
+      writeBudget(stage);
+      const { answer } = await ask({ object: eviction(deleteOptions) });
+      const uid = uidOf("ingester-zone-a-0");
+      assert.deepEqual(answer.patch, JSON.parse(JSON.stringify(patch).replace("UID", uid)));
+      assert.equal(reserved(stage)["ingester-zone-a-0"]?.uid, uid);
+      assert.equal((await ask({ object: eviction(deleteOptions) }, VALIDATING)).answer.patch, undefined);
+    });
+  }
+
+  it("what the client has bound it to stays", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const own = { preconditions: { uid: uidOf("ingester-zone-a-0") } };
+    const { answer } = await ask({ object: eviction(own) });
+    assert.deepEqual([answer.allowed, answer.patch], [true, undefined]);
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
+  });
+
+  it("one that is bound to another UID passes without a reservation: it cannot take effect", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const { answer } = await ask({ object: eviction({ preconditions: { uid: "of the one before" } }) });
+    assert.deepEqual([answer.allowed, answer.reason, answer.patch], [true, "OtherPod", undefined]);
+    assert.deepEqual(reserved(stage), {});
+  });
+
+  it("a terminating pod may go again, bound to its UID; by its name alone it may not", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const uid = uidOf("ingester-zone-c-2");
+    stage.emulator.store.remove("pods", "default", "ingester-zone-c-2");
+    const name = "ingester-zone-c-2";
+    const mutating = (await ask({ name, object: eviction() })).answer;
+    assert.deepEqual([mutating.allowed, mutating.warnings], [true, ["pod is not ready"]]);
+    assert.deepEqual(mutating.patch, [{ op: "add", path: "/deleteOptions", value: { preconditions: { uid } } }]);
+    const validating = (await ask({ name, object: eviction() }, VALIDATING)).answer;
+    assert.deepEqual([validating.code, validating.reason], [429, "PodTerminating"]);
+    assert.equal((await ask({ name, object: eviction({ preconditions: { uid } }) }, VALIDATING)).answer.allowed, true);
+  });
+
+  it("a Pending pod is judged and reserved like others", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    setPhase("ingester-zone-a-0", "Pending");
+    assert.equal((await ask({ name: "ingester-zone-b-0" })).answer.message, "1 pod not ready in ingester-zone-a");
+    assert.equal((await ask()).answer.reason, "Allowed");
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
+    setPhase("ingester-zone-a-0", "Running");
+    assert.equal((await ask({ name: "ingester-zone-b-0" })).answer.message, "1 pod not ready in ingester-zone-a");
+  });
+
+  it("registered as validating, it allows a UID once in 15 s", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const object = eviction();
+    assert.equal((await ask({ object }, VALIDATING)).answer.reason, "Allowed");
+    const again = (await ask({ object }, VALIDATING)).answer;
+    assert.deepEqual([again.code, again.reason], [429, "AllowedAlready"]);
+    await stage.time.advance(15_000);
+    assert.equal((await ask({ object }, VALIDATING)).answer.reason, "Allowed");
+  });
+
+  it("registered as both, it refuses nothing and reserves nothing twice", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const versionOf = (): string | undefined => stage.emulator.store.get(BUDGETS, "default", "ingester")?.metadata.resourceVersion;
+    const uid = uidOf("ingester-zone-a-0");
+    assert.equal((await ask({ object: eviction() })).answer.reason, "Allowed");
+    const [version, before] = [versionOf(), reserved(stage)];
+    assert.equal((await ask({ object: eviction({ preconditions: { uid } }) }, VALIDATING)).answer.reason, "Allowed");
+    assert.deepEqual([versionOf(), reserved(stage)], [version, before]);
+  });
 
   // Upstream answers this with 403: a drainer gives up then.
   it("E08 a budget of 0 is a no for now; and so is one that is spent", async () => {

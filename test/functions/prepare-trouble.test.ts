@@ -133,7 +133,7 @@ for (const [mode, recordOf] of MODES)
         return new Promise(() => {});
       });
       settle(stage, recordOf);
-      const context = { signal: gone.signal, deadlineAt: systemClock.monotonic() + 9000, log: { warn() {} } as never };
+      const context = { path: "", signal: gone.signal, deadlineAt: systemClock.monotonic() + 9000, log: { warn() {} } as never };
       const answer = await stage.webhook.handle(reviewOf(createZone(stage, A), 1), context);
       assert.equal(answer.allowed, false);
       assert.deepEqual(stage.seen.filter((request) => request.startsWith("DELETE")).toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`]);

@@ -133,6 +133,7 @@ export function keepingLog() {
 /** Asks a handler as the rim does, with so much time. */
 export async function ask(webhook: Webhook, request: AdmissionRequest, timeoutMs = 9000): Promise<Answer> {
   const context: Context = {
+    path: "",
     signal: AbortSignal.timeout(timeoutMs),
     deadlineAt: systemClock.monotonic() + timeoutMs,
     log: keepingLog().log,

@@ -107,7 +107,7 @@ test("V01: a budget is taken or refused with what is wrong with it", async (t) =
         resource: { group: "", version: "", resource: "" },
         object,
       },
-      { signal: t.signal, deadlineAt: 0, log: keepingLog().log },
+      { path: "", signal: t.signal, deadlineAt: 0, log: keepingLog().log },
     );
   const budget = (spec: object): object => ({
     kind: "ZoneAwarePodDisruptionBudget",

@@ -46,7 +46,8 @@ export const HOOKS = [
   { name: "prepare-downscale", kind: "Mutating", sideEffects: "NoneOnDryRun", rule: STATEFUL_SETS },
   {
     name: "pod-eviction",
-    kind: "Validating",
+    kind: "Mutating",
+    path: "/admission/mutate-pod-eviction",
     sideEffects: "NoneOnDryRun",
     rule: { operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods/eviction"] },
   },

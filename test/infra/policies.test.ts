@@ -17,7 +17,7 @@ interface CronJobSpec {
 }
 
 describe("J02 the policies", () => {
-  for (const { name, kind, sideEffects, rule } of HOOKS) {
+  for (const { name, kind, path = `/admission/${name}`, sideEffects, rule } of HOOKS) {
     it(`${name}: labels, service, path, rules, side effects, failing closed`, () => {
       const hook = find(`webhooks/${name}.yaml`, `${kind}WebhookConfiguration`, `${name}-zonewise`);
       assert.deepEqual(hook.metadata?.labels, { "grafana.com/namespace": "zonewise", "grafana.com/inject-rollout-operator-ca": "true" });
@@ -25,7 +25,7 @@ describe("J02 the policies", () => {
         {
           name: `${name}-zonewise.grafana.com`,
           admissionReviewVersions: ["v1"],
-          clientConfig: { service: { namespace: "zonewise", name: "rollout-operator", port: 443, path: `/admission/${name}` } },
+          clientConfig: { service: { namespace: "zonewise", name: "rollout-operator", port: 443, path } },
           failurePolicy: "Fail",
           matchPolicy: "Equivalent",
           namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "zonewise" } },

@@ -59,6 +59,13 @@ export function reserved(stage: Stage, name = "ingester"): Record<string, { uid:
   return { ...status?.disruptedPods };
 }
 
+export interface AskOptions {
+  readonly dryRun?: boolean;
+  readonly rollout?: { readonly maxUnavailable: number };
+  readonly deadlineMs?: number;
+  readonly uid?: string;
+}
+
 export interface Process {
   readonly reserver: Reserver;
   readonly calls: string[];
@@ -67,7 +74,7 @@ export interface Process {
   readonly lines: string[];
   readonly metrics: Metrics;
   /** Asks about a pod of the group: what is said, in a word. */
-  ask(pod: string, more?: { dryRun?: boolean; rollout?: { maxUnavailable: number }; deadlineMs?: number }): Promise<string>;
+  ask(pod: string, more?: AskOptions): Promise<string>;
 }
 
 /** A process that asks budgets. Its pauses take no time, but move its clock. */
@@ -90,9 +97,9 @@ export function startProcess(stage: Stage, by = "one"): Process {
     roundTrips: counted.roundTrips,
     lines,
     metrics,
-    async ask(pod, { deadlineMs = 5000, dryRun = false, rollout } = {}) {
+    async ask(pod, { deadlineMs = 5000, dryRun = false, ...more } = {}) {
       const deadlineAt = clock.monotonic() + deadlineMs;
-      const ask = { namespace: "default", name: `ingester-${pod}`, dryRun, deadlineAt, ...(rollout && { rollout }) };
+      const ask = { namespace: "default", name: `ingester-${pod}`, dryRun, deadlineAt, ...more };
       const { verdict } = await reserver.reserve(ask);
       return verdict.reason === "BudgetSpent" ? verdict.message : verdict.reason;
     },

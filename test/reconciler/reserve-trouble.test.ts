@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "../../infra/clock.ts";
 import { RolloutError } from "../../infra/errors.ts";
+import { createLog } from "../../infra/log.ts";
+import { createMetrics } from "../../infra/metrics.ts";
+import { composeBudgets } from "../../reconciler/compose-budgets.ts";
 import type { Fault } from "../emulator/faults.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
 import type { Stage } from "./stage.ts";
+
+const silent = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
 
 let stage: Stage;
 afterEach(() => stage.close());
@@ -60,6 +67,68 @@ describe("a reservation in trouble", () => {
     assert.equal(await ask("zone-a-0", { deadlineMs: 500 }), "NotNow");
     const both = [ask("zone-a-0", { deadlineMs: 500 }), ask("zone-a-1", { deadlineMs: 5000 })];
     assert.deepEqual(await Promise.all(both), ["Allowed", "Allowed"]);
+  });
+
+  it("an attempt ends with its deadline, however many pages its lists have: nothing is written for who was refused", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const { cluster, calls } = stage.connect();
+    const slow: typeof cluster = {
+      ...cluster,
+      async *list(resource, query, call) {
+        for await (const page of cluster.list(resource, query, call)) {
+          await sleep(60);
+          yield page;
+        }
+      },
+    };
+    const { reserver } = composeBudgets({
+      cluster: slow,
+      clock: systemClock,
+      log: silent,
+      metrics: createMetrics().budgets,
+      identity: "one",
+    });
+    const deadlineAt = systemClock.monotonic() + 130;
+    const { verdict } = await reserver.reserve({ namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt });
+    assert.equal(verdict.reason, "NotNow");
+    await sleep(200);
+    assert.deepEqual(reserved(stage), {});
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith("PUT")),
+      [],
+    );
+  });
+
+  it("evictions under one budget do not wait for those under another", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    writeBudget(stage, { selector: { matchLabels: { "rollout-group": "store-gateway" } } }, "store-gateway");
+    const { cluster, ...connected } = stage.connect();
+    const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const stuck: typeof cluster = {
+      ...cluster,
+      async *list(resource, query, call) {
+        if (resource.plural === "pods" && query.labelSelector === "rollout-group=store-gateway") {
+          begun.resolve();
+          await released.promise;
+        }
+        yield* cluster.list(resource, query, call);
+      },
+    };
+    const pod = stage.emulator.store.get("pods", "default", "ingester-zone-c-0");
+    assert.ok(pod);
+    stage.emulator.store.update("pods", {
+      ...pod,
+      metadata: { ...pod.metadata, labels: { ...pod.metadata.labels, "rollout-group": "store-gateway" } },
+    });
+    const { ask } = startProcess({ ...stage, connect: () => ({ ...connected, cluster: stuck }) });
+    const waiting = ask("zone-c-0");
+    await begun.promise;
+    assert.equal(await ask("zone-a-0"), "Allowed");
+    assert.equal(await ask("zone-a-1"), "1 pod not ready in ingester-zone-a");
+    released.resolve();
+    assert.equal(await waiting, "OwnerNotFound");
   });
 
   it("a reservation is taken back: that one, not another of the same pod", async () => {

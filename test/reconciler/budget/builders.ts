@@ -43,10 +43,25 @@ export interface Case {
   /** Pods that have been reserved. */
   readonly reserved?: readonly string[];
   readonly rollout?: number;
+  /** It goes by the pod's name alone. */
+  readonly unpinned?: boolean;
   readonly now?: number;
+  /** Who made the reservations, and how many milliseconds ago. */
+  readonly reservedBy?: string;
+  readonly reservedFor?: number;
 }
 
-export function snapshot({ pod, spec = {}, zones = {}, reserved = [], rollout, now = NOW }: Case): EvictionSnapshot {
+export function snapshot({
+  pod,
+  spec = {},
+  zones = {},
+  reserved = [],
+  rollout,
+  unpinned,
+  now = NOW,
+  reservedBy = "test",
+  reservedFor = 0,
+}: Case): EvictionSnapshot {
   const all = Object.entries({ a: {}, b: {}, c: {}, ...zones }).map(([letter, traits]): BudgetZone => {
     const named: ZoneTraits = { name: `ingester-zone-${letter}`, ...traits };
     return { ...readZone(statefulSetObject(named)), pods: members(named) };
@@ -56,12 +71,17 @@ export function snapshot({ pod, spec = {}, zones = {}, reserved = [], rollout, n
   assert.ok(found, name);
   return {
     now,
+    by: "test",
     pod: found,
     budget: budget(spec),
     zones: all,
     reservations: Object.fromEntries(
-      reserved.map((one) => [`ingester-${one}`, { uid: `uid-ingester-${one}`, time: new Date(now).toISOString(), by: "test" }]),
+      reserved.map((one) => [
+        `ingester-${one}`,
+        { uid: `uid-ingester-${one}`, time: new Date(now - reservedFor).toISOString(), by: reservedBy },
+      ]),
     ),
+    unpinned,
     ...(rollout !== undefined && { rollout: { maxUnavailable: rollout } }),
   };
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { decide, PARTITIONS, type Case } from "./builders.ts";
 
@@ -8,7 +9,7 @@ const UNREADY = { ready: false };
 const ZONES_MET = "zpdb met across 3 zones";
 const met = (partition: string): string => `zpdb met for partition ${partition} across 3 zones`;
 
-const CASES: readonly [string, Case, 200 | 400 | 429, string][] = [
+const CASES: [string, Case, 200 | 400 | 429, string][] = [
   // Upstream answers E08 and E11 with 403, which makes drainers give up.
   ["E08, E09 maxUnavailable 0 is a no for now", { pod: "zone-a-0", spec: { maxUnavailable: 0 } }, 429, "max unavailable = 0"],
   ["E10 0 gives way to the rollout's own limit", { pod: "zone-a-0", spec: { maxUnavailable: 0 }, rollout: 1 }, 200, ZONES_MET],
@@ -168,6 +169,28 @@ const CASES: readonly [string, Case, 200 | 400 | 429, string][] = [
     "1 pod not ready in ingester-zone-b",
   ],
 ];
+
+const EVICTIONS = evictionIdentity("one");
+const moment = (whom: string): string => `ingester-zone-a-0 was allowed to go a moment ago, for ${whom}; try again once it is gone`;
+const AGAIN = { pod: "zone-a-0", reserved: ["zone-a-0"], reservedBy: EVICTIONS };
+
+CASES.push(
+  [
+    "all zones that block are named, the pod's own last",
+    { pod: "zone-a-0", zones: { a: { pods: { 1: UNREADY } }, b: { statusReplicas: 4 }, c: { pods: { 0: UNREADY, 2: UNREADY } } } },
+    429,
+    "1 pod unknown in ingester-zone-b; 2 pods not ready in ingester-zone-c; 1 pod not ready in ingester-zone-a",
+  ],
+  ["an eviction of the UID that another eviction may have: they are one", AGAIN, 200, ZONES_MET],
+  ["one that goes by the name may reach the successor", { ...AGAIN, unpinned: true }, 429, moment("an eviction")],
+  ["so may a second one of the same process", { ...AGAIN, unpinned: true, reservedBy: "test" }, 429, moment("the rollout")],
+  ["for 15 seconds: until then the API server may retry", { ...AGAIN, unpinned: true, reservedFor: 14_999 }, 429, moment("an eviction")],
+  ["then it is judged like any other", { ...AGAIN, unpinned: true, reservedFor: 15_000 }, 200, ZONES_MET],
+  ["the first that goes by the name is judged like any other", { pod: "zone-a-0", unpinned: true }, 200, ZONES_MET],
+  ["the rollout leaves a pod alone that is being evicted", { ...AGAIN, rollout: 1 }, 429, moment("an eviction")],
+  ["an eviction leaves a pod alone that the rollout replaces", { ...AGAIN, reservedBy: "another" }, 429, moment("the rollout")],
+  ["the rollout takes over what another rollout left", { ...AGAIN, reservedBy: "another", rollout: 1 }, 200, ZONES_MET],
+);
 
 describe("the eviction of a pod", () => {
   for (const [name, one, code, message] of CASES) {

@@ -18,7 +18,6 @@ const elsewhere = { selector: { matchLabels: { "rollout-group": "store-gateway" 
 const CASES: readonly [string, Member, readonly StoredBudget[], 200 | 400, string][] = [
   ["E05 a pod that failed", { ...pod, phase: "Failed" }, [stored()], 200, "pod is not ready"],
   ["E05 a pod that is done", { ...pod, phase: "Succeeded" }, [stored()], 200, "pod is not ready"],
-  ["E05 a pod that is not yet running", { ...pod, phase: "Pending" }, [stored()], 200, "pod is not ready"],
   ["E05 a pod on its way out", { ...pod, terminating: true }, [stored()], 200, "pod is not ready"],
   ["E07 no budget", pod, [], 200, "no zoned pod disruption budget selects the pod"],
   ["B08 no budget that selects the pod", pod, [stored(elsewhere)], 200, "no zoned pod disruption budget selects the pod"],
@@ -64,6 +63,29 @@ describe("the budget of a pod", () => {
   it("a running pod that is not ready is subject to it like any other", () => {
     const found = findBudget({ ...pod, ready: false }, [stored(elsewhere, "third"), stored()]);
     assert.equal("matchLabels" in found && found.name, "ingester");
+  });
+
+  it("so is one that is Pending: it may be ready by the time it is deleted", () => {
+    const found = findBudget({ ...pod, phase: "Pending", ready: false }, [stored()]);
+    assert.equal("matchLabels" in found && found.name, "ingester");
+  });
+
+  it("a disruption that goes by the name of a terminating pod has to wait: it might reach the successor", () => {
+    const going = { ...pod, terminating: true };
+    const reasonOf = (budgets: readonly StoredBudget[]): string => {
+      const found = findBudget(going, budgets, { unpinned: true });
+      return "reason" in found ? found.reason : "none";
+    };
+    assert.equal(reasonOf([stored()]), "PodTerminating");
+    assert.equal(VERDICTS.PodTerminating.code, 429);
+    assert.equal(reasonOf([stored(elsewhere)]), "PodNotReady");
+  });
+
+  it("a disruption that is bound to another UID passes: it cannot take effect", () => {
+    const found = findBudget(pod, [stored()], { uid: "of the one before" });
+    assert.ok("reason" in found);
+    assert.deepEqual([found.reason, VERDICTS[found.reason].code], ["OtherPod", 200]);
+    assert.ok("matchLabels" in findBudget(pod, [stored()], { uid: pod.uid }));
   });
 
   it("an empty selector selects everything", () => {

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { decideEviction } from "../../../reconciler/budget/decide.ts";
+import { buildCase, missingPods, proveCase, rememberLook, type Reread } from "../../../reconciler/budget/last-look.ts";
+import type { EvictionSnapshot } from "../../../reconciler/budget/tally.ts";
+import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
+import type { PodTraits, ZoneTraits } from "../builders.ts";
+import { PARTITIONS, snapshot } from "./builders.ts";
+
+const MOST_READS = 4;
+
+/** The suspects as another snapshot has them. */
+function reread(now: EvictionSnapshot, suspects: readonly Reread["suspect"][]): Reread[] {
+  return suspects.map((suspect) => {
+    const zone = now.zones.find(({ uid }) => uid === suspect.zone.uid);
+    const pod = zone?.pods.find(({ name }) => name === suspect.pod);
+    return { suspect, pod, zone: pod ? undefined : zone };
+  });
+}
+
+/** The denial that the look proves for the pod of `now`; undefined if it proves none. */
+function denyAgain(before: EvictionSnapshot, now: EvictionSnapshot): string | undefined {
+  const claim = buildCase(now.pod.name, rememberLook(before.zones, before, 0), MOST_READS);
+  return claim && proveCase(claim, reread(now, claim.suspects), now);
+}
+
+const podTraits = fc.constantFrom<PodTraits | null>({}, {}, {}, { ready: false }, { terminating: true }, null);
+const zoneTraits = fc.record({ pods: fc.record({ 0: podTraits, 1: podTraits, 2: podTraits }), statusReplicas: fc.constantFrom(2, 3, 4) });
+const zones = fc.record({ a: zoneTraits, b: zoneTraits, c: zoneTraits });
+const specs = fc.oneof(
+  fc.record({ maxUnavailable: fc.nat(3) }),
+  fc.record({ maxUnavailablePercentage: fc.constantFrom(0, 34, 67) }),
+  fc.record({
+    maxUnavailable: fc.nat(3),
+    ...Object.fromEntries(Object.entries(PARTITIONS).map(([key, value]) => [key, fc.constant(value)])),
+  }),
+);
+const reserved = fc.subarray(["zone-a-1", "zone-b-0", "zone-c-2"]);
+
+/** The pod that asks is there. */
+const at = (all: Readonly<Record<"a" | "b" | "c", ZoneTraits>>): Readonly<Record<string, ZoneTraits>> => ({
+  ...all,
+  a: { ...all.a, pods: { ...all.a.pods, 0: {} } },
+});
+
+describe("a look at a budget", () => {
+  it("proves no denial that the whole budget would not give, whatever has changed since", () => {
+    const reached = { denied: 0, lookedAgain: 0, allowed: 0 };
+    fc.assert(
+      fc.property(specs, zones, reserved, zones, reserved, (spec, first, reservedFirst, second, reservedSecond) => {
+        const before = snapshot({ pod: "zone-a-0", spec, zones: at(first), reserved: reservedFirst });
+        const now = snapshot({ pod: "zone-a-0", spec, zones: at(second), reserved: reservedSecond });
+        const message = denyAgain(before, now);
+        const { code } = VERDICTS[decideEviction(now).reason];
+        if (message !== undefined) assert.notEqual(code, 200, message);
+        reached[message !== undefined ? "denied" : code === 200 ? "allowed" : "lookedAgain"]++;
+      }),
+      { numRuns: 2000 },
+    );
+    for (const [what, count] of Object.entries(reached)) assert.ok(count > 20, `${what}: ${count}`);
+  });
+
+  it("proves a denial again, in the same words, where nothing has changed and few pods block", () => {
+    const here = snapshot({ pod: "zone-a-0", zones: { b: { pods: { 0: { ready: false }, 2: null } } } });
+    assert.equal(denyAgain(here, here), decideEviction(here).message);
+  });
+
+  it("is of no use where too many pods would have to be read, or nothing speaks against the pod", () => {
+    const down = { pods: { 1: { ready: false }, 2: { ready: false } }, replicas: 9 };
+    const many = snapshot({ pod: "zone-a-0", spec: { maxUnavailable: 5 }, zones: { a: down } });
+    assert.equal(buildCase("ingester-zone-a-0", rememberLook(many.zones, many, 0), MOST_READS), undefined);
+    const well = snapshot({ pod: "zone-a-0" });
+    assert.equal(buildCase("ingester-zone-a-0", rememberLook(well.zones, well, 0), MOST_READS), undefined);
+  });
+});
+
+it("pods that are missing are named by the ordinals that the zone is to have", () => {
+  const { zones: all } = snapshot({ pod: "zone-a-0", zones: { b: { statusReplicas: 5, pods: { 1: null } } } });
+  const zone = all.find(({ name }) => name === "ingester-zone-b");
+  assert.ok(zone);
+  assert.deepEqual(missingPods(zone, zone.pods), ["ingester-zone-b-1", "ingester-zone-b-3", "ingester-zone-b-4"]);
+  const from = { ...zone, firstOrdinal: 2 };
+  assert.deepEqual(missingPods(from, zone.pods), ["ingester-zone-b-3", "ingester-zone-b-4", "ingester-zone-b-5"]);
+});
