@@ -50,7 +50,7 @@ export function rememberLook(zones: readonly BudgetZone[], view: View, at: numbe
     const unready = pods.filter((pod) => !isReady(pod, view)).map(({ name }) => name);
     return [...unready, ...missingPods(zone, pods)].map((pod) => ({ pod, zone }));
   });
-  return { at, budget: view.budget, zones: zones.map(({ pods: _, ...zone }) => zone), suspects };
+  return { at, budget: view.budget, zones: zones.map(({ pods: _pods, ...zone }) => zone), suspects };
 }
 
 /** Names of the pods that the zone is to have, and has not. */
