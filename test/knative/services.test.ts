@@ -23,9 +23,9 @@ describe("on Knative", () => {
     const [names] = [knative.map(({ metadata }) => metadata?.name)];
     const text = readFileSync(join(ROOT, "knative/kustomization.yaml"), "utf8");
     const mapped = read("knative/domain-mappings.yaml").map(({ metadata }) => metadata?.name);
-    for (const { name } of HOOKS) {
+    for (const { name, path = `/admission/${name}` } of HOOKS) {
       assert.ok(names.includes(name) && mapped.includes(`${name}.zonewise.example.com`));
-      assert.ok(text.includes(`https://${name}.zonewise.example.com/admission/${name}`));
+      assert.ok(text.includes(`https://${name}.zonewise.example.com${path}`));
     }
     const hosts = [...text.matchAll(/value: (.*zonewise\.example\.com)$/gm)].map(([, hosts]) => hosts?.split(","));
     assert.deepEqual(hosts, [mapped, mapped]);
