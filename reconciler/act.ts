@@ -3,7 +3,8 @@ import type { Call, Cluster } from "../infra/cluster.ts";
 import { hasCode, messageOf, RolloutError } from "../infra/errors.ts";
 import type { Fence } from "../infra/lease.ts";
 import { formatTimestamp } from "../infra/timestamp.ts";
-import { events, pods, statefulSets, type Event, type Resource } from "../infra/resources.ts";
+import { events, statefulSets, type Event, type Resource } from "../infra/resources.ts";
+import { type BatchActor, deletePods } from "./delete-pods.ts";
 import { noteVersion, type Freshness } from "./gather.ts";
 import { ANNOTATIONS } from "./model/annotations.ts";
 import type { Hold } from "./model/decision.ts";
@@ -12,6 +13,7 @@ import type { Zone } from "./model/zone.ts";
 import type { Note } from "./prepare.ts";
 import type { DeletePods, FinishZone } from "./rollout/zone.ts";
 import type { ScaleZone } from "./scaling/snapshot.ts";
+import { patchStatus } from "./zone-status.ts";
 
 /** Leave to delete a pod. */
 export interface Permit {
@@ -20,7 +22,7 @@ export interface Permit {
   readonly withdraw: (call: Call) => Promise<void>;
 }
 
-/** Asked right before each pod is deleted, within the bounds of `call`: the hold that forbids it, or leave, which need not be given back if it is undefined. */
+/** Asked for each pod right before its batch is deleted, for all in the same moment, within the bounds of `call`: the hold that forbids it, or leave, which need not be given back if it is undefined. */
 export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | Permit | undefined>;
 
 export interface Actor {
@@ -38,71 +40,31 @@ export interface Effect {
   readonly replaced: readonly Pod[];
   /** Why pods that were chosen stayed. */
   readonly denied: readonly Hold[];
+  /** Why the rest of the batch was left for the next tick, if it was. */
+  readonly stopped?: string;
 }
 
-/** Carries out one decision. Throws `Conflict` if the zone or a pod has changed since it was judged, `LeaseLost`, or what the cluster says. */
-export async function act(decision: Action, actor: Actor): Promise<Effect> {
+/**
+ * Carries out a decision about a rollout; `judged` are the zones of its group. Throws `Conflict` if the zone or a pod has changed since it was judged,
+ * `Cancelled`, `LeaseLost`, or what the cluster says.
+ */
+export async function act(decision: DeletePods | FinishZone, judged: readonly Zone[], actor: BatchActor): Promise<Effect> {
   switch (decision.action) {
     case "deletePods":
-      return deletePods(decision, actor);
+      return deletePods(decision, judged, actor);
     case "finishZone":
       await patchStatus(decision.zone, actor, { currentRevision: decision.zone.status.updateRevision });
-      return { replaced: [], denied: [] };
-    case "scaleZone":
-      await patchReplicas(decision, actor);
       return { replaced: [], denied: [] };
     default:
       return decision satisfies never;
   }
 }
 
-/** One pod after the other; a pod that the budget denies does not keep the others from their turn [1.5.8]. */
-async function deletePods({ zone, pods: chosen }: DeletePods, actor: Actor): Promise<Effect> {
-  const replaced: Pod[] = [];
-  const denied: Hold[] = [];
-  for (const pod of chosen) {
-    const answer = await actor.mayDisrupt(pod, zone, actor.fence.write());
-    if (answer?.action === "hold") {
-      denied.push(answer);
-      continue;
-    }
-    try {
-      // Right before the first deletion: after it, the StatefulSet's own status changes.
-      if (replaced.length === 0) await confirmUnchanged(zone, actor);
-      const version = await actor.cluster.remove(pods, pod, { uid: pod.uid, resourceVersion: pod.resourceVersion }, actor.fence.write());
-      noteVersion(actor.freshness, pods, version);
-      replaced.push(pod);
-    } catch (error) {
-      if (hasCode(error, ...NOTHING_DONE)) await answer?.withdraw(actor.fence.write());
-      // What has been done is told even when the rest must be gathered and decided anew.
-      if (replaced.length === 0) throw error;
-      break;
-    }
-  }
-  return { replaced, denied };
-}
-
-/** The pod is there as before; after any other error it may be on its way out, and the permit is not given back. */
-const NOTHING_DONE = ["Conflict", "Forbidden", "Invalid", "Throttled", "Unauthorized"] as const;
-
 /**
- * A patch that changes nothing but carries the resourceVersion: the server refuses it (409) if the StatefulSet has changed, or was made
- * anew, since it was read: a zone that was paused, scaled or given another template meanwhile loses no pod. Status patches meet no admission
- * webhooks. The UID stays out: another one than the object's is answered with 422, before the versions are compared.
+ * Scales a zone: replicas, and the time of a downscale with them in one write, so that neither is there without the other. Throws `Conflict` if the
+ * zone has changed since it was read, `Invalid` if the change is accepted and not done, `LeaseLost`, or what the cluster says.
  */
-async function confirmUnchanged(zone: Zone, actor: Actor): Promise<void> {
-  await patchStatus(zone, actor, undefined);
-}
-
-async function patchStatus(zone: Zone, { cluster, fence, freshness }: Actor, status: object | undefined): Promise<void> {
-  const { name, namespace, resourceVersion } = zone;
-  const body = { metadata: { resourceVersion }, ...(status && { status }) };
-  const version = await cluster.patch(statefulSets, { name, namespace, subresource: "status" }, "merge", body, fence.write());
-  noteVersion(freshness, statefulSets, version);
-}
-
-/** Replicas, and the time of a downscale with them in one write, so that neither is there without the other. Throws `Invalid` if it is accepted and not done. */
-async function patchReplicas({ zone, replicas, recordAt }: ScaleZone, { cluster, fence, freshness }: Actor): Promise<void> {
+export async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, { cluster, fence, freshness }: Actor): Promise<void> {
   const { name, namespace, resourceVersion } = zone;
   const annotations = recordAt === undefined ? undefined : { [ANNOTATIONS.lastDownscale]: formatTimestamp(recordAt) };
   const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, spec: { replicas } };

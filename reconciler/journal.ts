@@ -105,7 +105,12 @@ function tell(outcome: Outcome): Telling {
       return {
         level: "info",
         text: decision.message,
-        fields: { action: decision.action, zone: decision.zone.name, ...(pods.length > 0 && { pods }) },
+        fields: {
+          action: decision.action,
+          zone: decision.zone.name,
+          ...(pods.length > 0 && { pods }),
+          ...(effect.stopped !== undefined && { stopped: effect.stopped }),
+        },
       };
     }
     case "outrun":

@@ -1,7 +1,7 @@
 /** One pass over a group's scaling: what it works with, what it has found out, and its one way to scale a zone. */
 import { isRefused, messageOf, RolloutError } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
-import { act, type Actor } from "./act.ts";
+import { type Actor, changeReplicas } from "./act.ts";
 import { gatherTracker, type References } from "./gather-scaling.ts";
 import { gatherGroup, gatherGroupZones } from "./gather.ts";
 import { hold, type Hold } from "./model/decision.ts";
@@ -44,7 +44,7 @@ export async function scale(decision: ScaleZone, pass: Pass): Promise<boolean> {
   try {
     const why = replicas < zone.replicas && zone.scaling.forced === undefined ? await whyNotShrink(decision, pass) : undefined;
     if (why) pass.holds.push(why);
-    else await act(decision, pass.scaler);
+    else await changeReplicas(decision, pass.scaler);
     return !why;
   } catch (error) {
     // Anything else: the group has changed, or the write may have taken effect. What was read says nothing any more.

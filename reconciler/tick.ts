@@ -107,7 +107,7 @@ async function rollOutZones(snapshot: GroupSnapshot, common: Common, input: Tick
   if (!decision) return { ...common, state: "settled" };
   if (decision.action === "hold") return { ...common, state: "held", hold: decision };
 
-  const effect = await act(decision, input);
+  const effect = await act(decision, snapshot.zones, input);
   const [denial] = effect.denied;
   if (denial && effect.replaced.length === 0) return { ...common, state: "held", hold: denial };
   return { ...common, state: "acted", decision, effect };

@@ -16,6 +16,8 @@ export interface Zone {
   readonly group: string;
   /** It is being deleted: pods that go do not come back. */
   readonly terminating: boolean;
+  /** Counts the changes of its spec. */
+  readonly generation: number;
   /** False while the StatefulSet controller has not seen the latest spec: the status then says nothing yet. */
   readonly observed: boolean;
   /** `spec.replicas`; absent counts as 1, as the API server has it. */
@@ -42,7 +44,9 @@ export interface ZoneStatus {
   readonly replicas: number;
   /** Ready, and available too where `minReadySeconds` asks for it. */
   readonly ready: number;
+  /** Pods of the update revision, and of the current one, that are not terminating. */
   readonly updated: number;
+  readonly current: number;
   readonly currentRevision: string;
   readonly updateRevision: string;
 }
@@ -73,6 +77,7 @@ export function readZone({ metadata, spec, status }: StatefulSet): Zone {
     resourceVersion: metadata?.resourceVersion ?? "",
     group: metadata?.labels?.[LABELS.rolloutGroup] ?? "",
     terminating: metadata?.deletionTimestamp !== undefined,
+    generation: metadata?.generation ?? 0,
     observed: (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0),
     replicas: spec?.replicas ?? 1,
     updateStrategy: spec?.updateStrategy?.type ?? "RollingUpdate",
@@ -88,6 +93,7 @@ export function readZone({ metadata, spec, status }: StatefulSet): Zone {
       replicas: status?.replicas ?? 0,
       ready: spec?.minReadySeconds ? Math.min(ready, status?.availableReplicas ?? 0) : ready,
       updated: status?.updatedReplicas ?? 0,
+      current: status?.currentReplicas ?? 0,
       currentRevision: status?.currentRevision ?? "",
       updateRevision: status?.updateRevision ?? "",
     },

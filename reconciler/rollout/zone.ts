@@ -20,6 +20,9 @@ export interface FinishZone {
 }
 
 export type RolloutDecision = DeletePods | FinishZone | Hold;
+/** Deletions a decision: the zones are gathered anew after as many. */
+const MOST_AT_ONCE = 50;
+
 type ZoneRule = Rule<[zone: ZoneWithPods, group: GroupSnapshot], RolloutDecision>;
 
 /** Pods not of the update revision, and not on their way out. Revisions are compared pod by pod: after a revert, `currentRevision` says nothing [1.5.3]. */
@@ -55,7 +58,7 @@ const brokenPods: ZoneRule = (zone) => {
   const candidates = outdated(zone).filter((pod) => pod.broken !== undefined);
   const lost = candidates.filter((pod) => !pod.working);
   const room = zone.maxUnavailable - (unavailable(zone).count - candidates.length);
-  const broken = lost.length > 0 ? lost : candidates.slice(0, Math.max(0, room));
+  const broken = (lost.length > 0 ? lost : candidates.slice(0, Math.max(0, room))).slice(0, MOST_AT_ONCE);
   if (broken.length === 0) return undefined;
   const list = broken.map((pod) => `${pod.name} (${pod.broken})`).join(", ");
   return { action: "deletePods", zone, pods: broken, message: `replacing pods that cannot come up: ${list}` };
@@ -74,7 +77,7 @@ const outdatedPods: ZoneRule = (zone) => {
     return hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods], zone.name);
   }
   const ready = candidates.filter((pod) => pod.ready);
-  const pods = (ready.length > 0 ? ready : candidates).slice(0, room);
+  const pods = (ready.length > 0 ? ready : candidates).slice(0, Math.min(room, MOST_AT_ONCE));
   return {
     action: "deletePods",
     zone,

@@ -13,6 +13,20 @@ const LABELS = { podLabels: { "rollout-group": "ingester" } };
 let stage: Stage;
 afterEach(() => stage.close());
 
+/** Zones of 20 pods with a new image, all of which a budget and the rollout allow to be down at once. */
+async function rollOutLarge(): Promise<Witness> {
+  stage = await setBudgetStage();
+  writeBudget(stage, { maxUnavailable: 20 });
+  const { store } = stage.emulator;
+  for (const set of store.list("statefulsets.apps", "default"))
+    store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations: { "rollout-max-unavailable": "100%" } } });
+  deploy(stage, "x:1", { ...LABELS, replicas: 20 });
+  await stage.time.advance(5000);
+  deploy(stage, "x:2", { ...LABELS, replicas: 20 });
+  await stage.time.advance(500);
+  return witness(stage, 20);
+}
+
 /** A new image, of which two pods of a zone may be updated at once. */
 async function rollOut(spec: object): Promise<Witness> {
   stage = await setBudgetStage();
@@ -91,6 +105,37 @@ describe("a rollout under a budget", () => {
       ["StatefulSet", "Pod", "ZoneAwarePodDisruptionBudget"],
     );
     assert.deepEqual(seen.deleted, []);
+  });
+
+  it("asks for 20 pods at once: what the budget costs does not grow with them", async () => {
+    const seen = await rollOutLarge();
+    const asking = startProcess(stage, "rollout");
+    const { cluster } = stage.connect();
+    await tickOnce(stage, cluster, { mayDisrupt: askBudget(asking.reserver, stage.clock, createMetrics().budgets) });
+    assert.deepEqual([seen.deleted.length, Object.keys(reserved(stage)).length, seen.violations], [20, 20, []]);
+    const pages = asking.calls.filter((call) => call.startsWith("GET core/v1/pods"));
+    const writes = asking.calls.filter((call) => !call.startsWith("GET"));
+    assert.deepEqual([pages.length, writes.length], [1, 1], asking.calls.join());
+  });
+
+  it("gives back the reservations of pods that it did not delete after all", async () => {
+    const seen = await rollOutLarge();
+    const { reserver } = startProcess(stage, "rollout");
+    const { cluster } = stage.connect();
+    const stop = new AbortController();
+    const stopping: typeof cluster = {
+      ...cluster,
+      remove: async (...call) => {
+        const version = await cluster.remove(...call);
+        if (seen.deleted.length === 2) stop.abort();
+        return version;
+      },
+    };
+    const mayDisrupt = askBudget(reserver, stage.clock, createMetrics().budgets);
+    const { outcomes } = await tickOnce(stage, stopping, { mayDisrupt, stop: stop.signal });
+    assert.equal(outcomes[0]?.state, "acted");
+    assert.deepEqual(seen.deleted, ["ingester-zone-a-0", "ingester-zone-a-1"]);
+    assert.deepEqual(Object.keys(reserved(stage)).toSorted(), seen.deleted);
   });
 
   it("gives the reservation back when the pod could not be deleted", async () => {

@@ -1,0 +1,202 @@
+/** What ends a batch of deletions early, from the tick to the pods. */
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import type { Cluster } from "../../infra/cluster.ts";
+import { RolloutError } from "../../infra/errors.ts";
+import type { Permit } from "../../reconciler/act.ts";
+import { hold } from "../../reconciler/model/decision.ts";
+import type { TickInput } from "../../reconciler/tick.ts";
+import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from "./stage.ts";
+
+const SETS = "statefulsets.apps";
+const [A, B] = ["ingester-zone-a", "ingester-zone-b"];
+
+let stage: Stage;
+let seen: Witness;
+let stop: AbortController;
+
+/** Three zones of four pods with a new image, all of which may be unavailable at once. */
+beforeEach(async () => {
+  stage = await setStage();
+  stop = new AbortController();
+  deploy(stage, "x:1", { replicas: 4, annotations: { "rollout-max-unavailable": "100%" } });
+  await stage.time.advance(3000);
+  deploy(stage, "x:2", { replicas: 4 });
+  await stage.time.advance(500);
+  seen = witness(stage, 4);
+});
+afterEach(() => stage.close());
+
+function change(name: string, metadata: object, spec: object = {}): void {
+  const set = stage.emulator.store.get(SETS, "default", name);
+  assert.ok(set);
+  stage.emulator.store.update(SETS, {
+    ...set,
+    metadata: { ...set.metadata, ...metadata },
+    spec: { ...(set["spec"] as object), ...spec },
+  });
+}
+
+function setReady(name: string, ready: boolean): void {
+  const pod = stage.emulator.store.get("pods", "default", name);
+  assert.ok(pod);
+  const annotations = { ...pod.metadata.annotations, "sim/ready": String(ready) };
+  stage.emulator.store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations } });
+}
+
+/** A connection on which `happen` comes right after the first deletion, and the cluster has a moment to follow. */
+function afterFirst(happen: () => void): { cluster: Cluster; calls: string[] } {
+  const { cluster, calls } = stage.connect();
+  let removed = 0;
+  return {
+    calls,
+    cluster: {
+      ...cluster,
+      remove: async (...call) => {
+        const version = await cluster.remove(...call);
+        if (++removed === 1) happen();
+        await stage.time.advance(10);
+        return version;
+      },
+    },
+  };
+}
+
+/** Leaves that can be given back, and those that were. */
+function leaves(denied: readonly string[] = []): { mayDisrupt: TickInput["mayDisrupt"]; asked: string[]; givenBack: string[] } {
+  const [asked, givenBack]: [string[], string[]] = [[], []];
+  return {
+    asked,
+    givenBack,
+    mayDisrupt: async (pod, zone) => {
+      asked.push(pod.name);
+      if (denied.includes(pod.name)) return hold("BudgetSpent", `${pod.name} stays`, [zone]);
+      return { action: "permit", withdraw: async () => void givenBack.push(pod.name) } satisfies Permit;
+    },
+  };
+}
+
+const PODS = [0, 1, 2, 3].map((i) => `${A}-${i}`);
+
+describe("a batch of deletions", () => {
+  const ENDS: readonly [name: string, happen: () => void, why: RegExp][] = [
+    ["its zone is paused", () => change(A, { annotations: { "grafana.com/rollout-paused": "true" } }), /zone-a was paused/],
+    ["its zone may lose fewer pods", () => change(A, { annotations: { "rollout-max-unavailable": "1" } }), /zone-a was changed/],
+    ["its zone gets another template", () => deploy(stage, "x:3", { zones: ["a"], replicas: 4 }), /zone-a was changed/],
+    ["its zone is scaled", () => change(A, {}, { replicas: 5 }), /zone-a was changed/],
+    ["its zone is deleted", () => change(A, { deletionTimestamp: "2026-01-01T00:00:00Z" }), /zone-a is being deleted/],
+    ["another zone is deleted", () => change(B, { deletionTimestamp: "2026-01-01T00:00:00Z" }), /zone-b is being deleted/],
+    ["another zone leaves the group", () => change(B, { labels: { "rollout-group": "other" } }), /other zones than before/],
+    ["another zone comes", () => deploy(stage, "x:2", { zones: ["d"], replicas: 1 }), /other zones than before/],
+    ["a pod of another zone fails", () => setReady(`${B}-1`, false), /zone-b is no longer healthy/],
+    [
+      "a pod of another zone is deleted, and still serves",
+      () => stage.emulator.store.remove("pods", "default", `${B}-1`),
+      /zone-b: ingester-zone-b-1 terminating/,
+    ],
+    ["the process is told to stop", () => stop.abort(), /told to stop/],
+  ];
+  for (const [name, happen, why] of ENDS) {
+    it(`ends once ${name}; what was done is reported, and the other leaves are given back`, async () => {
+      const { mayDisrupt, asked, givenBack } = leaves();
+      const { cluster } = afterFirst(happen);
+      const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt, stop: stop.signal });
+      const outcome = outcomes.find(({ group }) => group === "ingester");
+      assert.ok(outcome?.state === "acted");
+      assert.deepEqual(
+        seen.deleted.filter((pod) => pod.startsWith(A ?? "")),
+        PODS.slice(0, 1),
+      );
+      assert.match(outcome.effect.stopped ?? "", why);
+      assert.deepEqual(
+        outcome.effect.replaced.map((pod) => pod.name),
+        PODS.slice(0, 1),
+      );
+      assert.deepEqual([asked, givenBack], [PODS, PODS.slice(1)]);
+    });
+  }
+
+  it("ends once as many other pods of its zone have failed as may be unavailable", async () => {
+    change(A ?? "", { annotations: { "rollout-max-unavailable": "2" } });
+    await stage.time.advance(500);
+    const { cluster } = afterFirst(() => [2, 3].forEach((i) => setReady(`${A}-${i}`, false)));
+    const { outcomes } = await tickOnce(stage, cluster);
+    assert.deepEqual(seen.deleted, PODS.slice(0, 1));
+    assert.match((outcomes[0]?.state === "acted" && outcomes[0].effect.stopped) || "", /zone-a has 2 unavailable pods already/);
+  });
+
+  it("ends long before its leaves do", async () => {
+    const { mayDisrupt, givenBack } = leaves();
+    const { cluster } = afterFirst(() => {});
+    let at = 0;
+    const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt, monotonic: () => (at += 9000) });
+    assert.ok(seen.deleted.length > 0 && seen.deleted.length < 4);
+    assert.deepEqual(givenBack, PODS.slice(seen.deleted.length));
+    assert.match((outcomes[0]?.state === "acted" && outcomes[0].effect.stopped) || "", /the batch has taken 30 s/);
+  });
+
+  it("goes on to its end while nothing of that happens, with one list of StatefulSets a further pod", async () => {
+    const { mayDisrupt, givenBack } = leaves();
+    const { cluster, calls } = afterFirst(() => {});
+    const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt });
+    assert.deepEqual([seen.deleted, seen.violations, givenBack], [PODS, [], []]);
+    assert.equal(outcomes[0]?.state === "acted" && outcomes[0].effect.stopped, undefined);
+    const count = (call: string): number => calls.filter((one) => one === call).length;
+    assert.deepEqual(
+      [count("GET apps/v1/statefulsets collection"), count("GET core/v1/pods collection"), calls.length],
+      [1 + 3, 3, 1 + 3 + 3 + 1 + 4],
+      "the tick's list and its pods, one list before each pod but the first, one check of the zone, the deletions",
+    );
+  });
+
+  it("asks for all pods before the first is deleted, and passes over those that are denied", async () => {
+    const { mayDisrupt, givenBack } = leaves([`${A}-0`, `${A}-2`]);
+    await tickOnce(stage, stage.connect().cluster, { mayDisrupt });
+    assert.deepEqual([seen.deleted, givenBack], [[`${A}-1`, `${A}-3`], []]);
+  });
+
+  it("that cannot ask for one pod deletes none", async () => {
+    const { mayDisrupt, givenBack } = leaves();
+    const { outcomes } = await tickOnce(stage, stage.connect().cluster, {
+      mayDisrupt: (pod, ...rest) => (pod.name === `${A}-2` ? Promise.reject(new Error("no answer")) : mayDisrupt(pod, ...rest)),
+    });
+    assert.equal(outcomes[0]?.state, "failed");
+    assert.deepEqual([seen.deleted, givenBack], [[], [`${A}-0`, `${A}-1`, `${A}-3`]]);
+  });
+
+  const ERRORS: readonly [code: "Conflict" | "Forbidden" | "Timeout" | "ServerError", givesBack: boolean][] = [
+    ["Conflict", true],
+    ["Forbidden", true],
+    ["Timeout", false],
+    ["ServerError", false],
+  ];
+  for (const [code, givesBack] of ERRORS) {
+    it(`ends at a deletion that fails with ${code}, whose leave ${givesBack ? "is given back" : "lasts, as the pod may be on its way"}`, async () => {
+      const { mayDisrupt, givenBack } = leaves();
+      const { cluster } = stage.connect();
+      await tickOnce(
+        stage,
+        {
+          ...cluster,
+          remove: (resource, ref, ...rest) =>
+            ref.name === `${A}-1` ? Promise.reject(new RolloutError(code, "no")) : cluster.remove(resource, ref, ...rest),
+        },
+        { mayDisrupt },
+      );
+      assert.deepEqual([seen.deleted, givenBack.toSorted()], [PODS.slice(0, 1), givesBack ? PODS.slice(1) : PODS.slice(2)]);
+    });
+  }
+
+  it("under a Lease that is lost ends, and leaves the rest to expire", async () => {
+    const { mayDisrupt, givenBack } = leaves();
+    let lost = false;
+    const fence = {
+      write: () => {
+        if (lost) throw new RolloutError("LeaseLost", "no longer ours");
+        return {};
+      },
+    };
+    const { outcomes } = await tickOnce(stage, afterFirst(() => (lost = true)).cluster, { mayDisrupt, fence });
+    assert.deepEqual([outcomes[0]?.state, seen.deleted, givenBack], ["acted", PODS.slice(0, 1), []]);
+  });
+});
