@@ -25,13 +25,13 @@ async function beginRollout(t: TestContext): Promise<{ stage: Stage; cluster: Cl
 }
 
 describe("whatever the API server does", () => {
-  for (const seed of [1, 2, 3, 4, 5, 6]) {
-    it(`no two zones are disrupted, and the rollout ends (dice ${seed}: lost answers, conflicts, errors, two reconcilers that know nothing of each other)`, async () => {
+  for (const [seed, atOnce] of [1, 2, 3, 4, 5, 6].flatMap((dice) => [[dice, 1] as const, [dice, 3] as const])) {
+    it(`no two zones are disrupted, and the rollout ends (dice ${seed}, ${atOnce} pods at once: lost answers, conflicts, errors, two reconcilers that know nothing of each other)`, async () => {
       const stage = await setStage(seed);
       try {
-        deploy(stage, "x:1");
+        deploy(stage, "x:1", { annotations: { "rollout-max-unavailable": String(atOnce) } });
         await stage.time.advance(2000);
-        const seen = witness(stage);
+        const seen = witness(stage, atOnce);
         deploy(stage, "x:2");
         for (const effect of TROUBLES) stage.emulator.faults.inject({ effect, probability: 0.06 } satisfies Fault);
         const [one, two] = [stage.connect().cluster, stage.connect().cluster];
