@@ -52,6 +52,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
   const upkeep = await input.upkeep.begin(input.namespaces);
   const outcomes: Outcome[] = [];
   const queue = takeTurns([...list.groups], input.notes?.get(BEGUN_LAST));
+  const others = input.upkeep.keepOthers(list.groups, input.fence, input.stop);
   await visitEach(queue, { atOnce: GROUPS_AT_A_TIME, signal: input.stop }, async ([key, zones]) => {
     const startedAt = input.monotonic();
     // At once, for the process may be killed.
@@ -60,6 +61,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
     outcomes.push(outcome);
     input.onOutcome(outcome, input.monotonic() - startedAt);
   });
+  await others;
   // After a whole cycle the next one begins a group later, so that the end of a run does not always cut the same group short.
   const [first] = queue;
   if (first && outcomes.length === queue.length) input.notes?.set(BEGUN_LAST, first[0]);

@@ -1,22 +1,22 @@
 /**
  * What budgets need of the tick: ready times on the pods that they select [5.7], and an end to reservations that are over.
- * Only groups that are looked at closely get it, and those that owe a pod its ready time: a settled cluster costs nothing.
+ * Only groups that are looked at closely get it, and those that owe a pod its ready time: a settled cluster costs a list of the budgets every 30 s,
+ * and one of the StatefulSets of each that has a delay.
  */
 import type { Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
 import { hasCode } from "../infra/errors.ts";
 import type { Fence } from "../infra/lease.ts";
 import type { Log } from "../infra/log.ts";
-import { pods } from "../infra/resources.ts";
-import { visitEach } from "../infra/slots.ts";
 import type { OnBudgets } from "./ask.ts";
-import { changeReadyTimes, type ReadyTimeChange } from "./budget/ready-time.ts";
 import { livingReservations, readReservations } from "./budget/reservation.ts";
 import { matchesLabels } from "./budget/selector.ts";
+import type { Budget } from "./budget/zpdb.ts";
 import { listBudgets, type ListedBudget } from "./gather-budget.ts";
 import { openLedger } from "./ledger.ts";
-import { ANNOTATIONS } from "./model/annotations.ts";
+import type { ZoneList } from "./gather.ts";
 import type { GroupSnapshot, Zone } from "./model/zone.ts";
+import { keepOutsideGroups, writeReadyTimes } from "./ready-times.ts";
 
 /** Keeps one group, with the pods that were read after the budgets; never rejects. */
 export type Keep = (group: GroupSnapshot, fence: Fence) => Promise<void>;
@@ -25,8 +25,10 @@ export type Keep = (group: GroupSnapshot, fence: Fence) => Promise<void>;
 export type TickUpkeep = (namespace: string) => Promise<Keep>;
 
 export interface Upkeep {
-  /** Begins a tick over these namespaces ("" for all). The first of the process reads the budgets, to know where delays make ready times matter. */
+  /** Begins a tick over these namespaces ("" for all). Every 30 s it reads the budgets, to know where delays make ready times matter. */
   readonly begin: (namespaces: readonly string[]) => Promise<TickUpkeep>;
+  /** Keeps what no group of the tick does: pods under budgets with a delay, if `begin` has just read them. Never rejects. */
+  readonly keepOthers: (groups: ZoneList["groups"], fence: Fence, signal: AbortSignal) => Promise<void>;
   /** True if the group of these zones has to be looked at for the sake of ready times, even if its status says that there is nothing to do. */
   readonly owes: (zones: readonly Zone[]) => boolean;
 }
@@ -40,14 +42,18 @@ export interface UpkeepOptions {
   readonly patchTimeoutMs: number;
 }
 
-const PATCHES_AT_A_TIME = 8;
+const READ_EVERY_MS = 30_000;
 
 export function createUpkeep({ cluster, clock, log, onBudgets, patchTimeoutMs }: UpkeepOptions): Upkeep {
+  const writer = { cluster, clock, log, patchTimeoutMs };
   /** Groups with a pod that was not ready, or could not be given its ready time, when they were last looked at. */
   const owing = new Set<string>();
   /** Groups that have been looked at, and whether a budget selects any of their pods. */
   const looked = new Map<string, boolean>();
-  let delayed: ReadonlySet<string> | undefined;
+  /** Budgets with a delay as they were last read, and those among them whose pods outside of groups have not been looked at since. */
+  let delayed: readonly Budget[] = [];
+  let unkept: readonly Budget[] = [];
+  let readAt = -Infinity;
 
   async function read(scope: string): Promise<readonly ListedBudget[]> {
     try {
@@ -69,21 +75,8 @@ export function createUpkeep({ cluster, clock, log, onBudgets, patchTimeoutMs }:
     looked.set(key, zones.length > 0);
     if (members.every((pod) => pod.ready)) owing.delete(key);
     else owing.add(key);
-    const changes = changeReadyTimes(members, clock.now());
-    const written = visitEach(changes, { atOnce: PATCHES_AT_A_TIME }, (change) => writeReadyTime(change, key, fence));
+    const written = writeReadyTimes(members, writer, fence).then((complete) => void (complete || owing.add(key)));
     await Promise.all([written, ...budgets.map((budget) => prune(budget, group, fence))]);
-  }
-
-  async function writeReadyTime({ pod, value }: ReadyTimeChange, key: string, fence: Fence): Promise<void> {
-    const body = { metadata: { uid: pod.uid, annotations: { [ANNOTATIONS.readyTime]: value } } };
-    const call = fence.write();
-    const deadlineMs = Math.min(patchTimeoutMs, call.deadlineMs ?? patchTimeoutMs);
-    await cluster.patch(pods, pod, "merge", body, { ...call, deadlineMs }).catch((error: unknown) => {
-      owing.add(key);
-      // A pod of another uid is no conflict to the API server: its patch is Invalid, as nobody may change a uid.
-      if (!hasCode(error, "NotFound", "Conflict", "Invalid"))
-        log.warn("the ready time of a pod could not be written", { pod: pod.name, error });
-    });
   }
 
   /** Removes what is over of the group's own pods; of others', what has expired. */
@@ -103,8 +96,13 @@ export function createUpkeep({ cluster, clock, log, onBudgets, patchTimeoutMs }:
       const { namespace = "", group: name = "" } = zones[0] ?? {};
       const key = keyOf({ namespace, name });
       const covered = looked.get(key);
-      if (covered === undefined) return delayed?.has(namespace) === true;
+      if (covered === undefined) return delayed.some((budget) => budget.namespace === namespace);
       return owing.has(key) || (covered && zones.some(({ status }) => status.ready < status.replicas));
+    },
+    async keepOthers(groups, fence, signal) {
+      const [budgets, grouped] = [unkept, new Set([...groups.values()].flat().map(({ uid }) => uid))];
+      unkept = [];
+      await Promise.all(budgets.map((budget) => keepOutsideGroups(budget, grouped, writer, fence, signal)));
     },
     async begin(namespaces) {
       const lists = new Map<string, Promise<readonly ListedBudget[]>>();
@@ -113,12 +111,11 @@ export function createUpkeep({ cluster, clock, log, onBudgets, patchTimeoutMs }:
         lists.set(scope, list);
         return list;
       };
-      delayed ??= new Set(
-        (await Promise.all(namespaces.map(readOnce)))
-          .flat()
-          .filter(hasDelay)
-          .map(({ ref }) => ref.namespace),
-      );
+      if (clock.monotonic() - readAt >= READ_EVERY_MS) {
+        readAt = clock.monotonic();
+        delayed = (await Promise.all(namespaces.map(readOnce))).flat().flatMap(({ content }) => (hasDelay(content) ? [content] : []));
+        unkept = delayed;
+      }
       return async (namespace) => {
         const list = await readOnce(namespaces.includes("") ? "" : namespace);
         const budgets = list.filter(({ ref }) => ref.namespace === namespace);
@@ -134,4 +131,4 @@ export function createUpkeep({ cluster, clock, log, onBudgets, patchTimeoutMs }:
 
 const keyOf = ({ namespace, name }: Pick<GroupSnapshot, "namespace" | "name">): string => `${namespace}/${name}`;
 
-const hasDelay = ({ content }: ListedBudget): boolean => !("problem" in content) && content.crossZoneEvictionDelayMs > 0;
+const hasDelay = (content: ListedBudget["content"]): content is Budget => !("problem" in content) && content.crossZoneEvictionDelayMs > 0;

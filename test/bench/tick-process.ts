@@ -46,7 +46,7 @@ async function once(): Promise<number> {
     namespaces: ["default"],
     freshness: new Map(),
     mayDisrupt: async () => undefined,
-    upkeep: { begin: async () => async () => async () => {}, owes: () => false },
+    upkeep: { begin: async () => async () => async () => {}, keepOthers: async () => {}, owes: () => false },
     lookCloser: () => process.env["LOOK"] === "all",
     timesOutrun: () => 0,
     onOutcome: () => {},

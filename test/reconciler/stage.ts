@@ -137,7 +137,7 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput
 }
 
 /** As on a cluster without budgets. */
-export const noUpkeep: Upkeep = { begin: async () => async () => async () => {}, owes: () => false };
+export const noUpkeep: Upkeep = { begin: async () => async () => async () => {}, keepOthers: async () => {}, owes: () => false };
 
 export interface Witness {
   /** Pods in the order in which they were deleted. */

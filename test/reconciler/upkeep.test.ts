@@ -9,6 +9,7 @@ import { deploy, tickOnce, type Stage } from "./stage.ts";
 
 const LIST = "GET apps/v1/statefulsets collection";
 const BUDGET_LIST = "GET rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets collection";
+const POD_LIST = "GET core/v1/pods collection";
 const DELAYED = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)", crossZoneEvictionDelay: "1m" };
 
 let stage: Stage;
@@ -24,9 +25,9 @@ function startTicks() {
   return {
     lines,
     /** One tick; the calls that it took. */
-    tick: async (closer = false): Promise<string[]> => {
+    tick: async (closer = false, namespaces: readonly string[] = ["default"]): Promise<string[]> => {
       calls.length = 0;
-      await tickOnce(stage, cluster, { upkeep, lookCloser: () => closer });
+      await tickOnce(stage, cluster, { upkeep, namespaces, lookCloser: () => closer });
       return [...calls];
     },
   };
@@ -166,6 +167,96 @@ describe("ready times of pods (E24)", () => {
   });
 });
 
+it("a cluster in trouble is not asked for the rest of a zone", async () => {
+  stage = await setBudgetStage();
+  writeBudget(stage);
+  deploy(stage, "x:1", { podLabels: { "rollout-group": "ingester" }, replicas: 30 });
+  await stage.time.advance(5000);
+  stage.emulator.faults.inject({ effect: { kind: "error" }, resource: "pods", verb: "patch" });
+  const { tick, lines } = startTicks();
+  assert.equal((await tick(true)).filter(isWrite).length, 8, "as many as are under way at once, of 90");
+  assert.equal(lines.length, 8);
+  stage.emulator.faults.clear();
+  await tick();
+  assert.equal(Object.keys(readyTimes()).length, 90);
+});
+
+describe("pods of StatefulSets in no rollout group", () => {
+  const STORE = { ...DELAYED, selector: { matchLabels: { app: "store" } } };
+  const PODS = ["a", "b"].flatMap((zone) => [0, 1, 2].map((i) => `store-zone-${zone}-${i}`));
+
+  /** Two StatefulSets of three pods without a group, beside the group of the stage. */
+  async function deployStore(): Promise<void> {
+    stage = await setBudgetStage();
+    const { store } = stage.emulator;
+    deploy(stage, "x:1", { group: "store", zones: ["a", "b"], podLabels: { app: "store" } });
+    for (const zone of ["a", "b"]) {
+      const set = store.get("statefulsets.apps", "default", `store-zone-${zone}`);
+      assert.ok(set);
+      store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, labels: { app: "store" } } });
+    }
+    await stage.time.advance(2000);
+  }
+
+  for (const namespaces of [["default"], [""]]) {
+    it(`are given their ready times under a budget with a delay, so that evictions pass (namespaces ${namespaces[0] || "*"})`, async () => {
+      await deployStore();
+      writeBudget(stage, STORE, "store");
+      const { tick } = startTicks();
+      await tick(false, namespaces);
+      assert.deepEqual(Object.keys(readyTimes()).toSorted(), PODS);
+      await stage.time.advance(62_000);
+      const { reserver } = startProcess(stage);
+      const { verdict } = await reserver.reserve({ namespace: "default", name: "store-zone-a-0", dryRun: false, deadlineAt: Infinity });
+      assert.equal(verdict.reason, "Allowed");
+    });
+  }
+
+  it("are looked at every 30 s, and lose their ready times when they are not ready", async () => {
+    await deployStore();
+    writeBudget(stage, STORE, "store");
+    const { tick } = startTicks();
+    await tick();
+    const first = readyTimes();
+    await setReady("store-zone-b-1", false);
+    assert.deepEqual([await tick(), readyTimes()], [[LIST], first], "not before 30 s are over");
+    await stage.time.advance(30_000);
+    const calls = await tick();
+    assert.deepEqual(
+      Object.keys(readyTimes()).toSorted(),
+      PODS.filter((pod) => pod !== "store-zone-b-1"),
+    );
+    assert.deepEqual(calls.toSorted(), [LIST, LIST, LIST, POD_LIST, BUDGET_LIST, "PATCH core/v1/pods object"].toSorted());
+  });
+
+  it("are looked at no more once the budget has no delay", async () => {
+    await deployStore();
+    writeBudget(stage, { ...STORE, crossZoneEvictionDelay: undefined }, "store");
+    const { tick } = startTicks();
+    assert.deepEqual(await tick(), [LIST, BUDGET_LIST]);
+    assert.deepEqual(readyTimes(), {});
+  });
+
+  it("that cannot be read or written keep the groups from nothing", async () => {
+    await deployStore();
+    writeBudget(stage, STORE, "store");
+    stage.emulator.faults.inject({ effect: { kind: "error" }, resource: "pods", verb: "patch" });
+    const { tick, lines } = startTicks();
+    await tick();
+    assert.deepEqual(readyTimes(), {});
+    assert.match(lines.join(), /ready time of a pod could not be written/);
+    stage.emulator.faults.clear();
+    stage.emulator.faults.inject({ effect: { kind: "error" }, resource: "pods", verb: "list" });
+    await stage.time.advance(30_000);
+    await tick();
+    assert.match(lines.join(), /ready times under a disruption budget could not be kept/);
+    stage.emulator.faults.clear();
+    await stage.time.advance(30_000);
+    await tick();
+    assert.equal(Object.keys(readyTimes()).length, 6);
+  });
+});
+
 describe("a settled cluster", () => {
   it("costs one list a tick, and the budgets once a process", async () => {
     stage = await setBudgetStage();
@@ -184,6 +275,20 @@ describe("a settled cluster", () => {
     await tick();
     assert.equal(Object.keys(readyTimes()).length, 9);
     assert.deepEqual(await tick(), [LIST]);
+  });
+
+  it("lists no pods later on either: every 30 s the budgets, and the StatefulSets of those with a delay", async () => {
+    stage = await setBudgetStage();
+    for (const set of stage.emulator.store.list("statefulsets.apps", "default"))
+      stage.emulator.store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, labels: { "rollout-group": "ingester" } } });
+    writeBudget(stage, DELAYED);
+    const { tick } = startTicks();
+    await tick();
+    for (let i = 0; i < 3; i++) {
+      await stage.time.advance(30_000);
+      assert.deepEqual(await tick(), [LIST, BUDGET_LIST, LIST]);
+      assert.deepEqual(await tick(), [LIST]);
+    }
   });
 
   it("that knows no budgets costs no more, and says so once", async () => {
