@@ -15,14 +15,17 @@ import type { DeletePods, FinishZone } from "./rollout/zone.ts";
 import type { ScaleZone } from "./scaling/snapshot.ts";
 import { patchStatus } from "./zone-status.ts";
 
-/** Leave to delete a pod. */
+/** A grant to delete a pod. */
 export interface Permit {
   readonly action: "permit";
-  /** Gives it back, unused; never rejects. */
+  /** Releases it, unused; never rejects. */
   readonly withdraw: (call: Call) => Promise<void>;
 }
 
-/** Asked for each pod right before its batch is deleted, for all in the same moment, within the bounds of `call`: the hold that forbids it, or leave, which need not be given back if it is undefined. */
+/**
+ * Requested for each pod right before its batch is deleted, for all in the same moment, within the bounds of `call`: the hold that forbids it, or a
+ * grant, of which nothing is to be released if it is undefined.
+ */
 export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | Permit | undefined>;
 
 export interface Actor {

@@ -1,7 +1,7 @@
 /**
  * Deletes a batch of pods of one zone, as long as everything stays as it was when the batch was decided.
  *
- *   ask the budget for all of them at once -> per pod: may the batch go on? -> delete it --ended early--> give back the leaves not used
+ *   request all of them from the budget at once -> per pod: may the batch go on? -> delete it --ended early--> release the grants not used
  *
  * What has been done is reported however the batch ends; the next tick gathers anew and decides about the rest.
  */
@@ -23,12 +23,13 @@ export interface BatchActor extends Actor {
   readonly stop: AbortSignal;
 }
 
-/** From asking the budget to the last deletion: a leave lasts 2 minutes, and may be 40 s old when it is given again. */
+/** From the request to the last deletion: a reservation lasts 2 minutes, and one that is up to 40 s old is granted again. */
 const BATCH_MS = 30_000;
 
-interface Leave {
+/** A pod that may be deleted. */
+interface Grant {
   readonly pod: Pod;
-  /** Undefined if there is nothing to give back. */
+  /** Undefined if there is nothing to release. */
   readonly permit: Permit | undefined;
 }
 
@@ -38,45 +39,45 @@ interface Leave {
  */
 export async function deletePods(decision: DeletePods, judged: readonly Zone[], actor: BatchActor): Promise<Effect> {
   const endAt = actor.monotonic() + BATCH_MS;
-  const { leaves, denied } = await askForLeave(decision, actor);
-  const unused = new Set(leaves);
+  const { grants, denied } = await requestGrants(decision, actor);
+  const unused = new Set(grants);
   const replaced: Pod[] = [];
   try {
-    for (const leave of leaves) {
+    for (const grant of grants) {
+      if (replaced.length === 0) await patchStatus(decision.zone, actor);
+      else await confirmBatch(decision.zone, grant.pod, judged, actor);
       if (actor.stop.aborted) throw new RolloutError("Cancelled", "told to stop");
       if (actor.monotonic() >= endAt) throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
-      if (replaced.length === 0) await patchStatus(decision.zone, actor);
-      else await confirmBatch(decision.zone, leave.pod, judged, actor);
-      unused.delete(leave);
-      await deletePod(leave.pod, actor).catch((error: unknown) => {
-        // The pod is there as before. After any other error it may be on its way out, and its leave lasts.
-        if (isRefused(error) || hasCode(error, "Conflict")) unused.add(leave);
+      unused.delete(grant);
+      await deletePod(grant.pod, actor).catch((error: unknown) => {
+        // The pod is there as before. After any other error it may be on its way out, and its reservation stays.
+        if (isRefused(error) || hasCode(error, "Conflict")) unused.add(grant);
         throw error;
       });
-      replaced.push(leave.pod);
+      replaced.push(grant.pod);
     }
     return { replaced, denied };
   } catch (error) {
-    await giveBack(unused, actor);
+    await releaseAll(unused, actor);
     if (replaced.length === 0) throw error;
     return { replaced, denied, stopped: messageOf(error) };
   }
 }
 
-/** Asked in the same moment, the pods of a batch share what a budget costs. Rejects with the first thing that went wrong, all leaves given back. */
-async function askForLeave({ zone, pods: chosen }: DeletePods, actor: BatchActor): Promise<{ leaves: Leave[]; denied: Hold[] }> {
+/** Requests made in the same moment share what a budget costs. Rejects with the first thing that went wrong, once all grants are released. */
+async function requestGrants({ zone, pods: chosen }: DeletePods, actor: BatchActor): Promise<{ grants: Grant[]; denied: Hold[] }> {
   const answers = await Promise.allSettled(chosen.map((pod) => actor.mayDisrupt(pod, zone, actor.fence.write())));
-  const leaves: Leave[] = [];
+  const grants: Grant[] = [];
   const denied: Hold[] = [];
   for (const [i, answer] of answers.entries()) {
     const pod = chosen[i];
     if (!pod || answer.status === "rejected") continue;
     if (answer.value?.action === "hold") denied.push(answer.value);
-    else leaves.push({ pod, permit: answer.value });
+    else grants.push({ pod, permit: answer.value });
   }
   const failed = answers.find((answer) => answer.status === "rejected");
-  if (!failed) return { leaves, denied };
-  await giveBack(leaves, actor);
+  if (!failed) return { grants, denied };
+  await releaseAll(grants, actor);
   throw failed.reason;
 }
 
@@ -86,8 +87,8 @@ async function confirmBatch(zone: Zone, pod: Pod, judged: readonly Zone[], { clu
   const why = whyStopBatch(view);
   if (why) throw new RolloutError("Conflict", why);
   const { zones } = await gatherGroup(cluster, zonesToLookAt(view), freshness);
-  const unwell = zones.find((other) => !isWell(other));
-  if (unwell) throw new RolloutError("Conflict", describeUnavailable(unwell));
+  const unhealthy = zones.find((other) => !isWell(other));
+  if (unhealthy) throw new RolloutError("Conflict", describeUnavailable(unhealthy));
 }
 
 /** Only the pod that was judged, as it was judged. */
@@ -96,10 +97,10 @@ async function deletePod(pod: Pod, { cluster, fence, freshness }: BatchActor): P
   noteVersion(freshness, pods, version);
 }
 
-/** Gives back leaves that were not used; once the Lease is lost, they are left to their expiry. */
-async function giveBack(leaves: Iterable<Leave>, { fence }: BatchActor): Promise<void> {
+/** Releases grants that were not used; once the Lease is lost, they are left to expire. */
+async function releaseAll(grants: Iterable<Grant>, { fence }: BatchActor): Promise<void> {
   try {
-    for (const { permit } of leaves) await permit?.withdraw(fence.write());
+    for (const { permit } of grants) await permit?.withdraw(fence.write());
   } catch (error) {
     if (!hasCode(error, "LeaseLost")) throw error;
   }

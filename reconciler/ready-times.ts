@@ -64,7 +64,7 @@ export async function writeReadyTimes(
 }
 
 /** Writes the ready times of the pods whose StatefulSet the budget selects, and which is not among `grouped`, UIDs of StatefulSets. Never rejects. */
-export async function keepOutsideGroups(
+export async function writeReadyTimesOutsideGroups(
   budget: Budget,
   grouped: ReadonlySet<string>,
   writer: ReadyTimeWriter,
@@ -82,6 +82,6 @@ export async function keepOutsideGroups(
     await writeReadyTimes(members, writer, fence, signal);
   } catch (error) {
     if (!hasCode(error, "Cancelled", "LeaseLost"))
-      writer.log.warn("ready times under a disruption budget could not be kept", { namespace, budget: name, error });
+      writer.log.warn("the ready times under a disruption budget could not be written", { namespace, budget: name, error });
   }
 }

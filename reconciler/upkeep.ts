@@ -16,7 +16,7 @@ import { listBudgets, type ListedBudget } from "./gather-budget.ts";
 import { openLedger } from "./ledger.ts";
 import type { ZoneList } from "./gather.ts";
 import type { GroupSnapshot, Zone } from "./model/zone.ts";
-import { keepOutsideGroups, writeReadyTimes } from "./ready-times.ts";
+import { writeReadyTimesOutsideGroups, writeReadyTimes } from "./ready-times.ts";
 
 /** Keeps one group, with the pods that were read after the budgets; never rejects. */
 export type Keep = (group: GroupSnapshot, fence: Fence) => Promise<void>;
@@ -102,7 +102,7 @@ export function createUpkeep({ cluster, clock, log, onBudgets, patchTimeoutMs }:
     async keepOthers(groups, fence, signal) {
       const [budgets, grouped] = [unkept, new Set([...groups.values()].flat().map(({ uid }) => uid))];
       unkept = [];
-      await Promise.all(budgets.map((budget) => keepOutsideGroups(budget, grouped, writer, fence, signal)));
+      await Promise.all(budgets.map((budget) => writeReadyTimesOutsideGroups(budget, grouped, writer, fence, signal)));
     },
     async begin(namespaces) {
       const lists = new Map<string, Promise<readonly ListedBudget[]>>();

@@ -62,16 +62,16 @@ function afterFirst(happen: () => void): { cluster: Cluster; calls: string[] } {
   };
 }
 
-/** Leaves that can be given back, and those that were. */
-function leaves(denied: readonly string[] = []): { mayDisrupt: TickInput["mayDisrupt"]; asked: string[]; givenBack: string[] } {
-  const [asked, givenBack]: [string[], string[]] = [[], []];
+/** Grants that can be released, and those that were. */
+function grants(denied: readonly string[] = []): { mayDisrupt: TickInput["mayDisrupt"]; asked: string[]; released: string[] } {
+  const [asked, released]: [string[], string[]] = [[], []];
   return {
     asked,
-    givenBack,
+    released,
     mayDisrupt: async (pod, zone) => {
       asked.push(pod.name);
       if (denied.includes(pod.name)) return hold("BudgetSpent", `${pod.name} stays`, [zone]);
-      return { action: "permit", withdraw: async () => void givenBack.push(pod.name) } satisfies Permit;
+      return { action: "permit", withdraw: async () => void released.push(pod.name) } satisfies Permit;
     },
   };
 }
@@ -97,8 +97,8 @@ describe("a batch of deletions", () => {
     ["the process is told to stop", () => stop.abort(), /told to stop/],
   ];
   for (const [name, happen, why] of ENDS) {
-    it(`ends once ${name}; what was done is reported, and the other leaves are given back`, async () => {
-      const { mayDisrupt, asked, givenBack } = leaves();
+    it(`ends once ${name}; what was done is reported, and the other grants are released`, async () => {
+      const { mayDisrupt, asked, released } = grants();
       const { cluster } = afterFirst(happen);
       const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt, stop: stop.signal });
       const outcome = outcomes.find(({ group }) => group === "ingester");
@@ -112,7 +112,7 @@ describe("a batch of deletions", () => {
         outcome.effect.replaced.map((pod) => pod.name),
         PODS.slice(0, 1),
       );
-      assert.deepEqual([asked, givenBack], [PODS, PODS.slice(1)]);
+      assert.deepEqual([asked, released], [PODS, PODS.slice(1)]);
     });
   }
 
@@ -125,21 +125,21 @@ describe("a batch of deletions", () => {
     assert.match((outcomes[0]?.state === "acted" && outcomes[0].effect.stopped) || "", /zone-a has 2 unavailable pods already/);
   });
 
-  it("ends long before its leaves do", async () => {
-    const { mayDisrupt, givenBack } = leaves();
+  it("ends long before its reservations do", async () => {
+    const { mayDisrupt, released } = grants();
     const { cluster } = afterFirst(() => {});
     let at = 0;
     const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt, monotonic: () => (at += 9000) });
     assert.ok(seen.deleted.length > 0 && seen.deleted.length < 4);
-    assert.deepEqual(givenBack, PODS.slice(seen.deleted.length));
+    assert.deepEqual(released, PODS.slice(seen.deleted.length));
     assert.match((outcomes[0]?.state === "acted" && outcomes[0].effect.stopped) || "", /the batch has taken 30 s/);
   });
 
   it("goes on to its end while nothing of that happens, with one list of StatefulSets a further pod", async () => {
-    const { mayDisrupt, givenBack } = leaves();
+    const { mayDisrupt, released } = grants();
     const { cluster, calls } = afterFirst(() => {});
     const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt });
-    assert.deepEqual([seen.deleted, seen.violations, givenBack], [PODS, [], []]);
+    assert.deepEqual([seen.deleted, seen.violations, released], [PODS, [], []]);
     assert.equal(outcomes[0]?.state === "acted" && outcomes[0].effect.stopped, undefined);
     const count = (call: string): number => calls.filter((one) => one === call).length;
     assert.deepEqual(
@@ -150,29 +150,29 @@ describe("a batch of deletions", () => {
   });
 
   it("asks for all pods before the first is deleted, and passes over those that are denied", async () => {
-    const { mayDisrupt, givenBack } = leaves([`${A}-0`, `${A}-2`]);
+    const { mayDisrupt, released } = grants([`${A}-0`, `${A}-2`]);
     await tickOnce(stage, stage.connect().cluster, { mayDisrupt });
-    assert.deepEqual([seen.deleted, givenBack], [[`${A}-1`, `${A}-3`], []]);
+    assert.deepEqual([seen.deleted, released], [[`${A}-1`, `${A}-3`], []]);
   });
 
   it("that cannot ask for one pod deletes none", async () => {
-    const { mayDisrupt, givenBack } = leaves();
+    const { mayDisrupt, released } = grants();
     const { outcomes } = await tickOnce(stage, stage.connect().cluster, {
       mayDisrupt: (pod, ...rest) => (pod.name === `${A}-2` ? Promise.reject(new Error("no answer")) : mayDisrupt(pod, ...rest)),
     });
     assert.equal(outcomes[0]?.state, "failed");
-    assert.deepEqual([seen.deleted, givenBack], [[], [`${A}-0`, `${A}-1`, `${A}-3`]]);
+    assert.deepEqual([seen.deleted, released], [[], [`${A}-0`, `${A}-1`, `${A}-3`]]);
   });
 
-  const ERRORS: readonly [code: "Conflict" | "Forbidden" | "Timeout" | "ServerError", givesBack: boolean][] = [
+  const ERRORS: readonly [code: "Conflict" | "Forbidden" | "Timeout" | "ServerError", releases: boolean][] = [
     ["Conflict", true],
     ["Forbidden", true],
     ["Timeout", false],
     ["ServerError", false],
   ];
-  for (const [code, givesBack] of ERRORS) {
-    it(`ends at a deletion that fails with ${code}, whose leave ${givesBack ? "is given back" : "lasts, as the pod may be on its way"}`, async () => {
-      const { mayDisrupt, givenBack } = leaves();
+  for (const [code, releases] of ERRORS) {
+    it(`ends at a deletion that fails with ${code}, whose grant ${releases ? "is released" : "stays, as the pod may be on its way"}`, async () => {
+      const { mayDisrupt, released } = grants();
       const { cluster } = stage.connect();
       await tickOnce(
         stage,
@@ -183,12 +183,12 @@ describe("a batch of deletions", () => {
         },
         { mayDisrupt },
       );
-      assert.deepEqual([seen.deleted, givenBack.toSorted()], [PODS.slice(0, 1), givesBack ? PODS.slice(1) : PODS.slice(2)]);
+      assert.deepEqual([seen.deleted, released.toSorted()], [PODS.slice(0, 1), releases ? PODS.slice(1) : PODS.slice(2)]);
     });
   }
 
   it("under a Lease that is lost ends, and leaves the rest to expire", async () => {
-    const { mayDisrupt, givenBack } = leaves();
+    const { mayDisrupt, released } = grants();
     let lost = false;
     const fence = {
       write: () => {
@@ -197,6 +197,6 @@ describe("a batch of deletions", () => {
       },
     };
     const { outcomes } = await tickOnce(stage, afterFirst(() => (lost = true)).cluster, { mayDisrupt, fence });
-    assert.deepEqual([outcomes[0]?.state, seen.deleted, givenBack], ["acted", PODS.slice(0, 1), []]);
+    assert.deepEqual([outcomes[0]?.state, seen.deleted, released], ["acted", PODS.slice(0, 1), []]);
   });
 });

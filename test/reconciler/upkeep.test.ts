@@ -249,7 +249,7 @@ describe("pods of StatefulSets in no rollout group", () => {
     stage.emulator.faults.inject({ effect: { kind: "error" }, resource: "pods", verb: "list" });
     await stage.time.advance(30_000);
     await tick();
-    assert.match(lines.join(), /ready times under a disruption budget could not be kept/);
+    assert.match(lines.join(), /ready times under a disruption budget could not be written/);
     stage.emulator.faults.clear();
     await stage.time.advance(30_000);
     await tick();

@@ -204,6 +204,15 @@ describe("broken pods first (design: deviates from 1.5.6)", () => {
   for (const [name, zones, expected] of BROKEN) it(`${name}: ${expected}`, () => assert.equal(decide(...zones), expected));
 });
 
+it("one decision deletes at most 50 pods: the zones are gathered anew after as many", () => {
+  const large = { ...old, replicas: 120, annotations: { "rollout-max-unavailable": "100%" } };
+  const lost = { ...large, statusReady: 0, pods: Object.fromEntries(Array.from({ length: 120 }, (_, i) => [i, crashing])) };
+  for (const zone of [large, lost]) {
+    const decision = decideRollout(group(zone, updated));
+    assert.equal(decision?.action === "deletePods" && decision.pods.length, 50);
+  }
+});
+
 describe("a hold", () => {
   it("names what blocks, the StatefulSet first", () => {
     const decision = decideRollout(group({ ...old, statusReady: 1, pods: { 1: { ready: false }, 2: { terminating: true } } }, {}));
