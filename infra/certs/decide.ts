@@ -4,7 +4,8 @@
  *   absent --issue--> serving --2/3 of its time, or a name is missing--> publish: new CA in the bundle, new pair waiting
  *      ^                 ^                                                  |
  *      |                 +-- switch: the bundle has been everywhere for a while, and the waiting pair serves
- *      +-- expired, or not signed by the bundle: nobody accepts it any more, a new pair serves at once
+ *      +-- expired, not signed by the bundle, or for none of the names: every call is refused already, so that waiting would protect none:
+ *          a new pair serves at once
  *
  * An old CA stays in the bundle until it expires, as its last certificate does: a reader may reload as late as it likes. Nobody has
  * its key, so that it can vouch for nothing else meanwhile.
@@ -63,6 +64,13 @@ const materialRules: readonly MaterialRule[] = [
   },
 
   (material, situation) => {
+    const { dnsNames } = situation;
+    if (findMissing(material, dnsNames).length < dnsNames.length) return undefined;
+    const action = usableNext(material, situation) ? "switch" : "issue";
+    return say(action, "NoNameHeld", `the certificate holds for none of ${dnsNames.join(", ")}`);
+  },
+
+  (material, situation) => {
     if (!usableNext(material, situation)) return undefined;
     const { spreadForMs } = situation;
     if (spreadForMs !== undefined && spreadForMs >= SETTLE_MS) return say("switch", "NextTrusted", "the new CA is trusted everywhere");
@@ -71,8 +79,8 @@ const materialRules: readonly MaterialRule[] = [
     return say("wait", "BundleNotSpread", "the new CA is not known to be in every webhook configuration");
   },
 
-  ({ serving: { chain } }, { dnsNames }) => {
-    const missing = chain[0] ? missingNames(chain[0], dnsNames) : [];
+  (material, { dnsNames }) => {
+    const missing = findMissing(material, dnsNames);
     return missing.length > 0 ? say("publish", "NameMissing", `the certificate does not hold for ${missing.join(", ")}`) : undefined;
   },
 
@@ -102,6 +110,10 @@ export function decideCertificates(situation: Situation): Decision {
     }
   }
   return say("keep", "UpToDate", "the certificate is good");
+}
+
+function findMissing({ serving: { chain } }: KeyMaterial, dnsNames: readonly string[]): string[] {
+  return chain[0] ? missingNames(chain[0], dnsNames) : [];
 }
 
 /** The larger of the shares that the leaf and its CA have spent. */

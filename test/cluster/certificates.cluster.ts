@@ -148,6 +148,35 @@ describe("certificates on a real control plane", () => {
     }
   });
 
+  it("a certificate for another Service's name is refused no longer than until the job's first write", async (t) => {
+    const names = { dnsNames: [`other.${namespace}.svc`], organization: "test", validityDays: 120, now: new Date() };
+    const other = await generateCertificates(names);
+    const webhook = await startWebhook({ cert: other.certPem, key: other.keyPem });
+    try {
+      const data = { ca: encode(other.caPem), cert: encode(other.certPem), key: encode(other.keyPem) };
+      await admin.call("PATCH", `${core}/secrets/${NAME}`, { data });
+      await pointTo(hook("no-downscale"), webhook.port, encode(other.caPem));
+      const patch = { metadata: { annotations: { call: "other" } } };
+      const ask = (): Promise<string> => admin.call("PATCH", `${sets}/zone-a`, patch).then(() => "allowed", String);
+      assert.match(await ask(), /certificate is valid for other\./);
+
+      const from = performance.now();
+      const job = start("zonewise-certificates", JOB);
+      for (let answer = ""; !answer.includes("the webhook says no"); answer = await ask()) {
+        // In place of the kubelet, which takes up to a minute and a half.
+        const { cert = "", key = "" } = await secret();
+        webhook.reload({ cert: decode(cert), key: decode(key) });
+        await wait(PACE_MS);
+      }
+      t.diagnostic(`refused for ${(performance.now() - from).toFixed(0)} ms from the start of the job`);
+      assert.equal(await job.exited, 0, job.output());
+      assert.match(job.output(), /"action":"issue","reason":"NoNameHeld"/);
+      assert.doesNotMatch(job.output(), /"action":"wait"/);
+    } finally {
+      webhook.close();
+    }
+  });
+
   /** Puts the configuration anew, calling a port of this machine. */
   async function pointTo(manifest: Manifest, port: number, caBundle: string): Promise<void> {
     const { webhooks } = manifest as Manifest & WebhookConfiguration;

@@ -10,10 +10,13 @@ import { upstreamSecret } from "./upstream.ts";
 
 const T0 = Date.UTC(2026, 0, 1);
 const VALID_DAYS = 360;
-const old = await issueAt(() => T0)();
-const fresh = await issueAt(() => T0 + 240 * DAY)();
+const NAMES = [SERVICE, "second.default.svc"];
+const old = await issueAt(() => T0, NAMES)();
+const fresh = await issueAt(() => T0 + 240 * DAY, NAMES)();
+const half = await issueAt(() => T0, [SERVICE])();
 const other = await issueAt(() => T0, ["other.default.svc"])();
-const short = await issueAt(() => T0, [SERVICE], 90)();
+const another = await issueAt(() => T0, ["another.default.svc"])();
+const short = await issueAt(() => T0, NAMES, 90)();
 
 interface Kept {
   readonly cas: readonly Certificates[];
@@ -37,6 +40,9 @@ function holding({ cas, serving = old, next, but = {} }: Kept): Situation["store
 type Case = readonly [what: string, stored: Situation["stored"], day: number, spreadForMs: number | undefined, verdict: string];
 
 const both = { cas: [fresh, old], next: fresh };
+const instead = { cas: [fresh, other], serving: other, next: fresh };
+const beside = { cas: [fresh, half], serving: half, next: fresh };
+const neither = { cas: [another, other], serving: other, next: another };
 const CASES: readonly Case[] = [
   ["no Secret", readStored(undefined), 0, undefined, "issue SecretMissing"],
   ["a Secret made empty, for us to fill", readStored({ metadata: { name: NAME } }), 0, undefined, "issue SecretEmpty"],
@@ -44,7 +50,8 @@ const CASES: readonly Case[] = [
   ["a good pair", holding({ cas: [old] }), 0, undefined, "keep UpToDate"],
   ["a pair one day before two thirds of its time", holding({ cas: [old] }), 239, 0, "keep UpToDate"],
   ["a pair at two thirds of its time", holding({ cas: [old] }), 240, 0, "publish DueForRenewal"],
-  ["a pair that holds for another name", holding({ cas: [other], serving: other }), 0, 0, "publish NameMissing"],
+  ["a pair that holds for another name only", holding({ cas: [other], serving: other }), 0, undefined, "issue NoNameHeld"],
+  ["a pair that lacks one of the names", holding({ cas: [half], serving: half }), 0, 0, "publish NameMissing"],
   ["a pair that expired", holding({ cas: [old] }), VALID_DAYS, 0, "issue Expired"],
   ["a pair whose CA is another", holding({ cas: [other] }), 0, 0, "issue CaDoesNotSign"],
   ["a waiting pair, its CA everywhere for long enough", holding(both), 240, SETTLE_MS, "switch NextTrusted"],
@@ -53,6 +60,10 @@ const CASES: readonly Case[] = [
   ["a waiting pair, not everywhere, shortly before the end", holding(both), 331, undefined, "switch LastCall"],
   ["a waiting pair, spreading, shortly before the end", holding(both), 331, 0, "wait BundleSettling"],
   ["a waiting pair when the serving one expired", holding(both), VALID_DAYS, undefined, "switch Expired"],
+  ["a waiting pair when the serving one holds for no name", holding(instead), 240, 0, "switch NoNameHeld"],
+  ["the same, its CA not everywhere", holding(instead), 240, undefined, "switch NoNameHeld"],
+  ["a waiting pair when the serving one lacks a name", holding(beside), 240, 0, "wait BundleSettling"],
+  ["a waiting pair for a wrong name, the serving one's names wrong as well", holding(neither), 1, SETTLE_MS, "issue NoNameHeld"],
   ["a waiting pair that is old itself", holding({ cas: [old, fresh], next: old }), 240, SETTLE_MS, "publish DueForRenewal"],
   ["a waiting pair for another name, nothing due", holding({ cas: [old, other], next: other }), 1, SETTLE_MS, "tidy NextUnusable"],
   ["a waiting pair whose CA is not in the bundle", holding({ cas: [old], next: fresh }), 240, SETTLE_MS, "publish DueForRenewal"],
@@ -65,7 +76,7 @@ const CASES: readonly Case[] = [
 describe("the decision about the Secret", () => {
   for (const [what, stored, day, spreadForMs, verdict] of CASES) {
     it(`${what}, day ${day}: ${verdict}`, () => {
-      const { action, reason } = decideCertificates({ stored, dnsNames: [SERVICE], now: T0 + day * DAY, spreadForMs });
+      const { action, reason } = decideCertificates({ stored, dnsNames: NAMES, now: T0 + day * DAY, spreadForMs });
       assert.equal(`${action} ${reason}`, verdict);
     });
   }
