@@ -5,7 +5,7 @@ import type { Environment } from "../infra/config.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { pushMetrics } from "../infra/push.ts";
 import { start } from "../infra/start.ts";
-import { tendWebhooks } from "./webhooks.ts";
+import { createCaInjection } from "./ca-injection.ts";
 import { createReferences } from "./gather-scaling.ts";
 import { composeBudgets } from "./compose-budgets.ts";
 import { askBudget } from "./may-disrupt.ts";
@@ -32,7 +32,7 @@ export async function compose(env: Environment, clock: Clock): Promise<Compositi
     log,
     metrics,
     namespaces: namespaces === "*" ? [""] : namespaces,
-    tendWebhooks: tendWebhooks({ ...configuration.certificates, cluster, clock, log, metrics, namespace }),
+    caInjection: createCaInjection({ ...configuration.certificates, cluster, clock, log, metrics, namespace }),
     intervalMs: configuration.reconcileIntervalMs,
     budgetMs: configuration.timeBudgetMs,
     lease: {

@@ -1,7 +1,7 @@
 /**
  * One run of the reconciler: take the Lease, tick until the time budget is spent, release it.
  *
- *   wait for the Lease -> tick -> acted or hinted: next tick at once; otherwise after the interval -> ... -> release -> exit code
+ *   wait for the Lease -> tick -> acted, or something changed: next tick at once; otherwise after the interval -> ... -> release -> exit code
  */
 import { firstOfSignals, type Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
@@ -9,12 +9,12 @@ import { hasCode, RolloutError } from "../infra/errors.ts";
 import { acquireLease, type HeldLease, type LeaseOptions } from "../infra/lease.ts";
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics.ts";
-import type { TendWebhooks } from "./webhooks.ts";
 import type { MayDisrupt } from "./act.ts";
+import type { CaInjection } from "./ca-injection.ts";
+import { startChangeWatch, zonesOf } from "./change-watch.ts";
 import { dueForCloserLook } from "./closer-look.ts";
 import type { GroupMemory } from "./events.ts";
 import type { Freshness } from "./gather.ts";
-import { startHints } from "./hints.ts";
 import { createJournal } from "./journal.ts";
 import { isFailure } from "./outcome.ts";
 import type { Zone } from "./model/zone.ts";
@@ -32,8 +32,8 @@ export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clust
   readonly metrics: Metrics;
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
-  /** Done beside each tick. */
-  readonly tendWebhooks: TendWebhooks;
+  /** Goes on beside the ticks. */
+  readonly caInjection: CaInjection;
   readonly intervalMs: number;
   readonly budgetMs: number;
   readonly lease: LeaseOptions;
@@ -90,7 +90,8 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
   const { cluster, clock, log } = input;
   const over = new AbortController();
   const until = firstOfSignals(stop, held.lost, over.signal);
-  const hints = startHints(cluster, clock, until);
+  const changes = startChangeWatch({ cluster, clock, signal: until, target: zonesOf, pauseMs: 1000 });
+  const injecting = input.once ? input.caInjection.once(until) : input.caInjection.follow(until);
   const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
   const journal = createJournal({ ...input, recorder });
   const onNote = ({ level, text }: Note, { namespace, group }: Zone): void => log[level](text, { namespace, group });
@@ -100,18 +101,19 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
   while (!until.aborted) {
-    const [result] = await Promise.all([tickOnce(), input.tendWebhooks(until)]);
+    const result = await tickOnce();
     verdict = { exitCode: result && result.failures.size === 0 && !result.outcomes.some(isFailure) ? 0 : 1, last: result ?? verdict.last };
-    if (result) hints.watchFrom(result.resourceVersions);
+    if (result) changes.watchFrom(result.resourceVersions);
     if (input.once) break;
-    if (!result?.acted) await hints.wait(input.intervalMs);
+    if (!result?.acted) await changes.wait(input.intervalMs);
   }
   if (held.lost.aborted) log.warn("the lease was lost", { error: held.lost.reason });
+  if (input.once) await injecting;
   over.abort();
   const flushing = new AbortController();
   // Events are a courtesy: they do not hold up the end.
   const flushed = Promise.race([recorder.flush(), clock.sleep(FLUSH_MS, flushing.signal)]).finally(() => flushing.abort());
-  await Promise.all([flushed, held.release()]);
+  await Promise.all([flushed, held.release(), injecting]);
   return verdict;
 
   async function tickOnce(): Promise<TickResult | undefined> {

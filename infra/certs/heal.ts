@@ -5,7 +5,7 @@
  *
  * A bundle that is older than one already injected can so never replace it: the newer one changed the configuration after the list.
  */
-import type { Call, Cluster } from "../cluster.ts";
+import type { Call, Cluster, Query } from "../cluster.ts";
 import { absent, hasCode } from "../errors.ts";
 import { mutatingWebhooks, secrets, validatingWebhooks, type Resource, type WebhookConfiguration } from "../resources.ts";
 import { isOurs, NAMESPACE_LABEL, planInjection, type HookType, type Listed } from "./configurations.ts";
@@ -16,19 +16,34 @@ const KINDS: readonly (readonly [HookType, Resource<WebhookConfiguration>])[] = 
   ["MutatingWebhook", mutatingWebhooks],
 ];
 
+export const HOOK_RESOURCES = KINDS.map(([, resource]) => resource);
+
 /** How often a heal begins anew because a configuration changed under it. */
 const ROUNDS = 3;
 
-/** Lists the configurations that carry the label of this namespace: two calls. Rejects with what the cluster says. */
-export async function listConfigurations(cluster: Cluster, namespace: string, call?: Call): Promise<Listed[]> {
+export interface Configurations {
+  readonly listed: readonly Listed[];
+  /** Where a watch of each kind goes on, by its plural. */
+  readonly resourceVersions: ReadonlyMap<string, string>;
+}
+
+/** Selects the configurations that carry the label of this namespace. */
+export function queryFor(namespace: string): Query {
+  return { labelSelector: `${NAMESPACE_LABEL}=${namespace}` };
+}
+
+/** Lists the configurations of this namespace: two calls. Rejects with what the cluster says. */
+export async function listConfigurations(cluster: Cluster, namespace: string, call?: Call): Promise<Configurations> {
+  const resourceVersions = new Map<string, string>();
   const lists = KINDS.map(async ([type, resource]) => {
     const found: Listed[] = [];
-    for await (const { items } of cluster.list(resource, { labelSelector: `${NAMESPACE_LABEL}=${namespace}` }, call)) {
-      for (const configuration of items) found.push({ resource, type, configuration });
+    for await (const page of cluster.list(resource, queryFor(namespace), call)) {
+      resourceVersions.set(resource.plural, page.resourceVersion);
+      for (const configuration of page.items) found.push({ resource, type, configuration });
     }
     return found;
   });
-  return (await Promise.all(lists)).flat();
+  return { listed: (await Promise.all(lists)).flat(), resourceVersions };
 }
 
 /** A configuration that did not get the bundle, and why. */
@@ -70,11 +85,10 @@ export async function injectBundle(
   return injection;
 }
 
-export interface Healing extends Injection {
+/** With every configuration of this namespace, as last listed. */
+export interface Healing extends Injection, Configurations {
   /** When the certificate in the Secret expires; undefined if nobody had to read it, or there is none. */
   readonly expiresAt: Date | undefined;
-  /** Every configuration of this namespace, as first listed. */
-  readonly listed: readonly Listed[];
 }
 
 /**
@@ -88,13 +102,14 @@ export async function healCaBundles(
 ): Promise<Healing> {
   const patched: string[] = [];
   for (let round = 1; ; round++) {
-    const listed = await listConfigurations(cluster, namespace, call);
+    const { listed, resourceVersions } = await listConfigurations(cluster, namespace, call);
     const isNeeded = listed.some((one) => isOurs(one, namespace));
     const secret = isNeeded ? await readSecret(cluster, namespace, secretName, call) : undefined;
-    if (!secret) return { expiresAt: undefined, listed, patched, outrun: [], failed: [] };
+    if (!secret) return { expiresAt: undefined, listed, resourceVersions, patched, outrun: [], failed: [] };
     const injection = await injectBundle(cluster, namespace, listed, secret.caPem, call);
     patched.push(...injection.patched);
-    if (injection.outrun.length === 0 || round === ROUNDS) return { ...injection, expiresAt: secret.expiresAt, listed, patched };
+    if (injection.outrun.length === 0 || round === ROUNDS)
+      return { ...injection, expiresAt: secret.expiresAt, listed, resourceVersions, patched };
   }
 }
 

@@ -79,7 +79,7 @@ const NOTHING: Injection = { patched: [], outrun: [], failed: [] };
 
 async function takeStep(input: JobInput, spreadBefore: number | undefined): Promise<Step> {
   const { cluster, clock, log, namespace, secretName, inject } = input;
-  const listed = inject ? await listConfigurations(cluster, namespace) : [];
+  const listed = inject ? (await listConfigurations(cluster, namespace)).listed : [];
   const secret = await cluster.get(secrets, { namespace, name: secretName }).catch(absent);
   const stored = readStored(secret);
   const material = stored.state === "whole" ? stored.material : undefined;

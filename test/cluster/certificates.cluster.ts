@@ -65,8 +65,10 @@ describe("certificates on a real control plane", () => {
   });
 
   const hook = (name: string): Manifest => hooks.find(({ metadata }) => metadata.name === `${name}-${namespace}`) ?? assert.fail(name);
-  const start = (account: string, entry = RECONCILER): Reconciler =>
-    startEntry(entry, { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: join(folder, account) });
+  const start = (account: string, entry = RECONCILER, env: Readonly<Record<string, string>> = {}): Reconciler => {
+    const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: join(folder, account) };
+    return startEntry(entry, { PATH: process.env["PATH"] ?? "", ...own, ...env });
+  };
   const runJob = async (): Promise<string> => {
     const job = start("zonewise-certificates", JOB);
     assert.equal(await job.exited, 0, job.output());
@@ -100,6 +102,30 @@ describe("certificates on a real control plane", () => {
     const { ca } = await secret();
     for (const name of ["no-downscale", "prepare-downscale", "pod-eviction", "zpdb-validation"]) assert.equal(await bundle(name), ca);
     assert.equal(await runJob(), "", "nothing is left to do");
+  });
+
+  it("configurations that are added or edited while no tick is due get the CA from the reconciler", async (t) => {
+    const reconciler = start("zonewise-reconciler", RECONCILER, { RECONCILE_INTERVAL: "1h" });
+    await reconciler.says(/"msg":"tick"/);
+    const { ca } = await secret();
+    const times: number[] = [];
+    for (let round = 0; round < 10; round++) {
+      const { webhooks } = hook("pod-eviction") as Manifest & WebhookConfiguration;
+      if (round % 2 === 0) await deleteManifest(admin, hook("pod-eviction"));
+      if (round % 2 === 0) await createManifest(admin, hook("pod-eviction"));
+      else await admin.call("PATCH", `${pathOfManifest(hook("pod-eviction"))}/pod-eviction-${namespace}`, { webhooks });
+      const from = performance.now();
+      for (let look = 0; (await bundle("pod-eviction")) !== ca; look++) {
+        assert.ok(look < 1000, reconciler.output());
+        await wait(20);
+      }
+      times.push(performance.now() - from);
+      // In between it is quiet, as it is when someone adds a configuration; every third change comes right after the last.
+      if (round % 3 !== 0) await wait(2500);
+    }
+    t.diagnostic(`without a CA bundle for ${times.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+    assert.equal(await reconciler.end(), 0);
+    assert.doesNotMatch(reconciler.output(), /are not watched/);
   });
 
   it("a renewal while the API server calls: no call fails, though the server takes up the new certificate late", async () => {

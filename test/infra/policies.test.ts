@@ -82,7 +82,7 @@ describe("J02 the policies", () => {
     assert.ok(activeDeadlineSeconds + (template.spec.terminationGracePeriodSeconds ?? 30) < 2 * everyMinute);
   });
 
-  it("the certificate job may write only its own Secret, and configurations only be listed and patched", () => {
+  it("the certificate job may write only its own Secret, and configurations only be listed, watched and patched", () => {
     const rules = find("certificates/rbac.yaml", "Role", "zonewise-certificates")["rules"];
     const secret = { apiGroups: [""], resources: ["secrets"] };
     const own = VARIABLES.SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME.default;
@@ -95,7 +95,7 @@ describe("J02 the policies", () => {
     };
     assert.deepEqual(
       forCluster.map(({ verbs }) => verbs),
-      [["list", "patch"]],
+      [["list", "watch", "patch"]],
     );
   });
 

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics.ts";
+import { createCaInjection } from "../../reconciler/ca-injection.ts";
 import { run, type RunInput } from "../../reconciler/run.ts";
+import * as certs from "../infra/certs/stage.ts";
 import { deploy, noUpkeep, scalingOf, setStage, witness, type Stage } from "./stage.ts";
 
 describe("a run", () => {
@@ -29,7 +32,7 @@ describe("a run", () => {
       mayDisrupt: async () => undefined,
       upkeep: noUpkeep,
       ...scalingOf(cluster),
-      tendWebhooks: async () => {},
+      caInjection: { once: async () => {}, follow: async () => {} },
       stop: new AbortController().signal,
       lines,
       calls,
@@ -114,6 +117,23 @@ describe("a run", () => {
     assert.equal(seen.deleted.length, 2);
     const lease = stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler");
     assert.equal((lease?.["spec"] as { holderIdentity: string }).holderIdentity, "");
+  });
+
+  it("injects the CA while a tick waits for an answer", async () => {
+    const { caPem, certPem, keyPem } = await certs.issueAt(() => stage.time.now())();
+    certs.putSecret(stage.emulator.store, { ca: caPem, cert: certPem, key: keyPem });
+    certs.addHook(stage.emulator.store, certs.VALIDATING, "ours");
+    stage.emulator.faults.inject({ effect: { kind: "latency", ms: 4000 }, verb: "list", resource: "statefulsets.apps" });
+    const one = input("one");
+    const stop = new AbortController();
+    const settings = { namespace: "default", secretName: certs.NAME, inject: true };
+    const running = run({ ...one, stop: stop.signal, caInjection: createCaInjection({ ...one, ...settings }) });
+    const bundle = (): string => certs.bundlesOf(stage.emulator.store, certs.VALIDATING, "ours").join();
+    for (let turn = 0; turn < 100_000 && bundle() === ""; turn++) await setImmediate();
+    assert.equal(bundle(), caPem);
+    assert.ok(!one.lines.some((line) => line.includes('"msg":"tick"')));
+    stop.abort();
+    await play(running);
   });
 
   it("goes on without its watches, only slower", async () => {

@@ -53,7 +53,7 @@ describe("when time is up before all groups have had their turn", () => {
       mayDisrupt: async () => undefined,
       upkeep: noUpkeep,
       ...scalingOf(cluster),
-      tendWebhooks: async () => {},
+      caInjection: { once: async () => {}, follow: async () => {} },
       stop: stop.signal,
     }).finally(() => (open = false));
     while (open) await stage.time.advance(50);
