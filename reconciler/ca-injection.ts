@@ -7,7 +7,7 @@
  * own finds nothing to do, and that ends the round.
  */
 import { failurePolicies } from "../infra/certs/configurations.ts";
-import { healCaBundles, HOOK_RESOURCES, listConfigurations, queryFor } from "../infra/certs/heal.ts";
+import { injectCaBundles, HOOK_RESOURCES, listConfigurations, queryFor } from "../infra/certs/inject.ts";
 import type { Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
 import { hasCode } from "../infra/errors.ts";
@@ -59,7 +59,7 @@ export function createCaInjection({ cluster, clock, log, metrics, namespace, sec
         metrics.failurePolicies(failurePolicies(listed));
         return NOTHING;
       }
-      const { listed, resourceVersions, expiresAt, patched, failed, outrun } = await healCaBundles(
+      const { listed, resourceVersions, expiresAt, patched, failed, superseded } = await injectCaBundles(
         cluster,
         { namespace, secretName },
         call,
@@ -67,7 +67,7 @@ export function createCaInjection({ cluster, clock, log, metrics, namespace, sec
       metrics.failurePolicies(failurePolicies(listed));
       metrics.certificateExpiry(namespace, expiresAt);
       if (patched.length > 0) log.info("webhook configurations were given the CA bundle", { names: patched });
-      for (const { name, error } of [...failed, ...outrun])
+      for (const { name, error } of [...failed, ...superseded])
         log.warn("a webhook configuration could not be given the CA bundle", { name, error });
       return resourceVersions;
     } catch (error) {

@@ -8,7 +8,7 @@ export const NAMESPACE_LABEL = "grafana.com/namespace";
 /** Exactly `true`, beside the other: its CA bundle is ours to keep. */
 const INJECT_LABEL = "grafana.com/inject-rollout-operator-ca";
 
-// https://cert-manager.io/docs/concepts/ca-injector/ and OpenShift's service CA: two writers of one field would take turns for ever.
+// https://cert-manager.io/docs/concepts/ca-injector/ and OpenShift's service CA: two writers of one field would take turns forever.
 const OTHER_INJECTORS = [
   "cert-manager.io/inject-ca-from",
   "cert-manager.io/inject-ca-from-secret",
@@ -44,7 +44,7 @@ export function planInjection({ configuration }: Listed, caPem: string): JsonPat
   return additions.length > 0 ? [test, ...additions] : undefined;
 }
 
-/** True if an entry would refuse the waiting pair though it accepts the serving one: whoever keeps its bundle has not caught up. */
+/** True if an entry would refuse the waiting pair though it accepts the serving one: the injector of its bundle has not caught up. */
 export function lagsBehind({ configuration }: Listed, { serving, next }: KeyMaterial): boolean {
   if (!next) return false;
   return (configuration.webhooks ?? []).some(({ clientConfig: { caBundle } }) => {

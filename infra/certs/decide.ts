@@ -35,7 +35,7 @@ export interface Decision {
 
 /** Share of a certificate's time after which its successor is made. */
 const RENEW_AT = 2 / 3;
-/** Share after which the successor serves even if not every configuration is known to trust it: expired, nobody would. */
+/** Share after which the successor serves even if not every configuration is known to trust it: an expired certificate is trusted by none. */
 const SWITCH_ANYWAY_AT = 11 / 12;
 /** API servers learn of a configuration by a watch, in well under a second; several of them, and slow ones, in this time. */
 export const SETTLE_MS = 30_000;

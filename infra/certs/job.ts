@@ -12,7 +12,7 @@ import type { Log } from "../log.ts";
 import { secrets } from "../resources.ts";
 import { isOurs, lagsBehind } from "./configurations.ts";
 import { decideCertificates, SETTLE_MS, type Decision } from "./decide.ts";
-import { injectBundle, listConfigurations, type Injection } from "./heal.ts";
+import { injectBundle, listConfigurations, type Injection } from "./inject.ts";
 import { reviseSecret, type Issue } from "./revise.ts";
 import { readStored } from "./secret.ts";
 
@@ -47,19 +47,19 @@ export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
   for (let look = 1; look <= MOST_LOOKS && !stop.aborted; look++) {
     const step = await takeStep(input, spreadSince).catch((error: unknown) => {
       if (!hasCode(error, ...PASSING) || look === MOST_LOOKS) throw error;
-      log.warn("the cluster did not let us; trying again", { error });
+      log.warn("transient API error; trying again", { error });
       return undefined;
     });
     spreadSince = step?.spreadSince;
     if (step && isDone(step, input)) return 0;
-    if (step) verdict = step.injection.failed.length + step.injection.outrun.length > 0 ? 1 : 0;
+    if (step) verdict = step.injection.failed.length + step.injection.superseded.length > 0 ? 1 : 0;
     const settling = step?.decision.action === "wait" && spreadSince !== undefined;
     if (!step?.written) await clock.sleep(settling ? SETTLE_MS - (clock.monotonic() - (spreadSince ?? 0)) : PAUSE_MS, stop);
   }
   return stop.aborted ? 1 : verdict;
 }
 
-/** Another was faster; an API server restarts, is short of breath, or has not heard yet of a role that was granted with the job. */
+/** Another writer was faster; an API server restarts, is overloaded, or does not know yet a role that was granted with the job. */
 const PASSING = ["Conflict", "AlreadyExists", "NotFound", "Forbidden", "Timeout", "Unreachable", "ServerError", "Throttled"] as const;
 
 interface Step {
@@ -72,10 +72,10 @@ interface Step {
 
 function isDone({ decision, injection }: Step, { inject }: JobInput): boolean {
   if (decision.action === "wait") return !inject;
-  return decision.action === "keep" && injection.failed.length === 0 && injection.outrun.length === 0;
+  return decision.action === "keep" && injection.failed.length === 0 && injection.superseded.length === 0;
 }
 
-const NOTHING: Injection = { patched: [], outrun: [], failed: [] };
+const NOTHING: Injection = { patched: [], superseded: [], failed: [] };
 
 async function takeStep(input: JobInput, spreadBefore: number | undefined): Promise<Step> {
   const { cluster, clock, log, namespace, secretName, inject } = input;
@@ -84,11 +84,11 @@ async function takeStep(input: JobInput, spreadBefore: number | undefined): Prom
   const stored = readStored(secret);
   const material = stored.state === "whole" ? stored.material : undefined;
   const injection = material ? await injectBundle(cluster, namespace, listed, material.caPem) : NOTHING;
-  for (const { name, error } of [...injection.failed, ...injection.outrun])
+  for (const { name, error } of [...injection.failed, ...injection.superseded])
     log.warn("a webhook configuration could not be given the CA bundle", { name, error });
   if (injection.patched.length > 0) log.info("webhook configurations were given the CA bundle", { names: injection.patched });
 
-  const missed = injection.failed.length + injection.outrun.length > 0;
+  const missed = injection.failed.length + injection.superseded.length > 0;
   const lagging = material ? listed.filter((one) => !isOurs(one, namespace) && lagsBehind(one, material)) : [];
   const isSpread = inject && material !== undefined && !missed && lagging.length === 0;
   const since = injection.patched.length > 0 ? undefined : spreadBefore;

@@ -55,6 +55,11 @@ describe("the certificate job's process", () => {
     assert.match(output, /SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION is \\"1 year\\", allowed is a duration/);
   });
 
+  it("says what is wrong in the format that is asked for", async () => {
+    const { output } = await run({ KUBERNETES_NAMESPACE: "default", LOG_FORMAT: "logfmt", SERVER_TLS_ENABLED: "true" });
+    assert.match(output, /^ts=\S+ level=error msg="bad configuration: SERVER_TLS_ENABLED is not known;/);
+  });
+
   it("has nothing to do, and asks nobody, when others bring the certificate", async () => {
     const { code, output } = await run({ KUBERNETES_NAMESPACE: "default", SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false" });
     assert.equal(code, 0);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import type { Certificates } from "../../../infra/certs/generate.ts";
-import { healCaBundles } from "../../../infra/certs/heal.ts";
+import { injectCaBundles } from "../../../infra/certs/inject.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import type { WebhookConfiguration } from "../../../infra/resources.ts";
 import { manualClock } from "../../emulator/clock.ts";
@@ -75,7 +75,7 @@ export function startJob({ store, clock, issue }: World, gate: Gate): Promise<un
 }
 
 export function startHealer({ store }: World, gate: Gate): Promise<unknown> {
-  return healCaBundles(portOf(store, gate), { namespace: "default", secretName: on.NAME });
+  return injectCaBundles(portOf(store, gate), { namespace: "default", secretName: on.NAME });
 }
 
 /** Someone takes a bundle out of a configuration. */

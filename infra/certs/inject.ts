@@ -3,7 +3,7 @@
  *
  *   list configurations -> read the Secret -> patch, if the configuration is still the one that was listed
  *
- * A bundle that is older than one already injected can so never replace it: the newer one changed the configuration after the list.
+ * So a bundle never replaces a newer one: the newer one changed the configuration after the list, and the patch fails.
  */
 import type { Call, Cluster, Query } from "../cluster.ts";
 import { absent, hasCode } from "../errors.ts";
@@ -18,7 +18,7 @@ const KINDS: readonly (readonly [HookType, Resource<WebhookConfiguration>])[] = 
 
 export const HOOK_RESOURCES = KINDS.map(([, resource]) => resource);
 
-/** How often a heal begins anew because a configuration changed under it. */
+/** How often an injection starts again because a configuration changed meanwhile. */
 const ROUNDS = 3;
 
 export interface Configurations {
@@ -55,12 +55,12 @@ export interface Missed {
 export interface Injection {
   /** Configurations whose bundle was not this one, and now is. */
   readonly patched: readonly string[];
-  /** Configurations that changed or went while we were at it: to be listed anew. */
-  readonly outrun: readonly Missed[];
+  /** Configurations that changed or were deleted since they were listed: to be listed again. */
+  readonly superseded: readonly Missed[];
   readonly failed: readonly Missed[];
 }
 
-/** Gives this bundle to those of the configurations that are ours and lack it; what befalls one is told, and does not stop the others. */
+/** Gives this bundle to the configurations that are ours and lack it. One that fails is reported, and does not stop the others. */
 export async function injectBundle(
   cluster: Cluster,
   namespace: string,
@@ -68,7 +68,7 @@ export async function injectBundle(
   caPem: string,
   call?: Call,
 ): Promise<Injection> {
-  const injection = { patched: [] as string[], outrun: [] as Missed[], failed: [] as Missed[] };
+  const injection = { patched: [] as string[], superseded: [] as Missed[], failed: [] as Missed[] };
   for (const one of listed.filter((one) => isOurs(one, namespace))) {
     const patch = planInjection(one, caPem);
     const name = one.configuration.metadata?.name ?? "";
@@ -78,15 +78,15 @@ export async function injectBundle(
       injection.patched.push(name);
     } catch (error) {
       // A failed `test` of a JSON patch is 422.
-      const isOutrun = hasCode(error, "Conflict", "Invalid", "NotFound");
-      injection[isOutrun ? "outrun" : "failed"].push({ name, error });
+      const isSuperseded = hasCode(error, "Conflict", "Invalid", "NotFound");
+      injection[isSuperseded ? "superseded" : "failed"].push({ name, error });
     }
   }
   return injection;
 }
 
 /** With every configuration of this namespace, as last listed. */
-export interface Healing extends Injection, Configurations {
+export interface CaInjectionResult extends Injection, Configurations {
   /** When the certificate in the Secret expires; undefined if nobody had to read it, or there is none. */
   readonly expiresAt: Date | undefined;
 }
@@ -95,20 +95,20 @@ export interface Healing extends Injection, Configurations {
  * Lists the configurations and gives them the bundle that the Secret holds now [7.6]: two calls if none is ours, three if all is well.
  * No Secret yet: nothing to give. Rejects if lists or Secret cannot be read, or the bundle in it is none.
  */
-export async function healCaBundles(
+export async function injectCaBundles(
   cluster: Cluster,
   { namespace, secretName }: { readonly namespace: string; readonly secretName: string },
   call?: Call,
-): Promise<Healing> {
+): Promise<CaInjectionResult> {
   const patched: string[] = [];
   for (let round = 1; ; round++) {
     const { listed, resourceVersions } = await listConfigurations(cluster, namespace, call);
     const isNeeded = listed.some((one) => isOurs(one, namespace));
     const secret = isNeeded ? await readSecret(cluster, namespace, secretName, call) : undefined;
-    if (!secret) return { expiresAt: undefined, listed, resourceVersions, patched, outrun: [], failed: [] };
+    if (!secret) return { expiresAt: undefined, listed, resourceVersions, patched, superseded: [], failed: [] };
     const injection = await injectBundle(cluster, namespace, listed, secret.caPem, call);
     patched.push(...injection.patched);
-    if (injection.outrun.length === 0 || round === ROUNDS)
+    if (injection.superseded.length === 0 || round === ROUNDS)
       return { ...injection, expiresAt: secret.expiresAt, listed, resourceVersions, patched };
   }
 }
@@ -121,7 +121,7 @@ async function readSecret(cluster: Cluster, namespace: string, name: string, cal
   return { caPem, expiresAt: expiryOf(certPem) };
 }
 
-// A certificate that cannot be read is the job's to tell; the CA is given to configurations all the same.
+// The job reports a certificate that cannot be read; configurations get the CA all the same.
 function expiryOf(certPem: string): Date | undefined {
   try {
     return readCertificates(certPem)[0]?.validToDate;
