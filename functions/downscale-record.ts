@@ -2,8 +2,9 @@
 import type { Clock } from "../infra/clock.ts";
 import type { Call, Cluster } from "../infra/cluster.ts";
 import { absent, hasCode } from "../infra/errors.ts";
-import { type ConfigMap, configMaps, type StatefulSet, statefulSets } from "../infra/resources.ts";
-import { formatTimestamp, parseTimestamp } from "../infra/timestamp.ts";
+import { type ConfigMap, configMaps, type StatefulSet } from "../infra/resources.ts";
+import { formatTimestamp } from "../infra/timestamp.ts";
+import { laterOf } from "../reconciler/downscale/pending.ts";
 import { gatherTracker } from "../reconciler/gather-scaling.ts";
 import { ANNOTATIONS } from "../reconciler/model/annotations.ts";
 import { readTracker, trackerEntry } from "../reconciler/model/tracker.ts";
@@ -13,14 +14,12 @@ import type { AdmissionRequest, Answer } from "./handler.ts";
 export interface DownscaleRecord {
   /** When each zone of the group was last scaled down, as it is written, by StatefulSet. */
   load(namespace: string, group: readonly Zone[], call: Call): Promise<ReadonlyMap<string, string | undefined>>;
-  /** Writes down that it is now; resolves with the patch that has to go into the answer, if that is the way. */
-  save(request: AdmissionRequest, zone: StatefulSet, call: Call): Promise<Answer["patch"]>;
+  /** Writes down that it is now; resolves with the patch that has to go into the answer, if that is the way. A Scale has none: its Lease remembers it. */
+  save(request: AdmissionRequest, call: Call): Promise<Answer["patch"]>;
   /** What is said when times cannot be read or written. */
   readonly words: { readonly unreadable: string; readonly unsaved: string };
 }
 
-/** The API server runs admission again when our own patch made its write conflict; that must not make it conflict again [4.3]. */
-const JUST_NOW_MS = 10_000;
 const TRIES = 5;
 
 interface Tools {
@@ -34,17 +33,11 @@ export function recordInAnnotation({ cluster, clock }: Tools, tracker: string): 
     words: { unreadable: "parsing downscale annotations failed.", unsaved: "adding an annotation to the statefulset failed." },
     async load(namespace, group, call) {
       const tracked = await gatherTracker(cluster, namespace, tracker, call);
-      return new Map(group.map(({ name, scaling }) => [name, newer(scaling.lastDownscale, tracked.get(name))]));
+      return new Map(group.map(({ name, scaling }) => [name, laterOf(scaling.lastDownscale, tracked.get(name))]));
     },
-    async save(request, zone, call) {
-      const now = clock.now();
-      const annotations = { [ANNOTATIONS.lastDownscale]: formatTimestamp(now) };
-      if (request.kind.kind === "StatefulSet") return patchOf(request.object, annotations);
-      const age = now - (parseTimestamp(zone.metadata?.annotations?.[ANNOTATIONS.lastDownscale] ?? "") ?? Number.NEGATIVE_INFINITY);
-      if (age >= 0 && age < JUST_NOW_MS) return undefined;
-      const { namespace = "", name = "" } = request;
-      await cluster.patch(statefulSets, { namespace, name }, "strategic", { metadata: { annotations } }, call);
-      return undefined;
+    async save(request) {
+      const annotations = { [ANNOTATIONS.lastDownscale]: formatTimestamp(clock.now()) };
+      return request.kind.kind === "StatefulSet" ? patchOf(request.object, annotations) : undefined;
     },
   };
 }
@@ -68,7 +61,7 @@ export function recordInTracker({ cluster, clock }: Tools, name: string): Downsc
       });
       return readTracker(found.data);
     },
-    async save({ namespace = "", name: zone = "" }, _zone, call) {
+    async save({ namespace = "", name: zone = "" }, call) {
       const ref = { namespace, name };
       await untilSettled(async () => {
         const found = await cluster.get(configMaps, ref, call).catch(absent);
@@ -100,10 +93,4 @@ function patchOf(object: unknown, annotations: Readonly<Record<string, string>>)
     path: `/metadata/annotations/${key.replaceAll("/", "~1")}`,
     value,
   }));
-}
-
-/** Of two times the later one, or the one that is none. */
-function newer(one: string | undefined, other: string | undefined): string | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return (parseTimestamp(one) ?? Number.POSITIVE_INFINITY) >= (parseTimestamp(other) ?? Number.POSITIVE_INFINITY) ? one : other;
 }

@@ -1,12 +1,10 @@
 /** Gathers what the other zones of a group have to say about a downscale, and asks whether it may be [4.7]. */
 import type { Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
-import { parseTimestamp } from "../infra/timestamp.ts";
-import { type OtherZone, refuseByHealth, refuseByTime } from "../reconciler/downscale/decide.ts";
+import { refuseByHealth, refuseByTime } from "../reconciler/downscale/decide.ts";
+import { lastDownscaleOf, laterOf, type PendingDownscales } from "../reconciler/downscale/pending.ts";
 import { gatherGroup, gatherGroupZones } from "../reconciler/gather.ts";
-import type { Zone } from "../reconciler/model/zone.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
-import type { GroupLease } from "./group-lease.ts";
 import type { Context } from "./handler.ts";
 
 export interface Place {
@@ -14,7 +12,8 @@ export interface Place {
   readonly group: string;
   /** The StatefulSet that shrinks. */
   readonly name: string;
-  readonly admitted: GroupLease["admitted"];
+  /** What the Lease of the group noted when it was taken. */
+  readonly pending: PendingDownscales;
 }
 
 interface Tools {
@@ -44,21 +43,15 @@ export async function refuseForOthers(place: Place, tools: Tools, { signal, log 
   if ("reason" in written) return written;
   const others = group.filter(({ name }) => name !== place.name);
   const now = tools.clock.now();
-  const times = others.map((zone) => lastDownscaleOf(zone, written.get(zone.name), place.admitted, now));
+  const times = others.map((zone) => ({
+    name: zone.name,
+    lastDownscale: laterOf(written.get(zone.name), lastDownscaleOf(place.pending[zone.name], zone, now)),
+    minTime: zone.scaling.minTime,
+  }));
   const early = refuseByTime(times, now, tools.record.words.unreadable);
   if (early) return early;
   return await gatherGroup(tools.cluster, others, new Map(), call).then(
     ({ zones }) => refuseByHealth(zones),
     or("ZonesUnknown", "an error occurred while checking whether StatefulSets have non-updated replicas"),
   );
-}
-
-/** The Lease knows of an admission what is not stored yet: other webhooks may take their time, up to the API server's own 60 s; and clocks differ. */
-const NOT_STORED_YET_MS = 90_000;
-
-function lastDownscaleOf({ name, scaling }: Zone, stored: string | undefined, admitted: Place["admitted"], now: number): OtherZone {
-  const admittedAt = parseTimestamp(admitted?.statefulSet === name ? admitted.at : "") ?? Number.NEGATIVE_INFINITY;
-  const isNewer = stored === undefined || admittedAt > (parseTimestamp(stored) ?? Number.POSITIVE_INFINITY);
-  const lastDownscale = isNewer && now - admittedAt < NOT_STORED_YET_MS ? admitted?.at : stored;
-  return { name, lastDownscale, minTime: scaling.minTime };
 }

@@ -10,6 +10,7 @@ import { createReferences } from "./gather-scaling.ts";
 import { composeBudgets } from "./compose-budgets.ts";
 import { askBudget } from "./may-disrupt.ts";
 import type { RunInput } from "./run.ts";
+import { createSettler } from "./settle-downscales.ts";
 import { createUpkeep } from "./upkeep.ts";
 
 export interface Composition {
@@ -26,6 +27,8 @@ export async function compose(env: Environment, clock: Clock): Promise<Compositi
   // The name alone would let a container that was restarted in its pod pass for the one before it.
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
   const budgets = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
+  const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver });
+  const { clusterDomain } = configuration;
   const run = {
     cluster,
     clock,
@@ -42,8 +45,9 @@ export async function compose(env: Environment, clock: Clock): Promise<Compositi
       identity,
     },
     references: createReferences(cluster),
-    podHttp: createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver }),
-    clusterDomain: configuration.clusterDomain,
+    podHttp,
+    clusterDomain,
+    settleDownscales: createSettler({ cluster, clock, log, podHttp, clusterDomain }),
     zoneTracker: configuration.zoneTracker,
     mayDisrupt: askBudget(budgets.reserver, clock, metrics.budgets),
     upkeep: createUpkeep({ cluster, clock, log, onBudgets: budgets.onBudgets, patchTimeoutMs: configuration.readyTimeTimeoutMs }),

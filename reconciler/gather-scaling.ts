@@ -2,14 +2,39 @@
 import type { Call, Cluster } from "../infra/cluster.ts";
 import { absent, RolloutError } from "../infra/errors.ts";
 import { configMaps, type Resource, type Scale } from "../infra/resources.ts";
+import { gatherPending, nameLease } from "./downscale-lease.ts";
+import { lastDownscaleOf, laterOf } from "./downscale/pending.ts";
 import type { Mirror } from "./model/scaling.ts";
 import { readTracker } from "./model/tracker.ts";
+import type { Zone } from "./model/zone.ts";
 import type { ReferenceScale } from "./scaling/mirror.ts";
 
 /** The zone tracker of a namespace; empty if there is none. Throws what the cluster says. */
 export async function gatherTracker(cluster: Cluster, namespace: string, name: string, call?: Call): Promise<ReadonlyMap<string, string>> {
   const found = await cluster.get(configMaps, { namespace, name }, call).catch(absent);
   return readTracker(found?.data);
+}
+
+/**
+ * When the zones of one group were last scaled down: by the zone tracker and by downscales that are pending; what their annotations say comes
+ * with them. Nothing settles a pending one between reading the zones and this. Throws what the cluster says.
+ */
+export async function gatherDownscales(
+  cluster: Cluster,
+  zones: readonly Zone[],
+  tracker: string,
+  now: number,
+): Promise<ReadonlyMap<string, string>> {
+  const [first] = zones;
+  if (!first) return new Map();
+  const { namespace, group, name } = first;
+  const pending = await gatherPending(cluster, { namespace, name: nameLease(group, name) });
+  const times = new Map(await gatherTracker(cluster, namespace, tracker));
+  for (const zone of zones) {
+    const last = laterOf(times.get(zone.name), lastDownscaleOf(pending[zone.name], zone, now));
+    if (last !== undefined) times.set(zone.name, last);
+  }
+  return times;
 }
 
 /** A resource that a zone mirrors, and what its scale says. */

@@ -20,6 +20,7 @@ import { isFailure } from "./outcome.ts";
 import type { Zone } from "./model/zone.ts";
 import type { Note } from "./prepare.ts";
 import { createRecorder } from "./recorder.ts";
+import type { SettleDownscales } from "./settle-downscales.ts";
 import type { Scaler } from "./scale-pass.ts";
 import { createTeller } from "./teller.ts";
 import { tick, type TickResult } from "./tick.ts";
@@ -34,6 +35,8 @@ export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clust
   readonly namespaces: readonly string[];
   /** Goes on beside the ticks. */
   readonly caInjection: CaInjection;
+  /** Done before each tick. */
+  readonly settleDownscales: SettleDownscales;
   readonly intervalMs: number;
   readonly budgetMs: number;
   readonly lease: LeaseOptions;
@@ -101,6 +104,7 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
   while (!until.aborted) {
+    await input.settleDownscales({ namespaces: input.namespaces, fence: held, recorder, signal: until });
     const result = await tickOnce();
     verdict = { exitCode: result && result.failures.size === 0 && !result.outcomes.some(isFailure) ? 0 : 1, last: result ?? verdict.last };
     if (result) changes.watchFrom(result.resourceVersions);

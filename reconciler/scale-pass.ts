@@ -2,7 +2,7 @@
 import { isRefused, messageOf, RolloutError } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
 import { type Actor, changeReplicas } from "./act.ts";
-import { gatherTracker, type References } from "./gather-scaling.ts";
+import { gatherDownscales, type References } from "./gather-scaling.ts";
 import { gatherGroup, gatherGroupZones } from "./gather.ts";
 import { hold, type Hold } from "./model/decision.ts";
 import type { Zone } from "./model/zone.ts";
@@ -79,9 +79,9 @@ export async function snapshotOf(
   withTracker: boolean,
 ): Promise<ScalingSnapshot> {
   const unreadable = (error: unknown): undefined => {
-    notes.push({ level: "warn", text: `the zone tracker cannot be read: ${messageOf(error)}` });
+    notes.push({ level: "warn", text: `when zones were last scaled down cannot be read: ${messageOf(error)}` });
   };
-  const namespace = zones[0]?.namespace ?? "";
-  const tracked = withTracker ? await gatherTracker(scaler.cluster, namespace, scaler.zoneTracker).catch(unreadable) : new Map();
-  return { zones, tracked, now: scaler.now() };
+  const now = scaler.now();
+  const tracked = withTracker ? await gatherDownscales(scaler.cluster, zones, scaler.zoneTracker, now).catch(unreadable) : new Map();
+  return { zones, tracked, now };
 }

@@ -13,6 +13,8 @@ export interface Zone {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
+  /** Of its spec; grows with every change of it. */
+  readonly generation: number;
   readonly group: string;
   /** It is being deleted: pods that go do not come back. */
   readonly terminating: boolean;
@@ -75,6 +77,7 @@ export function readZone({ metadata, spec, status }: StatefulSet): Zone {
     name: metadata?.name ?? "",
     uid: metadata?.uid ?? "",
     resourceVersion: metadata?.resourceVersion ?? "",
+    generation: metadata?.generation ?? 0,
     group: metadata?.labels?.[LABELS.rolloutGroup] ?? "",
     terminating: metadata?.deletionTimestamp !== undefined,
     generation: metadata?.generation ?? 0,

@@ -13,7 +13,7 @@ interface Downscale {
 }
 
 /**
- * The hold that keeps the zone from shrinking now, if any: another zone was scaled down, by annotation or by the zone tracker, and the time
+ * The hold that keeps the zone from shrinking now, if any: another zone was scaled down, by annotation, zone tracker or downscale Lease, and the time
  * of the zone's own label is not over. What cannot be read holds too; so does a label that is missing, where it is required.
  * A zone may shrink again and again; a downscale in the future, by a clock that is ahead, counts as just now.
  */
@@ -35,7 +35,7 @@ export function minTimeOver(zone: Zone, snapshot: ScalingSnapshot, label: "requi
 
 /** The newest downscale of any other zone, or the hold of one that cannot be read. */
 function lastDownscale(zone: Zone, { zones, tracked }: ScalingSnapshot): Downscale | Hold | undefined {
-  if (!tracked) return hold("MinTimeUnknown", `${zone.name} is not scaled down: the zone tracker cannot be read`, [zone]);
+  if (!tracked) return hold("MinTimeUnknown", `${zone.name} is not scaled down: when other zones were scaled down cannot be read`, [zone]);
   let newest: Downscale | undefined;
   for (const other of zones.filter(({ uid }) => uid !== zone.uid)) {
     for (const [where, written] of [

@@ -18,7 +18,7 @@ export type ScaleDecision = ScaleZone | Hold;
 export interface ScalingSnapshot {
   /** The zones of one group, in byte order of their names. */
   readonly zones: readonly Zone[];
-  /** When each zone was last scaled down, as the zone tracker's ConfigMap has it; undefined if that cannot be read. */
+  /** When each zone was last scaled down, by the zone tracker's ConfigMap and by the group's downscale Lease; undefined if either cannot be read. */
   readonly tracked: ReadonlyMap<string, string> | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;

@@ -1,7 +1,9 @@
 /** The downscale webhooks behind a real API server, asked by kubectl: X09-X11 (N01, N02, N03), and prepare-downscale in both modes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { StatefulSet } from "../../infra/resources.ts";
+import type { Lease, StatefulSet } from "../../infra/resources.ts";
+import { pendingOf } from "../../reconciler/downscale-lease.ts";
+import { laterOf } from "../../reconciler/downscale/pending.ts";
 import { openWebhookStage, type WebhookStage } from "./webhook-stage.ts";
 import { buildZone } from "./zones.ts";
 
@@ -110,6 +112,11 @@ test("no-downscale: a Deployment and a ReplicaSet, by their own objects and by t
   }
 });
 
+async function pendingSince(stage: WebhookStage, name: string): Promise<string | undefined> {
+  const { items } = await stage.admin.call<{ items: Lease[] }>("GET", `/apis/coordination.k8s.io/v1/namespaces/${stage.namespace}/leases`);
+  return items.map((lease) => pendingOf(lease)[name]?.at).find((at) => at !== undefined);
+}
+
 const MODES: readonly [string, Record<string, string>][] = [
   ["annotation mode", { USE_ZONE_TRACKER: "false" }],
   ["tracker mode", { USE_ZONE_TRACKER: "true" }],
@@ -118,9 +125,9 @@ const MODES: readonly [string, Record<string, string>][] = [
 for (const [mode, env] of MODES) {
   const isTracker = env["USE_ZONE_TRACKER"] === "true";
 
-  /** When the zone was last scaled down, as it is written. */
+  /** When the zone was last scaled down, as it is written: what came through its scale is in a Lease until the reconciler has seen it. */
   const lastDownscale = async (stage: WebhookStage, name: string): Promise<string | undefined> => {
-    if (!isTracker) return (await stage.get(name)).metadata?.annotations?.[LAST];
+    if (!isTracker) return laterOf((await stage.get(name)).metadata?.annotations?.[LAST], await pendingSince(stage, name));
     const path = `/api/v1/namespaces/${stage.namespace}/configmaps/rollout-operator-zone-tracker`;
     const { data } = await stage.admin
       .call<{ data: Record<string, string> }>("GET", path)
@@ -136,7 +143,7 @@ for (const [mode, env] of MODES) {
       stage.seen.length = 0;
       const down = await scale(stage, "zone-a", 1);
       assert.equal(down.code, 0, `${way}: ${down.text}`);
-      // Where our own patch made the API server's write conflict, it asks again, and pods are told again [4.3].
+      // Where another write made the API server's conflict, it asks again, and pods are told again [4.3].
       assert.deepEqual(new Set(stage.seen), new Set(isDry ? [] : ["POST zone-a-2", "POST zone-a-1"]), way);
       if (!isDry) {
         assert.equal((await stage.get("zone-a")).spec?.replicas, 1, way);

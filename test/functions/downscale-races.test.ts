@@ -7,6 +7,7 @@ import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
 import { systemClock } from "../../infra/clock.ts";
 import type { StatefulSet } from "../../infra/resources.ts";
 import type { Effect } from "../emulator/faults.ts";
+import { leftPrepared } from "./prepare-stage.ts";
 import { ask, createZone, playPods, reviewOf, scaleReviewOf, setStage } from "./stage.ts";
 import { createWork } from "../../functions/work.ts";
 
@@ -21,16 +22,6 @@ const EFFECTS: readonly Effect[] = [
   { kind: "latency", ms: 3 },
 ];
 const labels = { "grafana.com/min-time-between-zones-downscale": "12h" };
-
-/** Pods that were told that they are to go, and never that they are not. */
-function leftPrepared(seen: readonly string[]): Set<string> {
-  const prepared = new Set<string>();
-  for (const [method, pod = ""] of seen.map((call) => call.split(" "))) {
-    if (method === "POST") prepared.add(pod);
-    else prepared.delete(pod);
-  }
-  return prepared;
-}
 
 for (const mode of ["annotation mode", "tracker mode"])
   describe(`three zones at once in ${mode}`, () => {

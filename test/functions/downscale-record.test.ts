@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { A, B, HOUR, inAnnotation, inTracker, isRecent, LAST, MIN_TIME, play, recorded, track, tracked } from "./prepare-stage.ts";
-import { ask, createZone, reviewOf, scaleReviewOf } from "./stage.ts";
+import { ask, createZone, reviewOf } from "./stage.ts";
 
 describe("the annotation", () => {
   it("goes into the answer for a StatefulSet, also where the object has none yet", async (t) => {
@@ -17,15 +17,6 @@ describe("the annotation", () => {
     assert.equal(patch?.path, "/metadata/annotations");
     isRecent(patch?.value[LAST]);
     assert.equal(stage.calls.filter((call) => call.startsWith("PATCH apps")).length, 0);
-  });
-
-  it("is not written again for a Scale that the API server judges again, so that it does not conflict again", async (t) => {
-    const stage = await play(t, inAnnotation);
-    const zone = createZone(stage, A);
-    const patches = (): number => stage.calls.filter((call) => call.startsWith("PATCH apps/v1/statefulsets")).length;
-    assert.equal((await ask(stage.webhook, scaleReviewOf(zone, 1))).allowed, true);
-    assert.equal((await ask(stage.webhook, scaleReviewOf(zone, 1, { uid: "again" }))).allowed, true);
-    assert.equal(patches(), 1);
   });
 });
 

@@ -7,6 +7,7 @@ import type { Answer, Webhook } from "../../functions/handler.ts";
 import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
+import { type PendingDownscales, readPending } from "../../reconciler/downscale/pending.ts";
 import { type Pods, playPods, type Script, setStage, type Stage } from "./stage.ts";
 import { createWork } from "../../functions/work.ts";
 
@@ -71,6 +72,24 @@ export function recorded(stage: Stage, zone: string, answer?: Answer): string | 
   const entry = tracked(stage)[zone];
   if (entry !== undefined) return (JSON.parse(entry) as { lastDownscaled: string }).lastDownscaled;
   return stage.emulator.store.get("statefulsets.apps", "default", zone)?.metadata.annotations?.[LAST];
+}
+
+/** The downscales that the Leases note as pending. */
+export function pendingOf({ emulator }: Stage): PendingDownscales {
+  const notes = emulator.store
+    .list("leases.coordination.k8s.io", "default")
+    .map((lease) => readPending(lease.metadata.annotations?.["zonewise/pending-downscales"]));
+  return Object.assign({}, ...notes) as PendingDownscales;
+}
+
+/** Pods that were told that they are to go, and never that they are not. */
+export function leftPrepared(seen: readonly string[]): Set<string> {
+  const prepared = new Set<string>();
+  for (const [method, pod = ""] of seen.map((call) => call.split(" "))) {
+    if (method === "POST") prepared.add(pod);
+    else prepared.delete(pod);
+  }
+  return prepared;
 }
 
 export function isRecent(timestamp: string | undefined): void {

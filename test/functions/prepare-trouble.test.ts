@@ -99,10 +99,10 @@ for (const [mode, recordOf] of MODES)
       async (t) => {
         const stage = await play(t, recordOf);
         settle(stage, recordOf);
-        const freed = Promise.withResolvers<string>();
+        const freed = Promise.withResolvers<never>();
         const cluster: typeof stage.cluster = {
           ...stage.cluster,
-          patch: (resource, ...args) => (resource.plural === "leases" ? freed.promise : stage.cluster.patch(resource, ...args)),
+          replace: (resource, ...args) => (resource.plural === "leases" ? freed.promise : stage.cluster.replace(resource, ...args)),
         };
         const work = createWork();
         const webhook = createPrepareDownscale({ ...stage, cluster, clock: systemClock, clusterDomain: "cluster.local.", work });
@@ -111,7 +111,7 @@ for (const [mode, recordOf] of MODES)
         const settled = work.settled().then(() => (isSettled = true));
         await new Promise(setImmediate);
         assert.equal(isSettled, false);
-        freed.resolve("1");
+        freed.reject(new Error("too late"));
         await settled;
       },
     );

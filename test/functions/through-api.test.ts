@@ -12,6 +12,7 @@ import { createWork } from "../../functions/work.ts";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createMetrics } from "../../infra/metrics.ts";
+import { createSettler } from "../../reconciler/settle-downscales.ts";
 import { connect } from "../cluster/conformance/client.ts";
 import { listen } from "../loopback.ts";
 import { createZone, keepingLog, playPods, setStage, type Stage } from "./stage.ts";
@@ -93,6 +94,41 @@ test("a downscale is prepared and its annotation stored, or denied in the user's
   const kept = await scale("kept", 1);
   assert.match(said(kept), /^admission webhook "nodownscale.example.com" denied the request: .* label 'grafana.com\/no-downscale=true'$/);
   assert.deepEqual(new Set(pods.seen), new Set(["POST zone-a-2", "POST zone-a-1"]));
+});
+
+test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at once; the time between zones counts from then on", async (t) => {
+  const stage = await setStage(t);
+  const pods = await playPods(t);
+  const { log } = keepingLog();
+  const tools = { cluster: stage.cluster, clock: systemClock, podHttp: pods.podHttp, clusterDomain: "x", log };
+  const prepare = createPrepareDownscale({
+    ...tools,
+    work: createWork(),
+    record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
+  });
+  for (const name of ["zone-a", "zone-b"]) createZone(stage, name, { labels: { "grafana.com/min-time-between-zones-downscale": "1h" } });
+  await register(t, stage, prepare, "mutating", "apps", ["statefulsets", "statefulsets/scale"]);
+  const client = connect(stage.emulator.kubeconfig());
+  t.after(() => client.close());
+  const path = `${SETS}/zone-a/scale`;
+  const { body: scale } = await client.call({ method: "GET", path });
+  const put = await client.call({ method: "PUT", path, body: { ...(scale as object), spec: { replicas: 2 } } });
+  assert.equal(put.status, 200, JSON.stringify(put.body));
+  assert.deepEqual(pods.seen, ["POST zone-a-2"]);
+
+  const other = (): ReturnType<typeof client.call> =>
+    client.call({ method: "PATCH", path: `${SETS}/zone-b/scale`, type: MERGE, body: { spec: { replicas: 2 } } });
+  const early = /because statefulset zone-a was downscaled at .* and is labelled to wait 1h0m0s between zone downscales$/;
+  assert.match(((await other()).body as { message: string }).message, early);
+
+  const annotation = (): string | undefined =>
+    stage.emulator.store.get("statefulsets.apps", "default", "zone-a")?.metadata.annotations?.["grafana.com/last-downscale"];
+  assert.equal(annotation(), undefined);
+  const input = { namespaces: ["default"], fence: { write: () => ({}) }, recorder: { record: () => {} }, signal: t.signal };
+  await createSettler(tools)(input);
+  assert.ok(Date.now() - Date.parse(annotation() ?? "") < 60_000);
+  assert.match(((await other()).body as { message: string }).message, early);
+  assert.deepEqual(pods.seen, ["POST zone-a-2"]);
 });
 
 test("V01: a budget is taken or refused with what is wrong with it", async (t) => {

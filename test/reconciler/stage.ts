@@ -108,6 +108,7 @@ export function scalingOf(cluster: Cluster) {
     podHttp: noPods,
     clusterDomain: "cluster.local.",
     zoneTracker: "rollout-operator-zone-tracker",
+    settleDownscales: async () => {},
   };
 }
 

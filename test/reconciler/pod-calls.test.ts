@@ -1,7 +1,7 @@
 /** P10, P11: many pods, few at a time. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type PodCalls, preparePods, unpreparePods } from "../../functions/pod-calls.ts";
+import { type PodCalls, preparePods, unpreparePods } from "../../reconciler/pod-calls.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import { RolloutError } from "../../infra/errors.ts";
 

@@ -36,17 +36,24 @@ export async function preparePods({ podHttp, namespace, endpoints, onFailure }: 
   return !failed && !signal.aborted;
 }
 
-/** DELETEs at all, whether they were prepared or not, as far as `budgetMs` reaches; failures are told and change nothing. */
-export async function unpreparePods({ podHttp, namespace, endpoints, onFailure }: PodCalls, budgetMs: number): Promise<void> {
-  using deadline = startDeadline(budgetMs);
+/** DELETEs at all, whether they were prepared or not, as far as `budgetMs` reaches; resolves with whether every one answered 2xx in that time. */
+export async function unpreparePods(
+  { podHttp, namespace, endpoints, onFailure }: PodCalls,
+  budgetMs: number,
+  caller?: AbortSignal,
+): Promise<boolean> {
+  using deadline = startDeadline(budgetMs, caller);
   const { signal } = deadline;
+  let failed = false;
   await visitEach(endpoints(), { atOnce: AT_ONCE, signal }, async (url) => {
     try {
       requireSuccess(await podHttp.send("DELETE", url, { namespace, headers: HEADERS, signal }));
     } catch (error) {
       onFailure(url, error);
+      failed = true;
     }
   });
+  return !failed && !signal.aborted;
 }
 
 /** The body is not repeated: it may carry a secret. */

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import {
+  addDownscale,
+  laterOf,
+  lastDownscaleOf,
+  type PendingDownscale,
+  readPending,
+  settleDownscale,
+} from "../../../reconciler/downscale/pending.ts";
+
+const NOW = Date.parse("2026-01-01T12:00:00Z");
+const at = (secondsAgo: number): string => new Date(NOW - secondsAgo * 1000).toISOString();
+const pending = (more: Partial<PendingDownscale> = {}): PendingDownscale => ({
+  uid: "u",
+  generation: 7,
+  from: 5,
+  to: 3,
+  lowest: more.to ?? 3,
+  at: at(10),
+  ...more,
+});
+const zone = (replicas: number, uid = "u", generation = replicas === 5 ? 7 : 8) => ({ uid, generation, replicas });
+
+describe("a pending downscale from 5 to 3", () => {
+  const EARLIER = at(3600);
+  /** What it counts as, and how it ends: the time that is written and the pods that are told to stay; undefined while it may still happen. */
+  const CASES: readonly [
+    string,
+    PendingDownscale,
+    ReturnType<typeof zone>,
+    string | undefined,
+    [string | undefined, number, number] | undefined,
+  ][] = [
+    ["may still happen", pending(), zone(5), at(10), undefined],
+    ["may still happen after 89 s", pending({ at: at(89) }), zone(5), at(89), undefined],
+    ["never happened after 90 s", pending({ at: at(90) }), zone(5), undefined, [undefined, 3, 5]],
+    ["never happened if it was refused", pending({ refused: true }), zone(5), undefined, [undefined, 3, 5]],
+    ["can no longer happen once the spec has changed", pending(), zone(5, "u", 8), undefined, [undefined, 3, 5]],
+    ["happened", pending(), zone(3), at(10), [at(10), 3, 3]],
+    ["happened long ago", pending({ at: at(4000) }), zone(3), at(4000), [at(4000), 3, 3]],
+    ["happened, and more than it", pending(), zone(1), at(10), [at(10), 3, 3]],
+    [
+      "never happened, and the zone has grown since: the new pods were not told",
+      pending({ at: at(90) }),
+      zone(9),
+      undefined,
+      [undefined, 3, 5],
+    ],
+    ["never happened, but one before it did", pending({ at: at(90), earlier: EARLIER }), zone(5), EARLIER, [EARLIER, 3, 5]],
+    ["happened, and one that went further did not", pending({ to: 4, lowest: 3 }), zone(4), at(10), [at(10), 3, 4]],
+    ["concerns a StatefulSet that was made anew", pending(), zone(5, "other"), undefined, [undefined, 0, 0]],
+    ["was admitted by a clock that is ahead", pending({ at: at(-60) }), zone(5), at(-60), undefined],
+    ["has a time that is none", pending({ at: "soon" }), zone(5), undefined, [undefined, 3, 5]],
+  ];
+  for (const [name, note, current, counts, end] of CASES)
+    it(name, () => {
+      assert.equal(lastDownscaleOf(note, current, NOW), counts);
+      const settled = settleDownscale(note, current, NOW);
+      assert.deepEqual(settled && [settled.lastDownscale, settled.stay.from, settled.stay.to], end);
+    });
+
+  it("of a StatefulSet that is gone leaves nothing to do", () =>
+    assert.deepEqual(settleDownscale(pending(), undefined, NOW), { lastDownscale: undefined, stay: { from: 0, to: 0 } }));
+});
+
+describe("a further downscale of the same StatefulSet", () => {
+  const next = { uid: "u", generation: 7, from: 5, to: 4, at: at(0) };
+  it("keeps the pods of the one before it", () => assert.deepEqual(addDownscale(pending(), next), { ...next, lowest: 3 }));
+  it("that was admitted on the same spec has happened as soon as either has", () => {
+    const further = addDownscale(pending(), { ...next, to: 2 });
+    assert.deepEqual([further.to, further.lowest], [3, 2]);
+    const settled = settleDownscale(further, zone(3), NOW);
+    assert.deepEqual(settled, { lastDownscale: at(0), stay: { from: 2, to: 3 } });
+  });
+  it("keeps the time of the one before it, if that happened", () =>
+    assert.deepEqual(addDownscale(pending(), { ...next, generation: 8, from: 3, to: 2 }), {
+      ...next,
+      generation: 8,
+      from: 5,
+      to: 2,
+      lowest: 2,
+      earlier: at(10),
+    }));
+  it("keeps the time of an even earlier one, if the one before it did not happen", () =>
+    assert.equal(addDownscale(pending({ earlier: at(99) }), next).earlier, at(99)));
+  it("forgets that the one before it was refused", () => assert.equal(addDownscale(pending({ refused: true }), next).refused, undefined));
+  it("has nothing to do with a StatefulSet that was made anew", () =>
+    assert.deepEqual(addDownscale(pending({ uid: "old" }), next), { ...next, lowest: 4 }));
+});
+
+describe("the note in the Lease", () => {
+  for (const note of [
+    undefined,
+    "",
+    "{",
+    "null",
+    "[]",
+    '"text"',
+    '{"a":{}}',
+    '{"a":null}',
+    `{"a":${JSON.stringify({ ...pending(), to: "3" })}}`,
+  ])
+    it(`says nothing: ${note}`, () => assert.deepEqual(readPending(note), {}));
+  it("is read as it was written", () => {
+    const all = { a: pending(), b: pending({ refused: true, earlier: at(1) }) };
+    assert.deepEqual(readPending(JSON.stringify(all)), all);
+  });
+});
+
+it("of two times the later counts, or the one that is none, so that it is noticed", () => {
+  assert.equal(laterOf(at(1), at(2)), at(1));
+  assert.equal(laterOf(at(2), at(1)), at(1));
+  assert.equal(laterOf("none", at(1)), "none");
+  assert.equal(laterOf(at(1), "none"), "none");
+  assert.equal(laterOf(undefined, at(1)), at(1));
+  assert.equal(laterOf(undefined, undefined), undefined);
+});

@@ -1,0 +1,46 @@
+/** When zones were last scaled down, as the reconciler gathers it beside their annotations. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { nameLease } from "../../../reconciler/downscale-lease.ts";
+import { gatherDownscales } from "../../../reconciler/gather-scaling.ts";
+import { gatherGroupZones } from "../../../reconciler/gather.ts";
+import { minTimeOver } from "../../../reconciler/scaling/min-time.ts";
+import { createZone, setStage } from "../../functions/stage.ts";
+import { minTime } from "./snapshots.ts";
+
+const TRACKER = "tracker";
+const seconds = (ago: number): string => new Date(Date.now() - ago * 1000).toISOString();
+
+describe("a downscale through /scale that only the group's Lease knows of", () => {
+  const CASES: readonly [string, { to: number; at: string }, string | undefined, string | undefined][] = [
+    ["that may still be stored holds the other zone", { to: 2, at: seconds(10) }, undefined, "MinTimeBetweenZones"],
+    ["that happened holds it", { to: 3, at: seconds(4000) }, undefined, "MinTimeBetweenZones"],
+    ["that never happened does not", { to: 2, at: seconds(100) }, undefined, undefined],
+    ["that never happened leaves the zone tracker's time", { to: 2, at: seconds(100) }, seconds(500), "MinTimeBetweenZones"],
+  ];
+  for (const [name, pending, tracked, expected] of CASES)
+    it(name, async (t) => {
+      const stage = await setStage(t);
+      const { store } = stage.emulator;
+      const a = createZone(stage, "zone-a", minTime("12h"));
+      createZone(stage, "zone-b", minTime("12h"));
+      const note = { "zone-a": { uid: a.metadata?.uid, generation: 1, from: 4, lowest: 2, ...pending } };
+      store.create("leases.coordination.k8s.io", {
+        apiVersion: "coordination.k8s.io/v1",
+        kind: "Lease",
+        metadata: {
+          name: nameLease("ingester", "zone-a"),
+          namespace: "default",
+          annotations: { "zonewise/pending-downscales": JSON.stringify(note) },
+        },
+      });
+      const data = tracked ? { "zone-a": JSON.stringify({ lastDownscaled: tracked }) } : {};
+      store.create("configmaps", { apiVersion: "v1", kind: "ConfigMap", metadata: { name: TRACKER, namespace: "default" }, data });
+      const zones = await gatherGroupZones(stage.cluster, { namespace: "default", group: "ingester" }, new Map());
+      const now = Date.now();
+      const times = await gatherDownscales(stage.cluster, zones, TRACKER, now);
+      const [, b] = zones;
+      assert.ok(b);
+      assert.equal(minTimeOver(b, { zones, tracked: times, now }, "required")?.reason, expected);
+    });
+});
