@@ -3,6 +3,7 @@ import type { Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
 import { refuseByHealth, refuseByTime } from "../reconciler/downscale/decide.ts";
 import { lastDownscaleOf, laterOf, type PendingDownscales } from "../reconciler/downscale/pending.ts";
+import { createFreshness } from "../reconciler/freshness.ts";
 import { gatherGroup, gatherGroupZones } from "../reconciler/gather.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { Context } from "./handler.ts";
@@ -31,11 +32,12 @@ export interface Refusal {
 /** The refusal, if the downscale has to wait or it cannot be found out. */
 export async function refuseForOthers(place: Place, tools: Tools, { signal, log }: Context): Promise<Refusal | undefined> {
   const call = { signal };
+  const freshness = createFreshness(tools.clock, log);
   const or = (reason: string, message: string) => (error: unknown) => {
     log.warn(message, { error, group: place.group });
     return { reason, message };
   };
-  const group = await gatherGroupZones(tools.cluster, place, new Map(), call).catch(
+  const group = await gatherGroupZones(tools.cluster, place, freshness, call).catch(
     or("GroupUnknown", "finding other statefulsets failed."),
   );
   if ("reason" in group) return group;
@@ -50,7 +52,7 @@ export async function refuseForOthers(place: Place, tools: Tools, { signal, log 
   }));
   const early = refuseByTime(times, now, tools.record.words.unreadable);
   if (early) return early;
-  return await gatherGroup(tools.cluster, others, new Map(), call).then(
+  return await gatherGroup(tools.cluster, others, freshness, call).then(
     ({ zones }) => refuseByHealth(zones),
     or("ZonesUnknown", "an error occurred while checking whether StatefulSets have non-updated replicas"),
   );

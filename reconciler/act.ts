@@ -5,7 +5,7 @@ import type { Fence } from "../infra/lease.ts";
 import { formatTimestamp } from "../infra/timestamp.ts";
 import { events, statefulSets, type Event, type Resource } from "../infra/resources.ts";
 import { type BatchActor, deletePods } from "./delete-pods.ts";
-import { noteVersion, type Freshness } from "./gather.ts";
+import type { Freshness } from "./freshness.ts";
 import { ANNOTATIONS } from "./model/annotations.ts";
 import type { Hold } from "./model/decision.ts";
 import type { Pod } from "./model/pod.ts";
@@ -72,7 +72,7 @@ export async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, { 
   const annotations = recordAt === undefined ? undefined : { [ANNOTATIONS.lastDownscale]: formatTimestamp(recordAt) };
   const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, spec: { replicas } };
   const result = await cluster.change(statefulSets, { name, namespace }, "strategic", body, fence.write());
-  noteVersion(freshness, statefulSets, result.metadata?.resourceVersion ?? "");
+  freshness.noteWritten(statefulSets, result.metadata?.resourceVersion ?? "");
   if (result.spec?.replicas === replicas) return;
   throw new RolloutError("Invalid", `it was accepted, but ${name} still has ${result.spec?.replicas} replicas: something pins them`);
 }

@@ -5,8 +5,8 @@ import type { LastLook } from "./budget/last-look.ts";
 import type { Reservation } from "./budget/reservation.ts";
 import type { Reach } from "./budget/scope.ts";
 import type { Verdict } from "./budget/verdict.ts";
+import type { Freshness } from "./freshness.ts";
 import type { ListedBudget } from "./gather-budget.ts";
-import type { Freshness } from "./gather.ts";
 
 /** A pod that someone wants to disrupt. */
 export interface Ask extends Reach {

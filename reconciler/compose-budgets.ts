@@ -4,6 +4,7 @@ import type { Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
 import type { Log } from "../infra/log.ts";
 import type { OnBudgets } from "./ask.ts";
+import { createFreshness } from "./freshness.ts";
 import { observeBudgets } from "./observe-budgets.ts";
 import { createRecorder } from "./recorder.ts";
 import { createReserver, type Reserver } from "./reserve.ts";
@@ -20,5 +21,6 @@ export interface BudgetTools {
 export function composeBudgets({ cluster, clock, log, metrics, identity }: BudgetTools): { reserver: Reserver; onBudgets: OnBudgets } {
   const { record } = createRecorder({ cluster, clock, log, instance: identity });
   const onBudgets = observeBudgets({ log, metrics, record });
-  return { onBudgets, reserver: createReserver({ cluster, clock, by: identity, onBudgets, random: Math.random }) };
+  const freshness = createFreshness(clock, log);
+  return { onBudgets, reserver: createReserver({ cluster, clock, by: identity, freshness, onBudgets, random: Math.random }) };
 }

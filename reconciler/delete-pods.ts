@@ -8,7 +8,7 @@
 import { hasCode, isRefused, messageOf, RolloutError } from "../infra/errors.ts";
 import { pods } from "../infra/resources.ts";
 import type { Actor, Effect, Permit } from "./act.ts";
-import { gatherGroup, gatherGroupZones, noteVersion } from "./gather.ts";
+import { gatherGroup, gatherGroupZones } from "./gather.ts";
 import type { Hold } from "./model/decision.ts";
 import type { Pod } from "./model/pod.ts";
 import { describeUnavailable, isWell } from "./model/readiness.ts";
@@ -94,7 +94,7 @@ async function confirmBatch(zone: Zone, pod: Pod, judged: readonly Zone[], { clu
 /** Only the pod that was judged, as it was judged. */
 async function deletePod(pod: Pod, { cluster, fence, freshness }: BatchActor): Promise<void> {
   const version = await cluster.remove(pods, pod, { uid: pod.uid, resourceVersion: pod.resourceVersion }, fence.write());
-  noteVersion(freshness, pods, version);
+  freshness.noteWritten(pods, version);
 }
 
 /** Releases grants that were not used; once the Lease is lost, they are left to expire. */

@@ -6,7 +6,8 @@ import { missingPods } from "./budget/last-look.ts";
 import { readMember, type BudgetZone, type Member } from "./budget/member.ts";
 import type { StoredBudget } from "./budget/scope.ts";
 import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "./budget/zpdb.ts";
-import { readAll, type Freshness } from "./gather.ts";
+import type { Freshness } from "./freshness.ts";
+import { readAll } from "./gather.ts";
 import { byName, byOrdinal, groupBy } from "./model/order.ts";
 import { readZone, selectorText, type Zone } from "./model/zone.ts";
 

@@ -1,22 +1,11 @@
 /** Reads the cluster into snapshots: StatefulSets first, pods after them [13.3], never a list twice. */
 import type { Call, Cluster, Query } from "../infra/cluster.ts";
-import { RolloutError } from "../infra/errors.ts";
 import { pods, statefulSets, type Resource } from "../infra/resources.ts";
+import type { Freshness } from "./freshness.ts";
 import { LABELS } from "./model/annotations.ts";
 import { byName, groupBy } from "./model/order.ts";
 import { readPod } from "./model/pod.ts";
 import { readZone, withPods, type GroupSnapshot, type Zone } from "./model/zone.ts";
-
-/**
- * The newest resourceVersion that this process has seen of each resource, by reading or by writing. A list older than that comes from a
- * stale view and is refused. Versions of one resource compare as integers (KEP-5504); others than integers are not compared.
- */
-export type Freshness = Map<string, number>;
-
-export function noteVersion(freshness: Freshness, resource: Resource, resourceVersion: string): void {
-  const seen = Number(resourceVersion);
-  if (Number.isSafeInteger(seen)) freshness.set(resource.plural, Math.max(seen, freshness.get(resource.plural) ?? 0));
-}
 
 export interface ZoneList {
   /** The zones of each group, by `<namespace>/<group>`. */
@@ -72,7 +61,7 @@ interface WholeList<T> {
   readonly resourceVersion: string;
 }
 
-/** Reads a list to its end, keeping only what `read` takes of each object. */
+/** Reads a list to its end, keeping only what `read` takes of each object. Throws `StaleRead`, or what the cluster says. */
 export async function readAll<O, T>(
   cluster: Cluster,
   resource: Resource<O>,
@@ -81,15 +70,12 @@ export async function readAll<O, T>(
   freshness: Freshness,
   call?: Call,
 ): Promise<WholeList<T>> {
-  const floor = freshness.get(resource.plural) ?? 0;
+  const confirmFresh = freshness.expect(resource);
   const list: { items: T[]; resourceVersion: string } = { items: [], resourceVersion: "" };
   for await (const page of cluster.list(resource, query, call)) {
-    if (Number(page.resourceVersion) < floor) {
-      throw new RolloutError("StaleRead", `${resource.plural} as of version ${page.resourceVersion}, but ${floor} has been seen`);
-    }
+    confirmFresh(page.resourceVersion);
     list.resourceVersion = page.resourceVersion;
     for (const item of page.items) list.items.push(read(item));
   }
-  noteVersion(freshness, resource, list.resourceVersion);
   return list;
 }

@@ -14,6 +14,7 @@ import { pods, statefulSets } from "../infra/resources.ts";
 import { visitEach } from "../infra/slots.ts";
 import { changeReadyTimes, type ReadyTimeChange } from "./budget/ready-time.ts";
 import type { Budget } from "./budget/zpdb.ts";
+import { createFreshness } from "./freshness.ts";
 import { gatherUnderBudget } from "./gather-budget.ts";
 import { readAll } from "./gather.ts";
 import { ANNOTATIONS } from "./model/annotations.ts";
@@ -22,7 +23,7 @@ import { readZone, selectorText } from "./model/zone.ts";
 
 export interface ReadyTimeWriter {
   readonly cluster: Cluster;
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
   /** Milliseconds that writing the ready time of one pod may take. */
   readonly patchTimeoutMs: number;
@@ -75,9 +76,10 @@ export async function writeReadyTimesOutsideGroups(
   const call = { deadlineMs: CALL_MS, signal };
   try {
     const query = { namespace, labelSelector: selectorText({ matchLabels }) };
-    const sets = await readAll(writer.cluster, statefulSets, query, readZone, new Map(), call);
+    const freshness = createFreshness(writer.clock, writer.log);
+    const sets = await readAll(writer.cluster, statefulSets, query, readZone, freshness, call);
     if (sets.items.every(({ uid }) => grouped.has(uid))) return;
-    const { zones } = await gatherUnderBudget(writer.cluster, budget, new Map(), call);
+    const { zones } = await gatherUnderBudget(writer.cluster, budget, freshness, call);
     const members = zones.filter(({ uid }) => !grouped.has(uid)).flatMap((zone) => zone.pods);
     await writeReadyTimes(members, writer, fence, signal);
   } catch (error) {

@@ -33,7 +33,7 @@ export interface Reserver {
   readonly withdraw: (held: Held, call: Call) => Promise<void>;
 }
 
-export interface ReserverOptions extends Omit<Desk, "freshness" | "hints" | "looks" | "leased"> {
+export interface ReserverOptions extends Omit<Desk, "hints" | "looks" | "leased"> {
   /** From 0 to 1. */
   readonly random: () => number;
 }
@@ -61,7 +61,7 @@ interface Place {
 
 export function createReserver(options: ReserverOptions): Reserver {
   const { clock, random } = options;
-  const desk: Desk = { ...options, freshness: new Map(), hints: new Map(), looks: new Map(), leased: new Set() };
+  const desk: Desk = { ...options, hints: new Map(), looks: new Map(), leased: new Set() };
   const denyAgain = createDenyAgain(desk);
   const queues = new Map<string, Waiting[]>();
 

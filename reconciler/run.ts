@@ -14,7 +14,7 @@ import type { CaInjection } from "./ca-injection.ts";
 import { startChangeWatch, zonesOf } from "./change-watch.ts";
 import { dueForCloserLook } from "./closer-look.ts";
 import type { GroupMemory } from "./events.ts";
-import type { Freshness } from "./gather.ts";
+import { createFreshness } from "./freshness.ts";
 import { createJournal } from "./journal.ts";
 import { isFailure } from "./outcome.ts";
 import type { Zone } from "./model/zone.ts";
@@ -99,7 +99,7 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
   const journal = createJournal({ ...input, recorder });
   const onNote = ({ level, text }: Note, { namespace, group }: Zone): void => log[level](text, { namespace, group });
   const teller = createTeller({ http: input.podHttp, clock, onNote, signal: until });
-  const freshness: Freshness = new Map();
+  const freshness = createFreshness(clock, log);
   let verdict: RunResult = { exitCode: 0, last: undefined };
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 

@@ -12,6 +12,7 @@ import type { OnBudgets } from "./ask.ts";
 import { livingReservations, readReservations } from "./budget/reservation.ts";
 import { matchesLabels } from "./budget/selector.ts";
 import type { Budget } from "./budget/zpdb.ts";
+import { createFreshness } from "./freshness.ts";
 import { listBudgets, type ListedBudget } from "./gather-budget.ts";
 import { openLedger } from "./ledger.ts";
 import type { ZoneList } from "./gather.ts";
@@ -57,7 +58,7 @@ export function createUpkeep({ cluster, clock, log, onBudgets, patchTimeoutMs }:
 
   async function read(scope: string): Promise<readonly ListedBudget[]> {
     try {
-      const budgets = await listBudgets(cluster, scope, new Map());
+      const budgets = await listBudgets(cluster, scope, createFreshness(clock, log));
       onBudgets(scope, budgets);
       return budgets ?? [];
     } catch (error) {

@@ -1,7 +1,6 @@
 /** Writes the status of a zone. */
 import { statefulSets } from "../infra/resources.ts";
 import type { Actor } from "./act.ts";
-import { noteVersion } from "./gather.ts";
 import type { Zone } from "./model/zone.ts";
 
 /**
@@ -13,5 +12,5 @@ export async function patchStatus(zone: Zone, { cluster, fence, freshness }: Act
   const { name, namespace, resourceVersion } = zone;
   const body = { metadata: { resourceVersion }, ...(status && { status }) };
   const version = await cluster.patch(statefulSets, { name, namespace, subresource: "status" }, "merge", body, fence.write());
-  noteVersion(freshness, statefulSets, version);
+  freshness.noteWritten(statefulSets, version);
 }

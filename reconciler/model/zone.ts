@@ -18,8 +18,6 @@ export interface Zone {
   readonly group: string;
   /** It is being deleted: pods that go do not come back. */
   readonly terminating: boolean;
-  /** Counts the changes of its spec. */
-  readonly generation: number;
   /** False while the StatefulSet controller has not seen the latest spec: the status then says nothing yet. */
   readonly observed: boolean;
   /** `spec.replicas`; absent counts as 1, as the API server has it. */
@@ -80,7 +78,6 @@ export function readZone({ metadata, spec, status }: StatefulSet): Zone {
     generation: metadata?.generation ?? 0,
     group: metadata?.labels?.[LABELS.rolloutGroup] ?? "",
     terminating: metadata?.deletionTimestamp !== undefined,
-    generation: metadata?.generation ?? 0,
     observed: (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0),
     replicas: spec?.replicas ?? 1,
     updateStrategy: spec?.updateStrategy?.type ?? "RollingUpdate",

@@ -9,6 +9,7 @@ import { RolloutError } from "../../infra/errors.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
 import { createReferences } from "../../reconciler/gather-scaling.ts";
 import { createTeller } from "../../reconciler/teller.ts";
+import { createFreshness } from "../../reconciler/freshness.ts";
 import { tick } from "../../reconciler/tick.ts";
 import { readPeakMb } from "./peak.ts";
 import { median } from "./row.ts";
@@ -44,7 +45,7 @@ async function once(): Promise<number> {
       },
     },
     namespaces: ["default"],
-    freshness: new Map(),
+    freshness: createFreshness(systemClock, { warn: () => {} }),
     mayDisrupt: async () => undefined,
     upkeep: { begin: async () => async () => async () => {}, keepOthers: async () => {}, owes: () => false },
     lookCloser: () => process.env["LOOK"] === "all",

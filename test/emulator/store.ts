@@ -82,6 +82,27 @@ export function createStore(clock: Clock, historyLength = 50_000) {
     return history.slice(resourceVersion - known);
   };
 
+  /** In order of namespace and name, as of the resourceVersion `at` (see `since`), or now. */
+  const list = (resource: ResourceKey, namespace?: string, at: number | undefined = version): KubeObject[] => {
+    const bucket = bucketOf(resource);
+    const undone = since(at).filter((event) => event.resource === resource);
+    if (undone.length === 0) return inOrder(bucket, namespace);
+    const then = new Map(bucket.objects);
+    for (const { object, previous } of undone.toReversed()) {
+      if (previous) then.set(keyOf(previous), previous);
+      else then.delete(keyOf(object));
+    }
+    return inOrder({ objects: then }, namespace);
+  };
+
+  /** Goes back to what there was at the resourceVersion `at`, as etcd does when it is restored from a backup; watches are told nothing. */
+  const restore = (at: number): void => {
+    for (const resource of buckets.keys())
+      buckets.set(resource, { objects: new Map(list(resource, undefined, at).map((object) => [keyOf(object), object])) });
+    history = history.slice(0, history.length - (version - at));
+    version = at;
+  };
+
   return {
     get,
     since,
@@ -90,18 +111,8 @@ export function createStore(clock: Clock, historyLength = 50_000) {
     /** All that were ever asked for. */
     resources: () => [...buckets.keys()],
 
-    /** In order of namespace and name, as of the resourceVersion `at` (see `since`), or now. */
-    list: (resource: ResourceKey, namespace?: string, at: number | undefined = version): KubeObject[] => {
-      const bucket = bucketOf(resource);
-      const undone = since(at).filter((event) => event.resource === resource);
-      if (undone.length === 0) return inOrder(bucket, namespace);
-      const then = new Map(bucket.objects);
-      for (const { object, previous } of undone.toReversed()) {
-        if (previous) then.set(keyOf(previous), previous);
-        else then.delete(keyOf(object));
-      }
-      return inOrder({ objects: then }, namespace);
-    },
+    list,
+    restore,
 
     /** Throws AlreadyExists. The object is frozen and filled: uid (unless given), resourceVersion, creationTimestamp, generation. */
     create: (resource: ResourceKey, draft: Draft): KubeObject => {

@@ -7,7 +7,7 @@ import { connectCluster, type Cluster } from "../../infra/cluster.ts";
 import { loadConnection } from "../../infra/connection.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import { createReferences } from "../../reconciler/gather-scaling.ts";
-import type { Freshness } from "../../reconciler/gather.ts";
+import { createFreshness } from "../../reconciler/freshness.ts";
 import { createTeller, type Teller } from "../../reconciler/teller.ts";
 import { tick, type TickInput, type TickResult } from "../../reconciler/tick.ts";
 import type { Upkeep } from "../../reconciler/upkeep.ts";
@@ -122,7 +122,7 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput
     cluster,
     fence: { write: () => ({}) },
     namespaces: ["default"],
-    freshness: more.freshness ?? (new Map() as Freshness),
+    freshness: createFreshness(stage.clock, { warn: () => {} }),
     mayDisrupt: async () => undefined,
     upkeep: noUpkeep,
     lookCloser: () => false,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../infra/cluster.ts";
-import type { Freshness } from "../../reconciler/gather.ts";
+import { createFreshness } from "../../reconciler/freshness.ts";
 import type { Effect, Fault } from "../emulator/faults.ts";
 import { deploy, revisions, setStage, tickOnce, witness, type Stage } from "./stage.ts";
 
@@ -83,7 +83,7 @@ describe("whatever the API server does", () => {
 
   it("a list older than what was seen or written is refused", async (t) => {
     const { stage, cluster, seen } = await beginRollout(t);
-    const freshness: Freshness = new Map();
+    const freshness = createFreshness(stage.clock, { warn: assert.fail });
     const before = Number(stage.emulator.store.list("statefulsets.apps")[0]?.metadata.resourceVersion);
     await tickOnce(stage, cluster, { freshness });
     assert.equal(seen.deleted.length, 1);

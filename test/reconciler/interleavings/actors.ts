@@ -3,6 +3,7 @@ import type { Clock } from "../../../infra/clock.ts";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
+import { createFreshness } from "../../../reconciler/freshness.ts";
 import { askBudget } from "../../../reconciler/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/reserve.ts";
 import { tick } from "../../../reconciler/tick.ts";
@@ -25,10 +26,12 @@ function clockOf({ stepper }: Stage, actor: string): Clock {
 }
 
 function reserverOf(stage: Stage, actor: string): Reserver {
+  const clock = clockOf(stage, actor);
   return createReserver({
     cluster: stage.world.connect(actor),
-    clock: clockOf(stage, actor),
+    clock,
     by: actor,
+    freshness: createFreshness(clock, silent),
     random: () => 0,
     onBudgets: () => {},
   });
@@ -67,7 +70,7 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
       upkeep: createUpkeep({ cluster, clock, log: silent, onBudgets: () => {}, patchTimeoutMs: 5000 }),
       fence: { write: () => ({}) },
       namespaces: ["test"],
-      freshness: new Map(),
+      freshness: createFreshness(clock, silent),
       mayDisrupt: askBudget(reserver, clock, createMetrics().budgets),
       lookCloser: () => true,
       timesOutrun: () => 0,

@@ -1,6 +1,8 @@
 /** When zones were last scaled down, as the reconciler gathers it beside their annotations. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { systemClock } from "../../../infra/clock.ts";
+import { createFreshness } from "../../../reconciler/freshness.ts";
 import { nameLease } from "../../../reconciler/downscale-lease.ts";
 import { gatherDownscales } from "../../../reconciler/gather-scaling.ts";
 import { gatherGroupZones } from "../../../reconciler/gather.ts";
@@ -36,7 +38,11 @@ describe("a downscale through /scale that only the group's Lease knows of", () =
       });
       const data = tracked ? { "zone-a": JSON.stringify({ lastDownscaled: tracked }) } : {};
       store.create("configmaps", { apiVersion: "v1", kind: "ConfigMap", metadata: { name: TRACKER, namespace: "default" }, data });
-      const zones = await gatherGroupZones(stage.cluster, { namespace: "default", group: "ingester" }, new Map());
+      const zones = await gatherGroupZones(
+        stage.cluster,
+        { namespace: "default", group: "ingester" },
+        createFreshness(systemClock, { warn: assert.fail }),
+      );
       const now = Date.now();
       const times = await gatherDownscales(stage.cluster, zones, TRACKER, now);
       const [, b] = zones;
