@@ -25,10 +25,10 @@ export interface Composition extends Pick<Ground, "log" | "metrics"> {
 }
 
 /** Throws `BadConfiguration`. `lookup` resolves the names of pods instead of DNS. */
-export async function compose(env: Environment, clock: Clock, lookup?: LookupFunction): Promise<Composition> {
-  const { configuration, log, metrics, connection, cluster } = await start(env, clock);
+export async function compose(env: Environment, machine: Clock, lookup?: LookupFunction): Promise<Composition> {
+  const { configuration, log, metrics, connection, cluster, clock } = await start(env, machine);
   const { requestTimeoutMs, audience } = configuration.webhooks;
-  const keys = { timeoutMs: configuration.clientTimeoutMs, observer: metrics.observer, clock };
+  const keys = { timeoutMs: configuration.clientTimeoutMs, observer: metrics.observer, onDate: clock.follow, now: clock.now };
   const authenticate = audience === undefined ? undefined : createTokenCheck(connection, { audience, ...keys });
   const work = createWork();
   const podHttp = createPodHttp({

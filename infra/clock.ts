@@ -1,6 +1,6 @@
 /** Time as an argument: entry points pass `systemClock`, tests their own. */
 export interface Clock {
-  /** Wall clock, milliseconds since the epoch: for what is written into objects. */
+  /** Wall clock, milliseconds since the epoch: for what is written into objects and judged by others. */
   readonly now: () => number;
   /** A clock that never jumps, milliseconds: for deadlines. */
   readonly monotonic: () => number;

@@ -7,6 +7,7 @@ import { absent } from "./errors.ts";
 import { createRateLimiter, type Rate } from "./rate-limit.ts";
 import { type ApiCall, type Observer, requestJson } from "./request.ts";
 import type { Resource } from "./resources.ts";
+import type { OnDate } from "./server-clock.ts";
 import { type Hint, streamHints, WATCH_SECONDS } from "./watch.ts";
 
 /** How long a call may take and what ends it early. */
@@ -75,6 +76,7 @@ export interface ClusterOptions {
   /** Unlimited when left out. */
   readonly rate?: Rate;
   readonly observer?: Observer;
+  readonly onDate?: OnDate;
   readonly clock?: Clock;
 }
 
@@ -98,9 +100,12 @@ interface ListBody<T> extends Body {
 }
 
 /** The port over HTTPS. Opens connections as calls need them and keeps them; `connection.close()` ends the idle ones. */
-export function connectCluster(connection: Connection, { timeoutMs, rate, observer, clock = systemClock }: ClusterOptions): Cluster {
+export function connectCluster(
+  connection: Connection,
+  { timeoutMs, rate, observer, onDate, clock = systemClock }: ClusterOptions,
+): Cluster {
   const limiter = createRateLimiter(rate ?? { qps: 0, burst: 0 }, clock);
-  const wiring = { connection, clock, limiter, observer };
+  const wiring = { connection, clock, limiter, observer, onDate };
 
   const settle = (what: string, call: Call = {}, query: ApiCall["query"] = {}) => ({
     what,

@@ -2,11 +2,12 @@
 import type { IncomingMessage } from "node:http";
 import { describePath, groupOf } from "./api-path.ts";
 import { errorOfCall, errorOfStatus } from "./api-error.ts";
-import type { Clock } from "./clock.ts";
+import { type Clock, startStopwatch } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { RolloutError } from "./errors.ts";
 import type { RateLimiter } from "./rate-limit.ts";
+import type { OnDate } from "./server-clock.ts";
 import { openExchange, readText, type WireRequest } from "./transport.ts";
 
 /** Told of every exchange. */
@@ -19,9 +20,11 @@ export interface Observer {
 
 export interface Wiring {
   readonly connection: Connection;
+  /** The machine's: what a call may take is no matter of the server's clock. */
   readonly clock: Clock;
   readonly limiter: RateLimiter;
   readonly observer: Observer | undefined;
+  readonly onDate?: OnDate | undefined;
 }
 
 export interface ApiCall extends Omit<WireRequest, "path"> {
@@ -71,13 +74,15 @@ async function takeToken({ limiter, observer }: Wiring, group: string, deadline:
   }
 }
 
-async function measure({ connection, clock, observer }: Wiring, call: ApiCall, deadline: Deadline): Promise<IncomingMessage> {
+async function measure({ connection, clock, observer, onDate }: Wiring, call: ApiCall, deadline: Deadline): Promise<IncomingMessage> {
   const start = clock.monotonic();
+  const elapsed = startStopwatch(clock);
   const done = (status: string): void =>
     observer?.answered({ path: describePath(call.path), method: call.method, status, seconds: (clock.monotonic() - start) / 1000 });
   try {
     const answer = await openExchange(connection, { ...call, path: withQuery(call) }, deadline);
     done(String(answer.statusCode));
+    if (isOfApiServer(answer)) onDate?.(answer.headers.date, elapsed());
     return answer;
   } catch (error) {
     done("error");
@@ -89,6 +94,9 @@ function withQuery({ path, query }: ApiCall): string {
   const set = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
   return set.length === 0 ? path : `${path}?${new URLSearchParams(set).toString()}`;
 }
+
+// What a proxy says for want of an API server has the proxy's time.
+const isOfApiServer = ({ statusCode = 0 }: IncomingMessage): boolean => statusCode < 500;
 
 // Kubernetes sends seconds only, never a date: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
 function retryAfterMs(answer: IncomingMessage): number | undefined {

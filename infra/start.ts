@@ -5,6 +5,7 @@ import { type Configuration, type Environment, readConfiguration } from "./confi
 import { type Connection, loadConnection } from "./connection.ts";
 import { createLog, type Log, stdout } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
+import { createServerClock, type ServerClock } from "./server-clock.ts";
 
 export interface Ground {
   readonly configuration: Configuration;
@@ -13,15 +14,18 @@ export interface Ground {
   readonly connection: Connection;
   /** Observed by the metrics. */
   readonly cluster: Cluster;
+  /** The API server's, as the cluster's answers tell it: for all but the log. */
+  readonly clock: ServerClock;
 }
 
 /** Throws `BadConfiguration`. */
-export async function start(env: Environment, clock: Clock): Promise<Ground> {
+export async function start(env: Environment, machine: Clock): Promise<Ground> {
   const configuration = readConfiguration(env);
-  const log = createLog({ ...configuration.log, write: stdout.write, now: () => new Date(clock.now()) });
+  const log = createLog({ ...configuration.log, write: stdout.write, now: () => new Date(machine.now()) });
   const metrics = createMetrics();
   const connection = await loadConnection(configuration.connection);
   const { clientTimeoutMs: timeoutMs, rate } = configuration;
-  const cluster = connectCluster(connection, { timeoutMs, rate, observer: metrics.observer, clock });
-  return { configuration, log, metrics, connection, cluster };
+  const clock = createServerClock(machine);
+  const cluster = connectCluster(connection, { timeoutMs, rate, observer: metrics.observer, onDate: clock.follow, clock: machine });
+  return { configuration, log, metrics, connection, cluster, clock };
 }

@@ -1,9 +1,10 @@
 /** Who calls us: ServiceAccount tokens of the cluster, checked against the keys that its API server publishes. The only importer of jose in the product. */
 import { createRemoteJWKSet, customFetch, errors, jwtVerify } from "jose";
-import { type Clock, systemClock } from "./clock.ts";
+import { systemClock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { createRateLimiter } from "./rate-limit.ts";
 import { type Observer, requestJson } from "./request.ts";
+import type { OnDate } from "./server-clock.ts";
 
 export interface TokenOptions {
   /** What the token must be for. */
@@ -11,7 +12,9 @@ export interface TokenOptions {
   /** Milliseconds that fetching the keys may take. */
   readonly timeoutMs: number;
   readonly observer?: Observer;
-  readonly clock?: Clock;
+  readonly onDate?: OnDate;
+  /** By which tokens are judged, milliseconds since the epoch: the API server's, which signed them. */
+  readonly now?: () => number;
 }
 
 /** https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/#service-account-issuer-discovery */
@@ -25,8 +28,9 @@ const BEARER = /^Bearer (?<token>[\w.~+/=-]{1,16384})$/i;
  * rejects when the keys cannot be had. Keys are kept for 10 minutes; an unknown key asks for them anew, at most every 30 seconds.
  */
 export function createTokenCheck(connection: Connection, options: TokenOptions): (authorization: string | undefined) => Promise<boolean> {
-  const { audience, timeoutMs, observer, clock = systemClock } = options;
-  const wiring = { connection, clock, limiter: createRateLimiter({ qps: 0, burst: 0 }, clock), observer };
+  const { audience, timeoutMs, observer, onDate, now = systemClock.now } = options;
+  const limiter = createRateLimiter({ qps: 0, burst: 0 }, systemClock);
+  const wiring = { connection, clock: systemClock, limiter, observer, onDate };
   const fetchKeys = async (): Promise<Response> => {
     const call = {
       method: "GET",
@@ -42,7 +46,7 @@ export function createTokenCheck(connection: Connection, options: TokenOptions):
     const token = BEARER.exec(authorization)?.groups?.["token"];
     if (token === undefined) return false;
     try {
-      await jwtVerify(token, keys, { audience, requiredClaims: ["sub", "exp"], currentDate: new Date(clock.now()) });
+      await jwtVerify(token, keys, { audience, requiredClaims: ["sub", "exp"], currentDate: new Date(now()) });
       return true;
     } catch (error) {
       if (error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout)) return false;

@@ -11,6 +11,7 @@ import type { Call, Cluster } from "../infra/cluster.ts";
 import { absent, hasCode } from "../infra/errors.ts";
 import { microTime } from "../infra/lease.ts";
 import { type Lease, leases } from "../infra/resources.ts";
+import { CLOCK_SKEW_MS } from "../infra/server-clock.ts";
 import { parseTimestamp } from "../infra/timestamp.ts";
 import { type PendingDownscales, readPending } from "./downscale/pending.ts";
 
@@ -36,8 +37,6 @@ export interface DownscaleLease {
   release(note: PendingDownscales): Promise<void>;
 }
 
-/** The clocks of two processes may differ by that; it only delays what a crash held up. */
-const CLOCK_SKEW_MS = 5000;
 const RELEASE_MS = 3000;
 const TRIES = 3;
 const NOTES = { holder: "statefulset", pending: "zonewise/pending-downscales" } as const;

@@ -6,16 +6,16 @@ import { readConfiguration } from "../config.ts";
 import { loadConnection } from "../connection.ts";
 import { createLog, stdout } from "../log.ts";
 import { runEntry } from "../process.ts";
+import { createServerClock } from "../server-clock.ts";
 import { generateCertificates } from "./generate.ts";
 import { runCertificateJob } from "./job.ts";
 
 const DAY_MS = 86_400_000;
 
 await runEntry("the certificate job failed", async (stop) => {
-  const now = (): Date => new Date(systemClock.now());
   const configuration = readConfiguration(process.env);
   const { namespace, certificates } = configuration;
-  const log = createLog({ ...configuration.log, write: stdout.write, now });
+  const log = createLog({ ...configuration.log, write: stdout.write, now: () => new Date(systemClock.now()) });
   if (!certificates.selfSigned) {
     log.info(
       "nothing to do: SERVER_TLS_SELF_SIGNED_CERT_ENABLED is false, and whoever brings the certificate also tells the API server of its CA",
@@ -24,8 +24,10 @@ await runEntry("the certificate job failed", async (stop) => {
   }
   const connection = await loadConnection(configuration.connection);
   const { clientTimeoutMs: timeoutMs, rate } = configuration;
-  const cluster = connectCluster(connection, { timeoutMs, rate, clock: systemClock });
+  // The API server judges certificates: they are issued and renewed by its clock.
+  const clock = createServerClock(systemClock);
+  const cluster = connectCluster(connection, { timeoutMs, rate, onDate: clock.follow, clock: systemClock });
   const { dnsNames, organization, validityMs } = certificates;
-  const issue = () => generateCertificates({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: now() });
-  return await runCertificateJob({ ...certificates, cluster, clock: systemClock, log, namespace, issue, stop });
+  const issue = () => generateCertificates({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: new Date(clock.now()) });
+  return await runCertificateJob({ ...certificates, cluster, clock, log, namespace, issue, stop });
 });

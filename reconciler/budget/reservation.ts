@@ -16,6 +16,7 @@ export interface Reservation {
 /** By the name of the pod. */
 export type Reservations = Readonly<Record<string, Reservation>>;
 
+/** The API server is done with an Eviction 40 s after it was asked for it: 30 s for webhooks, 10 s of its own tries. The rest is more than processes' clocks are apart (`CLOCK_SKEW_MS`). */
 const LASTS_MS = 2 * 60_000;
 
 /**

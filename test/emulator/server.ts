@@ -30,6 +30,7 @@ export async function serve(api: Api, request: IncomingMessage, response: Server
   const body = Buffer.from(answer.body);
   response.writeHead(code, {
     "content-type": "application/json",
+    date: dateOf(api),
     "content-length": body.length,
     // As Go sends it: in UTF-8.
     ...(warning.length > 0 && { warning: Buffer.from(warning.join(", ")).toString("latin1") }),
@@ -37,6 +38,9 @@ export async function serve(api: Api, request: IncomingMessage, response: Server
   });
   response.end(body);
 }
+
+/** By its own clock; Node would take the machine's. */
+const dateOf = ({ clock }: Api): string => new Date(clock.now()).toUTCString();
 
 function refusalAnswer(error: unknown): Answer {
   const { status } = error instanceof ApiError ? error : refusal("InternalError", `Internal error occurred: ${String(error)}`);

@@ -45,7 +45,8 @@ export function watch({ store, clock, faults }: Api, ask: Ask, response: ServerR
       cancelBookmark = nextBookmark();
     });
 
-  response.writeHead(200, { "content-type": "application/json", "cache-control": "no-cache, private" });
+  const date = new Date(clock.now()).toUTCString();
+  response.writeHead(200, { "content-type": "application/json", "cache-control": "no-cache, private", date });
   response.flushHeaders();
   try {
     const added = (object: KubeObject): StoreEvent => ({ type: "ADDED", resource, object });

@@ -3,17 +3,20 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createTokenCheck } from "../../infra/tokens.ts";
 import { connect } from "../cluster/conformance/client.ts";
+import { manualClock } from "../emulator/clock.ts";
 import { connectionOf } from "./connection.ts";
 import { reviewText, serve } from "./http.ts";
 import { allowing, request } from "./samples.ts";
 import { setStage } from "./stage.ts";
 
-test("with an audience, only callers with a token of the cluster for it are let in", async (t) => {
-  const { emulator } = await setStage(t);
+test("with an audience, only callers with a token of the cluster for it are let in, by the cluster's clock", async (t) => {
+  // Not the machine's: the token is already over, or not yet valid, by that.
+  const time = manualClock();
+  const { emulator } = await setStage(t, time);
   const connection = connectionOf(emulator);
   t.after(() => connection.close());
   const audience = "webhooks";
-  const { post } = await serve(t, allowing, { authenticate: createTokenCheck(connection, { audience, timeoutMs: 5000 }) });
+  const { post } = await serve(t, allowing, { authenticate: createTokenCheck(connection, { audience, timeoutMs: 5000, now: time.now }) });
   const admin = connect(emulator.kubeconfig());
   t.after(() => admin.close());
   const accounts = "/api/v1/namespaces/default/serviceaccounts";

@@ -10,6 +10,7 @@ import { type Cluster, connectCluster } from "../../infra/cluster.ts";
 import { createLog, type LogFields } from "../../infra/log.ts";
 import { createPodHttp, type PodHttp } from "../../infra/pod-http.ts";
 import type { StatefulSet } from "../../infra/resources.ts";
+import type { Clock as EmulatorClock } from "../emulator/clock.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
 import { listen, toLoopback } from "../loopback.ts";
 import { connectionOf } from "./connection.ts";
@@ -21,9 +22,9 @@ export interface Stage {
   readonly calls: string[];
 }
 
-/** Ends with the test. */
-export async function setStage(t: TestContext): Promise<Stage> {
-  const emulator = await startEmulator({ controllers: false });
+/** Ends with the test. The cluster's time is `clock`'s, or the machine's. */
+export async function setStage(t: TestContext, clock?: EmulatorClock): Promise<Stage> {
+  const emulator = await startEmulator({ controllers: false, ...(clock && { clock }) });
   const calls: string[] = [];
   const observer = {
     answered: ({ method, path, status }: { method: string; path: string; status: string }) =>
@@ -39,7 +40,7 @@ export async function setStage(t: TestContext): Promise<Stage> {
 }
 
 /** The path of a kubeconfig of the cluster's administrator, for other processes. */
-export async function writeKubeconfig(t: TestContext, { emulator }: Stage): Promise<string> {
+export async function writeKubeconfig(t: TestContext, { emulator }: Pick<Stage, "emulator">): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "functions-"));
   t.after(() => rm(folder, { recursive: true }));
   await emulator.writeKubeconfig(join(folder, "kubeconfig"));

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Clock } from "../../infra/clock.ts";
-import type { Cluster } from "../../infra/cluster.ts";
+import { connectCluster, type Cluster } from "../../infra/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { acquireLease, type HeldLease } from "../../infra/lease.ts";
+import { leases } from "../../infra/resources.ts";
+import { createServerClock } from "../../infra/server-clock.ts";
+import { connectionOf } from "../functions/connection.ts";
 import { setStage, type Stage } from "../reconciler/stage.ts";
 
 const options = (identity: string) => ({ namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 });
@@ -109,6 +112,19 @@ describe("the lease", () => {
     await stage.time.advance(6000);
     assert.ok(lease.write(), "nobody has taken it: the renewal proves it anew");
     await lease.release();
+  });
+
+  it("lets one more write through after a suspend that stopped both clocks: its answer shows how late it is", async () => {
+    const { clock: running, time, emulator } = stage;
+    const suspendedAt = running.now();
+    const machine: Clock = { now: () => suspendedAt, monotonic: () => suspendedAt, sleep: () => new Promise(() => {}) };
+    const clock = createServerClock(machine);
+    const cluster = connectCluster(connectionOf(emulator), { timeoutMs: 5000, clock: machine, onDate: clock.follow });
+    const lease = held(await acquire("first", cluster, clock));
+    await time.advance(3_600_000);
+    assert.ok(lease.write(), "nothing tells that an hour has passed");
+    await cluster.get(leases, options("first"));
+    assert.throws(() => lease.write(), { code: "LeaseLost" });
   });
 
   it("is not held longer because the wall clock was set back", async () => {
