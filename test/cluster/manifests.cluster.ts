@@ -77,6 +77,38 @@ describe("J01 the manifests", () => {
     );
   });
 
+  it("with the network policies, each is taken once the API server's range is filled in, and refused before", async () => {
+    const admin = await connectAdmin(process.env["KUBECONFIG"]);
+    const components = ["infra/manifests/network-policy", "infra/manifests/namespace"];
+    const manifests = (await renderManifests("default", { folder: "infra/manifests/functions", components })).filter(
+      ({ kind }) => kind === "NetworkPolicy",
+    );
+    assert.equal(manifests.length, 3);
+    for (const manifest of manifests) {
+      const trial = `${pathOfManifest(manifest)}?dryRun=All&fieldValidation=Strict`;
+      await assert.rejects(admin.call("POST", trial, manifest), /API_SERVER_CIDR/);
+      await admin.call("POST", trial, JSON.parse(JSON.stringify(manifest).replaceAll("API_SERVER_CIDR", "10.0.0.0/28")));
+    }
+    admin.close();
+  });
+
+  it("the network policies' values are said in one place", async () => {
+    const components = ["infra/manifests/network-policy", "infra/manifests/namespace"];
+    const edit = (text: string): string =>
+      text.replace(" API_SERVER_CIDR ", " 10.0.0.0/28 ").replace("monitoring: monitoring", "monitoring: watch");
+    const manifests = await renderManifests(NAMESPACE, {
+      folder: "infra/manifests/functions",
+      components,
+      edit: { "infra/manifests/network-policy/source.yaml": edit },
+    });
+    assert.deepEqual(kindsOf(manifests, "ConfigMap"), []);
+    const policies = manifests.filter(({ kind }) => kind === "NetworkPolicy");
+    const [ranges, namespaces] = ["cidr", "kubernetes.io/metadata.name"].map((field) => policies.flatMap((one) => valuesOf(one, field)));
+    assert.deepEqual([...new Set(ranges)], ["10.0.0.0/28"]);
+    assert.deepEqual([...new Set(namespaces)].toSorted(), ["kube-system", "watch"]);
+    assert.deepEqual([...new Set(policies.map(({ metadata }) => metadata.namespace))], [NAMESPACE]);
+  });
+
   it("without webhooks there is the reconciler alone", async () => {
     const kinds = (await renderManifests(NAMESPACE, { folder: "infra/manifests/reconciler" })).map(({ kind }) => kind);
     assert.deepEqual(kinds.toSorted(), ["CronJob", "Role", "RoleBinding", "ServiceAccount"]);

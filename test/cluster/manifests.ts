@@ -20,18 +20,21 @@ export interface Rendering {
   readonly folder?: string;
   /** Components to list behind it, paths from the repository's root. */
   readonly components?: readonly string[];
+  /** What a user changes, by file. */
+  readonly edit?: Readonly<Record<string, (text: string) => string>>;
 }
 
 /** Everything that a kustomization stands for in a namespace, which is said where the README says: in infra/manifests/namespace. */
 export async function renderManifests(
   namespace: string,
-  { folder = "infra/manifests/complete", components = [] }: Rendering = {},
+  { folder = "infra/manifests/complete", components = [], edit = {} }: Rendering = {},
 ): Promise<Manifest[]> {
   const copy = await mkdtemp(join(tmpdir(), "manifests-"));
   try {
     for (const part of ["infra/manifests", "knative"]) await cp(join(ROOT, part), join(copy, part), { recursive: true });
-    const place = join(copy, "infra/manifests/namespace/kustomization.yaml");
-    await writeFile(place, (await readFile(place, "utf8")).replace("\nnamespace: zonewise\n", `\nnamespace: ${namespace}\n`));
+    const setNamespace = (text: string): string => text.replace("\nnamespace: zonewise\n", `\nnamespace: ${namespace}\n`);
+    for (const [file, change] of Object.entries({ "infra/manifests/namespace/kustomization.yaml": setNamespace, ...edit }))
+      await writeFile(join(copy, file), change(await readFile(join(copy, file), "utf8")));
     const all = { kind: "Kustomization", resources: [`../${folder}`], components: components.map((path) => `../${path}`) };
     await mkdir(join(copy, "all"));
     await writeFile(join(copy, "all/kustomization.yaml"), stringify(all));
