@@ -40,7 +40,6 @@ interface Received {
 
 /** Of the caller's time that much is ours; the rest is for the way back [8.3]. */
 const OUR_SHARE = 0.9;
-const LONGEST_DURATION = 32;
 
 /** Serves a webhook over HTTP; never rejects. */
 export function serveWebhook(webhook: Webhook, rim: Rim): Handler {
@@ -108,7 +107,7 @@ const pathOf = (url: string): string => url.split("?")[0] ?? "";
 /** The `timeout` of the query; without end if there is none that makes sense. */
 function readTimeout(url: string): number {
   const written = new URLSearchParams(url.split("?")[1] ?? "").get("timeout") ?? "";
-  const ms = written.length <= LONGEST_DURATION ? parseGoDuration(written) : undefined;
+  const ms = parseGoDuration(written);
   return ms !== undefined && ms > 0 ? ms : Number.POSITIVE_INFINITY;
 }
 

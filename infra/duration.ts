@@ -14,13 +14,16 @@ const NANOSECONDS: Readonly<Record<string, bigint>> = {
 // U+00B5 and U+03BC are both micro: https://pkg.go.dev/time#ParseDuration
 const TERM = /(?<whole>\d*)(?:\.(?<fraction>\d*))?(?<unit>ns|us|µs|μs|ms|s|m|h)/y;
 const LARGEST = 2n ** 63n;
+/** Characters; none that is longer is within 292 years but by zeros. Reading digits takes time by the square of their number. */
+const LONGEST = 100;
 const PER_MS = 1_000_000n;
 
 /**
  * Milliseconds of a Go duration such as `1m30s`, `-1.5h` or `0`; undefined when it is none [0.9a].
- * Exact to the nanosecond; beyond 292 years it is invalid, as in Go.
+ * Exact to the nanosecond; beyond 292 years it is invalid, as in Go, and beyond 100 characters.
  */
 export function parseGoDuration(text: string): number | undefined {
+  if (text.length > LONGEST) return undefined;
   const negative = text.startsWith("-");
   const body = /^[+-]/.test(text) ? text.slice(1) : text;
   if (body === "0") return 0;
@@ -57,8 +60,9 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
   ms: 1,
 };
 
-/** Milliseconds of a Prometheus duration such as `1h30m`, `2w` or `0`; undefined when it is none [0.9b]. Beyond 292 years it is invalid, as in Go. */
+/** Milliseconds of a Prometheus duration such as `1h30m`, `2w` or `0`; undefined when it is none [0.9b]. Beyond 292 years it is invalid, as in Go, and beyond 100 characters. */
 export function parsePrometheusDuration(text: string): number | undefined {
+  if (text.length > LONGEST) return undefined;
   if (text === "0") return 0;
   const units = text === "" ? undefined : PROMETHEUS.exec(text)?.groups;
   if (!units) return undefined;

@@ -14,6 +14,7 @@ import type { Cluster } from "../../infra/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { createLog } from "../../infra/log.ts";
 import { visitEach } from "../../infra/slots.ts";
+import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import { reviewText, serve } from "./http.ts";
 import { createWork } from "../../functions/work.ts";
 
@@ -125,6 +126,21 @@ const broken = fc
 const COUNT = Math.ceil(10_000 / WEBHOOKS.length);
 const AT_ONCE = 8;
 
+const LONG = "a-1".repeat(350_000);
+const eachField = (value: string): object => ({
+  podNamePartitionRegex: `(${value})`,
+  crossZoneEvictionDelay: value,
+  maxUnavailable: value,
+});
+
+/** Each annotation of ours, of many digits. */
+function annotated(replicas: number): object {
+  const keys = [...Object.values(ANNOTATIONS), LABELS.minTimeBetweenZonesDownscale];
+  const annotations = Object.fromEntries(keys.map((key) => [key, `${"9".repeat(1_000_000 / keys.length)}h`]));
+  const { metadata, ...rest } = workload("StatefulSet", replicas) as { metadata: object };
+  return { ...rest, metadata: { ...metadata, annotations } };
+}
+
 const deep = (depth: number): string => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
 const HUGE: readonly [string, string | Buffer][] = [
   ["5 MB", Buffer.alloc(5_000_000, "a")],
@@ -135,6 +151,26 @@ const HUGE: readonly [string, string | Buffer][] = [
   ],
   ["a list 900,000 deep", "[".repeat(900_000)],
   ["200,000 labels", reviewText({ ...common, oldObject: { ...workload("StatefulSet", 3), metadata: { labels: many(200_000) } } })],
+  ["annotations of 2 MB", reviewText({ ...common, oldObject: annotated(3), object: annotated(1) })],
+  [
+    "names of 2 MB",
+    reviewText({
+      ...common,
+      namespace: LONG,
+      name: LONG,
+      oldObject: SCALE,
+      object: { ...SCALE, spec: { replicas: 1 } },
+      subResource: "scale",
+    }),
+  ],
+  [
+    "a budget whose fields are of 300 kB each",
+    reviewText({ ...common, object: { ...budget, spec: { ...budget.spec, ...eachField(`${"9".repeat(300_000)}h`) } } }),
+  ],
+  [
+    "a budget of 100,000 labels",
+    reviewText({ ...common, object: { ...budget, spec: { ...budget.spec, selector: { matchLabels: many(100_000) } } } }),
+  ],
   [
     "replicas as many as there can be",
     reviewText({ ...common, oldObject: workload("StatefulSet", 2 ** 31 - 1), object: workload("StatefulSet", 0) }),
