@@ -1,27 +1,38 @@
 /** Processes of the webhook server behind one Service, and the configuration that sends evictions of the namespace to them. */
 import { readFile, writeFile } from "node:fs/promises";
-import https from "node:https";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { generateCertificates } from "../../infra/certs/generate.ts";
-import { listen } from "../loopback.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
+import { balance, type Reviews } from "./balancer.ts";
 import type { Admin } from "./client.ts";
-import { createManifest, deleteManifest, type Manifest, renderConfigurations, SERVICE } from "./manifests.ts";
+import { type Configuration, createManifest, deleteManifest, type Manifest, renderConfigurations, SERVICE } from "./manifests.ts";
 import { type Reconciler, startEntry } from "./reconciler.ts";
 import type { Stage } from "./stage.ts";
 
 const SERVE = fileURLToPath(new URL("../../functions/serve.ts", import.meta.url));
 const CRD = new URL("../../infra/manifests/crds/zoneawarepoddisruptionbudgets.yaml", import.meta.url);
 
+/** How evictions are sent to the webhook: as our manifests say, validating as the original's do, or by both at once. */
+export type Registration = "ours" | "original's" | "both";
+
 export interface Webhooks {
   readonly processes: readonly Reconciler[];
+  /** What was answered to evictions that carry the annotation `storm`. */
+  readonly reviews: Reviews;
+  /** Kills a process, the next in turn, and starts another in its place; resolves once that listens. */
+  readonly replaceOne: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
 /** Resolves once each process listens and evictions are sent to them, one after the other. */
-export async function serveWebhooks({ admin, namespace, folder }: Stage, count: number): Promise<Webhooks> {
+export async function serveWebhooks(
+  stage: Stage,
+  count: number,
+  { registration = "ours" }: { registration?: Registration } = {},
+): Promise<Webhooks> {
+  const { admin, namespace, folder } = stage;
   const name = `${SERVICE}.${namespace}.svc`;
   const tls = await generateCertificates({ dnsNames: [name], organization: "test", validityDays: 1, now: new Date() });
   const files = { SERVER_TLS_CERT_FILE: join(folder, "tls.crt"), SERVER_TLS_KEY_FILE: join(folder, "tls.key") };
@@ -33,14 +44,30 @@ export async function serveWebhooks({ admin, namespace, folder }: Stage, count: 
   const kubeconfig = join(folder, "functions");
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), { mode: 0o600 });
   const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, SERVER_ADDRESS: "127.0.0.1" };
-  const processes = Array.from({ length: count }, () => startEntry(SERVE, { ...own, ...files, SERVER_TLS_PORT: "0", SERVER_PORT: "0" }));
-  const ports = await Promise.all(processes.map(portOf));
+  const run = (): Reconciler => startEntry(SERVE, { ...own, ...files, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
+  const processes = Array.from({ length: count }, run);
+  const ports: (number | undefined)[] = await Promise.all(processes.map(portOf));
   const balancer = await balance(tls, name, ports);
-  const registered = await register(admin, namespace, tls.caPem, balancer.port);
+  const server = { caPem: tls.caPem, port: balancer.port };
+  const configurations = await register(admin, namespace, registration, server).catch(async (error: unknown) => {
+    balancer.close();
+    await Promise.all(processes.map((one) => one.kill()));
+    throw error;
+  });
+  let replaced = 0;
   return {
     processes,
+    reviews: balancer.reviews,
+    async replaceOne() {
+      const turn = replaced++ % count;
+      ports[turn] = undefined;
+      await processes[turn]?.kill();
+      const next = run();
+      processes[turn] = next;
+      ports[turn] = await portOf(next);
+    },
     async close() {
-      for (const configuration of registered) await deleteManifest(admin, configuration);
+      for (const configuration of configurations) await deleteManifest(admin, configuration);
       balancer.close();
       await Promise.all(processes.map((one) => one.kill()));
     },
@@ -53,29 +80,12 @@ async function portOf(running: Reconciler): Promise<number> {
   return Number(line.exec(running.output())?.groups?.["port"]);
 }
 
-/** What a Service does, for each request: the next process that is there. */
-async function balance(tls: { certPem: string; keyPem: string; caPem: string }, name: string, ports: readonly number[]) {
-  const agent = new https.Agent({ keepAlive: true, ca: tls.caPem });
-  let turn = 0;
-  const server = https.createServer({ cert: tls.certPem, key: tls.keyPem }, (request, response) => {
-    const target = { agent, servername: name, host: "127.0.0.1", port: ports[turn++ % ports.length] };
-    const forwarded = https.request({ ...target, method: "POST", path: request.url, headers: request.headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
-    });
-    forwarded.on("error", () => response.destroy());
-    request.pipe(forwarded);
-  });
-  const port = await listen(server);
-  const close = (): void => {
-    server.closeAllConnections();
-    server.close();
-    agent.destroy();
-  };
-  return { port, close };
-}
-
-async function register(admin: Admin, namespace: string, caPem: string, port: number): Promise<readonly Manifest[]> {
+async function register(
+  admin: Admin,
+  namespace: string,
+  registration: Registration,
+  server: { readonly caPem: string; readonly port: number },
+): Promise<Manifest[]> {
   const definition: unknown = parse(await readFile(CRD, "utf8"));
   await admin.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).catch((error: unknown) => {
     if (!String(error).includes("AlreadyExists")) throw error;
@@ -84,9 +94,20 @@ async function register(admin: Admin, namespace: string, caPem: string, port: nu
     metadata: { name: SERVICE },
     spec: { type: "ExternalName", externalName: "localhost" },
   });
-  const configurations = await renderConfigurations(namespace, ["pod-eviction"], { caPem, port });
+  const ours = await renderConfigurations(namespace, ["pod-eviction"], server);
+  const originals = ours.map(asOriginal);
+  const configurations = { ours, "original's": originals, both: [...ours, ...originals] }[registration];
   for (const configuration of configurations) await createManifest(admin, configuration);
   return configurations;
+}
+
+/** The same webhooks as the original registers them. */
+function asOriginal(configuration: Configuration): Configuration {
+  const webhooks = configuration.webhooks.map((webhook) => {
+    const { service } = webhook.clientConfig;
+    return { ...webhook, clientConfig: { ...webhook.clientConfig, service: { ...service, path: "/admission/pod-eviction" } } };
+  });
+  return { ...configuration, kind: "ValidatingWebhookConfiguration", webhooks };
 }
 
 /** Creates a budget over a rollout group; tries again while the API server has not yet taken the definition up. */

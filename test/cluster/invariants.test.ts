@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deletions, type Entry, findViolations, type PodState, returns } from "./invariants.ts";
+import { byPartition, deletions, type Entry, findViolations, type PodState, returns } from "./invariants.ts";
 
 /** `a-0 ready` is the pod a-0 of zone a; `a-0' ready` is its successor. */
 function timeline(...lines: readonly string[]): Entry[] {
@@ -71,6 +71,12 @@ test("groups do not mix", () => {
     findViolations([...timeline("a-0 ready", "a-0 terminating"), ...other], () => 1),
     [],
   );
+});
+
+test("divided by partition, two zones may be disrupted at once, but not in one partition", () => {
+  const found = (...lines: readonly string[]): string[] => findViolations(byPartition(timeline(...WELL, ...lines)), () => 1);
+  assert.deepEqual(found("a-0 terminating", "a-1 terminating", "b-1 terminating").length, 2);
+  assert.deepEqual(found("a-0 terminating", "b-1 terminating", "a-0 gone", "a-0' notReady", "a-0' ready", "b-0 terminating"), []);
 });
 
 test("deletions and returns are counted once a pod", () => {

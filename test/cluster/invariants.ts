@@ -18,7 +18,17 @@ export interface Entry {
 /** How many pods of a zone may be unavailable, by its name. */
 export type Limit = (zone: string) => number;
 
-/** One sentence for each time that something happened which must not; nobody but the reconciler deletes pods in these tests. */
+/**
+ * One sentence for each time that something happened which must not. All pods are deleted by us or by evictions that we allowed: rollouts and
+ * evictions promise the same. At each deletion, whatever state the pod was in, and with it:
+ *
+ *   - pods of one zone of the group are disrupted, no other; a pod is from its deletion while ready until a pod of its name is ready
+ *   - at most `limit` pods of the zone are disrupted
+ *   - every pod of the group's other zones is ready, whoever caused it not to be
+ *   - if the pod was ready, at most `limit` pods of its zone are not ready, whoever caused it
+ *
+ * A second deletion of a pod that is terminating changes nothing and is none.
+ */
 export function findViolations(timeline: readonly Entry[], limit: Limit): string[] {
   const latest = new Map<string, Entry>();
   /** Pods that were ready when they were deleted and have no ready successor yet: unavailable by our doing. */
@@ -35,7 +45,7 @@ export function findViolations(timeline: readonly Entry[], limit: Limit): string
 
     const zones = new Set([...disrupted.values()].filter(({ group }) => group === entry.group).map(({ zone }) => zone));
     if (zones.size > 1) tell(`zones ${[...zones].join(" and ")} are disrupted at once`);
-    const ours = [...disrupted.values()].filter(({ zone }) => zone === entry.zone);
+    const ours = [...disrupted.values()].filter(({ group, zone }) => group === entry.group && zone === entry.zone);
     if (ours.length > limit(entry.zone)) tell(`${names(ours)} are unavailable by our doing, ${limit(entry.zone)} may be`);
 
     const down = [...latest.values()].filter(({ group, state }) => group === entry.group && state !== "ready");
@@ -45,6 +55,11 @@ export function findViolations(timeline: readonly Entry[], limit: Limit): string
     if (before?.state === "ready" && here.length > limit(entry.zone)) tell(`${names(here)} are unavailable, ${limit(entry.zone)} may be`);
   }
   return violations;
+}
+
+/** Each partition of a group as a group of its own: what a budget with partitions promises is what one without promises, for each of them. */
+export function byPartition(timeline: readonly Entry[]): Entry[] {
+  return timeline.map((entry) => ({ ...entry, group: `${entry.group}/${entry.pod.slice(entry.pod.lastIndexOf("-") + 1)}` }));
 }
 
 /** One pod of a zone at a time, unless `limit` says otherwise. */

@@ -92,7 +92,7 @@ export async function deleteManifest(admin: Admin, manifest: Manifest): Promise<
 /** The Service that the project's webhook configurations name. */
 export const SERVICE = "rollout-operator";
 
-interface Configuration extends Manifest {
+export interface Configuration extends Manifest {
   readonly webhooks: readonly {
     readonly clientConfig: { readonly service: object };
     readonly rules: readonly { readonly resources: readonly string[] }[];
@@ -104,7 +104,7 @@ export async function renderConfigurations(
   namespace: string,
   names: readonly string[],
   { caPem, port, more = [] }: { readonly caPem: string; readonly port: number; readonly more?: readonly string[] },
-): Promise<Manifest[]> {
+): Promise<Configuration[]> {
   const caBundle = Buffer.from(caPem).toString("base64");
   const all = (await renderManifests(namespace, { folder: "infra/manifests/complete" })) as Configuration[];
   const wanted = all.filter(({ metadata }) => names.some((name) => metadata.name === `${name}-${namespace}`));

@@ -6,8 +6,14 @@ import type { Entry, PodState } from "./invariants.ts";
 
 type Followed = Pod | StatefulSet;
 
+export interface SeenPod extends Omit<Entry, "at"> {
+  readonly resourceVersion: string;
+}
+
 export interface Timeline {
   readonly entries: readonly Entry[];
+  /** The pods that are there, by name, each as it was last seen. */
+  readonly pods: ReadonlyMap<string, SeenPod>;
   readonly statefulSets: ReadonlyMap<string, StatefulSet>;
   /** Resolves once `holds`, which is asked anew after each change; rejects after `patienceMs` with `what` and the end of the timeline. */
   readonly until: (what: string, holds: () => boolean, patienceMs?: number) => Promise<void>;
@@ -21,12 +27,16 @@ export async function recordTimeline(admin: Admin, namespace: string): Promise<T
   const startedAt = performance.now();
   const entries: Entry[] = [];
   const latest = new Map<string, Entry>();
+  const pods = new Map<string, SeenPod>();
   const statefulSets = new Map<string, StatefulSet>();
   const waiting = new Set<() => void>();
   const ended = new AbortController();
 
   function enter(pod: Pod, gone: boolean): void {
-    const entry = { ...readEntry(pod, gone), at: performance.now() - startedAt };
+    const seen = readEntry(pod, gone);
+    const entry = { ...seen, at: performance.now() - startedAt };
+    if (gone) pods.delete(seen.pod);
+    else pods.set(seen.pod, { ...seen, resourceVersion: pod.metadata?.resourceVersion ?? "" });
     const before = latest.get(entry.pod);
     if (before?.uid === entry.uid && before.state === entry.state) return;
     // A new pod of the name: if the end of the old one went unseen (the watch was cut), it is told now.
@@ -52,6 +62,7 @@ export async function recordTimeline(admin: Admin, namespace: string): Promise<T
 
   return {
     entries,
+    pods,
     statefulSets,
     until: (what, holds, patienceMs = PATIENCE_MS) =>
       new Promise((resolve, reject) => {

@@ -1,0 +1,37 @@
+/** One Eviction (policy/v1) through the API server, and how it is answered. */
+import type { Stage } from "./stage.ts";
+
+export interface EvictionOptions {
+  /** Of the request, from its question mark on. */
+  readonly query?: string;
+  readonly deleteOptions?: object | undefined;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export interface EvictionAnswer {
+  /** 201 if the pod is evicted; 0 if there was no answer. */
+  readonly code: number;
+  /** Why not. */
+  readonly message: string;
+}
+
+/** Never rejects. */
+export async function evict(
+  { call, namespace }: Pick<Stage, "call" | "namespace">,
+  pod: string,
+  { query = "", deleteOptions, annotations }: EvictionOptions = {},
+): Promise<EvictionAnswer> {
+  const eviction = {
+    apiVersion: "policy/v1",
+    kind: "Eviction",
+    metadata: { name: pod, namespace, ...(annotations && { annotations }) },
+    ...(deleteOptions && { deleteOptions }),
+  };
+  try {
+    await call("POST", `/api/v1/namespaces/${namespace}/pods/${pod}/eviction${query}`, eviction);
+    return { code: 201, message: "" };
+  } catch (error) {
+    const message = String(error);
+    return { code: Number(/: (?<code>\d{3}) /.exec(message)?.groups?.["code"] ?? 0), message };
+  }
+}
