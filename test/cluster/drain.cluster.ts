@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { DRAINERS, evictZone } from "./drainers.ts";
+import { evict } from "./evict.ts";
 import { assertNoViolations, deletions } from "./invariants.ts";
 import { scenario, type Stage } from "./stage.ts";
 import { createBudget, serveWebhooks, type Webhooks } from "./eviction-stage.ts";
@@ -33,24 +35,72 @@ async function withDrain(stage: Stage, play: (drained: Drained) => Promise<void>
   }
 }
 
-/** As an operator does: again, if the webhook was out of reach for a moment. */
-async function drain(node: string, group: string): Promise<void> {
+/** As an operator does: again, if the webhook was out of reach for a moment. Resolves with all that was written. */
+async function drain(node: string, group: string): Promise<string> {
+  let text = "";
   for (let tries = 1; ; tries++) {
     try {
-      await run(KUBECTL, ["drain", node, `--pod-selector=rollout-group=${group}`, "--timeout=150s"]);
-      return;
+      const { stdout, stderr } = await run(KUBECTL, ["drain", node, `--pod-selector=rollout-group=${group}`, "--timeout=150s"]);
+      return text + stdout + stderr;
     } catch (error) {
       if (tries === 4) throw error;
+      text += String(error);
     }
   }
 }
 
+/** What the API server says where the pod is not the one that was judged. */
+const CONFLICT = /Conflict|the UID in the precondition/;
+
 scenario("two nodes in different zones are drained at once", (stage) =>
   withDrain(stage, async ({ group, timeline }) => {
     const { entries } = timeline;
-    await Promise.all(NODES.map((node) => drain(node, group)));
+    const texts = await Promise.all(NODES.map((node) => drain(node, group)));
     assertNoViolations(entries);
     assert.equal(deletions(entries).length, 6);
+    // kubectl tries again after a 429 alone.
+    assert.match(texts.join(), /will retry after 5s\): admission webhook "[^"]+" denied the request: \d pods? not ready/);
+    for (const text of texts) assert.doesNotMatch(text, CONFLICT);
+  }),
+);
+
+scenario("one node is drained twice at once", (stage) =>
+  withDrain(stage, async ({ group, timeline, zones }) => {
+    const { entries, pods } = timeline;
+    const before = [...pods.values()].filter(({ zone }) => zone === zones[0]?.name);
+    const texts = await Promise.all(["node-1", "node-1"].map((node) => drain(node, group)));
+    stage.diagnostic(`${texts.filter((text) => CONFLICT.test(text)).length} of 2 were told that a pod had been replaced`);
+    assertNoViolations(entries);
+    for (const { pod, uid } of before) assert.notEqual(pods.get(pod)?.uid, uid);
+  }),
+);
+
+for (const drainer of DRAINERS) {
+  scenario(`two zones are emptied at once by ${drainer.name}`, (stage) =>
+    withDrain(stage, async ({ timeline }) => {
+      const answers = (await Promise.all(["zone-a", "zone-b"].map((zone) => evictZone(drainer, stage, zone)))).flat();
+      assertNoViolations(timeline.entries);
+      assert.equal(deletions(timeline.entries).length, 6);
+      assert.deepEqual([...new Set(answers.map(({ code }) => code))].toSorted(), [201, 429]);
+      for (const { code, message } of answers) if (code === 429) assert.match(message, /denied the request: \d pods? not ready in zone-/);
+    }),
+  );
+}
+
+scenario("an eviction of a pod that has been replaced is answered with 409, and nothing is reserved for it", (stage) =>
+  withDrain(stage, async ({ timeline, call, namespace, group }) => {
+    const { uid = "" } = timeline.pods.get("zone-a-0") ?? {};
+    const isBack = (): boolean => timeline.pods.get("zone-a-0")?.uid !== uid && timeline.pods.get("zone-a-0")?.state === "ready";
+    assert.equal((await evict(stage, "zone-a-0")).code, 201);
+    await timeline.until("zone-a-0 is back", isBack);
+    const { code, message } = await evict(stage, "zone-a-0", { deleteOptions: { preconditions: { uid } } });
+    assert.equal(code, 409);
+    assert.match(message, CONFLICT);
+    const path = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets/${group}`;
+    const { status } = await call<{ status: { disruptedPods: Record<string, { uid: string }> } }>("GET", path);
+    assert.notEqual(status.disruptedPods["zone-a-0"]?.uid, timeline.pods.get("zone-a-0")?.uid);
+    assert.equal((await evict(stage, "zone-b-0")).code, 201);
+    assertNoViolations(timeline.entries);
   }),
 );
 
