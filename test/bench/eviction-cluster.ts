@@ -1,39 +1,102 @@
-/** The cluster of the eviction benchmark, in a process of its own: three zones of three pods under a budget that lets a zone go. Prints its kubeconfig. */
+/**
+ * The cluster of the eviction bench, in a process of its own: rollout groups of three zones, each under a budget, their pods 8 kB each and
+ * without controllers: nothing changes but by requests. Prints its kubeconfig; whatever message it gets, it answers with the figures since the last.
+ *
+ *   eviction-cluster.ts '[{"name": "g0", "replicas": 100, "blocked": false}]'
+ */
+import { subscribe } from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import { parse } from "yaml";
 import { startEmulator } from "../emulator/index.ts";
 import type { Draft } from "../emulator/objects.ts";
+import { podJson } from "./pod-list.ts";
+
+export interface BenchGroup {
+  readonly name: string;
+  /** Pods a zone. */
+  readonly replicas: number;
+  /** One pod of its last zone is not ready: no other zone may be disrupted. */
+  readonly blocked: boolean;
+}
+
+export interface ClusterFigures {
+  readonly calls: number;
+  /** In both directions, with headers, before TLS. */
+  readonly bytes: number;
+  /** The most lists of pods with one selector that were under way at once. */
+  readonly listsAtOnce: number;
+}
 
 const CRD = new URL("../../infra/manifests/crds/zoneawarepoddisruptionbudgets.yaml", import.meta.url);
+const NAMESPACE = "default";
 
-const emulator = await startEmulator();
-const { store } = emulator;
+const { store, kubeconfig } = await startEmulator({ controllers: false });
 store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(CRD, "utf8")) as Draft);
-const group = { "rollout-group": "ingester" };
-for (const name of ["zone-a", "zone-b", "zone-c"]) {
-  const template = { metadata: { labels: { name, ...group } }, spec: { containers: [{ name: "c", image: "x" }] } };
-  const selector = { matchLabels: { name } };
-  const spec = {
-    serviceName: name,
-    replicas: 3,
-    podManagementPolicy: "Parallel",
-    updateStrategy: { type: "OnDelete" },
-    selector,
-    template,
-  };
-  store.create("statefulsets.apps", {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: { name, namespace: "default", labels: group },
-    spec,
+for (const group of JSON.parse(process.argv[2] ?? "[]") as BenchGroup[]) createGroup(group);
+countRequests();
+console.log(JSON.stringify(kubeconfig()));
+
+function createGroup({ name, replicas, blocked }: BenchGroup): void {
+  const labels = { "rollout-group": name };
+  for (const zone of ["a", "b", "c"].map((letter) => `${name}-zone-${letter}`)) {
+    const created = store.create("statefulsets.apps", {
+      apiVersion: "apps/v1",
+      kind: "StatefulSet",
+      metadata: { name: zone, namespace: NAMESPACE, labels },
+      spec: { serviceName: zone, replicas, updateStrategy: { type: "OnDelete" }, selector: { matchLabels: { name: zone } }, template: {} },
+      status: { replicas, readyReplicas: replicas, observedGeneration: 1 },
+    });
+    const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: zone, uid: created.metadata.uid, controller: true };
+    for (let ordinal = 0; ordinal < replicas; ordinal++) {
+      const { metadata, spec, status } = JSON.parse(podJson(ordinal)) as Record<"metadata" | "spec" | "status", object>;
+      const isDown = blocked && zone.endsWith("-c") && ordinal === replicas - 1;
+      const { uid: _uid, resourceVersion: _version, ...described } = metadata as Draft["metadata"];
+      const own = { name: `${zone}-${ordinal}`, namespace: NAMESPACE, labels: { ...labels, name: zone }, ownerReferences: [owner] };
+      store.create("pods", {
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { ...described, ...own },
+        spec,
+        status: isDown ? { ...status, conditions: [{ type: "Ready", status: "False" }] } : status,
+      });
+    }
+  }
+  store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", {
+    apiVersion: "rollout-operator.grafana.com/v1",
+    kind: "ZoneAwarePodDisruptionBudget",
+    metadata: { name, namespace: NAMESPACE },
+    spec: { maxUnavailable: replicas, selector: { matchLabels: labels } },
   });
 }
-await sleep(2000);
-store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", {
-  apiVersion: "rollout-operator.grafana.com/v1",
-  kind: "ZoneAwarePodDisruptionBudget",
-  metadata: { name: "ingester", namespace: "default" },
-  spec: { maxUnavailable: 3, selector: { matchLabels: group } },
-});
-console.log(JSON.stringify(emulator.kubeconfig()));
+
+function countRequests(): void {
+  let figures = { calls: 0, listsAtOnce: 0 };
+  let bytesBefore = 0;
+  const sockets = new Set<Socket>();
+  const lists = new Map<string, number>();
+  const bytes = (): number => [...sockets].reduce((sum, { bytesRead, bytesWritten }) => sum + bytesRead + bytesWritten, 0);
+  const selectorOf = ({ method, url = "" }: IncomingMessage): string | undefined =>
+    method === "GET" ? /\/pods\?.*labelSelector=(?<selector>[^&]*)/.exec(url)?.groups?.["selector"] : undefined;
+  const change = (request: IncomingMessage, by: number): void => {
+    const selector = selectorOf(request);
+    if (selector === undefined) return;
+    const now = (lists.get(selector) ?? 0) + by;
+    lists.set(selector, now);
+    figures = { ...figures, listsAtOnce: Math.max(figures.listsAtOnce, now) };
+  };
+  subscribe("http.server.request.start", (message) => {
+    const { request } = message as { request: IncomingMessage };
+    sockets.add(request.socket);
+    figures = { ...figures, calls: figures.calls + 1 };
+    change(request, 1);
+  });
+  subscribe("http.server.response.finish", (message) => change((message as { request: IncomingMessage }).request, -1));
+  process.on("message", () => {
+    const all = bytes();
+    process.send?.({ ...figures, bytes: all - bytesBefore } satisfies ClusterFigures);
+    bytesBefore = all;
+    figures = { calls: 0, listsAtOnce: 0 };
+  });
+}

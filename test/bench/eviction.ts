@@ -1,103 +1,91 @@
-/** Evictions through the webhook server as it is shipped, over TLS with 8 connections, on the embedded cluster: every one is judged on fresh lists. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { writeFile } from "node:fs/promises";
-import https from "node:https";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { generateCertificates } from "../../infra/certs/generate.ts";
-import { visitEach } from "../../infra/slots.ts";
-import { NODE_ARGS } from "./process.ts";
-import type { Bench, Row } from "./row.ts";
+/**
+ * Evictions through the webhook server as it is shipped, over TLS, on the embedded cluster with pods of 8 kB: denied ones, as drainers that
+ * wait cause them, and allowed ones. Beside them stands what one list of the pods costs there.
+ */
+import type { BenchGroup } from "./eviction-cluster.ts";
+import { LOADER, type LoadFigures } from "./eviction-load.ts";
+import { CONNECTIONS, type Scene, withScene } from "./eviction-scene.ts";
+import { type Aim, type Bench, median, type Row } from "./row.ts";
 
-const CONNECTIONS = 8;
-const REQUESTS = 2000;
-const NAME = "zonewise.default.svc";
-const PODS = ["zone-a-0", "zone-a-1", "zone-a-2"];
-const CLUSTER = join(import.meta.dirname, "eviction-cluster.ts");
+const SECONDS = 8;
+const WARM_UP_SECONDS = 4;
+const SMALLEST = 3;
+const LARGEST = 500;
 /** Five times what upstream does on such a machine. */
 const LEAST_PER_SECOND = 730;
+/** Pods a zone: 9, 300 and 1,500 pods in all. */
+const SIZES = [SMALLEST, 100, LARGEST];
 
-/** Dry runs, and evictions of pods that the process has reserved. */
-export const benchEvictions: Bench = async ({ dist, scratch }) => {
-  const children: ChildProcess[] = [];
-  try {
-    const kubeconfig = join(scratch, "evictions-kubeconfig");
-    await writeFile(kubeconfig, await start(children, [CLUSTER], {}, /^\{"apiVersion/));
-    const tls = await generateCertificates({ dnsNames: [NAME], organization: "bench", validityDays: 1, now: new Date() });
-    const files = { SERVER_TLS_CERT_FILE: join(scratch, "evictions.crt"), SERVER_TLS_KEY_FILE: join(scratch, "evictions.key") };
-    await Promise.all([writeFile(files.SERVER_TLS_CERT_FILE, tls.certPem), writeFile(files.SERVER_TLS_KEY_FILE, tls.keyPem)]);
-    const where = {
-      KUBECONFIG: kubeconfig,
-      KUBERNETES_NAMESPACE: "default",
-      SERVER_ADDRESS: "127.0.0.1",
-      SERVER_TLS_PORT: "0",
-      SERVER_PORT: "0",
-    };
-    const serve = [...NODE_ARGS, join(dist, "functions/serve.js")];
-    const listening = await start(children, serve, { ...where, ...files }, /"what":"webhooks"/);
-    const { port } = JSON.parse(listening) as { port: number };
-    const agent = new https.Agent({ keepAlive: true, maxSockets: CONNECTIONS, ca: tls.caPem });
-    const target = { agent, port, host: "127.0.0.1", servername: NAME };
-    const ask = (dryRun: boolean, i: number): Promise<void> => evict(target, dryRun, PODS[i % PODS.length] ?? "");
-    await load(REQUESTS / 4, (i) => ask(false, i));
-    const rows = [
-      await load(REQUESTS, (i) => ask(true, i), `eviction webhook, dry run, ${CONNECTIONS} connections`),
-      await load(REQUESTS, (i) => ask(false, i), "the same, of pods that are reserved"),
-    ];
-    agent.destroy();
+export const benchEvictions: Bench = async (ground) => {
+  const rows: Row[] = [];
+  for (const replicas of SIZES)
+    rows.push(...(await withScene(ground, [group("free", replicas), group("blocked", replicas)], (scene) => measure(scene, replicas))));
+  rows.push(...(await withScene(ground, [group("small", SMALLEST), group("large", LARGEST)], measureTwo)));
+  return rows;
+
+  function group(name: string, replicas: number): BenchGroup {
+    return { name, replicas, blocked: name === "blocked" };
+  }
+
+  async function measure(scene: Scene, replicas: number): Promise<Row[]> {
+    const where = `${(3 * replicas).toLocaleString("en")} pods`;
+    const idleMb = await scene.residentMb();
+    const rows: Row[] = [];
+    for (const [name, shouldAllow] of [
+      ["blocked", false],
+      ["free", true],
+    ] as const) {
+      await scene.ask(name, WARM_UP_SECONDS);
+      const listsBefore = await scene.listMs(name);
+      await scene.figures();
+      const load = await scene.ask(name, SECONDS);
+      const { calls, bytes, listsAtOnce } = await scene.figures();
+      const listMs = median([...listsBefore, ...(await scene.listMs(name))]);
+      if (load.allowed !== (shouldAllow ? load.answers : 0)) throw new Error(`${load.allowed} of ${load.answers} evictions were allowed`);
+      const each = `${(calls / load.answers).toFixed(1)} calls and ${(bytes / load.answers / 1000).toFixed(1)} kB an answer`;
+      const figure = `${rate(load)}; ${each}; at most ${listsAtOnce} lists at once; a plain list beside: ${listMs.toFixed(1)} ms`;
+      const aim = shouldAllow ? allowedAim(load, listMs, listsAtOnce, replicas) : deniedAim(load, bytes, replicas);
+      rows.push({
+        what: `evictions, ${where}: ${shouldAllow ? "allowed" : "denied"}, by ${LOADER} on ${CONNECTIONS} connections`,
+        figure,
+        ...(aim && { aim }),
+      });
+    }
+    rows.push({
+      what: `evictions, ${where}: webhook server, resident`,
+      figure: `${idleMb.toFixed(0)} MB before, ${(await scene.residentMb()).toFixed(0)} MB after`,
+    });
     return rows;
-  } finally {
-    for (const child of children) child.kill();
+  }
+
+  async function measureTwo(scene: Scene): Promise<Row[]> {
+    await scene.ask("small", WARM_UP_SECONDS);
+    await scene.ask("large", WARM_UP_SECONDS);
+    const alone = await scene.ask("small", SECONDS);
+    const large = scene.ask("large", SECONDS);
+    const beside = await scene.ask("small", SECONDS);
+    await large;
+    return [
+      { what: "evictions under a budget of 9 pods, alone", figure: rate(alone) },
+      {
+        what: "the same, while those under another budget of 1,500 pods are asked for",
+        figure: `${rate(beside)}; those of the other: ${rate(await large)}`,
+      },
+    ];
   }
 };
 
-/** Starts a process and resolves with the first line that it writes of this pattern. */
-async function start(children: ChildProcess[], args: readonly string[], env: Record<string, string>, pattern: RegExp): Promise<string> {
-  const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
-  children.push(child);
-  const found = Promise.withResolvers<string>();
-  createInterface({ input: child.stdout }).on("line", (line) => pattern.test(line) && found.resolve(line));
-  child.once("exit", (code) => found.reject(new Error(`${args.join(" ")} ended with ${code}`)));
-  return await found.promise;
+const rate = ({ perSecond, p50, p99 }: LoadFigures): string =>
+  `${perSecond.toFixed(0)}/s, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`;
+
+function deniedAim({ perSecond, p50, answers }: LoadFigures, bytes: number, replicas: number): Aim | undefined {
+  if (replicas !== LARGEST) return undefined;
+  const met = perSecond >= 300 && p50 < 20 && bytes / answers < 30_000;
+  return { text: "at least 300/s, p50 below 20 ms, below 30 kB", met };
 }
 
-/** One AdmissionReview; rejects unless the eviction is allowed. */
-function evict(target: https.RequestOptions, dryRun: boolean, name: string): Promise<void> {
-  const request = {
-    uid: `${name}-${dryRun}`,
-    operation: "CREATE",
-    kind: { group: "policy", version: "v1", kind: "Eviction" },
-    resource: { group: "", version: "v1", resource: "pods" },
-    subResource: "eviction",
-    namespace: "default",
-    name,
-    dryRun,
-    object: { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace: "default" } },
-    oldObject: null,
-  };
-  const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
-  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
-  return new Promise((resolve, reject) => {
-    const sent = https.request({ ...target, method: "POST", path: "/admission/pod-eviction?timeout=10s", headers }, (answer) => {
-      let text = "";
-      answer.setEncoding("utf8").on("data", (chunk) => (text += chunk));
-      answer.on("end", () => (text.includes('"allowed":true') ? resolve() : reject(new Error(text))));
-    });
-    sent.on("error", reject).end(body);
-  });
-}
-
-async function load(count: number, ask: (i: number) => Promise<void>, what = ""): Promise<Row> {
-  const took: number[] = [];
-  const startedAt = performance.now();
-  await visitEach(Array.from({ length: count }).keys(), { atOnce: CONNECTIONS }, async (i) => {
-    const from = performance.now();
-    await ask(i);
-    took.push(performance.now() - from);
-  });
-  const rate = Math.round((count / (performance.now() - startedAt)) * 1000);
-  const sorted = took.toSorted((a, b) => a - b);
-  const at = (share: number): string => (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(1);
-  const aim = { text: `at least ${LEAST_PER_SECOND}/s`, met: rate >= LEAST_PER_SECOND };
-  return { what, figure: `${rate}/s, median ${at(0.5)} ms, p99 ${at(0.99)} ms`, aim };
+function allowedAim({ perSecond, p50 }: LoadFigures, listMs: number, listsAtOnce: number, replicas: number): Aim | undefined {
+  if (replicas === SMALLEST) return { text: `at least ${LEAST_PER_SECOND}/s`, met: perSecond >= LEAST_PER_SECOND };
+  if (replicas !== LARGEST) return undefined;
+  return { text: "p50 at most 1.5 times the list, at most 2 lists at once", met: p50 <= 1.5 * listMs && listsAtOnce <= 2 };
 }

@@ -1,0 +1,99 @@
+/** What the eviction bench measures: a webhook server as it is shipped, in front of the bench's cluster. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { parse } from "yaml";
+import { generateCertificates } from "../../infra/certs/generate.ts";
+import { connectCluster } from "../../infra/cluster.ts";
+import { loadConnection } from "../../infra/connection.ts";
+import { pods } from "../../infra/resources.ts";
+import type { BenchGroup, ClusterFigures } from "./eviction-cluster.ts";
+import { askFor, type LoadFigures } from "./eviction-load.ts";
+import { NODE_ARGS } from "./process.ts";
+import type { Ground } from "./row.ts";
+
+export const CONNECTIONS = 8;
+const LISTS = 7;
+const NAME = "zonewise.default.svc";
+const CLUSTER = join(import.meta.dirname, "eviction-cluster.ts");
+const MANIFEST = new URL("../../infra/manifests/webhooks/pod-eviction.yaml", import.meta.url);
+
+/** The path as the manifest has it. */
+const PATH = (parse(readFileSync(MANIFEST, "utf8")) as { webhooks: { clientConfig: { service: { path: string } } }[] }).webhooks[0]
+  ?.clientConfig.service.path;
+
+export interface Scene {
+  /** Asks for the pods of a group's first zone in turn. */
+  readonly ask: (group: string, seconds: number) => Promise<LoadFigures>;
+  /** Since they were last taken. */
+  readonly figures: () => Promise<ClusterFigures>;
+  /** How long a list of the group's pods takes through our port, nothing else going on: a few figures, in milliseconds. */
+  readonly listMs: (group: string) => Promise<number[]>;
+  readonly residentMb: () => Promise<number>;
+}
+
+/** Starts both processes, plays, and ends them. */
+export async function withScene<T>(
+  { dist, scratch }: Ground,
+  groups: readonly BenchGroup[],
+  play: (scene: Scene) => Promise<T>,
+): Promise<T> {
+  const children: ChildProcess[] = [];
+  const kubeconfig = join(scratch, "evictions-kubeconfig");
+  try {
+    const cluster = await start(children, [CLUSTER, JSON.stringify(groups)], {}, /^\{"apiVersion/);
+    await writeFile(kubeconfig, cluster.line);
+    const tls = await generateCertificates({ dnsNames: [NAME], organization: "bench", validityDays: 1, now: new Date() });
+    const files = { SERVER_TLS_CERT_FILE: join(scratch, "evictions.crt"), SERVER_TLS_KEY_FILE: join(scratch, "evictions.key") };
+    await Promise.all([writeFile(files.SERVER_TLS_CERT_FILE, tls.certPem), writeFile(files.SERVER_TLS_KEY_FILE, tls.keyPem)]);
+    const ports = { SERVER_TLS_PORT: "0", SERVER_PORT: "0", SERVER_ADDRESS: "127.0.0.1" };
+    const env = { KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", ...ports, ...files };
+    const server = await start(children, [...NODE_ARGS, join(dist, "functions/serve.js")], env, /"what":"webhooks"/);
+    const { port } = JSON.parse(server.line) as { port: number };
+    const target = { port, path: PATH ?? "", scratch };
+    const sizeOf = (name: string): number => groups.find((one) => one.name === name)?.replicas ?? 0;
+    const scene: Scene = {
+      ask: (name, seconds) =>
+        askFor(
+          Array.from({ length: sizeOf(name) }, (_, ordinal) => `${name}-zone-a-${ordinal}`),
+          target,
+          CONNECTIONS,
+          seconds,
+        ),
+      async figures() {
+        cluster.child.send("figures");
+        const [figures] = (await once(cluster.child, "message")) as [ClusterFigures];
+        return figures;
+      },
+      listMs: (name) => timeList(kubeconfig, name),
+      residentMb: async () => Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${server.child.pid}/status`, "utf8"))?.[1] ?? 0) / 1024,
+    };
+    return await play(scene);
+  } finally {
+    for (const child of children) child.kill("SIGKILL");
+  }
+}
+
+async function timeList(kubeconfig: string, group: string): Promise<number[]> {
+  const cluster = connectCluster(await loadConnection({ kubeconfig }), { timeoutMs: 60_000 });
+  const times: number[] = [];
+  for (let i = 0; i < LISTS; i++) {
+    const from = performance.now();
+    for await (const page of cluster.list(pods, { namespace: "default", labelSelector: `rollout-group=${group}` })) void page;
+    times.push(performance.now() - from);
+  }
+  return times.slice(1);
+}
+
+/** Starts a process and resolves with the first line that it writes of this pattern. */
+async function start(children: ChildProcess[], args: readonly string[], env: Record<string, string>, pattern: RegExp) {
+  const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit", "ipc"] });
+  children.push(child);
+  const found = Promise.withResolvers<string>();
+  createInterface({ input: child.stdout ?? process.stdin }).on("line", (line) => pattern.test(line) && found.resolve(line));
+  child.once("exit", (code) => found.reject(new Error(`${args.join(" ")} ended with ${code}`)));
+  return { child, line: await found.promise };
+}
