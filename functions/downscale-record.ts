@@ -7,15 +7,18 @@ import { formatTimestamp } from "../infra/timestamp.ts";
 import { laterOf } from "../reconciler/downscale/pending.ts";
 import { gatherTracker } from "../reconciler/gather-scaling.ts";
 import { ANNOTATIONS } from "../reconciler/model/annotations.ts";
-import { readTracker, trackerEntry } from "../reconciler/model/tracker.ts";
+import { readTracker, timeBefore, trackerEntry } from "../reconciler/model/tracker.ts";
 import type { Zone } from "../reconciler/model/zone.ts";
 import type { AdmissionRequest, Answer } from "./handler.ts";
+
+/** When a downscale of the same StatefulSet was admitted that has not happened, RFC 3339. */
+type Unsettled = string | undefined;
 
 export interface DownscaleRecord {
   /** When each zone of the group was last scaled down, as it is written, by StatefulSet. */
   load(namespace: string, group: readonly Zone[], call: Call): Promise<ReadonlyMap<string, string | undefined>>;
-  /** Writes down that it is now; resolves with the patch that has to go into the answer, if that is the way. A Scale has none: its Lease remembers it. */
-  save(request: AdmissionRequest, call: Call): Promise<Answer["patch"]>;
+  /** Writes down that it is now, in place of `earlier` if that has not happened; resolves with the patch that has to go into the answer, if that is the way. A Scale has none: its Lease remembers it. */
+  save(request: AdmissionRequest, earlier: Unsettled, call: Call): Promise<Answer["patch"]>;
   /** What is said when times cannot be read or written. */
   readonly words: { readonly unreadable: string; readonly unsaved: string };
 }
@@ -61,12 +64,15 @@ export function recordInTracker({ cluster, clock }: Tools, name: string): Downsc
       });
       return readTracker(found.data);
     },
-    async save({ namespace = "", name: zone = "" }, call) {
+    async save({ namespace = "", name: zone = "" }, earlier, call) {
       const ref = { namespace, name };
       await untilSettled(async () => {
         const found = await cluster.get(configMaps, ref, call).catch(absent);
         if (!found) return create(namespace, [zone], call);
-        return cluster.replace(configMaps, ref, { ...found, data: { ...found.data, [zone]: trackerEntry(clock.now()) } }, call);
+        const entry = found.data?.[zone];
+        const replaced = earlier === undefined ? undefined : timeBefore(entry, earlier);
+        const before = replaced ?? readTracker(found.data).get(zone) ?? "";
+        return cluster.replace(configMaps, ref, { ...found, data: { ...found.data, [zone]: trackerEntry(clock.now(), before) } }, call);
       });
       return undefined;
     },

@@ -10,7 +10,7 @@ import { messageOf } from "../infra/errors.ts";
 import { type PodHttp, redactUrl } from "../infra/pod-http.ts";
 import type { StatefulSet } from "../infra/resources.ts";
 import { formatTimestamp } from "../infra/timestamp.ts";
-import { addDownscale, mayStillHappen, type PendingDownscales } from "../reconciler/downscale/pending.ts";
+import { addDownscale, hasHappened, mayStillHappen, type PendingDownscales } from "../reconciler/downscale/pending.ts";
 import { endpointsOf, type Preparation } from "../reconciler/downscale/preparation.ts";
 import { type DownscaleLease, nameLease, takeDownscaleLease } from "../reconciler/downscale-lease.ts";
 import { LABELS } from "../reconciler/model/annotations.ts";
@@ -73,12 +73,9 @@ export async function prepareZone(job: Job, tools: PrepareTools, context: Contex
     if (refusal) left = found;
     if (refusal) return deny(request, downscale, refusal.reason, refusal.message);
     const earlier = found[name];
-    const { answer, pods } = await prepare(
-      job,
-      earlier && mayStillHappen(earlier, { generation, replicas: downscale.from }, clock.now()),
-      tools,
-      context,
-    );
+    const isAwaited = earlier && mayStillHappen(earlier, { generation, replicas: downscale.from }, clock.now());
+    const unsettled = earlier && !hasHappened(earlier, downscale.from) ? earlier.at : undefined;
+    const { answer, pods } = await prepare(job, { isAwaited, unsettled }, tools, context);
     left = noteOutcome(pods, name, lease);
     return answer;
   } finally {
@@ -102,7 +99,7 @@ function noteOutcome(pods: Told, name: string, { found, noted }: Pick<DownscaleL
 /** Tells the pods and writes the time down, or takes it all back [4.8-4.10]: not where another request for the same pods was admitted and may still be stored. */
 async function prepare(
   { request, downscale, preparation }: Job,
-  isAwaited: boolean | undefined,
+  { isAwaited, unsettled }: { readonly isAwaited: boolean | undefined; readonly unsettled: string | undefined },
   tools: PrepareTools,
   { signal, log }: Context,
 ): Promise<{ readonly answer: Answer; readonly pods: Told }> {
@@ -118,7 +115,7 @@ async function prepare(
   };
   if (!(await preparePods(calls, signal))) return await undo("PodsNotPrepared", "one or more pods failed to prepare for shutdown.");
   try {
-    const patch = await record.save(request, { signal });
+    const patch = await record.save(request, unsettled, { signal });
     const message = `${describeDownscale(request, from, to)} is allowed -- all pods successfully prepared for shutdown.`;
     return { answer: { allowed: true, reason: "Prepared", message, ...(patch && { patch }), log: replicas(downscale) }, pods: "going" };
   } catch (error) {

@@ -47,7 +47,7 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
     references: createReferences(cluster),
     podHttp,
     clusterDomain,
-    settleDownscales: createSettler({ cluster, clock, log, podHttp, clusterDomain }),
+    settleDownscales: createSettler({ cluster, clock, log, podHttp, clusterDomain, zoneTracker: configuration.zoneTracker }),
     zoneTracker: configuration.zoneTracker,
     mayDisrupt: askBudget(budgets.reserver, clock, metrics.budgets),
     upkeep: createUpkeep({ cluster, clock, log, onBudgets: budgets.onBudgets, patchTimeoutMs: configuration.readyTimeTimeoutMs }),

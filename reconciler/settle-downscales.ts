@@ -14,13 +14,14 @@ import { absent, messageOf } from "../infra/errors.ts";
 import type { Fence } from "../infra/lease.ts";
 import type { Log } from "../infra/log.ts";
 import { type PodHttp, redactUrl } from "../infra/pod-http.ts";
-import { type Lease, leases, type StatefulSet, statefulSets } from "../infra/resources.ts";
+import { configMaps, type Lease, leases, type StatefulSet, statefulSets } from "../infra/resources.ts";
 import { visitEach } from "../infra/slots.ts";
 import { PENDING_SELECTOR, pendingOf, takeDownscaleLease } from "./downscale-lease.ts";
 import { laterOf, type PendingDownscale, type PendingDownscales, type Settlement, settleDownscale } from "./downscale/pending.ts";
 import { endpointsOf, readPreparation } from "./downscale/preparation.ts";
 import type { Draft } from "./events.ts";
 import { ANNOTATIONS } from "./model/annotations.ts";
+import { restoreEntry } from "./model/tracker.ts";
 import { unpreparePods } from "./pod-calls.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -30,6 +31,8 @@ export interface SettleOptions {
   readonly log: Log;
   readonly podHttp: PodHttp;
   readonly clusterDomain: string;
+  /** Name of the zone tracker's ConfigMap. */
+  readonly zoneTracker: string;
 }
 
 export interface SettleInput {
@@ -54,7 +57,7 @@ const AT_ONCE = 8;
 
 type Verdict = "wait" | "settled" | "failed";
 
-export function createSettler({ cluster, clock, log, podHttp, clusterDomain }: SettleOptions): SettleDownscales {
+export function createSettler({ cluster, clock, log, podHttp, clusterDomain, zoneTracker }: SettleOptions): SettleDownscales {
   let lookAgainAt = Number.NEGATIVE_INFINITY;
 
   return async ({ namespaces, fence, recorder, signal }) => {
@@ -126,7 +129,7 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain }: S
   async function settle(
     zone: StatefulSet,
     { from, to, at }: PendingDownscale,
-    { lastDownscale, stay }: Settlement,
+    { happened, lastDownscale, stay }: Settlement,
     { fence, recorder, signal }: Pick<SettleInput, "fence" | "recorder" | "signal">,
   ): Promise<boolean> {
     const { namespace = "", name = "", uid = "", resourceVersion, annotations } = zone.metadata ?? {};
@@ -135,6 +138,7 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain }: S
       const body = { metadata: { resourceVersion, annotations: { [ANNOTATIONS.lastDownscale]: lastDownscale } } };
       await cluster.patch(statefulSets, { namespace, name }, "merge", body, fence.write());
     }
+    if (!happened) await forgetTracked(namespace, name, at, fence);
     const count = stay.to - stay.from;
     if (count === 0) return true;
     const preparation = readPreparation(zone);
@@ -157,6 +161,14 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain }: S
     recorder.record([draft]);
     log[isTold ? "info" : "warn"](draft.message, { namespace, statefulSet: name });
     return isTold;
+  }
+
+  /** Takes the time of a downscale that never happened out of the zone tracker. Throws what the cluster says. */
+  async function forgetTracked(namespace: string, statefulSet: string, at: string, fence: Fence): Promise<void> {
+    const ref = { namespace, name: zoneTracker };
+    const found = await cluster.get(configMaps, ref).catch(absent);
+    const data = restoreEntry(found?.data, statefulSet, at);
+    if (found && data) await cluster.replace(configMaps, ref, { ...found, data }, fence.write());
   }
 }
 

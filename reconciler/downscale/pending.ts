@@ -68,7 +68,7 @@ export function addDownscale(
 }
 
 /** True if the StatefulSet has as few replicas as were asked for. */
-function hasHappened({ to }: PendingDownscale, replicas: number): boolean {
+export function hasHappened({ to }: Pick<PendingDownscale, "to">, replicas: number): boolean {
   return replicas <= to;
 }
 
@@ -97,6 +97,7 @@ export function lastDownscaleOf(pending: PendingDownscale | undefined, zone: Cur
 
 /** How a downscale ends that is pending no more. */
 export interface Settlement {
+  readonly happened: boolean;
   /** When the StatefulSet was last scaled down, to be written on it. */
   readonly lastDownscale: string | undefined;
   /** Pods that may be prepared and stay, by their place in the StatefulSet: from the first up to and without the last. */
@@ -105,9 +106,10 @@ export interface Settlement {
 
 /** How it ends; undefined while it may still happen. A StatefulSet that is gone, or was made anew, leaves nothing to do. */
 export function settleDownscale(pending: PendingDownscale, zone: Current | undefined, now: number): Settlement | undefined {
-  if (zone?.uid !== pending.uid) return { lastDownscale: undefined, stay: { from: 0, to: 0 } };
+  if (zone?.uid !== pending.uid) return { happened: false, lastDownscale: undefined, stay: { from: 0, to: 0 } };
   if (mayStillHappen(pending, zone, now)) return undefined;
   return {
+    happened: hasHappened(pending, zone.replicas),
     lastDownscale: lastDownscaleOf(pending, zone, now),
     stay: { from: pending.lowest, to: Math.max(pending.lowest, Math.min(pending.from, zone.replicas)) },
   };

@@ -8,7 +8,21 @@ import type { Cluster } from "../../infra/cluster.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import type { StatefulSet } from "../../infra/resources.ts";
 import { createSettler } from "../../reconciler/settle-downscales.ts";
-import { A, B, inAnnotation, LAST, leftPrepared, MIN_TIME, pendingOf } from "./prepare-stage.ts";
+import {
+  A,
+  B,
+  inAnnotation,
+  inTracker,
+  LAST,
+  leftPrepared,
+  MIN_TIME,
+  MODES,
+  pendingOf,
+  type RecordOf,
+  settle as settleTimes,
+  tracked,
+  TRACKER,
+} from "./prepare-stage.ts";
 import { ask, createZone, keepingLog, playPods, reviewOf, scaleReviewOf, setStage, type Stage } from "./stage.ts";
 
 class Killed extends Error {}
@@ -53,8 +67,9 @@ interface Scene extends Stage {
   settle(diesAt?: number): Promise<number>;
 }
 
-async function set(t: TestContext, script?: Parameters<typeof playPods>[1]): Promise<Scene> {
+async function set(t: TestContext, script?: Parameters<typeof playPods>[1], recordOf: RecordOf = inAnnotation): Promise<Scene> {
   const stage = await setStage(t);
+  settleTimes(stage, recordOf);
   const { podHttp, seen } = await playPods(t, script);
   let later = 0;
   const clock = { ...systemClock, now: () => systemClock.now() + later };
@@ -67,12 +82,12 @@ async function set(t: TestContext, script?: Parameters<typeof playPods>[1]): Pro
     pass: (ms) => void (later += ms),
     process(diesAt = Infinity) {
       const life = live(stage.cluster, podHttp, diesAt);
-      const tools = { ...life, clock, clusterDomain: "x", work: createWork(), record: inAnnotation({ ...stage, cluster: life.cluster }) };
+      const tools = { ...life, clock, clusterDomain: "x", work: createWork(), record: recordOf({ cluster: life.cluster, clock }) };
       return { webhook: createPrepareDownscale(tools), made: life.made };
     },
     async settle(diesAt = Infinity) {
       const life = live(stage.cluster, podHttp, diesAt);
-      const settle = createSettler({ ...life, clock, log: keepingLog().log, clusterDomain: "x" });
+      const settle = createSettler({ ...life, clock, log: keepingLog().log, clusterDomain: "x", zoneTracker: TRACKER });
       const input = { namespaces: ["default"], fence: { write: () => ({}) }, recorder: { record: () => {} } };
       await settle({ ...input, signal: new AbortController().signal });
       return life.made();
@@ -94,6 +109,7 @@ async function checkEnd(scene: Scene, isStored: boolean, when: string): Promise<
   const written = scene.emulator.store.get("statefulsets.apps", "default", A)?.metadata.annotations?.[LAST];
   assert.equal(written !== undefined, isStored, when);
   const answer = await ask(scene.process().webhook, reviewOf(scene.zones[1], 1, { uid: "end" }));
+  if (!isStored) assert.equal(tracked(scene)[A], undefined, when);
   if (isStored) assert.match(answer.message ?? "", /ingester-zone-a was downscaled at .* is labelled to wait 12h0m0s/, when);
   else assert.equal(answer.allowed, true, `${when}: ${answer.message}`);
 }
@@ -106,11 +122,11 @@ async function shrink(scene: Scene, diesAt: number, uid = "first"): Promise<{ is
 }
 
 describe("a downscale whose process dies", () => {
-  for (const isStored of [false, true])
-    it(`at any call, and ${isStored ? "is" : "is not"} stored if it was admitted: the reconciler leaves no pod prepared, and no wait without a downscale`, async (t) => {
+  for (const [isStored, [mode, recordOf]] of [false, true].flatMap((one) => MODES.map((two) => [one, two] as const)))
+    it(`in ${mode} at any call, and ${isStored ? "is" : "is not"} stored if it was admitted: the reconciler leaves no pod prepared, and no wait without a downscale`, async (t) => {
       const seen = { admitted: 0, prepared: 0, steps: 0 };
       for (let diesAt = 0, calls = Infinity; diesAt <= calls + 0.5; diesAt += 0.5) {
-        const scene = await set(t);
+        const scene = await set(t, undefined, recordOf);
         const { isAdmitted, made } = await shrink(scene, diesAt);
         if (made < diesAt) calls = made;
         seen.steps++;
@@ -124,11 +140,11 @@ describe("a downscale whose process dies", () => {
       assert.ok(seen.admitted > 0 && seen.prepared > 3 && seen.steps > 15, JSON.stringify(seen));
     });
 
-  for (const isStored of [false, true])
-    it(`and a reconciler that dies at any call of its own: ${isStored ? "stored" : "never stored"}`, async (t) => {
+  for (const [isStored, [mode, recordOf]] of [false, true].flatMap((one) => MODES.map((two) => [one, two] as const)))
+    it(`in ${mode}, and a reconciler that dies at any call of its own: ${isStored ? "stored" : "never stored"}`, async (t) => {
       let steps = 0;
       for (let diesAt = 0, calls = Infinity; diesAt <= calls + 0.5; diesAt += 0.5) {
-        const scene = await set(t);
+        const scene = await set(t, undefined, recordOf);
         assert.equal((await shrink(scene, Infinity)).isAdmitted, true);
         if (isStored) store(scene, A, 1);
         scene.pass(91_000);
@@ -175,6 +191,26 @@ describe("a downscale that was admitted", () => {
     await scene.settle();
     isFailing = false;
     await checkEnd(scene, false, "never stored");
+  });
+});
+
+describe("a time in the zone tracker", () => {
+  it("is as it was before, after any number of downscales that never happened", async (t) => {
+    const scene = await set(t, undefined, inTracker);
+    const long = new Date(Date.now() - 100 * 3_600_000).toISOString();
+    const tracker = scene.emulator.store.get("configmaps", "default", TRACKER);
+    scene.emulator.store.update("configmaps", {
+      ...tracker,
+      data: { [A]: JSON.stringify({ lastDownscaled: long }), other: "kept" },
+    } as never);
+    for (const uid of ["first", "second", "third"]) {
+      assert.equal((await shrink(scene, Infinity, uid)).isAdmitted, true);
+      scene.pass(20_000);
+    }
+    assert.match(tracked(scene)[A] ?? "", new RegExp(`"before":"${long}"`));
+    scene.pass(91_000);
+    await scene.settle();
+    assert.deepEqual(tracked(scene), { [A]: JSON.stringify({ lastDownscaled: long }), other: "kept" });
   });
 });
 

@@ -5,7 +5,7 @@ import type { StatefulSet } from "../../infra/resources.ts";
 import { type DownscaleRecord, recordInAnnotation, recordInTracker } from "../../functions/downscale-record.ts";
 import type { Answer, Webhook } from "../../functions/handler.ts";
 import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
-import { systemClock } from "../../infra/clock.ts";
+import { type Clock, systemClock } from "../../infra/clock.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { type PendingDownscales, readPending } from "../../reconciler/downscale/pending.ts";
 import { type Pods, playPods, type Script, setStage, type Stage } from "./stage.ts";
@@ -18,10 +18,10 @@ export const MIN_TIME = "grafana.com/min-time-between-zones-downscale";
 export const LAST = "grafana.com/last-downscale";
 export const HOUR = 3_600_000;
 
-export type RecordOf = (stage: Stage) => DownscaleRecord;
+export type RecordOf = (stage: Pick<Stage, "cluster"> & { readonly clock?: Clock }) => DownscaleRecord;
 
-export const inAnnotation: RecordOf = ({ cluster }) => recordInAnnotation({ cluster, clock: systemClock }, TRACKER);
-export const inTracker: RecordOf = ({ cluster }) => recordInTracker({ cluster, clock: systemClock }, TRACKER);
+export const inAnnotation: RecordOf = ({ cluster, clock = systemClock }) => recordInAnnotation({ cluster, clock }, TRACKER);
+export const inTracker: RecordOf = ({ cluster, clock = systemClock }) => recordInTracker({ cluster, clock }, TRACKER);
 
 export const MODES: readonly [string, RecordOf][] = [
   ["annotation mode", inAnnotation],

@@ -100,7 +100,7 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
   const stage = await setStage(t);
   const pods = await playPods(t);
   const { log } = keepingLog();
-  const tools = { cluster: stage.cluster, clock: systemClock, podHttp: pods.podHttp, clusterDomain: "x", log };
+  const tools = { cluster: stage.cluster, clock: systemClock, podHttp: pods.podHttp, clusterDomain: "x", log, zoneTracker: "tracker" };
   const prepare = createPrepareDownscale({
     ...tools,
     work: createWork(),

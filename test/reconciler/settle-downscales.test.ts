@@ -26,7 +26,7 @@ async function set(t: TestContext, send: PodHttp["send"] = async () => ({ status
       return send(method, url, request);
     },
   };
-  const settle = createSettler({ cluster: stage.cluster, clock, log, podHttp, clusterDomain: "x" });
+  const settle = createSettler({ cluster: stage.cluster, clock, log, podHttp, clusterDomain: "x", zoneTracker: "tracker" });
   return {
     ...stage,
     told,

@@ -61,7 +61,7 @@ describe("a pending downscale from 5 to 3", () => {
     });
 
   it("of a StatefulSet that is gone leaves nothing to do", () =>
-    assert.deepEqual(settleDownscale(pending(), undefined, NOW), { lastDownscale: undefined, stay: { from: 0, to: 0 } }));
+    assert.deepEqual(settleDownscale(pending(), undefined, NOW), { happened: false, lastDownscale: undefined, stay: { from: 0, to: 0 } }));
 });
 
 describe("a further downscale of the same StatefulSet", () => {
@@ -71,7 +71,7 @@ describe("a further downscale of the same StatefulSet", () => {
     const further = addDownscale(pending(), { ...next, to: 2 });
     assert.deepEqual([further.to, further.lowest], [3, 2]);
     const settled = settleDownscale(further, zone(3), NOW);
-    assert.deepEqual(settled, { lastDownscale: at(0), stay: { from: 2, to: 3 } });
+    assert.deepEqual(settled, { happened: true, lastDownscale: at(0), stay: { from: 2, to: 3 } });
   });
   it("keeps the time of the one before it, if that happened", () =>
     assert.deepEqual(addDownscale(pending(), { ...next, generation: 8, from: 3, to: 2 }), {
