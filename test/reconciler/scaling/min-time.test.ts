@@ -12,6 +12,7 @@ describe("the time between scaling down two zones (L11, L12)", () => {
     ["its own downscale does not count", [{ ...label, ...own }, {}], {}, undefined],
     ["one that cannot be read", [label, { annotations: { [LAST]: "yesterday" } }], {}, "MinTimeUnknown"],
     ["one 10 h ago", [label, downscaled(10)], {}, "MinTimeBetweenZones"],
+    ["one exactly 12 h ago", [label, downscaled(12)], {}, "MinTimeBetweenZones"],
     ["one 14 h ago", [label, downscaled(14)], {}, undefined],
     [
       "an annotation of the same name does as well as the label",

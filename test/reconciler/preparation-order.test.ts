@@ -1,0 +1,30 @@
+/** Requests to a pod that it stays must be over before the same pod is asked to prepare: the last word counts. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { PodHttp } from "../../infra/pod-http.ts";
+import { createTeller } from "../../reconciler/teller.ts";
+import { zone } from "./builders.ts";
+
+const pods = (count: number) =>
+  Object.assign(
+    Array.from({ length: count }, (_, i) => ({ pod: `p-${i}`, url: `http://p-${i}/` })),
+    { count },
+  );
+
+it("a zone that is to shrink waits for the requests that are under way, even for those that are cancelled and end late", async () => {
+  const arrived = Promise.withResolvers<void>();
+  const http: PodHttp = {
+    send: async () => {
+      await arrived.promise;
+      return { status: 200, body: "" };
+    },
+  };
+  const teller = createTeller({ http, clock: { monotonic: () => 0 }, onNote: () => {}, signal: new AbortController().signal });
+  await teller.stay(zone(), pods(3));
+  let over = false;
+  const shrinking = teller.stay(zone(), pods(2)).then(() => (over = true));
+  for (let i = 0; i < 5; i++) await new Promise(setImmediate);
+  assert.equal(over, false, "a DELETE is still on its way");
+  arrived.resolve();
+  await shrinking;
+});

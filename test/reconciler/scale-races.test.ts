@@ -1,0 +1,93 @@
+/** Zones that follow a leader, while answers are lost and others change the group between the tick's reads and writes. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import type { Cluster } from "../../infra/cluster.ts";
+import type { KubeObject } from "../emulator/objects.ts";
+import { deploy, setStage, tickOnce, type Stage } from "./stage.ts";
+
+const LEADER = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
+const LAST = "grafana.com/last-downscale";
+
+/** Zone a with `replicas`, and b and c with 4 that follow it, not sooner than 12 hours after one another. */
+async function follow(t: TestContext, replicas: number): Promise<Stage> {
+  const stage = await setStage();
+  t.after(() => stage.close());
+  const labels = { "grafana.com/min-time-between-zones-downscale": "12h" };
+  deploy(stage, "x:1", { zones: ["a"], replicas, labels });
+  deploy(stage, "x:1", { zones: ["b", "c"], replicas: 4, labels, annotations: LEADER });
+  await stage.time.advance(3000);
+  return stage;
+}
+
+const replicas = (stage: Stage): (number | undefined)[] =>
+  stage.emulator.store.list("statefulsets.apps", "default").map((set) => (set["spec"] as { replicas?: number }).replicas);
+
+/** Changes a zone's annotations once, after the first list of StatefulSets. */
+function annotateAfterList(stage: Stage, zone: string, annotations: Record<string, string>): { cluster: Cluster; calls: string[] } {
+  const { cluster, calls } = stage.connect();
+  let lists = 0;
+  const late: Cluster = {
+    ...cluster,
+    async *list(resource, query, call) {
+      yield* cluster.list(resource, query, call);
+      if (resource.plural !== "statefulsets" || ++lists > 1) return;
+      const { store } = stage.emulator;
+      const set = store.get("statefulsets.apps", "default", `ingester-zone-${zone}`) as KubeObject;
+      store.update("statefulsets.apps", {
+        ...set,
+        metadata: { ...set.metadata, annotations: { ...set.metadata.annotations, ...annotations } },
+      });
+    },
+  };
+  return { cluster: late, calls };
+}
+
+const isWrite = (call: string): boolean => !call.startsWith("GET");
+
+describe("a zone that is scaled", () => {
+  it("without an answer is the only one in its tick: it may have been scaled", async (t) => {
+    const stage = await follow(t, 6);
+    const { cluster } = stage.connect();
+    const patchOfB = { verb: "patch", resource: "statefulsets.apps", name: "ingester-zone-b", times: 1 } as const;
+    stage.emulator.faults.inject({ effect: { kind: "dropAfter" }, ...patchOfB });
+    await tickOnce(stage, cluster);
+    assert.deepEqual(replicas(stage), [6, 6, 4]);
+    await tickOnce(stage, cluster);
+    assert.deepEqual(replicas(stage), [6, 6, 6]);
+  });
+
+  it("and refused leaves the next one its turn", async (t) => {
+    const stage = await follow(t, 6);
+    const { cluster } = stage.connect();
+    const refusing: Cluster = {
+      ...cluster,
+      change: (resource, ref, ...args) =>
+        cluster.change(resource, ref.name.endsWith("b") ? { ...ref, name: `${ref.name}-refused` } : ref, ...args),
+    };
+    stage.emulator.faults.inject({
+      effect: { kind: "tooMany", retryAfterSeconds: 60 },
+      verb: "patch",
+      resource: "statefulsets.apps",
+      name: "ingester-zone-b-refused",
+    });
+    await tickOnce(stage, refusing);
+    assert.deepEqual(replicas(stage), [6, 4, 6]);
+  });
+});
+
+describe("a zone that is to shrink", () => {
+  it("is left alone, without a write, if it has changed since it was listed", async (t) => {
+    const stage = await follow(t, 2);
+    const { cluster, calls } = annotateAfterList(stage, "b", { note: "changed" });
+    const { outcomes } = await tickOnce(stage, cluster);
+    assert.equal(outcomes[0]?.state, "outrun");
+    assert.deepEqual([replicas(stage), calls.filter(isWrite)], [[2, 4, 4], []]);
+  });
+
+  it("waits for another that has shrunk since it was listed", async (t) => {
+    const stage = await follow(t, 2);
+    const { cluster, calls } = annotateAfterList(stage, "c", { [LAST]: new Date(stage.time.now()).toISOString() });
+    await tickOnce(stage, cluster);
+    assert.deepEqual([replicas(stage), calls.filter(isWrite)], [[2, 4, 4], []]);
+  });
+});

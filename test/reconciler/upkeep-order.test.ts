@@ -1,0 +1,37 @@
+/** A reservation that is made while the tick reads must not be taken for one whose pod is gone. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { Cluster } from "../../infra/cluster.ts";
+import { createLog } from "../../infra/log.ts";
+import { createUpkeep } from "../../reconciler/upkeep.ts";
+import { reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
+import { tickOnce } from "./stage.ts";
+
+const POD = "ingester-zone-a-0";
+
+it("a pod that was made anew and reserved after the pods were listed keeps its reservation", async (t) => {
+  const stage = await setBudgetStage();
+  t.after(() => stage.close());
+  writeBudget(stage);
+  const { cluster } = stage.connect();
+  const clock = stage.clock;
+  const log = createLog({ level: "error", write: () => {}, now: () => new Date(clock.now()) });
+  let raced = false;
+  const racing: Cluster = {
+    ...cluster,
+    async *list(resource, query, call) {
+      yield* cluster.list(resource, query, call);
+      if (resource.plural !== "pods" || raced) return;
+      raced = true;
+      stage.emulator.store.remove("pods", "default", POD, { gracePeriodSeconds: 0 });
+      await stage.time.advance(3000);
+      assert.equal(await startProcess(stage).ask("zone-a-0"), "Allowed");
+    },
+  };
+  const upkeep = createUpkeep({ cluster: racing, clock, log, onBudgets: () => {}, patchTimeoutMs: 5000 });
+  // The first tick of a process reads the budgets in any case.
+  await tickOnce(stage, cluster, { upkeep });
+  await tickOnce(stage, racing, { upkeep, lookCloser: () => true });
+  assert.ok(raced);
+  assert.deepEqual(Object.keys(reserved(stage)), [POD]);
+});
