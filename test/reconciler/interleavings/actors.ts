@@ -1,7 +1,9 @@
 /** Who takes part in a play: processes of the eviction function, with the API server that asks them, and reconcilers. */
 import type { Clock } from "../../../infra/clock.ts";
 import { createLog } from "../../../infra/log.ts";
+import { RolloutError } from "../../../infra/errors.ts";
 import { createMetrics } from "../../../infra/metrics.ts";
+import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { createFreshness } from "../../../reconciler/freshness.ts";
 import { askBudget } from "../../../reconciler/may-disrupt.ts";
@@ -20,17 +22,21 @@ export interface Stage {
 
 const silent = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
 
-/** Time stands still; a pause is a step like any other. */
-function clockOf({ stepper }: Stage, actor: string): Clock {
-  return { now: () => Date.parse("2026-01-01T00:00:00Z"), monotonic: () => 0, sleep: () => stepper.step("pause", actor) };
+/** Time stands still unless the world lets it pass; a pause is a step like any other. */
+function clockOf({ stepper, world }: Stage, actor: string): Clock {
+  const start = Date.parse("2026-01-01T00:00:00Z");
+  return { now: () => start + world.now(), monotonic: () => world.now(), sleep: () => stepper.step("pause", actor) };
 }
 
-function reserverOf(stage: Stage, actor: string): Reserver {
+/** Milliseconds that an API server waits for a webhook. */
+const TIMEOUT_MS = 3000;
+
+function reserverOf(stage: Stage, actor: string, by = actor): Reserver {
   const clock = clockOf(stage, actor);
   return createReserver({
     cluster: stage.world.connect(actor),
     clock,
-    by: actor,
+    by,
     freshness: createFreshness(clock, silent),
     random: () => 0,
     onBudgets: () => {},
@@ -39,20 +45,31 @@ function reserverOf(stage: Stage, actor: string): Reserver {
 
 /** A process of the function that is asked about these pods, all at once, and again so many times after a "not now", as drainers do. */
 export async function evictor(stage: Stage, actor: string, names: readonly string[], tries = 1): Promise<void> {
-  const reserver = reserverOf(stage, actor);
+  const { world, stepper } = stage;
+  const reserver = reserverOf(stage, actor, evictionIdentity(actor));
   const evictions = names.map(async (name) => {
-    const uid = stage.world.pods.get(name)?.uid ?? "";
+    const uid = world.pods.get(name)?.uid ?? "";
     for (let i = 0; i < tries; i++) {
-      const { verdict, held } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt: Infinity });
+      const epoch = world.epoch();
+      const deadlineAt = world.now() + TIMEOUT_MS;
+      const { verdict, held } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt });
+      if (verdict.reason === "NotNow" && world.now() >= deadlineAt) world.reach("a deadline passed");
       const { code } = VERDICTS[verdict.reason];
       if (code === 429) continue;
       if (code === 400) return;
-      await stage.stepper.step(`evict ${name}`, "apiserver");
-      stage.world.evict(name, held?.uid ?? uid);
+      await stepper.step(`evict ${name}`, "apiserver");
+      if (world.epoch() === epoch) world.evict(name, held?.uid ?? uid);
       return;
     }
   });
   await Promise.all(evictions);
+}
+
+/** A process that reserves a pod and takes it back, as a rollout does whose deletion is refused. */
+export async function hesitator(stage: Stage, actor: string, name: string): Promise<void> {
+  const reserver = reserverOf(stage, actor);
+  const { held } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt: Infinity });
+  if (held) await reserver.withdraw(held, {});
 }
 
 /** The reconciler itself, so many ticks long. */
@@ -60,17 +77,25 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
   const reserver = reserverOf(stage, actor);
   const clock = clockOf(stage, actor);
   const teller = createTeller({ http: noPods, clock, onNote: () => {}, signal: new AbortController().signal });
+  const { world } = stage;
+  const cluster = world.connect(actor);
+  const freshness = createFreshness(clock, silent);
   for (let i = 0; i < ticks; i++) {
-    const cluster = stage.world.connect(actor);
+    const epoch = world.epoch();
+    const write = (): object => {
+      if (world.epoch() === epoch) return {};
+      world.reach("a Lease was lost");
+      throw new RolloutError("LeaseLost", "another process may have it");
+    };
     const one = tick({
       cluster,
       ...scalingOf(cluster),
       teller,
       now: clock.now,
       upkeep: createUpkeep({ cluster, clock, log: silent, onBudgets: () => {}, patchTimeoutMs: 5000 }),
-      fence: { write: () => ({}) },
+      fence: { write },
       namespaces: ["test"],
-      freshness: createFreshness(clock, silent),
+      freshness,
       mayDisrupt: askBudget(reserver, clock, createMetrics().budgets),
       lookCloser: () => true,
       timesOutrun: () => 0,
@@ -78,6 +103,10 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
       monotonic: clock.monotonic,
       stop: new AbortController().signal,
     });
-    await one.catch(() => {});
+    const result = await one.catch(() => undefined);
+    for (const outcome of result?.outcomes ?? []) {
+      if (outcome.state === "acted" && outcome.effect.replaced.length > 1) world.reach("several deletions");
+      if (outcome.state === "outrun") world.reach(outcome.error.code);
+    }
   }
 }

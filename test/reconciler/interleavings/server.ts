@@ -9,7 +9,8 @@ export interface Life {
   readonly ordinal: number;
   uid: string;
   version: number;
-  state: "ready" | "recovering" | "terminating" | "missing";
+  /** A limping pod has a container that cannot start beside one that works. */
+  state: "ready" | "recovering" | "limping" | "terminating" | "missing";
   revision: string;
   /** It went by our doing, and its successor is not ready yet. */
   disrupted: boolean;
@@ -23,6 +24,7 @@ export interface ServerOptions {
   readonly replicas: number;
   /** Spec of the budget. */
   readonly spec: object;
+  readonly rollout?: Readonly<Record<string, string>>;
   readonly keepsStatus?: boolean;
   readonly checksVersions?: boolean;
   readonly nextVersion: () => number;
@@ -41,6 +43,7 @@ export function createServer(options: ServerOptions) {
       const object = podObject(life.zone, life.ordinal, {
         ready: life.state === "ready",
         terminating: life.state === "terminating",
+        ...(life.state === "limping" && { broken: "CrashLoopBackOff", working: true }),
         revision: life.revision,
       });
       const labels = { ...object.metadata?.labels, name: life.zone, "rollout-group": "ingester" };
@@ -58,6 +61,7 @@ export function createServer(options: ServerOptions) {
         statusReady: there.filter(({ state }) => state === "ready").length,
         at: "old",
         updateRevision: "new",
+        annotations: options.rollout ?? {},
       });
     });
 
@@ -67,6 +71,14 @@ export function createServer(options: ServerOptions) {
       const set = /^name=(?<set>.*)$/.exec(selector)?.groups?.["set"];
       if (plural === "pods") return podObjects().filter((pod) => set === undefined || pod.metadata?.labels?.["name"] === set);
       return setObjects();
+    },
+    /** All that are written somewhere. */
+    reservations: (): Readonly<Record<string, { readonly uid: string }>> => {
+      const notes = [...leases.values()].map((lease) => lease.metadata?.annotations?.["zonewise/disrupted-pods"] ?? "{}");
+      return Object.assign({}, budget.status?.disruptedPods, ...notes.map((note) => JSON.parse(note) as object)) as Record<
+        string,
+        { uid: string }
+      >;
     },
     get: (plural: string, name: string): unknown => {
       const found =
@@ -80,7 +92,10 @@ export function createServer(options: ServerOptions) {
     },
     replace: (plural: string, name: string, body: Fields): unknown => {
       const current: Fields = plural === "leases" ? (leases.get(name) ?? {}) : budget;
-      if (checksVersions && current.metadata?.resourceVersion !== body.metadata?.resourceVersion) throw conflict(name);
+      const expected = body.metadata?.resourceVersion;
+      // A Lease may be replaced without a version, a custom resource may not.
+      const unconditional = plural === "leases" && expected === undefined;
+      if (checksVersions && !unconditional && current.metadata?.resourceVersion !== expected) throw conflict(name);
       const stored = { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(nextVersion()) } };
       if (plural === "leases") leases.set(name, stored);
       else if (keepsStatus) budget = stored;

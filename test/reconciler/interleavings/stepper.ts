@@ -1,18 +1,27 @@
 /** Many asynchronous actors on one thread, of which exactly one goes on at a time: whoever is chosen. */
 
+/** A step that could be the next one. */
+export interface Waiting {
+  readonly label: string;
+  readonly actor: string;
+}
+
+/** Picks one of `count` steps, 0 to `count` - 1. */
+export type Choose = (count: number, waiting: readonly Waiting[]) => number;
+
 export interface Stepper {
   /** Resolves when this step is chosen. */
   readonly step: (label: string, actor: string) => Promise<void>;
   /** Drops all that the actor does from now on, as if its process had been killed. */
   readonly kill: (actor: string) => void;
-  /** Chooses step after step until nobody waits; resolves with the labels in order. `choose(n)` is 0 to n - 1. */
-  readonly run: (choose: (count: number) => number) => Promise<string[]>;
+  /** Chooses step after step until nobody waits; resolves with the labels in order. */
+  readonly run: (choose: Choose) => Promise<string[]>;
 }
 
 const MOST_STEPS = 2000;
 
 export function createStepper(): Stepper {
-  const waiting: { readonly label: string; readonly actor: string; readonly go: () => void }[] = [];
+  const waiting: (Waiting & { readonly go: () => void })[] = [];
   const killed = new Set<string>();
   return {
     step: (label, actor) => new Promise((go) => killed.has(actor) || waiting.push({ label, actor, go })),
@@ -24,7 +33,7 @@ export function createStepper(): Stepper {
       const labels: string[] = [];
       for (;;) {
         await quiet();
-        const [chosen] = waiting.splice(waiting.length > 1 ? choose(waiting.length) : 0, 1);
+        const [chosen] = waiting.splice(waiting.length > 1 ? choose(waiting.length, waiting) : 0, 1);
         if (!chosen) return labels;
         if (labels.push(`${chosen.actor}: ${chosen.label}`) > MOST_STEPS)
           throw new Error(`no end in sight: ${labels.slice(-20).join("; ")}`);

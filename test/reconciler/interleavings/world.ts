@@ -4,11 +4,15 @@
  */
 import type { Cluster, Preconditions } from "../../../infra/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
-import { conflict, createServer, type Fields, type Life } from "./server.ts";
+import { connectPort, type Fate } from "./port.ts";
+import { conflict, createServer, type Life } from "./server.ts";
 import type { Stepper } from "./stepper.ts";
 
-/** What happens to a call. A late one takes effect after its caller has given up. */
-export type Fate = "well" | "lostBefore" | "lostAfter" | "late" | "throttled" | "killed";
+/** Longer than a reservation lasts. */
+const LONG_MS = 121_000;
+
+/** How a pod fails and recovers by itself. */
+const STUMBLES: Partial<Record<Life["state"], Life["state"]>> = { ready: "recovering", recovering: "limping", limping: "ready" };
 
 export interface WorldOptions {
   readonly stepper: Stepper;
@@ -16,11 +20,15 @@ export interface WorldOptions {
   readonly replicas: number;
   /** Spec of the budget. */
   readonly spec: object;
+  /** Annotations of the StatefulSets. */
+  readonly rollout?: Readonly<Record<string, string>>;
   /** False for a CRD without a status. */
   readonly keepsStatus?: boolean;
   /** False for an API server that ignores the versions of budgets: to see that the plays find what it leads to. */
   readonly checksVersions?: boolean;
   readonly fate?: (actor: string) => Fate;
+  /** Told what a play comes across. */
+  readonly reach?: (what: string) => void;
   /** Whether what is deleted comes back, step by step. */
   readonly revives: boolean;
 }
@@ -31,7 +39,13 @@ export interface World {
   connect(actor: string): Cluster;
   /** Deletes the pod of this UID, as the API server does after an eviction was allowed. */
   evict(name: string, uid: string): void;
-  /** The pod fails by itself, or recovers. */
+  /** Milliseconds since the play began. */
+  now(): number;
+  /** Changes when more time passes than a call, an eviction or a Lease lasts. */
+  epoch(): number;
+  elapse(): void;
+  reach(what: string): void;
+  /** The pod fails by itself, with a container that goes on working or without, or recovers. */
   stumble(name: string): void;
   /** What must never happen, and did. */
   readonly violations: string[];
@@ -41,8 +55,8 @@ export interface World {
 export function createWorld(options: WorldOptions): World {
   const { stepper, fate = () => "well" } = options;
   const spec = options.spec as { maxUnavailable?: number; podNamePartitionRegex?: string };
-  // A configured 0 stops evictions, not the rollout, whose own limit is 1 here.
-  const most = spec.maxUnavailable || 1;
+  // A configured 0 stops evictions, not the rollout, which has a limit of its own.
+  const most = spec.maxUnavailable || Number(options.rollout?.["rollout-max-unavailable"] ?? 1);
   const pods = new Map<string, Life>();
   const zones = Array.from({ length: options.zones }, (_, i) => `ingester-zone-${"abc".charAt(i)}`);
   for (const zone of zones) {
@@ -58,6 +72,8 @@ export function createWorld(options: WorldOptions): World {
       });
   }
   let version = 1;
+  let now = 0;
+  let epoch = 0;
   const violations: string[] = [];
   const deleted: string[] = [];
 
@@ -71,6 +87,7 @@ export function createWorld(options: WorldOptions): World {
     if (elsewhere.length > 0) violations.push(`${name} deleted while ${names(elsewhere)} of another zone is down`);
     if (spec.podNamePartitionRegex === undefined && here.length >= most) violations.push(`${name} deleted while ${names(here)} is down`);
     deleted.push(name);
+    if (life.state === "limping") reach("a limping pod deleted");
     Object.assign(life, { state: "terminating", disrupted: true, version: ++version });
     if (options.revives) void revive(name, life);
   }
@@ -92,55 +109,26 @@ export function createWorld(options: WorldOptions): World {
     if (!life || life.state === "missing") throw new RolloutError("NotFound", name);
     if (life.uid !== preconditions.uid || String(life.version) !== preconditions.resourceVersion) throw conflict(name);
     remove(name, life);
-    return "";
+    return String(life.version);
   }
 
-  function connect(actor: string): Cluster {
-    async function call<T>(label: string, effect: () => T): Promise<T> {
-      await stepper.step(label, actor);
-      const what = fate(actor);
-      if (what === "throttled") throw new RolloutError("Throttled", label);
-      if (what === "lostBefore") throw new RolloutError("Timeout", label);
-      if (what === "late") {
-        void stepper.step(`${label}, late`, "network").then(() => {
-          try {
-            effect();
-          } catch {}
-        });
-        throw new RolloutError("Timeout", label);
-      }
-      const result = effect();
-      if (what === "lostAfter") throw new RolloutError("Timeout", label);
-      if (what !== "killed") return result;
-      stepper.kill(actor);
-      return await new Promise<never>(() => {});
-    }
-    return {
-      async *list(resource, query) {
-        // Where nothing comes back, StatefulSets stay as they are: when they are read makes no difference.
-        const unchanging = resource.plural === "statefulsets" && !options.revives;
-        const items = unchanging
-          ? server.list(resource.plural, "")
-          : await call(`list ${resource.plural}`, () => server.list(resource.plural, query.labelSelector ?? ""));
-        yield { items: items as never[], resourceVersion: "" };
-      },
-      get: async (resource, ref) =>
-        (await call(`get ${resource.plural} ${ref.name}`, () => server.get(resource.plural, ref.name))) as never,
-      create: async (resource, _, body) =>
-        (await call(`create ${resource.plural}`, () => server.create(resource.plural, body as Fields))) as never,
-      replace: async (resource, ref, body) =>
-        (await call(`replace ${resource.plural} ${ref.name}`, () => server.replace(resource.plural, ref.name, body as Fields))) as never,
-      patch: (resource, ref) => call(`patch ${resource.plural} ${ref.name}`, () => ""),
-      remove: (_, ref, preconditions) => call(`delete ${ref.name}`, () => removeIf(ref.name, preconditions)),
-      change: (_, ref) => Promise.reject(new RolloutError("NotFound", `nothing is scaled here, not ${ref.name}`)),
-      discover: () => Promise.resolve([]),
-      watch: () => Promise.reject(new RolloutError("Expired", "no watches here")),
-    };
+  const reach = options.reach ?? (() => {});
+  const port = { stepper, server, fate, reach, remove: removeIf, unchanging: !options.revives, epoch: () => epoch, version: () => version };
+
+  /** So much time that every reservation expires, every call and eviction is given up, and every Lease is lost. */
+  function elapse(): void {
+    for (const [name, { uid }] of Object.entries(server.reservations())) if (pods.get(name)?.uid === uid) reach("a reservation expired");
+    now += LONG_MS;
+    epoch++;
   }
 
   return {
     pods,
-    connect,
+    connect: (actor) => connectPort(actor, port),
+    elapse,
+    now: () => now,
+    epoch: () => epoch,
+    reach,
     violations,
     deleted,
     evict: (name, uid) => {
@@ -149,8 +137,8 @@ export function createWorld(options: WorldOptions): World {
     },
     stumble: (name) => {
       const life = pods.get(name);
-      if (life?.state === "ready" && !life.disrupted) Object.assign(life, { state: "recovering", version: ++version });
-      else if (life?.state === "recovering" && !life.disrupted) Object.assign(life, { state: "ready", version: ++version });
+      const next = life && !life.disrupted ? STUMBLES[life.state] : undefined;
+      if (life && next) Object.assign(life, { state: next, version: ++version });
     },
   };
 }

@@ -1,0 +1,94 @@
+/** The Kubernetes port as one process of a play uses it: each call takes effect at one step, and may fail in every way. */
+import type { Cluster, Preconditions } from "../../../infra/cluster.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import type { createServer, Fields } from "./server.ts";
+import type { Stepper } from "./stepper.ts";
+
+/** What happens to a call. A late one takes effect after its caller has given up; a stale list is older than what the process has seen. */
+export const FATES = ["lostBefore", "lostAfter", "late", "throttled", "killed", "stale"] as const;
+export type Fate = "well" | (typeof FATES)[number];
+
+export interface PortOptions {
+  readonly stepper: Stepper;
+  readonly server: ReturnType<typeof createServer>;
+  readonly fate: (actor: string) => Fate;
+  /** Changes when more time passes than any call may take. */
+  readonly epoch: () => number;
+  readonly version: () => number;
+  /** StatefulSets stay as they are: when they are read makes no difference. */
+  readonly unchanging: boolean;
+  readonly remove: (name: string, preconditions: Preconditions) => string;
+  readonly reach: (what: string) => void;
+}
+
+export function connectPort(actor: string, options: PortOptions): Cluster {
+  const { stepper, server, epoch, reach } = options;
+  const earlier = new Map<string, { readonly items: unknown[]; readonly version: number }>();
+  const seen = new Map<string, number>();
+
+  async function call<T>(label: string, effect: (fate: Fate) => T): Promise<T> {
+    const begun = epoch();
+    await stepper.step(label, actor);
+    const fate = options.fate(actor);
+    if (fate !== "well" && fate !== "stale") reach(fate);
+    // Its time was up before it came to the server.
+    if (epoch() !== begun) throw new RolloutError("Timeout", label);
+    if (fate === "throttled") throw new RolloutError("Throttled", label);
+    if (fate === "lostBefore") throw new RolloutError("Timeout", label);
+    if (fate === "late") {
+      void stepper.step(`${label}, late`, "network").then(() => {
+        try {
+          if (epoch() === begun) effect(fate);
+        } catch {}
+      });
+      throw new RolloutError("Timeout", label);
+    }
+    const result = effect(fate);
+    if (fate === "lostAfter") throw new RolloutError("Timeout", label);
+    if (fate !== "killed") return result;
+    stepper.kill(actor);
+    return await new Promise<never>(() => {});
+  }
+
+  const see = (plural: string, version: number): void => void seen.set(plural, Math.max(version, seen.get(plural) ?? 0));
+
+  /** As it is, or as it was when this process read it earlier, if it has seen something newer since. A view that is older for 30 s would count as a restored store. */
+  async function list(plural: string, selector: string) {
+    const key = `${plural} ${selector}`;
+    const answer = await call(`list ${plural}`, (fate) => {
+      const before = earlier.get(key);
+      if (fate !== "stale" || epoch() > 0 || !before || before.version >= (seen.get(plural) ?? 0))
+        return { items: server.list(plural, selector), version: options.version() };
+      reach("stale");
+      return before;
+    });
+    earlier.set(key, answer);
+    see(plural, answer.version);
+    return answer;
+  }
+
+  return {
+    async *list(resource, query) {
+      const { plural } = resource;
+      if (plural === "statefulsets" && options.unchanging) {
+        yield { items: server.list(plural, "") as never[], resourceVersion: "" };
+        return;
+      }
+      const { items, version } = await list(plural, query.labelSelector ?? "");
+      yield { items: items as never[], resourceVersion: String(version) };
+    },
+    get: async ({ plural }, { name }) => (await call(`get ${plural} ${name}`, () => server.get(plural, name))) as never,
+    create: async ({ plural }, _, body) => (await call(`create ${plural}`, () => server.create(plural, body as Fields))) as never,
+    replace: async ({ plural }, { name }, body) =>
+      (await call(`replace ${plural} ${name}`, () => server.replace(plural, name, body as Fields))) as never,
+    patch: ({ plural }, { name }) => call(`patch ${plural} ${name}`, () => ""),
+    remove: async ({ plural }, { name }, preconditions) => {
+      const version = await call(`delete ${name}`, () => options.remove(name, preconditions));
+      see(plural, Number(version));
+      return version;
+    },
+    change: (_, { name }) => Promise.reject(new RolloutError("NotFound", `nothing is scaled here, not ${name}`)),
+    discover: () => Promise.resolve([]),
+    watch: () => Promise.reject(new RolloutError("Expired", "no watches here")),
+  };
+}

@@ -1,0 +1,82 @@
+/** A process that stands still between any two of its calls, while everything else goes on: what it read before must not deceive it. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { evictor, hesitator, reconciler } from "./actors.ts";
+import { dice } from "./dice.ts";
+import { createStepper, type Choose } from "./stepper.ts";
+import { createWorld } from "./world.ts";
+
+const SLOW = "slow function";
+
+/** The slow process makes so many calls, then waits for all others to end. Pods that come back are ready only after that. */
+function stall(calls: number, seed: number): { readonly choose: Choose; readonly made: () => number } {
+  const roll = dice(seed);
+  let made = 0;
+  const choose: Choose = (_, waiting) => {
+    const own = waiting.findIndex(({ actor }) => actor === SLOW);
+    if (own >= 0 && made < calls) {
+      made++;
+      return own;
+    }
+    const others = waiting.flatMap(({ actor, label }, i) => (actor === SLOW || label.endsWith("is ready") ? [] : [i]));
+    return others.length > 0 ? (others[roll(others.length)] ?? 0) : Math.max(0, own);
+  };
+  return { choose, made: () => made };
+}
+
+/** One play; its violations, and how many calls the slow process made before it had to wait. */
+async function play(calls: number, seed: number, keepsStatus: boolean, checksVersions = true) {
+  const stepper = createStepper();
+  const rollout = { "rollout-max-unavailable": "2" };
+  const world = createWorld({
+    stepper,
+    zones: 2,
+    replicas: 2,
+    spec: { maxUnavailable: 2 },
+    revives: true,
+    keepsStatus,
+    checksVersions,
+    rollout,
+  });
+  const stage = { stepper, world };
+  const { choose, made } = stall(calls, seed);
+  void evictor(stage, SLOW, ["ingester-zone-b-0"]);
+  void evictor(stage, "function", ["ingester-zone-a-0"]);
+  void reconciler(stage, "reconciler", 2);
+  void hesitator(stage, "hesitator", "ingester-zone-a-1");
+  await stepper.run(choose);
+  return { world, made: made() };
+}
+
+async function playAll(keepsStatus: boolean, checksVersions = true) {
+  const reached = { plays: 0, stalled: 0, deleted: 0, violations: [] as string[] };
+  for (let calls = 0; ; calls++) {
+    let stalled = false;
+    for (let seed = 0; seed < 40; seed++) {
+      const { world, made } = await play(calls, seed, keepsStatus, checksVersions);
+      stalled ||= made === calls;
+      reached.plays++;
+      reached.deleted += world.deleted.length;
+      reached.violations.push(...world.violations);
+    }
+    if (!stalled) return reached;
+    reached.stalled++;
+  }
+}
+
+describe("a function that stands still between any two of its calls", () => {
+  for (const [name, keepsStatus] of [
+    ["with reservations in the budget's status", true],
+    ["with reservations in a Lease", false],
+  ] as const)
+    it(`never disrupts a second zone, ${name}`, async () => {
+      const reached = await playAll(keepsStatus);
+      assert.deepEqual(reached.violations, []);
+      assert.ok(reached.stalled >= 4 && reached.deleted > reached.plays, JSON.stringify(reached));
+    });
+
+  it("would, if the API server ignored versions", async () => {
+    const { violations } = await playAll(true, false);
+    assert.ok(violations.length > 20, String(violations.length));
+  });
+});
