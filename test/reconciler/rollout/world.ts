@@ -3,7 +3,8 @@ import type { GroupSnapshot } from "../../../reconciler/model/zone.ts";
 import type { RolloutDecision } from "../../../reconciler/rollout/zone.ts";
 import { zone, type PodTraits } from "../builders.ts";
 
-type Phase = "ready" | "recovering" | "crashing" | "terminating" | "missing";
+/** A limping pod has a container that cannot start beside one that works. */
+type Phase = "ready" | "recovering" | "crashing" | "limping" | "terminating" | "missing";
 
 export interface SimulatedPod {
   revision: number;
@@ -21,7 +22,20 @@ export interface SimulatedZone {
 }
 
 /** Everything that may happen to a group beside ourselves. */
-export const HAPPENINGS = ["recover", "stumble", "crash", "vanish", "recreate", "sync", "deploy", "revert", "pause", "resume"] as const;
+export const HAPPENINGS = [
+  "recover",
+  "stumble",
+  "crash",
+  "limp",
+  "vanish",
+  "recreate",
+  "sync",
+  "syncAll",
+  "deploy",
+  "revert",
+  "pause",
+  "resume",
+] as const;
 export type Happening = (typeof HAPPENINGS)[number];
 
 export function createWorld(sizes: readonly number[], maxUnavailable: number): SimulatedZone[] {
@@ -36,12 +50,14 @@ export function createWorld(sizes: readonly number[], maxUnavailable: number): S
 export function happen(what: Happening, zones: readonly SimulatedZone[], in_: SimulatedZone, at: number): void {
   const pod = in_.pods[at % Math.max(1, in_.pods.length)];
   const moves: Record<Happening, () => void> = {
-    recover: () => pod && (pod.phase === "recovering" || pod.phase === "crashing") && (pod.phase = "ready"),
+    recover: () => pod && ["recovering", "crashing", "limping"].includes(pod.phase) && (pod.phase = "ready"),
     stumble: () => pod?.phase === "ready" && (pod.phase = "recovering"),
     crash: () => pod && (pod.phase === "ready" || pod.phase === "recovering") && (pod.phase = "crashing"),
+    limp: () => pod && (pod.phase === "ready" || pod.phase === "recovering") && (pod.phase = "limping"),
     vanish: () => pod?.phase === "terminating" && (pod.phase = "missing"),
     recreate: () => pod?.phase === "missing" && Object.assign(pod, { phase: "recovering", revision: in_.template }),
     sync: () => sync(in_),
+    syncAll: () => zones.forEach(sync),
     deploy: () => zones.forEach((zone) => void zone.template++),
     revert: () => zones.forEach((zone) => void (zone.template = Math.max(0, zone.template - 1))),
     pause: () => void (in_.paused = true),
@@ -71,7 +87,8 @@ function observeZone({ name, maxUnavailable, paused, template, pods, status }: S
   const traits = pods.map((pod): PodTraits | null => {
     const { revision, phase } = pod;
     if (phase === "missing") return null;
-    const broken = phase === "crashing" ? { broken: "CrashLoopBackOff" } : {};
+    const isBroken = phase === "crashing" || phase === "limping";
+    const broken = isBroken ? { broken: "CrashLoopBackOff", working: phase === "limping" } : {};
     return {
       revision: `r${revision}`,
       ready: phase === "ready" || phase === "terminating",
@@ -110,7 +127,7 @@ export function podNamed(zone: SimulatedZone, name: string): SimulatedPod {
 
 export const isDown = (pod: SimulatedPod): boolean => pod.phase !== "ready";
 
-/** Kubelets and controllers do all they can: only a pod that crash-loops, and is let alone, stays as it is. */
+/** Kubelets and controllers do all they can: only a pod that crash-loops or limps, and is let alone, stays as it is. */
 export function calmDown(zones: readonly SimulatedZone[]): void {
   for (const zone of zones) {
     for (const pod of zone.pods) {
