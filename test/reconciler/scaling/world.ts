@@ -1,26 +1,36 @@
-/** Zones that scale each as it is set, their reference and their pods; it notes what must not become of them. */
+/** Zones that scale each as it is set and roll out beside it, with their pods and their reference; it notes what must not become of them. */
 import assert from "node:assert/strict";
-import type { Cluster, Query, Ref } from "../../../infra/cluster.ts";
-import { RolloutError } from "../../../infra/errors.ts";
-import type { PodHttp } from "../../../infra/pod-http.ts";
-import type { StatefulSet } from "../../../infra/resources.ts";
-import { podObjects, statefulSetObject } from "../builders.ts";
 import { MIRROR } from "./mirror-stage.ts";
 
 const HOUR = 3_600_000;
 const MIN_TIME = 12 * HOUR;
 const DELAY = 1 * HOUR;
+export const MAX_UNAVAILABLE = 2;
 
-interface SimulatedZone {
+export interface SimulatedPod {
+  uid: string;
+  version: number;
+  revision: number;
+  /** A pod that is coming has not been ready yet; one that stumbled has. */
+  state: "ready" | "coming" | "stumbled" | "terminating";
+  preparedAt?: number;
+}
+
+export interface SimulatedZone {
   readonly name: string;
   readonly annotations: Record<string, string>;
   replicas: number;
   version: number;
-  /** When each pod was prepared, by ordinal. */
-  readonly prepared: Map<number, number>;
+  /** Revision of the template, and the one that is recorded as current. */
+  template: number;
+  current: number;
+  observed: boolean;
+  /** As the StatefulSet controller last wrote it. */
+  status: { replicas: number; ready: number; updated: number; update: number };
+  readonly pods: Map<number, SimulatedPod>;
+  /** UIDs of the pods that went by our doing, by ordinal. */
+  readonly lost: Map<number, string>;
   shrunkAt?: number;
-  /** Pods that are on their way out, at the end of the zone. */
-  ending: number;
 }
 
 const NAMES = ["a", "b", "c"].map((letter) => `ingester-zone-${letter}`);
@@ -32,113 +42,144 @@ export const SETTINGS = [
   { ...MIRROR, "grafana.com/rollout-delayed-downscale": "1h", "grafana.com/rollout-prepare-delayed-downscale-url": "http://pod/prepare" },
 ] as const;
 
-/** The process died. */
-export class Killed extends Error {}
+/** What may happen to a zone between two passes of ours; `by` says how much of it, or to which pod. */
+const HAPPENINGS = {
+  time: (world, _zone, by) => void (world.now += by * 45 * 60_000),
+  reference: (world, _zone, by) => void (world.reference = by % 7),
+  mood: (world, _zone, by) => void (world.podMood = by),
+  scale: (_world, zone, by) => change(zone, { replicas: by % 7 }),
+  deploy: (world) => world.zones.forEach((zone) => change(zone, { template: zone.template + 1 })),
+  revert: (world) => world.zones.forEach((zone) => change(zone, { template: Math.max(0, zone.template - 1) })),
+  sync: (world, zone) => sync(world, zone),
+  kubelet: (world, zone, by) => live(world, zone, by),
+  settle: (world) => {
+    for (let i = 0; i < 3; i++) for (const zone of world.zones) settle(world, zone);
+  },
+  stumble: (world, zone, by) => {
+    const pod = zone.pods.get(by % 7);
+    if (pod?.state === "ready") Object.assign(pod, { state: "stumbled", version: ++world.version });
+    else if (pod?.state === "stumbled") Object.assign(pod, { state: "ready", version: ++world.version });
+  },
+} satisfies Record<string, (world: World, zone: SimulatedZone, by: number) => void>;
+
+export type Happening = keyof typeof HAPPENINGS;
+export const HAPPENING_NAMES = Object.keys(HAPPENINGS) as Happening[];
+
+export function happen(world: World, what: Happening, by: number): void {
+  const zone = world.zones[by % world.zones.length];
+  if (zone) HAPPENINGS[what](world, zone, by);
+}
 
 export function createWorld(settings: readonly number[], sizes: readonly number[]) {
   const violations: string[] = [];
   const zones = NAMES.map((name, i): SimulatedZone => ({
     name,
-    annotations: { ...SETTINGS[settings[i] ?? 0] },
+    annotations: { ...SETTINGS[settings[i] ?? 0], "rollout-max-unavailable": String(MAX_UNAVAILABLE) },
     replicas: sizes[i] ?? 1,
     version: 1,
-    prepared: new Map(),
-    ending: 0,
+    template: 0,
+    current: 0,
+    observed: true,
+    status: { replicas: 0, ready: 0, updated: 0, update: 0 },
+    pods: new Map(),
+    lost: new Map(),
   }));
-  const world = { zones, violations, reference: 3, now: 100 * HOUR, podMood: 0, callsToLive: Infinity };
-  const zoneNamed = (name: string): SimulatedZone => zones.find((zone) => zone.name === name) ?? assert.fail(name);
-
-  /** The process may die before a call takes effect, or after it, before it hears of it. */
-  async function call<T>(effect: () => T): Promise<T> {
-    world.callsToLive--;
-    if (world.callsToLive < 0) throw new Killed();
-    const result = effect();
-    world.callsToLive -= 0.5;
-    if (world.callsToLive < 0) throw new Killed();
-    return result;
-  }
-
-  function shrink(zone: SimulatedZone, to: number): void {
-    const { annotations } = zone;
-    const leader = annotations["grafana.com/rollout-downscale-leader"];
-    const least = leader === undefined ? world.reference : zoneNamed(leader).replicas;
-    if (to < least) violations.push(`${zone.name} shrank to ${to}, below ${least}`);
-    if ("grafana.com/rollout-delayed-downscale" in annotations) {
-      for (let i = to; i < zone.replicas; i++) {
-        const at = zone.prepared.get(i);
-        if (at === undefined || world.now - at < DELAY)
-          violations.push(`${zone.name}-${i} went ${at === undefined ? "unprepared" : "too early"}`);
-      }
-    }
-    for (const other of zones) {
-      if (other !== zone && other.shrunkAt !== undefined && world.now - other.shrunkAt <= MIN_TIME)
-        violations.push(`${zone.name} shrank too soon after ${other.name}`);
-    }
-    for (const other of zones)
-      if (other !== zone && other.ending > 0) violations.push(`${zone.name} shrank while ${other.name} still does`);
-    zone.shrunkAt = world.now;
-    zone.ending += zone.replicas - to;
-  }
-
-  const cluster: Pick<Cluster, "get" | "patch" | "change" | "discover" | "list"> = {
-    list: async function* ({ plural }: { readonly plural: string }, { labelSelector = "" }: Query) {
-      if (plural === "statefulsets") {
-        yield await call(() => ({ items: zones.map(asStatefulSet), resourceVersion: "1" }));
-        return;
-      }
-      const zone = zoneNamed(labelSelector.replace("name=", ""));
-      const pods = Object.fromEntries(Array.from({ length: zone.ending }, (_, i) => [zone.replicas + i, { terminating: true }]));
-      yield await call(() => ({
-        items: podObjects({ name: zone.name, replicas: zone.replicas + zone.ending, pods }),
-        resourceVersion: "1",
-      }));
-    } as Cluster["list"],
-    get: (async (resource: { plural: string }) =>
-      call(() => {
-        if (resource.plural === "configmaps") throw new RolloutError("NotFound", "no tracker");
-        return { spec: { replicas: world.reference }, status: {} };
-      })) as Cluster["get"],
-    discover: () => call(() => [{ group: "g", version: "v1", plural: "replicatemplates" }]),
-    patch: () => call(() => "1"),
-    change: ((_resource: unknown, ref: Ref, _type: unknown, body: unknown) =>
-      call(() => {
-        const zone = zoneNamed(ref.name);
-        const { metadata, spec } = body as {
-          metadata: { resourceVersion: string; annotations?: Record<string, string> };
-          spec: { replicas: number };
-        };
-        if (metadata.resourceVersion !== String(zone.version)) throw new RolloutError("Conflict", "changed");
-        if (spec.replicas < zone.replicas) shrink(zone, spec.replicas);
-        for (let i = spec.replicas; i < zone.replicas; i++) zone.prepared.delete(i);
-        zone.replicas = spec.replicas;
-        Object.assign(zone.annotations, metadata.annotations);
-        zone.version++;
-        return asStatefulSet(zone);
-      })) as Cluster["change"],
-  };
-
-  const podHttp: PodHttp = {
-    send: (method, url) =>
-      call(() => {
-        const { name = "", ordinal = "" } = /\/\/(?<name>.+zone-[a-c])-(?<ordinal>\d+)\./.exec(url)?.groups ?? {};
-        const { prepared } = zoneNamed(name);
-        const mood = (world.podMood * 7 + Number(ordinal) * 3) % 11;
-        if (mood === 0) throw new RolloutError("Unreachable", "refused");
-        if (mood === 1) return { status: 500, body: "" };
-        if (method === "DELETE") prepared.delete(Number(ordinal));
-        else prepared.set(Number(ordinal), prepared.get(Number(ordinal)) ?? world.now);
-        if (mood === 2) throw new RolloutError("Timeout", "no answer, but it was heard");
-        if (mood === 3) return { status: 200, body: "what?" };
-        return { status: 200, body: JSON.stringify({ timestamp: Math.ceil((prepared.get(Number(ordinal)) ?? 0) / 1000) }) };
-      }),
-  };
-
-  return { world, zones, cluster: cluster as Cluster, podHttp };
-}
-
-export function asStatefulSet({ name, replicas, version, annotations }: SimulatedZone): StatefulSet {
-  const object = statefulSetObject({ name, replicas, annotations, labels: { "grafana.com/min-time-between-zones-downscale": "12h" } });
-  return { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
+  const world = { zones, violations, reference: 3, now: 100 * HOUR, podMood: 0, version: 1, touched: new Set<string>() };
+  HAPPENINGS.settle(world);
+  return world;
 }
 
 export type World = ReturnType<typeof createWorld>;
+
+export const zoneNamed = ({ zones }: World, name: string): SimulatedZone => zones.find((zone) => zone.name === name) ?? assert.fail(name);
+
+/** Somebody changes the spec; the controller has yet to see it. */
+function change(zone: SimulatedZone, spec: Partial<Pick<SimulatedZone, "replicas" | "template">>): void {
+  Object.assign(zone, { ...spec, version: zone.version + 1, observed: false });
+}
+
+/** The StatefulSet controller: surplus pods go, missing ones are made, the status tells. */
+function sync(world: World, zone: SimulatedZone): void {
+  for (const [ordinal, pod] of zone.pods)
+    if (ordinal >= zone.replicas) Object.assign(pod, { state: "terminating", version: ++world.version });
+  for (let ordinal = 0; ordinal < zone.replicas; ordinal++)
+    if (!zone.pods.has(ordinal))
+      zone.pods.set(ordinal, { uid: `u${++world.version}`, version: world.version, revision: zone.template, state: "coming" });
+  const pods = [...zone.pods.values()];
+  zone.status = {
+    replicas: pods.length,
+    ready: pods.filter(({ state }) => state === "ready").length,
+    updated: pods.filter(({ revision }) => revision === zone.template).length,
+    update: zone.template,
+  };
+  Object.assign(zone, { observed: true, version: zone.version + 1 });
+}
+
+/** The kubelets: pods on their way out are gone, and those that come are ready; every second time, one pod of each alone. */
+function live(world: World, zone: SimulatedZone, by: number): void {
+  const moving = [...zone.pods].filter(([, { state }]) => state === "terminating" || state === "coming");
+  for (const [ordinal, pod] of by % 2 === 0 ? moving : moving.slice(0, 1)) {
+    if (pod.state === "terminating") zone.pods.delete(ordinal);
+    else Object.assign(pod, { state: "ready", version: ++world.version });
+  }
+}
+
+function settle(world: World, zone: SimulatedZone): void {
+  sync(world, zone);
+  live(world, zone, 0);
+  sync(world, zone);
+}
+
+/** Pods that went by our doing and have not come back, or not gone for good. */
+function losses(zone: SimulatedZone): number[] {
+  for (const [ordinal, uid] of zone.lost) {
+    const pod = zone.pods.get(ordinal);
+    const isSpared = pod?.uid === uid && pod.state !== "terminating" && ordinal < zone.replicas;
+    const isBack = pod !== undefined && pod.uid !== uid && pod.state !== "coming";
+    if (isSpared || isBack || (!pod && ordinal >= zone.replicas)) zone.lost.delete(ordinal);
+  }
+  return [...zone.lost.keys()];
+}
+
+function blameOthers(world: World, zone: SimulatedZone, what: string): void {
+  for (const other of world.zones)
+    if (other !== zone && losses(other).length > 0) world.violations.push(`${what} while ${other.name} loses ${losses(other).join(", ")}`);
+}
+
+/** A pod of the zone is deleted by us. */
+export function lose(world: World, zone: SimulatedZone, ordinal: number, pod: SimulatedPod): void {
+  world.touched.add(zone.name);
+  blameOthers(world, zone, `${zone.name}-${ordinal} was deleted`);
+  const down = losses(zone).filter((other) => other < zone.replicas);
+  if (pod.state === "ready" && down.length >= MAX_UNAVAILABLE)
+    world.violations.push(`${zone.name}-${ordinal} was deleted beside ${down.join(", ")}`);
+  zone.lost.set(ordinal, pod.uid);
+  Object.assign(pod, { state: "terminating", version: ++world.version });
+}
+
+/** We change the replicas of the zone. */
+export function scaleTo(world: World, zone: SimulatedZone, to: number): void {
+  world.touched.add(zone.name);
+  if (to < zone.replicas) shrink(world, zone, to);
+  change(zone, { replicas: to });
+}
+
+function shrink(world: World, zone: SimulatedZone, to: number): void {
+  const { violations } = world;
+  const leader = zone.annotations["grafana.com/rollout-downscale-leader"];
+  const least = leader === undefined ? world.reference : zoneNamed(world, leader).replicas;
+  if (to < least) violations.push(`${zone.name} shrank to ${to}, below ${least}`);
+  for (let i = to; i < zone.replicas; i++) {
+    const pod = zone.pods.get(i);
+    if (pod) zone.lost.set(i, pod.uid);
+    if (!("grafana.com/rollout-delayed-downscale" in zone.annotations)) continue;
+    const at = pod?.preparedAt;
+    if (at === undefined || world.now - at < DELAY)
+      violations.push(`${zone.name}-${i} went ${at === undefined ? "unprepared" : "too early"}`);
+  }
+  for (const other of world.zones)
+    if (other !== zone && other.shrunkAt !== undefined && world.now - other.shrunkAt <= MIN_TIME)
+      violations.push(`${zone.name} shrank too soon after ${other.name}`);
+  blameOthers(world, zone, `${zone.name} shrank`);
+  zone.shrunkAt = world.now;
+}

@@ -1,0 +1,189 @@
+/** The world behind the Kubernetes port and behind HTTP to pods, as one process of the reconciler uses it: calls may fail in every way. */
+import type { Cluster, Preconditions, Query, Ref } from "../../../infra/cluster.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import type { PodHttp } from "../../../infra/pod-http.ts";
+import type { Pod, StatefulSet } from "../../../infra/resources.ts";
+import { podObject, statefulSetObject } from "../builders.ts";
+import { lose, scaleTo, zoneNamed, type SimulatedZone, type World } from "./world.ts";
+
+/** What becomes of a call. A late one takes effect when its caller has given up; a stale list is older than what the process has seen. */
+export const FATES = ["well", "lostBefore", "lostAfter", "late", "refused", "stale", "leaseLost"] as const;
+export type Fate = (typeof FATES)[number];
+
+/** What the plays came across, all together. */
+export type Reached = Record<
+  "lostBefore" | "lostAfter" | "late" | "refused" | "stale" | "leaseLost" | "killed" | "shrunk" | "deleted",
+  number
+>;
+
+/** The process died. */
+export class Killed extends Error {}
+
+export interface Process {
+  readonly cluster: Cluster;
+  readonly podHttp: PodHttp;
+  /** Throws `LeaseLost` once the Lease is lost. */
+  readonly write: () => object;
+  /** Late calls take effect. */
+  readonly end: () => void;
+}
+
+type Fields = {
+  metadata?: { resourceVersion?: string; annotations?: Record<string, string> };
+  spec?: { replicas: number };
+  status?: object;
+};
+type Lists = Map<string, { readonly items: unknown[]; readonly version: number }>;
+
+/** A process that dies after `callsToLive` calls; `fates` are those of its calls in order, and those after are well. `earlier` keeps lists from process to process. */
+export function startProcess(
+  world: World,
+  options: { callsToLive: number; fates: readonly Fate[]; earlier: Lists; reached: Reached },
+): Process {
+  const { fates, earlier, reached } = options;
+  let { callsToLive } = options;
+  let calls = 0;
+  let leaseLost = false;
+  const late: (() => unknown)[] = [];
+  const seen = new Map<string, number>();
+
+  /** The process may die before a call takes effect, or after it, before it hears of it. */
+  async function call<T>(effect: () => T, isWrite = false): Promise<T> {
+    const fate = fates[calls++] ?? "well";
+    if (--callsToLive < 0) die();
+    if (fate === "leaseLost") leaseLost = true;
+    if (fate === "lostBefore") fail("lostBefore", "Timeout");
+    if (fate === "refused" && isWrite) fail("refused", "Forbidden");
+    if (fate === "late" && isWrite) {
+      late.push(effect);
+      fail("late", "Timeout");
+    }
+    const result = effect();
+    callsToLive -= 0.5;
+    if (callsToLive < 0) die();
+    if (fate === "lostAfter") fail("lostAfter", "Unreachable");
+    return result;
+  }
+
+  function fail(fate: keyof Reached, code: "Timeout" | "Forbidden" | "Unreachable"): never {
+    reached[fate]++;
+    throw new RolloutError(code, fate);
+  }
+
+  function die(): never {
+    reached.killed++;
+    throw new Killed();
+  }
+
+  /** As it is, or, if the fate is so, as it was in an earlier pass, of which the process knows that it is over. */
+  function listOf(plural: string, selector: string, items: unknown[]): { items: unknown[]; resourceVersion: string } {
+    const key = `${plural} ${selector}`;
+    const before = earlier.get(key);
+    const isStale = fates[calls - 1] === "stale" && before !== undefined && before.version < (seen.get(plural) ?? 0);
+    const list = isStale ? before : { items: structuredClone(items), version: world.version++ };
+    if (isStale) reached.stale++;
+    else earlier.set(key, list);
+    seen.set(plural, Math.max(seen.get(plural) ?? 0, list.version));
+    return { items: list.items, resourceVersion: String(list.version) };
+  }
+
+  function changeZone({ name }: Ref, { metadata, spec, status }: Fields): SimulatedZone {
+    const zone = zoneNamed(world, name);
+    if (metadata?.resourceVersion !== String(zone.version)) throw new RolloutError("Conflict", "changed");
+    if (spec) {
+      if (spec.replicas < zone.replicas) reached.shrunk++;
+      scaleTo(world, zone, spec.replicas);
+      Object.assign(zone.annotations, metadata.annotations);
+    }
+    if (status) Object.assign(zone, { current: zone.status.update, version: zone.version + 1 });
+    return zone;
+  }
+
+  function removePod({ name }: Ref, { uid, resourceVersion }: Preconditions): string {
+    const at = name.lastIndexOf("-");
+    const zone = zoneNamed(world, name.slice(0, at));
+    const pod = zone.pods.get(Number(name.slice(at + 1)));
+    if (pod?.uid !== uid || String(pod.version) !== resourceVersion) throw new RolloutError("Conflict", "changed");
+    reached.deleted++;
+    lose(world, zone, Number(name.slice(at + 1)), pod);
+    return "";
+  }
+
+  const cluster: Pick<Cluster, "get" | "patch" | "change" | "discover" | "list" | "remove"> = {
+    list: async function* ({ plural }: { readonly plural: string }, { labelSelector = "" }: Query) {
+      if (plural === "statefulsets") yield await call(() => listOf(plural, "", world.zones.map(asStatefulSet)));
+      else yield await call(() => listOf(plural, labelSelector, podsOf(zoneNamed(world, labelSelector.replace("name=", "")))));
+    } as Cluster["list"],
+    get: (async (resource: { plural: string }) =>
+      call(() => {
+        if (resource.plural === "configmaps") throw new RolloutError("NotFound", "no tracker");
+        return { spec: { replicas: world.reference }, status: {} };
+      })) as Cluster["get"],
+    discover: () => call(() => [{ group: "g", version: "v1", plural: "replicatemplates" }]),
+    patch: (resource, ref, _type, body) =>
+      call(() => (resource.plural === "statefulsets" ? (changeZone(ref, body as Fields), "") : ""), true),
+    change: ((_resource: unknown, ref: Ref, _type: unknown, body: unknown) =>
+      call(() => asStatefulSet(changeZone(ref, body as Fields)), true)) as Cluster["change"],
+    remove: (_resource, ref, preconditions) => call(() => removePod(ref, preconditions), true),
+  };
+
+  const podHttp: PodHttp = { send: (method, url) => call(() => answerOf(world, method, url)) };
+
+  const write = (): object => {
+    if (!leaseLost) return {};
+    reached.leaseLost++;
+    throw new RolloutError("LeaseLost", "another process has it");
+  };
+
+  function end(): void {
+    for (const effect of late) {
+      try {
+        effect();
+      } catch {}
+    }
+  }
+  return { cluster: cluster as Cluster, podHttp, write, end };
+}
+
+/** A pod as moody as all are; some say nothing, though they have heard. */
+function answerOf(world: World, method: string, url: string): { status: number; body: string } {
+  const { name = "", ordinal = "" } = /\/\/(?<name>.+zone-[a-c])-(?<ordinal>\d+)\./.exec(url)?.groups ?? {};
+  const pod = zoneNamed(world, name).pods.get(Number(ordinal));
+  const mood = (world.podMood * 7 + Number(ordinal) * 3) % 11;
+  if (mood === 0 || !pod) throw new RolloutError("Unreachable", "refused");
+  if (mood === 1) return { status: 500, body: "" };
+  if (method === "DELETE") delete pod.preparedAt;
+  else pod.preparedAt ??= world.now;
+  if (mood === 2) throw new RolloutError("Timeout", "no answer, but it was heard");
+  if (mood === 3) return { status: 200, body: "what?" };
+  return { status: 200, body: JSON.stringify({ timestamp: Math.ceil((pod.preparedAt ?? 0) / 1000) }) };
+}
+
+function asStatefulSet({ name, replicas, version, annotations, template, current, observed, status }: SimulatedZone): StatefulSet {
+  const object = statefulSetObject({
+    name,
+    replicas,
+    annotations: { ...annotations },
+    labels: { "grafana.com/min-time-between-zones-downscale": "12h" },
+    statusReplicas: status.replicas,
+    statusReady: status.ready,
+    currentRevision: `r${current}`,
+    updateRevision: `r${observed ? template : status.update}`,
+    generation: 2,
+    observedGeneration: observed ? 2 : 1,
+  });
+  return {
+    ...object,
+    metadata: { ...object.metadata, resourceVersion: String(version) },
+    status: { ...object.status, replicas: status.replicas, updatedReplicas: status.updated },
+  };
+}
+
+function podsOf({ name, pods }: SimulatedZone): Pod[] {
+  return [...pods].map(([ordinal, { uid, version, revision, state }]) => {
+    const ready = state === "ready" || state === "terminating";
+    const traits = { revision: `r${revision}`, ready, terminating: state === "terminating", ...(state === "stumbled" && { restarts: 1 }) };
+    const object = podObject(name, ordinal, traits);
+    return { ...object, metadata: { ...object.metadata, uid, resourceVersion: String(version) } };
+  });
+}
