@@ -1,0 +1,69 @@
+/**
+ * Judges one mutation in a copy of the tree.
+ *
+ *   text found once? -> mutate -> compiles? -> run its tests --one fails--> killed
+ *                                              --all pass--> run every test --one fails--> killed
+ *                                                                           --all pass--> survived
+ */
+import { spawn } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { mutate, type Mutation } from "./mutation.ts";
+
+export type Verdict =
+  /** `by` is the first test that failed. */
+  | { readonly state: "killed"; readonly by: string }
+  /** No test noticed. */
+  | { readonly state: "survived" }
+  /** The text is not found exactly once: the table is out of date. */
+  | { readonly state: "not found" }
+  /** It does not compile, which says nothing about the tests. */
+  | { readonly state: "invalid"; readonly message: string };
+
+const EVERY_TEST = ["test/**/*.test.ts"];
+
+/** Judges the mutation in the tree at `path`, and leaves the tree as it was. */
+export async function judge(path: string, mutation: Mutation): Promise<Verdict> {
+  const file = join(path, mutation.file);
+  const original = await readFile(file, "utf8");
+  const mutated = mutate(original, mutation);
+  if (mutated === undefined) return { state: "not found" };
+  await writeFile(file, mutated);
+  try {
+    const problem = await compile(path);
+    if (problem !== undefined) return { state: "invalid", message: problem };
+    const by = (await findFailure(path, mutation.tests)) ?? (await findFailure(path, EVERY_TEST));
+    return by === undefined ? { state: "survived" } : { state: "killed", by };
+  } finally {
+    await writeFile(file, original);
+  }
+}
+
+/** Milliseconds that a test file may take; a mutation may make one hang. */
+const LONGEST_TEST_MS = 120_000;
+
+/** The name of the first test that fails, or undefined if all pass. */
+export async function findFailure(path: string, tests: readonly string[]): Promise<string | undefined> {
+  const options = ["--test", "--test-reporter=tap", "--test-concurrency=1", `--test-timeout=${LONGEST_TEST_MS}`];
+  const { code, output } = await execute(path, [...options, ...tests]);
+  return code === 0 ? undefined : (/^\s*not ok \d+ - (?<name>.*)$/m.exec(output)?.groups?.["name"] ?? output.slice(-500));
+}
+
+/** The first complaint of the compiler. A mutation may leave names unused. */
+async function compile(path: string): Promise<string | undefined> {
+  const options = ["--noUnusedLocals", "false", "--noUnusedParameters", "false"];
+  const { code, output } = await execute(path, ["node_modules/typescript/bin/tsc", ...options]);
+  return code === 0 ? undefined : output.split("\n", 1)[0];
+}
+
+function execute(cwd: string, args: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
+  // A test run inside a test run would do nothing but report to the outer one.
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text: string) => (output += text));
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code, output }));
+  });
+}

@@ -1,0 +1,17 @@
+/** The safety lines: each row breaks one, and names the tests that should notice. */
+import type { Mutation } from "./mutation.ts";
+import { BUDGET_MUTATIONS } from "./table/budget.ts";
+import { EVICTION_MUTATIONS } from "./table/eviction.ts";
+import { LEASE_MUTATIONS } from "./table/lease.ts";
+import { ROLLOUT_MUTATIONS } from "./table/rollout.ts";
+import { SCALING_MUTATIONS } from "./table/scaling.ts";
+import { WEBHOOK_MUTATIONS } from "./table/webhooks.ts";
+
+export const MUTATIONS: readonly Mutation[] = [
+  ...LEASE_MUTATIONS,
+  ...ROLLOUT_MUTATIONS,
+  ...BUDGET_MUTATIONS,
+  ...EVICTION_MUTATIONS,
+  ...SCALING_MUTATIONS,
+  ...WEBHOOK_MUTATIONS,
+];

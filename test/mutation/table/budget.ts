@@ -1,0 +1,170 @@
+/** Disruption budgets: verdicts, reservations, and the order of reads that makes them safe. */
+import type { Mutation } from "../mutation.ts";
+
+const RESERVE = ["test/reconciler/reserve.test.ts", "test/reconciler/reserve-trouble.test.ts"];
+const LEDGER = { file: "reconciler/ledger.ts", tests: ["test/reconciler/ledger.test.ts", "test/reconciler/reserve-trouble.test.ts"] };
+const ATTEMPT = { file: "reconciler/attempt.ts", tests: RESERVE };
+const RESERVATION = { file: "reconciler/budget/reservation.ts", tests: RESERVE };
+const INTERLEAVINGS = ["test/reconciler/interleavings/slow-process.test.ts", "test/reconciler/interleavings/interleavings.test.ts"];
+
+const OPEN_LEDGER = "const ledger = await openLedger(desk.cluster, listed.object, desk.leased.has(listed.ref.uid), call);";
+const GATHER = "const seen = await gatherUnderBudget(desk.cluster, budget, desk.freshness, call);";
+
+export const BUDGET_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "a reservation is written before the eviction is allowed",
+    ...ATTEMPT,
+    find: "const written = await ledger.write(round.reservations, { deadlineMs: writeMs, signal: deadline.signal });",
+    replacement: `const written: string = round.isNew ? "kept" : String(writeMs);`,
+  },
+  {
+    breaks: "a dry run reserves nothing",
+    ...ATTEMPT,
+    find: `if (said.reason !== "Allowed" || ask.dryRun)`,
+    replacement: `if (said.reason !== "Allowed")`,
+  },
+  {
+    breaks: "a reservation of the rollout, which may be taken back, is not shared",
+    ...ATTEMPT,
+    find: "(found && isForEviction(found) && isForEviction(next) && !ask.rollout)",
+    replacement: "(found && isForEviction(next) && !ask.rollout)",
+  },
+  {
+    breaks: "an old reservation is renewed for an eviction that is allowed again",
+    ...ATTEMPT,
+    find: "ageOf(found, now) < RENEWED_AFTER_MS",
+    replacement: "ageOf(found, now) < 3 * RENEWED_AFTER_MS",
+  },
+  {
+    breaks: "nothing is reserved with too little time left",
+    ...ATTEMPT,
+    find: "if (!pod || remaining(ask, desk.clock) < LEAST_FOR_WRITE_MS)",
+    replacement: "if (!pod)",
+  },
+  {
+    breaks: "a budget is read before the pods",
+    ...ATTEMPT,
+    tests: INTERLEAVINGS,
+    find: `${OPEN_LEDGER}\n  ${GATHER}`,
+    replacement: `${GATHER}
+  const again = (await readBudgets(namespace, desk, deadline)).find(({ ref }) => ref.uid === listed.ref.uid);
+  ${OPEN_LEDGER.replace("listed.object", "again?.object ?? listed.object")}`,
+  },
+  {
+    breaks: "the Lease of a budget is read before the pods",
+    ...ATTEMPT,
+    tests: INTERLEAVINGS,
+    find: `${OPEN_LEDGER}\n  ${GATHER}`,
+    replacement: `${GATHER}\n  ${OPEN_LEDGER}`,
+  },
+  {
+    breaks: "the tick reads the budgets before the pods whose reservations it removes",
+    file: "reconciler/tick.ts",
+    find: "const keep = await upkeep(common.namespace);\n  const snapshot = await gatherGroup(input.cluster, zones, input.freshness);",
+    replacement:
+      "const snapshot = await gatherGroup(input.cluster, zones, input.freshness);\n  const keep = await upkeep(common.namespace);",
+    tests: ["test/reconciler/upkeep-order.test.ts"],
+  },
+  {
+    breaks: "reservations are written only on the version of the budget that was read",
+    ...LEDGER,
+    tests: RESERVE,
+    find: "    ...budget,\n    apiVersion: `${group}/${version}`,",
+    replacement:
+      "    ...budget,\n    metadata: (await cluster.get(disruptionBudgets, { namespace, name }, call)).metadata,\n    apiVersion: `${group}/${version}`,",
+  },
+  {
+    breaks: "a CRD that drops the status is noticed by reading back",
+    ...LEDGER,
+    find: "return Object.entries(next).every(([pod, reservation]) => isSame(kept[pod], reservation));",
+    replacement: "return true;",
+  },
+  {
+    breaks: "the Lease of a budget is written only as the version that was read",
+    ...LEDGER,
+    tests: INTERLEAVINGS,
+    find: "metadata: { ...found?.metadata, ...ref, annotations",
+    replacement: "metadata: { ...ref, annotations",
+  },
+  {
+    breaks: "a reservation counts for 2 minutes",
+    ...RESERVATION,
+    find: "const LASTS_MS = 2 * 60_000;",
+    replacement: "const LASTS_MS = 60_000;",
+  },
+  {
+    breaks: "a reservation counts until 2 minutes are over",
+    ...RESERVATION,
+    find: "const LASTS_MS = 2 * 60_000;",
+    replacement: "const LASTS_MS = 4 * 60_000;",
+  },
+  {
+    breaks: "a reservation is of one pod, by UID",
+    ...RESERVATION,
+    find: "< LASTS_MS && uidOf(pod) === reservation.uid",
+    replacement: "< LASTS_MS && uidOf(pod) !== undefined",
+  },
+  {
+    breaks: "only the own reservation is released",
+    file: "reconciler/withdraw.ts",
+    find: "if (isSame(found, held)) await",
+    replacement: "if (found) await",
+    tests: RESERVE,
+  },
+  {
+    breaks: "a grant is kept when it is not known whether the pod was deleted",
+    file: "reconciler/delete-pods.ts",
+    find: `if (isRefused(error) || hasCode(error, "Conflict")) unused.add(grant);`,
+    replacement: "unused.add(grant);",
+    tests: ["test/reconciler/tick-budget.test.ts", "test/reconciler/delete-pods.test.ts"],
+  },
+  {
+    breaks: "a reserved pod counts as not ready",
+    file: "reconciler/budget/tally.ts",
+    find: "if (!pod.ready || reservations[pod.name]?.uid === pod.uid) return false;",
+    replacement: "if (!pod.ready) return false;",
+    tests: ["test/reconciler/budget/decide.test.ts"],
+  },
+  {
+    breaks: "a pod of another zone counts as ready only after the delay between zones",
+    file: "reconciler/budget/tally.ts",
+    find: "now > pod.readySince + budget.crossZoneEvictionDelayMs",
+    replacement: "now >= pod.readySince + budget.crossZoneEvictionDelayMs",
+    tests: ["test/reconciler/budget/decide.test.ts", "test/reconciler/budget/readiness.test.ts", "test/reconciler/upkeep.test.ts"],
+  },
+  {
+    breaks: "missing pods count as unavailable",
+    file: "reconciler/budget/tally.ts",
+    find: "unknown: Math.max(0, Math.max(zone.replicas, zone.status.replicas) - zone.pods.length)",
+    replacement: "unknown: 0",
+    tests: ["test/reconciler/budget/decide.test.ts"],
+  },
+  {
+    breaks: "the ready time of a pod that is not ready is removed",
+    file: "reconciler/budget/ready-time.ts",
+    find: "if (pod.terminating || pod.ready === (pod.readyTime !== undefined)) return [];",
+    replacement: "if (pod.terminating || !pod.ready || pod.readyTime !== undefined) return [];",
+    tests: ["test/reconciler/upkeep.test.ts"],
+  },
+  {
+    breaks: "a ready time is written only on the pod that was seen, by UID",
+    file: "reconciler/ready-times.ts",
+    find: "metadata: { uid: pod.uid, annotations",
+    replacement: "metadata: { annotations",
+    tests: ["test/reconciler/upkeep.test.ts"],
+  },
+  {
+    breaks: "an invalid budget protects the pods that it selects",
+    file: "reconciler/budget/scope.ts",
+    find: "filter(({ matchLabels }) => matchLabels && ",
+    replacement: `filter(({ matchLabels, content }) => !("problem" in content) && matchLabels && `,
+    tests: RESERVE,
+  },
+  {
+    breaks: "a pod under two budgets is not evicted",
+    file: "reconciler/budget/scope.ts",
+    find: "if (found.length > 1) {",
+    replacement: "if (found.length > 2) {",
+    tests: RESERVE,
+  },
+];

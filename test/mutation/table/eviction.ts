@@ -1,0 +1,99 @@
+/** Evictions: which pod they reach, and denials that need no list. */
+import type { Mutation } from "../mutation.ts";
+
+const EVICTION = { file: "functions/pod-eviction.ts", tests: ["test/functions/pod-eviction.test.ts"] };
+const SCOPE = { file: "reconciler/budget/scope.ts", tests: ["test/reconciler/budget/scope.test.ts"] };
+const LOOK = {
+  file: "reconciler/budget/last-look.ts",
+  tests: ["test/reconciler/budget/last-look.test.ts", "test/reconciler/deny-again.test.ts"],
+};
+const DENY = { file: "reconciler/deny-again.ts", tests: ["test/reconciler/deny-again.test.ts"] };
+
+export const EVICTION_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "an allowed eviction is bound to the pod that was judged",
+    ...EVICTION,
+    find: "const patch = mutating ? pinPod(decided.verdict, eviction) : undefined;",
+    replacement: `const patch = undefined as Answer["patch"];`,
+  },
+  {
+    breaks: "an eviction of a terminating pod is bound to it",
+    ...EVICTION,
+    find: `["Allowed", "PodNotReady"].includes(said.reason)`,
+    replacement: `["Allowed"].includes(said.reason)`,
+  },
+  {
+    breaks: "a UID that the client has set is kept",
+    ...EVICTION,
+    find: "if (pod === undefined || uid !== undefined || ",
+    replacement: "if (pod === undefined || ",
+  },
+  {
+    breaks: "an eviction that a validating webhook sees without a UID goes by the name alone",
+    ...EVICTION,
+    find: "unpinned: !mutating && uid === undefined,",
+    replacement: "unpinned: false,",
+  },
+  {
+    breaks: "a dry run that only the Eviction tells of is one",
+    ...EVICTION,
+    find: "dryRun: request.dryRun || eviction.dryRun }",
+    replacement: "dryRun: request.dryRun }",
+  },
+  {
+    breaks: "a Pending pod is judged and reserved like others",
+    ...SCOPE,
+    find: `["Succeeded", "Failed"].includes(pod.phase)`,
+    replacement: `["Succeeded", "Failed", "Pending"].includes(pod.phase)`,
+  },
+  {
+    breaks: "an eviction by name alone waits until a terminating pod is gone",
+    ...SCOPE,
+    find: "if (pod.terminating && unpinned && found.length > 0)",
+    replacement: "if (pod.terminating && unpinned && found.length > 1000)",
+  },
+  {
+    breaks: "an eviction of another UID reserves nothing",
+    ...SCOPE,
+    find: "if (uid !== undefined && uid !== pod.uid)",
+    replacement: `if (uid === "")`,
+  },
+  {
+    breaks: "a pod is not allowed to go a second time, by name alone, within 15 s",
+    file: "reconciler/budget/decide.ts",
+    find: "if (sameKind && !unpinned) return undefined;",
+    replacement: "if (sameKind) return undefined;",
+    tests: ["test/reconciler/budget/decide.test.ts", "test/functions/pod-eviction.test.ts"],
+  },
+  {
+    breaks: "the rollout and an eviction do not share a pod",
+    file: "reconciler/budget/decide.ts",
+    find: "if (sameKind && !unpinned) return undefined;",
+    replacement: "if (!unpinned) return undefined;",
+    tests: ["test/reconciler/budget/decide.test.ts", "test/functions/pod-eviction.test.ts"],
+  },
+  {
+    breaks: "a hint denies only what a read of the pods proves",
+    ...LOOK,
+    find: "return notReady + unknown >= needed ? describeCount",
+    replacement: "return notReady + unknown >= 0 ? describeCount",
+  },
+  {
+    breaks: "a hint of a zone that was made anew is not believed",
+    ...LOOK,
+    find: "return zone.uid === seen.uid && !zone.terminating",
+    replacement: "return !zone.terminating",
+  },
+  {
+    breaks: "a hint about a budget that has changed is not believed",
+    ...DENY,
+    find: "found?.metadata.uid !== uid || found.metadata.generation !== generation",
+    replacement: "found?.metadata.uid !== uid",
+  },
+  {
+    breaks: "a hint is believed for a minute only",
+    ...DENY,
+    find: "if (!look || clock.monotonic() - look.at > LASTS_MS) return undefined;",
+    replacement: "if (!look) return undefined;",
+  },
+];

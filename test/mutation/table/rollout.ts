@@ -1,0 +1,121 @@
+/** What the rollout reads and decides. */
+import type { Mutation } from "../mutation.ts";
+
+const ZONE = {
+  file: "reconciler/rollout/zone.ts",
+  tests: ["test/reconciler/rollout/decide.test.ts", "test/reconciler/rollout/properties.test.ts"],
+};
+const GROUP = { ...ZONE, file: "reconciler/rollout/decide.ts" };
+const FRESHNESS = {
+  file: "reconciler/freshness.ts",
+  tests: ["test/reconciler/stale-lists.test.ts", "test/reconciler/freshness.test.ts"],
+};
+const READINESS = { ...ZONE, file: "reconciler/model/readiness.ts" };
+
+export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "a list older than what was seen is refused",
+    ...FRESHNESS,
+    find: "if (version < floor) {",
+    replacement: "if (version < 0) {",
+  },
+  {
+    breaks: "a store counts as restored only if older versions last for 30 s",
+    ...FRESHNESS,
+    find: "monotonic() - doubt.since >= RESTORED_AFTER_MS",
+    replacement: "monotonic() >= doubt.since",
+  },
+  {
+    breaks: "a store counts as restored only if its versions grow",
+    ...FRESHNESS,
+    find: "version > doubt.base && ",
+    replacement: "version >= doubt.base && ",
+  },
+  {
+    breaks: "the version of an own deletion counts as seen",
+    file: "reconciler/delete-pods.ts",
+    find: "freshness.noteWritten(pods, version);",
+    replacement: "",
+    tests: ["test/reconciler/stale-lists.test.ts"],
+  },
+  {
+    breaks: "the version of an own patch counts as seen",
+    file: "reconciler/zone-status.ts",
+    find: "freshness.noteWritten(statefulSets, version);",
+    replacement: "",
+    tests: ["test/reconciler/stale-lists.test.ts"],
+  },
+  {
+    breaks: "only pods that the StatefulSet controls are its pods",
+    file: "reconciler/model/zone.ts",
+    find: "pods.filter((pod) => pod.owner === zone.uid).toSorted",
+    replacement: "pods.toSorted",
+    tests: ["test/reconciler/model/model.test.ts"],
+  },
+  {
+    breaks: "nothing is deleted while another zone is unhealthy, paused ones too",
+    ...ZONE,
+    find: "other.uid !== zone.uid && !isWell(other)",
+    replacement: "other.uid !== zone.uid && !other.paused && !isWell(other)",
+  },
+  {
+    breaks: "nothing is deleted while two zones are unhealthy",
+    ...GROUP,
+    find: "if (unwell.length < 2) return undefined;",
+    replacement: "if (unwell.length < 3) return undefined;",
+  },
+  {
+    breaks: "a status that is older than the spec says nothing",
+    ...GROUP,
+    find: "zones.filter((zone) => !zone.observed)",
+    replacement: "zones.filter((zone) => !zone.observed && zone.paused)",
+  },
+  {
+    breaks: "a zone that is being deleted holds its group",
+    ...GROUP,
+    find: "zones.filter((zone) => zone.terminating)",
+    replacement: "zones.filter((zone) => zone.terminating && zone.paused)",
+  },
+  {
+    breaks: "a zone with another update strategy than OnDelete holds its group",
+    ...GROUP,
+    find: `zone.updateStrategy !== "OnDelete"`,
+    replacement: `zone.updateStrategy === ""`,
+  },
+  {
+    breaks: "a paused zone loses no pod",
+    ...GROUP,
+    find: ".filter((zone) => !zone.paused);",
+    replacement: ";",
+  },
+  {
+    breaks: "half-working pods are replaced only as far as missing pods leave room",
+    ...ZONE,
+    find: "(unavailable(zone).count - candidates.length)",
+    replacement: "(unavailable(zone).pods.length - candidates.length)",
+  },
+  {
+    breaks: "pods are updated only as far as unavailable ones leave room",
+    ...ZONE,
+    find: "const room = zone.maxUnavailable - unavailable(zone).count;",
+    replacement: "const room = zone.maxUnavailable;",
+  },
+  {
+    breaks: "a pod on its way out is not deleted again",
+    ...ZONE,
+    find: "zone.status.updateRevision && !pod.terminating);",
+    replacement: "zone.status.updateRevision);",
+  },
+  {
+    breaks: "pods that are missing are unavailable",
+    ...READINESS,
+    find: "const missing = Math.max(0, expected - zone.pods.length);",
+    replacement: "const missing = 0;",
+  },
+  {
+    breaks: "pods that the status counts as not ready are unavailable",
+    ...READINESS,
+    find: "count: Math.max(expected - zone.status.ready, pods.length + missing)",
+    replacement: "count: pods.length + missing",
+  },
+];

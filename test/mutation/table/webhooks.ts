@@ -1,0 +1,188 @@
+/** The webhooks: preparation, the Lease of a group, who may ask and how much, certificates. */
+import type { Mutation } from "../mutation.ts";
+
+const PREPARE = {
+  file: "functions/prepare-downscale.ts",
+  tests: ["test/functions/prepare-downscale.test.ts", "test/functions/prepare-trouble.test.ts", "test/functions/prepare-scope.test.ts"],
+};
+const ZONE = { ...PREPARE, file: "functions/prepare-zone.ts" };
+const GROUP_LEASE = {
+  file: "reconciler/downscale-lease.ts",
+  tests: ["test/reconciler/downscale-lease-versions.test.ts"],
+};
+const DECIDE = {
+  file: "reconciler/downscale/decide.ts",
+  tests: [
+    "test/reconciler/downscale/downscale.test.ts",
+    "test/reconciler/downscale/unobserved.test.ts",
+    "test/functions/prepare-downscale.test.ts",
+  ],
+};
+
+export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "a downscale is refused if a pod is not prepared",
+    ...ZONE,
+    find: "if (!(await preparePods(calls, signal))) return",
+    replacement: "if (!(await preparePods(calls, signal)) && signal.aborted) return",
+  },
+  {
+    breaks: "a refusal takes the preparations back",
+    ...ZONE,
+    find: `(await unpreparePods(calls, UNDO_MS)) ? "staying" : "unknown"`,
+    replacement: `"staying"`,
+  },
+  {
+    breaks: "a preparation that could not be taken back stays noted, for the tick to end it",
+    ...ZONE,
+    tests: ["test/functions/prepare-trouble.test.ts", "test/functions/downscale-kills.test.ts"],
+    find: `if (pods === "unknown") return`,
+    replacement: `if (pods === "unknown") return found;\n  if (noted !== found) return`,
+  },
+  {
+    breaks: "a dry run prepares no pod",
+    ...PREPARE,
+    find: `if (request.dryRun) return { allowed: true, reason: "DryRun" };`,
+    replacement: "",
+  },
+  {
+    breaks: "a StatefulSet that is not scaled down is not prepared either",
+    ...PREPARE,
+    find: `if (labels[LABELS.noDownscale] === "true") return`,
+    replacement: `if (labels[LABELS.noDownscale] === "never") return`,
+  },
+  {
+    breaks: "a StatefulSet that cannot be read is not scaled down",
+    ...PREPARE,
+    find: `return deny(request, downscale, "ParentUnknown", "finding the statefulset failed.");`,
+    replacement: `return { allowed: true, reason: "ParentUnknown" };`,
+  },
+  {
+    breaks: "the Lease of a group is written only as the version that was read",
+    ...GROUP_LEASE,
+    find: ": await cluster.replace(leases, { namespace, name }, lease, call);",
+    replacement:
+      ": await cluster.replace(leases, { namespace, name }, { ...lease, metadata: (await cluster.get(leases, { namespace, name }, call)).metadata ?? {} }, call);",
+  },
+  {
+    breaks: "the Lease of a group keeps other requests out",
+    ...GROUP_LEASE,
+    find: "if (!holderIdentity || holderIdentity === uid) return false;",
+    replacement: "return false;",
+  },
+  {
+    breaks: "the time of another zone's last downscale must be over",
+    ...DECIDE,
+    find: "if (now - last < min) {",
+    replacement: "if (now - last < min - 1000) {",
+  },
+  {
+    breaks: "a zone is not scaled down while another has pods that are not ready",
+    ...DECIDE,
+    find: "if (status.replicas === ready && status.updated === ready) return undefined;",
+    replacement: "if (status.updated === ready) return undefined;",
+  },
+  {
+    breaks: "a zone is not scaled down while the surplus pods of another still run",
+    ...DECIDE,
+    find: "if (observed && surplus.length === 0) return undefined;",
+    replacement: "if (observed) return undefined;",
+  },
+  {
+    breaks: "a zone is not scaled down while the downscale of another is not observed",
+    ...DECIDE,
+    find: "if (observed && surplus.length === 0) return undefined;",
+    replacement: "if (surplus.length === 0) return undefined;",
+  },
+  {
+    breaks: "no-downscale goes by the labels from before the change",
+    file: "functions/no-downscale.ts",
+    find: `if (old.kind !== "Scale") return old.labels;`,
+    replacement: `if (old.kind !== "Scale") return {};`,
+    tests: ["test/functions/no-downscale.test.ts"],
+  },
+  {
+    breaks: "a token must be for our audience",
+    file: "infra/tokens.ts",
+    find: "{ audience, requiredClaims",
+    replacement: "{ requiredClaims",
+    tests: ["test/functions/callers.test.ts"],
+  },
+  {
+    breaks: "a token must not have expired",
+    file: "infra/tokens.ts",
+    find: "currentDate: new Date(now())",
+    replacement: "currentDate: new Date(0)",
+    tests: ["test/functions/callers.test.ts"],
+  },
+  {
+    breaks: "callers that cannot be checked are not let in",
+    file: "functions/admission.ts",
+    find: `log.error("callers cannot be told apart", { error });\n    return false;`,
+    replacement: `log.error("callers cannot be told apart", { error });\n    return true;`,
+    tests: ["test/functions/callers.test.ts"],
+  },
+  {
+    breaks: "a body is bounded, whatever its head says",
+    file: "functions/body.ts",
+    find: "if (bytes <= LARGEST_BODY) {",
+    replacement: "if (bytes > 0) {",
+    tests: ["test/functions/admission.test.ts"],
+  },
+  {
+    breaks: "all bodies together are bounded",
+    file: "functions/body.ts",
+    find: "if (buffered > MOST_BUFFERED) return TOO_MUCH;",
+    replacement: "",
+    tests: ["test/functions/bodies.test.ts"],
+  },
+  {
+    breaks: "an answer is given before the deadline",
+    file: "functions/admission.ts",
+    find: "await unlessAborted(handled, deadline.signal).then(",
+    replacement: "await handled.then(",
+    tests: ["test/functions/deadline.test.ts"],
+  },
+  {
+    breaks: "a new certificate is served without a restart",
+    file: "functions/certificate.ts",
+    find: "if (text !== used) {",
+    replacement: `if (used === "") {`,
+    tests: ["test/functions/serve.test.ts"],
+  },
+  {
+    breaks: "a certificate without its key is not served",
+    file: "functions/certificate.ts",
+    find: "if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) throw",
+    replacement: "if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)) && key === cert) throw",
+    tests: ["test/functions/serve.test.ts"],
+  },
+  {
+    breaks: "a CA bundle is put only into the version of a webhook configuration that was listed",
+    file: "infra/certs/configurations.ts",
+    find: "return additions.length > 0 ? [test, ...additions] : undefined;",
+    replacement: "return additions.length > 0 ? additions : undefined;",
+    tests: ["test/infra/certs/races.test.ts"],
+  },
+  {
+    breaks: "a CA bundle of another injector is left alone",
+    file: "infra/certs/configurations.ts",
+    find: "return isLabelled && OTHER_INJECTORS",
+    replacement: "return isLabelled || OTHER_INJECTORS",
+    tests: ["test/infra/certs/job.test.ts", "test/reconciler/ca-injection.test.ts"],
+  },
+  {
+    breaks: "a renewal keeps the old CA in the bundle",
+    file: "infra/certs/revise.ts",
+    find: "return { cas: bundle([...needed, ...material.cas], now), serving: material.serving, next: { certPem, keyPem } };",
+    replacement: "return { cas: bundle(needed.slice(0, 1), now), serving: material.serving, next: { certPem, keyPem } };",
+    tests: ["test/infra/certs/job-renewal.test.ts"],
+  },
+  {
+    breaks: "a new certificate serves only once its CA has been everywhere for a while",
+    file: "infra/certs/decide.ts",
+    find: "spreadForMs >= SETTLE_MS) return",
+    replacement: "spreadForMs >= 0) return",
+    tests: ["test/infra/certs/decide.test.ts", "test/infra/certs/job-renewal.test.ts"],
+  },
+];
