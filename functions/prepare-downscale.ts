@@ -54,7 +54,7 @@ function versionOf(object: unknown): string | undefined {
   return (object as { readonly metadata?: { readonly resourceVersion?: string } | null } | undefined)?.metadata?.resourceVersion;
 }
 
-/** The StatefulSet and what it wants, or the answer where there is nothing to do [4.4-4.6]. */
+/** The StatefulSet and what it wants, or the answer where there is nothing to do [4.4, 4.6]. */
 async function findJob(request: AdmissionRequest, downscale: Downscale, tools: PrepareTools, signal: AbortSignal): Promise<Job | Answer> {
   let zone: StatefulSet;
   try {
