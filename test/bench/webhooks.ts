@@ -9,8 +9,9 @@ import { NODE_ARGS } from "./process.ts";
 import { atMost, type Bench, median } from "./row.ts";
 
 const NAME = "zonewise.default.svc";
-/** As infra/manifests/functions has it. */
-const SERVER_ARGS = ["--max-semi-space-size=8"];
+/** As infra/manifests/functions and the Dockerfile have it. */
+const SERVER_ARGS = ["--max-semi-space-size=8", "--optimize-for-size", "--no-maglev"];
+const MALLOC_ARENA_MAX = "1";
 const CONNECTIONS = 8;
 const REQUESTS = 40_000;
 const STARTS = 6;
@@ -46,6 +47,7 @@ export const benchWebhooks: Bench = async ({ dist, scratch }) => {
     SERVER_PORT: String(plain),
     SERVER_ADDRESS: "127.0.0.1",
     NODE_COMPILE_CACHE: join(scratch, "webhooks-cache"),
+    MALLOC_ARENA_MAX,
   };
   const starts: number[] = [];
   let server: ChildProcess | undefined;
