@@ -59,7 +59,7 @@ scenario("two nodes in different zones are drained at once", (stage) =>
     assertNoViolations(entries);
     assert.equal(deletions(entries).length, 6);
     // kubectl tries again after a 429 alone.
-    assert.match(texts.join(), /will retry after 5s\): admission webhook "[^"]+" denied the request: \d pods? not ready/);
+    assert.match(texts.join(), /will retry after 5s\): admission webhook "[^"]+" denied the request: \d pods? (?:not ready|unknown)/);
     for (const text of texts) assert.doesNotMatch(text, CONFLICT);
   }),
 );
@@ -82,7 +82,8 @@ for (const drainer of DRAINERS) {
       assertNoViolations(timeline.entries);
       assert.equal(deletions(timeline.entries).length, 6);
       assert.deepEqual([...new Set(answers.map(({ code }) => code))].toSorted(), [201, 429]);
-      for (const { code, message } of answers) if (code === 429) assert.match(message, /denied the request: \d pods? not ready in zone-/);
+      for (const { code, message } of answers)
+        if (code === 429) assert.match(message, /denied the request: \d pods? (?:not ready|unknown) in zone-/);
     }),
   );
 }
