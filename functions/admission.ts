@@ -38,7 +38,7 @@ interface Received {
   readonly bytes: number;
 }
 
-/** Of the caller's time that much is ours; the rest is for the way back [8.3]. */
+/** Of the caller's time that much is ours; the rest is for the way back (§8.3). */
 const OUR_SHARE = 0.9;
 
 /** Serves a webhook over HTTP; never rejects. */
@@ -93,7 +93,7 @@ function serveOne(webhook: Webhook, rim: Rim): Handler {
   };
 }
 
-/** `/admission/no-downscale` -> `admission_no_downscale` [9]. */
+/** `/admission/no-downscale` -> `admission_no_downscale` (§9). */
 function routeOf(path: string): string {
   return path
     .toLowerCase()

@@ -35,7 +35,7 @@ export async function compose(env: Environment, machine: Clock, lookup?: LookupF
     timeoutMs: configuration.podTimeoutMs,
     clock,
     observer: metrics.podObserver,
-    // Each request keeps to 32 by itself [4.8]: one group's silent pods must not keep another's from being told.
+    // Each request keeps to 32 by itself (§4.8): one group's silent pods must not keep another's from being told.
     atOnce: Number.POSITIVE_INFINITY,
     ...(lookup && { lookup }),
   });

@@ -1,4 +1,4 @@
-/** Where it is written down when a zone was last scaled down: an annotation of the StatefulSet, or the zone tracker's ConfigMap [4.2, 4.9]. */
+/** Where it is written down when a zone was last scaled down: an annotation of the StatefulSet, or the zone tracker's ConfigMap (§4.2, §4.9). */
 import type { Clock } from "../infra/clock.ts";
 import type { Call, Cluster } from "../infra/cluster.ts";
 import { absent, hasCode } from "../infra/errors.ts";

@@ -10,7 +10,7 @@ export interface Answered {
   readonly seconds: number;
 }
 
-/** What runbooks search for [8.7]. */
+/** What runbooks search for (§8.7). */
 const WORDS: Readonly<Record<Webhook["name"], { readonly method: string; readonly subject: string }>> = {
   noDownscale: { method: "admission.NoDownscale()", subject: "downscale" },
   prepareDownscale: { method: "admission.prepareDownscale()", subject: "prepared downscale" },

@@ -1,4 +1,4 @@
-/** `/admission/no-downscale`: what carries the label is not scaled down [3]. Fails open: what cannot be told is allowed, with a warning. */
+/** `/admission/no-downscale`: what carries the label is not scaled down (§3). Fails open: what cannot be told is allowed, with a warning. */
 import type { Cluster } from "../infra/cluster.ts";
 import { RolloutError } from "../infra/errors.ts";
 import { deployments, replicaSets, type Resource, type StatefulSet, statefulSets } from "../infra/resources.ts";

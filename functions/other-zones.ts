@@ -1,4 +1,4 @@
-/** Gathers what the other zones of a group have to say about a downscale, and asks whether it may be [4.7]. */
+/** Gathers what the other zones of a group have to say about a downscale, and asks whether it may be (§4.7). */
 import type { Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
 import { refuseByHealth, refuseByTime } from "../reconciler/downscale/decide.ts";

@@ -1,5 +1,5 @@
 /**
- * `/admission/mutate-pod-eviction`: no pod is evicted that its zone-aware budget needs [5.1]. What is allowed is reserved first, and bound to the
+ * `/admission/mutate-pod-eviction`: no pod is evicted that its zone-aware budget needs (§5.1). What is allowed is reserved first, and bound to the
  * UID of the pod that was judged: the API server looks the pod up by its name only after it has asked us, for up to 10 s.
  *
  *   asked as a mutating webhook   -> allowed, with a patch that sets deleteOptions.preconditions.uid
@@ -46,7 +46,7 @@ export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webh
   };
 }
 
-/** What is read of an Eviction; policy/v1 and v1beta1 have it alike [5.1.1]. */
+/** What is read of an Eviction; policy/v1 and v1beta1 have it alike (§5.1.1). */
 interface Eviction {
   /** `kubectl drain --dry-run=server` says it in the Eviction alone, not in the request. */
   readonly dryRun: boolean;

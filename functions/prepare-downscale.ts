@@ -1,5 +1,5 @@
 /**
- * `/admission/prepare-downscale`: pods are told before they are scaled away, one zone of a group at a time [4].
+ * `/admission/prepare-downscale`: pods are told before they are scaled away, one zone of a group at a time (§4).
  *
  *   is it a downscale? -> of a StatefulSet that wants this, and says how? -> prepareZone
  *
@@ -54,7 +54,7 @@ function versionOf(object: unknown): string | undefined {
   return (object as { readonly metadata?: { readonly resourceVersion?: string } | null } | undefined)?.metadata?.resourceVersion;
 }
 
-/** The StatefulSet and what it wants, or the answer where there is nothing to do [4.4, 4.6]. */
+/** The StatefulSet and what it wants, or the answer where there is nothing to do (§4.4, §4.6). */
 async function findJob(request: AdmissionRequest, downscale: Downscale, tools: PrepareTools, signal: AbortSignal): Promise<Job | Answer> {
   let zone: StatefulSet;
   try {
@@ -66,7 +66,7 @@ async function findJob(request: AdmissionRequest, downscale: Downscale, tools: P
   }
   const labels = zone.metadata?.labels ?? {};
   if (labels[LABELS.prepareDownscale] !== "true") return { allowed: true, reason: "NotLabelled" };
-  // The other webhook refuses it, after this one: pods must not be prepared for nothing [4.4].
+  // The other webhook refuses it, after this one: pods must not be prepared for nothing (§4.4).
   if (labels[LABELS.noDownscale] === "true") return { allowed: true, reason: "NoDownscaleLabel" };
   const preparation = readPreparation(zone);
   if ("problem" in preparation) return deny(request, downscale, "PreparationUnknown", preparation.problem);

@@ -1,5 +1,5 @@
 /**
- * Prepares the pods of one zone that are to go, alone in its group [4.7-4.10].
+ * Prepares the pods of one zone that are to go, alone in its group (§4.7-§4.10).
  *
  *   the group's Lease, which notes the downscale -> the other zones -> POST to the pods -> write down the time -> allow;
  *   whatever fails from the first POST on: DELETE to the same pods -> deny. The note says how it ended when the Lease is released.
@@ -44,7 +44,7 @@ export const UNDO_MS = 3000;
 /** For the way of the answer. */
 const ANSWER_MS = 100;
 
-/** Under the Lease of the group, or of the StatefulSet where there is none [4.7]. */
+/** Under the Lease of the group, or of the StatefulSet where there is none (§4.7). */
 export async function prepareZone(job: Job, tools: PrepareTools, context: Context, remainingMs: number): Promise<Answer> {
   const { request, downscale, zone } = job;
   const { cluster, clock } = tools;
@@ -96,7 +96,7 @@ function noteOutcome(pods: Told, name: string, { found, noted }: Pick<DownscaleL
   return { ...noted, [name]: { ...pending, at: found[name]?.at ?? pending.at } };
 }
 
-/** Tells the pods and writes the time down, or takes it all back [4.8-4.10]: not where another request for the same pods was admitted and may still be stored. */
+/** Tells the pods and writes the time down, or takes it all back (§4.8-§4.10): not where another request for the same pods was admitted and may still be stored. */
 async function prepare(
   { request, downscale, preparation }: Job,
   { isAwaited, unsettled }: { readonly isAwaited: boolean | undefined; readonly unsettled: string | undefined },

@@ -1,4 +1,4 @@
-/** The first steps that the two downscale webhooks share: is it a downscale at all [3.1-3.5, 4.1]? */
+/** The first steps that the two downscale webhooks share: is it a downscale at all (§3.1-§3.5, §4.1)? */
 import { compareReplicas, readScalable, type Scalable, type Unscalable } from "../reconciler/downscale/scalable.ts";
 import type { AdmissionRequest, Answer } from "./handler.ts";
 

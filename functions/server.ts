@@ -38,7 +38,7 @@ export async function runServer({ configuration, rim, webhooks, metrics, work, l
   await drain([secure, plain], work, requestTimeoutMs + AFTERWARDS_MS, rim.clock);
 }
 
-/** `/ready` and `/metrics` [8.1]. */
+/** `/ready` and `/metrics` (§8.1). */
 export function beside(metrics: Pick<Metrics, "render" | "contentType">, isReady: () => boolean): RequestListener {
   return (request, response) => void answerBeside(request, response, metrics, isReady);
 }

@@ -1,4 +1,4 @@
-/** `/admission/zpdb-validation`: a zone-aware budget that could not be understood is refused when it is written [6]. */
+/** `/admission/zpdb-validation`: a zone-aware budget that could not be understood is refused when it is written (§6). */
 import { parseBudget } from "../reconciler/budget/zpdb.ts";
 import type { Answer, Webhook } from "./handler.ts";
 

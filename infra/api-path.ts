@@ -16,7 +16,7 @@ export function pathOf(resource: Resource, { namespace, name, subresource }: Pla
   return `/${[...root, resource.version, ...scope, resource.plural, ...object, ...below].map(encodeURIComponent).join("/")}`;
 }
 
-/** The token bucket a path belongs to [8.4]: `core`, an API group, or `/` and the first segment. */
+/** The token bucket a path belongs to (§8.4): `core`, an API group, or `/` and the first segment. */
 export function groupOf(path: string): string {
   const [first = "", second = ""] = path.slice(1).split("/");
   if (first === "api") return "core";
@@ -24,7 +24,7 @@ export function groupOf(path: string): string {
   return `/${first}`;
 }
 
-/** A path without its names, for the `path` label [9], K02: `core/v1/pods object`; an unrecognised one is returned unchanged. */
+/** A path without its names, for the `path` label (§9), K02: `core/v1/pods object`; an unrecognised one is returned unchanged. */
 export function describePath(path: string): string {
   const match = RESOURCE_PATH.exec(path)?.groups;
   if (!match) return path;

@@ -1,4 +1,4 @@
-/** What is counted of disruption budgets, by the webhook and the reconciler alike [9]. */
+/** What is counted of disruption budgets, by the webhook and the reconciler alike (§9). */
 import { METRICS } from "./metric-table.ts";
 import type { Makers } from "./webhook-metrics.ts";
 

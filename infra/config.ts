@@ -82,7 +82,7 @@ function complete(set: Environment): Environment {
   );
 }
 
-/** Variables that are wrong only together [8.2]. */
+/** Variables that are wrong only together (§8.2). */
 function disagreements(set: Environment, values: Environment): VariableName[] {
   const wrong: VariableName[] = [];
   const { KUBERNETES_API_URL: apiUrl, KUBERNETES_CONFIG_FILE: file, KUBERNETES_CLIENT_QPS: qps, KUBERNETES_CLIENT_BURST: burst } = set;

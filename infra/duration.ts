@@ -19,7 +19,7 @@ const LONGEST = 100;
 const PER_MS = 1_000_000n;
 
 /**
- * Milliseconds of a Go duration such as `1m30s`, `-1.5h` or `0`; undefined when it is none [0.9a].
+ * Milliseconds of a Go duration such as `1m30s`, `-1.5h` or `0`; undefined when it is none (§0.9a).
  * Exact to the nanosecond; beyond 292 years it is invalid, as in Go, and beyond 100 characters.
  */
 export function parseGoDuration(text: string): number | undefined {
@@ -60,7 +60,7 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
   ms: 1,
 };
 
-/** Milliseconds of a Prometheus duration such as `1h30m`, `2w` or `0`; undefined when it is none [0.9b]. Beyond 292 years it is invalid, as in Go, and beyond 100 characters. */
+/** Milliseconds of a Prometheus duration such as `1h30m`, `2w` or `0`; undefined when it is none (§0.9b). Beyond 292 years it is invalid, as in Go, and beyond 100 characters. */
 export function parsePrometheusDuration(text: string): number | undefined {
   if (text.length > LONGEST) return undefined;
   if (text === "0") return 0;

@@ -1,5 +1,5 @@
 /**
- * A Lease says which process may write (coordination.k8s.io/v1; spec 13.2).
+ * A Lease says which process may write (coordination.k8s.io/v1; §13.2).
  *
  *   free --create/take--> held --renew every 1/3--> held --release--> free
  *                          held --not renewed for its whole duration, as we saw it--> free for the taking
@@ -132,7 +132,7 @@ function lostRace(error: unknown): undefined {
   if (!hasCode(error, "Conflict", "AlreadyExists")) throw error;
 }
 
-/** RFC 3339 with six fractional digits, as MicroTime wants it [13.2]. */
+/** RFC 3339 with six fractional digits, as MicroTime wants it (§13.2). */
 export function microTime(ms: number): string {
   return new Date(ms).toISOString().replace("Z", "000Z");
 }

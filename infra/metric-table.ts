@@ -1,4 +1,4 @@
-/** The metrics: one row each. Names and buckets as upstream's where the meaning is [9]; a group also has its namespace here. */
+/** The metrics: one row each. Names and buckets as upstream's where the meaning is (§9); a group also has its namespace here. */
 import type { MetricType } from "prom-client";
 
 export interface MetricRow {

@@ -30,7 +30,7 @@ export interface Metrics {
   podReplaced(group: GroupKey): void;
   /** The one reason that holds the group back, or none. */
   groupBlocked(group: GroupKey, reason: string | undefined): void;
-  /** Drops the series of every group that is not among `living` [1.8]. */
+  /** Drops the series of every group that is not among `living` (§1.8). */
   keepGroups(living: Iterable<GroupKey>): void;
   /** The webhooks there are, and no others: those that are gone lose their series. */
   failurePolicies(inForce: readonly FailurePolicy[]): void;
@@ -118,7 +118,7 @@ export function createMetrics(): Metrics {
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));
-      // There from the start, as alerts on it need [1.3.1]. The last success is not: a process of a minute does not know of those before it.
+      // There from the start, as alerts on it need (§1.3.1). The last success is not: a process of a minute does not know of those before it.
       groupFailures.inc(labelsOf(group), 0);
     },
     reconcileDone: (group, { seconds, failed, finishedAt }) => {

@@ -1,4 +1,4 @@
-/** HTTP to the pods themselves [2.7]: apart from the Kubernetes client, without its credentials, and few at a time. */
+/** HTTP to the pods themselves (§2.7): apart from the Kubernetes client, without its credentials, and few at a time. */
 import http from "node:http";
 import https from "node:https";
 import type { LookupFunction } from "node:net";
@@ -16,7 +16,7 @@ export interface PodAnswer {
 }
 
 export interface PodRequest {
-  /** The namespace of the pod, sent as `X-Cluster`: a server that serves another one refuses with 511 [8.5]. */
+  /** The namespace of the pod, sent as `X-Cluster`: a server that serves another one refuses with 511 (§8.5). */
   readonly namespace: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;

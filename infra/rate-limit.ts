@@ -1,4 +1,4 @@
-/** Client-side rate limiting [8.4]: one token bucket per API group, off unless a rate is set. */
+/** Client-side rate limiting (§8.4): one token bucket per API group, off unless a rate is set. */
 import type { Clock } from "./clock.ts";
 import { hasCode, messageOf, RolloutError } from "./errors.ts";
 
@@ -29,7 +29,7 @@ export function createRateLimiter({ qps, burst }: Rate, clock: Clock): RateLimit
   const buckets = new Map<string, Bucket>();
 
   // Tokens go below zero: the debt is the queue. A wait that cannot fit its limit takes nothing, or
-  // callers that gave up would starve those behind them [8.3].
+  // callers that gave up would starve those behind them (§8.3).
   const reserve = (group: string, limitMs: number): number | undefined => {
     const now = clock.monotonic();
     const key = buckets.has(group) || buckets.size < MOST_BUCKETS ? group : SHARED;

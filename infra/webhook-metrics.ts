@@ -1,4 +1,4 @@
-/** What is counted of inbound requests [9]. */
+/** What is counted of inbound requests (§9). */
 import type { Counter, Gauge, Histogram } from "prom-client";
 import { METRICS, type MetricRow } from "./metric-table.ts";
 import { OTHER } from "./series-limit.ts";

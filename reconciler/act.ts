@@ -77,7 +77,7 @@ export async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, { 
   throw new RolloutError("Invalid", `it was accepted, but ${name} still has ${result.spec?.replicas} replicas: something pins them`);
 }
 
-/** Tells a reference, in its `status.replicas`, how many replicas a zone has made of it [2.5]. A failure is told in a line, and changes nothing. */
+/** Tells a reference, in its `status.replicas`, how many replicas a zone has made of it (§2.5). A failure is told in a line, and changes nothing. */
 export async function tellReference(
   { cluster, fence }: Pick<Actor, "cluster" | "fence">,
   zone: Zone,

@@ -12,7 +12,7 @@ import type { ListedBudget } from "./gather-budget.ts";
 export interface Ask extends Reach {
   readonly namespace: string;
   readonly name: string;
-  /** Set when the rollout asks [1.5.7]. */
+  /** Set when the rollout asks (§1.5.7). */
   readonly rollout?: { readonly maxUnavailable: number };
   /** Decides, but reserves nothing. */
   readonly dryRun: boolean;

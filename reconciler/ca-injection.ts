@@ -1,5 +1,5 @@
 /**
- * Injects the CA bundle into the webhook configurations [7.6], and measures their failure policies [9], beside the ticks:
+ * Injects the CA bundle into the webhook configurations (§7.6), and measures their failure policies (§9), beside the ticks:
  *
  *   list -> inject --> watch from the list --a configuration changed, or 30 s--> list -> inject -> ...
  *

@@ -34,7 +34,7 @@ interface Grant {
 }
 
 /**
- * A pod that the budget denies does not keep the others from their turn [1.5.8]. `judged` are the zones of the group. Throws what kept the first
+ * A pod that the budget denies does not keep the others from their turn (§1.5.8). `judged` are the zones of the group. Throws what kept the first
  * pod from being deleted: `Conflict` if the zone or the pod has changed since it was judged, `Cancelled`, `LeaseLost`, or what the cluster says.
  */
 export async function deletePods(decision: DeletePods, judged: readonly Zone[], actor: BatchActor): Promise<Effect> {

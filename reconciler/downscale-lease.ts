@@ -1,5 +1,5 @@
 /**
- * One downscale at a time in a rollout group, over all processes [4.7e, 13.5]: a Lease held by the UID of the request.
+ * One downscale at a time in a rollout group, over all processes (§4.7e, §13.5): a Lease held by the UID of the request.
  * A StatefulSet without a group has a Lease of its own.
  *
  *   free --taken by a request, which notes its downscale in the same write--> held by its UID --released--> free

@@ -1,4 +1,4 @@
-/** Reads what evictions are decided by: the budgets first, then StatefulSets and pods, so that the write to the budget proves them fresh [13.1]. */
+/** Reads what evictions are decided by: the budgets first, then StatefulSets and pods, so that the write to the budget proves them fresh (§13.1). */
 import type { Call, Cluster } from "../infra/cluster.ts";
 import { absent } from "../infra/errors.ts";
 import { disruptionBudgets, pods, statefulSets, type DisruptionBudget } from "../infra/resources.ts";

@@ -1,4 +1,4 @@
-/** Reads the cluster into snapshots: StatefulSets first, pods after them [13.3], never a list twice. */
+/** Reads the cluster into snapshots: StatefulSets first, pods after them (§13.3), never a list twice. */
 import type { Call, Cluster, Query } from "../infra/cluster.ts";
 import { pods, statefulSets, type Resource } from "../infra/resources.ts";
 import type { Freshness } from "./freshness.ts";

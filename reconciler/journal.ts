@@ -75,7 +75,7 @@ export function createJournal({ log, metrics, recorder, clock, memory = new Map(
       });
       for (const [namespace, error] of result.failures) log.error("the namespace could not be read", { namespace, error });
       if (counts.failed > 0 || result.failures.size > 0) return;
-      // [1.8] After a fully successful pass, what is said of groups that are gone goes too.
+      // §1.8: After a fully successful pass, what is said of groups that are gone goes too.
       for (const key of memory.keys()) if (!result.groups.has(key)) memory.delete(key);
       metrics.keepGroups(memory.values());
     },

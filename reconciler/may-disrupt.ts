@@ -1,4 +1,4 @@
-/** The rollout's question to the budget, before each pod [1.5.7, 1.5.8]. */
+/** The rollout's question to the budget, before each pod (§1.5.7, §1.5.8). */
 import type { BudgetMetrics } from "../infra/budget-metrics.ts";
 import type { Clock } from "../infra/clock.ts";
 import { hasCode } from "../infra/errors.ts";

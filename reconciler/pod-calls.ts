@@ -1,4 +1,4 @@
-/** Telling pods that they are to go, and taking it back [4.8]. */
+/** Telling pods that they are to go, and taking it back (§4.8). */
 import { startDeadline } from "../infra/deadline.ts";
 import { RolloutError } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";

@@ -1,4 +1,4 @@
-/** Tells pods that they are to go [2.6]. */
+/** Tells pods that they are to go (§2.6). */
 import { firstOfSignals } from "../infra/clock.ts";
 import { cancelled } from "../infra/deadline.ts";
 import { messageOf, RolloutError } from "../infra/errors.ts";

@@ -1,5 +1,5 @@
 /**
- * Writes since when pods are ready [5.7], where a disruption budget asks for it.
+ * Writes since when pods are ready (§5.7), where a disruption budget asks for it.
  *
  * Groups have theirs written with a look at their pods that is due anyhow. A budget may select StatefulSets in no rollout group as well: with a
  * delay it would never allow an eviction there. Every 30 s such a budget costs a list of its StatefulSets, and one of its pods besides where some

@@ -1,6 +1,6 @@
 /**
  * Asks a budget for a disruption and reserves it, for the eviction webhook and the rollout alike: nothing is disrupted twice on one budget,
- * however many processes ask [13.1]. Those that wait in one process for the same budget share an attempt; budgets do not wait for each other.
+ * however many processes ask (§13.1). Those that wait in one process for the same budget share an attempt; budgets do not wait for each other.
  *
  *   ask --what blocked last blocks still--> denied, without a list
  *       --budget not known yet: list of budgets--> next attempt of its budget --> decided

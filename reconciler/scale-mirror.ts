@@ -1,4 +1,4 @@
-/** Scales a zone that mirrors a resource [2.4]: asks the resource and the pods, decides, and tells the resource what became of it. */
+/** Scales a zone that mirrors a resource (§2.4): asks the resource and the pods, decides, and tells the resource what became of it. */
 import { messageOf } from "../infra/errors.ts";
 import { tellReference } from "./act.ts";
 import type { Reference } from "./gather-scaling.ts";
@@ -12,7 +12,7 @@ import { scaleZone } from "./scaling/leader.ts";
 import type { ScaleDecision, ScaleZone } from "./scaling/snapshot.ts";
 import { mirroredReplicas, writeBack } from "./scaling/mirror.ts";
 
-/** One mirroring zone [2.4.4, 2.4.5]; resolves with the change, if there was one. Its reference is told of the replicas that it has then, also while it waits. */
+/** One mirroring zone (§2.4.4, §2.4.5); resolves with the change, if there was one. Its reference is told of the replicas that it has then, also while it waits. */
 export async function scaleMirror(zone: Zone, mirror: Mirror, pass: Pass): Promise<ScaleZone | undefined> {
   const { teller, clusterDomain } = pass.scaler;
   const reference = await readReference(zone, mirror, pass);

@@ -1,5 +1,5 @@
 /**
- * Scales one zone of a group at most, before its rollout [2.0]: leaders and followers first, then mirrors, in the order of names.
+ * Scales one zone of a group at most, before its rollout (§2.0): leaders and followers first, then mirrors, in the order of names.
  * What stands in the way of one zone does not starve the others.
  */
 import type { Hold } from "./model/decision.ts";

@@ -1,5 +1,5 @@
 /**
- * Ends downscales that are pending, beside the rollout [4.3, 13.5]: what happened is written on the StatefulSet, what never happened is taken back.
+ * Ends downscales that are pending, beside the rollout (§4.3, §13.5): what happened is written on the StatefulSet, what never happened is taken back.
  *
  *   list the Leases in which one is pending -> may it still happen? next time
  *     -> take the Lease, look again -> write `last-downscale`; DELETE to pods that are prepared and stay -> release it without the note

@@ -1,5 +1,5 @@
 /**
- * Tells pods that they stay [2.6], beside the ticks and never in their way. What they answer changes nothing, so that it is repeated only now and
+ * Tells pods that they stay (§2.6), beside the ticks and never in their way. What they answer changes nothing, so that it is repeated only now and
  * then: a new process, a new number of pods, or half a minute.
  */
 import { firstOfSignals, type Clock } from "../infra/clock.ts";

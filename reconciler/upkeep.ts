@@ -1,5 +1,5 @@
 /**
- * What budgets need of the tick: ready times on the pods that they select [5.7], and an end to reservations that are over.
+ * What budgets need of the tick: ready times on the pods that they select (§5.7), and an end to reservations that are over.
  * Only groups that are looked at closely get it, and those that owe a pod its ready time: a settled cluster costs a list of the budgets every 30 s,
  * and one of the StatefulSets of each that has a delay.
  */

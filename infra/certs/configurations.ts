@@ -27,7 +27,7 @@ export interface Listed {
 
 export type JsonPatch = readonly { readonly op: "test" | "add"; readonly path: string; readonly value: string }[];
 
-/** True if its CA bundle is ours to keep [7.6]: labelled for it, and no other injector is asked for. */
+/** True if its CA bundle is ours to keep (§7.6): labelled for it, and no other injector is asked for. */
 export function isOurs({ configuration: { metadata } }: Listed, namespace: string): boolean {
   const { labels = {}, annotations = {} } = metadata ?? {};
   const isLabelled = labels[INJECT_LABEL] === "true" && labels[NAMESPACE_LABEL] === namespace;
@@ -57,7 +57,7 @@ export function lagsBehind({ configuration }: Listed, { serving, next }: KeyMate
   });
 }
 
-/** What is in force for one entry of a configuration [9]. */
+/** What is in force for one entry of a configuration (§9). */
 export interface FailurePolicy {
   readonly type: HookType;
   readonly webhook: string;

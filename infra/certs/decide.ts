@@ -96,7 +96,7 @@ const materialRules: readonly MaterialRule[] = [
     complete ? undefined : say("tidy", "LayoutIncomplete", "ca.crt, tls.crt and tls.key are not what ca, cert and key are"),
 ];
 
-/** What to do next [7.3, 7.5, 13.9]. */
+/** What to do next (§7.3, §7.5, §13.9). */
 export function decideCertificates(situation: Situation): Decision {
   for (const rule of rules) {
     const decision = rule(situation);

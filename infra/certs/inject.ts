@@ -92,7 +92,7 @@ export interface CaInjectionResult extends Injection, Configurations {
 }
 
 /**
- * Lists the configurations and gives them the bundle that the Secret holds now [7.6]: two calls if none is ours, three if all is well.
+ * Lists the configurations and gives them the bundle that the Secret holds now (§7.6): two calls if none is ours, three if all is well.
  * No Secret yet: nothing to give. Rejects if lists or Secret cannot be read, or the bundle in it is none.
  */
 export async function injectCaBundles(

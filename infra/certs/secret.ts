@@ -1,5 +1,5 @@
 /**
- * The Secret: upstream's layout [7.2], the one that everybody else reads, and the pair that waits for its CA to be known everywhere.
+ * The Secret: upstream's layout (§7.2), the one that everybody else reads, and the pair that waits for its CA to be known everywhere.
  *
  *   ca, cert, key              upstream's; these are what counts
  *   ca.crt, tls.crt, tls.key   the same once more
@@ -38,7 +38,7 @@ const ALIASES = { ca: "ca.crt", cert: "tls.crt", key: "tls.key" } as const;
 const NEXT = { cert: "next.crt", key: "next.key" } as const;
 const ADVICE = "delete the secret and try again";
 
-/** What a Secret holds [7.3]; a damaged one is told with the key that is at fault. */
+/** What a Secret holds (§7.3); a damaged one is told with the key that is at fault. */
 export function readStored(secret: Secret | undefined): Stored {
   if (!secret) return { state: "absent" };
   const data = new Map(Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]));

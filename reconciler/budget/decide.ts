@@ -1,4 +1,4 @@
-/** May this pod be disrupted now [5.1]: asked by the eviction webhook and by the rollout alike. */
+/** May this pod be disrupted now (§5.1): asked by the eviction webhook and by the rollout alike. */
 import { firstOf, type ObjectRef, type Rule } from "../model/decision.ts";
 import { moveToFront } from "../model/order.ts";
 import type { BudgetZone } from "./member.ts";
@@ -41,7 +41,7 @@ const notTwice: EvictionRule = (snapshot) => {
   return about(snapshot, "AllowedAlready", `${pod.name} was allowed to go a moment ago, for ${whom}; try again once it is gone`);
 };
 
-/** A configured 0 gives way to the rollout's own limit, in partition mode to 1 [1.5.7, 5.1.7]. */
+/** A configured 0 gives way to the rollout's own limit, in partition mode to 1 (§1.5.7, §5.1.7). */
 function maxUnavailable(snapshot: EvictionSnapshot): number {
   const { budget, rollout } = snapshot;
   const zone = ownZone(snapshot);

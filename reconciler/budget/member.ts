@@ -30,7 +30,7 @@ export function readMember(object: PodObject): Member {
   };
 }
 
-/** The annotation is written at intervals: the pod may have been unready between two looks at it, and only its own status tells [13.4]. */
+/** The annotation is written at intervals: the pod may have been unready between two looks at it, and only its own status tells (§13.4). */
 function readReadySince({ readyTime }: Pod, status: PodObject["status"]): number | undefined {
   const noted = parseTimestamp(readyTime ?? "");
   if (noted === undefined) return undefined;

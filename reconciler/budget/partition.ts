@@ -1,4 +1,4 @@
-/** The partition of a pod by its name [5.4]: Go's regular expressions, matched in linear time. */
+/** The partition of a pod by its name (§5.4): Go's regular expressions, matched in linear time. */
 import { RE2JS, RE2JSException } from "re2js";
 import { boundProgramSize } from "./pattern-size.ts";
 
@@ -23,7 +23,7 @@ const TOO_LARGE: Problem = {
   problem: `error parsing regexp: expression too large: podNamePartitionRegex may compile to ${MOST_INSTRUCTIONS} instructions at most`,
 };
 
-/** Compiles `pattern`, of which capture group `group` is the partition; group 1 if there is but one [5.4, 6.7]. */
+/** Compiles `pattern`, of which capture group `group` is the partition; group 1 if there is but one (§5.4, §6.7). */
 export function compilePartition(pattern: string, group: number | undefined): PartitionOf | Problem {
   if (pattern.length > LONGEST_PATTERN || boundProgramSize(pattern) > LARGEST_BOUND) return TOO_LARGE;
   const regex = compile(`^${pattern}$`);

@@ -1,4 +1,4 @@
-/** Since when pods are ready: kept on the pods themselves, as Kubernetes does not tell it in a way that outlives a flapping probe [5.7]. */
+/** Since when pods are ready: kept on the pods themselves, as Kubernetes does not tell it in a way that outlives a flapping probe (§5.7). */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { Pod } from "../model/pod.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Reservations: evictions that were allowed and may not have shown their effect yet [5.6, 13.1].
+ * Reservations: evictions that were allowed and may not have shown their effect yet (§5.6, §13.1).
  *
  *   allowed --written to the budget--> counts as not ready --pod of that UID gone, or 2 minutes--> over
  */
@@ -51,7 +51,7 @@ function isReservation(value: unknown): value is Reservation {
   return typeof uid === "string" && typeof time === "string" && parseTimestamp(time) !== undefined;
 }
 
-/** Those that still count: younger than 2 minutes (one from the future is [13.16]), of a pod that is there with the same UID. */
+/** Those that still count: younger than 2 minutes (one from the future is §13.16), of a pod that is there with the same UID. */
 export function livingReservations(all: Reservations, uidOf: (pod: string) => string | undefined, now: number): Reservations {
   return Object.fromEntries(
     Object.entries(all).filter(([pod, reservation]) => ageOf(reservation, now) < LASTS_MS && uidOf(pod) === reservation.uid),

@@ -1,4 +1,4 @@
-/** Which budget a pod is subject to [5.1.3, 5.1.4]. */
+/** Which budget a pod is subject to (§5.1.3, §5.1.4). */
 import type { ObjectRef } from "../model/decision.ts";
 import type { Member } from "./member.ts";
 import { matchesLabels, type MatchLabels } from "./selector.ts";

@@ -1,4 +1,4 @@
-/** The selector of a budget: `matchLabels` alone, checked as the API server checks label selectors [5.2, 6.8]. */
+/** The selector of a budget: `matchLabels` alone, checked as the API server checks label selectors (§5.2, §6.8). */
 
 export type MatchLabels = Readonly<Record<string, string>>;
 
@@ -21,7 +21,7 @@ export function readMatchLabels(spec: Fields): MatchLabels | undefined {
   return problemOfSelector(spec) === undefined ? (spec as { selector: { matchLabels: MatchLabels } }).selector.matchLabels : undefined;
 }
 
-/** What is wrong with the selector of a spec [6.8]. */
+/** What is wrong with the selector of a spec (§6.8). */
 export function problemOfSelector({ selector }: Fields): string | undefined {
   if (selector === undefined) return "invalid value: selector is not found";
   const refuse = (why: string): string => `invalid value: selector is not valid, got ${why}`;

@@ -1,4 +1,4 @@
-/** Who is unavailable, as far as one pod's eviction is concerned [5.5]. */
+/** Who is unavailable, as far as one pod's eviction is concerned (§5.5). */
 import type { BudgetZone, Member } from "./member.ts";
 import type { Reservations } from "./reservation.ts";
 import type { Budget } from "./zpdb.ts";

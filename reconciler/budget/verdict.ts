@@ -1,4 +1,4 @@
-/** What a budget says to a disruption: yes or no, why, and how each is answered, counted and logged [5.1, 8.7]. */
+/** What a budget says to a disruption: yes or no, why, and how each is answered, counted and logged (§5.1, §8.7). */
 import type { ObjectRef } from "../model/decision.ts";
 
 interface VerdictFacts {

@@ -1,5 +1,5 @@
 /**
- * A ZoneAwarePodDisruptionBudget from the object that declares it [5.2, 6]: what the validating webhook refuses is what the budget does
+ * A ZoneAwarePodDisruptionBudget from the object that declares it (§5.2, §6): what the validating webhook refuses is what the budget does
  * not understand, in upstream's words. JSON.parse cannot tell 1.0 from 1: both are the integer here, where upstream refuses the former.
  */
 import { parseGoDuration } from "../../infra/duration.ts";
@@ -49,7 +49,7 @@ const FIELDS = {
 /** Characters of a delay that a message shows; no duration has more. */
 const LONGEST_SHOWN = 100;
 
-/** In upstream's order: who mends the first is told the next [6.3-6.11]. */
+/** In upstream's order: who mends the first is told the next (§6.3-§6.11). */
 const findProblem = firstOf<[Draft], string>([
   ({ kind }) => (kind === BUDGET_KIND ? undefined : `unexpected object kind - expecting ${BUDGET_KIND}`),
   ({ spec }) =>
@@ -77,7 +77,7 @@ const findProblem = firstOf<[Draft], string>([
       : undefined,
 ]);
 
-/** The budget, or the first problem in upstream's order [6.2-6.11]. */
+/** The budget, or the first problem in upstream's order (§6.2-§6.11). */
 export function parseBudget(object: unknown): Budget | Problem {
   const { metadata, kind, spec } = fieldsOf(object);
   if (spec === undefined) return { problem: "no spec found in unstructured object" };
@@ -104,7 +104,7 @@ export function selectorOf(object: unknown): MatchLabels | undefined {
   return readMatchLabels(fieldsOf(fieldsOf(object)["spec"]));
 }
 
-/** How many pods of a StatefulSet with these replicas may be unavailable [5.3]; `spec` is undefined where none is set. */
+/** How many pods of a StatefulSet with these replicas may be unavailable (§5.3); `spec` is undefined where none is set. */
 export function allowedUnavailable(
   { allowance }: Pick<Budget, "allowance">,
   replicas: { spec: number | undefined; status: number },
@@ -122,7 +122,7 @@ function badInteger(field: string, judge: (value: number) => string | undefined)
   };
 }
 
-/** An empty pattern is none, and its group then does not matter [5.2]. */
+/** An empty pattern is none, and its group then does not matter (§5.2). */
 function readPartition(spec: Fields): Draft["partition"] {
   const { [FIELDS.regex]: pattern, [FIELDS.group]: group } = spec;
   if (!has(spec, FIELDS.regex) || pattern === "") return undefined;

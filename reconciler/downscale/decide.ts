@@ -1,4 +1,4 @@
-/** May a zone be scaled down now, as far as the other zones of its group are concerned [4.7]? */
+/** May a zone be scaled down now, as far as the other zones of its group are concerned (§4.7)? */
 import { parseGoDuration } from "../../infra/duration.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Pod } from "../model/pod.ts";
@@ -21,7 +21,7 @@ export interface Refusal {
 /** Longer than any duration that makes sense; parsing takes time by the length. */
 const LONGEST_DURATION = 64;
 
-/** The first zone that has to be waited for: the label of the one that was scaled down counts, and none is permissive [4.7c]; `unreadable` is what to say of times that are none. */
+/** The first zone that has to be waited for: the label of the one that was scaled down counts, and none is permissive (§4.7c); `unreadable` is what to say of times that are none. */
 export function refuseByTime(others: readonly OtherZone[], now: number, unreadable: string): Refusal | undefined {
   for (const { name, lastDownscale, minTime } of others) {
     if (lastDownscale === undefined) continue;
@@ -38,7 +38,7 @@ export function refuseByTime(others: readonly OtherZone[], now: number, unreadab
   return undefined;
 }
 
-/** The first zone that still loses pods, or has some that are outdated or not ready; the zone that shrinks is not looked at [4.7d]. */
+/** The first zone that still loses pods, or has some that are outdated or not ready; the zone that shrinks is not looked at (§4.7d). */
 export function refuseByHealth(others: readonly ZoneWithPods[]): Refusal | undefined {
   for (const other of others) {
     const message = describeShrinking(other) ?? describeUnready(other) ?? describeTerminating(other);

@@ -1,5 +1,5 @@
 /**
- * Downscales that were admitted and may not be stored yet [4.3, 4.9, 13.5]: noted in the Lease that serialises them, before the first pod hears of it.
+ * Downscales that were admitted and may not be stored yet (§4.3, §4.9, §13.5): noted in the Lease that serialises them, before the first pod hears of it.
  *
  *   none --in one write with taking the Lease--> pending --spec.replicas <= to--> happened: `last-downscale` is written, pending no more
  *                                      --refused, another change of the spec, or 90 s--> never happened: its pods are told to stay, pending no more

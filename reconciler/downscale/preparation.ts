@@ -1,4 +1,4 @@
-/** How the pods of a StatefulSet want to be told before they are scaled away [4.6, 4.8]. */
+/** How the pods of a StatefulSet want to be told before they are scaled away (§4.6, §4.8). */
 import type { StatefulSet } from "../../infra/resources.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { checkServiceName, podFqdn, urlOfHost } from "../model/fqdn.ts";

@@ -1,4 +1,4 @@
-/** What can be scaled, as the objects of a review show it, and which way it goes [3.1-3.5]. */
+/** What can be scaled, as the objects of a review show it, and which way it goes (§3.1-§3.5). */
 import * as z from "zod";
 import { LABELS } from "../model/annotations.ts";
 
@@ -60,7 +60,7 @@ function stranger(apiVersion: string, kind: string): Unscalable {
 
 export type Direction = "down" | "not down" | "unknown";
 
-/** Unknown if only one of the two says how many [3.5]. */
+/** Unknown if only one of the two says how many (§3.5). */
 export function compareReplicas(from: number | null, to: number | null): Direction {
   if (from === null && to === null) return "not down";
   if (from === null || to === null) return "unknown";

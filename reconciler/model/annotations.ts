@@ -1,4 +1,4 @@
-/** Every label and annotation that Zonewise knows, and how the value of each is read (spec 0.2, 1.6). */
+/** Every label and annotation that Zonewise knows, and how the value of each is read (§0.2, §1.6). */
 
 export const LABELS = {
   /** On a StatefulSet: the group it belongs to. Presence, even with an empty value, makes it managed. */
@@ -42,7 +42,7 @@ const INTEGER = /^[+-]?\d{1,15}$/;
 const POSITIVE = /^\+?\d{1,15}$/;
 
 /**
- * `rollout-max-unavailable` [1.6]: how many pods of a zone may be unavailable while it rolls; at least 1.
+ * `rollout-max-unavailable` (§1.6): how many pods of a zone may be unavailable while it rolls; at least 1.
  * An integer > 0, or 1 % to 100 % of `replicas` rounded down. What is wrong or missing counts as 1, and says so.
  */
 export function parseMaxUnavailable(written: string | undefined, replicas: number | undefined): Parsed<number> {

@@ -14,7 +14,7 @@ export interface Pod {
   /** UID of the controller that owns it. */
   readonly owner: string | undefined;
   readonly terminating: boolean;
-  /** Running and ready [0.6]: serving, as far as Kubernetes can tell. */
+  /** Running and ready (§0.6): serving, as far as Kubernetes can tell. */
   readonly ready: boolean;
   /** It has been Ready since it was created, as far as its conditions tell: if it is not now, something else than its creation is the matter. */
   readonly hasBeenReady: boolean;
@@ -50,7 +50,7 @@ export function readPod(object: PodObject): Pod {
 }
 
 /**
- * Phase Running, every container ready and running; no container statuses count as ready [0.6].
+ * Phase Running, every container ready and running; no container statuses count as ready (§0.6).
  * A Ready condition that is not True (a readiness gate that is closed) counts as well: the StatefulSet's own status follows it.
  */
 function isRunningAndReady({ status }: PodObject): boolean {

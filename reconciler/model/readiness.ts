@@ -1,5 +1,5 @@
 /**
- * Which pods of a zone are unavailable [1.4]. Status and pods both lag, so the worse of the two counts, and so does the larger of spec and
+ * Which pods of a zone are unavailable (§1.4). Status and pods both lag, so the worse of the two counts, and so does the larger of spec and
  * status replicas: while a pod is gone and its successor cannot be created (a quota, a webhook), status counts one replica less, all ready.
  */
 import type { Pod } from "./pod.ts";

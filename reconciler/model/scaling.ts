@@ -1,4 +1,4 @@
-/** How a zone wants to be scaled, as its labels and annotations say [0.2, 2]. */
+/** How a zone wants to be scaled, as its labels and annotations say (§0.2, §2). */
 import { ANNOTATIONS, LABELS, type Parsed } from "./annotations.ts";
 
 export interface Scaling {
@@ -22,7 +22,7 @@ export interface Scaling {
 export interface Mirror {
   readonly kind: string;
   readonly name: string;
-  /** API group, "" for core; undefined if the annotation cannot be read. The version that it names is not used [2.4.1]. */
+  /** API group, "" for core; undefined if the annotation cannot be read. The version that it names is not used (§2.4.1). */
   readonly group: string | undefined;
   readonly apiVersion: string;
   /** The zone's replicas are told back in the resource's status. */
@@ -60,7 +60,7 @@ function readMinTime(labels: Strings, annotations: Strings): string | undefined 
 
 const INT32 = /^[+-]?\d{1,12}$/;
 
-/** `grafana.com/rollout-force-replicas` [2.3]: an integer from 0 to 2^31 - 1; anything else counts as absent, and says so. */
+/** `grafana.com/rollout-force-replicas` (§2.3): an integer from 0 to 2^31 - 1; anything else counts as absent, and says so. */
 function parseForceReplicas(written: string | undefined): Parsed<number | undefined> {
   if (written === undefined) return { value: undefined };
   const value = INT32.test(written) ? Number(written) : -1;
@@ -76,7 +76,7 @@ function parseFlag(key: keyof typeof ANNOTATIONS, written: string | undefined): 
 const TRUE = /^(?:1|t|T|true|TRUE|True)$/;
 const FALSE = /^(?:0|f|F|false|FALSE|False)$/;
 
-// What cannot be read means no [2.5].
+// What cannot be read means no (§2.5).
 function parseWriteBack(written: string | undefined): Parsed<boolean> {
   if (written === undefined || TRUE.test(written)) return { value: true };
   if (FALSE.test(written)) return { value: false };

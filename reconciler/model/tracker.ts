@@ -1,4 +1,4 @@
-/** The zone tracker [4.2]: a ConfigMap with an entry `{"lastDownscaled": "<RFC 3339>"}` for each StatefulSet, by its name. */
+/** The zone tracker (§4.2): a ConfigMap with an entry `{"lastDownscaled": "<RFC 3339>"}` for each StatefulSet, by its name. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 
 /** The timestamps as written, by StatefulSet; an entry that cannot be read stands for itself, so that it is refused as a timestamp. */

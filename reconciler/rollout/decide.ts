@@ -1,5 +1,5 @@
 /**
- * The rollout of a group [1.3 - 1.7]: which pods to delete next, one zone at a time.
+ * The rollout of a group (§1.3-§1.7): which pods to delete next, one zone at a time.
  *
  *   outdated pods --deletePods--> pods come back updated --not ready yet: hold--> all updated and ready --finishZone--> next zone
  *
@@ -15,7 +15,7 @@ type GroupRule = Rule<[group: GroupSnapshot], RolloutDecision>;
 /** Rules that need no pods. */
 type StatusRule = Rule<[group: { readonly zones: readonly Zone[] }], Hold>;
 
-/** Any other strategy would let the StatefulSet controller replace pods behind our back [1.3.3]. */
+/** Any other strategy would let the StatefulSet controller replace pods behind our back (§1.3.3). */
 const onDeleteOnly: StatusRule = ({ zones }) => {
   const wrong = zones.find((zone) => zone.updateStrategy !== "OnDelete");
   return (
@@ -31,7 +31,7 @@ const zonesStay: StatusRule = ({ zones }) => {
   return hold("ZoneTerminating", `${names(leaving)} ${leaving.length > 1 ? "are" : "is"} being deleted`, leaving);
 };
 
-/** A status older than the spec says nothing about the revision or the pods [13.3]. */
+/** A status older than the spec says nothing about the revision or the pods (§13.3). */
 const statusObserved: StatusRule = ({ zones }) => {
   const stale = zones.filter((zone) => !zone.observed);
   if (stale.length === 0) return undefined;
@@ -49,7 +49,7 @@ const oneZoneNotReady: GroupRule = ({ zones }) => {
   );
 };
 
-/** The zone that is not ready goes first, the others by name; a zone that has nothing to say lets the next one speak [1.3.6, 1.3.7]. */
+/** The zone that is not ready goes first, the others by name; a zone that has nothing to say lets the next one speak (§1.3.6, §1.3.7). */
 const zonesInOrder: GroupRule = (group) => {
   const order = moveToFront(group.zones, (zone) => !isWell(zone)).filter((zone) => !zone.paused);
   return firstOf(order.map((zone) => () => decideZone(zone, group)))();

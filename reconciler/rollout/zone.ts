@@ -1,4 +1,4 @@
-/** What to do next in one zone of a group [1.5]; zones before it in order had nothing to say. */
+/** What to do next in one zone of a group (§1.5); zones before it in order had nothing to say. */
 import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
 import { describeUnavailable, isWell, unavailable } from "../model/readiness.ts";
@@ -25,7 +25,7 @@ const MOST_AT_ONCE = 50;
 
 type ZoneRule = Rule<[zone: ZoneWithPods, group: GroupSnapshot], RolloutDecision>;
 
-/** Pods not of the update revision, and not on their way out. Revisions are compared pod by pod: after a revert, `currentRevision` says nothing [1.5.3]. */
+/** Pods not of the update revision, and not on their way out. Revisions are compared pod by pod: after a revert, `currentRevision` says nothing (§1.5.3). */
 function outdated(zone: ZoneWithPods): Pod[] {
   return zone.pods.filter((pod) => pod.revision !== zone.status.updateRevision && !pod.terminating);
 }
@@ -36,7 +36,7 @@ const revisionsKnown: ZoneRule = (zone) => {
   return missing && hold("RevisionUnknown", `status.${missing} of ${zone.name} is empty`, [zone]);
 };
 
-/** Nothing is deleted while any other zone, paused ones too, is not well [1.7]. */
+/** Nothing is deleted while any other zone, paused ones too, is not well (§1.7). */
 const otherZonesWell: ZoneRule = (zone, { zones }) => {
   if (outdated(zone).length === 0) return undefined;
   const unwell = zones.filter((other) => other.uid !== zone.uid && !isWell(other));
@@ -65,7 +65,7 @@ const brokenPods: ZoneRule = (zone) => {
 };
 
 /**
- * As many outdated pods as `maxUnavailable` leaves room for, in the order of ordinals [1.5.5].
+ * As many outdated pods as `maxUnavailable` leaves room for, in the order of ordinals (§1.5.5).
  * Ready ones first: one that is merely not ready may be recovering, and is only taken when it is all that is left.
  */
 const outdatedPods: ZoneRule = (zone) => {

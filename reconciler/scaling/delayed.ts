@@ -1,5 +1,5 @@
 /**
- * Delayed downscale [2.6]: pods at the end of a zone are told to prepare, and go once they have been prepared for long enough.
+ * Delayed downscale (§2.6): pods at the end of a zone are told to prepare, and go once they have been prepared for long enough.
  *
  *   wanted < current: POST to the pods that are to go, DELETE to those that stay -> all answer when they were prepared
  *     -> the last pods whose delay is over go (perhaps not all of them yet); a later pass sees to the rest

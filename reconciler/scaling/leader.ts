@@ -1,5 +1,5 @@
 /**
- * Leader and follower [2.1]: a follower takes over the replicas of its leader, at once when it grows, after a minimum time when it shrinks.
+ * Leader and follower (§2.1): a follower takes over the replicas of its leader, at once when it grows, after a minimum time when it shrinks.
  * A leader may itself follow another: each hop is one pass.
  */
 import { firstOf, hold, type Rule } from "../model/decision.ts";

@@ -1,4 +1,4 @@
-/** The time that must lie between scaling down two zones of a group [2.2]. */
+/** The time that must lie between scaling down two zones of a group (§2.2). */
 import { parseGoDuration } from "../../infra/duration.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";

@@ -1,4 +1,4 @@
-/** Mirroring [2.4, 2.5]: a zone takes over the replicas of another resource, and tells it what it made of them. */
+/** Mirroring (§2.4, §2.5): a zone takes over the replicas of another resource, and tells it what it made of them. */
 import type { Zone } from "../model/zone.ts";
 
 /** What the scale subresource of a reference says. */

@@ -14,7 +14,7 @@ import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
  *   a pod has not been Ready since it was created                    it may be one of ours that has yet to come back: wait
  *   a pod has been Ready, and is not any more                        wait if the zone rolls out, otherwise not
  *
- * The last line is a leader's own trouble, which must not keep its followers at their size [2.1.4], however often its containers restart. A pod
+ * The last line is a leader's own trouble, which must not keep its followers at their size (§2.1.4), however often its containers restart. A pod
  * that can never come up again does keep them: nobody can tell it from one of ours. `grafana.com/rollout-force-replicas` does not ask here.
  */
 export function othersSteady(zone: Zone, { zones }: GroupSnapshot): Hold | undefined {

@@ -143,7 +143,7 @@ for (const [mode, env] of MODES) {
       stage.seen.length = 0;
       const down = await scale(stage, "zone-a", 1);
       assert.equal(down.code, 0, `${way}: ${down.text}`);
-      // Where another write made the API server's conflict, it asks again, and pods are told again [4.3].
+      // Where another write made the API server's conflict, it asks again, and pods are told again (§4.3).
       assert.deepEqual(new Set(stage.seen), new Set(isDry ? [] : ["POST zone-a-2", "POST zone-a-1"]), way);
       if (!isDry) {
         assert.equal((await stage.get("zone-a")).spec?.replicas, 1, way);

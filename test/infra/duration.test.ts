@@ -1,4 +1,4 @@
-/** Durations and timestamps [0.9]; expectations of Go's durations are what time.ParseDuration says. */
+/** Durations and timestamps (§0.9); expectations of Go's durations are what time.ParseDuration says. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";

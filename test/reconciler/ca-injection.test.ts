@@ -1,4 +1,4 @@
-/** What a run does for the webhook configurations beside its ticks [7.6, 9]. */
+/** What a run does for the webhook configurations beside its ticks (§7.6, §9). */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";

@@ -1,4 +1,4 @@
-/** The rollout under a budget [1.5.7, 1.5.8], from the tick to the pods. */
+/** The rollout under a budget (§1.5.7, §1.5.8), from the tick to the pods. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { createMetrics } from "../../infra/metrics.ts";
