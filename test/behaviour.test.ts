@@ -24,8 +24,9 @@ const NOT_COVERED = /\| Not covered: \S/;
 
 // Strings come first, so that what looks like a comment inside one is none.
 const COMMENT = /"(?:\\.|[^"\\\n])*"|\/\*[^]*?\*\/|(?<!:)\/\/.*/g;
-const IN_BRACKETS = /(?<!\w)\[(?<list>\d+(?:\.\d+)*[a-e]?(?:\s*[,-]\s*\d+(?:\.\d+)*[a-e]?)*)\]/g;
-const AFTER_SIGN = /§\s*(?<number>\d+(?:\.\d+)*[a-e]?)/g;
+const CITATION = /§(?<number>\d+(?:\.\d+)*[a-e]?)/g;
+/** Nothing would hold such a citation to the page. */
+const OTHER_FORM = /(?<!\w)\[\d+\.\d[^\]]*\]|\bspec \d+\.\d|§\s+\d/g;
 /** One id, or the first and the last of several: `X05 - X08`. */
 const ID = /(?<=^|["'`(\s*-])(?<family>[A-Z])(?<first>\d\d)(?:\s*-\s*\k<family>(?<last>\d\d))?(?=$|["'`:,.)\s-])/gm;
 
@@ -34,13 +35,13 @@ const rowsOf = (text: string): { id: string; rest: string }[] =>
   [...text.matchAll(ROW)].map(({ groups }) => ({ id: groups?.["id"] ?? "", rest: `| ${groups?.["rest"]}` }));
 const twice = (items: readonly string[]): string[] => items.filter((item, at) => items.indexOf(item) !== at);
 
-function citationsOf(text: string): string[] {
+/** What matches in the comments of a file. */
+function inComments(text: string, pattern: RegExp): RegExpExecArray[] {
   const comments = [...text.matchAll(COMMENT)].map(([found]) => found).filter((found) => found.startsWith("/"));
-  return comments.flatMap((comment) => [
-    ...[...comment.matchAll(IN_BRACKETS)].flatMap(({ groups }) => groups?.["list"]?.split(/\s*[,-]\s*/) ?? []),
-    ...[...comment.matchAll(AFTER_SIGN)].map(({ groups }) => groups?.["number"] ?? ""),
-  ]);
+  return comments.flatMap((comment) => [...comment.matchAll(pattern)]);
 }
+
+const citationsOf = (text: string): string[] => inComments(text, CITATION).map(({ groups }) => groups?.["number"] ?? "");
 
 function idsOf(text: string): string[] {
   return [...text.matchAll(ID)].flatMap(({ groups = {} }) => {
@@ -57,6 +58,11 @@ function findDead(text: string, all: readonly Source[]): string[] {
   return all.flatMap((source) => citationsOf(source.text).flatMap((number) => (anchors.has(number) ? [] : `${source.file} §${number}`)));
 }
 
+/** Citations in another form than `§1.5.4`, with the file that has them. */
+function findOtherForms(all: readonly Source[]): string[] {
+  return all.flatMap((source) => inComments(source.text, OTHER_FORM).map(([found]) => `${source.file} ${found}`));
+}
+
 /** Ids that tests name and the page does not list, with the file that has them. */
 function findUnknown(text: string, all: readonly Source[]): string[] {
   const listed = new Set(rowsOf(text).map(({ id }) => id));
@@ -71,6 +77,7 @@ function findMismarked(text: string, all: readonly Source[]): string[] {
 
 describe("docs/behaviour.md", () => {
   it("has every rule that a comment cites", () => assert.deepEqual(findDead(page, sources), []));
+  it("is cited in one form", () => assert.deepEqual(findOtherForms(sources), []));
   it("is held to the product and its tests", () => {
     for (const folder of ["functions", "reconciler", "infra", "test"])
       assert.notDeepEqual(
@@ -86,7 +93,7 @@ describe("docs/behaviour.md", () => {
   it("has every rule that it refers to", () => {
     const anchors = new Set(anchorsOf(page));
     assert.deepEqual(
-      [...page.matchAll(AFTER_SIGN)].flatMap(({ groups }) => (anchors.has(groups?.["number"] ?? "") ? [] : groups?.["number"])),
+      [...page.matchAll(CITATION)].flatMap(({ groups }) => (anchors.has(groups?.["number"] ?? "") ? [] : groups?.["number"])),
       [],
     );
   });
@@ -99,17 +106,19 @@ describe("what holds the page to the code", () => {
   const small = "## §1 One\n**§1.1 Rule.**\n| §1.2a | x |\n| R01 | a | b |\n| R02 | a | Not covered: no reason to |\n";
   const plant = (text: string): Source[] => [{ file: "x.ts", text }];
 
-  for (const text of [
-    "// [1.1]",
-    "/** Two [1, 1.2a]. */",
-    "// §1.1.",
-    "// (§1.1, §1.2a)",
-    "/* [1.1 - 1.2a] */",
-    `f("// [9]", a[0], [0.5]);`,
-  ])
+  for (const text of ["// §1.1.", "/** Two: §1, §1.2a. */", "// (§1.1, §1.2a)", "/* §1.1-§1.2a */", `f("// §9", "§9");`])
     it(`takes ${text}`, () => assert.deepEqual(findDead(small, plant(text)), []));
-  for (const text of ["// [1.3]", "/**\n * No rule [1.1, 1.3].\n */", "const x = 1; // §1.3", "/* [1.1-1.3] */"])
+  for (const text of ["// §1.3", "/**\n * No rule (§1.1, §1.3).\n */", "const x = 1; // §1.3", "/* §1.1-§1.3 */"])
     it(`finds the dead citation in ${JSON.stringify(text)}`, () => assert.deepEqual(findDead(small, plant(text)), ["x.ts §1.3"]));
+
+  for (const [text, found] of [
+    ["/** Once [1.1, 1.2]. */", "[1.1, 1.2]"],
+    ["// spec 1.1", "spec 1.1"],
+    ["// § 1.1", "§ 1"],
+  ] as const)
+    it(`finds another form in ${text}`, () => assert.deepEqual(findOtherForms(plant(text)), [`x.ts ${found}`]));
+  it("takes numbers in brackets for what they are in code", () =>
+    assert.deepEqual(findOtherForms(plant(`f("// [1.1]", a[0], [0.5, 1.5]); // a[0], [0]`)), []));
 
   for (const text of [`it("R03 x")`, "it(`R01 R03: x`)", `it("x (R01, R03)")`, `["R01-R03 x", 1]`, "/** R03, the same alone. */"])
     it(`finds the unknown id in ${text}`, () => assert.ok(findUnknown(small, plant(text)).includes("x.ts R03")));
