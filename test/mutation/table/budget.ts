@@ -3,7 +3,7 @@ import type { Mutation } from "../mutation.ts";
 
 const RESERVE = ["test/reconciler/reserve.test.ts", "test/reconciler/reserve-trouble.test.ts"];
 const LEDGER = { file: "reconciler/ledger.ts", tests: ["test/reconciler/ledger.test.ts", "test/reconciler/reserve-trouble.test.ts"] };
-const ATTEMPT = { file: "reconciler/attempt.ts", tests: RESERVE };
+const ATTEMPT = { file: "reconciler/attempt.ts", tests: [...RESERVE, "test/reconciler/reserve-bounds.test.ts"] };
 const RESERVATION = { file: "reconciler/budget/reservation.ts", tests: RESERVE };
 const INTERLEAVINGS = ["test/reconciler/interleavings/slow-process.test.ts", "test/reconciler/interleavings/interleavings.test.ts"];
 

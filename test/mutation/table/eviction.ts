@@ -5,7 +5,11 @@ const EVICTION = { file: "functions/pod-eviction.ts", tests: ["test/functions/po
 const SCOPE = { file: "reconciler/budget/scope.ts", tests: ["test/reconciler/budget/scope.test.ts"] };
 const LOOK = {
   file: "reconciler/budget/last-look.ts",
-  tests: ["test/reconciler/budget/last-look.test.ts", "test/reconciler/deny-again.test.ts"],
+  tests: [
+    "test/reconciler/budget/last-look.test.ts",
+    "test/reconciler/budget/zone-made-anew.test.ts",
+    "test/reconciler/deny-again.test.ts",
+  ],
 };
 const DENY = { file: "reconciler/deny-again.ts", tests: ["test/reconciler/deny-again.test.ts"] };
 
