@@ -12,7 +12,7 @@ import { loadConnection } from "../../infra/connection.ts";
 import { pods } from "../../infra/resources.ts";
 import type { BenchGroup, ClusterFigures } from "./eviction-cluster.ts";
 import { askFor, type LoadFigures } from "./eviction-load.ts";
-import { NODE_ARGS } from "./process.ts";
+import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
 import type { Ground } from "./row.ts";
 
 export const CONNECTIONS = 8;
@@ -50,8 +50,8 @@ export async function withScene<T>(
     const files = { SERVER_TLS_CERT_FILE: join(scratch, "evictions.crt"), SERVER_TLS_KEY_FILE: join(scratch, "evictions.key") };
     await Promise.all([writeFile(files.SERVER_TLS_CERT_FILE, tls.certPem), writeFile(files.SERVER_TLS_KEY_FILE, tls.keyPem)]);
     const ports = { SERVER_TLS_PORT: "0", SERVER_PORT: "0", SERVER_ADDRESS: "127.0.0.1" };
-    const env = { KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", ...ports, ...files };
-    const server = await start(children, [...NODE_ARGS, join(dist, "functions/serve.js")], env, /"what":"webhooks"/);
+    const env = { MALLOC_ARENA_MAX: "1", KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", ...ports, ...files };
+    const server = await start(children, [...NODE_ARGS, ...SERVER_ARGS, join(dist, "functions/serve.js")], env, /"what":"webhooks"/);
     const { port } = JSON.parse(server.line) as { port: number };
     const target = { port, path: PATH ?? "", scratch };
     const sizeOf = (name: string): number => groups.find((one) => one.name === name)?.replicas ?? 0;

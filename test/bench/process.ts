@@ -2,9 +2,23 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
+import { parse } from "yaml";
 
 /** What the Dockerfile's ENTRYPOINT gives to node. */
 export const NODE_ARGS = readEntrypoint(readFileSync(new URL("../../Dockerfile", import.meta.url), "utf8"));
+
+/** What infra/manifests/functions adds for the webhook server, the script apart. */
+export const SERVER_ARGS = readContainerArgs(
+  parse(readFileSync(new URL("../../infra/manifests/functions/deployment.yaml", import.meta.url), "utf8")) as Deployment,
+);
+
+interface Deployment {
+  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] } } };
+}
+
+function readContainerArgs({ spec }: Deployment): readonly string[] {
+  return (spec.template.spec.containers[0]?.args ?? []).slice(0, -1);
+}
 
 function readEntrypoint(dockerfile: string): readonly string[] {
   const [, json] = /^ENTRYPOINT (\[.*\])$/m.exec(dockerfile) ?? [];

@@ -5,12 +5,11 @@ import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { freePort } from "../loopback.ts";
-import { NODE_ARGS } from "./process.ts";
+import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
 import { atMost, type Bench, median } from "./row.ts";
 
 const NAME = "zonewise.default.svc";
-/** As infra/manifests/functions and the Dockerfile have it. */
-const SERVER_ARGS = ["--max-semi-space-size=8", "--optimize-for-size", "--no-maglev"];
+/** As the Dockerfile has it. */
 const MALLOC_ARENA_MAX = "1";
 const CONNECTIONS = 8;
 const REQUESTS = 40_000;
