@@ -4,8 +4,8 @@
  *   absent --issue--> serving --2/3 of its time, or a name is missing--> publish: new CA in the bundle, new pair waiting
  *      ^                 ^                                                  |
  *      |                 +-- switch: the bundle has been everywhere for a while, and the waiting pair serves
- *      +-- expired, not signed by the bundle, or for none of the names: every call is refused already, so that waiting would protect none:
- *          a new pair serves at once
+ *      +-- expired, not valid yet, not signed by the bundle, or for none of the names: every call is refused already, so that waiting
+ *          would protect none: a new pair serves at once
  *
  * An old CA stays in the bundle until it expires, as its last certificate does: a reader may reload as late as it likes. Nobody has
  * its key, so that it can vouch for nothing else meanwhile.
@@ -39,6 +39,8 @@ const RENEW_AT = 2 / 3;
 const SWITCH_ANYWAY_AT = 11 / 12;
 /** API servers learn of a configuration by a watch, in well under a second; several of them, and slow ones, in this time. */
 export const SETTLE_MS = 30_000;
+/** The next look may ask another API server, whose clock is behind: a certificate that begins sooner than this is left alone. */
+const CLOCKS_DIFFER_MS = 300_000;
 
 const say = (action: Action, reason: string, message: string): Decision => ({ action, reason, message });
 const day = (date: Date): string => date.toISOString();
@@ -61,6 +63,15 @@ const materialRules: readonly MaterialRule[] = [
     if (!expired) return undefined;
     const action = usableNext(material, situation) ? "switch" : "issue";
     return say(action, "Expired", `${expired.subject.replaceAll("\n", ", ")} expired at ${day(expired.validToDate)}`);
+  },
+
+  (material, situation) => {
+    const early = [...material.serving.chain, ...issuers(material)].find(
+      ({ validFromDate }) => validFromDate.getTime() > situation.now + CLOCKS_DIFFER_MS,
+    );
+    if (!early) return undefined;
+    const action = usableNext(material, situation) ? "switch" : "issue";
+    return say(action, "NotYetValid", `${early.subject.replaceAll("\n", ", ")} is valid from ${day(early.validFromDate)} on only`);
   },
 
   (material, situation) => {
@@ -126,10 +137,11 @@ function issuers({ serving, cas }: KeyMaterial): X509Certificate[] {
   return issuer ? [issuer] : [];
 }
 
-/** The waiting pair, if it could serve: signed by the bundle, for all names, and not due for renewal itself. */
+/** The waiting pair, if it could serve: signed by the bundle, for all names, valid already, and not due for renewal itself. */
 export function usableNext({ next, cas }: KeyMaterial, { dnsNames, now }: Pick<Situation, "dnsNames" | "now">): Pair | undefined {
   const [leaf] = next?.chain ?? [];
   if (!next || !leaf || missingNames(leaf, dnsNames).length > 0) return undefined;
   const issuer = findIssuer(next.chain, cas);
-  return issuer && [leaf, issuer].every((one) => spentShare(one, now) < RENEW_AT) ? next : undefined;
+  const isGood = (spent: number): boolean => spent >= 0 && spent < RENEW_AT;
+  return issuer && [leaf, issuer].every((one) => isGood(spentShare(one, now))) ? next : undefined;
 }

@@ -10,6 +10,8 @@ import { upstreamSecret } from "./upstream.ts";
 
 const T0 = Date.UTC(2026, 0, 1);
 const VALID_DAYS = 360;
+/** In days. */
+const MINUTE = 1 / 1440;
 const NAMES = [SERVICE, "second.default.svc"];
 const old = await issueAt(() => T0, NAMES)();
 const fresh = await issueAt(() => T0 + 240 * DAY, NAMES)();
@@ -53,6 +55,17 @@ const CASES: readonly Case[] = [
   ["a pair that holds for another name only", holding({ cas: [other], serving: other }), 0, undefined, "issue NoNameHeld"],
   ["a pair that lacks one of the names", holding({ cas: [half], serving: half }), 0, 0, "publish NameMissing"],
   ["a pair that expired", holding({ cas: [old] }), VALID_DAYS, 0, "issue Expired"],
+  ["a pair made by a clock far ahead", holding({ cas: [fresh], serving: fresh }), 0, 0, "issue NotYetValid"],
+  ["a pair that begins in 6 minutes", holding({ cas: [fresh], serving: fresh }), 240 - 11 * MINUTE, 0, "issue NotYetValid"],
+  ["a pair that begins in 4 minutes", holding({ cas: [fresh], serving: fresh }), 240 - 9 * MINUTE, 0, "keep UpToDate"],
+  [
+    "a good pair that waits when the serving one has not begun",
+    holding({ ...both, serving: fresh, next: old }),
+    0,
+    undefined,
+    "switch NotYetValid",
+  ],
+  ["a waiting pair that has not begun", holding(both), 1, SETTLE_MS, "tidy NextUnusable"],
   ["a pair whose CA is another", holding({ cas: [other] }), 0, 0, "issue CaDoesNotSign"],
   ["a waiting pair, its CA everywhere for long enough", holding(both), 240, SETTLE_MS, "switch NextTrusted"],
   ["a waiting pair, its CA everywhere just now", holding(both), 240, SETTLE_MS - 1, "wait BundleSettling"],

@@ -13,10 +13,11 @@ import * as on from "./stage.ts";
 
 const T0 = Date.UTC(2026, 0, 1);
 export const first = await on.issueAt(() => T0)();
-const later = await Promise.all(Array.from({ length: 6 }, (_, at) => on.issueAt(() => T0 + 240 * on.DAY + at)()));
+const issueSix = (day: Day) => Promise.all(Array.from({ length: 6 }, (_, at) => on.issueAt(() => T0 + day * on.DAY + at)()));
 
 /** 0 begins without a Secret; 240 with the pair of day 0, due for renewal, which every configuration trusts. */
 export type Day = 0 | 240;
+const MADE = { 0: await issueSix(0), 240: await issueSix(240) };
 
 export interface World {
   readonly store: Store;
@@ -49,7 +50,7 @@ export function createWorld(day: Day): World {
     store,
     violations,
     clock: on.movingClock(time),
-    issue: async () => later[made++ % later.length] ?? first,
+    issue: async () => MADE[day][made++ % MADE[day].length] ?? first,
   };
 }
 
