@@ -77,10 +77,13 @@ function readEviction(object: unknown): Eviction {
   };
 }
 
-/** The JSON Patch (RFC 6902) that binds an allowed eviction to the pod that was judged; undefined if it is bound, or no budget is about the pod. */
+/**
+ * The JSON Patch (RFC 6902) that binds an allowed eviction to the pod that was judged; undefined if it is bound already. A pod that no budget is
+ * about is bound, too: its successor may have other labels.
+ */
 function pinPod(said: Verdict, { uid, options }: Eviction): Answer["patch"] {
   const pod = said.objects.find(({ kind }) => kind === "Pod")?.uid;
-  if (pod === undefined || uid !== undefined || !["Allowed", "PodNotReady"].includes(said.reason)) return undefined;
+  if (pod === undefined || uid !== undefined || !isAllowed(said)) return undefined;
   const add = (path: string, value: unknown): Answer["patch"] => [{ op: "add", path: `/deleteOptions${path}`, value }];
   if (options === "preconditions") return add("/preconditions/uid", pod);
   return options === "deleteOptions" ? add("/preconditions", { uid: pod }) : add("", { preconditions: { uid: pod } });

@@ -95,8 +95,15 @@ function judge(ask: TimedAsk, round: Round, listed: ListedBudget, desk: Desk): A
   const { rollout, unpinned } = ask;
   const said = decideEviction({ now, pod, budget: found, zones: seen.zones, reservations, rollout, unpinned, by: desk.by });
   if (said.reason !== "Allowed" || ask.dryRun) return decided(said);
+  // An eviction that was allowed may still take effect: its reservation, or what the rollout wrote in its place, is never taken back.
+  const isEvicted = ask.rollout !== undefined && isFor(pod, reservations[pod.name]) && isForEviction(reservations[pod.name] as Reservation);
   const reservation = reserve(pod, ask, round, desk);
+  if (isEvicted) return decided(said);
   return { state: "decided", verdict: said, held: { ...reservation, namespace: ask.namespace, budget: listed.ref.name, pod: pod.name } };
+}
+
+function isFor(pod: Member, found: Reservation | undefined): found is Reservation {
+  return found?.uid === pod.uid;
 }
 
 /** Longer than any webhook may take, and far from the end of a reservation. */
@@ -104,14 +111,15 @@ const RENEWED_AFTER_MS = 40_000;
 
 /**
  * A young reservation does for the same pod again: everybody has counted it since, and will. Drainers ask every 5 seconds while a core
- * PodDisruptionBudget says no after us. It has to be our own, or both must be for evictions: the rollout's may be taken back.
+ * PodDisruptionBudget says no after us. It has to be our own or an eviction's: the rollout's may be taken back. A yes that goes by the pod's name
+ * alone is always written: for 15 s from then on nobody else gets one.
  */
 function reserve(pod: Member, ask: TimedAsk, round: Round, { by }: Desk): Reservation {
   const { reservations, now } = round;
   const found = reservations[pod.name];
   const next = { uid: pod.uid, time: new Date(now).toISOString(), by };
-  const isShared = found?.by === by || (found && isForEviction(found) && isForEviction(next) && !ask.rollout);
-  if (found?.uid === pod.uid && isShared && ageOf(found, now) < RENEWED_AFTER_MS) return found;
+  const isShared = isFor(pod, found) && !ask.unpinned && (found.by === by || isForEviction(found));
+  if (isShared && ageOf(found, now) < RENEWED_AFTER_MS) return found;
   round.isNew = true;
   round.reservers.push(ask);
   reservations[pod.name] = next;

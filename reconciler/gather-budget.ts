@@ -57,7 +57,7 @@ export async function gatherUnderBudget(cluster: Cluster, budget: Budget, freshn
   const zones: BudgetZone[] = [];
   for (const zone of sets.items.toSorted(byName)) {
     const own = byOwner.get(zone.uid) ?? [];
-    const missing = missingPods(zone, own);
+    const missing = missingPods(zone, own, MOST_GETS + 1);
     const complete = missing.length === 0 ? own : await readMissing(zone, own, missing);
     zones.push({ ...zone, pods: complete.toSorted(byOrdinal) });
   }

@@ -44,22 +44,26 @@ export interface Reread {
 
 type View = Pick<EvictionSnapshot, "now" | "budget" | "reservations">;
 
+/** So many missing pods of a zone are remembered: any of them proves a denial, and a zone may ask for more than memory holds. */
+const MOST_MISSING = 100;
+
 /** Remembers a look; `at` in milliseconds on the monotonic clock. */
 export function rememberLook(zones: readonly BudgetZone[], view: View, at: number): LastLook {
   const suspects = zones.flatMap(({ pods, ...zone }) => {
     const unready = pods.filter((pod) => !isReady(pod, view)).map(({ name }) => name);
-    return [...unready, ...missingPods(zone, pods)].map((pod) => ({ pod, zone }));
+    return [...unready, ...missingPods(zone, pods, MOST_MISSING)].map((pod) => ({ pod, zone }));
   });
   return { at, budget: view.budget, zones: zones.map(({ pods: _pods, ...zone }) => zone), suspects };
 }
 
-/** Names of the pods that the zone is to have, and has not. */
-export function missingPods(zone: Zone, pods: readonly { readonly name: string }[]): string[] {
+/** Names of pods that the zone is to have and has not, the first `most` of them. */
+export function missingPods(zone: Zone, pods: readonly { readonly name: string }[], most: number): string[] {
   const expected = Math.max(zone.replicas, zone.status.replicas);
-  if (pods.length >= expected) return [];
+  const count = Math.min(most, expected - pods.length);
+  if (count <= 0) return [];
   const there = new Set(pods.map(({ name }) => name));
   const missing: string[] = [];
-  for (let ordinal = zone.firstOrdinal; ordinal < zone.firstOrdinal + expected && missing.length < expected - pods.length; ordinal++) {
+  for (let ordinal = zone.firstOrdinal; ordinal < zone.firstOrdinal + expected && missing.length < count; ordinal++) {
     const name = `${zone.name}-${ordinal}`;
     if (!there.has(name)) missing.push(name);
   }
@@ -114,5 +118,6 @@ export function proveCase({ needed, where }: Case, reread: readonly Reread[], vi
 /** The zone is the one that was seen, and is to have the pod. */
 function isExpected({ pod, zone: seen }: Suspect, zone: Zone): boolean {
   const ordinal = Number(pod.slice(zone.name.length + 1));
-  return zone.uid === seen.uid && !zone.terminating && ordinal < zone.firstOrdinal + Math.max(zone.replicas, zone.status.replicas);
+  const end = zone.firstOrdinal + Math.max(zone.replicas, zone.status.replicas);
+  return zone.uid === seen.uid && !zone.terminating && ordinal >= zone.firstOrdinal && ordinal < end;
 }

@@ -35,9 +35,23 @@ export function compilePartition(pattern: string, group: number | undefined): Pa
     return { problem: "regular expression has multiple subexpressions and requires podNameRegexGroup to be set" };
   const chosen = group ?? 1;
   if (chosen < 1 || chosen > groups) return { problem: "regular expression subexpression index out of range" };
-  return (podName) => {
+  return remember((podName) => {
     const matcher = regex.matcher(podName);
     return matcher.find() ? matcher.group(chosen) || undefined : undefined;
+  });
+}
+
+/** Of more names than that none is remembered. */
+const MOST_NAMES = 5000;
+
+/** Those that ask together ask about the same peers. */
+function remember(partitionOf: PartitionOf): PartitionOf {
+  const known = new Map<string, string | undefined>();
+  return (podName) => {
+    if (known.has(podName)) return known.get(podName);
+    const partition = partitionOf(podName);
+    if (known.size < MOST_NAMES) known.set(podName, partition);
+    return partition;
   };
 }
 

@@ -170,6 +170,25 @@ describe("/admission/pod-eviction", () => {
     assert.equal((await ask({ object }, VALIDATING)).answer.reason, "Allowed");
   });
 
+  it("a pod that no budget is about is bound as well: its successor may be under one", async () => {
+    stage = await setBudgetStage();
+    const { answer } = await ask({ object: eviction() });
+    const uid = uidOf("ingester-zone-a-0");
+    assert.deepEqual([answer.reason, answer.patch], ["PodNotInScope", add("", { preconditions: { uid } })]);
+  });
+
+  it("registered as validating, it allows a UID once in 15 s for as long as it is asked", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const said: (string | undefined)[] = [];
+    for (let second = 0; second < 60; second += 4) {
+      said.push((await ask({ object: eviction() }, VALIDATING)).answer.reason);
+      await stage.time.advance(4000);
+    }
+    const yes = said.flatMap((reason, i) => (reason === "Allowed" ? [i * 4] : []));
+    assert.deepEqual(yes, [0, 16, 32, 48]);
+  });
+
   it("registered as both, it refuses nothing and reserves nothing twice", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);

@@ -5,6 +5,7 @@ import { systemClock } from "../../infra/clock.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics.ts";
+import { evictionIdentity } from "../../reconciler/budget/reservation.ts";
 import { composeBudgets } from "../../reconciler/compose-budgets.ts";
 import type { Fault } from "../emulator/faults.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
@@ -130,6 +131,25 @@ describe("a reservation in trouble", () => {
     released.resolve();
     assert.equal(await waiting, "OwnerNotFound");
   });
+
+  for (const seconds of [16, 41])
+    it(`what an eviction reserved ${seconds} s ago the rollout may use, and never takes back: it may still take effect`, async () => {
+      stage = await setBudgetStage();
+      writeBudget(stage);
+      await startProcess(stage, evictionIdentity("one")).ask("zone-a-0");
+      await stage.time.advance(seconds * 1000);
+      const { reserver } = startProcess(stage, "rollout");
+      const rollout = { maxUnavailable: 1 };
+      const { verdict, held } = await reserver.reserve({
+        namespace: "default",
+        name: "ingester-zone-a-0",
+        rollout,
+        dryRun: false,
+        deadlineAt: Infinity,
+      });
+      assert.deepEqual([verdict.reason, held], ["Allowed", undefined]);
+      assert.equal(await startProcess(stage, evictionIdentity("two")).ask("zone-b-0"), "1 pod not ready in ingester-zone-a");
+    });
 
   it("a reservation is taken back: that one, not another of the same pod", async () => {
     stage = await setBudgetStage();

@@ -26,8 +26,20 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a reservation of the rollout, which may be taken back, is not shared",
     ...ATTEMPT,
-    find: "(found && isForEviction(found) && isForEviction(next) && !ask.rollout)",
-    replacement: "(found && isForEviction(next) && !ask.rollout)",
+    find: "(found.by === by || isForEviction(found))",
+    replacement: "(found.by === by || !ask.rollout)",
+  },
+  {
+    breaks: "a yes that goes by the pod's name alone is always written",
+    ...ATTEMPT,
+    find: "isFor(pod, found) && !ask.unpinned && ",
+    replacement: "isFor(pod, found) && ",
+  },
+  {
+    breaks: "the reservation of an eviction is not the rollout's to take back",
+    ...ATTEMPT,
+    find: "if (isEvicted) return decided(said);",
+    replacement: "",
   },
   {
     breaks: "an old reservation is renewed for an eviction that is allowed again",

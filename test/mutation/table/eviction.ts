@@ -23,8 +23,8 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an eviction of a terminating pod is bound to it",
     ...EVICTION,
-    find: `["Allowed", "PodNotReady"].includes(said.reason)`,
-    replacement: `["Allowed"].includes(said.reason)`,
+    find: "uid !== undefined || !isAllowed(said)) return undefined;",
+    replacement: `uid !== undefined || said.reason !== "Allowed") return undefined;`,
   },
   {
     breaks: "a UID that the client has set is kept",

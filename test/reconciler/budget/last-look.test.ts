@@ -79,7 +79,24 @@ it("pods that are missing are named by the ordinals that the zone is to have", (
   const { zones: all } = snapshot({ pod: "zone-a-0", zones: { b: { statusReplicas: 5, pods: { 1: null } } } });
   const zone = all.find(({ name }) => name === "ingester-zone-b");
   assert.ok(zone);
-  assert.deepEqual(missingPods(zone, zone.pods), ["ingester-zone-b-1", "ingester-zone-b-3", "ingester-zone-b-4"]);
+  assert.deepEqual(missingPods(zone, zone.pods, 9), ["ingester-zone-b-1", "ingester-zone-b-3", "ingester-zone-b-4"]);
+  assert.deepEqual(missingPods(zone, zone.pods, 2), ["ingester-zone-b-1", "ingester-zone-b-3"]);
   const from = { ...zone, firstOrdinal: 2 };
-  assert.deepEqual(missingPods(from, zone.pods), ["ingester-zone-b-3", "ingester-zone-b-4", "ingester-zone-b-5"]);
+  assert.deepEqual(missingPods(from, zone.pods, 9), ["ingester-zone-b-3", "ingester-zone-b-4", "ingester-zone-b-5"]);
+});
+
+it("a zone that asks for more pods than memory holds is remembered by a few of them", () => {
+  const here = snapshot({ pod: "zone-a-0" });
+  const zones = here.zones.map((zone) => (zone.name === "ingester-zone-b" ? { ...zone, replicas: 2_147_483_647 } : zone));
+  const look = rememberLook(zones, here, 0);
+  assert.equal(look.suspects.length, 100);
+  const claim = buildCase("ingester-zone-a-0", look, MOST_READS);
+  assert.ok(claim);
+  assert.equal(proveCase(claim, reread({ ...here, zones }, claim.suspects), here), "4 pods unknown in ingester-zone-b");
+});
+
+it("a pod below the first ordinal of its zone is not missing", () => {
+  const before = snapshot({ pod: "zone-a-0", zones: { b: { pods: { 0: null } } } });
+  const zones = before.zones.map((zone) => (zone.name === "ingester-zone-b" ? { ...zone, firstOrdinal: 1 } : zone));
+  assert.equal(denyAgain(before, { ...before, zones }), undefined);
 });
