@@ -19,6 +19,11 @@ export interface ServerClock extends Clock {
    */
   readonly now: () => number;
   readonly follow: OnDate;
+  /**
+   * The same until an answer is older than one before it by more than `CLOCK_SKEW_MS`; from then on the machine's. For spans that must not be
+   * outlived: an answer that is far ahead shows that both clocks of the machine stood still, or that the clocks of API servers differ.
+   */
+  readonly leaseClock: Clock;
 }
 
 const DATE_RESOLUTION_MS = 1000;
@@ -32,13 +37,18 @@ export const CLOCK_SKEW_MS = 5000;
 /** Begins with the machine's own time. */
 export function createServerClock(machine: Clock): ServerClock {
   let aheadMs = 0;
+  let isAnswered = false;
+  let isContradicted = false;
   return {
     ...machine,
     now: () => machine.now() + aheadMs,
+    leaseClock: { ...machine, now: () => machine.now() + (isContradicted ? 0 : aheadMs) },
     follow(date, tookMs) {
       const least = Date.parse(date ?? "") - machine.now();
       if (Number.isNaN(least)) return;
       const most = least + DATE_RESOLUTION_MS + Math.ceil(tookMs);
+      isContradicted ||= isAnswered && aheadMs - most > CLOCK_SKEW_MS;
+      isAnswered = true;
       aheadMs = Math.min(Math.max(aheadMs, least), most);
     },
   };

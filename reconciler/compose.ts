@@ -32,6 +32,7 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
   const run = {
     cluster,
     clock,
+    leaseClock: clock.leaseClock,
     log,
     metrics,
     namespaces: namespaces === "*" ? [""] : namespaces,

@@ -29,6 +29,8 @@ import type { Upkeep } from "./upkeep.ts";
 export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clusterDomain" | "zoneTracker"> {
   readonly cluster: Cluster;
   readonly clock: Clock;
+  /** Does not jump between API servers, so that the Lease is not lost by that. */
+  readonly leaseClock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
   /** "" stands for all namespaces. */
@@ -50,6 +52,9 @@ export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clust
   readonly memory?: Map<string, GroupMemory>;
 }
 
+/** Between a Lease that was lost and the next attempt. */
+const PAUSE_MS = 1000;
+
 /** Time for Events that still wait to be written at the end. */
 const FLUSH_MS = 3000;
 
@@ -57,7 +62,7 @@ const FLUSH_MS = 3000;
 const LOOKED_UNTIL = "zonewise/looked-until";
 
 export interface RunResult {
-  /** 0, or 1 if the last tick failed for some group or as a whole. */
+  /** 0, or 1 if the last tick failed for some group or as a whole, or if none was made as each Lease was lost before. */
   readonly exitCode: 0 | 1;
   /** The last tick that read the cluster; undefined if the Lease was never ours or the cluster never answered. */
   readonly last: TickResult | undefined;
@@ -70,26 +75,33 @@ export async function run(input: RunInput): Promise<RunResult> {
   const stop = firstOfSignals(input.stop, ended.signal);
   const budget = clock.sleep(input.budgetMs, stop).then(() => ended.abort());
   let result: RunResult = { exitCode: 0, last: undefined };
+  let leasesLost = 0;
   while (!stop.aborted) {
     try {
-      const held = await acquireLease(input.cluster, input.lease, clock, stop);
-      if (held) result = await tickUntil(input, held, stop);
+      const held = await acquireLease(input.cluster, input.lease, input.leaseClock, stop);
+      if (held) result = await tickUntil(input, held, stop, result);
       else log.info("another process holds the lease", { lease: input.lease.name });
       if (input.once) ended.abort();
+      if (held?.lost.aborted) {
+        leasesLost++;
+        await clock.sleep(PAUSE_MS, stop);
+      }
     } catch (error) {
       if (hasCode(error, "Cancelled")) break;
       result = { ...result, exitCode: 1 };
       log.error("the lease could not be taken", { error });
       if (!(error instanceof RolloutError && error.retryable)) ended.abort();
-      await clock.sleep(1000, stop);
+      await clock.sleep(PAUSE_MS, stop);
     }
   }
   await budget;
-  return result;
+  if (leasesLost === 0 || result.last) return result;
+  log.error("no tick was made: each lease was lost before", { lease: input.lease.name, leasesLost });
+  return { ...result, exitCode: 1 };
 }
 
-/** Ticks until `stop` fires or the Lease is lost, and releases it. Resolves with the verdict of the last tick; never rejects. */
-async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): Promise<RunResult> {
+/** Ticks until `stop` fires or the Lease is lost, and releases it. Resolves with the verdict of the last tick, `before` if there was none; never rejects. */
+async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal, before: RunResult): Promise<RunResult> {
   const { cluster, clock, log } = input;
   const over = new AbortController();
   const until = firstOfSignals(stop, held.lost, over.signal);
@@ -100,7 +112,7 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal): P
   const onNote = ({ level, text }: Note, { namespace, group }: Zone): void => log[level](text, { namespace, group });
   const teller = createTeller({ http: input.podHttp, clock, onNote, signal: until });
   const freshness = createFreshness(clock, log);
-  let verdict: RunResult = { exitCode: 0, last: undefined };
+  let verdict = before;
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
   while (!until.aborted) {

@@ -120,7 +120,7 @@ describe("the lease", () => {
     const machine: Clock = { now: () => suspendedAt, monotonic: () => suspendedAt, sleep: () => new Promise(() => {}) };
     const clock = createServerClock(machine);
     const cluster = connectCluster(connectionOf(emulator), { timeoutMs: 5000, clock: machine, onDate: clock.follow });
-    const lease = held(await acquire("first", cluster, clock));
+    const lease = held(await acquire("first", cluster, clock.leaseClock));
     await time.advance(3_600_000);
     assert.ok(lease.write(), "nothing tells that an hour has passed");
     await cluster.get(leases, options("first"));

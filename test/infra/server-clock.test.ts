@@ -81,6 +81,23 @@ describe("the API server's clock", () => {
     }
   });
 
+  it("is the Lease's as well until two answers contradict each other: then that goes by the machine's", () => {
+    for (const aheadMs of [-600_000, 0, 120_000]) {
+      const { world, clock, exchange } = meet(aheadMs);
+      exchange(10);
+      exchange(3_600_000);
+      assert.equal(clock.leaseClock.now(), clock.now());
+      for (const step of [3000, -3000, 30_000]) {
+        world.aheadMs += step;
+        exchange(10);
+        assert.equal(clock.leaseClock.now(), clock.now(), `after ${step} ms`);
+      }
+      world.aheadMs -= 30_000;
+      exchange(10);
+      assert.equal(clock.leaseClock.now(), world.now);
+    }
+  });
+
   it("moves between API servers by no more than their clocks differ", () => {
     const { world, clock, exchange } = meet(60_000);
     const ahead: number[] = [];

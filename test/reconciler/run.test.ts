@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import type { Cluster } from "../../infra/cluster.ts";
 import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics.ts";
+import { createServerClock } from "../../infra/server-clock.ts";
 import { createCaInjection } from "../../reconciler/ca-injection.ts";
 import { run, type RunInput } from "../../reconciler/run.ts";
 import * as certs from "../infra/certs/stage.ts";
@@ -23,6 +25,7 @@ describe("a run", () => {
     return {
       cluster,
       clock: stage.clock,
+      leaseClock: stage.clock,
       log: createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(stage.time.now()) }),
       metrics: createMetrics(),
       namespaces: ["default"],
@@ -47,6 +50,9 @@ describe("a run", () => {
     for (let i = 0; i < 1500 && open > 0; i++) await stage.time.advance(50);
     return await Promise.all(runs);
   }
+
+  /** The messages that were logged. */
+  const said = ({ lines }: { lines: string[] }): string[] => lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
 
   const countEvents = (reason: string): number => eventReasons().filter((other) => other === reason).length;
 
@@ -142,6 +148,43 @@ describe("a run", () => {
     deploy(stage, "x:2");
     await play(run(input("one", { budgetMs: 70_000, intervalMs: 1000 })));
     assert.deepEqual([seen.deleted.length, seen.violations], [9, []]);
+  });
+
+  for (const aheadMs of [4000, 11_000, 30_000])
+    it(`goes on while every other answer comes from an API server whose clock is ${aheadMs} ms ahead`, async () => {
+      const seen = witness(stage);
+      deploy(stage, "x:2");
+      const { cluster } = stage.connect();
+      const clock = createServerClock(stage.clock);
+      let answers = 0;
+      const answered = (): void => clock.follow(new Date(stage.time.now() + (answers++ % 2 ? aheadMs : 0)).toUTCString(), 5);
+      const balanced: Cluster = {
+        ...cluster,
+        get: (...call) => cluster.get(...call).finally(answered),
+        create: (...call) => cluster.create(...call).finally(answered),
+        patch: (...call) => cluster.patch(...call).finally(answered),
+        list: async function* (...call) {
+          for await (const page of cluster.list(...call)) {
+            answered();
+            yield page;
+          }
+        },
+      };
+      const one = input("one", { cluster: balanced, clock, leaseClock: clock.leaseClock });
+      const [result] = await play(run(one));
+      assert.deepEqual([result?.exitCode, seen.deleted.length, seen.violations], [0, 9, []]);
+      assert.ok(said(one).filter((message) => message === "the lease was lost").length <= 1);
+    });
+
+  it("that loses each Lease before its first tick pauses between them, says so and ends with 1", async () => {
+    let jumpedMs = 0;
+    const leaseClock = { ...stage.clock, now: () => stage.clock.now() + (jumpedMs += 20_000) };
+    const one = input("one", { leaseClock, budgetMs: 5000 });
+    const [result] = await play(run(one));
+    assert.deepEqual([result?.exitCode, result?.last], [1, undefined]);
+    const taken = said(one).filter((message) => message === "holding the lease").length;
+    assert.ok(taken > 1 && taken <= 6, `${taken} times`);
+    assert.ok(said(one).includes("no tick was made: each lease was lost before"));
   });
 
   it("calls of one process remember since when a group is held: what lasts becomes an Event, though its words change", async () => {

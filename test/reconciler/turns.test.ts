@@ -44,6 +44,7 @@ describe("when time is up before all groups have had their turn", () => {
     const running = run({
       cluster,
       clock: stage.clock,
+      leaseClock: stage.clock,
       log: createLog({ level: "error", write: () => {}, now: () => new Date(0) }),
       metrics: createMetrics(),
       namespaces: ["default"],
