@@ -60,12 +60,21 @@ export interface WebhookConfiguration {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+export interface ConfigurationOptions {
+  /** True in the process that ticks under the Lease: only there the Lease has to be shorter than a run. */
+  readonly holdsLease?: boolean;
+}
+
 /** The configuration; throws `BadConfiguration` that names every wrong variable, its value and what is allowed. An empty variable counts as not set. */
-export function readConfiguration(env: Environment): Configuration {
+export function readConfiguration(env: Environment, { holdsLease = false }: ConfigurationOptions = {}): Configuration {
   const set = Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== "" && !isServiceLink(name, env)));
   const values = complete(set);
   const parsed = ENVIRONMENT.safeParse(values);
-  const wrong = new Set<unknown>([...(parsed.error?.issues ?? []).map((issue) => issue.path[0]), ...disagreements(set, values)]);
+  const wrong = new Set<unknown>([
+    ...(parsed.error?.issues ?? []).map((issue) => issue.path[0]),
+    ...disagreements(set),
+    ...(holdsLease ? findLongLease(values) : []),
+  ]);
   const problems = [...describeWrong(wrong, set), ...describeDoubles(set), ...describeUnknown(set)];
   if (!parsed.success || problems.length > 0) throw new RolloutError("BadConfiguration", `bad configuration: ${problems.join("; ")}`);
   return arrange(parsed.data);
@@ -83,17 +92,20 @@ function complete(set: Environment): Environment {
 }
 
 /** Variables that are wrong only together (§8.2). */
-function disagreements(set: Environment, values: Environment): VariableName[] {
+function disagreements(set: Environment): VariableName[] {
   const wrong: VariableName[] = [];
   const { KUBERNETES_API_URL: apiUrl, KUBERNETES_CONFIG_FILE: file, KUBERNETES_CLIENT_QPS: qps, KUBERNETES_CLIENT_BURST: burst } = set;
   if (apiUrl === undefined && file !== undefined) wrong.push("KUBERNETES_API_URL");
   if (apiUrl !== undefined && file === undefined) wrong.push("KUBERNETES_CONFIG_FILE");
   if (Number(qps) > 0 && Number(burst) < 1) wrong.push("KUBERNETES_CLIENT_BURST");
-  // A run that waits for a killed one's Lease would never get to a tick, and nor would any run after it.
-  const [leaseMs, budgetMs] = [parseGoDuration(values["LEASE_DURATION"] ?? ""), parseGoDuration(values["RECONCILE_TIME_BUDGET"] ?? "")];
-  if (leaseMs !== undefined && budgetMs !== undefined && wholeSeconds(leaseMs) * 1000 >= budgetMs)
-    wrong.push("LEASE_DURATION", "RECONCILE_TIME_BUDGET");
   return wrong;
+}
+
+/** A run that waits for a killed one's Lease would never get to a tick, and nor would any run after it. */
+function findLongLease(values: Environment): VariableName[] {
+  const [leaseMs, budgetMs] = [parseGoDuration(values["LEASE_DURATION"] ?? ""), parseGoDuration(values["RECONCILE_TIME_BUDGET"] ?? "")];
+  const isLong = leaseMs !== undefined && budgetMs !== undefined && wholeSeconds(leaseMs) * 1000 >= budgetMs;
+  return isLong ? ["LEASE_DURATION", "RECONCILE_TIME_BUDGET"] : [];
 }
 
 /** As a Lease carries it. */

@@ -1,11 +1,12 @@
 /** What the reconciler and the webhooks stand on alike: configuration -> log -> metrics -> connection -> cluster. */
 import type { Clock } from "./clock.ts";
 import { type Cluster, connectCluster } from "./cluster.ts";
-import { type Configuration, type Environment, readConfiguration } from "./config.ts";
+import { type Configuration, type ConfigurationOptions, type Environment, readConfiguration } from "./config.ts";
 import { type Connection, loadConnection } from "./connection.ts";
 import { createLog, type Log, stdout } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { createServerClock, type ServerClock } from "./server-clock.ts";
+import { warnOfMisspelt } from "./unknown-variables.ts";
 
 export interface Ground {
   readonly configuration: Configuration;
@@ -19,9 +20,10 @@ export interface Ground {
 }
 
 /** Throws `BadConfiguration`. */
-export async function start(env: Environment, machine: Clock): Promise<Ground> {
-  const configuration = readConfiguration(env);
+export async function start(env: Environment, machine: Clock, options: ConfigurationOptions = {}): Promise<Ground> {
+  const configuration = readConfiguration(env, options);
   const log = createLog({ ...configuration.log, write: stdout.write, now: () => new Date(machine.now()) });
+  warnOfMisspelt(env, log);
   const metrics = createMetrics();
   const connection = await loadConnection(configuration.connection);
   const { clientTimeoutMs: timeoutMs, rate } = configuration;

@@ -22,7 +22,7 @@ export interface Composition {
 
 /** Throws `BadConfiguration`. */
 export async function compose(env: Environment, machine: Clock): Promise<Composition> {
-  const { configuration, log, metrics, cluster, clock } = await start(env, machine);
+  const { configuration, log, metrics, cluster, clock } = await start(env, machine, { holdsLease: true });
   const { namespace, namespaces, lease } = configuration;
   // The name alone would let a container that was restarted in its pod pass for the one before it.
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;

@@ -7,6 +7,7 @@ import { loadConnection } from "../connection.ts";
 import { createLog, stdout } from "../log.ts";
 import { runEntry } from "../process.ts";
 import { createServerClock } from "../server-clock.ts";
+import { warnOfMisspelt } from "../unknown-variables.ts";
 import { generateCertificates } from "./generate.ts";
 import { runCertificateJob } from "./job.ts";
 
@@ -16,6 +17,7 @@ await runEntry("the certificate job failed", async (stop) => {
   const configuration = readConfiguration(process.env);
   const { namespace, certificates } = configuration;
   const log = createLog({ ...configuration.log, write: stdout.write, now: () => new Date(systemClock.now()) });
+  warnOfMisspelt(process.env, log);
   if (!certificates.selfSigned) {
     log.info(
       "nothing to do: SERVER_TLS_SELF_SIGNED_CERT_ENABLED is false, and whoever brings the certificate also tells the API server of its CA",

@@ -25,7 +25,7 @@ interface Server extends Running {
   beside(path: string): Promise<Response>;
 }
 
-async function start(t: TestContext, stage: Stage): Promise<Server> {
+async function start(t: TestContext, stage: Stage, more: Readonly<Record<string, string>> = {}): Promise<Server> {
   const folder = await mkdtemp(join(tmpdir(), "serve-"));
   t.after(() => rm(folder, { recursive: true }));
   const env = {
@@ -40,6 +40,7 @@ async function start(t: TestContext, stage: Stage): Promise<Server> {
     KUBECONFIG: kubeconfig,
     SERVER_ADDRESS: "127.0.0.1",
     ...env,
+    ...more,
   });
   const portOf = async (what: string): Promise<number> =>
     (JSON.parse(await running.says(new RegExp(`"listening","what":"${what}"`))) as { port: number }).port;
@@ -133,6 +134,12 @@ test("waits for its certificate, serves every path, follows a new certificate, a
 async function untilTrue(holds: () => boolean, { child }: Running): Promise<void> {
   while (!holds()) await new Promise((resolve) => child.stdout?.once("data", resolve));
 }
+
+test("starts with a time budget that concerns the reconciler alone, and warns of a variable that is nearly one of ours", async (t) => {
+  const server = await start(t, await setStage(t), { RECONCILE_TIME_BUDGET: "10s", LOG_LEVL: "debug", WEBHOOK_PORT: "9443" });
+  await server.says(/"level":"warn","msg":"a variable is not known.*"name":"LOG_LEVL","nearest":"LOG_LEVEL"/);
+  await server.says(/"listening"/);
+});
 
 test("says which variables are missing", async (t) => {
   const stage = await setStage(t);

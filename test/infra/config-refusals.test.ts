@@ -9,7 +9,7 @@ const minimal = { KUBERNETES_NAMESPACE: "own" };
 
 function refusalOf(env: Environment): string {
   try {
-    readConfiguration(env);
+    readConfiguration(env, { holdsLease: true });
   } catch (error) {
     assert.equal((error as RolloutError).code, "BadConfiguration");
     return (error as RolloutError).message;
@@ -141,12 +141,10 @@ describe("refused, with its name, its value and what is allowed, is", () => {
     ["SERVER_TLS_SELF_SIGNED_CERT_DNS_NAMES", "SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME"],
     ["SERVER_CLUSTER_VALIDATION_HTTP_SOFT_VALIDATION", ""],
     ["KUBERNETES_CLIENT_TIME_OUT", "KUBERNETES_CLIENT_TIMEOUT"],
-    ["KUBERNETES_API_ADDRESS", "KUBERNETES_API_URL"],
     ["ZONE_TRACKER_CONFIGMAP_NAME", "ZONE_TRACKER_CONFIG_MAP_NAME"],
     ["ZPDB_PATCH_TIMEOUT", "ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT"],
     ["RECONCILE_INTERVALL", "RECONCILE_INTERVAL"],
     ["WEBHOOKS_UPDATE_CABUNDLE", "WEBHOOKS_UPDATE_CA_BUNDLE"],
-    ["LEASE_DURATION_SECONDS", "LEASE_DURATION"],
     ["PODS_CLIENT_TIMEOUTS", "PODS_CLIENT_TIMEOUT"],
     ["USE_ZONE_TRACKERS", "USE_ZONE_TRACKER"],
   ];

@@ -54,6 +54,9 @@ describe("the configuration", () => {
     assert.deepEqual([certificates.selfSigned, certificates.inject], [false, false]);
   });
 
+  it("lets processes that hold no Lease start with a time budget that is shorter than it", () =>
+    assert.equal(readConfiguration({ ...minimal, RECONCILE_TIME_BUDGET: "10s" }).timeBudgetMs, 10_000));
+
   it("takes an empty variable for one that is not set", () => {
     const empty = Object.fromEntries(VARIABLE_ROWS.map(([name]) => [name, ""]));
     assert.deepEqual(readConfiguration({ ...empty, ...minimal }), readConfiguration(minimal));
@@ -151,7 +154,7 @@ const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
 describe("taken is", () => {
   for (const [name, env, expected] of TAKEN) {
     it(name, () => {
-      const configuration = readConfiguration({ ...minimal, ...env });
+      const configuration = readConfiguration({ ...minimal, ...env }, { holdsLease: true });
       for (const [key, value] of Object.entries(expected)) assert.deepEqual(configuration[key as keyof Configuration], value);
     });
   }

@@ -60,6 +60,16 @@ describe("the certificate job's process", () => {
     assert.match(output, /^ts=\S+ level=error msg="bad configuration: SERVER_TLS_ENABLED is not known;/);
   });
 
+  it("warns of a variable whose name is nearly one that is read", async () => {
+    const { code, output } = await run({
+      KUBERNETES_NAMESPACE: "default",
+      SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false",
+      LOG_LEVL: "error",
+    });
+    assert.equal(code, 0);
+    assert.match(output, /"level":"warn","msg":"a variable is not known.*"name":"LOG_LEVL","nearest":"LOG_LEVEL"/);
+  });
+
   it("has nothing to do, and asks nobody, when others bring the certificate", async () => {
     const { code, output } = await run({ KUBERNETES_NAMESPACE: "default", SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false" });
     assert.equal(code, 0);
