@@ -11,7 +11,7 @@ import type { Actor, Effect, Permit } from "./act.ts";
 import { gatherGroup, gatherGroupZones } from "./gather.ts";
 import type { Hold } from "./model/decision.ts";
 import type { Pod } from "./model/pod.ts";
-import { describeUnavailable, isWell } from "./model/readiness.ts";
+import { describeUnsteady, isSteady } from "./model/readiness.ts";
 import type { Zone } from "./model/zone.ts";
 import { whyStopBatch, zonesToLookAt } from "./rollout/go-on.ts";
 import type { DeletePods } from "./rollout/zone.ts";
@@ -87,8 +87,8 @@ async function confirmBatch(zone: Zone, pod: Pod, judged: readonly Zone[], { clu
   const why = whyStopBatch(view);
   if (why) throw new RolloutError("Conflict", why);
   const { zones } = await gatherGroup(cluster, zonesToLookAt(view), freshness);
-  const unhealthy = zones.find((other) => !isWell(other));
-  if (unhealthy) throw new RolloutError("Conflict", describeUnavailable(unhealthy));
+  const unsteady = zones.find((other) => !isSteady(other));
+  if (unsteady) throw new RolloutError("Conflict", describeUnsteady(unsteady));
 }
 
 /** Only the pod that was judged, as it was judged. */

@@ -26,6 +26,17 @@ export function isWell(zone: ZoneWithPods): boolean {
   return unavailable(zone).count === 0;
 }
 
+/** A zone is steady if it is well and has no pods beyond its replicas, which its controller deletes one by one. */
+export function isSteady(zone: ZoneWithPods): boolean {
+  return isWell(zone) && zone.pods.length <= zone.replicas;
+}
+
+/** Says why the zone is not steady: which pods are not ready, otherwise how many it has beyond its replicas. */
+export function describeUnsteady(zone: ZoneWithPods): string {
+  const { name, pods, replicas } = zone;
+  return isWell(zone) ? `${name} has ${pods.length} pods, ${pods.length - replicas} more than it is to have` : describeUnavailable(zone);
+}
+
 /** Says which pods of the zone are not ready: `zone-b: zone-b-1 terminating, zone-b-2 CrashLoopBackOff, 1 missing`. */
 export function describeUnavailable(zone: ZoneWithPods): string {
   const { pods, missing } = unavailable(zone);

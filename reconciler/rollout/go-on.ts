@@ -56,8 +56,13 @@ const othersHealthy: BatchRule = ({ zone, now }) => {
   return unhealthy && `${unhealthy.name} is no longer healthy`;
 };
 
+const othersKeepPods: BatchRule = ({ zone, now }) => {
+  const shrinking = now.find((other) => other.uid !== zone.uid && other.status.replicas > other.replicas);
+  return shrinking && `${shrinking.name} has more pods than it is to have`;
+};
+
 /** Why the batch may not go on, in a sentence; undefined if it may, provided that the pods of `zonesToLookAt` are all ready. */
-export const whyStopBatch: BatchRule = firstOf([sameZones, zonesStay, zoneUnchanged, roomLeft, othersHealthy]);
+export const whyStopBatch: BatchRule = firstOf([sameZones, zonesStay, zoneUnchanged, roomLeft, othersHealthy, othersKeepPods]);
 
 /** The other zones that status alone cannot answer for. */
 export function zonesToLookAt({ zone, now }: BatchView): Zone[] {

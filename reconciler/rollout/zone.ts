@@ -1,7 +1,7 @@
 /** What to do next in one zone of a group (§1.5); zones before it in order had nothing to say. */
 import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
-import { describeUnavailable, isWell, unavailable } from "../model/readiness.ts";
+import { describeUnavailable, describeUnsteady, isSteady, isWell, unavailable } from "../model/readiness.ts";
 import type { GroupSnapshot, ZoneWithPods } from "../model/zone.ts";
 
 /** Delete these pods of the zone, so that they come back at its update revision. */
@@ -36,16 +36,16 @@ const revisionsKnown: ZoneRule = (zone) => {
   return missing && hold("RevisionUnknown", `status.${missing} of ${zone.name} is empty`, [zone]);
 };
 
-/** Nothing is deleted while any other zone, paused ones too, is not well (§1.7). */
-const otherZonesWell: ZoneRule = (zone, { zones }) => {
+/** Nothing is deleted while any other zone, paused ones too, is not well or loses pods by a downscale (§1.7). */
+const otherZonesSteady: ZoneRule = (zone, { zones }) => {
   if (outdated(zone).length === 0) return undefined;
-  const unwell = zones.filter((other) => other.uid !== zone.uid && !isWell(other));
-  if (unwell.length === 0) return undefined;
+  const unsteady = zones.filter((other) => other.uid !== zone.uid && !isSteady(other));
+  if (unsteady.length === 0) return undefined;
   return hold(
     "OtherZoneNotReady",
-    `${zone.name} waits for ${unwell.map(describeUnavailable).join("; ")}`,
-    [zone, ...unwell],
-    `${zone.name} for ${unwell.map(({ name }) => name).join(", ")}`,
+    `${zone.name} waits for ${unsteady.map(describeUnsteady).join("; ")}`,
+    [zone, ...unsteady],
+    `${zone.name} for ${unsteady.map(({ name }) => name).join(", ")}`,
   );
 };
 
@@ -102,4 +102,4 @@ function count(pods: readonly Pod[]): string {
 }
 
 /** First rule with an opinion wins; silence means that the zone is done. */
-export const decideZone: ZoneRule = firstOf([revisionsKnown, otherZonesWell, brokenPods, outdatedPods, podsReady, finishedZone]);
+export const decideZone: ZoneRule = firstOf([revisionsKnown, otherZonesSteady, brokenPods, outdatedPods, podsReady, finishedZone]);

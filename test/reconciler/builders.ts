@@ -74,7 +74,7 @@ export interface ZoneTraits {
   readonly observedGeneration?: number;
   readonly annotations?: Record<string, string>;
   readonly labels?: Record<string, string>;
-  /** Traits of single pods, by ordinal; null for a pod that does not exist. */
+  /** Traits of single pods, by ordinal, which may be beyond the replicas; null for a pod that does not exist. */
   readonly pods?: Readonly<Record<number, PodTraits | null>>;
 }
 
@@ -115,7 +115,8 @@ export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
 /** The pods that the traits describe. */
 export function podObjects(traits: ZoneTraits = {}): PodObject[] {
   const { name = "ingester-zone-a", replicas = 3, at = LAST } = traits;
-  return Array.from({ length: replicas }, (_, ordinal) => ordinal).flatMap((ordinal) => {
+  const length = Math.max(replicas, ...Object.keys(traits.pods ?? {}).map((ordinal) => Number(ordinal) + 1));
+  return Array.from({ length }, (_, ordinal) => ordinal).flatMap((ordinal) => {
     const own = traits.pods?.[ordinal];
     return own === null ? [] : [podObject(name, ordinal, { revision: at, ...own })];
   });

@@ -55,8 +55,21 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "nothing is deleted while another zone is unhealthy, paused ones too",
     ...ZONE,
-    find: "other.uid !== zone.uid && !isWell(other)",
-    replacement: "other.uid !== zone.uid && !other.paused && !isWell(other)",
+    find: "other.uid !== zone.uid && !isSteady(other)",
+    replacement: "other.uid !== zone.uid && !other.paused && !isSteady(other)",
+  },
+  {
+    breaks: "nothing is deleted while another zone has surplus pods",
+    ...READINESS,
+    find: "isWell(zone) && zone.pods.length <= zone.replicas",
+    replacement: "isWell(zone)",
+  },
+  {
+    breaks: "a batch ends once another zone has surplus pods",
+    file: "reconciler/rollout/go-on.ts",
+    find: "other.status.replicas > other.replicas",
+    replacement: "other.status.replicas > other.replicas + 1000",
+    tests: ["test/reconciler/rollout/go-on.test.ts"],
   },
   {
     breaks: "nothing is deleted while two zones are unhealthy",

@@ -75,8 +75,8 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone is not scaled down while another has surplus pods",
     ...STEADY,
-    find: "return surplus > 0 ?",
-    replacement: "return surplus > 1000 ?",
+    find: "if (isWell(other)) return isSteady(other) ?",
+    replacement: "if (isWell(other)) return isWell(other) ?",
   },
   {
     breaks: "a zone is not scaled down while another's status is older than its spec",

@@ -72,6 +72,13 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
     "hold OtherZoneNotReady",
   ],
   ["R37 also by a pod that status does not know of", [{ ...paused, pods: { 2: { ready: false } } }, old], "hold OtherZoneNotReady"],
+  [
+    "another zone has a pod beyond its replicas, which is about to go",
+    [old, { statusReplicas: 4, pods: { 3: {} } }],
+    "hold OtherZoneNotReady",
+  ],
+  ["another zone has such a pod, and its status does not show it", [old, { pods: { 3: {} } }], "hold OtherZoneNotReady"],
+  ["the zone itself has such a pod", [{ ...old, statusReplicas: 4, pods: { 3: { revision: PREVIOUS } } }, updated], "delete a-0 a-1"],
   ["a pod without a revision label is outdated", [{ pods: { 1: { revision: "" } } }, updated], "delete a-1"],
   ["a single zone rolls", [old], "delete a-0 a-1"],
   ["an empty zone is finished at once", [{ replicas: 0, currentRevision: PREVIOUS }, updated], "finish a"],

@@ -26,6 +26,7 @@ describe("a batch of deletions", () => {
     ["another zone is being deleted", view({}, {}, { terminating: true }), "zone-c is being deleted"],
     ["another zone has fewer ready pods", view({}, { statusReady: 2 }), "zone-b is no longer healthy"],
     ["another zone has fewer available pods", view({}, { minReadySeconds: 9, available: 2 }), "zone-b is no longer healthy"],
+    ["another zone has more pods than replicas", view({}, { statusReplicas: 4 }), "zone-b has more pods than it is to have"],
     ["another zone misses a pod", view({}, { statusReplicas: 2 }), "zone-b is no longer healthy"],
     ["another zone has another spec", view({}, {}, { generation: 2, observedGeneration: 1 }), "zone-c is no longer healthy"],
     [
