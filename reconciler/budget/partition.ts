@@ -23,9 +23,21 @@ const TOO_LARGE: Problem = {
   problem: `error parsing regexp: expression too large: podNamePartitionRegex may compile to ${MOST_INSTRUCTIONS} instructions at most`,
 };
 
+/**
+ * What names a character beyond ASCII: the character itself, its number in hexadecimal or octal, or a class of Unicode. Ranges of such
+ * characters have large tables, and to fold their case takes milliseconds each. An escape is taken whole, so that `\\p` is none.
+ */
+const ESCAPE_OR_BEYOND =
+  /(?<beyond>[\x80-\uffff]|\\[pP]|\\x[89a-f][0-9a-f]|\\x\{0*(?:[89a-f][0-9a-f]|[1-9a-f][0-9a-f]{2,})|\\[2-7][0-7]{2})|\\[^]/gi;
+const BEYOND_ASCII: Problem = {
+  problem: "error parsing regexp: invalid character: podNamePartitionRegex may name ASCII characters only, as names of pods have no others",
+};
+
 /** Compiles `pattern`, of which capture group `group` is the partition; group 1 if there is but one (§5.4, §6.7). */
 export function compilePartition(pattern: string, group: number | undefined): PartitionOf | Problem {
-  if (pattern.length > LONGEST_PATTERN || boundProgramSize(pattern) > LARGEST_BOUND) return TOO_LARGE;
+  if (pattern.length > LONGEST_PATTERN) return TOO_LARGE;
+  if (isBeyondAscii(pattern)) return BEYOND_ASCII;
+  if (boundProgramSize(pattern) > LARGEST_BOUND) return TOO_LARGE;
   const regex = compile(`^${pattern}$`);
   if ("problem" in regex) return regex;
   if (regex.programSize() > MOST_INSTRUCTIONS) return TOO_LARGE;
@@ -53,6 +65,10 @@ function remember(partitionOf: PartitionOf): PartitionOf {
     if (known.size < MOST_NAMES) known.set(podName, partition);
     return partition;
   };
+}
+
+function isBeyondAscii(pattern: string): boolean {
+  return [...pattern.matchAll(ESCAPE_OR_BEYOND)].some(({ groups }) => groups?.["beyond"] !== undefined);
 }
 
 function compile(expression: string): RE2JS | Problem {

@@ -3,12 +3,9 @@
 // Escapes and classes are one token each, so that what looks like a repetition inside them is none.
 const TOKEN =
   /\\Q[^]*?(?:\\E|$)|\\[pP](?:\{[^}]*\}|[^])|\\x\{[^}]*\}|\\[^]|\[\^?\]?(?:\[:\^?\w*:\]|\\[^]|[^\]\\])*\]|\{(?<least>0|[1-9]\d*)(?:,(?<most>0|[1-9]\d*)?)?\}|[^]/g;
-const UNICODE_CLASS = /\\[pP]/g;
-// Such a class has hundreds of ranges: its tables take as long as this many ordinary instructions.
-const UNICODE_COST = 40;
 
 /**
- * An upper bound, in instructions, of what compiling `pattern` makes and costs; takes time by the pattern's length alone.
+ * An upper bound, in instructions, of what compiling `pattern` makes; takes time by the pattern's length alone.
  * A repetition counts its operand as often as it may repeat, groups within groups included.
  */
 export function boundProgramSize(pattern: string): number {
@@ -32,8 +29,7 @@ export function boundProgramSize(pattern: string): number {
       operand += 2;
       group += 2;
     } else {
-      const literal = token.startsWith("\\Q") ? token.length : 1;
-      operand = literal + UNICODE_COST * (token.match(UNICODE_CLASS)?.length ?? 0);
+      operand = token.startsWith("\\Q") ? token.length : 1;
       group += operand;
     }
   }
