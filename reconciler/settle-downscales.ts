@@ -9,7 +9,7 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
-import { startDeadline } from "../infra/deadline.ts";
+import { cancelled, startDeadline } from "../infra/deadline.ts";
 import { absent, messageOf } from "../infra/errors.ts";
 import type { Fence } from "../infra/lease.ts";
 import type { Log } from "../infra/log.ts";
@@ -43,11 +43,16 @@ export interface SettleInput {
   readonly signal: AbortSignal;
 }
 
-/** Settles what can be settled now; never rejects. To be over before zones are read: a time that moves from the Lease to a StatefulSet could be missed. */
+/** Settles what can be settled in some 5 s; never rejects. To be over before zones are read: a time that moves from the Lease to a StatefulSet could be missed. */
 export type SettleDownscales = (input: SettleInput) => Promise<void>;
 
 /** Milliseconds between two looks while nothing is pending, or after pods could not be told. */
 const LOOK_MS = 30_000;
+/** Milliseconds of one call in which Leases are begun, and after which it is over but for releasing them: a tick comes after it. The rest has its turn next time. */
+const BEGIN_MS = 1500;
+const SETTLE_MS = 5000;
+/** Notes of a Lease that are followed at a time; each costs requests. */
+const MOST_NOTES = 100;
 /** Milliseconds that telling the pods of one StatefulSet may take; webhooks of its group are refused meanwhile. */
 const TELL_MS = 5000;
 /** All that is done under a Lease is over so long before its time that it can still be released. */
@@ -59,16 +64,25 @@ type Verdict = "wait" | "settled" | "failed";
 
 export function createSettler({ cluster, clock, log, podHttp, clusterDomain, zoneTracker }: SettleOptions): SettleDownscales {
   let lookAgainAt = Number.NEGATIVE_INFINITY;
+  /** The Leases that have had their turn, until all have. */
+  const begun = new Map<string, Verdict>();
 
-  return async ({ namespaces, fence, recorder, signal }) => {
-    if (clock.monotonic() < lookAgainAt) return;
-    lookAgainAt = clock.monotonic() + LOOK_MS;
-    const verdicts = new Set<Verdict>();
+  return async ({ namespaces, fence, recorder, signal: stop }) => {
+    const startedAt = clock.monotonic();
+    if (startedAt < lookAgainAt) return;
+    using deadline = startDeadline(SETTLE_MS, stop);
+    const { signal } = deadline;
+    let isCutShort = false;
     const settleOne = async (lease: Lease): Promise<void> => {
+      const key = `${lease.metadata?.namespace}/${lease.metadata?.name}`;
+      if (begun.has(key)) return;
+      isCutShort ||= clock.monotonic() - startedAt >= BEGIN_MS;
+      if (isCutShort) return;
       try {
-        verdicts.add(await settleLease(lease, { fence, recorder, signal }));
+        begun.set(key, await settleLease(lease, { fence, recorder, signal }));
       } catch (error) {
-        verdicts.add("failed");
+        begun.set(key, "failed");
+        if (stop.aborted) return;
         log.warn("a pending downscale could not be settled", { lease: lease.metadata?.name, namespace: lease.metadata?.namespace, error });
       }
     };
@@ -81,14 +95,18 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain, zon
         ))
           await visitEach(items, { atOnce: AT_ONCE, signal }, settleOne);
     } catch (error) {
-      if (!signal.aborted) log.warn("the Leases of pending downscales could not be listed", { error });
+      if (!stop.aborted) log.warn("the Leases of pending downscales could not be listed", { error });
     }
-    if (verdicts.has("wait") && !verdicts.has("failed")) lookAgainAt = clock.monotonic();
+    lookAgainAt = clock.monotonic();
+    if (isCutShort || signal.aborted) return;
+    const verdicts = new Set(begun.values());
+    if (!verdicts.has("wait") || verdicts.has("failed")) lookAgainAt = startedAt + LOOK_MS;
+    begun.clear();
   };
 
   async function settleLease(lease: Lease, around: Pick<SettleInput, "fence" | "recorder" | "signal">): Promise<Verdict> {
     const { namespace = "", name = "" } = lease.metadata ?? {};
-    const due = await findDue(namespace, pendingOf(lease));
+    const due = await findDue(namespace, pendingOf(lease), around.signal);
     const [first] = due.keys();
     if (first === undefined) return "wait";
     const claim = { namespace, lease: name, statefulSet: first, uid: `settle_${randomUUID()}`, durationMs: LEASE_MS, note: keep };
@@ -99,7 +117,8 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain, zon
     let left = taken.noted;
     let isTold = true;
     try {
-      for (const [statefulSet, { zone, pending, settlement }] of await findDue(namespace, taken.noted)) {
+      for (const [statefulSet, { zone, pending, settlement }] of await findDue(namespace, taken.noted, deadline.signal)) {
+        if (deadline.signal.aborted) throw cancelled(deadline.signal);
         if (!zone || (await settle(zone, pending, settlement, { ...around, signal: deadline.signal }))) left = without(left, statefulSet);
         else isTold = false;
       }
@@ -109,11 +128,11 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain, zon
     return isTold ? (Object.keys(left).length > 0 ? "wait" : "settled") : "failed";
   }
 
-  /** Those that can be settled, with their StatefulSets as they are. */
-  async function findDue(namespace: string, pending: PendingDownscales) {
+  /** Those that can be settled, with their StatefulSets as they are. Rejects with `Cancelled` once `signal` fires, or with what the cluster says. */
+  async function findDue(namespace: string, pending: PendingDownscales, signal: AbortSignal) {
     const due = new Map<string, { zone: StatefulSet | undefined; pending: PendingDownscale; settlement: Settlement }>();
-    for (const [name, one] of Object.entries(pending)) {
-      const zone = await cluster.get(statefulSets, { namespace, name }).catch(absent);
+    for (const [name, one] of Object.entries(pending).slice(0, MOST_NOTES)) {
+      const zone = await cluster.get(statefulSets, { namespace, name }, { signal }).catch(absent);
       const current = zone && {
         uid: zone.metadata?.uid ?? "",
         generation: zone.metadata?.generation ?? 0,

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { systemClock } from "../../infra/clock.ts";
+import type { Cluster } from "../../infra/cluster.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import type { PendingDownscales } from "../../reconciler/downscale/pending.ts";
 import type { Draft } from "../../reconciler/events.ts";
@@ -12,8 +13,9 @@ const LAST = "grafana.com/last-downscale";
 const OLD = new Date(Date.now() - 100_000).toISOString();
 const LEASE = "zonewise-downscale-x";
 
-async function set(t: TestContext, send: PodHttp["send"] = async () => ({ status: 200, body: "secret" })) {
+async function set(t: TestContext, send: PodHttp["send"] = async () => ({ status: 200, body: "secret" }), onGet = () => {}) {
   const stage = await setStage(t);
+  const cluster: Cluster = { ...stage.cluster, get: (...call) => (onGet(), stage.cluster.get(...call)) };
   const { store } = stage.emulator;
   const told: string[] = [];
   const events: Draft[] = [];
@@ -26,7 +28,7 @@ async function set(t: TestContext, send: PodHttp["send"] = async () => ({ status
       return send(method, url, request);
     },
   };
-  const settle = createSettler({ cluster: stage.cluster, clock, log, podHttp, clusterDomain: "x", zoneTracker: "tracker" });
+  const settle = createSettler({ cluster, clock, log, podHttp, clusterDomain: "x", zoneTracker: "tracker" });
   return {
     ...stage,
     told,
@@ -34,18 +36,18 @@ async function set(t: TestContext, send: PodHttp["send"] = async () => ({ status
     entries,
     pass: (ms: number) => void (later += ms),
     /** The calls of one look. */
-    async look(namespaces: readonly string[] = ["default"]): Promise<string[]> {
+    async look(namespaces: readonly string[] = ["default"], signal = new AbortController().signal): Promise<string[]> {
       stage.calls.length = 0;
       const recorder = { record: (drafts: readonly Draft[]) => void events.push(...drafts) };
-      await settle({ namespaces, fence: { write: () => ({}) }, recorder, signal: new AbortController().signal });
+      await settle({ namespaces, fence: { write: () => ({}) }, recorder, signal });
       return [...stage.calls];
     },
-    note(pending: PendingDownscales, spec: object = { holderIdentity: "" }): void {
+    note(pending: PendingDownscales, spec: object = { holderIdentity: "" }, name = LEASE): void {
       store.create("leases.coordination.k8s.io", {
         apiVersion: "coordination.k8s.io/v1",
         kind: "Lease",
         metadata: {
-          name: LEASE,
+          name,
           namespace: "default",
           labels: { "zonewise/downscale": "pending" },
           annotations: { "zonewise/pending-downscales": JSON.stringify(pending) },
@@ -59,6 +61,7 @@ async function set(t: TestContext, send: PodHttp["send"] = async () => ({ status
 }
 
 const LIST = "GET coordination.k8s.io/v1/leases collection 200";
+const FROM_5_GONE = { generation: 1, from: 5, to: 3, lowest: 3, at: OLD, uid: "gone" };
 const FROM_5 = { generation: 1, from: 5, to: 3, lowest: 3, at: OLD };
 
 describe("settling pending downscales", () => {
@@ -168,6 +171,36 @@ describe("settling pending downscales", () => {
     );
     assert.ok((await on.look()).every((call) => call.startsWith("GET")));
     assert.deepEqual(on.told, []);
+  });
+
+  it("begins no further Lease once pods have taken their time: the rest has its turn before the next tick", async (t) => {
+    const on: Awaited<ReturnType<typeof set>> = await set(t, async () => (on.pass(2000), { status: 503, body: "" }));
+    for (let i = 0; i < 20; i++) {
+      const zone = createZone(on, `web-${i}`, { replicas: 5, group: `${i}` });
+      on.note({ [`web-${i}`]: { ...FROM_5, to: 4, lowest: 4, uid: zone.metadata?.uid ?? "" } }, undefined, `${LEASE}-${i}`);
+    }
+    const told: number[] = [];
+    for (let tick = 0; tick < 4; tick++) {
+      await on.look();
+      told.push(on.told.length);
+    }
+    assert.deepEqual(told, [8, 16, 20, 20]);
+    assert.equal(new Set(on.told).size, 20);
+  });
+
+  it("ends at once when it is told to stop, and leaves the rest noted", async (t) => {
+    const stop = new AbortController();
+    const on = await set(t, undefined, () => stop.abort());
+    on.note({ web: FROM_5_GONE, api: FROM_5_GONE });
+    assert.equal((await on.look(["default"], stop.signal)).filter((call) => call.includes("statefulsets")).length, 0);
+    assert.deepEqual([on.entries, on.noted()?.labels?.["zonewise/downscale"]], [[], "pending"]);
+  });
+
+  it("follows 100 notes of a Lease at a time", async (t) => {
+    const on = await set(t);
+    on.note(Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`web-${i}`, FROM_5_GONE])));
+    const looked = async () => (await on.look()).filter((call) => call.includes("statefulsets")).length;
+    assert.deepEqual([await looked(), await looked(), on.noted()?.labels ?? {}], [200, 100, {}]);
   });
 
   it("says when it may not list Leases, and goes on", async (t) => {
