@@ -44,10 +44,13 @@ export function createPrepareDownscale(tools: PrepareTools): Webhook {
   };
 }
 
+/** As the API server writes them. It reads others as well: `0` and `00` ask for no version, and `07` is `7`. */
+const CANONICAL_VERSION = /^[1-9]\d*$/;
+
 /** A PUT of an object that has changed since it was read ends in a conflict. */
 function isStale({ object, oldObject }: AdmissionRequest): boolean {
   const [next, old] = [versionOf(object), versionOf(oldObject)];
-  return next !== undefined && next !== "" && old !== undefined && next !== old;
+  return next !== old && [next, old].every((version) => CANONICAL_VERSION.test(version ?? ""));
 }
 
 function versionOf(object: unknown): string | undefined {

@@ -45,6 +45,22 @@ describe("whose pods are prepared at all", () => {
     assert.deepEqual([answer.allowed, stage.seen], [true, []]);
   });
 
+  for (const version of ["0", "00", "0<stored>"])
+    for (const [kind, review] of [
+      ["StatefulSet", reviewOf],
+      ["Scale", scaleReviewOf],
+    ] as const)
+      it(`those of a ${kind} with resourceVersion ${version}, which the API server stores`, async (t) => {
+        const stage = await play(t, inAnnotation);
+        const zone = createZone(stage, A);
+        const stored = zone.metadata?.resourceVersion ?? "";
+        const { object, oldObject, ...request } = review(zone, 2);
+        const at = (one: unknown, resourceVersion: string): object => ({ ...(one as object), metadata: { resourceVersion } });
+        const old = kind === "Scale" ? at(oldObject, stored) : oldObject;
+        const answer = await ask(stage.webhook, { ...request, oldObject: old, object: at(object, version.replace("<stored>", stored)) });
+        assert.deepEqual([answer.reason, stage.seen], ["Prepared", [`POST ${A}-2`]]);
+      });
+
   it("not in annotation mode either, while the zone tracker of an earlier installation says that another zone was scaled down", async (t) => {
     const stage = await play(t, inAnnotation);
     track(stage, { [B]: Date.now() });
