@@ -2,7 +2,7 @@
 import type { Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
 import { refuseByHealth, refuseByTime } from "../reconciler/downscale/decide.ts";
-import { lastDownscaleOf, laterOf, type PendingDownscales } from "../reconciler/downscale/pending.ts";
+import { findAdmitted, lastDownscaleOf, laterOf, type PendingDownscales } from "../reconciler/downscale/pending.ts";
 import { createFreshness } from "../reconciler/freshness.ts";
 import { gatherGroup, gatherGroupZones } from "../reconciler/gather.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
@@ -52,6 +52,8 @@ export async function refuseForOthers(place: Place, tools: Tools, { signal, log 
   }));
   const early = refuseByTime(times, now, tools.record.words.unreadable);
   if (early) return early;
+  const admitted = findAdmitted(place.pending, others, now);
+  if (admitted) return { reason: "OtherZoneNotReady", message: admitted.what };
   return await gatherGroup(tools.cluster, others, freshness, call).then(
     ({ zones }) => refuseByHealth(zones),
     or("ZonesUnknown", "an error occurred while checking whether StatefulSets have non-updated replicas"),

@@ -2,6 +2,8 @@
 import { isRefused, messageOf, RolloutError } from "../infra/errors.ts";
 import type { PodHttp } from "../infra/pod-http.ts";
 import { type Actor, changeReplicas } from "./act.ts";
+import { gatherPending, nameLease } from "./downscale-lease.ts";
+import { findAdmitted } from "./downscale/pending.ts";
 import { gatherDownscales, type References } from "./gather-scaling.ts";
 import { gatherGroup, gatherGroupZones } from "./gather.ts";
 import { hold, type Hold } from "./model/decision.ts";
@@ -70,7 +72,17 @@ async function whyNotShrink({ zone, replicas }: ScaleZone, { scaler }: Pass): Pr
     if (anew?.action === "hold") return anew;
     if (anew?.replicas !== replicas) throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
   }
-  return othersSteady(same, await gatherGroup(cluster, zones, freshness));
+  return othersSteady(same, await gatherGroup(cluster, zones, freshness)) ?? (await othersAdmitted(same, zones, scaler));
+}
+
+/** The hold while another zone's downscale was admitted by the webhook and may still be stored. Read last, as one may be admitted at any time; throws what the cluster says. */
+async function othersAdmitted(zone: Zone, zones: readonly Zone[], { cluster, now }: Scaler): Promise<Hold | undefined> {
+  const pending = await gatherPending(cluster, { namespace: zone.namespace, name: nameLease(zone.group, zone.name) });
+  const others = zones.filter(({ uid }) => uid !== zone.uid);
+  const admitted = findAdmitted(pending, others, now());
+  if (!admitted) return undefined;
+  const message = `${zone.name} waits to shrink: ${admitted.what}`;
+  return hold("OtherZoneNotReady", message, [zone, admitted.zone], `${zone.name} after ${admitted.zone.name}`);
 }
 
 /** What decisions look at; with the zone tracker only where it matters. */

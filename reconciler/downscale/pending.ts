@@ -88,6 +88,21 @@ export function mayStillHappen(pending: PendingDownscale, { generation, replicas
   return now - (parseTimestamp(pending.at) ?? Number.NEGATIVE_INFINITY) < NOT_STORED_YET_MS;
 }
 
+/** The first of these zones whose downscale was admitted and may still be stored, and what to say of it. */
+export function findAdmitted<Z extends Current & { readonly name: string }>(
+  pending: PendingDownscales,
+  zones: readonly Z[],
+  now: number,
+): { readonly zone: Z; readonly what: string } | undefined {
+  for (const zone of zones) {
+    const one = pending[zone.name];
+    if (one?.uid !== zone.uid || !mayStillHappen(one, zone, now)) continue;
+    const what = `the downscale of ${zone.name} from ${one.from} to ${one.to} replicas, admitted at ${one.at}, may still be stored`;
+    return { zone, what };
+  }
+  return undefined;
+}
+
 /** When the StatefulSet was last scaled down as far as this note knows, RFC 3339. One that may still happen counts, one that never happened does not. */
 export function lastDownscaleOf(pending: PendingDownscale | undefined, zone: Current, now: number): string | undefined {
   if (!pending || pending.uid !== zone.uid) return undefined;

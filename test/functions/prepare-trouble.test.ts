@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
 import { systemClock } from "../../infra/clock.ts";
-import { A, B, because, MIN_TIME, MODES, play, settle } from "./prepare-stage.ts";
+import { A, B, because, MIN_TIME, MODES, play, settle, shrink } from "./prepare-stage.ts";
 import { ask, createZone, reviewOf } from "./stage.ts";
 import { createWork } from "../../functions/work.ts";
 
@@ -27,6 +27,9 @@ for (const [mode, recordOf] of MODES)
       assert.equal((await ask(stage.webhook, reviewOf(stranger, 2))).allowed, true);
       held.resolve(200);
       assert.equal((await first).allowed, true);
+      // It is stored, and its pod goes.
+      shrink(stage, a, { status: 2 });
+      stage.emulator.store.remove("pods", "default", `${A}-2`);
       assert.equal((await ask(stage.webhook, reviewOf(b, 2, { uid: "later" }))).allowed, true);
     });
 
@@ -79,6 +82,8 @@ for (const [mode, recordOf] of MODES)
       settle(stage, recordOf);
       const [a, b] = [createZone(stage, A), createZone(stage, B)];
       await ask(stage.webhook, reviewOf(a, 2));
+      shrink(stage, a, { status: 2 });
+      stage.emulator.store.remove("pods", "default", `${A}-2`);
       const { store } = stage.emulator;
       const [lease] = store.list("leases.coordination.k8s.io", "default");
       const left = (agoMs: number): void => {

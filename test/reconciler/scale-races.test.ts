@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../infra/cluster.ts";
 import type { KubeObject } from "../emulator/objects.ts";
+import { nameLease } from "../../reconciler/downscale-lease.ts";
+import { MIRROR, mirrorStage } from "./scaling/mirror-stage.ts";
 import { deploy, setStage, tickOnce, type Stage } from "./stage.ts";
 
 const LEADER = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
@@ -89,5 +91,37 @@ describe("a zone that is to shrink", () => {
     const { cluster, calls } = annotateAfterList(stage, "c", { [LAST]: new Date(stage.time.now()).toISOString() });
     await tickOnce(stage, cluster);
     assert.deepEqual([replicas(stage), calls.filter(isWrite)], [[2, 4, 4], []]);
+  });
+
+  it("waits for another whose downscale was admitted and may still be stored, in a group without a leader and a minimum time", async (t) => {
+    const on = await mirrorStage();
+    t.after(() => on.stage.close());
+    await on.reference(2);
+    await on.zones({ replicas: 3, annotations: MIRROR }, { replicas: 3 });
+    const { store } = on.stage.emulator;
+    const { uid, generation } = store.get("statefulsets.apps", "default", "ingester-zone-b")?.metadata ?? {};
+    const at = new Date(on.stage.time.now()).toISOString();
+    const note = { "ingester-zone-b": { uid, generation, from: 3, to: 2, lowest: 2, at } };
+    store.create("leases.coordination.k8s.io", {
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      metadata: {
+        name: nameLease("ingester", "ingester-zone-b"),
+        namespace: "default",
+        annotations: { "zonewise/pending-downscales": JSON.stringify(note) },
+      },
+    });
+    const { patches, outcome } = await on.pass();
+    assert.deepEqual(
+      patches.filter((patch) => patch.startsWith("statefulsets")),
+      [],
+    );
+    const message = `ingester-zone-a waits to shrink: the downscale of ingester-zone-b from 3 to 2 replicas, admitted at ${at}, may still be stored`;
+    assert.partialDeepStrictEqual(outcome.waits, [{ reason: "OtherZoneNotReady", message }]);
+    await on.stage.time.advance(90_000);
+    assert.deepEqual(
+      (await on.pass()).patches.filter((patch) => patch.startsWith("statefulsets")),
+      ["statefulsets ingester-zone-a 2"],
+    );
   });
 });
