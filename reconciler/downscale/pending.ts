@@ -1,8 +1,10 @@
 /**
  * Downscales that were admitted and may not be stored yet (§4.3, §4.9, §13.5): noted in the Lease that serialises them, before the first pod hears of it.
  *
- *   none --in one write with taking the Lease--> pending --spec.replicas <= to--> happened: `last-downscale` is written, pending no more
- *                                      --refused, another change of the spec, or 90 s--> never happened: its pods are told to stay, pending no more
+ *   none --in one write with taking the Lease--> pending --spec.replicas <= to, or two changes of the spec--> may have happened: `last-downscale` is written
+ *                                      --refused, one other change of the spec, or 90 s--> never happened
+ *
+ * Then it is pending no more, and those of its pods that are there are told to stay.
  *
  * The StatefulSet itself cannot carry the note: writing to it makes a PUT of its scale conflict that names a resourceVersion.
  */
@@ -55,7 +57,7 @@ export function addDownscale(
   next: Pick<PendingDownscale, "uid" | "generation" | "from" | "to" | "at">,
 ): PendingDownscale {
   if (!earlier || earlier.uid !== next.uid) return { ...next, lowest: next.to };
-  const last = hasHappened(earlier, next.from) ? earlier.at : earlier.earlier;
+  const last = mayHaveHappened(earlier, { generation: next.generation, replicas: next.from }) ? earlier.at : earlier.earlier;
   // Both were admitted on top of the same spec, so that only one of them can be stored: whichever it is, it has happened.
   const isRival = earlier.generation === next.generation && earlier.refused !== true;
   return {
@@ -65,11 +67,6 @@ export function addDownscale(
     lowest: Math.min(earlier.lowest, next.to),
     ...(last !== undefined && { earlier: last }),
   };
-}
-
-/** True if the StatefulSet has as few replicas as were asked for. */
-export function hasHappened({ to }: Pick<PendingDownscale, "to">, replicas: number): boolean {
-  return replicas <= to;
 }
 
 /** Other webhooks may take their time, up to the API server's own 60 s; and clocks differ. */
@@ -82,9 +79,20 @@ interface Current {
   readonly replicas: number;
 }
 
+/**
+ * True if the StatefulSet has as few replicas as were asked for, or if its spec has changed twice: the first change may have been the downscale, and
+ * the second an upscale. A single change that left more replicas was another one, after which the downscale can no longer be stored.
+ */
+export function mayHaveHappened(
+  { generation: noted, to, refused }: PendingDownscale,
+  { generation, replicas }: Omit<Current, "uid">,
+): boolean {
+  return replicas <= to || (refused !== true && generation > noted + 1);
+}
+
 /** True while the write that was admitted may still be stored; `now` in milliseconds. */
-export function mayStillHappen(pending: PendingDownscale, { generation, replicas }: Omit<Current, "uid">, now: number): boolean {
-  if (hasHappened(pending, replicas) || pending.refused === true || generation > pending.generation) return false;
+export function mayStillHappen(pending: PendingDownscale, current: Omit<Current, "uid">, now: number): boolean {
+  if (mayHaveHappened(pending, current) || pending.refused === true || current.generation > pending.generation) return false;
   return now - (parseTimestamp(pending.at) ?? Number.NEGATIVE_INFINITY) < NOT_STORED_YET_MS;
 }
 
@@ -106,12 +114,13 @@ export function findAdmitted<Z extends Current & { readonly name: string }>(
 /** When the StatefulSet was last scaled down as far as this note knows, RFC 3339. One that may still happen counts, one that never happened does not. */
 export function lastDownscaleOf(pending: PendingDownscale | undefined, zone: Current, now: number): string | undefined {
   if (!pending || pending.uid !== zone.uid) return undefined;
-  const counts = hasHappened(pending, zone.replicas) || mayStillHappen(pending, zone, now);
+  const counts = mayHaveHappened(pending, zone) || mayStillHappen(pending, zone, now);
   return counts ? pending.at : pending.earlier;
 }
 
 /** How a downscale ends that is pending no more. */
 export interface Settlement {
+  /** False if it never happened: the time before it counts again. */
   readonly happened: boolean;
   /** When the StatefulSet was last scaled down, to be written on it. */
   readonly lastDownscale: string | undefined;
@@ -124,7 +133,7 @@ export function settleDownscale(pending: PendingDownscale, zone: Current | undef
   if (zone?.uid !== pending.uid) return { happened: false, lastDownscale: undefined, stay: { from: 0, to: 0 } };
   if (mayStillHappen(pending, zone, now)) return undefined;
   return {
-    happened: hasHappened(pending, zone.replicas),
+    happened: mayHaveHappened(pending, zone),
     lastDownscale: lastDownscaleOf(pending, zone, now),
     stay: { from: pending.lowest, to: Math.max(pending.lowest, Math.min(pending.from, zone.replicas)) },
   };

@@ -214,6 +214,26 @@ describe("a time in the zone tracker", () => {
   });
 });
 
+describe("a downscale that was stored, after which the zone grew again before anybody settled it", () => {
+  for (const [mode, recordOf] of MODES)
+    for (const isSettled of [false, true])
+      it(`in ${mode}, ${isSettled ? "settled by the reconciler" : "seen by the webhook alone"}: the other zone waits its time`, async (t) => {
+        const scene = await set(t, undefined, recordOf);
+        assert.equal((await shrink(scene, Infinity)).isAdmitted, true);
+        store(scene, A, 1);
+        store(scene, A, 3);
+        const { [A]: time } = tracked(scene);
+        if (isSettled) {
+          await scene.settle();
+          const written = scene.emulator.store.get("statefulsets.apps", "default", A)?.metadata.annotations?.[LAST];
+          assert.ok(written);
+          assert.deepEqual([pendingOf(scene), [...leftPrepared(scene.seen)], tracked(scene)[A]], [{}, [], time]);
+        }
+        const answer = await ask(scene.process().webhook, reviewOf(scene.zones[1], 2));
+        assert.match(answer.message ?? "", /ingester-zone-a was downscaled at .* is labelled to wait 12h0m0s/);
+      });
+});
+
 describe("a downscale that failed after the zone had grown again", () => {
   it("is undone at once: what was admitted before can no longer be stored", async (t) => {
     let isFailing = false;

@@ -57,8 +57,14 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     breaks: "a zone is not scaled down while another loses pods",
     ...PASS,
     tests: ["test/reconciler/scaling/properties.test.ts"],
-    find: "return othersSteady(same, await gatherGroup(cluster, zones, freshness));",
-    replacement: "return undefined;",
+    find: "return othersSteady(same, await gatherGroup(cluster, zones, freshness)) ?? (",
+    replacement: "return (",
+  },
+  {
+    breaks: "a zone is not scaled down while an admitted downscale of another may still be stored",
+    ...PASS,
+    find: " ?? (await othersAdmitted(same, zones, scaler));",
+    replacement: ";",
   },
   {
     breaks: "a zone is not scaled down while a pod of another has yet to come back",

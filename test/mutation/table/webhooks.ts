@@ -71,6 +71,20 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     replacement: "return false;",
   },
   {
+    breaks: "a zone waits for another whose downscale was admitted and may still be stored",
+    file: "functions/other-zones.ts",
+    tests: ["test/functions/other-zones.test.ts"],
+    find: "if (admitted) return",
+    replacement: "if (admitted && early) return",
+  },
+  {
+    breaks: "a downscale counts that may have been followed by an upscale",
+    file: "reconciler/downscale/pending.ts",
+    tests: ["test/reconciler/downscale/pending.test.ts"],
+    find: " || (refused !== true && generation > noted + 1)",
+    replacement: "",
+  },
+  {
     breaks: "the time of another zone's last downscale must be over",
     ...DECIDE,
     find: "if (now - last < min) {",

@@ -37,6 +37,9 @@ describe("a pending downscale from 5 to 3", () => {
     ["never happened after 90 s", pending({ at: at(90) }), zone(5), undefined, [undefined, 3, 5]],
     ["never happened if it was refused", pending({ refused: true }), zone(5), undefined, [undefined, 3, 5]],
     ["can no longer happen once the spec has changed", pending(), zone(5, "u", 8), undefined, [undefined, 3, 5]],
+    ["may have happened and been followed by an upscale", pending(), zone(5, "u", 9), at(10), [at(10), 3, 5]],
+    ["may have happened, and the zone has grown by one since", pending(), zone(4, "u", 9), at(10), [at(10), 3, 4]],
+    ["was refused: later changes are others'", pending({ refused: true }), zone(5, "u", 9), undefined, [undefined, 3, 5]],
     ["happened", pending(), zone(3), at(10), [at(10), 3, 3]],
     ["happened long ago", pending({ at: at(4000) }), zone(3), at(4000), [at(4000), 3, 3]],
     ["happened, and more than it", pending(), zone(1), at(10), [at(10), 3, 3]],
@@ -82,6 +85,8 @@ describe("a further downscale of the same StatefulSet", () => {
       lowest: 2,
       earlier: at(10),
     }));
+  it("keeps the time of the one before it, if that may have happened and been followed by an upscale", () =>
+    assert.equal(addDownscale(pending(), { ...next, generation: 9 }).earlier, at(10)));
   it("keeps the time of an even earlier one, if the one before it did not happen", () =>
     assert.equal(addDownscale(pending({ earlier: at(99) }), next).earlier, at(99)));
   it("forgets that the one before it was refused", () => assert.equal(addDownscale(pending({ refused: true }), next).refused, undefined));
