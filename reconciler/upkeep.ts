@@ -8,6 +8,7 @@ import type { Cluster } from "../infra/cluster.ts";
 import { hasCode } from "../infra/errors.ts";
 import type { Fence } from "../infra/lease.ts";
 import type { Log } from "../infra/log.ts";
+import { visitEach } from "../infra/slots.ts";
 import type { OnBudgets } from "./ask.ts";
 import { livingReservations, readReservations } from "./budget/reservation.ts";
 import { matchesLabels } from "./budget/selector.ts";
@@ -16,7 +17,7 @@ import { createFreshness } from "./freshness.ts";
 import { listBudgets, type ListedBudget } from "./gather-budget.ts";
 import { openLedger } from "./ledger.ts";
 import type { ZoneList } from "./gather.ts";
-import type { GroupSnapshot, Zone } from "./model/zone.ts";
+import { selectorText, type GroupSnapshot, type Zone } from "./model/zone.ts";
 import { writeReadyTimesOutsideGroups, writeReadyTimes } from "./ready-times.ts";
 
 /** Keeps one group, with the pods that were read after the budgets; never rejects. */
@@ -28,7 +29,7 @@ export type TickUpkeep = (namespace: string) => Promise<Keep>;
 export interface Upkeep {
   /** Begins a tick over these namespaces ("" for all). Every 30 s it reads the budgets, to know where delays make ready times matter. */
   readonly begin: (namespaces: readonly string[]) => Promise<TickUpkeep>;
-  /** Keeps what no group of the tick does: pods under budgets with a delay, if `begin` has just read them. Never rejects. */
+  /** Keeps what no group of the tick does: pods under budgets with a delay, once for each time that `begin` reads them. Never rejects. */
   readonly keepOthers: (groups: ZoneList["groups"], fence: Fence, signal: AbortSignal) => Promise<void>;
   /** True if the group of these zones has to be looked at for the sake of ready times, even if its status says that there is nothing to do. */
   readonly owes: (zones: readonly Zone[]) => boolean;
@@ -44,6 +45,9 @@ export interface UpkeepOptions {
 }
 
 const READ_EVERY_MS = 30_000;
+/** Anyone who may write budgets may write many: so many are looked at at once, and none is begun after this time, or the tick would wait for them. */
+const OTHERS_AT_A_TIME = 8;
+const BEGIN_OTHERS_FOR_MS = 5000;
 
 export function createUpkeep({ cluster, clock, log, onBudgets, patchTimeoutMs }: UpkeepOptions): Upkeep {
   const writer = { cluster, clock, log, patchTimeoutMs };
@@ -51,9 +55,10 @@ export function createUpkeep({ cluster, clock, log, onBudgets, patchTimeoutMs }:
   const owing = new Set<string>();
   /** Groups that have been looked at, and whether a budget selects any of their pods. */
   const looked = new Map<string, boolean>();
-  /** Budgets with a delay as they were last read, and those among them whose pods outside of groups have not been looked at since. */
+  /** Budgets with a delay as they were last read. */
   let delayed: readonly Budget[] = [];
-  let unkept: readonly Budget[] = [];
+  /** One of them for each selector whose pods outside of groups have not been looked at since, those first that have waited for longest. */
+  const unkept = new Map<string, Budget>();
   let readAt = -Infinity;
 
   async function read(scope: string): Promise<readonly ListedBudget[]> {
@@ -101,9 +106,13 @@ export function createUpkeep({ cluster, clock, log, onBudgets, patchTimeoutMs }:
       return owing.has(key) || (covered && zones.some(({ status }) => status.ready < status.replicas));
     },
     async keepOthers(groups, fence, signal) {
-      const [budgets, grouped] = [unkept, new Set([...groups.values()].flat().map(({ uid }) => uid))];
-      unkept = [];
-      await Promise.all(budgets.map((budget) => writeReadyTimesOutsideGroups(budget, grouped, writer, fence, signal)));
+      const grouped = new Set([...groups.values()].flat().map(({ uid }) => uid));
+      const startedAt = clock.monotonic();
+      await visitEach(unkept, { atOnce: OTHERS_AT_A_TIME, signal }, async ([key, budget]) => {
+        if (clock.monotonic() - startedAt >= BEGIN_OTHERS_FOR_MS) return;
+        unkept.delete(key);
+        await writeReadyTimesOutsideGroups(budget, grouped, writer, fence, signal);
+      });
     },
     async begin(namespaces) {
       const lists = new Map<string, Promise<readonly ListedBudget[]>>();
@@ -115,7 +124,9 @@ export function createUpkeep({ cluster, clock, log, onBudgets, patchTimeoutMs }:
       if (clock.monotonic() - readAt >= READ_EVERY_MS) {
         readAt = clock.monotonic();
         delayed = (await Promise.all(namespaces.map(readOnce))).flat().flatMap(({ content }) => (hasDelay(content) ? [content] : []));
-        unkept = delayed;
+        const selectors = new Map(delayed.map((budget) => [`${budget.namespace} ${selectorText(budget)}`, budget]));
+        for (const key of unkept.keys()) if (!selectors.has(key)) unkept.delete(key);
+        for (const [key, budget] of selectors) unkept.set(key, budget);
       }
       return async (namespace) => {
         const list = await readOnce(namespaces.includes("") ? "" : namespace);

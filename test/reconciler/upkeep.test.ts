@@ -229,6 +229,37 @@ describe("pods of StatefulSets in no rollout group", () => {
     assert.deepEqual(calls.toSorted(), [LIST, LIST, LIST, POD_LIST, BUDGET_LIST, "PATCH core/v1/pods object"].toSorted());
   });
 
+  it("are read once for budgets of the same selector", async () => {
+    await deployStore();
+    const readsOfTick = async (): Promise<string[]> => (await startTicks().tick()).filter((call) => !isWrite(call)).toSorted();
+    writeBudget(stage, STORE, "store");
+    const one = await readsOfTick();
+    for (let i = 0; i < 20; i++) writeBudget(stage, STORE, `store-${i}`);
+    assert.deepEqual(await readsOfTick(), one);
+    assert.deepEqual(Object.keys(readyTimes()).toSorted(), PODS);
+  });
+
+  it("are read for 8 budgets at a time, and for no more once that takes 5 s: the rest follow with the next ticks", async () => {
+    await deployStore();
+    for (let i = 0; i < 20; i++) writeBudget(stage, { ...DELAYED, selector: { matchLabels: { app: `store-${i}` } } }, `store-${i}`);
+    const { cluster, calls } = stage.connect();
+    const late = Promise.withResolvers<void>();
+    let [underWay, most] = [0, 0];
+    const list: typeof cluster.list = async function* (resource, query, call) {
+      const isUnderBudget = query.labelSelector?.startsWith("app=store-") === true;
+      if (isUnderBudget) most = Math.max(most, ++underWay);
+      if (isUnderBudget && underWay === 8) await stage.time.advance(5000).then(late.resolve);
+      if (isUnderBudget) await late.promise;
+      yield* cluster.list(resource, query, call);
+      if (isUnderBudget) underWay--;
+    };
+    stage = { ...stage, connect: () => ({ cluster: { ...cluster, list }, calls }) };
+    const { tick } = startTicks();
+    assert.deepEqual((await tick()).filter((call) => call === LIST).length, 1 + 8);
+    assert.deepEqual((await tick()).filter((call) => call === LIST).length, 1 + 12);
+    assert.deepEqual([await tick(), most], [[LIST], 8]);
+  });
+
   it("are looked at no more once the budget has no delay", async () => {
     await deployStore();
     writeBudget(stage, { ...STORE, crossZoneEvictionDelay: undefined }, "store");
