@@ -55,14 +55,12 @@ describe("J01 the manifests", () => {
     const entries = manifests.flatMap((one) => valuesOf(one, "webhooks")).flat() as { name: string }[];
     for (const { name } of entries) assert.match(name, new RegExp(`^[a-z-]+-${NAMESPACE}\\.grafana\\.com$`));
     // Of its own, so that removing one installation takes nothing from another.
-    assert.deepEqual(kindsOf(manifests, "ClusterRole"), [`zonewise-webhook-ca.${NAMESPACE}`]);
-    assert.deepEqual(kindsOf(manifests, "ClusterRoleBinding"), [`zonewise-webhook-ca.${NAMESPACE}`]);
+    const clusterWide = ["ca", "watch"].map((right) => `zonewise-webhook-${right}.${NAMESPACE}`);
+    assert.deepEqual(kindsOf(manifests, "ClusterRole").toSorted(), clusterWide);
+    assert.deepEqual(kindsOf(manifests, "ClusterRoleBinding").toSorted(), clusterWide);
     assert.deepEqual(kindsOf(manifests, "CustomResourceDefinition"), []);
-    assert.ok(
-      manifests
-        .flatMap((one) => valuesOf(one, "roleRef"))
-        .some((ref) => (ref as { name: string }).name === `zonewise-webhook-ca.${NAMESPACE}`),
-    );
+    const bound = new Set(manifests.flatMap((one) => valuesOf(one, "roleRef")).map((ref) => (ref as { name: string }).name));
+    for (const name of clusterWide) assert.ok(bound.has(name), name);
     assert.deepEqual(
       manifests.flatMap((one) => valuesOf(one, "failurePolicy")),
       ["Fail", "Fail", "Fail", "Fail"],

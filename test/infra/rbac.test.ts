@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { it } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { VARIABLES } from "../../infra/variables.ts";
-import { find } from "./manifests.ts";
+import { collect, find, read } from "./manifests.ts";
 
 interface Role {
   readonly kind: string;
@@ -45,4 +45,13 @@ it("whoever may write Leases cluster-wide is kept to those whose names begin as 
     validationActions: ["Deny"],
   });
   assert.ok(VARIABLES.LEASE_NAME.default.startsWith("zonewise-"));
+});
+
+it("every cluster-wide right of the certificates is named for the namespace that is said in one place", () => {
+  const kinds = new Set(["ClusterRole", "ClusterRoleBinding"]);
+  const selected = collect(read("infra/manifests/namespace/kustomization.yaml"), ({ kind, name }) =>
+    kinds.has(String(kind)) ? `${String(kind)} ${String(name)}` : undefined,
+  );
+  const clusterWide = read("infra/manifests/certificates/rbac.yaml").filter(({ kind = "" }) => kinds.has(kind));
+  assert.deepEqual(new Set(selected), new Set(clusterWide.map(({ kind, metadata }) => `${kind} ${metadata?.name}`)));
 });
