@@ -132,6 +132,7 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain, zon
   async function findDue(namespace: string, pending: PendingDownscales, signal: AbortSignal) {
     const due = new Map<string, { zone: StatefulSet | undefined; pending: PendingDownscale; settlement: Settlement }>();
     for (const [name, one] of Object.entries(pending).slice(0, MOST_NOTES)) {
+      if (signal.aborted) throw cancelled(signal);
       const zone = await cluster.get(statefulSets, { namespace, name }, { signal }).catch(absent);
       const current = zone && {
         uid: zone.metadata?.uid ?? "",
