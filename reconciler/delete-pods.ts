@@ -19,12 +19,17 @@ import { patchStatus } from "./zone-status.ts";
 
 export interface BatchActor extends Actor {
   readonly monotonic: () => number;
+  /** Before the pods were listed by which the batch was decided, by `monotonic`. */
+  readonly gatheredAt: number;
   /** Once it fires, no further pod is deleted. */
   readonly stop: AbortSignal;
 }
 
 /** From the request to the last deletion: a reservation lasts 2 minutes, and one that is up to 40 s old is granted again. */
 const BATCH_MS = 30_000;
+
+/** What was gathered does for the first pod as well, if it is no older. */
+const FRESH_MS = 1000;
 
 /** A pod that may be deleted. */
 interface Grant {
@@ -44,8 +49,9 @@ export async function deletePods(decision: DeletePods, judged: readonly Zone[], 
   const replaced: Pod[] = [];
   try {
     for (const grant of grants) {
-      if (replaced.length === 0) await patchStatus(decision.zone, actor);
-      else await confirmBatch(decision.zone, grant.pod, judged, actor);
+      const isFirst = replaced.length === 0;
+      if (isFirst) await patchStatus(decision.zone, actor);
+      if (!isFirst || actor.monotonic() - actor.gatheredAt > FRESH_MS) await confirmBatch(decision.zone, grant.pod, judged, actor);
       if (actor.stop.aborted) throw new RolloutError("Cancelled", "told to stop");
       if (actor.monotonic() >= endAt) throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
       unused.delete(grant);

@@ -8,6 +8,7 @@ import { hasCode } from "../infra/errors.ts";
 import { visitEach } from "../infra/slots.ts";
 import { act } from "./act.ts";
 import { gatherGroup, gatherZones, type ZoneList } from "./gather.ts";
+import type { BatchActor } from "./delete-pods.ts";
 import type { GroupSnapshot, Zone } from "./model/zone.ts";
 import type { Common, Outcome } from "./outcome.ts";
 import { decideByStatus, decideRollout } from "./rollout/decide.ts";
@@ -95,21 +96,22 @@ async function rollOut(key: string, common: Common, upkeep: TickUpkeep, input: T
     byStatus === "look" ? undefined : byStatus ? { ...common, state: "held", hold: byStatus } : { ...common, state: "settled" };
   if (early && !input.lookCloser(key) && !input.upkeep.owes(zones)) return early;
 
+  const gatheredAt = input.monotonic();
   const keep = await upkeep(common.namespace);
   const snapshot = await gatherGroup(input.cluster, zones, input.freshness);
   try {
-    return early?.state === "held" ? early : await rollOutZones(snapshot, common, input);
+    return early?.state === "held" ? early : await rollOutZones(snapshot, common, { ...input, gatheredAt });
   } finally {
     await keep(snapshot, input.fence);
   }
 }
 
-async function rollOutZones(snapshot: GroupSnapshot, common: Common, input: TickInput): Promise<Outcome> {
+async function rollOutZones(snapshot: GroupSnapshot, common: Common, actor: BatchActor): Promise<Outcome> {
   const decision = decideRollout(snapshot);
   if (!decision) return { ...common, state: "settled" };
   if (decision.action === "hold") return { ...common, state: "held", hold: decision };
 
-  const effect = await act(decision, snapshot.zones, input);
+  const effect = await act(decision, snapshot.zones, actor);
   const [denial] = effect.denied;
   if (denial && effect.replaced.length === 0) return { ...common, state: "held", hold: denial };
   return { ...common, state: "acted", decision, effect };

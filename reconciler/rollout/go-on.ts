@@ -1,5 +1,5 @@
 /**
- * May a batch of deletions go on (§1.7)? Asked before each pod but the first, for which all was read anyhow, by one list of the group's
+ * May a batch of deletions go on (§1.7)? Asked before each pod but the first, if all has just been read for that, by one list of the group's
  * StatefulSets: it shows who has paused, changed, scaled or deleted a zone, and by the statuses which zone has lost pods since.
  *
  * Status follows pods within moments, and a batch is short. It counts a terminating pod as ready, though, until that has stopped serving: only the

@@ -116,6 +116,24 @@ describe("a batch of deletions", () => {
     });
   }
 
+  for (const when of ["the budget is asked", "the zone is checked"])
+    it(`begins with another look where ${when} for long: a pod of another zone that failed meanwhile keeps it from the first pod`, async () => {
+      const fail = async (): Promise<void> => {
+        setReady(`${B}-1`, false);
+        await stage.time.advance(8000);
+      };
+      const { mayDisrupt, asked, released } = grants();
+      const { cluster } = stage.connect();
+      const { outcomes } = await tickOnce(
+        stage,
+        { ...cluster, patch: async (...call) => (when === "the zone is checked" && (await fail()), cluster.patch(...call)) },
+        { mayDisrupt: async (...pod) => (when === "the budget is asked" && asked.length === 0 && (await fail()), mayDisrupt(...pod)) },
+      );
+      const [outcome] = outcomes;
+      assert.match(outcome?.state === "outrun" ? String(outcome.error) : "", /zone-b is no longer healthy/);
+      assert.deepEqual([seen.deleted, asked.length, released.length], [[], 4, 4]);
+    });
+
   it("ends once as many other pods of its zone have failed as may be unavailable", async () => {
     change(A ?? "", { annotations: { "rollout-max-unavailable": "2" } });
     await stage.time.advance(500);

@@ -101,14 +101,20 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the zone is confirmed unchanged before its first pod is deleted",
     ...BATCH,
-    find: "if (replaced.length === 0) await patchStatus(decision.zone, actor);",
-    replacement: "if (replaced.length === 0) await Promise.resolve();",
+    find: "if (isFirst) await patchStatus(decision.zone, actor);",
+    replacement: "if (isFirst) await Promise.resolve();",
   },
   {
     breaks: "the group is looked at again before each further pod of a batch",
     ...BATCH,
-    find: "else await confirmBatch(decision.zone, grant.pod, judged, actor);",
-    replacement: "",
+    find: "if (!isFirst || actor.monotonic()",
+    replacement: "if (isFirst && actor.monotonic()",
+  },
+  {
+    breaks: "the group is looked at again before the first pod where it was read long ago",
+    ...BATCH,
+    find: "actor.gatheredAt > FRESH_MS",
+    replacement: "actor.gatheredAt > 1000 * FRESH_MS",
   },
   {
     breaks: "a batch ends once the process is told to stop",
