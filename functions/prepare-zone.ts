@@ -4,9 +4,8 @@
  *   the group's Lease, which notes the downscale -> the other zones -> POST to the pods -> write down the time -> allow;
  *   whatever fails from the first POST on: DELETE to the same pods -> deny. The note says how it ended when the Lease is released.
  */
-import type { Clock } from "../infra/clock.ts";
+import { type Clock, startStopwatch } from "../infra/clock.ts";
 import type { Cluster } from "../infra/cluster.ts";
-import { messageOf } from "../infra/errors.ts";
 import { type PodHttp, redactUrl } from "../infra/pod-http.ts";
 import type { StatefulSet } from "../infra/resources.ts";
 import { formatTimestamp } from "../infra/timestamp.ts";
@@ -14,7 +13,7 @@ import { addDownscale, mayHaveHappened, mayStillHappen, type PendingDownscales }
 import { endpointsOf, type Preparation } from "../reconciler/downscale/preparation.ts";
 import { type DownscaleLease, nameLease, takeDownscaleLease } from "../reconciler/downscale-lease.ts";
 import { LABELS } from "../reconciler/model/annotations.ts";
-import { preparePods, unpreparePods } from "../reconciler/pod-calls.ts";
+import { type PodCalls, preparePods, unpreparePods } from "../reconciler/pod-calls.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { AdmissionRequest, Answer, Context } from "./handler.ts";
 import { refuseForOthers } from "./other-zones.ts";
@@ -57,12 +56,15 @@ export async function prepareZone(job: Job, tools: PrepareTools, context: Contex
     return { ...found, [name]: addDownscale(found[name], next) };
   };
   const claim = { namespace, lease: nameLease(group, name), statefulSet: name, uid, durationMs: remainingMs + UNDO_MS, note };
+  // From before the write: the process may be frozen at any time after it.
+  const elapsed = startStopwatch(clock);
+  const isOurs = (): boolean => elapsed() < claim.durationMs;
   let lease: Awaited<ReturnType<typeof takeDownscaleLease>>;
   try {
     lease = await takeDownscaleLease(cluster, claim, clock, { signal: context.signal });
   } catch (error) {
     context.log.warn("the lease of the rollout group could not be taken", { error, "request.uid": uid });
-    return deny(request, downscale, "LeaseUnavailable", `taking the lease of its rollout group failed: ${messageOf(error)}`);
+    return deny(request, downscale, "LeaseUnavailable", "taking the lease of its rollout group failed.");
   }
   if ("holder" in lease) return deny(request, downscale, "Busy", `statefulset ${lease.holder} is already in process of updating replicas`);
   const { found, noted } = lease;
@@ -76,7 +78,7 @@ export async function prepareZone(job: Job, tools: PrepareTools, context: Contex
     const current = { generation, replicas: downscale.from };
     const isAwaited = earlier && mayStillHappen(earlier, current, clock.now());
     const unsettled = earlier && !mayHaveHappened(earlier, current) ? earlier.at : undefined;
-    const { answer, pods } = await prepare(job, { isAwaited, unsettled }, tools, context);
+    const { answer, pods } = await prepare(job, { isAwaited, unsettled, isOurs }, tools, context);
     left = noteOutcome(pods, name, lease);
     return answer;
   } finally {
@@ -97,10 +99,17 @@ function noteOutcome(pods: Told, name: string, { found, noted }: Pick<DownscaleL
   return { ...noted, [name]: { ...pending, at: found[name]?.at ?? pending.at } };
 }
 
+interface Around extends Pick<PodCalls, "isOurs"> {
+  /** An earlier request for the same pods was admitted and may still be stored. */
+  readonly isAwaited: boolean | undefined;
+  /** When an earlier one was admitted that has not happened. */
+  readonly unsettled: string | undefined;
+}
+
 /** Tells the pods and writes the time down, or takes it all back (§4.8-§4.10): not where another request for the same pods was admitted and may still be stored. */
 async function prepare(
   { request, downscale, preparation }: Job,
-  { isAwaited, unsettled }: { readonly isAwaited: boolean | undefined; readonly unsettled: string | undefined },
+  { isAwaited, unsettled, isOurs }: Around,
   tools: PrepareTools,
   { signal, log }: Context,
 ): Promise<{ readonly answer: Answer; readonly pods: Told }> {
@@ -109,7 +118,7 @@ async function prepare(
   const onFailure = (url: string, error: unknown): void =>
     log.warn("pod refused preparation", { url: redactUrl(url), error, "request.uid": request.uid });
   const endpoints = (): Iterable<string> => endpointsOf(preparation, from, to, clusterDomain);
-  const calls = { podHttp, namespace: request.namespace ?? "", endpoints, onFailure };
+  const calls = { podHttp, namespace: request.namespace ?? "", endpoints, isOurs, onFailure };
   const undo = async (reason: string, message: string) => {
     const pods: Told = isAwaited ? "left" : (await unpreparePods(calls, UNDO_MS)) ? "staying" : "unknown";
     return { answer: deny(request, downscale, reason, message), pods };

@@ -9,6 +9,8 @@ export interface PodCalls {
   readonly namespace: string;
   /** The pods' URLs, made as they are needed. */
   readonly endpoints: () => Iterable<string>;
+  /** Asked before each request; false once the Lease may have passed to another process, which may tell the same pods otherwise. */
+  readonly isOurs: () => boolean;
   /** Told of every pod that could not be reached or did not agree. */
   readonly onFailure: (url: string, error: unknown) => void;
 }
@@ -17,7 +19,7 @@ const AT_ONCE = 32;
 const HEADERS = { "content-type": "application/json" };
 
 /** POSTs to all; resolves with whether every one answered 2xx. The first that did not ends the rest. */
-export async function preparePods({ podHttp, namespace, endpoints, onFailure }: PodCalls, signal: AbortSignal): Promise<boolean> {
+export async function preparePods({ podHttp, namespace, endpoints, isOurs, onFailure }: PodCalls, signal: AbortSignal): Promise<boolean> {
   const stop = new AbortController();
   let failed = false;
   const cancel = (): void => stop.abort(signal.reason);
@@ -25,6 +27,7 @@ export async function preparePods({ podHttp, namespace, endpoints, onFailure }: 
   if (signal.aborted) cancel();
   await visitEach(endpoints(), { atOnce: AT_ONCE, signal: stop.signal }, async (url) => {
     try {
+      if (!isOurs()) throw new RolloutError("LeaseLost", "it was not told: the lease of its rollout group is no longer ours");
       requireSuccess(await podHttp.send("POST", url, { namespace, headers: HEADERS, signal: stop.signal }));
     } catch (error) {
       if (!stop.signal.aborted) onFailure(url, error);
@@ -36,9 +39,9 @@ export async function preparePods({ podHttp, namespace, endpoints, onFailure }: 
   return !failed && !signal.aborted;
 }
 
-/** DELETEs at all, whether they were prepared or not, as far as `budgetMs` reaches; resolves with whether every one answered 2xx in that time. */
+/** DELETEs at all, whether they were prepared or not, as far as `budgetMs` and the Lease reach; resolves with whether every one answered 2xx in that time. */
 export async function unpreparePods(
-  { podHttp, namespace, endpoints, onFailure }: PodCalls,
+  { podHttp, namespace, endpoints, isOurs, onFailure }: PodCalls,
   budgetMs: number,
   caller?: AbortSignal,
 ): Promise<boolean> {
@@ -46,6 +49,7 @@ export async function unpreparePods(
   const { signal } = deadline;
   let failed = false;
   await visitEach(endpoints(), { atOnce: AT_ONCE, signal }, async (url) => {
+    if (!isOurs()) return deadline.cancel();
     try {
       requireSuccess(await podHttp.send("DELETE", url, { namespace, headers: HEADERS, signal }));
     } catch (error) {

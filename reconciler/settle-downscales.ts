@@ -22,7 +22,7 @@ import { endpointsOf, readPreparation } from "./downscale/preparation.ts";
 import type { Draft } from "./events.ts";
 import { ANNOTATIONS } from "./model/annotations.ts";
 import { restoreEntry } from "./model/tracker.ts";
-import { unpreparePods } from "./pod-calls.ts";
+import { type PodCalls, unpreparePods } from "./pod-calls.ts";
 import type { Recorder } from "./recorder.ts";
 
 export interface SettleOptions {
@@ -110,16 +110,19 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain, zon
     const [first] = due.keys();
     if (first === undefined) return "wait";
     const claim = { namespace, lease: name, statefulSet: first, uid: `settle_${randomUUID()}`, durationMs: LEASE_MS, note: keep };
+    // From before the write, whose answer may be late.
+    using deadline = startDeadline(LEASE_MS - RELEASE_MS, around.signal, clock);
+    const isOurs = (): boolean => !deadline.signal.aborted && deadline.remainingMs() > 0;
     const taken = await takeDownscaleLease(cluster, claim, clock, around.fence.write());
     // A webhook has it: it knows better.
     if ("holder" in taken) return "wait";
-    using deadline = startDeadline(LEASE_MS - RELEASE_MS, around.signal);
     let left = taken.noted;
     let isTold = true;
     try {
       for (const [statefulSet, { zone, pending, settlement }] of await findDue(namespace, taken.noted, deadline.signal)) {
-        if (deadline.signal.aborted) throw cancelled(deadline.signal);
-        if (!zone || (await settle(zone, pending, settlement, { ...around, signal: deadline.signal }))) left = without(left, statefulSet);
+        if (!isOurs()) throw cancelled(deadline.signal);
+        if (!zone || (await settle(zone, pending, settlement, { ...around, signal: deadline.signal, isOurs })))
+          left = without(left, statefulSet);
         else isTold = false;
       }
     } finally {
@@ -150,7 +153,7 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain, zon
     zone: StatefulSet,
     { from, to, at }: PendingDownscale,
     { happened, lastDownscale, stay }: Settlement,
-    { fence, recorder, signal }: Pick<SettleInput, "fence" | "recorder" | "signal">,
+    { fence, recorder, signal, isOurs }: Pick<SettleInput, "fence" | "recorder" | "signal"> & Pick<PodCalls, "isOurs">,
   ): Promise<boolean> {
     const { namespace = "", name = "", uid = "", resourceVersion, annotations } = zone.metadata ?? {};
     const written = annotations?.[ANNOTATIONS.lastDownscale];
@@ -158,7 +161,7 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain, zon
       const body = { metadata: { resourceVersion, annotations: { [ANNOTATIONS.lastDownscale]: lastDownscale } } };
       await cluster.patch(statefulSets, { namespace, name }, "merge", body, fence.write());
     }
-    if (!happened) await forgetTracked(namespace, name, at, fence);
+    if (!happened) await forgetTracked({ namespace, name: zoneTracker }, name, at, { fence, signal });
     const count = stay.to - stay.from;
     if (count === 0) return true;
     const preparation = readPreparation(zone);
@@ -167,7 +170,7 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain, zon
     const isTold =
       !("problem" in preparation) &&
       (await unpreparePods(
-        { podHttp, namespace, endpoints: () => endpointsOf(preparation, stay.to, stay.from, clusterDomain), onFailure },
+        { podHttp, namespace, endpoints: () => endpointsOf(preparation, stay.to, stay.from, clusterDomain), isOurs, onFailure },
         TELL_MS,
         signal,
       ));
@@ -184,9 +187,14 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain, zon
   }
 
   /** Takes the time of a downscale that never happened out of the zone tracker. Throws what the cluster says. */
-  async function forgetTracked(namespace: string, statefulSet: string, at: string, fence: Fence): Promise<void> {
-    const ref = { namespace, name: zoneTracker };
-    const found = await cluster.get(configMaps, ref).catch(absent);
+  async function forgetTracked(
+    ref: { readonly namespace: string; readonly name: string },
+    statefulSet: string,
+    at: string,
+    { fence, signal }: Pick<SettleInput, "fence" | "signal">,
+  ): Promise<void> {
+    // Read while the Lease is ours: a webhook that has it after us may write a time that must stay.
+    const found = await cluster.get(configMaps, ref, { signal }).catch(absent);
     const data = restoreEntry(found?.data, statefulSet, at);
     if (found && data) await cluster.replace(configMaps, ref, { ...found, data }, fence.write());
   }

@@ -27,7 +27,7 @@ function play(count: number, answer: (pod: number) => number | Error) {
   function* endpoints(): Generator<string> {
     for (let pod = 0; pod < count; pod++) yield String(pod);
   }
-  const calls: PodCalls = { podHttp, namespace: "n", endpoints, onFailure: (url) => void failures.push(url) };
+  const calls: PodCalls = { podHttp, namespace: "n", endpoints, isOurs: () => true, onFailure: (url) => void failures.push(url) };
   return { calls, seen, failures, most: () => most };
 }
 
@@ -68,4 +68,16 @@ describe("taking it back", () => {
     assert.deepEqual([stage.seen.length, stage.failures.length], [64, 64]);
     assert.ok(stage.seen.every((call) => call.startsWith("DELETE")));
   });
+});
+
+describe("pods that another process may tell otherwise by now", () => {
+  for (const [name, tell] of [
+    ["are not prepared", (calls: PodCalls) => preparePods(calls, never)],
+    ["are not told that they stay", (calls: PodCalls) => unpreparePods(calls, 5000)],
+  ] as const)
+    it(`${name} any more, and it counts as not done`, async () => {
+      const stage = play(1000, () => 200);
+      assert.equal(await tell({ ...stage.calls, isOurs: () => stage.seen.length < 40 }), false);
+      assert.equal(stage.seen.length, 40);
+    });
 });
