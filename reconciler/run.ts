@@ -12,7 +12,7 @@ import type { Metrics } from "../infra/metrics.ts";
 import type { MayDisrupt } from "./act.ts";
 import type { CaInjection } from "./ca-injection.ts";
 import { startChangeWatch, zonesOf } from "./change-watch.ts";
-import { dueForCloserLook } from "./closer-look.ts";
+import { dueForCloserLook, lookedUntil, noteLooks } from "./closer-look.ts";
 import type { GroupMemory } from "./events.ts";
 import { createFreshness } from "./freshness.ts";
 import { createJournal } from "./journal.ts";
@@ -23,7 +23,7 @@ import { createRecorder } from "./recorder.ts";
 import type { SettleDownscales } from "./settle-downscales.ts";
 import type { Scaler } from "./scale-pass.ts";
 import { createTeller } from "./teller.ts";
-import { tick, type TickResult } from "./tick.ts";
+import { BEGUN_LAST, tick, type TickResult } from "./tick.ts";
 import type { Upkeep } from "./upkeep.ts";
 
 export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clusterDomain" | "zoneTracker"> {
@@ -57,9 +57,6 @@ const PAUSE_MS = 1000;
 
 /** Time for Events that still wait to be written at the end. */
 const FLUSH_MS = 3000;
-
-/** Annotation of the Lease: up to when every group that was due has had its closer look. */
-const LOOKED_UNTIL = "zonewise/looked-until";
 
 export interface RunResult {
   /** 0, or 1 if the last tick failed for some group or as a whole, or if none was made as each Lease was lost before. */
@@ -134,8 +131,8 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal, be
 
   async function tickOnce(): Promise<TickResult | undefined> {
     const startedAt = clock.now();
-    const noted = held.notes.get(LOOKED_UNTIL);
-    const due = dueForCloserLook(noted === undefined ? undefined : Date.parse(noted), startedAt);
+    const due = dueForCloserLook(lookedUntil(held.notes), startedAt);
+    const after = held.notes.get(BEGUN_LAST) ?? "";
     const from = clock.monotonic();
     try {
       const result = await tick({
@@ -151,7 +148,7 @@ async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal, be
         onOutcome: journal.enter,
         monotonic: clock.monotonic,
       });
-      if (!until.aborted) held.notes.set(LOOKED_UNTIL, new Date(startedAt).toISOString());
+      noteLooks(held.notes, { startedAt, after, groups: [...result.groups.keys()], begun: result.outcomes.length });
       journal.close(result, clock.monotonic() - from);
       return result;
     } catch (error) {

@@ -19,7 +19,7 @@ import type { TickUpkeep, Upkeep } from "./upkeep.ts";
 const GROUPS_AT_A_TIME = 8;
 
 /** Note with the key of the group that was begun last: the next tick goes on after it. */
-const BEGUN_LAST = "zonewise/begun-last";
+export const BEGUN_LAST = "zonewise/begun-last";
 
 export interface TickInput extends Scaler {
   /** "" stands for all namespaces. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { dueForCloserLook } from "../../reconciler/closer-look.ts";
+import { dueForCloserLook, lookedUntil, noteLooks } from "../../reconciler/closer-look.ts";
 
 const PERIOD = 5 * 60_000;
 
@@ -35,6 +35,92 @@ describe("the closer look", () => {
         },
       ),
     );
+  });
+
+  it("of ticks that are cut short counts once the turns have come round, from the first of them on", () => {
+    const groups = ["a", "b", "c", "d", "e"];
+    const TABLE: readonly [
+      name: string,
+      ticks: readonly [after: string, begun: number, groups?: readonly string[]][],
+      until: number | undefined,
+    ][] = [
+      ["a whole tick", [["", 5]], 0],
+      ["a tick without groups", [["", 0, []]], 0],
+      ["a tick that was cut short", [["", 4]], undefined],
+      [
+        "two that reach every group",
+        [
+          ["", 2],
+          ["b", 3],
+        ],
+        0,
+      ],
+      [
+        "two that come round, begun in the middle",
+        [
+          ["c", 3],
+          ["a", 2],
+        ],
+        0,
+      ],
+      [
+        "two that do not come round",
+        [
+          ["c", 3],
+          ["a", 1],
+        ],
+        undefined,
+      ],
+      [
+        "a cut one and a whole one",
+        [
+          ["c", 3],
+          ["a", 5],
+        ],
+        1000,
+      ],
+      [
+        "groups that are gone since",
+        [
+          ["", 2],
+          ["b", 2, ["a", "d", "e"]],
+        ],
+        0,
+      ],
+      [
+        "a group that came since",
+        [
+          ["", 2],
+          ["b", 3, [...groups, "f"]],
+        ],
+        undefined,
+      ],
+      [
+        "a cycle after another",
+        [
+          ["", 3],
+          ["c", 3],
+          ["a", 3],
+        ],
+        0,
+      ],
+      [
+        "two cycles",
+        [
+          ["", 3],
+          ["c", 3],
+          ["a", 3],
+          ["d", 2],
+        ],
+        2000,
+      ],
+    ];
+    for (const [name, ticks, until] of TABLE) {
+      const notes = new Map<string, string>();
+      for (const [i, [after, begun, those = groups]] of ticks.entries())
+        noteLooks(notes, { startedAt: i * 1000, after, begun, groups: those });
+      assert.equal(lookedUntil(notes), until, name);
+    }
   });
 
   it("spreads the groups over the period", () => {

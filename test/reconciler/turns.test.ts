@@ -62,17 +62,29 @@ describe("when time is up before all groups have had their turn", () => {
     return begun;
   }
 
-  it("runs of different processes 60 s apart reach every group, one after the other", async () => {
+  it("runs of different processes 5 minutes apart reach every group, one after the other", async () => {
     const begun: string[][] = [];
     for (let i = 0; i < 5; i++) {
       begun.push(await runProcess(`process-${i}`));
-      await stage.time.advance(60_000 - (stage.time.now() % 60_000));
+      await stage.time.advance(300_000 - (stage.time.now() % 300_000));
     }
     assert.deepEqual(
       begun.map(({ length }) => length),
       [8, 8, 8, 8, 8],
     );
     assert.deepEqual(begun.flat(), [...GROUPS, ...GROUPS]);
+  });
+
+  it("the closer look of all groups counts as taken from its first run on, once the last group has had its turn", async () => {
+    const notes = () => stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler")?.metadata.annotations;
+    const minute = new Date(stage.time.now()).toISOString().slice(0, 16);
+    const lookedUntil: (string | undefined)[] = [];
+    for (let i = 0; i < 3; i++) {
+      await runProcess(`process-${i}`);
+      lookedUntil.push(notes()?.["zonewise/looked-until"]?.slice(0, 16));
+      await stage.time.advance(60_000 - (stage.time.now() % 60_000));
+    }
+    assert.deepEqual(lookedUntil, [undefined, undefined, minute]);
   });
 
   it("a process that is killed in the middle leaves the groups after those that it had begun to the next", async () => {
