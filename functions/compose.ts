@@ -2,20 +2,20 @@
 import { randomUUID } from "node:crypto";
 import type { LookupFunction } from "node:net";
 import type { Clock } from "../infra/clock.ts";
-import type { Environment, WebhookConfiguration } from "../infra/config.ts";
+import type { Environment, WebhookConfiguration } from "../infra/config/config.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { type Ground, start } from "../infra/start.ts";
-import { createTokenCheck } from "../infra/tokens.ts";
+import { createTokenCheck } from "../infra/kubernetes/tokens.ts";
 import { evictionIdentity } from "../reconciler/budget/reservation.ts";
-import { composeBudgets } from "../reconciler/compose-budgets.ts";
-import type { Rim } from "./admission.ts";
-import type { Webhook } from "./handler.ts";
-import { recordInAnnotation, recordInTracker } from "./downscale-record.ts";
-import { createNoDownscale } from "./no-downscale.ts";
-import { createPodEviction } from "./pod-eviction.ts";
-import { createPrepareDownscale } from "./prepare-downscale.ts";
-import { createWork, type Work } from "./work.ts";
-import { createZpdbValidation } from "./zpdb-validation.ts";
+import { composeBudgets } from "../reconciler/reservations/compose.ts";
+import type { Rim } from "./http/admission.ts";
+import type { Webhook } from "./http/webhook.ts";
+import { recordInAnnotation, recordInTracker } from "./downscale/downscale-record.ts";
+import { createNoDownscale } from "./downscale/no-downscale.ts";
+import { createPodEviction } from "./eviction/pod-eviction.ts";
+import { createPrepareDownscale } from "./downscale/prepare-downscale.ts";
+import { createWork, type Work } from "./http/background-tasks.ts";
+import { createZpdbValidation } from "./budgets/zpdb-validation.ts";
 
 export interface Composition extends Pick<Ground, "log" | "metrics"> {
   readonly configuration: WebhookConfiguration;

@@ -1,5 +1,5 @@
 /** The targets, by name: `functions-framework --target=noDownscale`. */
-import { asTarget } from "./framework.ts";
+import { asTarget } from "./http/framework.ts";
 
 export { reconcile, reconcileEvent } from "./reconcile.ts";
 export const noDownscale = asTarget("noDownscale");

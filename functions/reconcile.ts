@@ -6,7 +6,7 @@ import type { CloudEventFunction, HttpFunction } from "@google-cloud/functions-f
 import { systemClock } from "../infra/clock.ts";
 import { hasCode } from "../infra/errors.ts";
 import { compose, type Composition } from "../reconciler/compose.ts";
-import type { Outcome } from "../reconciler/outcome.ts";
+import type { Outcome } from "../reconciler/report/outcome.ts";
 import { run, type RunInput, type RunResult } from "../reconciler/run.ts";
 
 /** An instance lives from call to call. */

@@ -3,7 +3,7 @@
 import { systemClock } from "../infra/clock.ts";
 import { runEntry } from "../infra/process.ts";
 import { compose } from "./compose.ts";
-import { runServer } from "./server.ts";
+import { runServer } from "./http/server.ts";
 
 await runEntry("the webhooks could not be served", async (stop) => {
   await runServer(await compose(process.env, systemClock), stop);

@@ -6,7 +6,7 @@ import type { Clock } from "./clock.ts";
 import { startDeadline } from "./deadline.ts";
 import { messageOf, RolloutError } from "./errors.ts";
 import { createSlots } from "./slots.ts";
-import { readText } from "./transport.ts";
+import { readText } from "./kubernetes/transport.ts";
 
 export type PodMethod = "POST" | "DELETE";
 

@@ -1,12 +1,12 @@
 /** What the reconciler and the webhooks stand on alike: configuration -> log -> metrics -> connection -> cluster. */
 import type { Clock } from "./clock.ts";
-import { type Cluster, connectCluster } from "./cluster.ts";
-import { type Configuration, type ConfigurationOptions, type Environment, readConfiguration } from "./config.ts";
-import { type Connection, loadConnection } from "./connection.ts";
+import { type Cluster, connectCluster } from "./kubernetes/cluster.ts";
+import { type Configuration, type ConfigurationOptions, type Environment, readConfiguration } from "./config/config.ts";
+import { type Connection, loadConnection } from "./kubernetes/connection.ts";
 import { createLog, type Log, stdout } from "./log.ts";
-import { createMetrics, type Metrics } from "./metrics.ts";
+import { createMetrics, type Metrics } from "./metrics/metrics.ts";
 import { createServerClock, type ServerClock } from "./server-clock.ts";
-import { warnOfMisspelt } from "./unknown-variables.ts";
+import { warnOfMisspelt } from "./config/unknown-variables.ts";
 
 export interface Ground {
   readonly configuration: Configuration;

@@ -1,51 +1,16 @@
 /** Carries out decisions, with writes that take effect only if what was judged still holds. */
-import type { Call, Cluster } from "../infra/cluster.ts";
+import type { Call, Cluster } from "../infra/kubernetes/cluster.ts";
 import { hasCode, messageOf, RolloutError } from "../infra/errors.ts";
-import type { Fence } from "../infra/lease.ts";
 import { formatTimestamp } from "../infra/timestamp.ts";
-import { events, statefulSets, type Event, type Resource } from "../infra/resources.ts";
+import { events, statefulSets, type Event, type Resource } from "../infra/kubernetes/resources.ts";
+import type { Actor, Effect } from "./actor.ts";
 import { type BatchActor, deletePods } from "./delete-pods.ts";
-import type { Freshness } from "./freshness.ts";
 import { ANNOTATIONS } from "./model/annotations.ts";
-import type { Hold } from "./model/decision.ts";
-import type { Pod } from "./model/pod.ts";
 import type { Zone } from "./model/zone.ts";
-import type { Note } from "./prepare.ts";
+import type { Note } from "./scaler/prepare.ts";
 import type { DeletePods, FinishZone } from "./rollout/zone.ts";
 import type { ScaleZone } from "./scaling/snapshot.ts";
 import { patchStatus } from "./zone-status.ts";
-
-/** A grant to delete a pod. */
-export interface Permit {
-  readonly action: "permit";
-  /** Releases it, unused; never rejects. */
-  readonly withdraw: (call: Call) => Promise<void>;
-}
-
-/**
- * Requested for each pod right before its batch is deleted, for all in the same moment, within the bounds of `call`: the hold that forbids it, or a
- * grant, of which nothing is to be released if it is undefined.
- */
-export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | Permit | undefined>;
-
-export interface Actor {
-  readonly cluster: Cluster;
-  readonly fence: Fence;
-  readonly freshness: Freshness;
-  readonly mayDisrupt: MayDisrupt;
-}
-
-/** A decision to do something. */
-export type Action = DeletePods | FinishZone | ScaleZone;
-
-/** What a decision came to. */
-export interface Effect {
-  readonly replaced: readonly Pod[];
-  /** Why pods that were chosen stayed. */
-  readonly denied: readonly Hold[];
-  /** Why the rest of the batch was left for the next tick, if it was. */
-  readonly stopped?: string;
-}
 
 /**
  * Carries out a decision about a rollout; `judged` are the zones of its group. Throws `Conflict` if the zone or a pod has changed since it was judged,

@@ -9,10 +9,10 @@
 import { failurePolicies } from "../infra/certs/configurations.ts";
 import { injectCaBundles, HOOK_RESOURCES, listConfigurations, queryFor } from "../infra/certs/inject.ts";
 import type { Clock } from "../infra/clock.ts";
-import type { Cluster } from "../infra/cluster.ts";
+import type { Cluster } from "../infra/kubernetes/cluster.ts";
 import { hasCode } from "../infra/errors.ts";
 import type { Log } from "../infra/log.ts";
-import type { Metrics } from "../infra/metrics.ts";
+import type { Metrics } from "../infra/metrics/metrics.ts";
 import { startChangeWatch, type Watched } from "./change-watch.ts";
 
 export interface CaInjectionInput {

@@ -1,7 +1,7 @@
 /** Watches that say "something changed": they make the next look come sooner, and may die without harm. */
 import type { Clock } from "../infra/clock.ts";
-import type { Cluster, Query } from "../infra/cluster.ts";
-import { type Resource, statefulSets } from "../infra/resources.ts";
+import type { Cluster, Query } from "../infra/kubernetes/cluster.ts";
+import { type Resource, statefulSets } from "../infra/kubernetes/resources.ts";
 import { LABELS } from "./model/annotations.ts";
 
 export interface ChangeWatch {

@@ -1,17 +1,17 @@
 /** Puts a run together from the environment: what the CronJob's entry and the function share. */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../infra/clock.ts";
-import type { Environment } from "../infra/config.ts";
+import type { Environment } from "../infra/config/config.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
-import { pushMetrics } from "../infra/push.ts";
+import { pushMetrics } from "../infra/metrics/push.ts";
 import { start } from "../infra/start.ts";
 import { createCaInjection } from "./ca-injection.ts";
-import { createReferences } from "./gather-scaling.ts";
-import { composeBudgets } from "./compose-budgets.ts";
-import { askBudget } from "./may-disrupt.ts";
+import { createReferences } from "./scaler/gather-scaling.ts";
+import { composeBudgets } from "./reservations/compose.ts";
+import { askBudget } from "./reservations/may-disrupt.ts";
 import type { RunInput } from "./run.ts";
-import { createSettler } from "./settle-downscales.ts";
-import { createUpkeep } from "./upkeep.ts";
+import { createSettler } from "./pending-downscales/settle-downscales.ts";
+import { createUpkeep } from "./maintenance/upkeep.ts";
 
 export interface Composition {
   /** Pushes the metrics where that is configured; never rejects. */

@@ -6,8 +6,8 @@
  * What has been done is reported however the batch ends; the next tick gathers anew and decides about the rest.
  */
 import { hasCode, isRefused, messageOf, RolloutError } from "../infra/errors.ts";
-import { pods } from "../infra/resources.ts";
-import type { Actor, Effect, Permit } from "./act.ts";
+import { pods } from "../infra/kubernetes/resources.ts";
+import type { Actor, Effect, Permit } from "./actor.ts";
 import { gatherGroup, gatherGroupZones } from "./gather.ts";
 import type { Hold } from "./model/decision.ts";
 import type { Pod } from "./model/pod.ts";

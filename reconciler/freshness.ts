@@ -12,7 +12,7 @@
 import type { Clock } from "../infra/clock.ts";
 import { RolloutError } from "../infra/errors.ts";
 import type { Log } from "../infra/log.ts";
-import type { Resource } from "../infra/resources.ts";
+import type { Resource } from "../infra/kubernetes/resources.ts";
 
 export interface Freshness {
   /** Takes in a version that was written. Answers of writes that change nothing, or come late, may well be below the floor. */

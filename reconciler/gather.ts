@@ -1,6 +1,6 @@
 /** Reads the cluster into snapshots: StatefulSets first, pods after them (§13.3), never a list twice. */
-import type { Call, Cluster, Query } from "../infra/cluster.ts";
-import { pods, statefulSets, type Resource } from "../infra/resources.ts";
+import type { Call, Cluster, Query } from "../infra/kubernetes/cluster.ts";
+import { pods, statefulSets, type Resource } from "../infra/kubernetes/resources.ts";
 import type { Freshness } from "./freshness.ts";
 import { LABELS } from "./model/annotations.ts";
 import { byName, groupBy } from "./model/order.ts";

@@ -4,27 +4,27 @@
  *   wait for the Lease -> tick -> acted, or something changed: next tick at once; otherwise after the interval -> ... -> release -> exit code
  */
 import { firstOfSignals, type Clock } from "../infra/clock.ts";
-import type { Cluster } from "../infra/cluster.ts";
+import type { Cluster } from "../infra/kubernetes/cluster.ts";
 import { hasCode, RolloutError } from "../infra/errors.ts";
-import { acquireLease, type HeldLease, type LeaseOptions } from "../infra/lease.ts";
+import { acquireLease, type HeldLease, type LeaseOptions } from "../infra/kubernetes/lease.ts";
 import type { Log } from "../infra/log.ts";
-import type { Metrics } from "../infra/metrics.ts";
-import type { MayDisrupt } from "./act.ts";
+import type { Metrics } from "../infra/metrics/metrics.ts";
+import type { MayDisrupt } from "./actor.ts";
 import type { CaInjection } from "./ca-injection.ts";
 import { startChangeWatch, zonesOf } from "./change-watch.ts";
-import { dueForCloserLook, lookedUntil, noteLooks } from "./closer-look.ts";
-import type { GroupMemory } from "./events.ts";
+import { dueForCloserLook, lookedUntil, noteLooks } from "./resync.ts";
+import type { GroupMemory } from "./report/events.ts";
 import { createFreshness } from "./freshness.ts";
-import { createJournal } from "./journal.ts";
-import { isFailure } from "./outcome.ts";
+import { createJournal } from "./report/journal.ts";
+import { isFailure } from "./report/outcome.ts";
 import type { Zone } from "./model/zone.ts";
-import type { Note } from "./prepare.ts";
-import { createRecorder } from "./recorder.ts";
-import type { SettleDownscales } from "./settle-downscales.ts";
-import type { Scaler } from "./scale-pass.ts";
-import { createTeller } from "./teller.ts";
+import type { Note } from "./scaler/prepare.ts";
+import { createRecorder } from "./report/recorder.ts";
+import type { SettleDownscales } from "./pending-downscales/settle-downscales.ts";
+import type { Scaler } from "./scaler/scale-pass.ts";
+import { createTeller } from "./scaler/teller.ts";
 import { BEGUN_LAST, tick, type TickResult } from "./tick.ts";
-import type { Upkeep } from "./upkeep.ts";
+import type { Upkeep } from "./maintenance/upkeep.ts";
 
 export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clusterDomain" | "zoneTracker"> {
   readonly cluster: Cluster;

@@ -10,11 +10,11 @@ import { act } from "./act.ts";
 import { gatherGroup, gatherZones, type ZoneList } from "./gather.ts";
 import type { BatchActor } from "./delete-pods.ts";
 import type { GroupSnapshot, Zone } from "./model/zone.ts";
-import type { Common, Outcome } from "./outcome.ts";
+import type { Common, Outcome } from "./report/outcome.ts";
 import { decideByStatus, decideRollout } from "./rollout/decide.ts";
-import { scaleGroup } from "./scale.ts";
-import type { Scaler } from "./scale-pass.ts";
-import type { TickUpkeep, Upkeep } from "./upkeep.ts";
+import { scaleGroup } from "./scaler/scale.ts";
+import type { Scaler } from "./scaler/scale-pass.ts";
+import type { TickUpkeep, Upkeep } from "./maintenance/upkeep.ts";
 
 const GROUPS_AT_A_TIME = 8;
 

@@ -1,6 +1,6 @@
 /** Writes the status of a zone. */
-import { statefulSets } from "../infra/resources.ts";
-import type { Actor } from "./act.ts";
+import { statefulSets } from "../infra/kubernetes/resources.ts";
+import type { Actor } from "./actor.ts";
 import type { Zone } from "./model/zone.ts";
 
 /**

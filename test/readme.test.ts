@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { METRICS } from "../infra/metric-table.ts";
-import { type Variable, VARIABLE_ROWS } from "../infra/variables.ts";
+import { METRICS } from "../infra/metrics/metric-table.ts";
+import { type Variable, VARIABLE_ROWS } from "../infra/config/variables.ts";
 import { ANNOTATIONS, LABELS } from "../reconciler/model/annotations.ts";
 import { REASONS } from "../reconciler/model/decision.ts";
 

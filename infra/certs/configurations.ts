@@ -1,5 +1,5 @@
 /** Webhook configurations: which of them are ours, whom they trust, and what has to change. */
-import type { Resource, WebhookConfiguration } from "../resources.ts";
+import type { Resource, WebhookConfiguration } from "../kubernetes/resources.ts";
 import { findIssuer, readCertificates } from "./x509.ts";
 import type { KeyMaterial } from "./secret.ts";
 

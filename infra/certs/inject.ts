@@ -5,9 +5,9 @@
  *
  * So a bundle never replaces a newer one: the newer one changed the configuration after the list, and the patch fails.
  */
-import type { Call, Cluster, Query } from "../cluster.ts";
+import type { Call, Cluster, Query } from "../kubernetes/cluster.ts";
 import { absent, hasCode } from "../errors.ts";
-import { mutatingWebhooks, secrets, validatingWebhooks, type Resource, type WebhookConfiguration } from "../resources.ts";
+import { mutatingWebhooks, secrets, validatingWebhooks, type Resource, type WebhookConfiguration } from "../kubernetes/resources.ts";
 import { isOurs, NAMESPACE_LABEL, planInjection, type HookType, type Listed } from "./configurations.ts";
 import { readCertificates } from "./x509.ts";
 

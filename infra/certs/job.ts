@@ -6,10 +6,10 @@
  * Every write has a precondition, so that any number of jobs may run at once and be killed anywhere: the next one goes on from what it finds.
  */
 import type { Clock } from "../clock.ts";
-import type { Cluster } from "../cluster.ts";
+import type { Cluster } from "../kubernetes/cluster.ts";
 import { absent, hasCode, RolloutError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { secrets } from "../resources.ts";
+import { secrets } from "../kubernetes/resources.ts";
 import { isOurs, lagsBehind } from "./configurations.ts";
 import { decideCertificates, SETTLE_MS, type Decision } from "./decide.ts";
 import { injectBundle, listConfigurations, type Injection } from "./inject.ts";

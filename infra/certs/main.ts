@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 /** Entry of the certificate job: configuration -> Secret and CA bundles -> exit code (0 well, 1 not everything could be done, 2 bad configuration). */
 import { systemClock } from "../clock.ts";
-import { connectCluster } from "../cluster.ts";
-import { readConfiguration } from "../config.ts";
-import { loadConnection } from "../connection.ts";
+import { connectCluster } from "../kubernetes/cluster.ts";
+import { readConfiguration } from "../config/config.ts";
+import { loadConnection } from "../kubernetes/connection.ts";
 import { createLog, stdout } from "../log.ts";
 import { runEntry } from "../process.ts";
 import { createServerClock } from "../server-clock.ts";
-import { warnOfMisspelt } from "../unknown-variables.ts";
+import { warnOfMisspelt } from "../config/unknown-variables.ts";
 import { generateCertificates } from "./generate.ts";
 import { runCertificateJob } from "./job.ts";
 

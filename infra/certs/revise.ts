@@ -1,7 +1,7 @@
 /** Carries out a decision on the Secret: one write, with the resourceVersion that was judged. */
 import { X509Certificate } from "node:crypto";
-import type { Cluster } from "../cluster.ts";
-import { secrets, type Secret } from "../resources.ts";
+import type { Cluster } from "../kubernetes/cluster.ts";
+import { secrets, type Secret } from "../kubernetes/resources.ts";
 import type { Decision } from "./decide.ts";
 import { usableNext, type Situation } from "./decide.ts";
 import type { Certificates } from "./generate.ts";

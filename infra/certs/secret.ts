@@ -7,7 +7,7 @@
  */
 import { createPrivateKey, type X509Certificate } from "node:crypto";
 import { messageOf } from "../errors.ts";
-import type { Secret } from "../resources.ts";
+import type { Secret } from "../kubernetes/resources.ts";
 import { joinCertificates, readCertificates } from "./x509.ts";
 
 /** A certificate with its key. */

@@ -1,5 +1,5 @@
 /** How the pods of a StatefulSet want to be told before they are scaled away (§4.6, §4.8). */
-import type { StatefulSet } from "../../infra/resources.ts";
+import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { checkServiceName, podFqdn, urlOfHost } from "../model/fqdn.ts";
 

@@ -1,5 +1,5 @@
 /** A pod as the rules see it. */
-import type { Pod as PodObject } from "../../infra/resources.ts";
+import type { Pod as PodObject } from "../../infra/kubernetes/resources.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "./annotations.ts";
 

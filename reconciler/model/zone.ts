@@ -1,5 +1,5 @@
 /** A zone: one StatefulSet of a rollout group, as the rules see it. */
-import type { StatefulSet } from "../../infra/resources.ts";
+import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS, LABELS, parseMaxUnavailable, parsePaused } from "./annotations.ts";
 import { byOrdinal } from "./order.ts";
 import type { Pod } from "./pod.ts";

@@ -1,7 +1,7 @@
 /** One measured list by our own port: `<kubeconfig> <page size>`, 0 for all in one. */
-import { connectCluster } from "../../infra/cluster.ts";
-import { loadConnection } from "../../infra/connection.ts";
-import { pods } from "../../infra/resources.ts";
+import { connectCluster } from "../../infra/kubernetes/cluster.ts";
+import { loadConnection } from "../../infra/kubernetes/connection.ts";
+import { pods } from "../../infra/kubernetes/resources.ts";
 import { reportList } from "./client-figures.ts";
 
 const [kubeconfig = "", pageSize] = process.argv.slice(2);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { BUNDLE, bundle } from "../../infra/build.ts";
 import { generateCertificates } from "../../infra/certs/generate.ts";
-import { pods } from "../../infra/resources.ts";
+import { pods } from "../../infra/kubernetes/resources.ts";
 import type { ListFigures } from "./client-figures.ts";
 import { startPodServer } from "./pod-server.ts";
 import { measure } from "./process.ts";

@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Secret, WebhookConfiguration } from "../../infra/resources.ts";
+import type { Secret, WebhookConfiguration } from "../../infra/kubernetes/resources.ts";
 import { buildKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin } from "./client.ts";
 import { createManifest, deleteManifest, type Manifest, pathOfManifest, renderManifests } from "./manifests.ts";

@@ -1,7 +1,7 @@
 /** The stage hands' own way to the API server, as whoever KUBECONFIG says (an admin); the reconciler under test never uses it. */
-import { loadConnection } from "../../infra/connection.ts";
-import { openExchange, readText, type WireRequest } from "../../infra/transport.ts";
-import { splitLines } from "../../infra/watch.ts";
+import { loadConnection } from "../../infra/kubernetes/connection.ts";
+import { openExchange, readText, type WireRequest } from "../../infra/kubernetes/transport.ts";
+import { splitLines } from "../../infra/kubernetes/watch.ts";
 
 export interface WatchEvent<T> {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Event } from "../../infra/resources.ts";
+import type { Event } from "../../infra/kubernetes/resources.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin } from "./client.ts";
 import { type Reconciler, startReconciler } from "./reconciler.ts";

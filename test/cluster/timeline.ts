@@ -1,6 +1,6 @@
 /** Records what befalls every pod of a namespace, by watching; knows the StatefulSets' latest state as well. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Pod, StatefulSet } from "../../infra/resources.ts";
+import type { Pod, StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Admin, WatchEvent } from "./client.ts";
 import type { Entry, PodState } from "./invariants.ts";
 

@@ -1,8 +1,8 @@
 /** The downscale webhooks behind a real API server, asked by kubectl: X09-X11 (N01, N02, N03), and prepare-downscale in both modes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Lease, StatefulSet } from "../../infra/resources.ts";
-import { pendingOf } from "../../reconciler/downscale-lease.ts";
+import type { Lease, StatefulSet } from "../../infra/kubernetes/resources.ts";
+import { pendingOf } from "../../reconciler/pending-downscales/downscale-lease.ts";
 import { laterOf } from "../../reconciler/downscale/pending.ts";
 import { openWebhookStage, type WebhookStage } from "./webhook-stage.ts";
 import { buildZone } from "./zones.ts";

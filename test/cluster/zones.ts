@@ -1,5 +1,5 @@
 /** Builds the StatefulSets of a scenario and tells how far they are. */
-import type { StatefulSet } from "../../infra/resources.ts";
+import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 
 export interface ZoneOptions {
   /** "" for a StatefulSet without the label. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
 import { systemClock } from "../../infra/clock.ts";
-import type { Lease } from "../../infra/resources.ts";
+import type { Lease } from "../../infra/kubernetes/resources.ts";
 import { startEmulator } from "../emulator/index.ts";
 import { composeReconciler } from "./reconcile.ts";
 

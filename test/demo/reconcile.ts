@@ -1,6 +1,6 @@
 /** The reconciler as the CronJob runs it, over HTTPS, run after run. */
 import type { Clock } from "../../infra/clock.ts";
-import type { Cluster } from "../../infra/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Log, LogFields } from "../../infra/log.ts";
 import { compose } from "../../reconciler/compose.ts";
 import { run } from "../../reconciler/run.ts";

@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import type { Cluster } from "../../infra/cluster.ts";
-import { type Resource, statefulSets } from "../../infra/resources.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { type Resource, statefulSets } from "../../infra/kubernetes/resources.ts";
 
 export const SAMPLE = join(import.meta.dirname, "../../examples/three-zones.yaml");
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { findUnknown } from "../../infra/unknown-variables.ts";
-import { type Variable, VARIABLE_ROWS } from "../../infra/variables.ts";
+import { findUnknown } from "../../infra/config/unknown-variables.ts";
+import { type Variable, VARIABLE_ROWS } from "../../infra/config/variables.ts";
 
 const text = readFileSync(join(import.meta.dirname, "../../docs/flags.md"), "utf8");
 const ROW = /^\| `-(?<flag>[^`]+)` \| (?<theirs>.*) \| (?<variable>.*) \| (?<ours>.*) \|$/gm;

@@ -1,6 +1,6 @@
 /** Kubernetes objects as plain JSON, and safe ways to look into them. Stored objects are frozen: change a copy. */
 import type { V1ObjectMeta, V1OwnerReference } from "@kubernetes/client-node";
-import type { Json } from "../../infra/resources.ts";
+import type { Json } from "../../infra/kubernetes/resources.ts";
 
 export type OwnerReference = Json<V1OwnerReference>;
 

@@ -1,6 +1,6 @@
 /** Which kinds are served right now: the built-in ones, and those of custom resource definitions. */
 import type { V1CustomResourceColumnDefinition, V1CustomResourceDefinitionSpec } from "@kubernetes/client-node";
-import type { Json } from "../../infra/resources.ts";
+import type { Json } from "../../infra/kubernetes/resources.ts";
 import { compileSchema } from "./crd/schema.ts";
 import { BUILT_IN, type Kind } from "./kinds.ts";
 import { fieldsOf, type KubeObject } from "./objects.ts";

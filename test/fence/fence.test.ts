@@ -17,7 +17,7 @@ const PLANTED: readonly [string, string, string, RegExp?][] = [
   [
     "a pure folder uses the cluster",
     "reconciler/rollout/x.ts",
-    `import { connectCluster } from "../../infra/cluster.ts";\nexport const x = connectCluster;\n`,
+    `import { connectCluster } from "../../infra/kubernetes/cluster.ts";\nexport const x = connectCluster;\n`,
     /no-restricted-imports/,
   ],
   [
@@ -88,7 +88,7 @@ const ALLOWED: readonly [string, string, string, RegExp?][] = [
   [
     "the model takes shapes from infra",
     "reconciler/model/x.ts",
-    `import type { Pod } from "../../infra/resources.ts";\nexport type X = Pod;\n`,
+    `import type { Pod } from "../../infra/kubernetes/resources.ts";\nexport type X = Pod;\n`,
   ],
   [
     "a capability reads durations",

@@ -4,19 +4,19 @@ import { describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
-import { recordInAnnotation } from "../../functions/downscale-record.ts";
-import type { Webhook } from "../../functions/handler.ts";
-import { createNoDownscale } from "../../functions/no-downscale.ts";
-import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
-import { createZpdbValidation } from "../../functions/zpdb-validation.ts";
+import { recordInAnnotation } from "../../functions/downscale/downscale-record.ts";
+import type { Webhook } from "../../functions/http/webhook.ts";
+import { createNoDownscale } from "../../functions/downscale/no-downscale.ts";
+import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
+import { createZpdbValidation } from "../../functions/budgets/zpdb-validation.ts";
 import { systemClock } from "../../infra/clock.ts";
-import type { Cluster } from "../../infra/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { createLog } from "../../infra/log.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import { reviewText, serve } from "./http.ts";
-import { createWork } from "../../functions/work.ts";
+import { createWork } from "../../functions/http/background-tasks.ts";
 
 /** Knows nothing and takes nothing. */
 const cluster = new Proxy({} as Cluster, {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { request as open, type ClientRequest } from "node:http";
 import { test, type TestContext } from "node:test";
-import { LARGEST_BODY } from "../../functions/body.ts";
+import { LARGEST_BODY } from "../../functions/http/body.ts";
 import { reviewText, serve } from "./http.ts";
 import { allowing, request } from "./samples.ts";
 

@@ -1,7 +1,7 @@
 /** Who may ask, where an audience is set. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createTokenCheck } from "../../infra/tokens.ts";
+import { createTokenCheck } from "../../infra/kubernetes/tokens.ts";
 import { connect } from "../cluster/conformance/client.ts";
 import { manualClock } from "../emulator/clock.ts";
 import { connectionOf } from "./connection.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { describe, it, type TestContext } from "node:test";
 import { compose } from "../../functions/compose.ts";
-import type { Answer, Webhook } from "../../functions/handler.ts";
+import type { Answer, Webhook } from "../../functions/http/webhook.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import { CLOCK_SKEW_MS } from "../../infra/server-clock.ts";
 import { compose as composeReconciler } from "../../reconciler/compose.ts";

@@ -1,5 +1,5 @@
 import { Agent } from "node:https";
-import type { Connection } from "../../infra/connection.ts";
+import type { Connection } from "../../infra/kubernetes/connection.ts";
 import type { Emulator } from "../emulator/index.ts";
 
 /** A connection of the embedded cluster's administrator. */

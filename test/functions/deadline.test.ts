@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { request as open } from "node:http";
 import { describe, it, test } from "node:test";
-import type { Webhook } from "../../functions/handler.ts";
+import type { Webhook } from "../../functions/http/webhook.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { hasCode } from "../../infra/errors.ts";
 import { reviewText, serve } from "./http.ts";

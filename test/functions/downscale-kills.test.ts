@@ -1,13 +1,13 @@
 /** A webhook process that dies between any two calls of a downscale, and a reconciler that dies while it puts that right. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
-import { createWork } from "../../functions/work.ts";
+import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
+import { createWork } from "../../functions/http/background-tasks.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
-import type { Cluster } from "../../infra/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
-import type { StatefulSet } from "../../infra/resources.ts";
-import { createSettler } from "../../reconciler/settle-downscales.ts";
+import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
+import { createSettler } from "../../reconciler/pending-downscales/settle-downscales.ts";
 import {
   A,
   B,

@@ -1,15 +1,15 @@
 /** Three zones that are scaled down at once through three processes, while the API server conflicts, fails and loses answers. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { recordInAnnotation, recordInTracker } from "../../functions/downscale-record.ts";
-import type { AdmissionRequest, Answer } from "../../functions/handler.ts";
-import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
+import { recordInAnnotation, recordInTracker } from "../../functions/downscale/downscale-record.ts";
+import type { AdmissionRequest, Answer } from "../../functions/http/webhook.ts";
+import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import { systemClock } from "../../infra/clock.ts";
-import type { StatefulSet } from "../../infra/resources.ts";
+import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Effect } from "../emulator/faults.ts";
 import { leftPrepared } from "./prepare-stage.ts";
 import { ask, createZone, playPods, reviewOf, scaleReviewOf, setStage } from "./stage.ts";
-import { createWork } from "../../functions/work.ts";
+import { createWork } from "../../functions/http/background-tasks.ts";
 
 const ROUNDS = 40;
 const TRACKER = "tracker";

@@ -2,11 +2,11 @@
 import { Agent, createServer, request as open } from "node:http";
 import type { IncomingMessage } from "node:http";
 import type { TestContext } from "node:test";
-import { type Handler, type Rim, serveWebhook } from "../../functions/admission.ts";
-import type { Webhook } from "../../functions/handler.ts";
-import { createWork } from "../../functions/work.ts";
+import { type Handler, type Rim, serveWebhook } from "../../functions/http/admission.ts";
+import type { Webhook } from "../../functions/http/webhook.ts";
+import { createWork } from "../../functions/http/background-tasks.ts";
 import { systemClock } from "../../infra/clock.ts";
-import { createMetrics, type Metrics } from "../../infra/metrics.ts";
+import { createMetrics, type Metrics } from "../../infra/metrics/metrics.ts";
 import { listen } from "../loopback.ts";
 import { type Entry, keepingLog } from "./stage.ts";
 

@@ -1,8 +1,8 @@
 /** Whose pods prepare-downscale tells, and whose it leaves alone. */
 import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
-import type { AdmissionRequest } from "../../functions/handler.ts";
-import type { StatefulSet } from "../../infra/resources.ts";
+import type { AdmissionRequest } from "../../functions/http/webhook.ts";
+import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { A, B, MIN_TIME, because, inAnnotation, play, track } from "./prepare-stage.ts";
 import { ask, createZone, reviewOf, scaleReviewOf } from "./stage.ts";
 

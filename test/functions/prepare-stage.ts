@@ -1,15 +1,15 @@
 /** prepare-downscale with its pods, in either mode, and where it wrote down what it did. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
-import type { StatefulSet } from "../../infra/resources.ts";
-import { type DownscaleRecord, recordInAnnotation, recordInTracker } from "../../functions/downscale-record.ts";
-import type { Answer, Webhook } from "../../functions/handler.ts";
-import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
+import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
+import { type DownscaleRecord, recordInAnnotation, recordInTracker } from "../../functions/downscale/downscale-record.ts";
+import type { Answer, Webhook } from "../../functions/http/webhook.ts";
+import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { type PendingDownscales, readPending } from "../../reconciler/downscale/pending.ts";
 import { type Pods, playPods, type Script, setStage, type Stage } from "./stage.ts";
-import { createWork } from "../../functions/work.ts";
+import { createWork } from "../../functions/http/background-tasks.ts";
 
 export const TRACKER = "tracker";
 export const A = "ingester-zone-a";

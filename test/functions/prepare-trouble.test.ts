@@ -1,11 +1,11 @@
 /** prepare-downscale when others want the same, die, hang or leave. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createPrepareDownscale } from "../../functions/prepare-downscale.ts";
+import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { A, B, because, leftPrepared, MIN_TIME, MODES, pendingOf, play, settle, shrink } from "./prepare-stage.ts";
 import { ask, createZone, reviewOf } from "./stage.ts";
-import { createWork } from "../../functions/work.ts";
+import { createWork } from "../../functions/http/background-tasks.ts";
 
 for (const [mode, recordOf] of MODES)
   describe(`prepare-downscale in ${mode}, in trouble`, () => {

@@ -1,4 +1,4 @@
-import type { AdmissionRequest, Answer, Context, Webhook } from "../../functions/handler.ts";
+import type { AdmissionRequest, Answer, Context, Webhook } from "../../functions/http/webhook.ts";
 
 /** As the API server sends it. */
 export const request = {

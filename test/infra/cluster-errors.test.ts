@@ -1,9 +1,9 @@
 /** Every way in which a call can go wrong, told apart; and what is repeated, and what never. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Cluster, connectCluster } from "../../infra/cluster.ts";
+import { type Cluster, connectCluster } from "../../infra/kubernetes/cluster.ts";
 import type { ErrorCode, RolloutError } from "../../infra/errors.ts";
-import { pods } from "../../infra/resources.ts";
+import { pods } from "../../infra/kubernetes/resources.ts";
 import { connectionTo, failure, json, type Reply, reset, silence, stage } from "./stage.ts";
 
 const ref = { namespace: "cache", name: "zone-a-0" };

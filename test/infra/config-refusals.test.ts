@@ -1,9 +1,9 @@
 /** The environment as configuration: what is refused, each by its name. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Environment, readConfiguration } from "../../infra/config.ts";
+import { type Environment, readConfiguration } from "../../infra/config/config.ts";
 import type { RolloutError } from "../../infra/errors.ts";
-import { VARIABLE_ROWS } from "../../infra/variables.ts";
+import { VARIABLE_ROWS } from "../../infra/config/variables.ts";
 
 const minimal = { KUBERNETES_NAMESPACE: "own" };
 

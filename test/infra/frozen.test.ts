@@ -4,8 +4,8 @@ import { Agent, type AgentOptions } from "node:https";
 import { connect, type ConnectionOptions } from "node:tls";
 import { describe, it } from "node:test";
 import type { Clock } from "../../infra/clock.ts";
-import { connectCluster, type Cluster, type ClusterOptions } from "../../infra/cluster.ts";
-import { pods } from "../../infra/resources.ts";
+import { connectCluster, type Cluster, type ClusterOptions } from "../../infra/kubernetes/cluster.ts";
+import { pods } from "../../infra/kubernetes/resources.ts";
 import { caPem, connectionTo, failure, json, stage } from "./stage.ts";
 
 const ref = { namespace: "cache", name: "zone-a-0" };

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Clock } from "../../infra/clock.ts";
-import type { Cluster } from "../../infra/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
-import { acquireLease, type HeldLease } from "../../infra/lease.ts";
+import { acquireLease, type HeldLease } from "../../infra/kubernetes/lease.ts";
 
 const DURATION_MS = 15_000;
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
-import { VARIABLES } from "../../infra/variables.ts";
+import { VARIABLES } from "../../infra/config/variables.ts";
 import { collect, type Manifest, read, ROOT } from "./manifests.ts";
 
 interface Container {

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
-import { METRICS } from "../../infra/metric-table.ts";
-import { createMetrics, MOST_GROUPS, MOST_SERIES, MOST_WEBHOOKS, type Metrics } from "../../infra/metrics.ts";
-import { createRateLimiter } from "../../infra/rate-limit.ts";
+import { METRICS } from "../../infra/metrics/metric-table.ts";
+import { createMetrics, MOST_GROUPS, MOST_SERIES, MOST_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
+import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
 import { skippingClock } from "./stage.ts";
 
 /** Label sets that a metric may come to, whatever happens. */

@@ -1,7 +1,7 @@
 /** The policies of J02 hold with our decisions. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VARIABLES } from "../../infra/variables.ts";
+import { VARIABLES } from "../../infra/config/variables.ts";
 import { collect, find, HOOKS, type Manifest, read } from "./manifests.ts";
 
 interface CronJobSpec {

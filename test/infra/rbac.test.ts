@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
 import { parseAllDocuments } from "yaml";
-import { VARIABLES } from "../../infra/variables.ts";
+import { VARIABLES } from "../../infra/config/variables.ts";
 import { collect, find, read } from "./manifests.ts";
 
 interface Role {

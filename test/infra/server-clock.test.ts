@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { Clock } from "../../infra/clock.ts";
-import { pods, statefulSets } from "../../infra/resources.ts";
+import { pods, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { createServerClock } from "../../infra/server-clock.ts";
 import { failure, json, type Reply, stage } from "./stage.ts";
 

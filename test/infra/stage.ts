@@ -4,8 +4,8 @@ import { Agent, createServer } from "node:https";
 import { after } from "node:test";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import type { Clock } from "../../infra/clock.ts";
-import { type Cluster, type ClusterOptions, connectCluster } from "../../infra/cluster.ts";
-import type { Connection } from "../../infra/connection.ts";
+import { type Cluster, type ClusterOptions, connectCluster } from "../../infra/kubernetes/cluster.ts";
+import type { Connection } from "../../infra/kubernetes/connection.ts";
 import { listen } from "../loopback.ts";
 
 /** A request as it arrived. */

@@ -1,11 +1,11 @@
 /** Disruption budgets on the embedded cluster: the CRD as we ship it, or without a status, as the original has it. */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
-import type { Cluster } from "../../infra/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../infra/log.ts";
-import { createMetrics, type Metrics } from "../../infra/metrics.ts";
-import { composeBudgets } from "../../reconciler/compose-budgets.ts";
-import type { Reserver } from "../../reconciler/reserve.ts";
+import { createMetrics, type Metrics } from "../../infra/metrics/metrics.ts";
+import { composeBudgets } from "../../reconciler/reservations/compose.ts";
+import type { Reserver } from "../../reconciler/reservations/reserve.ts";
 import type { Draft } from "../emulator/objects.ts";
 import { deploy, setStage, type Stage } from "./stage.ts";
 

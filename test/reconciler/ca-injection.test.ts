@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { createLog } from "../../infra/log.ts";
-import { createMetrics } from "../../infra/metrics.ts";
+import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { type CaInjectionInput, createCaInjection } from "../../reconciler/ca-injection.ts";
 import * as on from "../infra/certs/stage.ts";

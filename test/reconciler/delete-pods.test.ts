@@ -1,9 +1,9 @@
 /** What ends a batch of deletions early, from the tick to the pods. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { Cluster } from "../../infra/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
-import type { Permit } from "../../reconciler/act.ts";
+import type { Permit } from "../../reconciler/actor.ts";
 import { hold } from "../../reconciler/model/decision.ts";
 import type { TickInput } from "../../reconciler/tick.ts";
 import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from "./stage.ts";

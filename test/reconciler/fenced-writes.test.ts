@@ -1,7 +1,7 @@
 /** Every write of a tick carries the bounds of the Lease, and takes effect only on what was judged. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import type { Call, Cluster } from "../../infra/cluster.ts";
+import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { KubeObject } from "../emulator/objects.ts";
 import { deploy, setStage, tickOnce, witness, type Stage } from "./stage.ts";
 

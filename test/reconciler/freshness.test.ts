@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { pods, statefulSets } from "../../infra/resources.ts";
+import { pods, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { createFreshness } from "../../reconciler/freshness.ts";
 
 /** A list of pods: at this second, of this version, and whether it is taken. */

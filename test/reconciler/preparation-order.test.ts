@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { PodHttp } from "../../infra/pod-http.ts";
-import { createTeller } from "../../reconciler/teller.ts";
+import { createTeller } from "../../reconciler/scaler/teller.ts";
 import { zone } from "./builders.ts";
 
 const pods = (count: number) =>

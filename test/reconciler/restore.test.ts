@@ -1,7 +1,7 @@
 /** etcd is restored from a backup: resourceVersions go back under processes that live on. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { acquireLease, type HeldLease } from "../../infra/lease.ts";
+import { acquireLease, type HeldLease } from "../../infra/kubernetes/lease.ts";
 import { reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
 import type { Stage } from "./stage.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import type { Cluster } from "../../infra/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../infra/log.ts";
-import { createMetrics } from "../../infra/metrics.ts";
+import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { createServerClock } from "../../infra/server-clock.ts";
 import { createCaInjection } from "../../reconciler/ca-injection.ts";
 import { run, type RunInput } from "../../reconciler/run.ts";

@@ -1,9 +1,9 @@
 /** Zones that follow a leader, while answers are lost and others change the group between the tick's reads and writes. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import type { Cluster } from "../../infra/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { KubeObject } from "../emulator/objects.ts";
-import { nameLease } from "../../reconciler/downscale-lease.ts";
+import { nameLease } from "../../reconciler/pending-downscales/downscale-lease.ts";
 import { MIRROR, mirrorStage } from "./scaling/mirror-stage.ts";
 import { deploy, setStage, tickOnce, type Stage } from "./stage.ts";
 

@@ -1,9 +1,9 @@
 /** The rollout under a budget (§1.5.7, §1.5.8), from the tick to the pods. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { createMetrics } from "../../infra/metrics.ts";
-import { askBudget } from "../../reconciler/may-disrupt.ts";
-import { isFailure, type Outcome } from "../../reconciler/outcome.ts";
+import { createMetrics } from "../../infra/metrics/metrics.ts";
+import { askBudget } from "../../reconciler/reservations/may-disrupt.ts";
+import { isFailure, type Outcome } from "../../reconciler/report/outcome.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
 import { deploy, tickOnce, witness, type Stage, type Witness } from "./stage.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Cluster } from "../../infra/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { deploy, revisions, setStage, tickOnce, witness, type Stage } from "./stage.ts";
 

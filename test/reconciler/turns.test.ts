@@ -1,9 +1,9 @@
 /** Which group has its turn when: across ticks, runs and processes. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { Cluster } from "../../infra/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../infra/log.ts";
-import { createMetrics } from "../../infra/metrics.ts";
+import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { run } from "../../reconciler/run.ts";
 import { deploy, noUpkeep, scalingOf, setStage, tickOnce, type Stage } from "./stage.ts";
 

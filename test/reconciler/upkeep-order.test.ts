@@ -1,9 +1,9 @@
 /** A reservation that is made while the tick reads must not be taken for one whose pod is gone. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { Cluster } from "../../infra/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../infra/log.ts";
-import { createUpkeep } from "../../reconciler/upkeep.ts";
+import { createUpkeep } from "../../reconciler/maintenance/upkeep.ts";
 import { reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
 import { tickOnce } from "./stage.ts";
 

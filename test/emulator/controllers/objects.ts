@@ -1,6 +1,6 @@
 /** The kinds that the controllers read and write, over the store's untyped objects. */
 import type { V1PodSpec, V1PodStatus, V1PodTemplateSpec, V1StatefulSetSpec, V1StatefulSetStatus } from "@kubernetes/client-node";
-import type { Json } from "../../../infra/resources.ts";
+import type { Json } from "../../../infra/kubernetes/resources.ts";
 import type { KubeObject, OwnerReference } from "../objects.ts";
 
 export const SETS = "statefulsets.apps";

@@ -1,7 +1,7 @@
 /** The Kubernetes port straight onto the embedded cluster's store: the verbs that certificates need, each behind a gate. */
-import type { Cluster } from "../../../infra/cluster.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
-import type { Resource } from "../../../infra/resources.ts";
+import type { Resource } from "../../../infra/kubernetes/resources.ts";
 import { ApiError, type KubeObject, type Store } from "../../emulator/store.ts";
 
 /** Decides when a call takes effect, and whether its caller learns of it. */

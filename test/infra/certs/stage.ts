@@ -4,9 +4,9 @@ import { generateCertificates, type Certificates } from "../../../infra/certs/ge
 import { runCertificateJob, type JobInput } from "../../../infra/certs/job.ts";
 import { readCertificates } from "../../../infra/certs/x509.ts";
 import type { Clock } from "../../../infra/clock.ts";
-import type { Cluster } from "../../../infra/cluster.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../../infra/log.ts";
-import type { Secret, WebhookConfiguration } from "../../../infra/resources.ts";
+import type { Secret, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
 import type { ManualClock } from "../../emulator/clock.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
 

@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Certificates } from "../../../infra/certs/generate.ts";
 import { injectCaBundles } from "../../../infra/certs/inject.ts";
 import type { Clock } from "../../../infra/clock.ts";
-import type { WebhookConfiguration } from "../../../infra/resources.ts";
+import type { WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
 import { manualClock } from "../../emulator/clock.ts";
 import { createStore, type Store } from "../../emulator/store.ts";
 import { portOf, type Gate } from "./port.ts";

@@ -1,9 +1,12 @@
 /** Disruption budgets: verdicts, reservations, and the order of reads that makes them safe. */
 import type { Mutation } from "../mutation.ts";
 
-const RESERVE = ["test/reconciler/reserve.test.ts", "test/reconciler/reserve-trouble.test.ts"];
-const LEDGER = { file: "reconciler/ledger.ts", tests: ["test/reconciler/ledger.test.ts", "test/reconciler/reserve-trouble.test.ts"] };
-const ATTEMPT = { file: "reconciler/attempt.ts", tests: [...RESERVE, "test/reconciler/reserve-bounds.test.ts"] };
+const RESERVE = ["test/reconciler/reservations/reserve.test.ts", "test/reconciler/reserve-trouble.test.ts"];
+const LEDGER = {
+  file: "reconciler/reservations/ledger.ts",
+  tests: ["test/reconciler/reservations/ledger.test.ts", "test/reconciler/reserve-trouble.test.ts"],
+};
+const ATTEMPT = { file: "reconciler/reservations/attempt.ts", tests: [...RESERVE, "test/reconciler/reserve-bounds.test.ts"] };
 const RESERVATION = { file: "reconciler/budget/reservation.ts", tests: RESERVE };
 const INTERLEAVINGS = ["test/reconciler/interleavings/slow-process.test.ts", "test/reconciler/interleavings/interleavings.test.ts"];
 
@@ -118,7 +121,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "only the own reservation is released",
-    file: "reconciler/withdraw.ts",
+    file: "reconciler/reservations/withdraw.ts",
     find: "if (isSame(found, held)) await",
     replacement: "if (found) await",
     tests: RESERVE,
@@ -142,7 +145,11 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/budget/tally.ts",
     find: "now > pod.readySince + budget.crossZoneEvictionDelayMs",
     replacement: "now >= pod.readySince + budget.crossZoneEvictionDelayMs",
-    tests: ["test/reconciler/budget/decide.test.ts", "test/reconciler/budget/readiness.test.ts", "test/reconciler/upkeep.test.ts"],
+    tests: [
+      "test/reconciler/budget/decide.test.ts",
+      "test/reconciler/budget/readiness.test.ts",
+      "test/reconciler/maintenance/upkeep.test.ts",
+    ],
   },
   {
     breaks: "missing pods count as unavailable",
@@ -156,14 +163,14 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/budget/ready-time.ts",
     find: "if (pod.terminating || pod.ready === (pod.readyTime !== undefined)) return [];",
     replacement: "if (pod.terminating || !pod.ready || pod.readyTime !== undefined) return [];",
-    tests: ["test/reconciler/upkeep.test.ts"],
+    tests: ["test/reconciler/maintenance/upkeep.test.ts"],
   },
   {
     breaks: "a ready time is written only on the pod that was seen, by UID",
-    file: "reconciler/ready-times.ts",
+    file: "reconciler/maintenance/ready-times.ts",
     find: "metadata: { uid: pod.uid, annotations",
     replacement: "metadata: { annotations",
-    tests: ["test/reconciler/upkeep.test.ts"],
+    tests: ["test/reconciler/maintenance/upkeep.test.ts"],
   },
   {
     breaks: "an invalid budget protects the pods that it selects",

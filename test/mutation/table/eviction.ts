@@ -1,17 +1,17 @@
 /** Evictions: which pod they reach, and denials that need no list. */
 import type { Mutation } from "../mutation.ts";
 
-const EVICTION = { file: "functions/pod-eviction.ts", tests: ["test/functions/pod-eviction.test.ts"] };
+const EVICTION = { file: "functions/eviction/pod-eviction.ts", tests: ["test/functions/eviction/pod-eviction.test.ts"] };
 const SCOPE = { file: "reconciler/budget/scope.ts", tests: ["test/reconciler/budget/scope.test.ts"] };
 const LOOK = {
   file: "reconciler/budget/last-look.ts",
   tests: [
     "test/reconciler/budget/last-look.test.ts",
     "test/reconciler/budget/zone-made-anew.test.ts",
-    "test/reconciler/deny-again.test.ts",
+    "test/reconciler/reservations/deny-again.test.ts",
   ],
 };
-const DENY = { file: "reconciler/deny-again.ts", tests: ["test/reconciler/deny-again.test.ts"] };
+const DENY = { file: "reconciler/reservations/deny-again.ts", tests: ["test/reconciler/reservations/deny-again.test.ts"] };
 
 export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
@@ -67,14 +67,14 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/budget/decide.ts",
     find: "if (sameKind && !unpinned) return undefined;",
     replacement: "if (sameKind) return undefined;",
-    tests: ["test/reconciler/budget/decide.test.ts", "test/functions/pod-eviction.test.ts"],
+    tests: ["test/reconciler/budget/decide.test.ts", "test/functions/eviction/pod-eviction.test.ts"],
   },
   {
     breaks: "the rollout and an eviction do not share a pod",
     file: "reconciler/budget/decide.ts",
     find: "if (sameKind && !unpinned) return undefined;",
     replacement: "if (!unpinned) return undefined;",
-    tests: ["test/reconciler/budget/decide.test.ts", "test/functions/pod-eviction.test.ts"],
+    tests: ["test/reconciler/budget/decide.test.ts", "test/functions/eviction/pod-eviction.test.ts"],
   },
   {
     breaks: "a hint denies only what a read of the pods proves",

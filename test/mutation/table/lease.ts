@@ -1,7 +1,7 @@
 /** The reconciler's Lease, fenced writes, and the calls that carry preconditions. */
 import type { Mutation } from "../mutation.ts";
 
-const LEASE = { file: "infra/lease.ts", tests: ["test/infra/lease-bounds.test.ts", "test/infra/lease.test.ts"] };
+const LEASE = { file: "infra/kubernetes/lease.ts", tests: ["test/infra/lease-bounds.test.ts", "test/infra/kubernetes/lease.test.ts"] };
 const BATCH = {
   file: "reconciler/delete-pods.ts",
   tests: ["test/reconciler/fenced-writes.test.ts", "test/reconciler/delete-pods.test.ts"],
@@ -27,18 +27,18 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
     file: "infra/clock.ts",
     find: "Math.max(now() - wall, monotonic() - steady)",
     replacement: "monotonic() - steady",
-    tests: ["test/infra/lease.test.ts"],
+    tests: ["test/infra/kubernetes/lease.test.ts"],
   },
   {
     breaks: "nothing is sent once the time is up",
-    file: "infra/transport.ts",
+    file: "infra/kubernetes/transport.ts",
     find: "if (leftMs <= 0) return void request",
     replacement: "if (leftMs < -600_000) return void request",
     tests: ["test/infra/frozen.test.ts"],
   },
   {
     breaks: "the API server is told the time that is left right before the first byte",
-    file: "infra/transport.ts",
+    file: "infra/kubernetes/transport.ts",
     find: "timeout=${leftMs}ms`",
     replacement: "timeout=34000ms`",
     tests: ["test/infra/frozen.test.ts"],
@@ -87,10 +87,10 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a deletion carries the UID of the pod that was judged",
-    file: "infra/cluster.ts",
+    file: "infra/kubernetes/cluster.ts",
     find: `kind: "DeleteOptions", preconditions });`,
     replacement: `kind: "DeleteOptions", preconditions: { resourceVersion: preconditions.resourceVersion } });`,
-    tests: ["test/infra/cluster.test.ts"],
+    tests: ["test/infra/kubernetes/cluster.test.ts"],
   },
   {
     breaks: "a deletion carries the version of the pod that was judged",

@@ -2,7 +2,7 @@
 import type { Mutation } from "../mutation.ts";
 
 const MIN_TIME = { file: "reconciler/scaling/min-time.ts", tests: ["test/reconciler/scaling/min-time.test.ts"] };
-const PASS = { file: "reconciler/scale-pass.ts", tests: ["test/reconciler/scale-races.test.ts"] };
+const PASS = { file: "reconciler/scaler/scale-pass.ts", tests: ["test/reconciler/scale-races.test.ts"] };
 const STEADY = { file: "reconciler/scaling/steady.ts", tests: ["test/reconciler/scaling/steady.test.ts"] };
 const DELAYED = {
   file: "reconciler/scaling/delayed.ts",
@@ -113,7 +113,7 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/model/fqdn.ts",
     find: "if (DNS_LABEL.test(serviceName)) return undefined;",
     replacement: `if (serviceName !== "") return undefined;`,
-    tests: ["test/reconciler/prepare.test.ts", "test/functions/prepare-scope.test.ts", "test/reconciler/scaling/delayed.test.ts"],
+    tests: ["test/reconciler/scaler/prepare.test.ts", "test/functions/prepare-scope.test.ts", "test/reconciler/scaling/delayed.test.ts"],
   },
   {
     breaks: "a redirect leads to no other host than the pod",
@@ -124,21 +124,21 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a pod that refuses its preparation keeps the zone",
-    file: "reconciler/prepare.ts",
+    file: "reconciler/scaler/prepare.ts",
     find: "status >= 200 && status < 300 ? readPreparedAt(body) : undefined",
     replacement: "readPreparedAt(body)",
     tests: ["test/reconciler/scaling/mirror-delayed.test.ts"],
   },
   {
     breaks: "what a zone mirrors is read again after its pods were prepared",
-    file: "reconciler/scale-mirror.ts",
+    file: "reconciler/scaler/scale-mirror.ts",
     find: "if (!again || mirroredReplicas(zone, again.scale) !== wanted) return undefined;",
     replacement: "",
     tests: ["test/reconciler/scaling/mirror-delayed.test.ts"],
   },
   {
     breaks: "pods are prepared only after an earlier round that takes preparations back has ended",
-    file: "reconciler/teller.ts",
+    file: "reconciler/scaler/teller.ts",
     find: "await last?.done;",
     replacement: "",
     tests: ["test/reconciler/preparation-order.test.ts"],

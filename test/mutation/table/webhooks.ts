@@ -2,12 +2,16 @@
 import type { Mutation } from "../mutation.ts";
 
 const PREPARE = {
-  file: "functions/prepare-downscale.ts",
-  tests: ["test/functions/prepare-downscale.test.ts", "test/functions/prepare-trouble.test.ts", "test/functions/prepare-scope.test.ts"],
+  file: "functions/downscale/prepare-downscale.ts",
+  tests: [
+    "test/functions/downscale/prepare-downscale.test.ts",
+    "test/functions/prepare-trouble.test.ts",
+    "test/functions/prepare-scope.test.ts",
+  ],
 };
-const ZONE = { ...PREPARE, file: "functions/prepare-zone.ts" };
+const ZONE = { ...PREPARE, file: "functions/downscale/prepare-zone.ts" };
 const GROUP_LEASE = {
-  file: "reconciler/downscale-lease.ts",
+  file: "reconciler/pending-downscales/downscale-lease.ts",
   tests: ["test/reconciler/downscale-lease-versions.test.ts"],
 };
 const DECIDE = {
@@ -15,7 +19,7 @@ const DECIDE = {
   tests: [
     "test/reconciler/downscale/downscale.test.ts",
     "test/reconciler/downscale/unobserved.test.ts",
-    "test/functions/prepare-downscale.test.ts",
+    "test/functions/downscale/prepare-downscale.test.ts",
   ],
 };
 
@@ -72,8 +76,8 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a zone waits for another whose downscale was admitted and may still be stored",
-    file: "functions/other-zones.ts",
-    tests: ["test/functions/other-zones.test.ts"],
+    file: "functions/downscale/other-zones.ts",
+    tests: ["test/functions/downscale/other-zones.test.ts"],
     find: "if (admitted) return",
     replacement: "if (admitted && early) return",
   },
@@ -110,63 +114,63 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "no-downscale goes by the labels from before the change",
-    file: "functions/no-downscale.ts",
+    file: "functions/downscale/no-downscale.ts",
     find: `if (old.kind !== "Scale") return old.labels;`,
     replacement: `if (old.kind !== "Scale") return {};`,
-    tests: ["test/functions/no-downscale.test.ts"],
+    tests: ["test/functions/downscale/no-downscale.test.ts"],
   },
   {
     breaks: "a token must be for our audience",
-    file: "infra/tokens.ts",
+    file: "infra/kubernetes/tokens.ts",
     find: "{ audience, requiredClaims",
     replacement: "{ requiredClaims",
     tests: ["test/functions/callers.test.ts"],
   },
   {
     breaks: "a token must not have expired",
-    file: "infra/tokens.ts",
+    file: "infra/kubernetes/tokens.ts",
     find: "currentDate: new Date(now())",
     replacement: "currentDate: new Date(0)",
     tests: ["test/functions/callers.test.ts"],
   },
   {
     breaks: "callers that cannot be checked are not let in",
-    file: "functions/admission.ts",
+    file: "functions/http/admission.ts",
     find: `log.error("callers cannot be told apart", { error });\n    return false;`,
     replacement: `log.error("callers cannot be told apart", { error });\n    return true;`,
     tests: ["test/functions/callers.test.ts"],
   },
   {
     breaks: "a body is bounded, whatever its head says",
-    file: "functions/body.ts",
+    file: "functions/http/body.ts",
     find: "if (bytes <= LARGEST_BODY) {",
     replacement: "if (bytes > 0) {",
-    tests: ["test/functions/admission.test.ts"],
+    tests: ["test/functions/http/admission.test.ts"],
   },
   {
     breaks: "all bodies together are bounded",
-    file: "functions/body.ts",
+    file: "functions/http/body.ts",
     find: "if (buffered > MOST_BUFFERED) return TOO_MUCH;",
     replacement: "",
     tests: ["test/functions/bodies.test.ts"],
   },
   {
     breaks: "an answer is given before the deadline",
-    file: "functions/admission.ts",
+    file: "functions/http/admission.ts",
     find: "await unlessAborted(handled, deadline.signal).then(",
     replacement: "await handled.then(",
     tests: ["test/functions/deadline.test.ts"],
   },
   {
     breaks: "a new certificate is served without a restart",
-    file: "functions/certificate.ts",
+    file: "functions/http/certificate.ts",
     find: "if (text !== used) {",
     replacement: `if (used === "") {`,
     tests: ["test/functions/serve.test.ts"],
   },
   {
     breaks: "a certificate without its key is not served",
-    file: "functions/certificate.ts",
+    file: "functions/http/certificate.ts",
     find: "if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) throw",
     replacement: "if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)) && key === cert) throw",
     tests: ["test/functions/serve.test.ts"],

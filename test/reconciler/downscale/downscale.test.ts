@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { StatefulSet } from "../../../infra/resources.ts";
+import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { type OtherZone, refuseByHealth, refuseByTime } from "../../../reconciler/downscale/decide.ts";
 import { endpointsOf, readPreparation } from "../../../reconciler/downscale/preparation.ts";
 import { compareReplicas, readScalable } from "../../../reconciler/downscale/scalable.ts";

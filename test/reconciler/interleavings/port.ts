@@ -1,5 +1,5 @@
 /** The Kubernetes port as one process of a play uses it: each call takes effect at one step, and may fail in every way. */
-import type { Cluster, Preconditions } from "../../../infra/cluster.ts";
+import type { Cluster, Preconditions } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { createServer, Fields } from "./server.ts";
 import type { Stepper } from "./stepper.ts";

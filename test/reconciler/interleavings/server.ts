@@ -1,6 +1,6 @@
 /** What an API server does at the instant of a call: StatefulSets and pods as they live, a budget and Leases as they were written. */
 import { RolloutError } from "../../../infra/errors.ts";
-import type { DisruptionBudget, Lease, Pod, StatefulSet } from "../../../infra/resources.ts";
+import type { DisruptionBudget, Lease, Pod, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { podObject, statefulSetObject } from "../builders.ts";
 import { budgetObject } from "../budget/builders.ts";
 

@@ -2,7 +2,7 @@
  * A cluster as a value, for plays of every order: StatefulSets, pods, a budget and Leases behind the Kubernetes port. Each call takes effect
  * at one step; the API server's own part in an eviction, and the life of a pod after it, are steps as well.
  */
-import type { Cluster, Preconditions } from "../../../infra/cluster.ts";
+import type { Cluster, Preconditions } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { connectPort, type Fate } from "./port.ts";
 import { conflict, createServer, type Life } from "./server.ts";

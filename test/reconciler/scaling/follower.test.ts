@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { Cluster } from "../../../infra/cluster.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
-import { statefulSets } from "../../../infra/resources.ts";
+import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import type { TickInput } from "../../../reconciler/tick.ts";
 import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from "../stage.ts";

@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import type { Cluster } from "../../../infra/cluster.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
-import type { Outcome } from "../../../reconciler/outcome.ts";
+import type { Outcome } from "../../../reconciler/report/outcome.ts";
 import { connect } from "../../cluster/conformance/client.ts";
 import { deploy, setStage, tellerOf, tickOnce, type Stage } from "../stage.ts";
 

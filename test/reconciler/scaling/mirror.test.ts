@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { RolloutError } from "../../../infra/errors.ts";
-import type { Cluster } from "../../../infra/cluster.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { deploy } from "../stage.ts";
 import { A, type Case, mirroring, playCases, STATUS } from "./mirror-cases.ts";
 import { mirrorStage, NO_WRITE_BACK, type MirrorStage } from "./mirror-stage.ts";

@@ -1,8 +1,8 @@
 /** The world behind the Kubernetes port and behind HTTP to pods, as one process of the reconciler uses it: calls may fail in every way. */
-import type { Cluster, Preconditions, Query, Ref } from "../../../infra/cluster.ts";
+import type { Cluster, Preconditions, Query, Ref } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
-import type { Pod, StatefulSet } from "../../../infra/resources.ts";
+import type { Pod, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { podObject, statefulSetObject } from "../builders.ts";
 import { lose, scaleTo, zoneNamed, type SimulatedZone, type World } from "./world.ts";
 

@@ -1,0 +1,25 @@
+/** `/admission/zpdb-validation`: a zone-aware budget that could not be understood is refused when it is written (§6). */
+import { parseBudget } from "../../reconciler/budget/zpdb.ts";
+import type { Answer, Webhook } from "../http/webhook.ts";
+
+export function createZpdbValidation(): Webhook {
+  return {
+    name: "zpdbValidation",
+    paths: ["/admission/zpdb-validation"],
+    handle: async ({ object }) => {
+      if (object === undefined || object === null) return deny("unexpected end of JSON input");
+      if (!hasKind(object)) return deny("Object 'Kind' is missing in the object");
+      const budget = parseBudget(object);
+      return "problem" in budget ? deny(budget.problem) : { allowed: true, reason: "Valid" };
+    },
+    onFault: () => deny("the budget could not be checked"),
+  };
+}
+
+function hasKind(object: unknown): boolean {
+  return typeof object === "object" && object !== null && "kind" in object && typeof object.kind === "string" && object.kind !== "";
+}
+
+function deny(message: string): Answer {
+  return { allowed: false, code: 400, reason: "Invalid", message };
+}

@@ -1,0 +1,60 @@
+/** `/admission/no-downscale`: what carries the label is not scaled down (§3). Fails open: what cannot be told is allowed, with a warning. */
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { RolloutError } from "../../infra/errors.ts";
+import { deployments, replicaSets, type Resource, type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { LABELS } from "../../reconciler/model/annotations.ts";
+import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
+import { allowWithWarning, describeDownscale, type Downscale, findDownscale } from "./find-downscale.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+/** What a Scale may belong to. */
+const PARENTS: ReadonlyMap<string, Resource<Pick<StatefulSet, "metadata">>> = new Map([
+  ["statefulsets", statefulSets],
+  ["deployments", deployments],
+  ["replicasets", replicaSets],
+]);
+
+export function createNoDownscale({ cluster }: { readonly cluster: Cluster }): Webhook {
+  /** The labels as they were before: to remove the label together with the replicas does not help. */
+  async function labelsOf(
+    { resource, namespace = "", name = "" }: AdmissionRequest,
+    { old }: Downscale,
+    signal: AbortSignal,
+  ): Promise<Labels> {
+    if (old.kind !== "Scale") return old.labels;
+    const parent = resource.group === "apps" ? PARENTS.get(resource.resource) : undefined;
+    if (!parent) throw new RolloutError("Invalid", `unsupported resource ${resource.resource}`);
+    return (await cluster.get(parent, { namespace, name }, { signal })).metadata?.labels ?? {};
+  }
+
+  return {
+    name: "noDownscale",
+    paths: ["/admission/no-downscale"],
+    async handle(request, { signal }) {
+      const found = findDownscale(request);
+      if ("allowed" in found) return found;
+      try {
+        return judge(request, found, await labelsOf(request, found, signal));
+      } catch (error) {
+        return failOpen("ParentUnknown", error, request);
+      }
+    },
+    onFault: (error, request) => failOpen("Fault", error, request),
+  };
+}
+
+function judge(request: AdmissionRequest, { from, to }: Downscale, labels: Labels): Answer {
+  if (labels[LABELS.noDownscale] !== "true") return { allowed: true, reason: "NotLabelled" };
+  return {
+    allowed: false,
+    reason: "NoDownscaleLabel",
+    message: `${describeDownscale(request, from, to)} is not allowed because it has the label '${LABELS.noDownscale}=true'`,
+    log: { "object.old_replicas": from, "object.new_replicas": to },
+  };
+}
+
+function failOpen(reason: string, error: unknown, { resource, namespace = "", name = "" }: AdmissionRequest): Answer {
+  const why = error instanceof RolloutError ? error.message : "internal error";
+  return allowWithWarning(reason, `can't get ${resource.resource}/${name} in namespace ${namespace}, allowing the change: ${why}`);
+}

@@ -1,0 +1,153 @@
+/**
+ * The rim of every webhook: all that HTTP and AdmissionReview ask for, so that a handler sees a request and gives an answer.
+ *
+ *   1. POST with `application/json` and, where an audience is set, a token of the cluster      else 405, 400, 401
+ *   2. the body: at most 3 MiB, in time, UTF-8, JSON                                           else 413, 408, 400
+ *   3. an AdmissionReview of a version that we know, with a request                            else 400 with what is wrong
+ *   4. the handler, until its deadline; a fault becomes the webhook's own answer
+ *   5. the review back in the version it came in, one log line, the metrics
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "../../infra/clock.ts";
+import { startDeadline, unlessAborted } from "../../infra/deadline.ts";
+import { parseGoDuration } from "../../infra/duration.ts";
+import { hasCode } from "../../infra/errors.ts";
+import type { Log } from "../../infra/log.ts";
+import type { WebhookMetrics } from "../../infra/metrics/webhook-metrics.ts";
+import { readBody, type Refusal } from "./body.ts";
+import { writeEntry } from "./answer-log.ts";
+import type { Webhook } from "./webhook.ts";
+import { readReview, type Review, writeReview } from "./review.ts";
+import type { Work } from "./background-tasks.ts";
+
+export interface Rim {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: WebhookMetrics;
+  readonly work: Work;
+  /** Milliseconds that a request may take at most, whatever its caller grants. */
+  readonly requestTimeoutMs: number;
+  /** Judges the Authorization header: resolves with true if the caller is let in. Everyone is where it is left out. */
+  readonly authenticate?: ((authorization: string | undefined) => Promise<boolean>) | undefined;
+}
+
+export type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+interface Received {
+  readonly review: Review;
+  readonly bytes: number;
+}
+
+/** Of the caller's time that much is ours; the rest is for the way back (§8.3). */
+const OUR_SHARE = 0.9;
+
+/** Serves a webhook over HTTP; never rejects. */
+export function serveWebhook(webhook: Webhook, rim: Rim): Handler {
+  const serve = serveOne(webhook, rim);
+  return async (request, response) => {
+    try {
+      await serve(request, response);
+    } catch (error) {
+      rim.log.error("the rim itself failed", { error });
+      if (!response.headersSent) refuse(response, { status: 500, message: "internal error" });
+    }
+  };
+}
+
+function serveOne(webhook: Webhook, rim: Rim): Handler {
+  const { clock, log, metrics } = rim;
+  const route = routeOf(webhook.paths[0] ?? "");
+  // An API server asks with the same URL again and again.
+  let granted = { url: "", ms: Number.POSITIVE_INFINITY };
+  return async (request, response) => {
+    const { url = "" } = request;
+    if (url !== granted.url) granted = { url, ms: readTimeout(url) };
+    const start = clock.monotonic();
+    const seconds = (): number => (clock.monotonic() - start) / 1000;
+    const method = request.method ?? "";
+    metrics.requestStarted(method, route);
+    const deadlineMs = OUR_SHARE * Math.min(granted.ms, rim.requestTimeoutMs);
+    using deadline = startDeadline(deadlineMs);
+    response.on("close", () => {
+      if (!response.writableFinished) deadline.cancel();
+    });
+    const received = await receive(request, rim, deadline.signal);
+    let sentBytes: number;
+    if ("status" in received) {
+      sentBytes = refuse(response, received);
+      log.warn("request refused", { route, ...received });
+    } else {
+      const { apiVersion, request: asked } = received.review;
+      const handled = rim.work.track(
+        webhook.handle(asked, { path: pathOf(url), signal: deadline.signal, deadlineAt: start + deadlineMs, log }),
+      );
+      const verdict = await unlessAborted(handled, deadline.signal).then(
+        (answer) => ({ answer }),
+        (fault: unknown) => ({ answer: webhook.onFault(fault, asked), fault }),
+      );
+      sentBytes = send(response, 200, "application/json", writeReview(apiVersion, asked.uid, verdict.answer));
+      writeEntry(webhook.name, asked, { ...verdict, seconds: seconds() }, rim);
+    }
+    const receivedBytes = "bytes" in received ? received.bytes : 0;
+    metrics.requestDone({ method, route, status: response.statusCode, seconds: seconds(), receivedBytes, sentBytes });
+  };
+}
+
+/** `/admission/no-downscale` -> `admission_no_downscale` (§9). */
+function routeOf(path: string): string {
+  return path
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((part) => part !== "")
+    .join("_");
+}
+
+const pathOf = (url: string): string => url.split("?")[0] ?? "";
+
+/** The `timeout` of the query; without end if there is none that makes sense. */
+function readTimeout(url: string): number {
+  const written = new URLSearchParams(url.split("?")[1] ?? "").get("timeout") ?? "";
+  const ms = parseGoDuration(written);
+  return ms !== undefined && ms > 0 ? ms : Number.POSITIVE_INFINITY;
+}
+
+async function receive(request: IncomingMessage, rim: Rim, signal: AbortSignal): Promise<Received | Refusal> {
+  if (request.method !== "POST") return { status: 405, message: "POST an AdmissionReview" };
+  if (request.headers["content-type"] !== "application/json") return { status: 400, message: "wrong content type" };
+  try {
+    if (rim.authenticate && !(await unlessAborted(isKnown(request, rim), signal)))
+      return { status: 401, message: "a bearer token of the cluster for our audience is needed" };
+    const body = await readBody(request, signal);
+    if ("status" in body) return body;
+    const review = readReview(body.value);
+    return "problem" in review ? { status: 400, message: review.problem } : { review, bytes: body.bytes };
+  } catch (error) {
+    return hasCode(error, "Timeout")
+      ? { status: 408, message: "the body took too long" }
+      : { status: 400, message: "the body was cut off" };
+  }
+}
+
+async function isKnown({ headers }: IncomingMessage, { authenticate, log }: Rim): Promise<boolean> {
+  try {
+    return (await authenticate?.(headers.authorization)) ?? true;
+  } catch (error) {
+    log.error("callers cannot be told apart", { error });
+    return false;
+  }
+}
+
+/** What is left of the body is not waited for. */
+function refuse(response: ServerResponse, { status, message }: Refusal): number {
+  response.setHeader("connection", "close");
+  if (status === 401) response.setHeader("www-authenticate", "Bearer");
+  if (status === 405) response.setHeader("allow", "POST");
+  return send(response, status, "text/plain; charset=utf-8", `${message}\n`);
+}
+
+function send(response: ServerResponse, status: number, type: string, text: string): number {
+  const bytes = Buffer.byteLength(text);
+  // A text goes out in one write with its head, a buffer does not.
+  response.writeHead(status, { "content-type": type, "content-length": bytes }).end(text);
+  return bytes;
+}

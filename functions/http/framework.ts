@@ -1,0 +1,68 @@
+/**
+ * A webhook as a target of functions-framework. Before its function is called, the framework has read the whole body (of up to 1 GiB) and
+ * parsed it, answers what it cannot parse with a page that shows a stack, and it ends at SIGTERM with requests unanswered. So the rim takes
+ * the body as it comes, and the end as well.
+ */
+import { subscribe } from "node:diagnostics_channel";
+import type { IncomingMessage, Server } from "node:http";
+import { parseArgs } from "node:util";
+import type { HttpFunction } from "@google-cloud/functions-framework";
+import { systemClock } from "../../infra/clock.ts";
+import { end, END_SIGNALS, giveUp } from "../../infra/process.ts";
+import { serveWebhook } from "./admission.ts";
+import { compose, type Composition } from "../compose.ts";
+import { AFTERWARDS_MS, drain, IDLE_CONNECTION_MS } from "./drain.ts";
+import type { Webhook } from "./webhook.ts";
+import { beside } from "./server.ts";
+
+/** The target of this name; it is only put together in the process that was started for it. */
+export function asTarget(name: Webhook["name"]): HttpFunction {
+  if (chosenTarget() !== name) return () => Promise.reject(new Error(`${name} is not the target of this process`));
+  const composition = compose(process.env, systemClock);
+  void composition.catch((error: unknown) => giveUp("the webhook could not be put together", error));
+  let adopted = false;
+  subscribe("http.server.request.start", (message) => {
+    const { request, server } = message as { request: IncomingMessage; server: Server };
+    hideBody(request);
+    if (adopted) return;
+    adopted = true;
+    adopt(server, composition);
+  });
+  const serving = composition.then(({ webhooks, rim, metrics }) => {
+    const webhook = webhooks.find((candidate) => candidate.name === name);
+    if (!webhook) throw new Error(`there is no webhook ${name}`);
+    return { webhook: serveWebhook(webhook, rim), beside: beside(metrics, () => true) };
+  });
+  return async (request, response) => {
+    const handlers = await serving;
+    if (request.method === "GET") handlers.beside(request, response);
+    else await handlers.webhook(request, response);
+  };
+}
+
+/** As the framework finds it: the flag, else the environment. */
+function chosenTarget(): string | undefined {
+  const { target } = parseArgs({ options: { target: { type: "string" } }, strict: false }).values;
+  return typeof target === "string" ? target : process.env["FUNCTION_TARGET"];
+}
+
+/** The framework's parsers pass over a request that, by its headers, has no body; the stream is then still whole. */
+function hideBody({ headers }: IncomingMessage): void {
+  delete headers["content-length"];
+  delete headers["transfer-encoding"];
+}
+
+/** Takes the framework's server over: for idle connections and for the end. Its handlers of signals are there once it listens. */
+function adopt(server: Server, composition: Promise<Composition>): void {
+  server.keepAliveTimeout = IDLE_CONNECTION_MS;
+  for (const signal of END_SIGNALS) {
+    process.removeAllListeners(signal);
+    process.once(signal, () => void drainAndEnd(server, composition));
+  }
+}
+
+async function drainAndEnd(server: Server, composition: Promise<Composition>): Promise<void> {
+  const { configuration, rim, work } = await composition;
+  await drain([server], work, configuration.requestTimeoutMs + AFTERWARDS_MS, rim.clock);
+  await end(0);
+}

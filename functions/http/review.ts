@@ -1,0 +1,98 @@
+/** AdmissionReview in and out: admission.k8s.io v1 and v1beta1, answered in kind. */
+import * as z from "zod";
+import type { AdmissionRequest, Answer } from "./webhook.ts";
+
+const VERSIONS: ReadonlySet<unknown> = new Set(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"]);
+
+/** What is said to users stays below what the API server passes on. */
+const LONGEST_MESSAGE = 2000;
+const LONGEST_WARNING = 400;
+
+// null is what Go writes for what is not set.
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? "");
+const kind = z
+  .looseObject({ group: text, version: text, kind: text })
+  .nullish()
+  .transform((value) => value ?? { group: "", version: "", kind: "" });
+const resource = z
+  .looseObject({ group: text, version: text, resource: text })
+  .nullish()
+  .transform((value) => value ?? { group: "", version: "", resource: "" });
+
+const REQUEST = z.object({
+  uid: z.string().min(1),
+  operation: text,
+  subResource: text,
+  namespace: text,
+  name: text,
+  dryRun: z.boolean().nullish(),
+  kind,
+  resource,
+  object: z.unknown().optional(),
+  oldObject: z.unknown().optional(),
+  userInfo: z.object({ username: text }).nullish(),
+});
+
+const REVIEW = z.object({ apiVersion: z.unknown().optional(), kind: z.unknown().optional(), request: z.unknown().optional() });
+
+export interface Review {
+  /** The version it came in, for the answer. */
+  readonly apiVersion: string;
+  readonly request: AdmissionRequest;
+}
+
+/** The review of a parsed body, or what is wrong with it. */
+export function readReview(body: unknown): Review | { readonly problem: string } {
+  const review = REVIEW.safeParse(body);
+  if (!review.success) return refuse("it is no object");
+  const { apiVersion, kind: said, request: asked } = review.data;
+  if (said !== "AdmissionReview" || typeof apiVersion !== "string" || !VERSIONS.has(apiVersion))
+    return { problem: `Unsupported group version kind: ${name(apiVersion)}, Kind=${name(said)}` };
+  const request = REQUEST.safeParse(asked);
+  if (!request.success) return refuse(explain(request.error));
+  const { subResource, namespace, name: named, userInfo, dryRun, ...rest } = request.data;
+  return {
+    apiVersion,
+    request: {
+      ...rest,
+      dryRun: dryRun ?? false,
+      ...(subResource && { subResource }),
+      ...(namespace && { namespace }),
+      ...(named && { name: named }),
+      ...(userInfo && { userInfo }),
+    },
+  };
+}
+
+/** The text of the AdmissionReview that carries the answer. */
+export function writeReview(apiVersion: string, uid: string, { allowed, code, message, warnings, patch }: Answer): string {
+  const status = { ...(code !== undefined && { code }), ...(message && { message: cut(message, LONGEST_MESSAGE) }) };
+  return JSON.stringify({
+    kind: "AdmissionReview",
+    apiVersion,
+    response: {
+      uid,
+      allowed,
+      ...(Object.keys(status).length > 0 && { status }),
+      ...(warnings && warnings.length > 0 && { warnings: warnings.map((warning) => cut(warning, LONGEST_WARNING)) }),
+      ...(patch && { patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(patch)).toString("base64") }),
+    },
+  });
+}
+
+export function refuse(why: string): { readonly problem: string } {
+  return { problem: `Request could not be decoded: ${why}` };
+}
+
+const name = (value: unknown): string => (typeof value === "string" ? cut(value, 100) : typeof value);
+
+function explain({ issues }: z.ZodError): string {
+  return issues.map(({ path, message }) => `${["request", ...path].join(".")}: ${message}`).join("; ");
+}
+
+function cut(text: string, longest: number): string {
+  return text.length > longest ? `${text.slice(0, longest)}...` : text;
+}

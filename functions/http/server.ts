@@ -1,0 +1,82 @@
+/** All webhooks by path behind one TLS server, with `/ready` and `/metrics` beside it over plain HTTP: for clusters without Knative. */
+import http, { type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import { RolloutError } from "../../infra/errors.ts";
+import type { Metrics } from "../../infra/metrics/metrics.ts";
+import { type Handler, serveWebhook } from "./admission.ts";
+import { type CertificateFiles, followCertificate } from "./certificate.ts";
+import type { Composition } from "../compose.ts";
+import { AFTERWARDS_MS, drain, IDLE_CONNECTION_MS } from "./drain.ts";
+
+/** Milliseconds until a new certificate is in use, at most. */
+const LOOK_MS = 1000;
+/** Serves until `stop` fires and all requests are answered; rejects with `BadConfiguration`, or when a port is taken. */
+export async function runServer({ configuration, rim, webhooks, metrics, work, log }: Composition, stop: AbortSignal): Promise<void> {
+  const { address, port, tlsPort, requestTimeoutMs } = configuration;
+  const files = filesOf(configuration);
+  const routes = new Map(webhooks.flatMap((webhook) => webhook.paths.map((path) => [path, serveWebhook(webhook, rim)] as const)));
+  const timeouts = { keepAliveTimeout: IDLE_CONNECTION_MS, requestTimeout: requestTimeoutMs, headersTimeout: requestTimeoutMs };
+  const secure = https.createServer(timeouts, byPath(routes));
+  const plain = http.createServer(
+    timeouts,
+    beside(metrics, () => secure.listening && !stop.aborted),
+  );
+
+  await listen(plain, port, address);
+  log.info("listening", { what: "ready and metrics", port: portOf(plain) });
+  const following = followCertificate({ files, everyMs: LOOK_MS, clock: rim.clock, log, signal: stop }, (pair) => {
+    secure.setSecureContext(pair);
+    ready.resolve();
+  });
+  const ready = Promise.withResolvers<void>();
+  await Promise.race([ready.promise, following]);
+  if (!stop.aborted) await listen(secure, tlsPort, address);
+  if (!stop.aborted) log.info("listening", { what: "webhooks", port: portOf(secure) });
+  await following;
+  log.info("draining");
+  await drain([secure, plain], work, requestTimeoutMs + AFTERWARDS_MS, rim.clock);
+}
+
+/** `/ready` and `/metrics` (§8.1). */
+export function beside(metrics: Pick<Metrics, "render" | "contentType">, isReady: () => boolean): RequestListener {
+  return (request, response) => void answerBeside(request, response, metrics, isReady);
+}
+
+async function answerBeside(
+  request: IncomingMessage,
+  response: ServerResponse,
+  metrics: Pick<Metrics, "render" | "contentType">,
+  isReady: () => boolean,
+): Promise<void> {
+  const path = request.url?.split("?")[0];
+  if (path === "/ready") response.writeHead(isReady() ? 200 : 503).end();
+  else if (path === "/metrics") response.writeHead(200, { "content-type": metrics.contentType }).end(await metrics.render());
+  else response.writeHead(404).end();
+}
+
+function byPath(routes: ReadonlyMap<string, Handler>): RequestListener {
+  return (request, response) => {
+    const handler = routes.get(request.url?.split("?")[0] ?? "");
+    if (handler) void handler(request, response);
+    else response.writeHead(404, { connection: "close" }).end();
+  };
+}
+
+function filesOf({ certFile, keyFile }: Composition["configuration"]): CertificateFiles {
+  if (certFile === undefined || keyFile === undefined)
+    throw new RolloutError(
+      "BadConfiguration",
+      "bad configuration: SERVER_TLS_CERT_FILE and SERVER_TLS_KEY_FILE have to be set to serve the webhooks over TLS",
+    );
+  return { certFile, keyFile };
+}
+
+function listen(server: Server, port: number, host: string | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ port, ...(host !== undefined && { host }) }, resolve);
+  });
+}
+
+const portOf = (server: Server): number => (server.address() as AddressInfo).port;

@@ -1,0 +1,184 @@
+/** The process's configuration, read from its environment. */
+import type * as z from "zod";
+import type { ConnectionSource } from "../kubernetes/connection.ts";
+import { parseGoDuration } from "../duration.ts";
+import { RolloutError } from "../errors.ts";
+import type { LogFormat, LogLevel } from "../log.ts";
+import type { Rate } from "../kubernetes/rate-limit.ts";
+import { isServiceLink } from "./service-links.ts";
+import { findUnknown } from "./unknown-variables.ts";
+import { ENVIRONMENT, type Variable, VARIABLE_ROWS, type VariableName } from "./variables.ts";
+
+export interface Configuration {
+  /** Our own namespace: where the Lease is. */
+  readonly namespace: string;
+  /** The namespaces whose groups are ours. */
+  readonly namespaces: readonly string[] | "*";
+  readonly reconcileIntervalMs: number;
+  readonly timeBudgetMs: number;
+  readonly lease: { readonly name: string; readonly durationSeconds: number };
+  /** Name of this process in the Lease, where the environment tells. */
+  readonly identity: string | undefined;
+  readonly connection: ConnectionSource;
+  readonly clientTimeoutMs: number;
+  readonly rate: Rate;
+  /** The domain at the end of pods' DNS names. */
+  readonly clusterDomain: string;
+  readonly podTimeoutMs: number;
+  /** Name of the ConfigMap that tells when each zone was last scaled down. */
+  readonly zoneTracker: string;
+  readonly useZoneTracker: boolean;
+  /** Bound of one write of a pod's ready time. */
+  readonly readyTimeTimeoutMs: number;
+  readonly webhooks: WebhookConfiguration;
+  readonly log: { readonly level: LogLevel; readonly format: LogFormat };
+  readonly pushgatewayUrl: string | undefined;
+  readonly certificates: CertificateConfiguration;
+}
+
+export interface CertificateConfiguration {
+  /** False: somebody else makes the certificate. */
+  readonly selfSigned: boolean;
+  readonly secretName: string;
+  readonly dnsNames: readonly string[];
+  readonly organization: string;
+  readonly validityMs: number;
+  /** Whether the CA is put into webhook configurations; never one that is not ours. */
+  readonly inject: boolean;
+}
+
+export interface WebhookConfiguration {
+  readonly requestTimeoutMs: number;
+  /** Callers must show a token for it, where it is set. */
+  readonly audience: string | undefined;
+  readonly certFile: string | undefined;
+  readonly keyFile: string | undefined;
+  readonly tlsPort: number;
+  readonly port: number;
+  readonly address: string | undefined;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ConfigurationOptions {
+  /** True in the process that ticks under the Lease: only there the Lease has to be shorter than a run. */
+  readonly holdsLease?: boolean;
+}
+
+/** The configuration; throws `BadConfiguration` that names every wrong variable, its value and what is allowed. An empty variable counts as not set. */
+export function readConfiguration(env: Environment, { holdsLease = false }: ConfigurationOptions = {}): Configuration {
+  const set = Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== "" && !isServiceLink(name, env)));
+  const values = complete(set);
+  const parsed = ENVIRONMENT.safeParse(values);
+  const wrong = new Set<unknown>([
+    ...(parsed.error?.issues ?? []).map((issue) => issue.path[0]),
+    ...disagreements(set),
+    ...(holdsLease ? findLongLease(values) : []),
+  ]);
+  const problems = [...describeWrong(wrong, set), ...describeDoubles(set), ...describeUnknown(set)];
+  if (!parsed.success || problems.length > 0) throw new RolloutError("BadConfiguration", `bad configuration: ${problems.join("; ")}`);
+  return arrange(parsed.data);
+}
+
+/** The name under which a variable is set: its own, or its old one. */
+function nameIn(set: Environment, name: string, { oldName }: Variable): string {
+  return set[name] === undefined && oldName !== undefined && set[oldName] !== undefined ? oldName : name;
+}
+
+function complete(set: Environment): Environment {
+  return Object.fromEntries(
+    VARIABLE_ROWS.map(([name, row]) => [name, set[nameIn(set, name, row)] ?? row.default ?? set[row.fallback ?? ""]]),
+  );
+}
+
+/** Variables that are wrong only together (§8.2). */
+function disagreements(set: Environment): VariableName[] {
+  const wrong: VariableName[] = [];
+  const { KUBERNETES_API_URL: apiUrl, KUBERNETES_CONFIG_FILE: file, KUBERNETES_CLIENT_QPS: qps, KUBERNETES_CLIENT_BURST: burst } = set;
+  if (apiUrl === undefined && file !== undefined) wrong.push("KUBERNETES_API_URL");
+  if (apiUrl !== undefined && file === undefined) wrong.push("KUBERNETES_CONFIG_FILE");
+  if (Number(qps) > 0 && Number(burst) < 1) wrong.push("KUBERNETES_CLIENT_BURST");
+  return wrong;
+}
+
+/** A run that waits for a killed one's Lease would never get to a tick, and nor would any run after it. */
+function findLongLease(values: Environment): VariableName[] {
+  const [leaseMs, budgetMs] = [parseGoDuration(values["LEASE_DURATION"] ?? ""), parseGoDuration(values["RECONCILE_TIME_BUDGET"] ?? "")];
+  const isLong = leaseMs !== undefined && budgetMs !== undefined && wholeSeconds(leaseMs) * 1000 >= budgetMs;
+  return isLong ? ["LEASE_DURATION", "RECONCILE_TIME_BUDGET"] : [];
+}
+
+/** As a Lease carries it. */
+const wholeSeconds = (ms: number): number => Math.ceil(ms / 1000);
+
+function describeWrong(wrong: ReadonlySet<unknown>, set: Environment): string[] {
+  const guilty = VARIABLE_ROWS.filter(([name, { fallback }]) => wrong.has(name) && !(set[name] === undefined && fallback !== undefined));
+  return guilty.map(([name, row]) => {
+    const shown = nameIn(set, name, row);
+    const value = set[shown];
+    const unset = row.default === undefined ? "is not set" : `is ${row.default} by default`;
+    return `${shown} ${value === undefined ? unset : `is ${JSON.stringify(hidePassword(value))}`}, allowed is ${row.allowed}`;
+  });
+}
+
+function describeDoubles(set: Environment): string[] {
+  return VARIABLE_ROWS.flatMap(([name, { oldName = name }]) => {
+    const [value, old] = [set[name], set[oldName]];
+    if (value === undefined || old === undefined || value === old) return [];
+    return [`${name} is ${JSON.stringify(value)} and ${oldName}, its old name, is ${JSON.stringify(old)}: remove ${oldName}`];
+  });
+}
+
+function describeUnknown(set: Environment): string[] {
+  return findUnknown(Object.keys(set)).map(({ name, nearest }) => {
+    const hint = nearest === undefined ? "" : `the nearest is ${nearest}, and `;
+    return `${name} is not known; ${hint}docs/flags.md lists all`;
+  });
+}
+
+/** A URL that is wrong may carry a password nevertheless. */
+function hidePassword(value: string): string {
+  return value.replace(/\/\/.*@/, "//***@");
+}
+
+function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
+  const { KUBERNETES_API_URL: apiUrl, KUBERNETES_CONFIG_FILE: configFile } = given;
+  return {
+    namespace: given.KUBERNETES_NAMESPACE,
+    namespaces: given.NAMESPACES.includes("*") ? "*" : given.NAMESPACES,
+    reconcileIntervalMs: given.RECONCILE_INTERVAL,
+    timeBudgetMs: given.RECONCILE_TIME_BUDGET,
+    lease: { name: given.LEASE_NAME, durationSeconds: wholeSeconds(given.LEASE_DURATION) },
+    identity: given.POD_NAME,
+    connection: {
+      explicit: apiUrl !== undefined && configFile !== undefined ? { apiUrl, configFile } : undefined,
+      kubeconfig: given.KUBECONFIG,
+    },
+    clientTimeoutMs: given.KUBERNETES_CLIENT_TIMEOUT,
+    rate: { qps: given.KUBERNETES_CLIENT_QPS, burst: given.KUBERNETES_CLIENT_BURST },
+    clusterDomain: given.KUBERNETES_CLUSTER_DOMAIN,
+    podTimeoutMs: given.PODS_CLIENT_TIMEOUT,
+    zoneTracker: given.ZONE_TRACKER_CONFIG_MAP_NAME,
+    useZoneTracker: given.USE_ZONE_TRACKER,
+    readyTimeTimeoutMs: given.ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT,
+    webhooks: {
+      requestTimeoutMs: given.SERVER_TLS_REQUEST_TIMEOUT,
+      audience: given.WEBHOOK_AUDIENCE,
+      certFile: given.SERVER_TLS_CERT_FILE,
+      keyFile: given.SERVER_TLS_KEY_FILE,
+      tlsPort: given.SERVER_TLS_PORT,
+      port: given.SERVER_PORT,
+      address: given.SERVER_ADDRESS,
+    },
+    log: { level: given.LOG_LEVEL, format: given.LOG_FORMAT },
+    pushgatewayUrl: given.PUSHGATEWAY_URL,
+    certificates: {
+      selfSigned: given.SERVER_TLS_SELF_SIGNED_CERT_ENABLED,
+      secretName: given.SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME,
+      dnsNames: given.SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME ?? [`rollout-operator.${given.KUBERNETES_NAMESPACE}.svc`],
+      organization: given.SERVER_TLS_SELF_SIGNED_CERT_ORG,
+      validityMs: given.SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION,
+      inject: given.SERVER_TLS_SELF_SIGNED_CERT_ENABLED && given.WEBHOOKS_UPDATE_CA_BUNDLE,
+    },
+  };
+}

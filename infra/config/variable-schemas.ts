@@ -1,0 +1,61 @@
+/** How the values of variables are read: one schema a kind, with the words for what it allows where several variables share it. */
+import * as z from "zod";
+import { parseGoDuration, parsePrometheusDuration } from "../duration.ts";
+
+// A timer of Node's overflows above 24.8 days, and then fires at once.
+const LONGEST_MS = 24 * 3_600_000;
+
+export const duration = (leastMs: number) =>
+  z.string().transform((text, context) => {
+    const ms = parseGoDuration(text);
+    if (ms !== undefined && ms > 0 && ms >= leastMs && ms <= LONGEST_MS) return ms;
+    context.addIssue("not allowed");
+    return z.NEVER;
+  });
+
+export const durationText = (least: string): string => `a duration in Go's grammar (300ms, 5s, 1m30s), ${least} and at most 24h`;
+
+const SHORTEST_VALIDITY_MS = 3_600_000;
+// selfsigned and Go read years of four digits.
+const LONGEST_VALIDITY_MS = 100 * 365 * 24 * 3_600_000;
+
+export const validity = z.string().transform((text, context) => {
+  const ms = parsePrometheusDuration(text);
+  if (ms !== undefined && ms >= SHORTEST_VALIDITY_MS && ms <= LONGEST_VALIDITY_MS) return ms;
+  context.addIssue("not allowed");
+  return z.NEVER;
+});
+
+export const flag = {
+  schema: z.enum(["true", "false"]).transform((value) => value === "true"),
+  allowed: "true or false",
+};
+
+export const aboveZero = { schema: duration(0), allowed: durationText("above 0") };
+export const text = z.string().optional();
+export const url = z.url({ protocol: /^https?$/ }).optional();
+
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
+export const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+export const SUBDOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+
+export const port = {
+  schema: z
+    .string()
+    .regex(/^\d{1,5}$/)
+    .transform(Number)
+    .refine((port) => port <= 65_535),
+  allowed: "a port; 0 takes a free one",
+};
+
+export const namespaces = z
+  .string()
+  .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
+  .refine((names) => names.every((name) => LABEL.test(name)) || names.join() === "*");
+
+// RFC 1123's host names, as a certificate carries them.
+export const dnsNames = z
+  .string()
+  .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
+  .refine((names) => names.every((name) => SUBDOMAIN.test(name)))
+  .optional();

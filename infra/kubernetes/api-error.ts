@@ -1,0 +1,67 @@
+/** From what an API server or the network said to a RolloutError. */
+import { type ErrorCode, messageOf, RolloutError } from "../errors.ts";
+
+/** The part of a failure's metav1.Status that we read. */
+export interface Status {
+  readonly status: "Failure";
+  readonly message?: string;
+  readonly reason?: string;
+  readonly code?: number;
+}
+
+const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "NotFound",
+  408: "Timeout",
+  409: "Conflict",
+  410: "Expired",
+  429: "Throttled",
+  504: "Timeout",
+};
+
+/** An answer other than success as an error, with the server's own words and its Status as the cause. */
+export function errorOfStatus(httpStatus: number, body: string, retryAfterMs?: number): RolloutError {
+  const status = parseStatus(body);
+  const said = status?.message ?? (body.trim().slice(0, 500) || "no explanation");
+  return new RolloutError(codeOf(httpStatus, status?.reason), `${said} (${httpStatus}${status?.reason ? ` ${status.reason}` : ""})`, {
+    status: httpStatus,
+    ...(status && { cause: status }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
+
+function codeOf(httpStatus: number, reason?: string): ErrorCode {
+  if (httpStatus === 409 && reason === "AlreadyExists") return "AlreadyExists";
+  return CODE_OF_STATUS[httpStatus] ?? (httpStatus >= 400 && httpStatus < 500 ? "Invalid" : "ServerError");
+}
+
+function parseStatus(body: string): Status | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return isStatus(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+// The API server leaves out the kind when it gives up at `?timeout=`.
+export function isStatus(value: unknown): value is Status {
+  return typeof value === "object" && value !== null && "status" in value && value.status === "Failure";
+}
+
+/** What a call failed with, under the name of the call: `what` names verb, resource and object. Failures that are not ours had no answer. */
+export function errorOfCall(what: string, failure: unknown): RolloutError {
+  const known = failure instanceof RolloutError ? failure : new RolloutError("Unreachable", explain(failure), { cause: failure });
+  return new RolloutError(known.code, `${what}: ${known.message}`, {
+    ...(known.cause !== undefined && { cause: known.cause }),
+    ...(known.status !== undefined && { status: known.status }),
+    ...(known.retryAfterMs !== undefined && { retryAfterMs: known.retryAfterMs }),
+  });
+}
+
+// A host that refuses on each of its addresses is an AggregateError without a message.
+function explain(failure: unknown): string {
+  if (failure instanceof AggregateError && failure.message === "") return failure.errors.map(explain).join("; ");
+  return messageOf(failure);
+}

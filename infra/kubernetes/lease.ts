@@ -1,0 +1,138 @@
+/**
+ * A Lease says which process may write (coordination.k8s.io/v1; §13.2).
+ *
+ *   free --create/take--> held --renew every 1/3--> held --release--> free
+ *                          held --not renewed for its whole duration, as we saw it--> free for the taking
+ *
+ * The holder stops writing after 2/3 of the duration without a renewal, counted from before the request was sent; a challenger waits
+ * the whole duration, counted from when it saw the last renewal. Clocks of different machines are never compared.
+ *
+ * A machine that was suspended: its monotonic clock stood still, so that the holder also counts by the wall clock, and takes the longer
+ * time. Where both stood still it learns of it from the first answer after: what it sends before is kept by its preconditions alone.
+ */
+import { type Clock, startStopwatch } from "../clock.ts";
+import type { Call, Cluster } from "./cluster.ts";
+import { absent, hasCode, RolloutError } from "../errors.ts";
+import { leases, type Lease } from "./resources.ts";
+
+/** What every write asks first. */
+export interface Fence {
+  /** Bounds for one write: it is over, on the server too, before the Lease can pass to another. Throws `LeaseLost` once nothing may be written. */
+  readonly write: () => Call;
+}
+
+export interface LeaseOptions {
+  readonly namespace: string;
+  readonly name: string;
+  /** Unique for the process. */
+  readonly identity: string;
+  readonly durationMs: number;
+}
+
+export interface HeldLease extends Fence {
+  /** Aborted when the Lease is lost. */
+  readonly lost: AbortSignal;
+  /** Values kept on the Lease as annotations; written with the next renewal. */
+  readonly notes: Map<string, string>;
+  /** Frees the Lease for the next process; what goes wrong is left to its expiry. */
+  readonly release: () => Promise<void>;
+}
+
+/** Takes the Lease as soon as it is free; undefined if `signal` fires first. Rejects with what the cluster said, a lost race apart. */
+export async function acquireLease(
+  cluster: Cluster,
+  options: LeaseOptions,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<HeldLease | undefined> {
+  let seen: { version: string; at: number } | undefined;
+  while (!signal.aborted) {
+    const found = await cluster.get(leases, options, { signal }).catch(absent);
+    const version = found?.metadata?.resourceVersion ?? "";
+    if (seen?.version !== version) seen = { version, at: clock.monotonic() };
+    const { holderIdentity, leaseDurationSeconds = 0 } = found?.spec ?? {};
+    const free = !holderIdentity || holderIdentity === options.identity;
+    if (free || clock.monotonic() - seen.at >= leaseDurationSeconds * 1000) {
+      const held = await takeLease(cluster, options, clock, found).catch(lostRace);
+      if (held) return held;
+    }
+    await clock.sleep(Math.min(1000, options.durationMs / 5), signal);
+  }
+  return undefined;
+}
+
+/** Writes our name into the Lease and keeps renewing it. */
+async function takeLease(cluster: Cluster, options: LeaseOptions, clock: Clock, found: Lease | undefined): Promise<HeldLease> {
+  const { namespace, name, identity, durationMs } = options;
+  const call = { deadlineMs: durationMs / 6 };
+  const notes = new Map(Object.entries(found?.metadata?.annotations ?? {}));
+  const tenure = { acquireTime: microTime(clock.now()), leaseTransitions: (found?.spec?.leaseTransitions ?? 0) + (found ? 1 : 0) };
+  const ended = new AbortController();
+  const lost = new AbortController();
+
+  let version = found?.metadata?.resourceVersion;
+  let sinceProven = startStopwatch(clock);
+
+  async function write(holderIdentity: string): Promise<void> {
+    const sinceSent = startStopwatch(clock);
+    const spec = { ...tenure, holderIdentity, leaseDurationSeconds: Math.ceil(durationMs / 1000), renewTime: microTime(clock.now()) };
+    const metadata = { annotations: Object.fromEntries(notes), ...(version && { resourceVersion: version }) };
+    const created = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { ...metadata, name, namespace }, spec };
+    version = version
+      ? await cluster.patch(leases, options, "merge", { metadata, spec }, call)
+      : (await cluster.create(leases, namespace, created, call)).metadata?.resourceVersion;
+    sinceProven = sinceSent;
+  }
+  await write(identity);
+
+  const remainingMs = (): number => (lost.signal.aborted ? 0 : durationMs * (2 / 3) - sinceProven());
+
+  /** A renewal of ours whose answer was lost makes the next one conflict: then the Lease still bears our name. */
+  async function readBack(): Promise<void> {
+    const current = await cluster.get(leases, options, call).catch(absent);
+    if (current?.spec?.holderIdentity !== identity)
+      return lost.abort(new RolloutError("LeaseLost", `lease ${namespace}/${name} was taken`));
+    version = current.metadata?.resourceVersion;
+  }
+
+  async function renewUntilEnded(): Promise<void> {
+    for (let pause = durationMs / 3; remainingMs() > 0;) {
+      await clock.sleep(pause, ended.signal);
+      if (ended.signal.aborted) return;
+      pause = durationMs / 3;
+      try {
+        await write(identity);
+      } catch (error) {
+        if (hasCode(error, "Conflict", "NotFound")) await readBack().catch(() => {});
+        pause = durationMs / 30;
+      }
+    }
+    lost.abort(new RolloutError("LeaseLost", `lease ${namespace}/${name} could not be renewed in time`));
+  }
+  const renewing = renewUntilEnded();
+
+  return {
+    notes,
+    lost: lost.signal,
+    write() {
+      const deadlineMs = Math.floor(remainingMs());
+      if (deadlineMs <= 0)
+        throw new RolloutError("LeaseLost", `lease ${namespace}/${name} is no longer ours`, { cause: lost.signal.reason });
+      return { deadlineMs, signal: lost.signal };
+    },
+    async release() {
+      ended.abort();
+      await renewing;
+      if (remainingMs() > 0) await write("").catch(() => {});
+    },
+  };
+}
+
+function lostRace(error: unknown): undefined {
+  if (!hasCode(error, "Conflict", "AlreadyExists")) throw error;
+}
+
+/** RFC 3339 with six fractional digits, as MicroTime wants it (§13.2). */
+export function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace("Z", "000Z");
+}

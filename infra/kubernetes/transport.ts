@@ -1,0 +1,96 @@
+/** One HTTP exchange with the API server. */
+import http from "node:http";
+import https from "node:https";
+import type { Socket } from "node:net";
+import type { Connection } from "./connection.ts";
+import { type Deadline, unlessAborted } from "../deadline.ts";
+import { RolloutError } from "../errors.ts";
+
+export interface WireRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** With the query string, but without `timeout`. */
+  readonly path: string;
+  readonly accept: string;
+  readonly body?: string;
+  readonly contentType?: string;
+}
+
+const USER_AGENT = "zonewise";
+
+/**
+ * Sends the request and resolves with the head of the answer, its body still to be read. The deadline's signal ends both, by closing the connection.
+ *
+ *   credentials -> connection -> time left? --yes--> the request, with `timeout=<what is left>`
+ *                                           --no--> `Timeout`: not a byte was sent
+ *
+ * `timeout` tells the server to give up when we do, so that a write cannot take effect long after. The time is taken last, as the process
+ * may be frozen at any step; and it is never 0, which the server takes for no bound.
+ */
+export async function openExchange(
+  connection: Connection,
+  wire: WireRequest,
+  deadline: Pick<Deadline, "signal" | "remainingMs">,
+): Promise<http.IncomingMessage> {
+  const { signal } = deadline;
+  const options = await unlessAborted(connection.authorize(), signal);
+  const { server } = connection;
+  const body = wire.body === undefined ? undefined : Buffer.from(wire.body);
+  const open = server.protocol === "http:" ? http.request : https.request;
+  return await new Promise((resolve, reject) => {
+    const request = open({
+      ...options,
+      host: server.hostname.replace(/^\[|\]$/g, ""),
+      port: server.port || undefined,
+      method: wire.method,
+      path: server.pathname.replace(/\/$/, "") + wire.path,
+      headers: {
+        ...options.headers,
+        "user-agent": USER_AGENT,
+        accept: wire.accept,
+        ...(body && { "content-type": wire.contentType ?? "application/json", "content-length": body.length }),
+      },
+    });
+    const stop = (): void => void request.destroy();
+    signal.addEventListener("abort", stop, { once: true });
+    request.on("close", () => signal.removeEventListener("abort", stop));
+    request.on("error", (error: NodeJS.ErrnoException) => {
+      if (signal.aborted) reject(signal.reason);
+      // The server closed an idle connection just as we took it up: https://nodejs.org/api/http.html#requestreusedsocket
+      else if (wire.method === "GET" && request.reusedSocket && error.code === "ECONNRESET")
+        resolve(openExchange(connection, wire, deadline));
+      else reject(error);
+    });
+    request.on("response", resolve);
+    request.setSocketKeepAlive(true, 30_000);
+    const send = (): void => {
+      const leftMs = Math.floor(deadline.remainingMs());
+      if (leftMs <= 0) return void request.destroy(new RolloutError("Timeout", "its time was up before it could be sent"));
+      request.path += `${request.path.includes("?") ? "&" : "?"}timeout=${leftMs}ms`;
+      request.end(body);
+    };
+    request.on("socket", (socket) => onceOpen(socket, send));
+  });
+}
+
+/** What is written earlier waits in the socket, with the time that was left then. */
+function onceOpen(socket: Socket & { readonly secureConnecting?: boolean }, then: () => void): void {
+  if (socket.secureConnecting) socket.once("secureConnect", then);
+  else if (socket.connecting) socket.once("connect", then);
+  else then();
+}
+
+/** The whole body as text, of at most `most` characters; rejects with the signal's reason when that cut it short. */
+export async function readText(answer: http.IncomingMessage, signal: AbortSignal, most = Infinity): Promise<string> {
+  // Text as it comes, not buffers to join at the end: a page of a list is a few MB.
+  answer.setEncoding("utf8");
+  let text = "";
+  try {
+    for await (const chunk of answer) {
+      text += chunk;
+      if (text.length > most) throw new Error(`the answer is longer than ${most} characters`);
+    }
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  }
+  return text;
+}

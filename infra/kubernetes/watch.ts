@@ -1,0 +1,71 @@
+/** The watch: a stream of JSON lines, each an event, read as hints. */
+import type { IncomingMessage } from "node:http";
+import { errorOfCall, errorOfStatus, isStatus } from "./api-error.ts";
+import { startDeadline } from "../deadline.ts";
+import { RolloutError } from "../errors.ts";
+import { type ApiCall, openAnswer, type Wiring } from "./request.ts";
+
+/** Metadata of an object, as a watch hint carries it. */
+export interface Hint {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
+  readonly namespace: string;
+  readonly name: string;
+  readonly resourceVersion: string;
+}
+
+/** Seconds a watch lasts before the server is to end it; a connection that died unnoticed is given up a little later. */
+export const WATCH_SECONDS = 300;
+const GRACE_MS = 10_000;
+
+/** Streams hints until the server ends the watch or the caller's signal fires; rejects with `Expired` when the version is too old. */
+export async function streamHints(wiring: Wiring, call: ApiCall, onHint: (hint: Hint) => void): Promise<void> {
+  try {
+    const answer = await openStream(wiring, call);
+    using lifetime = startDeadline(WATCH_SECONDS * 1000 + GRACE_MS, call.signal);
+    lifetime.signal.addEventListener("abort", () => answer.destroy(), { once: true });
+    if (lifetime.signal.aborted) answer.destroy();
+    const lines = splitLines();
+    for await (const chunk of answer) {
+      for (const line of lines(chunk)) onHint(readHint(line));
+    }
+  } catch (error) {
+    if (!call.signal?.aborted) throw errorOfCall(call.what, error);
+  }
+}
+
+// The answer outlives the deadline of its opening.
+async function openStream(wiring: Wiring, call: ApiCall): Promise<IncomingMessage> {
+  using opening = startDeadline(call.deadlineMs, call.signal, wiring.clock);
+  return await openAnswer(wiring, call, opening);
+}
+
+/** Cuts chunks of UTF-8 into whole lines, wherever the chunks are cut. */
+export function splitLines(): (chunk: Uint8Array) => string[] {
+  const decoder = new TextDecoder();
+  let rest = "";
+  return (chunk) => {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    return lines.filter((line) => line !== "");
+  };
+}
+
+interface WireEvent {
+  readonly type: Hint["type"] | "ERROR";
+  readonly object: { readonly metadata?: { readonly namespace?: string; readonly name?: string; readonly resourceVersion?: string } };
+}
+
+function readHint(line: string): Hint {
+  const { type, object } = parseEvent(line);
+  if (type === "ERROR") throw errorOfStatus(isStatus(object) ? (object.code ?? 500) : 500, JSON.stringify(object));
+  const { namespace = "", name = "", resourceVersion = "" } = object.metadata ?? {};
+  return { type, namespace, name, resourceVersion };
+}
+
+function parseEvent(line: string): WireEvent {
+  try {
+    return JSON.parse(line) as WireEvent;
+  } catch (cause) {
+    throw new RolloutError("ServerError", `a line of the watch is not JSON: ${line.slice(0, 100)}`, { cause });
+  }
+}

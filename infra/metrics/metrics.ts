@@ -1,0 +1,153 @@
+/** What the process counts and measures, in a registry of its own. */
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { describePath, pathOf } from "../kubernetes/api-path.ts";
+import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
+import { METRICS, type MetricRow } from "./metric-table.ts";
+import type { FailurePolicy } from "../certs/configurations.ts";
+import type { PodObserver } from "../pod-http.ts";
+import type { Observer } from "../kubernetes/request.ts";
+import * as resources from "../kubernetes/resources.ts";
+import { limitSeries, OTHER } from "./series-limit.ts";
+import { createWebhookMetrics, type WebhookMetrics } from "./webhook-metrics.ts";
+
+export interface GroupKey {
+  readonly namespace: string;
+  readonly group: string;
+}
+
+export interface Metrics {
+  /** Measures the calls of a Cluster. */
+  readonly observer: Observer;
+  /** Measures the requests to pods. */
+  readonly podObserver: PodObserver;
+  /** Measures inbound requests. */
+  readonly webhooks: WebhookMetrics;
+  readonly budgets: BudgetMetrics;
+  tickDone(result: string): void;
+  reconcileStarted(group: GroupKey): void;
+  /** `finishedAt` is what a success is stamped with. */
+  reconcileDone(group: GroupKey, outcome: { readonly seconds: number; readonly failed: boolean; readonly finishedAt: Date }): void;
+  podReplaced(group: GroupKey): void;
+  /** The one reason that holds the group back, or none. */
+  groupBlocked(group: GroupKey, reason: string | undefined): void;
+  /** Drops the series of every group that is not among `living` (§1.8). */
+  keepGroups(living: Iterable<GroupKey>): void;
+  /** The webhooks there are, and no others: those that are gone lose their series. */
+  failurePolicies(inForce: readonly FailurePolicy[]): void;
+  /** When the certificate of this installation expires, if it has one that is ours to know. */
+  certificateExpiry(namespace: string, at: Date | undefined): void;
+  /** All of it in Prometheus' text format. */
+  render(): Promise<string>;
+  readonly contentType: string;
+}
+
+/** Label sets of a metric whose values others choose in part. */
+export const MOST_SERIES = 200;
+/** Rollout groups with series of their own; those beyond are counted together, and their gauges left out. */
+export const MOST_GROUPS = 1000;
+export const MOST_WEBHOOKS = 100;
+
+// Zones may mirror any kind that a tenant writes down: paths and groups of others are one series.
+const PLACES = [{}, { name: "n" }, { name: "n", subresource: "status" }, { name: "n", subresource: "scale" }];
+const OWN = [...Object.values(resources), { ...resources.disruptionBudgets, plural: "replicatemplates" }];
+const OWN_PATHS: ReadonlySet<string> = new Set(OWN.flatMap((resource) => PLACES.map((place) => describePath(pathOf(resource, place)))));
+const OWN_GROUPS: ReadonlySet<string> = new Set(OWN.map(({ group }) => group || "core"));
+
+const amongOurs = (value: string, ours: ReadonlySet<string>): string => (ours.has(value) ? value : OTHER);
+
+/** New metrics, all at zero. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const options = ({ name, help, labels }: MetricRow) => ({ name, help, labelNames: labels, registers: [registry] });
+  const counter = (row: MetricRow) => new Counter(options(row));
+  const gauge = (row: MetricRow) => new Gauge(options(row));
+  const histogram = (row: MetricRow) => new Histogram({ ...options(row), buckets: [...(row.buckets ?? [])] });
+
+  const apiRequests = histogram(METRICS.apiRequests);
+  const rateLimited = counter(METRICS.rateLimited);
+  const podRequests = histogram(METRICS.podRequests);
+  const clusterRefused = counter(METRICS.clusterRefused);
+  const groupReconciles = counter(METRICS.groupReconciles);
+  const groupFailures = counter(METRICS.groupFailures);
+  const groupDuration = histogram(METRICS.groupDuration);
+  const groupSuccess = gauge(METRICS.groupSuccess);
+  const ticks = counter(METRICS.ticks);
+  const podsReplaced = counter(METRICS.podsReplaced);
+  const blocked = gauge(METRICS.groupBlocked);
+  const failurePolicy = gauge(METRICS.failurePolicy);
+  const certificateExpiry = gauge(METRICS.certificateExpiry);
+
+  const apiSeries = limitSeries(MOST_SERIES);
+  // Paths come from annotations, statuses from pods.
+  const podSeries = limitSeries(MOST_SERIES);
+  const refusedSeries = limitSeries(MOST_SERIES);
+
+  const keyOf = ({ namespace, group }: GroupKey): string => `${namespace}/${group}`;
+  const known = new Map<string, GroupKey>();
+  const reasons = new Map<string, string>();
+  const isKnown = (group: GroupKey): boolean => {
+    if (known.size < MOST_GROUPS) known.set(keyOf(group), group);
+    return known.has(keyOf(group));
+  };
+  const labelsOf = (group: GroupKey) =>
+    isKnown(group) ? { namespace: group.namespace, rollout_group: group.group } : { namespace: OTHER, rollout_group: OTHER };
+
+  const groupBlocked = (group: GroupKey, reason: string | undefined): void => {
+    if (!isKnown(group)) return;
+    const before = reasons.get(keyOf(group));
+    if (before !== undefined && before !== reason) blocked.remove({ ...labelsOf(group), reason: before });
+    reasons.delete(keyOf(group));
+    if (reason === undefined) return;
+    reasons.set(keyOf(group), reason);
+    blocked.set({ ...labelsOf(group), reason }, 1);
+  };
+
+  return {
+    observer: {
+      answered: ({ path, method, status, seconds }) =>
+        apiRequests.observe(apiSeries({ path: amongOurs(path, OWN_PATHS), method, status_code: status }), seconds),
+      rateLimited: (group) => rateLimited.inc({ api_group: amongOurs(group, OWN_GROUPS) }),
+    },
+    podObserver: {
+      podAnswered: ({ path, method, status, seconds }) => podRequests.observe(podSeries({ path, method, status_code: status }), seconds),
+      clusterRefused: ({ method, namespace }) =>
+        clusterRefused.inc(refusedSeries({ method, protocol: "http", request_cluster: namespace })),
+    },
+    webhooks: createWebhookMetrics({ counter, gauge, histogram }),
+    budgets: createBudgetMetrics({ counter, gauge }),
+    tickDone: (result) => ticks.inc({ result }),
+    reconcileStarted: (group) => {
+      groupReconciles.inc(labelsOf(group));
+      // There from the start, as alerts on it need (§1.3.1). The last success is not: a process of a minute does not know of those before it.
+      groupFailures.inc(labelsOf(group), 0);
+    },
+    reconcileDone: (group, { seconds, failed, finishedAt }) => {
+      groupDuration.observe(labelsOf(group), seconds);
+      if (failed) groupFailures.inc(labelsOf(group));
+      else if (isKnown(group)) groupSuccess.set(labelsOf(group), finishedAt.getTime() / 1000);
+    },
+    podReplaced: (group) => podsReplaced.inc(labelsOf(group)),
+    groupBlocked,
+    keepGroups: (living) => {
+      const kept = new Set([...living].map(keyOf));
+      for (const [key, group] of known) {
+        if (kept.has(key)) continue;
+        groupBlocked(group, undefined);
+        for (const metric of [groupReconciles, groupFailures, groupDuration, groupSuccess, podsReplaced]) metric.remove(labelsOf(group));
+        known.delete(key);
+      }
+    },
+    certificateExpiry: (namespace, at) => {
+      if (at) certificateExpiry.set({ namespace }, at.getTime() / 1000);
+      else certificateExpiry.remove({ namespace });
+    },
+    failurePolicies: (inForce) => {
+      failurePolicy.reset();
+      for (const { type, webhook, policy } of inForce.slice(0, MOST_WEBHOOKS)) {
+        for (const one of ["Fail", "Ignore"]) failurePolicy.set({ type, webhook, policy: one }, one === policy ? 1 : 0);
+      }
+    },
+    render: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}

@@ -1,0 +1,156 @@
+/** Which Kubernetes Events an outcome is worth: a pure function of it and of how long the same hold has lasted. */
+import { createHash } from "node:crypto";
+import { messageOf } from "../../infra/errors.ts";
+import type { Event } from "../../infra/kubernetes/resources.ts";
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import { causeOf, factsOf, type Hold, type ObjectRef, type Reason } from "../model/decision.ts";
+import { isSettledByStatus, type Zone } from "../model/zone.ts";
+import { holdsOf, type Outcome } from "./outcome.ts";
+
+export interface Draft {
+  readonly regarding: ObjectRef;
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+  /** What makes it the same Event although its message differs. */
+  readonly cause?: string;
+}
+
+/** What is remembered of a group from tick to tick, no more than that: there may be thousands. A process that starts anew does without. */
+export interface GroupMemory {
+  readonly namespace: string;
+  readonly group: string;
+  /** What the log was last told of its state. */
+  readonly text: string;
+  /** The texts of its last notes. */
+  readonly notes: readonly string[];
+  /** Ticks in a row, up to the last, in which it was outrun. */
+  readonly timesOutrun: number;
+  /** When each hold was first met, monotonic milliseconds, by its cause. */
+  readonly holds: ReadonlyMap<string, number>;
+  /** A pod of the group has been replaced since it was last settled. */
+  readonly rolling: boolean;
+}
+
+/** The Events of one outcome. `heldMs`: how long a hold has lasted. */
+export function draftEvents(outcome: Outcome, earlier: GroupMemory | undefined, heldMs: (hold: Hold) => number): Draft[] {
+  const problems = outcome.zones.flatMap((zone) => zone.problems.map((problem) => warning(zone, "InvalidAnnotation", problem)));
+  const holds = holdsOf(outcome).filter((hold) => heldMs(hold) >= factsOf(hold.reason).patienceMs);
+  return [...problems, ...holds.flatMap(draftHold), ...draftProgress(outcome, earlier)];
+}
+
+/** Waits that somebody asked for. */
+const ASKED_FOR: ReadonlySet<Reason> = new Set(["ZonePaused", "MinTimeBetweenZones", "DelayNotReached", "LeaderNotReady"]);
+
+function draftHold(hold: Hold): Draft[] {
+  const [regarding] = hold.objects;
+  const { mend, fails } = factsOf(hold.reason);
+  const draft = mend || fails || !ASKED_FOR.has(hold.reason) ? warning : normal;
+  return regarding ? [{ ...draft(regarding, hold.reason, hold.message), cause: causeOf(hold) }] : [];
+}
+
+function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined): Draft[] {
+  switch (outcome.state) {
+    case "acted":
+      return draftAction(outcome, earlier);
+    case "held":
+      return [];
+    case "settled":
+      return earlier?.rolling && outcome.zones.every(isSettledByStatus) ? [completed(outcome)].filter((draft) => draft !== undefined) : [];
+    case "outrun":
+      return [];
+    case "failed": {
+      const [regarding] = outcome.zones;
+      return regarding ? [warning(regarding, "ReconcileFailed", messageOf(outcome.error))] : [];
+    }
+    default:
+      return outcome satisfies never;
+  }
+}
+
+type Acted = Extract<Outcome, { state: "acted" }>;
+
+function draftAction(outcome: Acted, earlier: GroupMemory | undefined): Draft[] {
+  const { decision } = outcome;
+  switch (decision.action) {
+    case "scaleZone":
+      return [normal(decision.zone, "ZoneScaled", decision.message)];
+    case "finishZone":
+      return draftFinish(outcome);
+    case "deletePods":
+      return draftReplacements(outcome, earlier);
+    default:
+      return decision satisfies never;
+  }
+}
+
+function draftReplacements(outcome: Acted, earlier: GroupMemory | undefined): Draft[] {
+  const { zone, message } = outcome.decision;
+  const { replaced, denied } = outcome.effect;
+  // On the first zone, wherever it begins: a process that takes over between two zones says the same of the same object.
+  const [first = zone] = outcome.zones;
+  const started = `rolling out group ${outcome.group} over ${outcome.zones.length} zones, beginning with ${zone.name}`;
+  const revisions = outcome.zones.map(({ status }) => status.updateRevision).join();
+  return [
+    ...(replaced.length > 0 && !earlier?.rolling && isBeginning(outcome.zones)
+      ? [{ ...normal(first, "RolloutStarted", started), cause: revisions }]
+      : []),
+    ...replaced.map((pod) => normal(zone, "PodReplaced", `deleted ${pod.name} of revision ${pod.revision ?? "unknown"}: ${message}`)),
+    ...denied.flatMap(draftHold),
+  ];
+}
+
+/** No pod of the new revisions is there yet; a process that takes over finds some. */
+function isBeginning(zones: readonly Zone[]): boolean {
+  return zones.every(({ status }) => status.currentRevision === status.updateRevision || status.updated === 0);
+}
+
+function draftFinish(outcome: Acted): Draft[] {
+  const { zone, message } = outcome.decision;
+  const others = outcome.zones.filter((other) => other.uid !== zone.uid);
+  const last = others.every(isSettledByStatus) ? completed(outcome) : undefined;
+  return [normal(zone, "ZoneUpdated", message), ...(last ? [last] : [])];
+}
+
+function completed({ group, zones }: Outcome): Draft | undefined {
+  const [first] = zones;
+  const revisions = zones.map((zone) => zone.status.updateRevision).join(", ");
+  return first && normal(first, "RolloutCompleted", `all zones of group ${group} are updated and ready: ${revisions}`);
+}
+
+const normal = (regarding: ObjectRef | Zone, reason: string, message: string): Draft => ({ regarding, type: "Normal", reason, message });
+const warning = (regarding: ObjectRef | Zone, reason: string, message: string): Draft => ({ regarding, type: "Warning", reason, message });
+
+/** The name under which the same Event is found again, by any process: made of what it says of which object. */
+export function eventName({ regarding, reason, message, cause = message }: Draft): string {
+  return `${regarding.name}.${createHash("sha256").update(`${regarding.uid}\n${reason}\n${cause}`).digest("hex").slice(0, 16)}`;
+}
+
+const API_VERSIONS: Readonly<Record<ObjectRef["kind"], string>> = {
+  StatefulSet: "apps/v1",
+  Pod: "v1",
+  ZoneAwarePodDisruptionBudget: "rollout-operator.grafana.com/v1",
+};
+
+/** The Event object (core/v1). `now` in milliseconds; `instance` names the process. */
+export function buildEvent(draft: Draft, now: number, instance: string): Event {
+  const { regarding, type, reason, message } = draft;
+  const time = formatTimestamp(now);
+  const { kind, namespace } = regarding;
+  const apiVersion = API_VERSIONS[kind];
+  return {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name: eventName(draft), namespace },
+    involvedObject: { apiVersion, kind, namespace, name: regarding.name, uid: regarding.uid },
+    type,
+    reason,
+    message,
+    count: 1,
+    firstTimestamp: time,
+    lastTimestamp: time,
+    source: { component: "zonewise" },
+    reportingComponent: "zonewise",
+    reportingInstance: instance,
+  };
+}

@@ -1,0 +1,40 @@
+/** Tells of the budgets that were read: what is wrong with them, once a change; that there are none, once; and the metric. */
+import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
+import type { Log } from "../../infra/log.ts";
+import type { OnBudgets } from "../reservations/ask.ts";
+import type { Draft } from "./events.ts";
+
+export interface Observer {
+  readonly log: Log;
+  readonly metrics: BudgetMetrics;
+  /** Records Events. */
+  readonly record: (drafts: readonly Draft[]) => void;
+}
+
+export function observeBudgets({ log, metrics, record }: Observer): OnBudgets {
+  /** What was last seen: by namespace, by name, UID and generation. */
+  const seen = new Map<string, Map<string, string>>();
+  let known = true;
+
+  return (namespace, budgets) => {
+    if (known !== (budgets !== undefined)) {
+      known = budgets !== undefined;
+      log.info(known ? "disruption budgets are on" : "disruption budgets are off: the cluster knows no ZoneAwarePodDisruptionBudget");
+    }
+    const earlier = seen.get(namespace) ?? new Map<string, string>();
+    const now = new Map<string, string>();
+    for (const { ref, content, object } of budgets ?? []) {
+      const version = `${ref.uid}/${object.metadata.generation}`;
+      const isNew = earlier.get(ref.name) !== version;
+      now.set(ref.name, version);
+      const problem = "problem" in content ? content.problem : undefined;
+      metrics.observed(problem !== undefined ? "invalid" : isNew ? "updated" : "ignored");
+      if (problem === undefined) continue;
+      const message = `no pod that it selects is evicted: ${problem}`;
+      record([{ regarding: ref, type: "Warning", reason: "BudgetInvalid", message }]);
+      if (isNew) log.error("a disruption budget is not valid", { namespace: ref.namespace, budget: ref.name, problem });
+    }
+    for (const name of earlier.keys()) if (!now.has(name)) metrics.observed("deleted");
+    seen.set(namespace, now);
+  };
+}

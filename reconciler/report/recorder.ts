@@ -1,0 +1,59 @@
+/** Keeps Kubernetes Events few: the same one again only after 5 minutes, written one after the other beside the rollout, never in its way. */
+import type { Clock } from "../../infra/clock.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import type { Log } from "../../infra/log.ts";
+import type { Event } from "../../infra/kubernetes/resources.ts";
+import { writeEvent } from "../act.ts";
+import { buildEvent, eventName, type Draft } from "./events.ts";
+
+const QUIET_MS = 5 * 60_000;
+/** Events that wait to be written; further ones are dropped, as an API server that is this far behind has other worries. */
+const MOST_WAITING = 1000;
+const EVENT_MS = 5000;
+
+export interface Recorder {
+  readonly record: (drafts: readonly Draft[]) => void;
+  /** Resolves once all that was recorded has been written or given up. */
+  readonly flush: () => Promise<void>;
+}
+
+export interface RecorderOptions {
+  readonly cluster: Cluster;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  /** Told of each Event that could not be written, which is then forgotten. */
+  readonly log: Log;
+  /** Names the process in each Event. */
+  readonly instance: string;
+}
+
+export function createRecorder({ cluster, clock, log, instance }: RecorderOptions): Recorder {
+  const written = new Map<string, number>();
+  let queue = Promise.resolve();
+  let waiting = 0;
+
+  function enqueue(draft: Draft): void {
+    const event = buildEvent(draft, clock.now(), instance);
+    waiting++;
+    queue = queue.then(() => write(event)).then(() => void waiting--);
+  }
+
+  async function write(event: Event): Promise<void> {
+    await writeEvent(cluster, event, { deadlineMs: EVENT_MS }).catch((error: unknown) =>
+      log.warn("an Event could not be written", { reason: event.reason, message: event.message, error }),
+    );
+  }
+
+  return {
+    record(drafts) {
+      const now = clock.monotonic();
+      for (const [name, at] of written) if (now - at >= QUIET_MS) written.delete(name);
+      for (const draft of drafts) {
+        const name = eventName(draft);
+        if (written.has(name) || waiting >= MOST_WAITING) continue;
+        written.set(name, now);
+        enqueue(draft);
+      }
+    },
+    flush: () => queue,
+  };
+}

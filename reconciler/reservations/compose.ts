@@ -1,0 +1,26 @@
+/** Puts together what asks budgets: shared by the reconciler and the eviction webhook. */
+import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
+import type { Clock } from "../../infra/clock.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import type { Log } from "../../infra/log.ts";
+import type { OnBudgets } from "./ask.ts";
+import { createFreshness } from "../freshness.ts";
+import { observeBudgets } from "../report/observe-budgets.ts";
+import { createRecorder } from "../report/recorder.ts";
+import { createReserver, type Reserver } from "./reserve.ts";
+
+export interface BudgetTools {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: BudgetMetrics;
+  /** Names the process: in reservations and Events. */
+  readonly identity: string;
+}
+
+export function composeBudgets({ cluster, clock, log, metrics, identity }: BudgetTools): { reserver: Reserver; onBudgets: OnBudgets } {
+  const { record } = createRecorder({ cluster, clock, log, instance: identity });
+  const onBudgets = observeBudgets({ log, metrics, record });
+  const freshness = createFreshness(clock, log);
+  return { onBudgets, reserver: createReserver({ cluster, clock, by: identity, freshness, onBudgets, random: Math.random }) };
+}

@@ -1,0 +1,75 @@
+/** Reads what evictions are decided by: the budgets first, then StatefulSets and pods, so that the write to the budget proves them fresh (§13.1). */
+import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
+import { absent } from "../../infra/errors.ts";
+import { disruptionBudgets, pods, statefulSets, type DisruptionBudget } from "../../infra/kubernetes/resources.ts";
+import { missingPods } from "../budget/last-look.ts";
+import { readMember, type BudgetZone, type Member } from "../budget/member.ts";
+import type { StoredBudget } from "../budget/scope.ts";
+import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../budget/zpdb.ts";
+import type { Freshness } from "../freshness.ts";
+import { readAll } from "../gather.ts";
+import { byName, byOrdinal, groupBy } from "../model/order.ts";
+import { readZone, selectorText, type Zone } from "../model/zone.ts";
+
+/** A budget with the object that it was read from. */
+export interface ListedBudget extends StoredBudget {
+  readonly object: DisruptionBudget;
+}
+
+/** All budgets of the namespace ("" for all), valid or not; undefined if the cluster does not know the kind. */
+export async function listBudgets(
+  cluster: Cluster,
+  namespace: string,
+  freshness: Freshness,
+  call?: Call,
+): Promise<ListedBudget[] | undefined> {
+  const query = namespace === "" ? {} : { namespace };
+  const list = await readAll(cluster, disruptionBudgets, query, readBudget, freshness, call).catch(absent);
+  return list?.items;
+}
+
+function readBudget(object: DisruptionBudget): ListedBudget {
+  const { namespace = "", name = "", uid = "" } = object.metadata;
+  // Items of a list may come without their kind.
+  const content = parseBudget({ kind: BUDGET_KIND, ...object });
+  return { ref: { kind: BUDGET_KIND, namespace, name, uid }, content, matchLabels: selectorOf(object), object };
+}
+
+export interface UnderBudget {
+  /** In byte order of their names. */
+  readonly zones: readonly BudgetZone[];
+  /** All pods that the budget selects, whoever owns them, by name. */
+  readonly pods: ReadonlyMap<string, Member>;
+}
+
+/** As many pods as are read one by one rather than with a list. */
+const MOST_GETS = 5;
+
+/** The StatefulSets and pods under a budget, in one round trip: two lists at a time at most. More are read where a StatefulSet's pods seem to be missing: they may lack the budget's labels. */
+export async function gatherUnderBudget(cluster: Cluster, budget: Budget, freshness: Freshness, call?: Call): Promise<UnderBudget> {
+  const { namespace, matchLabels } = budget;
+  const query = { namespace, labelSelector: selectorText({ matchLabels }) };
+  const [sets, selected] = await Promise.all([
+    readAll(cluster, statefulSets, query, readZone, freshness, call),
+    readAll(cluster, pods, query, readMember, freshness, call),
+  ]);
+  const byOwner = groupBy(selected.items, ({ owner = "" }) => owner);
+  const zones: BudgetZone[] = [];
+  for (const zone of sets.items.toSorted(byName)) {
+    const own = byOwner.get(zone.uid) ?? [];
+    const missing = missingPods(zone, own, MOST_GETS + 1);
+    const complete = missing.length === 0 ? own : await readMissing(zone, own, missing);
+    zones.push({ ...zone, pods: complete.toSorted(byOrdinal) });
+  }
+  return { zones, pods: new Map(selected.items.map((pod) => [pod.name, pod])) };
+
+  async function readMissing(zone: Zone, own: readonly Member[], missing: readonly string[]): Promise<Member[]> {
+    if (missing.length > MOST_GETS) {
+      const all = await readAll(cluster, pods, { namespace, labelSelector: zone.selector }, readMember, freshness, call);
+      return all.items.filter((pod) => pod.owner === zone.uid);
+    }
+    const found = await Promise.all(missing.map((name) => cluster.get(pods, { namespace, name }, call).catch(absent)));
+    const more = found.filter((pod) => pod !== undefined).map(readMember);
+    return [...own, ...more.filter((pod) => pod.owner === zone.uid)];
+  }
+}

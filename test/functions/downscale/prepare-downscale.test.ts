@@ -1,0 +1,186 @@
+/** 12.5, in both modes: with the time in an annotation and with the zone tracker. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { formatTimestamp } from "../../../infra/timestamp.ts";
+import {
+  A,
+  B,
+  because,
+  HOUR,
+  inTracker,
+  isRecent,
+  LAST,
+  MIN_TIME,
+  MODES,
+  pendingOf,
+  play,
+  recorded,
+  settle,
+  shrink,
+  type Shrinking,
+  track,
+} from "../prepare-stage.ts";
+import { ask, createZone, reviewOf, scaleReviewOf, type ZoneTraits } from "../stage.ts";
+
+/** What the StatefulSet controller has got to when another zone wants to shrink, and how that one is refused. */
+const SHRINKING: readonly [string, ZoneTraits, Shrinking, string][] = [
+  [
+    "the StatefulSet controller has not observed it",
+    {},
+    { observed: false },
+    `statefulset ${B} has 2 replicas, which the StatefulSet controller has not observed yet; ${B}-2 is still running`,
+  ],
+  ["its surplus pod still runs", {}, { status: 3 }, `statefulset ${B} has 2 replicas, and ${B}-2 is still running`],
+  ["its surplus pod terminates", {}, { status: 3, terminating: [2] }, `statefulset ${B} has 2 replicas, and ${B}-2 is still terminating`],
+  [
+    "its status counts the surplus pod no longer",
+    {},
+    { status: 2, terminating: [2] },
+    `statefulset ${B} has 2 replicas, and ${B}-2 is still terminating`,
+  ],
+  [
+    "many pods",
+    { replicas: 15 },
+    { status: 15 },
+    `statefulset ${B} has 2 replicas, and ${Array.from({ length: 10 }, (_, i) => `${B}-${i + 2}`).join(", ")} and 3 more are still running`,
+  ],
+];
+
+for (const [mode, recordOf] of MODES) {
+  const isTracker = recordOf === inTracker;
+  /** Writes down in this mode that the zone was scaled down so long ago. */
+  const wasDownscaled = (ageMs: number): { annotations: Record<string, string> } => ({
+    annotations: isTracker ? {} : { [LAST]: formatTimestamp(Date.now() - ageMs) },
+  });
+
+  describe(`prepare-downscale in ${mode}`, () => {
+    it("P01, P02, P08: what is no downscale, or a dry run, passes untouched", async (t) => {
+      const stage = await play(t, recordOf);
+      const zone = createZone(stage, A);
+      for (const request of [reviewOf(zone, 5), reviewOf(zone, 3), reviewOf(zone, 1, { dryRun: true }), scaleReviewOf(zone, 3)])
+        assert.equal((await ask(stage.webhook, request)).allowed, true);
+      assert.deepEqual([stage.seen, stage.calls], [[], []]);
+    });
+
+    for (const status of [200, 204])
+      it(`P03, P04: pods that answer ${status} are prepared, the last first, and the time is written down`, async (t) => {
+        const stage = await play(t, recordOf, () => status);
+        settle(stage, recordOf);
+        const zone = createZone(stage, A);
+        const answer = await ask(stage.webhook, reviewOf(zone, 1));
+        const what = `downscale of statefulsets/${A} in default from 3 to 1 replicas`;
+        assert.equal(answer.message, `${what} is allowed -- all pods successfully prepared for shutdown.`);
+        assert.equal(answer.allowed, true);
+        assert.deepEqual(stage.seen.toSorted(), [`POST ${A}-1`, `POST ${A}-2`]);
+        isRecent(recorded(stage, A, answer));
+        const [head] = stage.heads;
+        assert.match(head?.url ?? "", /^http:\/\/ingester-zone-a-\d\.ingester\.default\.svc\.cluster\.local\.:\d+\/prepare$/);
+        assert.partialDeepStrictEqual(head?.headers, { "content-type": "application/json", "content-length": "0", "x-cluster": "default" });
+      });
+
+    it("a Scale is prepared as its StatefulSet is, and the time is written down apart from the StatefulSet, which must not change meanwhile", async (t) => {
+      const stage = await play(t, recordOf);
+      settle(stage, recordOf);
+      const zone = createZone(stage, A);
+      const answer = await ask(stage.webhook, scaleReviewOf(zone, 1));
+      assert.deepEqual([answer.allowed, answer.patch], [true, undefined]);
+      assert.deepEqual(stage.seen.toSorted(), [`POST ${A}-1`, `POST ${A}-2`]);
+      isRecent(pendingOf(stage)[A]?.at);
+      if (isTracker) isRecent(recorded(stage, A));
+      assert.deepEqual(
+        stage.calls.filter((call) => call.includes("statefulsets") && !call.startsWith("GET")),
+        [],
+      );
+    });
+
+    it("P05: waits for a zone that was scaled down just now and is labelled to be waited for", async (t) => {
+      const stage = await play(t, recordOf);
+      const zone = createZone(stage, A);
+      createZone(stage, B, { labels: { [MIN_TIME]: "12h" }, ...wasDownscaled(0) });
+      if (isTracker) track(stage, { [B]: Date.now() });
+      const answer = await ask(stage.webhook, reviewOf(zone, 1));
+      assert.equal(answer.allowed, false);
+      assert.match(
+        answer.message ?? "",
+        /1 replicas is not allowed because statefulset ingester-zone-b was downscaled at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0000 UTC and is labelled to wait 12h0m0s between zone downscales$/,
+      );
+      assert.deepEqual(stage.seen, []);
+    });
+
+    const PATIENT: readonly [string, number, string | undefined][] = [
+      ["was scaled down long ago", 13 * HOUR, "12h"],
+      ["is not labelled", 0, undefined],
+    ];
+    for (const [name, age, label] of PATIENT)
+      it(`does not wait for a zone that ${name}`, async (t) => {
+        const stage = await play(t, recordOf);
+        const zone = createZone(stage, A, { labels: { [MIN_TIME]: "12h" }, ...wasDownscaled(0) });
+        createZone(stage, B, { labels: label ? { [MIN_TIME]: label } : {}, ...wasDownscaled(age) });
+        if (isTracker) track(stage, { [A]: Date.now(), [B]: Date.now() - age });
+        assert.equal((await ask(stage.webhook, reviewOf(zone, 1))).allowed, true);
+      });
+
+    const unreadable = isTracker
+      ? "parsing parsing downscale timestamps from the zone ConfigMap failed."
+      : "parsing downscale annotations failed.";
+    for (const [what, label, time] of [
+      ["a time", "12h", "yesterday"],
+      ["a label", "soon", formatTimestamp(Date.now())],
+    ] as const)
+      it(`does not guess at ${what} of another zone that cannot be read`, async (t) => {
+        const stage = await play(t, recordOf);
+        const zone = createZone(stage, A);
+        createZone(stage, B, { labels: { [MIN_TIME]: label }, annotations: isTracker ? {} : { [LAST]: time } });
+        if (isTracker) track(stage, { [B]: JSON.stringify({ LASTDOWNSCALED: time }) });
+        assert.equal((await ask(stage.webhook, reviewOf(zone, 1))).message, because(A, unreadable));
+      });
+
+    it("P06: pods that answer 500 are all told that it was nothing, and it is denied", async (t) => {
+      const stage = await play(t, recordOf, (method) => (method === "POST" ? 500 : 200));
+      settle(stage, recordOf);
+      const zone = createZone(stage, A);
+      const answer = await ask(stage.webhook, reviewOf(zone, 1));
+      assert.equal(answer.message, because(A, "one or more pods failed to prepare for shutdown."));
+      assert.deepEqual(stage.seen.filter((request) => request.startsWith("DELETE")).toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`]);
+      assert.equal(recorded(stage, A, answer), undefined);
+    });
+
+    if (isTracker)
+      it("P07: what cannot be written down is undone", async (t) => {
+        const stage = await play(t, recordOf);
+        settle(stage, recordOf);
+        const zone = createZone(stage, A);
+        stage.emulator.faults.inject({ verb: "update", resource: "configmaps", effect: { kind: "error" } });
+        const answer = await ask(stage.webhook, scaleReviewOf(zone, 1));
+        assert.equal(answer.message, because(A, stage.record.words.unsaved));
+        assert.deepEqual(stage.seen.toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`, `POST ${A}-1`, `POST ${A}-2`]);
+        assert.deepEqual(pendingOf(stage), {});
+      });
+
+    for (const [name, traits, change, expected] of SHRINKING)
+      it(`waits for another zone that still shrinks: ${name}`, async (t) => {
+        const stage = await play(t, recordOf);
+        settle(stage, recordOf);
+        const zone = createZone(stage, A);
+        shrink(stage, createZone(stage, B, traits), change);
+        const answer = await ask(stage.webhook, reviewOf(zone, 1));
+        assert.equal(answer.message, because(A, expected));
+        assert.deepEqual(stage.seen, []);
+      });
+
+    it("P09, P12, P13: waits for other zones with outdated or unready pods, whatever its own", async (t) => {
+      const stage = await play(t, recordOf);
+      settle(stage, recordOf);
+      const zone = createZone(stage, A, { ready: 1 });
+      const other = createZone(stage, B, { replicas: 1, updated: 0 });
+      const ask1 = async (): Promise<string | undefined> => (await ask(stage.webhook, reviewOf(zone, 1))).message;
+      assert.equal(await ask1(), because(A, `statefulset ${B} has 1 non-updated replicas and 0 non-ready replicas`));
+      const { store } = stage.emulator;
+      store.remove("pods", "default", `${B}-0`);
+      assert.equal(await ask1(), because(A, `statefulset ${B} has 1 non-updated replicas and 1 non-ready replicas`));
+      assert.deepEqual(stage.seen, []);
+      store.remove("statefulsets.apps", "default", other.metadata?.name ?? "");
+      assert.match((await ask1()) ?? "", /successfully prepared/);
+    });
+  });
+}

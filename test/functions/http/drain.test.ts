@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { connect } from "node:net";
+import { it } from "node:test";
+import { systemClock } from "../../../infra/clock.ts";
+import { drain } from "../../../functions/http/drain.ts";
+import { createWork } from "../../../functions/http/background-tasks.ts";
+import { listen } from "../../loopback.ts";
+
+const GRACE_MS = 600_000;
+
+it("a connection on which no request ever came does not hold up the end; a request under way does", { timeout: 20_000 }, async () => {
+  let answer = (): void => {};
+  const arrived = new Promise<void>((resolve) => {
+    server.on("request", (_request, response) => {
+      answer = () => response.end("done");
+      resolve();
+    });
+  });
+  const port = await listen(server);
+  const unused = connect(port, "127.0.0.1");
+  await new Promise((resolve) => unused.once("connect", resolve));
+  const text = fetch(`http://127.0.0.1:${port}/`).then((response) => response.text());
+  await arrived;
+  let over = false;
+  const draining = drain([server], createWork(), GRACE_MS, systemClock).then(() => (over = true));
+  const cut = new Promise<void>((resolve) => unused.once("close", () => resolve()));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(over, false);
+  answer();
+  assert.equal(await text, "done");
+  await Promise.all([cut, draining]);
+});
+
+const server = createServer();

@@ -1,0 +1,53 @@
+/** Which variables that nobody reads are refused, and which are only warned of. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { readConfiguration } from "../../../infra/config/config.ts";
+import { findMisspelt, findUnknown } from "../../../infra/config/unknown-variables.ts";
+
+/** As other programs' envFrom and injectors bring them. */
+const OTHERS = [
+  "KUBERNETES_CLUSTER_NAME",
+  "KUBERNETES_CONFIG_PATH",
+  "LEASE_ID",
+  "LOG_FILE",
+  "NAMESPACE",
+  "NODE_NAME",
+  "PODS_CIDR",
+  "POD_IP",
+  "PUSHGATEWAY_JOB",
+  "SERVER_CLUSTER_NAME",
+  "WEBHOOK_PORT",
+  "WEBHOOK_URL",
+];
+
+describe("variables of other programs", () => {
+  for (const name of OTHERS) {
+    it(`${name} is neither refused nor worth a word`, () => {
+      assert.deepEqual(findUnknown([name]), []);
+      assert.deepEqual(findMisspelt({ [name]: "x" }), []);
+      readConfiguration({ KUBERNETES_NAMESPACE: "own", [name]: "x" });
+    });
+  }
+});
+
+const MISSPELT: readonly [name: string, nearest: string][] = [
+  ["LEASE_DURATON", "LEASE_DURATION"],
+  ["LOG_LEVELS", "LOG_LEVEL"],
+  ["KUBERNETES_API_URI", "KUBERNETES_API_URL"],
+  ["KUBERNETES_CLUSTER_DOMIAN", "KUBERNETES_CLUSTER_DOMAIN"],
+  ["WEBHOOK_AUDIENCES", "WEBHOOK_AUDIENCE"],
+];
+
+describe("a name that differs from one of ours by one or two letters", () => {
+  for (const [name, nearest] of MISSPELT) {
+    it(`${name} is not refused, but warned of`, () => {
+      assert.deepEqual(findMisspelt({ [name]: "x" }), [{ name, nearest }]);
+      readConfiguration({ KUBERNETES_NAMESPACE: "own", [name]: "x" });
+    });
+  }
+
+  it("is passed over if it is empty, a link to a Service, refused, or known", () => {
+    const link = { SERVER_POD_SERVICE_HOST: "10.0.0.1", SERVER_POD_PORT: "tcp://10.0.0.1:1", SERVER_PORTS: "" };
+    assert.deepEqual(findMisspelt({ ...link, SERVER_TLS_PORTS: "1", LOG_LEVEL: "info", TLS_PORT: "1" }), []);
+  });
+});

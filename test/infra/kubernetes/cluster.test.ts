@@ -1,0 +1,174 @@
+/** What the port sends, and what it makes of the answers. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { leases, type Pod, pods, type Resource, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { failure, json, type Reply, stage } from "../stage.ts";
+
+const ref = { namespace: "cache", name: "zone-a-0" };
+const pod: Pod = { metadata: { name: "zone-a-0", resourceVersion: "7" } };
+
+async function pagesOf(cluster: Cluster, pageSize = 2): Promise<string[][]> {
+  const pages: string[][] = [];
+  for await (const page of cluster.list(pods, { namespace: "cache", labelSelector: "a=b,c", pageSize })) {
+    pages.push([page.resourceVersion, ...page.items.map((item) => item.metadata?.name ?? "")]);
+  }
+  return pages;
+}
+
+const page = (names: readonly string[], token?: string): Reply =>
+  json({ metadata: { resourceVersion: "9", continue: token }, items: names.map((name) => ({ metadata: { name } })) });
+
+describe("a list", () => {
+  it("follows the continuation from page to page", async () => {
+    const { cluster, seen } = await stage([page(["p1", "p2"], "next/1="), page(["p3"])]);
+    assert.deepEqual(await pagesOf(cluster), [
+      ["9", "p1", "p2"],
+      ["9", "p3"],
+    ]);
+    assert.deepEqual(
+      seen.map(({ method, path, query }) => [method, path, query["limit"], query["labelSelector"], query["continue"]]),
+      [
+        ["GET", "/api/v1/namespaces/cache/pods", "2", "a=b,c", undefined],
+        ["GET", "/api/v1/namespaces/cache/pods", "2", "a=b,c", "next/1="],
+      ],
+    );
+  });
+
+  it("asks for a consistent read: no resourceVersion", async () => {
+    const { cluster, seen } = await stage([page([])]);
+    assert.deepEqual(await pagesOf(cluster), [["9"]]);
+    assert.ok(!("resourceVersion" in (seen[0]?.query ?? {})));
+  });
+
+  it("takes pods, which are large, in smaller pages than others", async () => {
+    const { cluster, seen } = await stage([page([])]);
+    for (const resource of [pods, statefulSets] satisfies Resource[])
+      for await (const { items } of cluster.list<unknown>(resource, {})) assert.deepEqual(items, []);
+    assert.deepEqual(
+      seen.map(({ query }) => query["limit"]),
+      ["100", "500"],
+    );
+  });
+
+  it("goes over all namespaces when none is named", async () => {
+    const { cluster, seen } = await stage([json({ metadata: { resourceVersion: "3" }, items: null })]);
+    for await (const { items } of cluster.list(statefulSets, {})) assert.deepEqual(items, []);
+    assert.equal(seen[0]?.path, "/apis/apps/v1/statefulsets");
+  });
+
+  it("ends with Expired when its continuation has become too old, so that no two lists are mixed", async () => {
+    const { cluster } = await stage([page(["p1", "p2"], "old"), failure(410, "Expired", "The provided continue parameter is too old")]);
+    const seen: string[] = [];
+    const reading = (async () => {
+      for await (const { items } of cluster.list(pods, { namespace: "cache" }))
+        seen.push(...items.map((item) => item.metadata?.name ?? ""));
+    })();
+    await assert.rejects(reading, { code: "Expired", status: 410 });
+    assert.deepEqual(seen, ["p1", "p2"]);
+  });
+
+  it("passes the text of an answer on unharmed, wherever the network cuts it", async () => {
+    const bytes = Buffer.from(JSON.stringify({ metadata: { name: "zöne-€-😀" } }));
+    const { cluster } = await stage([
+      (response) => {
+        response.writeHead(200);
+        for (const byte of bytes) response.write(Buffer.of(byte));
+        response.end();
+      },
+    ]);
+    assert.equal((await cluster.get(pods, ref)).metadata?.name, "zöne-€-😀");
+  });
+});
+
+const WRITES: readonly {
+  readonly name: string;
+  readonly call: (cluster: Cluster) => Promise<unknown>;
+  readonly sent: readonly [method: string, path: string, contentType: string];
+  readonly body: unknown;
+  readonly metadataOnly?: true;
+}[] = [
+  {
+    name: "create posts to the collection",
+    call: (cluster) => cluster.create(pods, "cache", pod),
+    sent: ["POST", "/api/v1/namespaces/cache/pods", "application/json"],
+    body: pod,
+  },
+  {
+    name: "replace puts the object, whose resourceVersion is the precondition",
+    call: (cluster) => cluster.replace(leases, { namespace: "own", name: "lease" }, { metadata: { resourceVersion: "7" } }),
+    sent: ["PUT", "/apis/coordination.k8s.io/v1/namespaces/own/leases/lease", "application/json"],
+    body: { metadata: { resourceVersion: "7" } },
+  },
+  {
+    name: "a merge patch of a subresource",
+    call: (cluster) => cluster.patch(statefulSets, { ...ref, subresource: "status" }, "merge", { status: {} }),
+    sent: ["PATCH", "/apis/apps/v1/namespaces/cache/statefulsets/zone-a-0/status", "application/merge-patch+json"],
+    body: { status: {} },
+    metadataOnly: true,
+  },
+  {
+    name: "a strategic merge patch",
+    call: (cluster) => cluster.patch(pods, ref, "strategic", { a: 1 }),
+    sent: ["PATCH", "/api/v1/namespaces/cache/pods/zone-a-0", "application/strategic-merge-patch+json"],
+    body: { a: 1 },
+    metadataOnly: true,
+  },
+  {
+    name: "a JSON patch",
+    call: (cluster) => cluster.patch(pods, ref, "json", []),
+    sent: ["PATCH", "/api/v1/namespaces/cache/pods/zone-a-0", "application/json-patch+json"],
+    body: [],
+    metadataOnly: true,
+  },
+  {
+    name: "remove sends its preconditions and nothing that changes the pod's grace period",
+    call: (cluster) => cluster.remove(pods, ref, { uid: "u1", resourceVersion: "7" }),
+    sent: ["DELETE", "/api/v1/namespaces/cache/pods/zone-a-0", "application/json"],
+    body: { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid: "u1", resourceVersion: "7" } },
+    metadataOnly: true,
+  },
+];
+
+describe("a write", () => {
+  for (const { name, call, sent, body, metadataOnly } of WRITES) {
+    it(name, async () => {
+      const { cluster, seen } = await stage([json({ metadata: { resourceVersion: "8" } })]);
+      await call(cluster);
+      const [one] = seen;
+      assert.deepEqual([one?.method, one?.path, one?.headers["content-type"]], sent);
+      assert.deepEqual(JSON.parse(one?.body ?? ""), body);
+      assert.equal(one?.headers.accept?.includes("as=PartialObjectMetadata;g=meta.k8s.io;v=v1"), metadataOnly ?? false);
+      assert.equal(one?.headers.authorization, "Bearer secret");
+      assert.match(one?.query["timeout"] ?? "", /^[1-5]\d{3}ms$/);
+    });
+  }
+
+  it("answers with the version that results, and with none where the server says none", async () => {
+    const { cluster } = await stage([
+      json({ metadata: { resourceVersion: "8" } }),
+      json({ kind: "Status", status: "Success", metadata: {} }),
+    ]);
+    assert.equal(await cluster.patch(pods, ref, "merge", {}), "8");
+    assert.equal(await cluster.remove(pods, ref, { uid: "u1" }), "");
+  });
+});
+
+describe("the measurement", () => {
+  it("tells path, method and status of each exchange, and `error` when there was no answer", async () => {
+    const told: string[][] = [];
+    const observer = {
+      answered: ({ path, method, status }: { path: string; method: string; status: string }) => void told.push([path, method, status]),
+      rateLimited: () => undefined,
+    };
+    const { cluster } = await stage([json(pod), failure(404, "NotFound", "no"), (response) => response.socket?.destroy()], { observer });
+    await cluster.get(pods, ref);
+    await assert.rejects(cluster.patch(statefulSets, { ...ref, subresource: "status" }, "merge", {}));
+    await assert.rejects(cluster.remove(pods, ref, { uid: "u" }));
+    assert.deepEqual(told, [
+      ["core/v1/pods object", "GET", "200"],
+      ["apps/v1/statefulsets object status subresource", "PATCH", "404"],
+      ["core/v1/pods object", "DELETE", "error"],
+    ]);
+  });
+});

@@ -1,0 +1,83 @@
+/** P10, P11: many pods, few at a time. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type PodCalls, preparePods, unpreparePods } from "../../../reconciler/pending-downscales/pod-calls.ts";
+import type { PodHttp } from "../../../infra/pod-http.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+
+const never = new AbortController().signal;
+
+/** Pods 0 to `count` - 1; each answers what `answer` says of its number. */
+function play(count: number, answer: (pod: number) => number | Error) {
+  const seen: string[] = [];
+  const failures: string[] = [];
+  let inFlight = 0;
+  let most = 0;
+  const podHttp: PodHttp = {
+    async send(method, url) {
+      seen.push(`${method} ${url}`);
+      most = Math.max(most, ++inFlight);
+      await new Promise(setImmediate);
+      inFlight--;
+      const said = answer(Number(url));
+      if (said instanceof Error) throw said;
+      return { status: said, body: "" };
+    },
+  };
+  function* endpoints(): Generator<string> {
+    for (let pod = 0; pod < count; pod++) yield String(pod);
+  }
+  const calls: PodCalls = { podHttp, namespace: "n", endpoints, isOurs: () => true, onFailure: (url) => void failures.push(url) };
+  return { calls, seen, failures, most: () => most };
+}
+
+const unreachable = new RolloutError("Unreachable", "gone");
+
+describe("preparing pods", () => {
+  const CASES: readonly [string, number, (pod: number) => number | Error, boolean, number | undefined][] = [
+    ["none", 0, () => 200, true, 0],
+    ["64 that agree", 64, (pod) => 200 + (pod % 5), true, 64],
+    ["64 that do not", 64, () => 500, false, undefined],
+    ["64 that cannot be reached", 64, () => unreachable, false, undefined],
+    ["64 of which the last does not", 64, (pod) => (pod === 63 ? 300 : 200), false, 64],
+    ["as many as there can be, of which the third does not", 2 ** 31, (pod) => (pod === 2 ? 500 : 200), false, undefined],
+  ];
+  for (const [name, count, answer, expected, calls] of CASES)
+    it(`${name}: ${expected}`, async () => {
+      const stage = play(count, answer);
+      assert.equal(await preparePods(stage.calls, never), expected);
+      if (calls === undefined) assert.ok(stage.seen.length <= 64, String(stage.seen.length));
+      else assert.equal(stage.seen.length, calls);
+      assert.ok(stage.most() <= 32);
+      assert.equal(stage.failures.length > 0, !expected);
+    });
+
+  it("ends when its time is up, and counts as not prepared", async () => {
+    const stop = new AbortController();
+    const stage = play(1000, (pod) => (pod === 40 && stop.abort(), 200));
+    assert.equal(await preparePods(stage.calls, stop.signal), false);
+    assert.ok(stage.seen.length < 200);
+    assert.equal(await preparePods(stage.calls, stop.signal), false);
+  });
+});
+
+describe("taking it back", () => {
+  it("reaches all of 64 pods, whatever each says", async () => {
+    const stage = play(64, (pod) => (pod % 2 ? unreachable : 409));
+    await unpreparePods(stage.calls, 5000);
+    assert.deepEqual([stage.seen.length, stage.failures.length], [64, 64]);
+    assert.ok(stage.seen.every((call) => call.startsWith("DELETE")));
+  });
+});
+
+describe("pods that another process may tell otherwise by now", () => {
+  for (const [name, tell] of [
+    ["are not prepared", (calls: PodCalls) => preparePods(calls, never)],
+    ["are not told that they stay", (calls: PodCalls) => unpreparePods(calls, 5000)],
+  ] as const)
+    it(`${name} any more, and it counts as not done`, async () => {
+      const stage = play(1000, () => 200);
+      assert.equal(await tell({ ...stage.calls, isOurs: () => stage.seen.length < 40 }), false);
+      assert.equal(stage.seen.length, 40);
+    });
+});

@@ -1,0 +1,232 @@
+/** What the reconciler does about downscales that are pending, by its calls, Events and lines. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { systemClock } from "../../../infra/clock.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { PodHttp } from "../../../infra/pod-http.ts";
+import type { PendingDownscales } from "../../../reconciler/downscale/pending.ts";
+import type { Draft } from "../../../reconciler/report/events.ts";
+import { createSettler } from "../../../reconciler/pending-downscales/settle-downscales.ts";
+import { createZone, keepingLog, setStage } from "../../functions/stage.ts";
+
+const LAST = "grafana.com/last-downscale";
+const OLD = new Date(Date.now() - 100_000).toISOString();
+const LEASE = "zonewise-downscale-x";
+
+async function set(
+  t: TestContext,
+  send: PodHttp["send"] = async () => ({ status: 200, body: "secret" }),
+  onGet = () => {},
+  onReplaced = () => {},
+) {
+  const stage = await setStage(t);
+  const cluster: Cluster = {
+    ...stage.cluster,
+    get: (...call) => (onGet(), stage.cluster.get(...call)),
+    replace: (...call) => stage.cluster.replace(...call).finally(onReplaced),
+  };
+  const { store } = stage.emulator;
+  const told: string[] = [];
+  const events: Draft[] = [];
+  const { log, entries } = keepingLog();
+  let later = 0;
+  const clock = { ...systemClock, monotonic: () => later };
+  const podHttp: PodHttp = {
+    send: (method, url, request) => {
+      told.push(`${method} ${new URL(url).hostname.split(".")[0]}`);
+      return send(method, url, request);
+    },
+  };
+  const settle = createSettler({ cluster, clock, log, podHttp, clusterDomain: "x", zoneTracker: "tracker" });
+  return {
+    ...stage,
+    told,
+    events,
+    entries,
+    pass: (ms: number) => void (later += ms),
+    /** The calls of one look. */
+    async look(namespaces: readonly string[] = ["default"], signal = new AbortController().signal): Promise<string[]> {
+      stage.calls.length = 0;
+      const recorder = { record: (drafts: readonly Draft[]) => void events.push(...drafts) };
+      await settle({ namespaces, fence: { write: () => ({}) }, recorder, signal });
+      return [...stage.calls];
+    },
+    note(pending: PendingDownscales, spec: object = { holderIdentity: "" }, name = LEASE): void {
+      store.create("leases.coordination.k8s.io", {
+        apiVersion: "coordination.k8s.io/v1",
+        kind: "Lease",
+        metadata: {
+          name,
+          namespace: "default",
+          labels: { "zonewise/downscale": "pending" },
+          annotations: { "zonewise/pending-downscales": JSON.stringify(pending) },
+        },
+        spec,
+      });
+    },
+    noted: () => store.get("leases.coordination.k8s.io", "default", LEASE)?.metadata,
+    written: () => store.get("statefulsets.apps", "default", "web")?.metadata.annotations?.[LAST],
+  };
+}
+
+const LIST = "GET coordination.k8s.io/v1/leases collection 200";
+const FROM_5_GONE = { generation: 1, from: 5, to: 3, lowest: 3, at: OLD, uid: "gone" };
+const FROM_5 = { generation: 1, from: 5, to: 3, lowest: 3, at: OLD };
+
+describe("settling pending downscales", () => {
+  it("costs one list at the start and one every 30 s while nothing is pending, and no write", async (t) => {
+    const on = await set(t);
+    createZone(on, "web");
+    const looks = [await on.look(), await on.look()];
+    on.pass(29_999);
+    looks.push(await on.look());
+    on.pass(1);
+    looks.push(await on.look());
+    assert.deepEqual(looks, [[LIST], [], [], [LIST]]);
+  });
+
+  it("looks at each tick while a downscale may still happen, and writes nothing", async (t) => {
+    const on = await set(t);
+    const zone = createZone(on, "web", { replicas: 5 });
+    on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "", at: new Date().toISOString() } });
+    for (let i = 0; i < 2; i++) assert.deepEqual(await on.look(), [LIST, "GET apps/v1/statefulsets object 200"]);
+    assert.deepEqual(on.told, []);
+  });
+
+  it("writes the time of one that happened, forgets it, and tells no pod", async (t) => {
+    const on = await set(t);
+    const zone = createZone(on, "web", { replicas: 3 });
+    on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
+    const calls = await on.look();
+    assert.deepEqual(
+      calls.filter((call) => !call.startsWith("GET")).map((call) => call.split(" ")[0]),
+      ["PUT", "PATCH", "PUT"],
+    );
+    assert.equal(on.written(), OLD);
+    assert.deepEqual([on.noted()?.labels ?? {}, on.noted()?.annotations?.["zonewise/pending-downscales"]], [{}, "{}"]);
+    assert.deepEqual([on.told, on.events, await on.look()], [[], [], []]);
+  });
+
+  it("does not write the time again where it is written, as the webhook's patch does for a whole StatefulSet, or a later one", async (t) => {
+    for (const written of [OLD, new Date().toISOString()]) {
+      const on = await set(t);
+      const zone = createZone(on, "web", { replicas: 3, annotations: { [LAST]: written } });
+      on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
+      assert.deepEqual(
+        (await on.look()).filter((call) => call.startsWith("PATCH")),
+        [],
+      );
+      assert.deepEqual([on.written(), on.noted()?.labels ?? {}], [written, {}]);
+    }
+  });
+
+  it("tells the pods of one that never happened that they stay, in a zone without a group too, and says so", async (t) => {
+    const on = await set(t);
+    const zone = createZone(on, "web", { replicas: 5, group: "" });
+    on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
+    await on.look();
+    assert.deepEqual(on.told.toSorted(), ["DELETE web-3", "DELETE web-4"]);
+    const message = `the downscale of web from 5 to 3 replicas, admitted at ${OLD}, is not in effect: its 2 prepared pods were told that they stay`;
+    assert.partialDeepStrictEqual(on.events, [{ type: "Normal", reason: "DownscaleUndone", message, regarding: { name: "web" } }]);
+    assert.partialDeepStrictEqual(on.entries, [{ msg: message, level: "info" }]);
+    assert.deepEqual([on.written(), on.noted()?.labels ?? {}], [undefined, {}]);
+  });
+
+  for (const [name, traits, send, why] of [
+    [
+      "a pod does not answer well",
+      {},
+      async () => ({ status: 503, body: "secret" }),
+      /: http:\/\/web-4\.ingester\.default\.svc\.x:8080\/prepare: it answered 503$/,
+    ],
+    [
+      "the annotations are gone",
+      { annotations: { "grafana.com/prepare-downscale-http-port": undefined } },
+      undefined,
+      /annotation is not set or empty\.$/,
+    ],
+  ] as const)
+    it(`keeps trying every 30 s while ${name}`, async (t) => {
+      const on = await set(t, send);
+      const zone = createZone(on, "web", { replicas: 5, ...traits });
+      on.note({ web: { ...FROM_5, to: 4, lowest: 4, uid: zone.metadata?.uid ?? "" } });
+      await on.look();
+      assert.deepEqual(await on.look(), []);
+      on.pass(30_000);
+      await on.look();
+      assert.deepEqual(
+        on.events.map(({ reason }) => reason),
+        ["DownscaleNotUndone", "DownscaleNotUndone"],
+      );
+      assert.match(on.events[0]?.message ?? "", why);
+      assert.equal(on.noted()?.labels?.["zonewise/downscale"], "pending");
+    });
+
+  it("forgets one whose StatefulSet is gone or was made anew", async (t) => {
+    const on = await set(t);
+    createZone(on, "web", { replicas: 5 });
+    on.note({ web: { ...FROM_5, uid: "old" }, gone: { ...FROM_5, uid: "gone" } });
+    await on.look();
+    assert.deepEqual([on.told, on.noted()?.labels ?? {}], [[], {}]);
+  });
+
+  it("leaves a Lease alone that a webhook holds", async (t) => {
+    const on = await set(t);
+    const zone = createZone(on, "web", { replicas: 5 });
+    const time = new Date().toISOString().replace("Z", "000Z");
+    on.note(
+      { web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } },
+      { holderIdentity: "request", leaseDurationSeconds: 12, acquireTime: time, renewTime: time },
+    );
+    assert.ok((await on.look()).every((call) => call.startsWith("GET")));
+    assert.deepEqual(on.told, []);
+  });
+
+  it("begins no further Lease once pods have taken their time: the rest has its turn before the next tick", async (t) => {
+    // The first of each 8 takes its time.
+    const take = (): void => on.pass(on.told.length % 8 === 1 ? 2000 : 0);
+    const on: Awaited<ReturnType<typeof set>> = await set(t, async () => (take(), { status: 503, body: "" }));
+    for (let i = 0; i < 20; i++) {
+      const zone = createZone(on, `web-${i}`, { replicas: 5, group: `${i}` });
+      on.note({ [`web-${i}`]: { ...FROM_5, to: 4, lowest: 4, uid: zone.metadata?.uid ?? "" } }, undefined, `${LEASE}-${i}`);
+    }
+    const told: number[] = [];
+    for (let tick = 0; tick < 4; tick++) {
+      await on.look();
+      told.push(on.told.length);
+    }
+    assert.deepEqual(told, [8, 16, 20, 20]);
+    assert.equal(new Set(on.told).size, 20);
+  });
+
+  it("ends at once when it is told to stop, and leaves the rest noted", async (t) => {
+    const stop = new AbortController();
+    const on = await set(t, undefined, () => stop.abort());
+    on.note({ web: FROM_5_GONE, api: FROM_5_GONE });
+    assert.equal((await on.look(["default"], stop.signal)).filter((call) => call.includes("statefulsets")).length, 0);
+    assert.deepEqual([on.entries, on.noted()?.labels?.["zonewise/downscale"]], [[], "pending"]);
+  });
+
+  it("follows 100 notes of a Lease at a time", async (t) => {
+    const on = await set(t);
+    on.note(Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`web-${i}`, FROM_5_GONE])));
+    const looked = async () => (await on.look()).filter((call) => call.includes("statefulsets")).length;
+    assert.deepEqual([await looked(), await looked(), on.noted()?.labels ?? {}], [200, 100, {}]);
+  });
+
+  it("tells no pod once its Lease may have passed to a webhook, also if only the answer to its own write was late", async (t) => {
+    const on: Awaited<ReturnType<typeof set>> = await set(t, undefined, undefined, () => on.pass(20_000));
+    const zone = createZone(on, "web", { replicas: 5 });
+    on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
+    await on.look();
+    assert.deepEqual([on.told, on.events], [[], []]);
+    assert.equal(on.noted()?.labels?.["zonewise/downscale"], "pending");
+  });
+
+  it("says when it may not list Leases, and goes on", async (t) => {
+    const on = await set(t);
+    on.emulator.faults.inject({ verb: "list", resource: "leases.coordination.k8s.io", effect: { kind: "error" } });
+    await on.look();
+    assert.partialDeepStrictEqual(on.entries, [{ level: "warn", msg: "the Leases of pending downscales could not be listed" }]);
+  });
+});

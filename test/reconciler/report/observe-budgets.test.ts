@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createLog } from "../../../infra/log.ts";
+import { createMetrics } from "../../../infra/metrics/metrics.ts";
+import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
+import type { Draft } from "../../../reconciler/report/events.ts";
+import type { ListedBudget } from "../../../reconciler/reservations/gather-budget.ts";
+import { observeBudgets } from "../../../reconciler/report/observe-budgets.ts";
+import { budgetObject } from "../budget/builders.ts";
+
+function listed(generation: number, spec: object = {}, name = "ingester"): ListedBudget {
+  const object = { ...budgetObject(spec, name), metadata: { namespace: "test", name, uid: `uid-${name}`, generation } };
+  const ref = { kind: "ZoneAwarePodDisruptionBudget", namespace: "test", name, uid: `uid-${name}` } as const;
+  return { ref, content: parseBudget(object), matchLabels: selectorOf(object), object };
+}
+
+const INVALID = { maxUnavailable: -1 };
+
+/** What is read, list after list, and the counts by result that it leaves (B11): nothing is kept, so there is nothing stale to ignore (B09). */
+const CASES: readonly [string, readonly (readonly ListedBudget[])[], Record<string, number>][] = [
+  ["a new one", [[listed(1)]], { updated: 1 }],
+  ["the same again", [[listed(1)], [listed(1)], [listed(1)]], { updated: 1, ignored: 2 }],
+  ["a later generation", [[listed(1)], [listed(3)]], { updated: 2 }],
+  ["one that is gone", [[listed(1)], []], { updated: 1, deleted: 1 }],
+  ["one that comes back", [[listed(1)], [], [listed(1)]], { updated: 2, deleted: 1 }],
+  ["an invalid one counts each time: alerts go by the rate", [[listed(1, INVALID)], [listed(1, INVALID)]], { invalid: 2 }],
+  ["one that is mended", [[listed(1, INVALID)], [listed(2)]], { invalid: 1, updated: 1 }],
+  ["two", [[listed(1), listed(1, INVALID, "other")]], { updated: 1, invalid: 1 }],
+];
+
+describe("budgets that are read", () => {
+  for (const [name, lists, expected] of CASES) {
+    it(`${name}: ${JSON.stringify(expected)}`, async () => {
+      const metrics = createMetrics();
+      const log = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
+      const observe = observeBudgets({ log, metrics: metrics.budgets, record: () => {} });
+      for (const list of lists) observe("test", list);
+      const counts = [...(await metrics.render()).matchAll(/configurations_observed_total\{result="(\w+)"\} (\d+)/g)];
+      assert.deepEqual(Object.fromEntries(counts.map(([, result, count]) => [result, Number(count)])), expected);
+    });
+  }
+
+  it("an invalid one is logged once a change, and recorded as an Event on it", () => {
+    const lines: string[] = [];
+    const drafts: Draft[] = [];
+    const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(0) });
+    const observe = observeBudgets({ log, metrics: createMetrics().budgets, record: (some) => void drafts.push(...some) });
+    for (const generation of [1, 1, 2]) observe("test", [listed(generation, INVALID)]);
+    assert.equal(lines.length, 2);
+    assert.match(lines.join(), /max unavailable must be 0 <= val, got -1/);
+    assert.deepEqual(
+      [drafts.length, drafts[0]?.regarding.name, drafts[0]?.reason, drafts[0]?.type],
+      [3, "ingester", "BudgetInvalid", "Warning"],
+    );
+  });
+
+  it("a cluster that comes to know budgets, or to forget them, is told once", () => {
+    const lines: string[] = [];
+    const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(0) });
+    const observe = observeBudgets({ log, metrics: createMetrics().budgets, record: () => {} });
+    for (const list of [[], undefined, undefined, [], undefined]) observe("test", list);
+    assert.deepEqual(
+      lines.map((line) => / (off|on)/.exec(line)?.[1]),
+      ["off", "on", "off"],
+    );
+  });
+});

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { BUDGETS, budgetDefinition, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
+import type { Stage } from "../stage.ts";
+
+let stage: Stage;
+afterEach(() => stage.close());
+
+describe("on the original's CRD, which drops the status", () => {
+  const note = (): string =>
+    String(stage.emulator.store.list("leases.coordination.k8s.io", "default")[0]?.metadata.annotations?.["zonewise/disrupted-pods"]);
+
+  it("a Lease a budget serialises and remembers", async () => {
+    stage = await setBudgetStage({ crd: "upstream" });
+    writeBudget(stage);
+    const [one, two] = [startProcess(stage), startProcess(stage, "two")];
+    const said = await Promise.all([one.ask("zone-a-0"), two.ask("zone-b-0")]);
+    assert.equal(said.filter((word) => word === "Allowed").length, 1, said.join());
+    assert.deepEqual(reserved(stage), {});
+    const [pod = ""] = Object.keys(JSON.parse(note()) as object);
+    const denied = `1 pod not ready in ${pod.slice(0, -2)}`;
+    // A process that knows of no Lease yet comes upon it when it wants to write.
+    assert.equal(await startProcess(stage, "three").ask("zone-c-0"), denied);
+    assert.equal(await one.ask("zone-c-1"), denied);
+    const budget = stage.emulator.store.get(BUDGETS, "default", "ingester");
+    const [lease] = stage.emulator.store.list("leases.coordination.k8s.io", "default");
+    assert.equal(lease?.metadata.ownerReferences?.[0]?.uid, budget?.metadata.uid);
+  });
+
+  it("a reservation is taken back there, too", async () => {
+    stage = await setBudgetStage({ crd: "upstream" });
+    writeBudget(stage);
+    const { reserver } = startProcess(stage);
+    const ask = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
+    const { held } = await reserver.reserve(ask);
+    assert.ok(held);
+    await reserver.withdraw(held, {});
+    assert.equal(note(), "{}");
+  });
+
+  it("once the CRD keeps the status, the Lease is no longer needed", async () => {
+    stage = await setBudgetStage({ crd: "upstream" });
+    writeBudget(stage);
+    const one = startProcess(stage);
+    await one.ask("zone-a-0");
+    const { store } = stage.emulator;
+    const earlier = store.get("customresourcedefinitions.apiextensions.k8s.io", undefined, BUDGETS);
+    assert.ok(earlier);
+    store.update("customresourcedefinitions.apiextensions.k8s.io", { ...earlier, spec: budgetDefinition()["spec"] });
+    await stage.time.advance(41_000);
+    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
+  });
+});

@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import type { KubeObject } from "../../emulator/objects.ts";
+import { reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
+import type { Stage } from "../stage.ts";
+
+const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
+const READ_AND_RESERVE = [
+  "GET rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets collection",
+  "GET apps/v1/statefulsets collection",
+  "GET core/v1/pods collection",
+  "PUT rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets object status subresource",
+];
+
+let stage: Stage;
+afterEach(() => stage.close());
+
+const uidOf = (pod: string): string | undefined => stage.emulator.store.get("pods", "default", `ingester-${pod}`)?.metadata.uid;
+describe("an eviction under a budget", () => {
+  it("costs 4 calls in 3 round trips, and is written down", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const one = startProcess(stage);
+    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.deepEqual(one.calls.toSorted(), READ_AND_RESERVE.toSorted());
+    assert.equal(one.roundTrips(), 3);
+    assert.deepEqual(reserved(stage), {
+      "ingester-zone-a-0": { uid: uidOf("zone-a-0"), time: new Date(stage.time.now()).toISOString(), by: "one" },
+    });
+  });
+
+  it("E25 keeps every other process from the other zones, and from the rest of its own", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const [one, two] = [startProcess(stage), startProcess(stage, "two")];
+    const said = await Promise.all([one.ask("zone-a-0"), two.ask("zone-b-0")]);
+    assert.equal(said.filter((word) => word === "Allowed").length, 1, said.join());
+    const [pod = ""] = Object.keys(reserved(stage));
+    const denied = `1 pod not ready in ${pod.slice(0, -2)}`;
+    assert.deepEqual(await Promise.all([two.ask("zone-a-1"), one.ask("zone-b-1"), startProcess(stage).ask("zone-c-0")]), [
+      denied,
+      denied,
+      denied,
+    ]);
+    assert.deepEqual(Object.keys(reserved(stage)), [pod]);
+  });
+
+  it("E20 counts for 2 minutes, or until the pod is gone", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const one = startProcess(stage);
+    await one.ask("zone-a-0");
+    await stage.time.advance(119_000);
+    assert.equal(await one.ask("zone-b-0"), "1 pod not ready in ingester-zone-a");
+    await stage.time.advance(1000);
+    assert.equal(await one.ask("zone-b-0"), "Allowed");
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-b-0"]);
+
+    stage.emulator.store.remove("pods", "default", "ingester-zone-b-0");
+    assert.equal(await one.ask("zone-c-0"), "1 pod not ready in ingester-zone-b");
+    await stage.time.advance(3000);
+    assert.equal(await one.ask("zone-c-0"), "Allowed");
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-0"]);
+  });
+
+  it("E26 as a dry run reads and judges, and leaves nothing", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const one = startProcess(stage);
+    assert.equal(await one.ask("zone-a-0", { dryRun: true }), "Allowed");
+    assert.deepEqual(one.calls.toSorted(), READ_AND_RESERVE.slice(0, 3).toSorted());
+    assert.deepEqual(reserved(stage), {});
+    assert.equal(await one.ask("zone-b-0"), "Allowed");
+    assert.equal(await one.ask("zone-a-0", { dryRun: true }), "1 pod not ready in ingester-zone-b");
+  });
+
+  it("shares one gather and one write with those that wait in the same process, each judged after the one before", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage, { maxUnavailable: 2 });
+    const one = startProcess(stage);
+    const said = await Promise.all(["zone-a-0", "zone-b-0", "zone-a-1", "zone-a-2"].map((pod) => one.ask(pod)));
+    assert.deepEqual(said, ["Allowed", "1 pod not ready in ingester-zone-a", "Allowed", "2 pods not ready in ingester-zone-a"]);
+    assert.equal(one.calls.length, 4);
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0", "ingester-zone-a-1"]);
+  });
+
+  it("of the same pod again leaves a young reservation of its own as it is, and renews an older one, or another's", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const one = startProcess(stage);
+    await one.ask("zone-a-0");
+    const first = reserved(stage);
+    await stage.time.advance(39_000);
+    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.deepEqual([one.calls.length, reserved(stage)], [7, first]);
+    assert.equal(await startProcess(stage, "two").ask("zone-a-0"), "Allowed");
+    assert.equal(reserved(stage)["ingester-zone-a-0"]?.by, "two");
+    await one.ask("zone-a-0");
+    await stage.time.advance(40_000);
+    await one.ask("zone-a-0");
+    assert.equal(reserved(stage)["ingester-zone-a-0"]?.time, new Date(stage.time.now()).toISOString());
+  });
+
+  it("finds the budget of a pod among several: with a call more the first time", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage, PARTITIONS);
+    writeBudget(stage, { selector: { matchLabels: { "rollout-group": "store-gateway" } } }, "store-gateway");
+    const one = startProcess(stage);
+    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.equal(one.calls.length, 5);
+    assert.equal(await one.ask("zone-a-1"), "Allowed");
+    assert.equal(one.calls.length, 9);
+  });
+
+  it("E28 is refused under two budgets, even where each was guessed to be the one", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const one = startProcess(stage);
+    assert.equal(await one.ask("zone-a-0", { dryRun: true }), "Allowed");
+    writeBudget(stage, {}, "twin");
+    assert.equal(await one.ask("zone-a-0"), "SeveralBudgets");
+    assert.equal(await startProcess(stage).ask("zone-a-0"), "SeveralBudgets");
+  });
+
+  it("counts pods that lack the budget's labels", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const { store } = stage.emulator;
+    const pod = store.get("pods", "default", "ingester-zone-b-1");
+    assert.ok(pod);
+    store.update("pods", { ...pod, metadata: { ...pod.metadata, labels: { name: "ingester-zone-b" } } });
+    assert.equal(await startProcess(stage).ask("zone-a-0"), "Allowed");
+  });
+});
+
+describe("pods that no valid budget is about", () => {
+  it("E04 a pod that is missing, E05 one that is ending", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    stage.emulator.store.remove("pods", "default", "ingester-zone-b-0");
+    const one = startProcess(stage);
+    assert.equal(await one.ask("zone-b-0"), "PodNotReady");
+    assert.equal(await one.ask("zone-b-7"), "PodNotFound");
+    assert.deepEqual(reserved(stage), {});
+  });
+
+  it("E07 no budget; and a cluster that knows no budgets, with one line in the log", async () => {
+    stage = await setBudgetStage();
+    assert.equal(await startProcess(stage).ask("zone-a-0"), "PodNotInScope");
+    await stage.close();
+    stage = await setBudgetStage({ crd: "none" });
+    const one = startProcess(stage);
+    assert.equal(await one.ask("zone-a-0"), "PodNotInScope");
+    assert.equal(await one.ask("zone-a-1"), "PodNotInScope");
+    assert.equal(await one.ask("zone-b-7"), "PodNotFound");
+    assert.equal(one.lines.length, 1, one.lines.join());
+    assert.match(one.lines.join(), /disruption budgets are off/);
+  });
+
+  it("13.6 a budget that is invalid as stored protects the pods that it selects, and says so in an Event on it", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage, { podNamePartitionRegex: "(" });
+    const one = startProcess(stage);
+    assert.equal(await one.ask("zone-a-0"), "BudgetInvalid");
+    assert.equal(await one.ask("zone-b-0"), "BudgetInvalid");
+    assert.match(await one.metrics.render(), /zpdb_configurations_observed_total\{result="invalid"\} 2/);
+    const written = (): KubeObject[] => stage.emulator.store.list("events").filter((event) => event["reason"] === "BudgetInvalid");
+    for (let i = 0; i < 100 && written().length === 0; i++) await one.ask("zone-c-0");
+    const [event, ...more] = written();
+    assert.deepEqual(more, []);
+    assert.equal((event?.["involvedObject"] as { kind?: string } | undefined)?.kind, "ZoneAwarePodDisruptionBudget");
+  });
+});

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { RolloutError } from "../../../infra/errors.ts";
+import type { PodHttp } from "../../../infra/pod-http.ts";
+import type { Note } from "../../../reconciler/scaler/prepare.ts";
+import { createTeller } from "../../../reconciler/scaler/teller.ts";
+import { zone } from "../builders.ts";
+
+const pods = (count: number) => ({
+  count,
+  *[Symbol.iterator]() {
+    for (let i = 0; i < count; i++) yield { pod: `p-${i}`, url: `http://p-${i}/` };
+  },
+});
+
+function stage(send: PodHttp["send"] = async () => ({ status: 200, body: "" })) {
+  const sent: string[] = [];
+  const notes: Note[] = [];
+  const time = { now: 0 };
+  const over = new AbortController();
+  const http: PodHttp = {
+    send: (method, url, request) => {
+      sent.push(`${method} ${new URL(url).host}`);
+      return send(method, url, request);
+    },
+  };
+  const teller = createTeller({ http, clock: { monotonic: () => time.now }, onNote: (note) => notes.push(note), signal: over.signal });
+  return { teller, sent, notes, time, over };
+}
+
+/** Answers only when the request is cancelled. */
+const never: PodHttp["send"] = (_method, _url, { signal }) =>
+  new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(new RolloutError("Cancelled", "cancelled"))));
+
+describe("telling pods that they stay", () => {
+  it("is repeated after half a minute, or at once for another number of pods", async () => {
+    const { teller, sent, time } = stage();
+    const tell = async (count: number): Promise<number> => {
+      await teller.stay(zone(), pods(count));
+      await teller.idle();
+      return sent.splice(0).length;
+    };
+    assert.deepEqual([await tell(3), await tell(3), await tell(2), await tell(3)], [3, 0, 2, 3]);
+    time.now += 30_000;
+    assert.equal(await tell(3), 3);
+  });
+
+  it("goes on beside the tick, and is over before fewer pods are told: some are to go now", async () => {
+    const { teller, sent } = stage(never);
+    await teller.stay(zone(), pods(3));
+    await teller.stay(zone(), pods(2));
+    assert.equal(sent.length, 5);
+  });
+
+  it("ends with the run", async () => {
+    const { teller, over, notes } = stage(never);
+    await teller.stay(zone(), pods(3));
+    over.abort();
+    await teller.idle();
+    assert.deepEqual(notes, []);
+  });
+
+  it("gives a zone up for now whose pods do not answer", async () => {
+    const { teller, sent, notes } = stage(() => Promise.reject(new RolloutError("Timeout", "no answer within 5000 ms")));
+    await teller.stay(zone(), pods(100));
+    await teller.idle();
+    assert.ok(sent.length < 40, `${sent.length} requests`);
+    assert.match(notes[0]?.text ?? "", /could not be told that they stay.*the others are left for the next time/);
+  });
+
+  it("keeps at most 16 requests in flight over all zones", async () => {
+    let inFlight = 0;
+    let most = 0;
+    const { teller } = stage(async () => {
+      most = Math.max(most, ++inFlight);
+      await new Promise((resolve) => setImmediate(resolve));
+      inFlight--;
+      return { status: 200, body: "" };
+    });
+    await Promise.all(["a", "b", "c"].map((name) => teller.stay(zone({ name }), pods(20))));
+    await teller.idle();
+    assert.equal(most, 16);
+  });
+
+  it("tells which preparations are locked, and what failed, in a line each", async () => {
+    const { teller, notes } = stage(async (_method, url) => ({ status: url.includes("p-0") ? 409 : 500, body: "" }));
+    await teller.stay(zone(), pods(3));
+    await teller.idle();
+    assert.deepEqual(
+      notes.map(({ level, text }) => [level, text]),
+      [
+        ["info", "ingester-zone-a: the preparation of p-0 is locked (409)"],
+        ["warn", "ingester-zone-a: 2 pods could not be told that they stay, the first: p-1 answered 500"],
+      ],
+    );
+  });
+});
