@@ -4,6 +4,7 @@
  *   list budgets -> list StatefulSets and pods -> decide one after the other -> write the reservations, if there are new ones
  */
 import type { Deadline } from "../../infra/deadline.ts";
+import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { type Attempt, budgetKey, decided, type Desk, remaining, type TimedAsk } from "./ask.ts";
 import { decideEviction } from "../budget/decide.ts";
 import { type LastLook, rememberLook } from "../budget/last-look.ts";
@@ -32,7 +33,7 @@ const LEAST_FOR_WRITE_MS = 50;
 /** Resolves with what became of each; rejects with what the cluster says. All of it ends with `deadline`. */
 export async function attempt(batch: Batch, desk: Desk, deadline: Deadline): Promise<Answers> {
   const { namespace, asks } = batch;
-  const call = { deadlineMs: deadline.remainingMs(), signal: deadline.signal };
+  const call = callWithin(deadline);
   const budgets = batch.budgets ?? (await readBudgets(namespace, desk, deadline));
   const listed = budgets.find(({ ref }) => ref.name === batch.budget);
   if (!listed || "problem" in listed.content) {
@@ -51,7 +52,7 @@ export async function attempt(batch: Batch, desk: Desk, deadline: Deadline): Pro
   const elsewhere = asks.filter((ask) => !seen.pods.has(ask.name));
   await Promise.all(elsewhere.map(async (ask) => answers.set(ask, await seekElsewhere(ask, listed, { budgets, desk, call }))));
 
-  if (!round.isNew) return answers;
+  if (round.reservers.length === 0) return answers;
   const writeMs = Math.min(deadline.remainingMs(), ...round.reservers.map((ask) => remaining(ask, desk.clock)));
   const written = await ledger.write(round.reservations, { deadlineMs: writeMs, signal: deadline.signal });
   if (written === "kept") return answers;
@@ -59,10 +60,14 @@ export async function attempt(batch: Batch, desk: Desk, deadline: Deadline): Pro
   return new Map(asks.map((ask) => [ask, { state: "learned" }]));
 }
 
+/** What is left of the deadline, for one call. */
+export function callWithin(deadline: Deadline): Call {
+  return { deadlineMs: deadline.remainingMs(), signal: deadline.signal };
+}
+
 /** All budgets of the namespace, none if the cluster does not know the kind. */
 export async function readBudgets(namespace: string, desk: Desk, deadline: Deadline): Promise<readonly ListedBudget[]> {
-  const call = { deadlineMs: deadline.remainingMs(), signal: deadline.signal };
-  const budgets = await listBudgets(desk.cluster, namespace, desk.freshness, call);
+  const budgets = await listBudgets(desk.cluster, namespace, desk.freshness, callWithin(deadline));
   desk.onBudgets(namespace, budgets);
   return budgets ?? [];
 }
@@ -75,14 +80,13 @@ interface Round {
   readonly reservations: Record<string, Reservation>;
   /** Those whose reservations have to be written. */
   readonly reservers: TimedAsk[];
-  isNew: boolean;
 }
 
 function openRound(seen: UnderBudget, ledger: Ledger, budgets: readonly ListedBudget[], { clock }: Desk): Round {
   const uids = new Map([...seen.pods.values(), ...seen.zones.flatMap((zone) => zone.pods)].map((pod) => [pod.name, pod.uid]));
   const now = clock.now();
   const reservations = { ...livingReservations(ledger.reservations, (pod) => uids.get(pod), now) };
-  return { now, seen, budgets, reservations, reservers: [], isNew: false };
+  return { now, seen, budgets, reservations, reservers: [] };
 }
 
 function judge(ask: TimedAsk, round: Round, listed: ListedBudget, desk: Desk): Attempt {
@@ -96,7 +100,8 @@ function judge(ask: TimedAsk, round: Round, listed: ListedBudget, desk: Desk): A
   const said = decideEviction({ now, pod, budget: found, zones: seen.zones, reservations, rollout, unpinned, by: desk.by });
   if (said.reason !== "Allowed" || ask.dryRun) return decided(said);
   // An eviction that was allowed may still take effect: its reservation, or what the rollout wrote in its place, is never taken back.
-  const isEvicted = ask.rollout !== undefined && isFor(pod, reservations[pod.name]) && isForEviction(reservations[pod.name] as Reservation);
+  const earlier = reservations[pod.name];
+  const isEvicted = rollout !== undefined && isFor(pod, earlier) && isForEviction(earlier);
   const reservation = reserve(pod, ask, round, desk);
   if (isEvicted) return decided(said);
   return { state: "decided", verdict: said, held: { ...reservation, namespace: ask.namespace, budget: listed.ref.name, pod: pod.name } };
@@ -120,7 +125,6 @@ function reserve(pod: Member, ask: TimedAsk, round: Round, { by }: Desk): Reserv
   const next = { uid: pod.uid, time: new Date(now).toISOString(), by };
   const isShared = isFor(pod, found) && !ask.unpinned && (found.by === by || isForEviction(found));
   if (isShared && ageOf(found, now) < RENEWED_AFTER_MS) return found;
-  round.isNew = true;
   round.reservers.push(ask);
   reservations[pod.name] = next;
   return next;

@@ -10,7 +10,7 @@ import { type Deadline, startDeadline } from "../../infra/deadline.ts";
 import { hasCode, RolloutError } from "../../infra/errors.ts";
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { type Attempt, budgetKey, decided, type Desk, type Held, remaining, type TimedAsk } from "./ask.ts";
-import { attempt, readBudgets } from "./attempt.ts";
+import { attempt, callWithin, readBudgets } from "./attempt.ts";
 import { verdict, type Verdict } from "../budget/verdict.ts";
 import { createDenyAgain } from "./deny-again.ts";
 import { chooseBudget, hintKey } from "./find-budget.ts";
@@ -111,7 +111,7 @@ export function createReserver(options: ReserverOptions): Reserver {
   /** Sends each ask on to the budget that its pod is under. */
   async function direct({ namespace }: Place, batch: readonly Waiting[], deadline: Deadline): Promise<void> {
     const budgets = await readBudgets(namespace, desk, deadline);
-    const around = { budgets, desk, call: { deadlineMs: deadline.remainingMs(), signal: deadline.signal } };
+    const around = { budgets, desk, call: callWithin(deadline) };
     const chosen = batch.map(async (one) => {
       const budget = await chooseBudget(one.ask, around).catch((error: unknown): Attempt => ({ state: "outrun", error }));
       if ("state" in budget) one.settle(budget);

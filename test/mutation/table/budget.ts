@@ -18,7 +18,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     breaks: "a reservation is written before the eviction is allowed",
     ...ATTEMPT,
     find: "const written = await ledger.write(round.reservations, { deadlineMs: writeMs, signal: deadline.signal });",
-    replacement: `const written: string = round.isNew ? "kept" : String(writeMs);`,
+    replacement: `const written: string = round.reservers.length > 0 ? "kept" : String(writeMs);`,
   },
   {
     breaks: "a dry run reserves nothing",
