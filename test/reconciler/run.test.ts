@@ -3,12 +3,11 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../infra/log.ts";
-import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { createServerClock } from "../../infra/server-clock.ts";
 import { createCaInjection } from "../../reconciler/ca-injection.ts";
 import { run, type RunInput } from "../../reconciler/run.ts";
 import * as certs from "../infra/certs/stage.ts";
-import { deploy, noUpkeep, scalingOf, setStage, witness, type Stage } from "./stage.ts";
+import { deploy, runInputOf, setStage, witness, type Stage } from "./stage.ts";
 
 describe("a run", () => {
   let stage: Stage;
@@ -23,20 +22,8 @@ describe("a run", () => {
     const lines: string[] = [];
     const { cluster, calls } = stage.connect();
     return {
-      cluster,
-      clock: stage.clock,
-      leaseClock: stage.clock,
+      ...runInputOf(stage, cluster, identity),
       log: createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(stage.time.now()) }),
-      metrics: createMetrics(),
-      namespaces: ["default"],
-      intervalMs: 5000,
-      budgetMs: 55_000,
-      lease: { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 },
-      mayDisrupt: async () => undefined,
-      upkeep: noUpkeep,
-      ...scalingOf(cluster),
-      caInjection: { once: async () => {}, follow: async () => {} },
-      stop: new AbortController().signal,
       lines,
       calls,
       ...more,

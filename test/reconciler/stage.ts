@@ -5,9 +5,12 @@ import { join } from "node:path";
 import type { Clock } from "../../infra/clock.ts";
 import { connectCluster, type Cluster } from "../../infra/kubernetes/cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
+import { createLog } from "../../infra/log.ts";
+import { createMetrics } from "../../infra/metrics/metrics.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import { createReferences } from "../../reconciler/scaler/gather-scaling.ts";
 import { createFreshness } from "../../reconciler/freshness.ts";
+import type { RunInput } from "../../reconciler/run.ts";
 import { createTeller, type Teller } from "../../reconciler/scaler/teller.ts";
 import { tick, type TickInput, type TickResult } from "../../reconciler/tick.ts";
 import type { Upkeep } from "../../reconciler/maintenance/upkeep.ts";
@@ -181,4 +184,24 @@ export function revisions(stage: Stage): (readonly unknown[])[] {
     const status = (set as { status?: Record<string, unknown> }).status ?? {};
     return [status["currentRevision"] === status["updateRevision"], status["updatedReplicas"], status["readyReplicas"]];
   });
+}
+
+/** What a run of the process `identity` is given: it logs nothing, asks no budget and injects nothing. */
+export function runInputOf({ clock }: Stage, cluster: Cluster, identity: string): RunInput {
+  return {
+    cluster,
+    clock,
+    leaseClock: clock,
+    log: createLog({ level: "error", write: () => {}, now: () => new Date(0) }),
+    metrics: createMetrics(),
+    namespaces: ["default"],
+    intervalMs: 5000,
+    budgetMs: 55_000,
+    lease: { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 },
+    mayDisrupt: async () => undefined,
+    upkeep: noUpkeep,
+    ...scalingOf(cluster),
+    caInjection: { once: async () => {}, follow: async () => {} },
+    stop: new AbortController().signal,
+  };
 }

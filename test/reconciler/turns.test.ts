@@ -2,10 +2,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { createLog } from "../../infra/log.ts";
-import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { run } from "../../reconciler/run.ts";
-import { deploy, noUpkeep, scalingOf, setStage, tickOnce, type Stage } from "./stage.ts";
+import { deploy, runInputOf, setStage, tickOnce, type Stage } from "./stage.ts";
 
 const GROUPS = Array.from({ length: 20 }, (_, i) => `group-${String(i).padStart(2, "0")}`);
 /** Groups that are begun before the first of them is done. */
@@ -41,22 +39,7 @@ describe("when time is up before all groups have had their turn", () => {
       stop.abort();
     });
     let open = true;
-    const running = run({
-      cluster,
-      clock: stage.clock,
-      leaseClock: stage.clock,
-      log: createLog({ level: "error", write: () => {}, now: () => new Date(0) }),
-      metrics: createMetrics(),
-      namespaces: ["default"],
-      intervalMs: 5000,
-      budgetMs: 55_000,
-      lease: { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 },
-      mayDisrupt: async () => undefined,
-      upkeep: noUpkeep,
-      ...scalingOf(cluster),
-      caInjection: { once: async () => {}, follow: async () => {} },
-      stop: stop.signal,
-    }).finally(() => (open = false));
+    const running = run({ ...runInputOf(stage, cluster, identity), stop: stop.signal }).finally(() => (open = false));
     while (open) await stage.time.advance(50);
     await running;
     return begun;
