@@ -1,36 +1,48 @@
-/** What went wrong, in one word a caller can branch on. `retryable` of each is stated beside it. */
-const RETRYABLE = {
-  BadConfiguration: false,
-  /** 401: no or wrong credentials. */
-  Unauthorized: false,
-  /** 403: RBAC, or an admission webhook that said no. */
-  Forbidden: false,
-  NotFound: false,
-  /** 409 on create: the name is taken. */
-  AlreadyExists: false,
-  /** 409: a precondition (resourceVersion, UID) no longer holds; gather and decide anew. */
-  Conflict: true,
-  /** 410: the watch or the list's continuation is too old; list again. */
-  Expired: true,
-  /** 400 and 422: the request itself is wrong. */
-  Invalid: false,
-  /** 429, or our own token bucket. */
-  Throttled: true,
-  /** Our deadline passed; a write may or may not have taken effect. */
-  Timeout: true,
-  /** The caller's signal fired. */
-  Cancelled: false,
-  /** No answer: refused, reset, DNS, TLS; a write may or may not have taken effect. */
-  Unreachable: true,
-  /** 5xx. */
-  ServerError: true,
-  /** We no longer hold the Lease, or cannot be sure: nothing may be written. */
-  LeaseLost: false,
-  /** A list older than what this process has already seen. */
-  StaleRead: true,
-} as const;
+/** What a code says of the call that ended with it. */
+export interface ErrorFacts {
+  /** The same call can succeed later. */
+  readonly retryable: boolean;
+  /** Of a write: nothing was written, or nobody knows, as it may have taken effect or still may. */
+  readonly effect: "none" | "unknown";
+  /** What was read no longer holds: gather and decide again. */
+  readonly superseded?: true;
+}
 
-export type ErrorCode = keyof typeof RETRYABLE;
+/** What went wrong, in one word a caller can branch on, and what follows from it. */
+const CODES = {
+  BadConfiguration: { retryable: false, effect: "none" },
+  /** 401: no or wrong credentials. */
+  Unauthorized: { retryable: false, effect: "none" },
+  /** 403: RBAC, or an admission webhook that said no. */
+  Forbidden: { retryable: false, effect: "none" },
+  NotFound: { retryable: false, effect: "none", superseded: true },
+  /** 409 on create: the name is taken. */
+  AlreadyExists: { retryable: false, effect: "none", superseded: true },
+  /** 409: a precondition (resourceVersion, UID) no longer holds. */
+  Conflict: { retryable: true, effect: "none", superseded: true },
+  /** 410: the watch or the list's continuation is too old; list again. */
+  Expired: { retryable: true, effect: "none", superseded: true },
+  /** 400 and 422: the request itself is wrong. */
+  Invalid: { retryable: false, effect: "none" },
+  /** 429, or a wait for our own token bucket that was too long: the server has executed nothing, or was not called. */
+  Throttled: { retryable: true, effect: "none" },
+  /** The API server could not call an admission webhook, or could not read its answer: it writes only after all have answered. */
+  WebhookFailed: { retryable: true, effect: "none" },
+  /** Our deadline passed, or the server's (408, 504). */
+  Timeout: { retryable: true, effect: "unknown" },
+  /** The caller's signal fired, maybe after the request was sent. */
+  Cancelled: { retryable: false, effect: "unknown" },
+  /** No answer: refused, reset, DNS, TLS. */
+  Unreachable: { retryable: true, effect: "unknown" },
+  /** 5xx, or an answer that is not JSON. */
+  ServerError: { retryable: true, effect: "unknown" },
+  /** We no longer hold the Lease, or cannot be sure: nothing may be written. A write that is under way may still take effect. */
+  LeaseLost: { retryable: false, effect: "unknown" },
+  /** A list older than what this process has already seen. */
+  StaleRead: { retryable: true, effect: "none", superseded: true },
+} as const satisfies Readonly<Record<string, ErrorFacts>>;
+
+export type ErrorCode = keyof typeof CODES;
 
 export interface RolloutErrorDetails {
   readonly cause?: unknown;
@@ -54,9 +66,9 @@ export class RolloutError extends Error {
     this.retryAfterMs = details.retryAfterMs;
   }
 
-  /** Whether doing the same again, freshly gathered, can succeed. */
-  get retryable(): boolean {
-    return RETRYABLE[this.code];
+  /** What follows from the code. */
+  get facts(): ErrorFacts {
+    return CODES[this.code];
   }
 }
 
@@ -65,14 +77,29 @@ export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error i
   return error instanceof RolloutError && codes.includes(error.code);
 }
 
-const REFUSALS: readonly ErrorCode[] = ["Forbidden", "Invalid", "Throttled", "Unauthorized"];
+/** True if the same call can succeed later. */
+export function isRetryable(error: unknown): error is RolloutError {
+  return error instanceof RolloutError && error.facts.retryable;
+}
 
-/**
- * True if a write was refused as it is, also by a webhook that could not be called: nothing was written. A `Conflict` wrote nothing either,
- * but says that all is to be gathered again; after any other error the write may have taken effect, or may still.
- */
+/** True if what was read no longer holds, as another writer was faster or the read was stale: gather and decide again. */
+export function isSuperseded(error: unknown): error is RolloutError {
+  return error instanceof RolloutError && error.facts.superseded === true;
+}
+
+/** True if it can succeed later, with what is gathered again. */
+export function isTransient(error: unknown): error is RolloutError {
+  return isRetryable(error) || isSuperseded(error);
+}
+
+/** True if a write that failed like this wrote nothing; after any other error it may have taken effect, or still may. */
+export function wroteNothing(error: unknown): error is RolloutError {
+  return error instanceof RolloutError && error.facts.effect === "none";
+}
+
+/** True if a write was refused as it is: nothing was written, and what was read may still hold. */
 export function isRefused(error: unknown): error is RolloutError {
-  return hasCode(error, ...REFUSALS) || (hasCode(error, "ServerError") && error.message.includes("failed calling webhook"));
+  return wroteNothing(error) && !isSuperseded(error);
 }
 
 /** For `.catch(absent)`: what is not there is undefined; throws whatever else was the matter. */

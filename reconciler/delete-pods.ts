@@ -5,7 +5,7 @@
  *
  * What has been done is reported however the batch ends; the next tick gathers anew and decides about the rest.
  */
-import { hasCode, isRefused, messageOf, RolloutError } from "../infra/errors.ts";
+import { hasCode, messageOf, RolloutError, wroteNothing } from "../infra/errors.ts";
 import { pods } from "../infra/kubernetes/resources.ts";
 import type { Actor, Effect, Permit } from "./actor.ts";
 import { gatherGroup, gatherGroupZones } from "./gather.ts";
@@ -56,8 +56,8 @@ export async function deletePods(decision: DeletePods, judged: readonly Zone[], 
       if (actor.monotonic() >= endAt) throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
       unused.delete(grant);
       await deletePod(grant.pod, actor).catch((error: unknown) => {
-        // The pod is there as before. After any other error it may be on its way out, and its reservation stays.
-        if (isRefused(error) || hasCode(error, "Conflict")) unused.add(grant);
+        // After any other error the pod may be on its way out, and its reservation stays.
+        if (wroteNothing(error)) unused.add(grant);
         throw error;
       });
       replaced.push(grant.pod);

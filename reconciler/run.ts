@@ -5,7 +5,7 @@
  */
 import { firstOfSignals, type Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/kubernetes/cluster.ts";
-import { hasCode, RolloutError } from "../infra/errors.ts";
+import { hasCode, isRetryable } from "../infra/errors.ts";
 import { acquireLease, type HeldLease, type LeaseOptions } from "../infra/kubernetes/lease.ts";
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics/metrics.ts";
@@ -87,7 +87,7 @@ export async function run(input: RunInput): Promise<RunResult> {
       if (hasCode(error, "Cancelled")) break;
       result = { ...result, exitCode: 1 };
       log.error("the lease could not be taken", { error });
-      if (!(error instanceof RolloutError && error.retryable)) ended.abort();
+      if (!isRetryable(error)) ended.abort();
       await clock.sleep(PAUSE_MS, stop);
     }
   }

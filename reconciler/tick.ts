@@ -4,7 +4,7 @@
  *   list StatefulSets -> per group: status says settled? -> done
  *                                   otherwise list its pods -> decideRollout -> act -> outcome
  */
-import { hasCode } from "../infra/errors.ts";
+import { hasCode, isSuperseded } from "../infra/errors.ts";
 import { visitEach } from "../infra/slots.ts";
 import { act } from "./act.ts";
 import { gatherGroup, gatherZones, type ZoneList } from "./gather.ts";
@@ -119,6 +119,6 @@ async function rollOutZones(snapshot: GroupSnapshot, common: Common, actor: Batc
 
 /** A pod that is gone, a zone that changed, a view that was stale: nothing is wrong, but nothing of this may be acted on. */
 function explain(error: unknown, key: string, common: Common, input: TickInput): Outcome {
-  if (!hasCode(error, "Conflict", "NotFound", "StaleRead", "Cancelled")) return { ...common, state: "failed", error };
+  if (!isSuperseded(error) && !hasCode(error, "Cancelled")) return { ...common, state: "failed", error };
   return { ...common, state: "outrun", error, times: input.timesOutrun(key) + 1 };
 }

@@ -1,7 +1,7 @@
 /** Where it is written down when a zone was last scaled down: an annotation of the StatefulSet, or the zone tracker's ConfigMap (§4.2, §4.9). */
 import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { absent, hasCode } from "../../infra/errors.ts";
+import { absent, isSuperseded } from "../../infra/errors.ts";
 import { type ConfigMap, configMaps, type StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { laterOf } from "../../reconciler/downscale/pending.ts";
@@ -85,7 +85,7 @@ async function untilSettled<T>(attempt: () => Promise<T>): Promise<T> {
     try {
       return await attempt();
     } catch (error) {
-      if (tries === TRIES || !hasCode(error, "Conflict", "AlreadyExists", "NotFound")) throw error;
+      if (tries === TRIES || !isSuperseded(error)) throw error;
     }
   }
 }

@@ -6,7 +6,7 @@
  * So a bundle never replaces a newer one: the newer one changed the configuration after the list, and the patch fails.
  */
 import type { Call, Cluster, Query } from "../kubernetes/cluster.ts";
-import { absent, hasCode } from "../errors.ts";
+import { absent, hasCode, isSuperseded } from "../errors.ts";
 import { mutatingWebhooks, secrets, validatingWebhooks, type Resource, type WebhookConfiguration } from "../kubernetes/resources.ts";
 import { isOurs, NAMESPACE_LABEL, planInjection, type HookType, type Listed } from "./configurations.ts";
 import { readCertificates } from "./x509.ts";
@@ -78,8 +78,8 @@ export async function injectBundle(
       injection.patched.push(name);
     } catch (error) {
       // A failed `test` of a JSON patch is 422.
-      const isSuperseded = hasCode(error, "Conflict", "Invalid", "NotFound");
-      injection[isSuperseded ? "superseded" : "failed"].push({ name, error });
+      const outcome = isSuperseded(error) || hasCode(error, "Invalid") ? "superseded" : "failed";
+      injection[outcome].push({ name, error });
     }
   }
   return injection;

@@ -7,7 +7,7 @@
  */
 import type { Clock } from "../clock.ts";
 import type { Cluster } from "../kubernetes/cluster.ts";
-import { absent, hasCode, RolloutError } from "../errors.ts";
+import { absent, hasCode, isTransient, RolloutError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { secrets } from "../kubernetes/resources.ts";
 import { isOurs, lagsBehind } from "./configurations.ts";
@@ -46,7 +46,7 @@ export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
   let verdict: 0 | 1 = 1;
   for (let look = 1; look <= MOST_LOOKS && !stop.aborted; look++) {
     const step = await takeStep(input, spreadSince).catch((error: unknown) => {
-      if (!hasCode(error, ...PASSING) || look === MOST_LOOKS) throw error;
+      if (!mayPass(error) || look === MOST_LOOKS) throw error;
       log.warn("transient API error; trying again", { error });
       return undefined;
     });
@@ -59,8 +59,10 @@ export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
   return stop.aborted ? 1 : verdict;
 }
 
-/** Another writer was faster; an API server restarts, is overloaded, or does not know yet a role that was granted with the job. */
-const PASSING = ["Conflict", "AlreadyExists", "NotFound", "Forbidden", "Timeout", "Unreachable", "ServerError", "Throttled"] as const;
+/** The API server may not know yet a role that was granted with the job. */
+function mayPass(error: unknown): boolean {
+  return isTransient(error) || hasCode(error, "Forbidden");
+}
 
 interface Step {
   readonly decision: Decision;

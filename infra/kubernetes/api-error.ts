@@ -24,16 +24,22 @@ const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
 export function errorOfStatus(httpStatus: number, body: string, retryAfterMs?: number): RolloutError {
   const status = parseStatus(body);
   const said = status?.message ?? (body.trim().slice(0, 500) || "no explanation");
-  return new RolloutError(codeOf(httpStatus, status?.reason), `${said} (${httpStatus}${status?.reason ? ` ${status.reason}` : ""})`, {
+  return new RolloutError(codeOf(httpStatus, status), `${said} (${httpStatus}${status?.reason ? ` ${status.reason}` : ""})`, {
     status: httpStatus,
     ...(status && { cause: status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
 }
 
-function codeOf(httpStatus: number, reason?: string): ErrorCode {
-  if (httpStatus === 409 && reason === "AlreadyExists") return "AlreadyExists";
+function codeOf(httpStatus: number, status: Status | undefined): ErrorCode {
+  if (httpStatus === 409 && status?.reason === "AlreadyExists") return "AlreadyExists";
+  if (httpStatus === 500 && isOfWebhook(status)) return "WebhookFailed";
   return CODE_OF_STATUS[httpStatus] ?? (httpStatus >= 400 && httpStatus < 500 ? "Invalid" : "ServerError");
+}
+
+/** A webhook with failurePolicy Fail that did not answer, or not with a valid AdmissionReview; the reason is that of any internal error. */
+function isOfWebhook(status: Status | undefined): boolean {
+  return status?.reason === "InternalError" && status.message?.startsWith('Internal error occurred: failed calling webhook "') === true;
 }
 
 function parseStatus(body: string): Status | undefined {

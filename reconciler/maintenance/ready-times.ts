@@ -7,7 +7,7 @@
  */
 import { firstOfSignals, type Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { hasCode } from "../../infra/errors.ts";
+import { hasCode, isSuperseded } from "../../infra/errors.ts";
 import type { Fence } from "../../infra/kubernetes/lease.ts";
 import type { Log } from "../../infra/log.ts";
 import { pods, statefulSets } from "../../infra/kubernetes/resources.ts";
@@ -55,7 +55,7 @@ export async function writeReadyTimes(
       await cluster.patch(pods, pod, "merge", body, { ...call, deadlineMs }).catch((error: unknown) => {
         complete = false;
         // A pod of another uid is no conflict to the API server: its patch is Invalid, as nobody may change a uid.
-        if (hasCode(error, "NotFound", "Conflict", "Invalid")) return;
+        if (isSuperseded(error) || hasCode(error, "Invalid")) return;
         trouble.abort();
         log.warn("the ready time of a pod could not be written", { pod: pod.name, error });
       });

@@ -8,7 +8,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { absent, hasCode } from "../../infra/errors.ts";
+import { absent, isSuperseded } from "../../infra/errors.ts";
 import { microTime } from "../../infra/kubernetes/lease.ts";
 import { type Lease, leases } from "../../infra/kubernetes/resources.ts";
 import { CLOCK_SKEW_MS } from "../../infra/server-clock.ts";
@@ -87,7 +87,7 @@ export async function takeDownscaleLease(
         },
       };
     } catch (error) {
-      if (!hasCode(error, "Conflict", "AlreadyExists", "NotFound")) throw error;
+      if (!isSuperseded(error)) throw error;
       race = error;
     }
   }

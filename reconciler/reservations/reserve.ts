@@ -7,7 +7,7 @@
  *                                                                             --outrun--> a random pause --> ask again, until the deadline: "not now"
  */
 import { type Deadline, startDeadline } from "../../infra/deadline.ts";
-import { hasCode, RolloutError } from "../../infra/errors.ts";
+import { isTransient, RolloutError } from "../../infra/errors.ts";
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { type Attempt, budgetKey, decided, type Desk, type Held, remaining, type TimedAsk } from "./ask.ts";
 import { attempt, callWithin, readBudgets } from "./attempt.ts";
@@ -133,7 +133,7 @@ export function createReserver(options: ReserverOptions): Reserver {
         const result = await tryOnce(ask);
         if (result.state === "decided") return result;
         const error = result.state === "outrun" ? result.error : undefined;
-        if (error !== undefined && !isPassing(error)) return notNow(error);
+        if (error !== undefined && !isTransient(error)) return notNow(error);
         if (result.state === "outrun" || ++lessons > MOST_LESSONS) {
           await clock.sleep(Math.min(random() * pause, remaining(ask, clock)), ask.signal);
           pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
@@ -151,11 +151,6 @@ const LONGEST_LINGER_MS = 25;
 /** Who asks together is answered together, and asks for the next pods together: otherwise the first of them would go ahead alone, and the others wait for two attempts. */
 function lingerMs(attemptMs: number): number {
   return Math.min(Math.max(SHORTEST_LINGER_MS, attemptMs / 10), LONGEST_LINGER_MS);
-}
-
-/** A lease of our own that is gone, or a budget: gathered again, all may be different. */
-function isPassing(error: unknown): boolean {
-  return error instanceof RolloutError && (error.retryable || hasCode(error, "NotFound"));
 }
 
 function notNow(cause: unknown): Decided {

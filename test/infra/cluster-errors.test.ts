@@ -20,6 +20,10 @@ async function errorOf(work: Promise<unknown>): Promise<RolloutError> {
   );
 }
 
+const FAILED = 'Internal error occurred: failed calling webhook "a.example.com":';
+const NOT_CALLED = `${FAILED} failed to call webhook: Post "https://hook.ns.svc:443/?timeout=1s": context deadline exceeded`;
+const MISTAKEN = `${FAILED} received invalid webhook response: expected response.uid="1", got "2"`;
+
 const ANSWERS: readonly [name: string, Reply, (cluster: Cluster) => Promise<unknown>, ErrorCode][] = [
   ["400", failure(400, "BadRequest", "no"), GET, "Invalid"],
   ["401", failure(401, "Unauthorized", "no"), GET, "Unauthorized"],
@@ -36,6 +40,12 @@ const ANSWERS: readonly [name: string, Reply, (cluster: Cluster) => Promise<unkn
   ["422", failure(422, "Invalid", "no"), CREATE, "Invalid"],
   ["429 that names no time", failure(429, "TooManyRequests", "no"), GET, "Throttled"],
   ["500", failure(500, "InternalError", "no"), GET, "ServerError"],
+  ["500 of a webhook without an answer", failure(500, "InternalError", NOT_CALLED), PATCH, "WebhookFailed"],
+  ["500 of a webhook with an answer of another review", failure(500, "InternalError", MISTAKEN), DELETE, "WebhookFailed"],
+  ["500 whose words only mention a webhook", failure(500, "InternalError", `etcd: ${NOT_CALLED}`), PATCH, "ServerError"],
+  ["500 of another reason", failure(500, "ServerTimeout", NOT_CALLED), PATCH, "ServerError"],
+  ["500 that is no Status", (response) => response.writeHead(500).end(NOT_CALLED), PATCH, "ServerError"],
+  ["504 while a webhook was called", failure(504, "Timeout", NOT_CALLED), PATCH, "Timeout"],
   ["503", failure(503, "ServiceUnavailable", "no"), GET, "ServerError"],
   ["504, the server's own deadline", failure(504, "Timeout", "no"), PATCH, "Timeout"],
   ["a redirect", json({}, 302), GET, "ServerError"],

@@ -182,9 +182,10 @@ describe("a batch of deletions", () => {
     assert.deepEqual([seen.deleted, released], [[], [`${A}-0`, `${A}-1`, `${A}-3`]]);
   });
 
-  const ERRORS: readonly [code: "Conflict" | "Forbidden" | "Timeout" | "ServerError", releases: boolean][] = [
+  const ERRORS: readonly [code: "Conflict" | "Forbidden" | "WebhookFailed" | "Timeout" | "ServerError", releases: boolean][] = [
     ["Conflict", true],
     ["Forbidden", true],
+    ["WebhookFailed", true],
     ["Timeout", false],
     ["ServerError", false],
   ];

@@ -129,7 +129,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a grant is kept when it is not known whether the pod was deleted",
     file: "reconciler/delete-pods.ts",
-    find: `if (isRefused(error) || hasCode(error, "Conflict")) unused.add(grant);`,
+    find: "if (wroteNothing(error)) unused.add(grant);",
     replacement: "unused.add(grant);",
     tests: ["test/reconciler/tick-budget.test.ts", "test/reconciler/delete-pods.test.ts"],
   },

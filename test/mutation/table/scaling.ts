@@ -42,6 +42,20 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     replacement: "if (!(error instanceof RolloutError)) throw error;",
   },
   {
+    breaks: "a write that failed with a server error may have taken effect",
+    file: "infra/errors.ts",
+    find: 'ServerError: { retryable: true, effect: "unknown" }',
+    replacement: 'ServerError: { retryable: true, effect: "none" }',
+    tests: ["test/infra/errors.test.ts", "test/reconciler/scaling/follower.test.ts"],
+  },
+  {
+    breaks: "only an API server that could not ask a webhook is known to have written nothing",
+    file: "infra/kubernetes/api-error.ts",
+    find: `status.message?.startsWith('Internal error occurred: failed calling webhook "')`,
+    replacement: `status.message?.includes('failed calling webhook "')`,
+    tests: ["test/infra/cluster-errors.test.ts"],
+  },
+  {
     breaks: "a zone that has changed since it was read is not scaled down",
     ...PASS,
     find: "uid === zone.uid && resourceVersion === zone.resourceVersion",

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
+import { errorOfStatus } from "../../../infra/kubernetes/api-error.ts";
 import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import type { TickInput } from "../../../reconciler/tick.ts";
@@ -105,9 +106,8 @@ describe("scaling and rollout in one tick", () => {
 
   it("a webhook that cannot be called holds its zone alone: the rollout goes on", async () => {
     await zones(2, 3);
-    const down = new RolloutError("ServerError", 'Internal error occurred: failed calling webhook "x" (500 InternalError)', {
-      status: 500,
-    });
+    const message = 'Internal error occurred: failed calling webhook "x": no answer';
+    const down = errorOfStatus(500, JSON.stringify({ status: "Failure", message, reason: "InternalError" }));
     const { outcomes } = await tickOnce(stage, { ...connect(), change: () => Promise.reject(down) });
     assert.deepEqual(seen.deleted, ["ingester-zone-b-0", "ingester-zone-b-1"]);
     assert.deepEqual(
