@@ -132,7 +132,7 @@ function describeDoubles(set: Environment): string[] {
 function describeUnknown(set: Environment): string[] {
   return findUnknown(Object.keys(set)).map(({ name, nearest }) => {
     const hint = nearest === undefined ? "" : `the nearest is ${nearest}, and `;
-    return `${name} is not known; ${hint}docs/flags.md lists all`;
+    return `${name} is not known; ${hint}docs/reference/variables.md lists all`;
   });
 }
 

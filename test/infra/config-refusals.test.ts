@@ -152,7 +152,7 @@ describe("refused, with its name, its value and what is allowed, is", () => {
     it(`${name}, which nobody reads`, () =>
       assert.equal(
         refusalOf({ ...minimal, [name]: "x" }),
-        `bad configuration: ${name} is not known; ${nearest && `the nearest is ${nearest}, and `}docs/flags.md lists all`,
+        `bad configuration: ${name} is not known; ${nearest && `the nearest is ${nearest}, and `}docs/reference/variables.md lists all`,
       ));
   }
 });

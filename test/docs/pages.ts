@@ -1,0 +1,30 @@
+/** The project's documentation, and the sources that it speaks of. */
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const ROOT = join(import.meta.dirname, "../..");
+
+/** Every page, by its path from the root. */
+export const PAGES = globSync(["*.md", "docs/**/*.md", "knative/**/*.md"], { cwd: ROOT });
+
+export const readPage = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+
+/** The cells of every row whose first cell is a name in backticks. */
+export function rowsOf(page: string): readonly (readonly string[])[] {
+  const rows = page.split("\n").filter((line) => line.startsWith("| `"));
+  return rows.map((row) => row.slice(2, -2).split(" | "));
+}
+
+/** The names in the first cells: one, or several with commas. */
+export function namesIn(page: string): string[] {
+  return rowsOf(page).flatMap(([first = ""]) => [...first.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? ""));
+}
+
+/** The product's sources as one text. */
+export function readSources(...folders: readonly string[]): string {
+  const files = globSync(
+    folders.map((folder) => `${folder}/**/*.ts`),
+    { cwd: ROOT },
+  );
+  return files.map((file) => readPage(file)).join("\n");
+}

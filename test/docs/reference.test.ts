@@ -1,0 +1,134 @@
+/** docs/reference has a row for all that the code knows, with what the code says of it, and no row besides. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import * as targets from "../../functions/index.ts";
+import { type Variable, VARIABLE_ROWS } from "../../infra/config/variables.ts";
+import { METRICS, type MetricRow } from "../../infra/metrics/metric-table.ts";
+import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
+import { factsOf, hold, type Reason, REASONS } from "../../reconciler/model/decision.ts";
+import { draftEvents } from "../../reconciler/report/events.ts";
+import { namesIn, readPage, readSources, rowsOf } from "./pages.ts";
+
+const sorted = (names: Iterable<string>): string[] => [...new Set(names)].toSorted();
+const code = (name: string): string => `\`${name}\``;
+
+function assertRows(page: string, names: readonly string[]): void {
+  assert.deepEqual(sorted(namesIn(page)), sorted(names));
+}
+
+/** The section that a heading of the second level begins. */
+function sectionOf(page: string, heading: string): string {
+  const section = page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
+  assert.ok(section, heading);
+  return section;
+}
+
+describe("docs/reference/variables.md", () => {
+  const page = readPage("docs/reference/variables.md");
+
+  function rowOf(name: string, { default: value, fallback, schema, meaning, allowed, oldName }: Variable): string {
+    const unset = schema.safeParse(undefined).success ? "" : "required";
+    const stated = value !== undefined ? code(value) : fallback !== undefined ? `the value of ${code(fallback)}` : unset;
+    const old = oldName === undefined ? "" : `; ${code(oldName)} is its old name`;
+    return `| ${code(name)} | ${stated} | ${meaning}; ${allowed}${old} |`;
+  }
+
+  for (const [name, row] of VARIABLE_ROWS)
+    it(`says of ${name} what the table of variables says`, () => assert.ok(page.includes(rowOf(name, row)), rowOf(name, row)));
+  it("has no other row", () =>
+    assertRows(
+      page,
+      VARIABLE_ROWS.map(([name]) => name),
+    ));
+});
+
+describe("docs/reference/metrics.md", () => {
+  const page = readPage("docs/reference/metrics.md");
+  const metrics: readonly MetricRow[] = Object.values(METRICS);
+
+  for (const { name, type, labels, help } of metrics) {
+    const row = `| ${code(name)} | ${type} | ${labels.map(code).join(", ")} | ${help} |`;
+    it(`says of ${name} what the table of metrics says`, () => assert.ok(page.includes(row), row));
+  }
+  it("has no other row", () =>
+    assertRows(
+      page,
+      metrics.map(({ name }) => name),
+    ));
+});
+
+describe("docs/reference/labels-and-annotations.md", () => {
+  const page = readPage("docs/reference/labels-and-annotations.md");
+  const sources = readSources("functions", "reconciler", "infra");
+  const known = [...Object.values(LABELS), ...Object.values(ANNOTATIONS)];
+
+  for (const name of known) it(`has ${name}`, () => assert.ok(namesIn(page).includes(name)));
+  it("has every other name of ours that the code writes out", () => {
+    const written = [...sources.matchAll(/"((?:zonewise|grafana\.com)\/[\w-]+)"/g)].map(([, name]) => name ?? "");
+    assert.ok(written.length > known.length, `${written.length} names`);
+    assert.deepEqual(
+      written.filter((name) => !namesIn(page).includes(name)),
+      [],
+    );
+  });
+  it("has no row without code", () =>
+    assert.deepEqual(
+      namesIn(page).filter((name) => name.includes("…") || !sources.includes(`"${name}"`)),
+      [],
+    ));
+});
+
+describe("docs/reference/reasons.md", () => {
+  const page = readPage("docs/reference/reasons.md");
+  const [reasons = "", events = ""] = page.split("## Other Events");
+  const zone = { kind: "StatefulSet", namespace: "default", name: "zone-a", uid: "1" } as const;
+
+  /** The Event of a hold as its column puts it. */
+  function describeEvent(reason: Reason): string {
+    const { patienceMs, fails } = factsOf(reason);
+    const held = { namespace: "default", group: "group", zones: [], waits: [], notes: [] };
+    const outcome = { ...held, state: "held", hold: hold(reason, "", [zone]) } as const;
+    assert.equal(draftEvents(outcome, undefined, () => patienceMs - 1).length, 0);
+    const [draft] = draftEvents(outcome, undefined, () => patienceMs);
+    return `${draft?.type}${patienceMs > 0 ? ` after ${patienceMs / 1000} s` : ""}${fails ? "; the group fails" : ""}`;
+  }
+
+  for (const reason of Object.keys(REASONS) as Reason[])
+    it(`says of ${reason} which Event it becomes, and whether the group fails`, () => {
+      const row = rowsOf(reasons).find(([name]) => name === code(reason));
+      assert.equal(row?.[1], describeEvent(reason));
+    });
+  it("has no other reason", () => assertRows(reasons, Object.keys(REASONS)));
+
+  it("has every other Event, with its type, and no Event without code", () => {
+    const sources = readSources("functions", "reconciler");
+    const drafted = [...sources.matchAll(/\b(normal|warning)\([^")]*, "(\w+)"/g), ...sources.matchAll(/type: "(\w+)", reason: "(\w+)"/g)];
+    const types = drafted.map(([, type = "", name = ""]) => `${name} ${type.charAt(0).toUpperCase()}${type.slice(1)}`);
+    assert.deepEqual(sorted(rowsOf(events).map(([name = "", type = ""]) => `${name.replaceAll("`", "")} ${type}`)), sorted(types));
+  });
+});
+
+describe("docs/reference/webhooks.md", () => {
+  const page = readPage("docs/reference/webhooks.md");
+  const [top = ""] = page.split("## Downscales");
+
+  it("has every path that is served, and no other", () => {
+    const served = [...readSources("functions").matchAll(/"(\/(?:admission|pods)\/[\w-]+)"/g)].map(([, path]) => path ?? "");
+    assert.deepEqual(sorted(namesIn(top).filter((name) => name.startsWith("/"))), sorted(served));
+  });
+  it("has every target, and no other", () => {
+    const rows = rowsOf(top);
+    const named = rows.map(([first = "", second = ""]) => (first.startsWith("`/") ? second : first));
+    assert.deepEqual(sorted(named), sorted(Object.keys(targets).map(code)));
+  });
+  it("has a section for downscales and one for disruption budgets", () => {
+    assert.match(sectionOf(page, "Downscales"), /`DownscaleUndone`/);
+    assert.match(sectionOf(page, "Disruption budgets"), /`status\.disruptedPods`/);
+  });
+});
+
+describe("the README", () => {
+  const readme = readPage("README.md");
+  for (const page of ["labels-and-annotations", "variables", "metrics", "reasons", "webhooks"])
+    it(`leads to the reference of ${page}`, () => assert.ok(readme.includes(`(docs/reference/${page}.md)`)));
+});
