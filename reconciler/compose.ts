@@ -11,7 +11,7 @@ import { composeBudgets } from "./reservations/compose.ts";
 import { askBudget } from "./reservations/may-disrupt.ts";
 import type { RunInput } from "./run.ts";
 import { createSettler } from "./pending-downscales/settle-downscales.ts";
-import { createUpkeep } from "./maintenance/upkeep.ts";
+import { createBudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 
 export interface Composition {
   /** Pushes the metrics where that is configured; never rejects. */
@@ -51,7 +51,13 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
     settleDownscales: createSettler({ cluster, clock, log, podHttp, clusterDomain, zoneTracker: configuration.zoneTracker }),
     zoneTracker: configuration.zoneTracker,
     mayDisrupt: askBudget(budgets.reserver, clock, metrics.budgets),
-    upkeep: createUpkeep({ cluster, clock, log, onBudgets: budgets.onBudgets, patchTimeoutMs: configuration.readyTimeTimeoutMs }),
+    maintenance: createBudgetMaintenance({
+      cluster,
+      clock,
+      log,
+      onBudgets: budgets.onBudgets,
+      patchTimeoutMs: configuration.readyTimeTimeoutMs,
+    }),
   };
   async function push(): Promise<void> {
     const { pushgatewayUrl: url } = configuration;

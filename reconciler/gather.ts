@@ -5,7 +5,7 @@ import type { Freshness } from "./freshness.ts";
 import { LABELS } from "./model/annotations.ts";
 import { byName, groupBy } from "./model/order.ts";
 import { readPod } from "./model/pod.ts";
-import { readZone, withPods, type GroupSnapshot, type Zone } from "./model/zone.ts";
+import { groupKey, readZone, withPods, type GroupSnapshot, type Zone } from "./model/zone.ts";
 
 export interface ZoneList {
   /** The zones of each group, by `<namespace>/<group>`. */
@@ -32,7 +32,7 @@ export async function gatherZones(cluster: Cluster, namespaces: readonly string[
     }
   }
   if (failures.size === namespaces.length) throw failures.values().next().value;
-  return { failures, groups: groupBy(zones.toSorted(byName), (zone) => `${zone.namespace}/${zone.group}`), resourceVersions };
+  return { failures, groups: groupBy(zones.toSorted(byName), groupKey), resourceVersions };
 }
 
 /** The zones of one group, in byte order of their names, read anew. Throws `StaleRead`, or what the cluster says. */

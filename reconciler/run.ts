@@ -24,7 +24,7 @@ import type { SettleDownscales } from "./pending-downscales/settle-downscales.ts
 import type { Scaler } from "./scaler/scale-pass.ts";
 import { createTeller } from "./scaler/teller.ts";
 import { BEGUN_LAST, tick, type TickResult } from "./tick.ts";
-import type { Upkeep } from "./maintenance/upkeep.ts";
+import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 
 export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clusterDomain" | "zoneTracker"> {
   readonly cluster: Cluster;
@@ -43,7 +43,7 @@ export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clust
   readonly budgetMs: number;
   readonly lease: LeaseOptions;
   readonly mayDisrupt: MayDisrupt;
-  readonly upkeep: Upkeep;
+  readonly maintenance: BudgetMaintenance;
   /** Ends the run after the current step. */
   readonly stop: AbortSignal;
   /** Ticks once and ends, as a function call does. */

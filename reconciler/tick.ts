@@ -14,7 +14,8 @@ import type { Common, Outcome } from "./report/outcome.ts";
 import { decideByStatus, decideRollout } from "./rollout/decide.ts";
 import { scaleGroup } from "./scaler/scale.ts";
 import type { Scaler } from "./scaler/scale-pass.ts";
-import type { TickUpkeep, Upkeep } from "./maintenance/upkeep.ts";
+import type { BudgetLists } from "./maintenance/budget-lists.ts";
+import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 
 const GROUPS_AT_A_TIME = 8;
 
@@ -28,8 +29,7 @@ export interface TickInput extends Scaler {
   readonly lookCloser: (key: string) => boolean;
   /** How often in a row the group was outrun before this tick. */
   readonly timesOutrun: (key: string) => number;
-  /** What disruption budgets need of the tick. */
-  readonly upkeep: Upkeep;
+  readonly maintenance: BudgetMaintenance;
   /** Kept from tick to tick, by whichever process; without it each tick begins with the first group. */
   readonly notes?: Map<string, string>;
   /** Called with each outcome as soon as it is known, with the milliseconds the group took. */
@@ -50,15 +50,15 @@ export interface TickResult extends ZoneList {
 /** Rejects only if the StatefulSets could not be listed; what befalls one group is its own outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
   const list = await gatherZones(input.cluster, input.namespaces, input.freshness);
-  const upkeep = await input.upkeep.begin(input.namespaces);
+  const budgets = await input.maintenance.beginTick(input.namespaces);
   const outcomes: Outcome[] = [];
   const queue = takeTurns([...list.groups], input.notes?.get(BEGUN_LAST));
-  const others = input.upkeep.keepOthers(list.groups, input.fence, input.stop);
+  const others = input.maintenance.maintainOthers(list.groups, input.fence, input.stop);
   await visitEach(queue, { atOnce: GROUPS_AT_A_TIME, signal: input.stop }, async ([key, zones]) => {
     const startedAt = input.monotonic();
     // At once, for the process may be killed.
     input.notes?.set(BEGUN_LAST, key);
-    const outcome = await reconcileGroup(key, zones, upkeep, input);
+    const outcome = await reconcileGroup(key, zones, budgets, input);
     outcomes.push(outcome);
     input.onOutcome(outcome, input.monotonic() - startedAt);
   });
@@ -75,34 +75,34 @@ function takeTurns<T>(groups: readonly [key: string, T][], begunLast = ""): [key
   return [...sorted.filter(([key]) => key > begunLast), ...sorted.filter(([key]) => key <= begunLast)];
 }
 
-async function reconcileGroup(key: string, zones: readonly Zone[], upkeep: TickUpkeep, input: TickInput): Promise<Outcome> {
+async function reconcileGroup(key: string, zones: readonly Zone[], budgets: BudgetLists, input: TickInput): Promise<Outcome> {
   const common: Common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones, waits: [], notes: [] };
   try {
     const { change, holds, notes } = await scaleGroup(zones, input);
     const seen = { ...common, waits: holds };
     const outcome = change
       ? { ...seen, state: "acted" as const, decision: change, effect: { replaced: [], denied: [] } }
-      : await rollOut(key, seen, upkeep, input).catch((error: unknown) => explain(error, key, seen, input));
+      : await rollOut(key, seen, budgets, input).catch((error: unknown) => explain(error, key, seen, input));
     return { ...outcome, notes };
   } catch (error) {
     return explain(error, key, common, input);
   }
 }
 
-async function rollOut(key: string, common: Common, upkeep: TickUpkeep, input: TickInput): Promise<Outcome> {
+async function rollOut(key: string, common: Common, budgets: BudgetLists, input: TickInput): Promise<Outcome> {
   const { zones } = common;
   const byStatus = decideByStatus(zones);
   const early: Outcome | undefined =
     byStatus === "look" ? undefined : byStatus ? { ...common, state: "held", hold: byStatus } : { ...common, state: "settled" };
-  if (early && !input.lookCloser(key) && !input.upkeep.owes(zones)) return early;
+  if (early && !input.lookCloser(key) && !input.maintenance.needsReadyTime(zones)) return early;
 
   const gatheredAt = input.monotonic();
-  const keep = await upkeep(common.namespace);
+  const listed = await input.maintenance.readBudgets(common.namespace, budgets);
   const snapshot = await gatherGroup(input.cluster, zones, input.freshness);
   try {
     return early?.state === "held" ? early : await rollOutZones(snapshot, common, { ...input, gatheredAt });
   } finally {
-    await keep(snapshot, input.fence);
+    await input.maintenance.maintainGroup(snapshot, listed, input.fence);
   }
 }
 

@@ -29,6 +29,18 @@ export interface ReadyTimeWriter {
   readonly patchTimeoutMs: number;
 }
 
+export interface WriteBounds {
+  readonly fence: Fence;
+  /** Once it fires, no further pod is written to. */
+  readonly signal?: AbortSignal;
+}
+
+/** A budget, and the UIDs of the StatefulSets that are in a group. */
+export interface BudgetOutsideGroups {
+  readonly budget: Budget;
+  readonly grouped: ReadonlySet<string>;
+}
+
 const PATCHES_AT_A_TIME = 8;
 /** A list, or a page of it. */
 const CALL_MS = 5000;
@@ -40,8 +52,7 @@ const CALL_MS = 5000;
 export async function writeReadyTimes(
   members: readonly Pod[],
   { cluster, clock, log, patchTimeoutMs }: ReadyTimeWriter,
-  fence: Fence,
-  signal = new AbortController().signal,
+  { fence, signal = new AbortController().signal }: WriteBounds,
 ): Promise<boolean> {
   let complete = true;
   const trouble = new AbortController();
@@ -64,13 +75,11 @@ export async function writeReadyTimes(
   return complete;
 }
 
-/** Writes the ready times of the pods whose StatefulSet the budget selects, and which is not among `grouped`, UIDs of StatefulSets. Never rejects. */
+/** Writes the ready times of the pods whose StatefulSet the budget selects, and which is in no group. Never rejects. */
 export async function writeReadyTimesOutsideGroups(
-  budget: Budget,
-  grouped: ReadonlySet<string>,
+  { budget, grouped }: BudgetOutsideGroups,
   writer: ReadyTimeWriter,
-  fence: Fence,
-  signal: AbortSignal,
+  { fence, signal }: Required<WriteBounds>,
 ): Promise<void> {
   const { namespace, name, matchLabels } = budget;
   const call = { deadlineMs: CALL_MS, signal };
@@ -81,7 +90,7 @@ export async function writeReadyTimesOutsideGroups(
     if (sets.items.every(({ uid }) => grouped.has(uid))) return;
     const { zones } = await gatherUnderBudget(writer.cluster, budget, freshness, call);
     const members = zones.filter(({ uid }) => !grouped.has(uid)).flatMap((zone) => zone.pods);
-    await writeReadyTimes(members, writer, fence, signal);
+    await writeReadyTimes(members, writer, { fence, signal });
   } catch (error) {
     if (!hasCode(error, "Cancelled", "LeaseLost"))
       writer.log.warn("the ready times under a disruption budget could not be written", { namespace, budget: name, error });

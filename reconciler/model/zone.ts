@@ -40,6 +40,9 @@ export interface Zone {
   readonly status: ZoneStatus;
 }
 
+/** Key of a group among all namespaces. */
+export const groupKey = ({ namespace, group }: Pick<Zone, "namespace" | "group">): string => `${namespace}/${group}`;
+
 export interface ZoneStatus {
   readonly replicas: number;
   /** Ready, and available too where `minReadySeconds` asks for it. */

@@ -3,7 +3,8 @@ import type { Log } from "../../infra/log.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { draftEvents, type GroupMemory } from "./events.ts";
 import { causeOf, factsOf } from "../model/decision.ts";
-import { groupKey, holdsOf, isFailure, type Outcome } from "./outcome.ts";
+import { holdsOf, isFailure, type Outcome } from "./outcome.ts";
+import { groupKey } from "../model/zone.ts";
 import type { Recorder } from "./recorder.ts";
 import type { TickResult } from "../tick.ts";
 

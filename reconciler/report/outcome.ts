@@ -39,8 +39,3 @@ export function isFailure(outcome: Outcome): boolean {
 export function holdsOf(outcome: Outcome): Hold[] {
   return [...(outcome.state === "held" ? [outcome.hold] : []), ...outcome.waits];
 }
-
-/** Key of a group among all namespaces. */
-export function groupKey({ namespace, group }: Pick<Common, "namespace" | "group">): string {
-  return `${namespace}/${group}`;
-}

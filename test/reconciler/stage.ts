@@ -13,7 +13,7 @@ import { createFreshness } from "../../reconciler/freshness.ts";
 import type { RunInput } from "../../reconciler/run.ts";
 import { createTeller, type Teller } from "../../reconciler/scaler/teller.ts";
 import { tick, type TickInput, type TickResult } from "../../reconciler/tick.ts";
-import type { Upkeep } from "../../reconciler/maintenance/upkeep.ts";
+import type { BudgetMaintenance } from "../../reconciler/maintenance/maintain-budgets.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
 import { startEmulator, type Emulator } from "../emulator/index.ts";
 
@@ -127,7 +127,7 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput
     namespaces: ["default"],
     freshness: createFreshness(stage.clock, { warn: () => {} }),
     mayDisrupt: async () => undefined,
-    upkeep: noUpkeep,
+    maintenance: noMaintenance,
     lookCloser: () => false,
     timesOutrun: () => 0,
     onOutcome: () => {},
@@ -141,7 +141,13 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput
 }
 
 /** As on a cluster without budgets. */
-export const noUpkeep: Upkeep = { begin: async () => async () => async () => {}, keepOthers: async () => {}, owes: () => false };
+export const noMaintenance: BudgetMaintenance = {
+  beginTick: async (namespaces) => ({ namespaces, lists: new Map() }),
+  needsReadyTime: () => false,
+  readBudgets: async () => [],
+  maintainGroup: async () => {},
+  maintainOthers: async () => {},
+};
 
 export interface Witness {
   /** Pods in the order in which they were deleted. */
@@ -199,7 +205,7 @@ export function runInputOf({ clock }: Stage, cluster: Cluster, identity: string)
     budgetMs: 55_000,
     lease: { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 },
     mayDisrupt: async () => undefined,
-    upkeep: noUpkeep,
+    maintenance: noMaintenance,
     ...scalingOf(cluster),
     caInjection: { once: async () => {}, follow: async () => {} },
     stop: new AbortController().signal,

@@ -75,10 +75,17 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the tick reads the budgets before the pods whose reservations it removes",
     file: "reconciler/tick.ts",
-    find: "const keep = await upkeep(common.namespace);\n  const snapshot = await gatherGroup(input.cluster, zones, input.freshness);",
+    find: "const listed = await input.maintenance.readBudgets(common.namespace, budgets);\n  const snapshot = await gatherGroup(input.cluster, zones, input.freshness);",
     replacement:
-      "const snapshot = await gatherGroup(input.cluster, zones, input.freshness);\n  const keep = await upkeep(common.namespace);",
-    tests: ["test/reconciler/upkeep-order.test.ts"],
+      "const snapshot = await gatherGroup(input.cluster, zones, input.freshness);\n  const listed = await input.maintenance.readBudgets(common.namespace, budgets);",
+    tests: ["test/reconciler/maintenance/order.test.ts"],
+  },
+  {
+    breaks: "a group whose pods were read says nothing of the reservations of other groups' pods",
+    file: "reconciler/maintenance/expired-reservations.ts",
+    find: "(isOurs(pod) ? uids.get(pod) : all[pod]?.uid)",
+    replacement: "(isOurs(pod) ? uids.get(pod) : uids.get(pod))",
+    tests: ["test/reconciler/maintenance/maintain-budgets.test.ts"],
   },
   {
     breaks: "reservations are written only on the version of the budget that was read",
@@ -148,7 +155,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     tests: [
       "test/reconciler/budget/decide.test.ts",
       "test/reconciler/budget/readiness.test.ts",
-      "test/reconciler/maintenance/upkeep.test.ts",
+      "test/reconciler/maintenance/maintain-budgets.test.ts",
     ],
   },
   {
@@ -163,14 +170,14 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/budget/ready-time.ts",
     find: "if (pod.terminating || pod.ready === (pod.readyTime !== undefined)) return [];",
     replacement: "if (pod.terminating || !pod.ready || pod.readyTime !== undefined) return [];",
-    tests: ["test/reconciler/maintenance/upkeep.test.ts"],
+    tests: ["test/reconciler/maintenance/maintain-budgets.test.ts"],
   },
   {
     breaks: "a ready time is written only on the pod that was seen, by UID",
     file: "reconciler/maintenance/ready-times.ts",
     find: "metadata: { uid: pod.uid, annotations",
     replacement: "metadata: { annotations",
-    tests: ["test/reconciler/maintenance/upkeep.test.ts"],
+    tests: ["test/reconciler/maintenance/maintain-budgets.test.ts"],
   },
   {
     breaks: "an invalid budget protects the pods that it selects",

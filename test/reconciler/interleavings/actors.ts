@@ -9,7 +9,7 @@ import { createFreshness } from "../../../reconciler/freshness.ts";
 import { askBudget } from "../../../reconciler/reservations/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/reservations/reserve.ts";
 import { tick } from "../../../reconciler/tick.ts";
-import { createUpkeep } from "../../../reconciler/maintenance/upkeep.ts";
+import { createBudgetMaintenance } from "../../../reconciler/maintenance/maintain-budgets.ts";
 import { createTeller } from "../../../reconciler/scaler/teller.ts";
 import { noPods, scalingOf } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
@@ -92,7 +92,7 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
       ...scalingOf(cluster),
       teller,
       now: clock.now,
-      upkeep: createUpkeep({ cluster, clock, log: silent, onBudgets: () => {}, patchTimeoutMs: 5000 }),
+      maintenance: createBudgetMaintenance({ cluster, clock, log: silent, onBudgets: () => {}, patchTimeoutMs: 5000 }),
       fence: { write },
       namespaces: ["test"],
       freshness,

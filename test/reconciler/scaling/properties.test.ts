@@ -7,7 +7,7 @@ import { createReferences } from "../../../reconciler/scaler/gather-scaling.ts";
 import type { Outcome } from "../../../reconciler/report/outcome.ts";
 import { createTeller } from "../../../reconciler/scaler/teller.ts";
 import { tick } from "../../../reconciler/tick.ts";
-import { noUpkeep } from "../stage.ts";
+import { noMaintenance } from "../stage.ts";
 import { createWorld, happen, HAPPENING_NAMES, SETTINGS, type World } from "./world.ts";
 import { FATES, startProcess, type Process } from "./world-cluster.ts";
 
@@ -24,7 +24,7 @@ async function pass(world: World, { cluster, podHttp, write, end }: Process): Pr
     fence: { write },
     freshness: createFreshness({ monotonic: () => 0 }, { warn: () => {} }),
     mayDisrupt: async () => undefined,
-    upkeep: noUpkeep,
+    maintenance: noMaintenance,
     namespaces: ["test"],
     lookCloser: () => true,
     timesOutrun: () => 0,

@@ -3,7 +3,7 @@ import { afterEach, describe, it } from "node:test";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { observeBudgets } from "../../../reconciler/report/observe-budgets.ts";
-import { createUpkeep, type Upkeep } from "../../../reconciler/maintenance/upkeep.ts";
+import { createBudgetMaintenance, type BudgetMaintenance } from "../../../reconciler/maintenance/maintain-budgets.ts";
 import { reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
 import { deploy, tickOnce, type Stage } from "../stage.ts";
 
@@ -21,13 +21,13 @@ function startTicks() {
   const lines: string[] = [];
   const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(stage.time.now()) });
   const onBudgets = observeBudgets({ log, metrics: createMetrics().budgets, record: () => {} });
-  const upkeep: Upkeep = createUpkeep({ cluster, clock: stage.clock, log, onBudgets, patchTimeoutMs: 5000 });
+  const maintenance: BudgetMaintenance = createBudgetMaintenance({ cluster, clock: stage.clock, log, onBudgets, patchTimeoutMs: 5000 });
   return {
     lines,
     /** One tick; the calls that it took. */
     tick: async (closer = false, namespaces: readonly string[] = ["default"]): Promise<string[]> => {
       calls.length = 0;
-      await tickOnce(stage, cluster, { upkeep, namespaces, lookCloser: () => closer });
+      await tickOnce(stage, cluster, { maintenance, namespaces, lookCloser: () => closer });
       return [...calls];
     },
   };
@@ -67,7 +67,10 @@ describe("ready times of pods (E24)", () => {
     };
     const log = createLog({ level: "error", write: () => {}, now: () => new Date(stage.time.now()) });
     const options = { clock: stage.clock, log, onBudgets: () => {}, patchTimeoutMs: 1234 };
-    await tickOnce(stage, cluster, { upkeep: createUpkeep({ ...options, cluster: { ...cluster, patch } }), lookCloser: () => true });
+    await tickOnce(stage, cluster, {
+      maintenance: createBudgetMaintenance({ ...options, cluster: { ...cluster, patch } }),
+      lookCloser: () => true,
+    });
     assert.deepEqual([...bounds], [1234]);
   });
 

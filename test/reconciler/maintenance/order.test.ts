@@ -1,11 +1,11 @@
 /** A reservation that is made while the tick reads must not be taken for one whose pod is gone. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { createLog } from "../../infra/log.ts";
-import { createUpkeep } from "../../reconciler/maintenance/upkeep.ts";
-import { reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
-import { tickOnce } from "./stage.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { createLog } from "../../../infra/log.ts";
+import { createBudgetMaintenance } from "../../../reconciler/maintenance/maintain-budgets.ts";
+import { reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
+import { tickOnce } from "../stage.ts";
 
 const POD = "ingester-zone-a-0";
 
@@ -28,10 +28,10 @@ it("a pod that was made anew and reserved after the pods were listed keeps its r
       assert.equal(await startProcess(stage).ask("zone-a-0"), "Allowed");
     },
   };
-  const upkeep = createUpkeep({ cluster: racing, clock, log, onBudgets: () => {}, patchTimeoutMs: 5000 });
+  const maintenance = createBudgetMaintenance({ cluster: racing, clock, log, onBudgets: () => {}, patchTimeoutMs: 5000 });
   // The first tick of a process reads the budgets in any case.
-  await tickOnce(stage, cluster, { upkeep });
-  await tickOnce(stage, racing, { upkeep, lookCloser: () => true });
+  await tickOnce(stage, cluster, { maintenance });
+  await tickOnce(stage, racing, { maintenance, lookCloser: () => true });
   assert.ok(raced);
   assert.deepEqual(Object.keys(reserved(stage)), [POD]);
 });

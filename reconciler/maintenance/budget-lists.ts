@@ -1,0 +1,47 @@
+/** The lists of budgets that one tick reads: each once, when it is needed first. */
+import type { Clock } from "../../infra/clock.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import type { Log } from "../../infra/log.ts";
+import { createFreshness } from "../freshness.ts";
+import type { OnBudgets } from "../reservations/ask.ts";
+import { listBudgets, type ListedBudget } from "../reservations/gather-budget.ts";
+
+export interface BudgetLists {
+  /** Those of the tick, "" for all. */
+  readonly namespaces: readonly string[];
+  /** By namespace, "" for all. */
+  readonly lists: Map<string, Promise<readonly ListedBudget[]>>;
+}
+
+export interface BudgetReader {
+  readonly cluster: Cluster;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly log: Log;
+  readonly onBudgets: OnBudgets;
+}
+
+export const startBudgetLists = (namespaces: readonly string[]): BudgetLists => ({ namespaces, lists: new Map() });
+
+/** The budgets of one namespace; never rejects. */
+export async function readNamespace(namespace: string, tick: BudgetLists, reader: BudgetReader): Promise<readonly ListedBudget[]> {
+  const list = await listOnce(tick.namespaces.includes("") ? "" : namespace, tick, reader);
+  return list.filter(({ ref }) => ref.namespace === namespace);
+}
+
+/** The budgets of a namespace, "" for all, as they were when the tick needed them first; none if they cannot be read. Never rejects. */
+export function listOnce(scope: string, { lists }: BudgetLists, reader: BudgetReader): Promise<readonly ListedBudget[]> {
+  const list = lists.get(scope) ?? read(scope, reader);
+  lists.set(scope, list);
+  return list;
+}
+
+async function read(scope: string, { cluster, clock, log, onBudgets }: BudgetReader): Promise<readonly ListedBudget[]> {
+  try {
+    const budgets = await listBudgets(cluster, scope, createFreshness(clock, log));
+    onBudgets(scope, budgets);
+    return budgets ?? [];
+  } catch (error) {
+    log.warn("the disruption budgets could not be read", { error });
+    return [];
+  }
+}
