@@ -1,7 +1,7 @@
-/** Answers in the form that the client asked for. */
+/** Answers in the representation that the client requested: the object, its metadata, or a table. */
 import type { Draft } from "./objects.ts";
 import { apiVersionOf } from "./registry.ts";
-import type { Ask } from "./request.ts";
+import type { ApiRequest } from "./request.ts";
 import { columnsOf } from "./table/columns.ts";
 
 export interface Answer {
@@ -13,7 +13,10 @@ export interface Answer {
 const META = "meta.k8s.io/v1";
 const texts = new WeakMap<Draft, string>();
 
-/** `{...}` without apiVersion and kind; made once and kept as long as the object, so that long lists are quick. */
+/**
+ * The object's JSON without apiVersion and kind; cached as long as the object lives, so that long lists are
+ * fast.
+ */
 function bareText(object: Draft): string {
   const text = texts.get(object) ?? JSON.stringify({ ...object, apiVersion: undefined, kind: undefined });
   texts.set(object, text);
@@ -28,29 +31,29 @@ function metadataOf({ metadata }: Draft): object {
   return { kind: "PartialObjectMetadata", apiVersion: META, metadata };
 }
 
-/** What `kubectl get` prints. Functions are left out of JSON: the columns come without their cells. */
-function tableText({ kind, query, now }: Ask, objects: readonly Draft[], metadata: object): string {
+/** What `kubectl get` prints. JSON omits functions, so the column definitions come without their `cell`. */
+function tableText({ kind, query, now }: ApiRequest, objects: readonly Draft[], metadata: object): string {
   const columnDefinitions = columnsOf(kind);
-  const isWhole = query.get("includeObject") === "Object";
+  const includesObject = query.get("includeObject") === "Object";
   const rows = objects.map((object) => ({
     cells: columnDefinitions.map(({ cell }) => cell(object, now())),
-    object: isWhole ? object : metadataOf(object),
+    object: includesObject ? object : metadataOf(object),
   }));
   return JSON.stringify({ kind: "Table", apiVersion: META, metadata, columnDefinitions, rows });
 }
 
-export function objectText(ask: Ask, object: Draft): string {
-  if (ask.form === "table") return tableText(ask, [object], { resourceVersion: object.metadata.resourceVersion });
-  return ask.form === "metadata" ? JSON.stringify(metadataOf(object)) : fullText(object);
+export function objectText(request: ApiRequest, object: Draft): string {
+  if (request.form === "table") return tableText(request, [object], { resourceVersion: object.metadata.resourceVersion });
+  return request.form === "metadata" ? JSON.stringify(metadataOf(object)) : fullText(object);
 }
 
-export function listText(ask: Ask, objects: readonly Draft[], metadata: object): string {
-  if (ask.form === "table") return tableText(ask, objects, metadata);
-  const list = { kind: `${ask.kind.kind}List`, apiVersion: apiVersionOf(ask.kind), metadata };
-  if (ask.form === "metadata")
+export function listText(request: ApiRequest, objects: readonly Draft[], metadata: object): string {
+  if (request.form === "table") return tableText(request, objects, metadata);
+  const list = { kind: `${request.kind.kind}List`, apiVersion: apiVersionOf(request.kind), metadata };
+  if (request.form === "metadata")
     return JSON.stringify({ ...list, kind: "PartialObjectMetadataList", apiVersion: META, items: objects.map(metadataOf) });
-  // Items carry apiVersion and kind for custom resources only.
-  const items = objects.map(ask.kind.custom ? fullText : bareText);
+  // Only items of custom resources carry apiVersion and kind.
+  const items = objects.map(request.kind.custom ? fullText : bareText);
   return `${JSON.stringify(list).slice(0, -1)},"items":[${items.join(",")}]}`;
 }
 
@@ -58,8 +61,8 @@ export function jsonAnswer(code: number, value: unknown): Answer {
   return { code, body: JSON.stringify(value) };
 }
 
-export function objectAnswer(ask: Ask, object: Draft, code = 200): Answer {
-  return { code, body: objectText(ask, object) };
+export function objectAnswer(request: ApiRequest, object: Draft, code = 200): Answer {
+  return { code, body: objectText(request, object) };
 }
 
 /** Success without an object. */

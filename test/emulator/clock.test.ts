@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { manualClock } from "./clock.ts";
 
-test("a manual clock runs what falls due in order of time, and what that starts", async () => {
+test("a manual clock runs due timers in order of time, also those that a timer sets", async () => {
   const clock = manualClock(0);
   const ran: [string, number][] = [];
   clock.after(20, () => ran.push(["b", clock.now()]));
@@ -23,7 +23,7 @@ test("a manual clock runs what falls due in order of time, and what that starts"
   assert.equal(clock.pending(), 1);
 });
 
-test("promises settle before the next moment", async () => {
+test("promises settle before the next timer runs", async () => {
   const clock = manualClock(0);
   const ran: string[] = [];
   clock.after(1, () => void Promise.resolve().then(() => clock.after(1, () => ran.push("chained"))));

@@ -1,14 +1,17 @@
-/** The emulator's only source of time: real for `npm start`, moved by hand in tests. */
+/** The emulator's only source of time: the real clock for `npm start`, a manual one in tests. */
 import { setImmediate } from "node:timers/promises";
 
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Runs `run` once, `ms` milliseconds from now (at the earliest in a later turn); the answer cancels it. */
+  /**
+   * Runs `run` once, `ms` milliseconds from now, at the earliest in a later turn of the event loop. Returns a
+   * function that cancels it.
+   */
   after(ms: number, run: () => void): () => void;
 }
 
-/** Timers do not keep the process alive, nor do they end it when they fail. Longer than 24 days Node cannot wait. */
+/** Timers neither keep the process alive nor end it when they throw. Node's timers last at most 24 days. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after: (ms, run) => {
@@ -26,7 +29,7 @@ export const systemClock: Clock = {
 
 export type ManualClock = ReturnType<typeof manualClock>;
 
-/** Starts at `startMs`; stands still but for `advance`. */
+/** Starts at `startMs`; only `advance` moves it. */
 export function manualClock(startMs = Date.UTC(2026, 0, 1)) {
   let time = startMs;
   const timers = new Set<{ readonly at: number; readonly run: () => void }>();
@@ -38,24 +41,27 @@ export function manualClock(startMs = Date.UTC(2026, 0, 1)) {
       timers.add(timer);
       return () => void timers.delete(timer);
     },
-    /** Moves the time on by `ms`, running what falls due in order of time; work that they start may fall due within the same advance. */
+    /**
+     * Moves the time on by `ms` and runs due timers in order of time, also those that are set during the
+     * advance.
+     */
     advance: async (ms: number): Promise<void> => {
       const end = time + ms;
       await settle();
       for (let due = nextDue(); due <= end; due = nextDue()) {
         time = Math.max(time, due);
-        // All that fall due at one moment run in one go, as they would in one turn of the event loop.
+        // Timers that are due at the same moment run together, as they would in one turn of the event loop.
         for (const timer of timers) if (timer.at <= time && timers.delete(timer)) timer.run();
         await settle();
       }
       time = end;
     },
-    /** Timers that wait. */
+    /** The number of timers that are set. */
     pending: (): number => timers.size,
   };
 }
 
-/** Lets promises and I/O that is already there be dealt with: a few turns of the event loop. */
+/** Lets promises settle and pending I/O complete: a few turns of the event loop. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 4; turn++) await setImmediate();
 }

@@ -1,20 +1,23 @@
-/** The defaults that users and Zonewise see, by resource (k8s.io/kubernetes/pkg/apis/<group>/<version>/defaults.go). */
+/**
+ * Defaults that users and Zonewise see, by resource
+ * (k8s.io/kubernetes/pkg/apis/<group>/<version>/defaults.go).
+ */
 import { dig, fieldsOf, listOf, plainText, put, type Draft, type Fields } from "./objects.ts";
 import { CRDS } from "./registry.ts";
 
 const DEFAULTS: Readonly<Record<string, Readonly<Record<string, Fields>>>> = {
   "statefulsets.apps": {
-    // An update strategy that is asked for without parameters stays without: SetDefaults_StatefulSet.
+    // An update strategy without parameters stays without parameters: SetDefaults_StatefulSet.
     spec: { podManagementPolicy: "OrderedReady", replicas: 1, updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } } },
     status: { availableReplicas: 0, replicas: 0 },
   },
   pods: { status: { phase: "Pending", qosClass: "BestEffort" } },
   namespaces: { spec: { finalizers: ["kubernetes"] }, status: { phase: "Active" } },
-  // Definitions are served at once.
+  // Custom resources are served at once.
   [CRDS]: { status: { conditions: [{ type: "Established", status: "True", reason: "InitialNamesAccepted" }] } },
 };
 
-/** What the names of revisions hang on: they are hashes of the whole template. */
+/** Revisions' names depend on these defaults: they are hashes of the whole template. */
 const POD_SPEC = {
   dnsPolicy: "ClusterFirst",
   restartPolicy: "Always",
@@ -26,15 +29,15 @@ const CONTAINER = { resources: {}, terminationMessagePath: "/dev/termination-log
 
 function withPodDefaults(spec: unknown): Fields {
   const containers = listOf(dig(spec, "containers")).map((container) => {
-    const isMoving = /^[^:@]*$|:latest$/.test(plainText(dig(container, "image")).replace(/^.*\//, ""));
-    return { imagePullPolicy: isMoving ? "Always" : "IfNotPresent", ...CONTAINER, ...fieldsOf(container) };
+    const hasMutableTag = /^[^:@]*$|:latest$/.test(plainText(dig(container, "image")).replace(/^.*\//, ""));
+    return { imagePullPolicy: hasMutableTag ? "Always" : "IfNotPresent", ...CONTAINER, ...fieldsOf(container) };
   });
   return { ...POD_SPEC, ...fieldsOf(spec), containers };
 }
 
 const POD_SPECS: Readonly<Record<string, readonly string[]>> = { pods: ["spec"], "statefulsets.apps": ["spec", "template", "spec"] };
 
-/** The object with the defaults of its kind. */
+/** Returns the object with its resource's defaults filled in. */
 export function withDefaults(resource: string, object: Draft): Draft {
   const filled = { ...object };
   for (const [field, values] of Object.entries(DEFAULTS[resource] ?? {})) filled[field] = { ...values, ...fieldsOf(object[field]) };

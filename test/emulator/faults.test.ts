@@ -5,7 +5,7 @@ import { manualClock } from "./clock.ts";
 import { createFaults } from "./faults.ts";
 import type { Effect } from "./faults.ts";
 import { dig, listOf } from "./objects.ts";
-import { configMap, CONFIG_MAPS, stage } from "./stage.ts";
+import { configMap, CONFIG_MAPS, startFixture } from "./fixture.ts";
 
 const REFUSED: readonly [effect: Effect, code: number, reason: string][] = [
   [{ kind: "conflict" }, 409, "Conflict"],
@@ -14,8 +14,8 @@ const REFUSED: readonly [effect: Effect, code: number, reason: string][] = [
 ];
 
 for (const [effect, code, reason] of REFUSED)
-  test(`the fault ${effect.kind} strikes as often as told, without the request taking effect`, async (t) => {
-    const { emulator, call } = await stage(t);
+  test(`the fault ${effect.kind} strikes the given number of times, and the request has no effect`, async (t) => {
+    const { emulator, call } = await startFixture(t);
     emulator.faults.inject({ effect, verb: "create", resource: "configmaps", times: 1 });
     const refused = await call("POST", CONFIG_MAPS, configMap("a"));
     assert.deepEqual([refused.status, dig(refused.body, "reason")], [code, reason]);
@@ -24,8 +24,8 @@ for (const [effect, code, reason] of REFUSED)
     assert.equal(emulator.faults.struck(), 1);
   });
 
-test("an answer that is dropped afterwards leaves the write done, one dropped before leaves nothing", async (t) => {
-  const { emulator, call } = await stage(t);
+test("dropAfter breaks the connection after the write took effect, dropBefore without an effect", async (t) => {
+  const { emulator, call } = await startFixture(t);
   for (const [kind, name] of [
     ["dropAfter", "done"],
     ["dropBefore", "undone"],
@@ -37,8 +37,8 @@ test("an answer that is dropped afterwards leaves the write done, one dropped be
   assert.equal((await call("GET", `${CONFIG_MAPS}/undone`)).status, 404);
 });
 
-test("a stale list and a stale get answer as of an earlier version", async (t) => {
-  const { emulator, call } = await stage(t);
+test("a stale list and a stale get return the state of an earlier version", async (t) => {
+  const { emulator, call } = await startFixture(t);
   await call("POST", CONFIG_MAPS, configMap("a"));
   emulator.faults.inject({ effect: { kind: "stale", resourceVersion: emulator.store.version() } });
   await call("POST", CONFIG_MAPS, configMap("b"));
@@ -54,7 +54,7 @@ test("a stale list and a stale get answer as of an earlier version", async (t) =
 
 test("latency passes on the emulator's clock, and a request's own timeout ends it", async (t) => {
   const clock = manualClock();
-  const { emulator, call } = await stage(t, { clock });
+  const { emulator, call } = await startFixture(t, { clock });
   emulator.faults.inject({ effect: { kind: "latency", ms: 5000 }, times: 2, verb: "list" });
   const waiting = Promise.all([call("GET", CONFIG_MAPS), call("GET", `${CONFIG_MAPS}?timeout=2s`)]);
   while (clock.pending() < 3) await new Promise(setImmediate);
@@ -65,8 +65,8 @@ test("latency passes on the emulator's clock, and a request's own timeout ends i
   );
 });
 
-test("cut watches break off at once, and those of other resources stay", async (t) => {
-  const { emulator } = await stage(t);
+test("cut watches end at once, and those of other resources continue", async (t) => {
+  const { emulator } = await startFixture(t);
   const open = (path: string): Promise<{ broken: Promise<void> }> =>
     new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${emulator.token}` };
@@ -84,12 +84,12 @@ test("cut watches break off at once, and those of other resources stay", async (
   await kept.broken;
 });
 
-test("the same seed throws the same dice", () => {
+test("the same seed gives the same random numbers", () => {
   const strikes = (seed: number): string => {
     const faults = createFaults(seed);
     faults.inject({ effect: { kind: "error" }, probability: 0.5 });
-    const ask = { resource: "pods" } as unknown as Parameters<typeof faults.strike>[0];
-    return Array.from({ length: 40 }, () => faults.strike(ask).length).join("");
+    const request = { resource: "pods" } as unknown as Parameters<typeof faults.strike>[0];
+    return Array.from({ length: 40 }, () => faults.strike(request).length).join("");
   };
   assert.equal(strikes(7), strikes(7));
   assert.notEqual(strikes(7), strikes(8));

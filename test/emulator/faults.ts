@@ -1,12 +1,12 @@
-/** Trouble on demand: rules, tried in order against each request to a resource. */
+/** Fault injection: rules that are matched in order against each request to a resource. */
 import { hash } from "node:crypto";
-import type { Ask } from "./request.ts";
+import type { ApiRequest } from "./request.ts";
 
 export type Effect =
   | { readonly kind: "latency"; readonly ms: number }
-  /** The connection breaks before anything happened. */
+  /** The connection breaks before the request takes effect. */
   | { readonly kind: "dropBefore" }
-  /** The connection breaks after the request took effect. */
+  /** The connection breaks after the request has taken effect. */
   | { readonly kind: "dropAfter" }
   | { readonly kind: "conflict" }
   /** Lists and gets answer as of an earlier resourceVersion. */
@@ -14,57 +14,57 @@ export type Effect =
   | { readonly kind: "tooMany"; readonly retryAfterSeconds: number }
   | { readonly kind: "error" };
 
-const AIMED_BY = ["verb", "resource", "namespace", "name", "subresource"] as const;
+const MATCH_FIELDS = ["verb", "resource", "namespace", "name", "subresource"] as const;
 
-/** Strikes the requests that have all the fields given. */
-export interface Fault extends Partial<Pick<Ask, (typeof AIMED_BY)[number]>> {
+/** Strikes the requests that match all given fields. */
+export interface Fault extends Partial<Pick<ApiRequest, (typeof MATCH_FIELDS)[number]>> {
   readonly effect: Effect;
-  /** How often it strikes; without end when left out. */
+  /** How often it strikes; unlimited by default. */
   readonly times?: number;
-  /** 0 to 1; always when left out. */
+  /** 0 to 1; 1 by default. */
   readonly probability?: number;
 }
 
 export type Faults = ReturnType<typeof createFaults>;
 
-/** The same seed gives the same dice. */
+/** The same seed gives the same random numbers. */
 export function createFaults(seed = 1) {
-  const armed = new Set<{ readonly fault: Fault; left: number }>();
-  /** What cuts each open watch, and the resource that it is on. */
+  const active = new Set<{ readonly fault: Fault; left: number }>();
+  /** For each open watch the function that cuts it, and its resource. */
   const watches = new Map<() => void, string>();
   let struck = 0;
-  let thrown = 0;
-  /** 0 to 1: the hash of how many there were before. */
-  const throwDice = (): number => hash("sha256", `${seed}:${thrown++}`, "buffer").readUInt32BE() / 2 ** 32;
+  let drawn = 0;
+  /** From 0 to 1: a hash of how many numbers were drawn before. */
+  const drawRandom = (): number => hash("sha256", `${seed}:${drawn++}`, "buffer").readUInt32BE() / 2 ** 32;
 
   return {
-    /** The answer withdraws the fault. */
+    /** Returns a function that removes the fault. */
     inject: (fault: Fault): (() => void) => {
-      const one = { fault, left: fault.times ?? Infinity };
-      armed.add(one);
-      return () => void armed.delete(one);
+      const entry = { fault, left: fault.times ?? Infinity };
+      active.add(entry);
+      return () => void active.delete(entry);
     },
-    clear: (): void => armed.clear(),
-    /** How often a fault has struck so far. */
+    clear: (): void => active.clear(),
+    /** How often faults have struck so far. */
     struck: (): number => struck,
-    /** Ends all open watches, or those of one resource, without a word; answers how many. */
+    /** Breaks the connections of all open watches, or of one resource's; returns how many. */
     cutWatches: (resource?: string): number => {
-      const meant = [...watches].filter(([, watched]) => resource === undefined || watched === resource);
-      for (const [cut] of meant) cut();
-      return meant.length;
+      const matching = [...watches].filter(([, watched]) => resource === undefined || watched === resource);
+      for (const [cut] of matching) cut();
+      return matching.length;
     },
-    /** For the server: the effects that strike this request. */
-    strike: (ask: Ask): readonly Effect[] =>
-      [...armed].flatMap((one) => {
-        const { effect, probability, ...fault } = one.fault;
-        const isMeant = AIMED_BY.every((field) => fault[field] === undefined || fault[field] === ask[field]);
-        if (!isMeant || one.left <= 0 || (probability !== undefined && throwDice() >= probability)) return [];
-        one.left -= 1;
+    /** For the server: the effects of the faults that strike this request. */
+    strike: (request: ApiRequest): readonly Effect[] =>
+      [...active].flatMap((entry) => {
+        const { effect, probability, ...fault } = entry.fault;
+        const matches = MATCH_FIELDS.every((field) => fault[field] === undefined || fault[field] === request[field]);
+        if (!matches || entry.left <= 0 || (probability !== undefined && drawRandom() >= probability)) return [];
+        entry.left -= 1;
         struck += 1;
         return [effect];
       }),
-    /** For the server: makes an open watch known; the answer forgets it. */
-    watching: (resource: string, cut: () => void): (() => void) => {
+    /** For the server: registers an open watch. Returns a function that unregisters it. */
+    registerWatch: (resource: string, cut: () => void): (() => void) => {
       watches.set(cut, resource);
       return () => void watches.delete(cut);
     },

@@ -1,24 +1,28 @@
-/** The embedded local cluster: an API server over HTTPS, with the controllers and kubelets that Zonewise meets. */
+/**
+ * The embedded local cluster: an API server over HTTPS, with the controllers and kubelets that Zonewise
+ * depends on.
+ */
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { listen } from "../loopback.ts";
 import { createAdmission } from "./admission/admission.ts";
+import { startCleanup } from "./cleanup.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { startControllers } from "./controllers/index.ts";
 import { withDefaults } from "./defaults.ts";
 import { createFaults } from "./faults.ts";
 import { createRegistry } from "./registry.ts";
+import { seedCluster } from "./seed.ts";
 import { serve } from "./server.ts";
 import { createStore, type Store } from "./store.ts";
 import { ADMIN_TOKEN, createTokens } from "./tokens.ts";
-import { runUpkeep, seed } from "./upkeep.ts";
 
 export interface EmulatorOptions {
   readonly clock?: Clock;
-  /** For the dice of faults with a probability. */
+  /** Seeds the random numbers of faults with a probability. */
   readonly faultSeed?: number;
-  /** False leaves out the controllers and kubelets: objects then change by requests alone. */
+  /** False omits the controllers and kubelets: then only requests change objects. */
   readonly controllers?: boolean;
 }
 
@@ -36,19 +40,19 @@ export async function startEmulator({ clock = systemClock, faultSeed, controller
     ipAddresses: [HOST],
     organization: "zonewise-emulator",
     validityDays: 365,
-    // TLS clients check it against the real time, whatever the emulator's clock says.
+    // TLS clients check certificates against the real time, not the emulator's clock.
     now: new Date(),
   });
-  const stopUpkeep = runUpkeep(store);
-  seed(store, clock);
-  // What controllers create gets the defaults that the API server would have given it.
+  const stopCleanup = startCleanup(store);
+  seedCluster(store, clock);
+  // Objects that controllers create get the API server's defaults, too.
   const defaulting: Store = { ...store, create: (resource, object) => store.create(resource, withDefaults(resource, object)) };
   const stopControllers = controllers ? startControllers(defaulting, clock) : () => {};
 
   const tls = { key: keyPem, cert: certPem, keepAliveTimeout: 60_000 };
   const server = createServer(tls, (request, response) => void serve(api, request, response));
   const url = `https://${HOST}:${await listen(server, HOST)}`;
-  /** As JSON, with the administrator's token. */
+  /** With the administrator's token. */
   const kubeconfig = () => ({
     apiVersion: "v1",
     kind: "Config",
@@ -65,10 +69,10 @@ export async function startEmulator({ clock = systemClock, faultSeed, controller
     writeKubeconfig: (path: string) => writeFile(path, JSON.stringify(kubeconfig()), { mode: 0o600 }),
     store,
     faults,
-    /** Cuts all connections and ends all timers. */
+    /** Breaks all connections and cancels all timers. */
     stop: async () => {
       stopControllers();
-      stopUpkeep();
+      stopCleanup();
       server.closeAllConnections();
       await server[Symbol.asyncDispose]();
     },

@@ -1,11 +1,18 @@
-/** The built-in kinds: one row each. Custom resources join them when their definition is established. */
+/** The built-in kinds. CustomResourceDefinitions add more (registry.ts). */
 
-/** A kind as it is served. */
-export type Kind = ReturnType<typeof row>;
+/** A kind that the API server serves. */
+export type Kind = ReturnType<typeof defineKind>;
 
-/** `all`: whether `kubectl get all` shows it; `below`: its subresources. */
-function row(apiVersion: string, kind: string, options: { short?: string; all?: true; cluster?: true; below?: string[] } = {}) {
-  const { short, all, cluster, below = [] } = options;
+interface KindOptions {
+  readonly short?: string;
+  /** Whether `kubectl get all` lists it. */
+  readonly inAll?: true;
+  readonly clusterScoped?: true;
+  readonly subresources?: readonly string[];
+}
+
+function defineKind(apiVersion: string, kind: string, options: KindOptions = {}) {
+  const { short, inAll, clusterScoped, subresources = [] } = options;
   const [version = "", group = ""] = apiVersion.split("/").toReversed();
   const plural = `${kind.toLowerCase()}s`;
   return {
@@ -16,40 +23,40 @@ function row(apiVersion: string, kind: string, options: { short?: string; all?: 
     singular: kind.toLowerCase(),
     /** The store's key. */
     resource: group ? `${plural}.${group}` : plural,
-    namespaced: !cluster,
+    namespaced: !clusterScoped,
     shortNames: short ? [short] : [],
-    categories: all ? ["all"] : [],
-    subresources: below,
+    categories: inAll ? ["all"] : [],
+    subresources,
     /** Whether metadata.generation counts changes outside metadata and status. */
-    generation: kind === "Pod" || (group !== "" && below.includes("status")),
+    generation: kind === "Pod" || (group !== "" && subresources.includes("status")),
   };
 }
 
 export const BUILT_IN: readonly Kind[] = [
-  row("v1", "Namespace", { short: "ns", cluster: true, below: ["status"] }),
-  row("v1", "Node", { short: "no", cluster: true, below: ["status"] }),
-  row("v1", "Pod", { short: "po", all: true, below: ["status", "eviction"] }),
-  row("v1", "Service", { short: "svc", all: true, below: ["status"] }),
-  row("v1", "ConfigMap", { short: "cm" }),
-  row("v1", "Secret"),
-  row("v1", "ServiceAccount", { short: "sa", below: ["token"] }),
-  row("v1", "Event", { short: "ev" }),
-  row("apps/v1", "StatefulSet", { short: "sts", all: true, below: ["status", "scale"] }),
-  row("apps/v1", "ControllerRevision"),
-  row("apps/v1", "Deployment", { short: "deploy", all: true, below: ["status", "scale"] }),
-  row("apps/v1", "ReplicaSet", { short: "rs", all: true, below: ["status", "scale"] }),
-  row("batch/v1", "Job", { all: true, below: ["status"] }),
-  row("batch/v1", "CronJob", { short: "cj", all: true, below: ["status"] }),
-  row("coordination.k8s.io/v1", "Lease"),
-  row("policy/v1", "PodDisruptionBudget", { short: "pdb", below: ["status"] }),
-  ...["Role", "RoleBinding"].map((kind) => row("rbac.authorization.k8s.io/v1", kind)),
-  ...["ClusterRole", "ClusterRoleBinding"].map((kind) => row("rbac.authorization.k8s.io/v1", kind, { cluster: true })),
-  row("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", { cluster: true }),
-  row("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", { cluster: true }),
-  row("apiextensions.k8s.io/v1", "CustomResourceDefinition", { short: "crd", cluster: true, below: ["status"] }),
+  defineKind("v1", "Namespace", { short: "ns", clusterScoped: true, subresources: ["status"] }),
+  defineKind("v1", "Node", { short: "no", clusterScoped: true, subresources: ["status"] }),
+  defineKind("v1", "Pod", { short: "po", inAll: true, subresources: ["status", "eviction"] }),
+  defineKind("v1", "Service", { short: "svc", inAll: true, subresources: ["status"] }),
+  defineKind("v1", "ConfigMap", { short: "cm" }),
+  defineKind("v1", "Secret"),
+  defineKind("v1", "ServiceAccount", { short: "sa", subresources: ["token"] }),
+  defineKind("v1", "Event", { short: "ev" }),
+  defineKind("apps/v1", "StatefulSet", { short: "sts", inAll: true, subresources: ["status", "scale"] }),
+  defineKind("apps/v1", "ControllerRevision"),
+  defineKind("apps/v1", "Deployment", { short: "deploy", inAll: true, subresources: ["status", "scale"] }),
+  defineKind("apps/v1", "ReplicaSet", { short: "rs", inAll: true, subresources: ["status", "scale"] }),
+  defineKind("batch/v1", "Job", { inAll: true, subresources: ["status"] }),
+  defineKind("batch/v1", "CronJob", { short: "cj", inAll: true, subresources: ["status"] }),
+  defineKind("coordination.k8s.io/v1", "Lease"),
+  defineKind("policy/v1", "PodDisruptionBudget", { short: "pdb", subresources: ["status"] }),
+  ...["Role", "RoleBinding"].map((kind) => defineKind("rbac.authorization.k8s.io/v1", kind)),
+  ...["ClusterRole", "ClusterRoleBinding"].map((kind) => defineKind("rbac.authorization.k8s.io/v1", kind, { clusterScoped: true })),
+  defineKind("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", { clusterScoped: true }),
+  defineKind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", { clusterScoped: true }),
+  defineKind("apiextensions.k8s.io/v1", "CustomResourceDefinition", { short: "crd", clusterScoped: true, subresources: ["status"] }),
 ];
 
-/** Custom resources count generations too. */
+/** True for custom resources, too. */
 export function hasGeneration(resource: string): boolean {
   return BUILT_IN.find((kind) => kind.resource === resource)?.generation ?? true;
 }

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dig, listOf } from "./objects.ts";
-import { configMap, CONFIG_MAPS, MERGE, stage, watchUntil } from "./stage.ts";
+import { configMap, CONFIG_MAPS, MERGE, startFixture, watchUntil } from "./fixture.ts";
 
 const names = (body: unknown): unknown[] => listOf(dig(body, "items")).map((item) => dig(item, "metadata", "name"));
 
-test("the pages of a list are one snapshot, whatever is written between them", async (t) => {
-  const { call } = await stage(t);
+test("the pages of a list are one snapshot, despite writes between them", async (t) => {
+  const { call } = await startFixture(t);
   for (const name of ["a", "b", "c", "d"]) await call("POST", CONFIG_MAPS, configMap(name, { v: "1" }));
   const first = await call("GET", `${CONFIG_MAPS}?limit=2`);
   await call("DELETE", `${CONFIG_MAPS}/c`);
@@ -19,8 +19,8 @@ test("the pages of a list are one snapshot, whatever is written between them", a
   assert.deepEqual(names((await call("GET", CONFIG_MAPS)).body), ["a", "b", "bb", "d"]);
 });
 
-test("a watch with a selector sees objects come into sight and leave it", async (t) => {
-  const { call, client } = await stage(t);
+test("a watch with a selector gets ADDED when an object begins to match and DELETED when it ceases to", async (t) => {
+  const { call, client } = await startFixture(t);
   const { body } = await call("GET", CONFIG_MAPS);
   await call("POST", CONFIG_MAPS, configMap("a"));
   for (const labels of [{ see: "me" }, { see: "me", more: "x" }, { see: null }])
@@ -33,8 +33,8 @@ test("a watch with a selector sees objects come into sight and leave it", async 
   );
 });
 
-test("the answer is as small as the client asks: metadata of one, of a list and of a watch, and tables", async (t) => {
-  const { call, client } = await stage(t);
+test("a client gets the requested representation: an object's metadata, a list's, or a table", async (t) => {
+  const { call, client } = await startFixture(t);
   await call("POST", CONFIG_MAPS, configMap("a", { k: "v" }));
   const as = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1`;
   const one = await client.call({ method: "GET", path: `${CONFIG_MAPS}/a`, accept: as("PartialObjectMetadata") });
@@ -45,8 +45,8 @@ test("the answer is as small as the client asks: metadata of one, of a list and 
   assert.deepEqual(dig(listOf(dig(table.body, "rows"))[0], "cells"), ["a", "0s"]);
 });
 
-test("a namespace goes with all that is in it", async (t) => {
-  const { call, client } = await stage(t);
+test("a namespace is deleted with all objects in it", async (t) => {
+  const { call, client } = await startFixture(t);
   await call("POST", "/api/v1/namespaces", { metadata: { name: "gone" } });
   await call("POST", "/api/v1/namespaces/gone/configmaps", configMap("a"));
   const { body } = await call("DELETE", "/api/v1/namespaces/gone");

@@ -1,13 +1,16 @@
-/** Kubernetes objects as plain JSON, and safe ways to look into them. Stored objects are frozen: change a copy. */
+/**
+ * Kubernetes objects as plain JSON, and safe access to their fields. Stored objects are frozen: change a
+ * copy.
+ */
 import type { V1ObjectMeta, V1OwnerReference } from "@kubernetes/client-node";
 import type { Json } from "../../infra/kubernetes/resources.ts";
 
 export type OwnerReference = Json<V1OwnerReference>;
 
-/** As stored: with what the store fills in. */
+/** Metadata as stored, with the fields that the store sets. */
 export type Metadata = Json<V1ObjectMeta> & Record<"name" | "uid" | "resourceVersion" | "creationTimestamp", string>;
 
-/** An object on its way in: the store fills what is missing. */
+/** An object that is not stored yet: the store sets the missing metadata. */
 export interface Draft {
   apiVersion: string;
   kind: string;
@@ -25,37 +28,40 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** `value` as an object or a list; an empty one when it is none. */
+/** Returns `value` if it is an object or a list, otherwise an empty one. */
 export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 export const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 export const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
 
-/** Text, numbers and flags as text; "" for all else. */
+/** Strings, numbers and booleans as text; "" for everything else. */
 export function plainText(value: unknown): string {
   return ["string", "number", "boolean"].includes(typeof value) ? String(value) : "";
 }
 
-/** The value at a path of field names, undefined where the path ends early. */
+/** The value at a path of field names; undefined if a field on the path is missing. */
 export function dig(value: unknown, ...path: readonly string[]): unknown {
-  return path.reduce<unknown>((at, step) => (isFields(at) ? at[step] : undefined), value);
+  return path.reduce<unknown>((parent, field) => (isFields(parent) ? parent[field] : undefined), value);
 }
 
-/** Whether the condition of that type in the object's status is True. */
+/** Whether the object's status has the condition with status True. */
 export function isTrue(object: unknown, type: string): boolean {
   return listOf(dig(object, "status", "conditions")).some((one) => dig(one, "type") === type && dig(one, "status") === "True");
 }
 
-/** A copy of `object` with the value at `path` set; objects on the way are copied, the rest is shared. `undefined` removes the field. */
-export function put<T extends Fields>(object: T, [step, ...rest]: readonly string[], value: unknown): T {
-  if (step === undefined) return object;
-  const copy: Fields = { ...object, [step]: rest.length > 0 ? put(fieldsOf(object[step]), rest, value) : value };
-  if (copy[step] === undefined) delete copy[step];
+/**
+ * Returns a copy of `object` with the value at `path` set. Objects beside the path are shared; `undefined`
+ * removes the field.
+ */
+export function put<T extends Fields>(object: T, [field, ...rest]: readonly string[], value: unknown): T {
+  if (field === undefined) return object;
+  const copy: Fields = { ...object, [field]: rest.length > 0 ? put(fieldsOf(object[field]), rest, value) : value };
+  if (copy[field] === undefined) delete copy[field];
   return copy as T;
 }
 
-/** Freezes a whole tree; frozen subtrees are taken as done. */
+/** Freezes a whole tree; skips subtrees that are frozen already. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   for (const child of Object.values(Object.freeze(value))) deepFreeze(child);

@@ -1,23 +1,26 @@
-/** JSON Patch (RFC 6902), JSON Merge Patch (RFC 7386) and Kubernetes' strategic merge patch. None changes what it is given. */
+/**
+ * JSON Patch (RFC 6902), JSON Merge Patch (RFC 7386) and Kubernetes' strategic merge patch. None mutates its
+ * arguments.
+ */
 import { applyPatch, type Operation } from "rfc6902";
-import { unfit } from "./api-error.ts";
+import { patchRejected } from "./api-error.ts";
 import { type Fields, isFields, listOf } from "./objects.ts";
 
-/** RFC 6902. Throws Invalid when an operation does not fit the document or a test fails. */
+/** RFC 6902. Throws Invalid if an operation cannot be applied to the document or a test fails. */
 export function jsonPatch(document: unknown, operations: unknown): unknown {
   const result = structuredClone(document);
   try {
     const errors = applyPatch(result, operations as Operation[]);
     if (errors.every((error) => error === null)) return result;
   } catch {
-    // No list of operations, or a path that is none: as unfit as those that it answers errors for.
+    // Operations that are not a list, or an invalid path: rejected like those with errors.
   }
-  throw unfit();
+  throw patchRejected();
 }
 
 /**
- * By a list's field, the fields that tell its items apart (patchMergeKey in k8s.io/api); plain values need none. Lists that are not here
- * are replaced whole.
+ * For each list field the fields that identify its items (patchMergeKey in k8s.io/api); none for lists of
+ * plain values. All other lists are replaced as a whole.
  */
 const MERGE_KEYS: ReadonlyMap<string, readonly string[]> = new Map([
   ["conditions", ["type"]],
@@ -33,10 +36,13 @@ const MERGE_KEYS: ReadonlyMap<string, readonly string[]> = new Map([
   ["webhooks", ["name"]],
 ]);
 
-/** RFC 7386: null removes, objects merge, all else replaces. */
+/** RFC 7386: null removes, objects merge, everything else replaces. */
 export const mergePatch = (target: unknown, patch: unknown): unknown => merge(target, patch, new Map());
 
-/** For the built-in kinds: a merge patch whose lists merge by key, with directives in fields that begin with "$". */
+/**
+ * For the built-in kinds: a merge patch that merges lists by key, with directives in fields that begin with
+ * "$".
+ */
 export const strategicPatch = (target: unknown, patch: unknown): unknown => merge(target, patch, MERGE_KEYS);
 
 function merge(target: unknown, patch: unknown, mergeKeys: typeof MERGE_KEYS): unknown {
@@ -53,17 +59,17 @@ function merge(target: unknown, patch: unknown, mergeKeys: typeof MERGE_KEYS): u
   return result;
 }
 
-/** In front come the items that kubectl's `order` names, or else those that are new, as on the real server. */
+/** Items in kubectl's `order` come first, or new items if there is none, as on the real server. */
 function mergeList(keys: readonly string[], target: unknown, patch: readonly unknown[], order: unknown): unknown[] {
   const keyOf = (item: unknown): string => JSON.stringify(isFields(item) ? keys.map((key) => item[key]) : item);
-  const does = (item: unknown, directive: string): boolean => isFields(item) && item["$patch"] === directive;
-  const old = patch.some((item) => does(item, "replace")) ? [] : listOf(target);
+  const hasDirective = (item: unknown, directive: string): boolean => isFields(item) && item["$patch"] === directive;
+  const old = patch.some((item) => hasDirective(item, "replace")) ? [] : listOf(target);
   const items = new Map(old.map((item) => [keyOf(item), item]));
-  const inFront = (Array.isArray(order) ? order : patch.filter((item) => !items.has(keyOf(item)))).map(keyOf);
+  const first = (Array.isArray(order) ? order : patch.filter((item) => !items.has(keyOf(item)))).map(keyOf);
   for (const item of patch) {
     const key = keyOf(item);
-    if (does(item, "delete")) items.delete(key);
-    else if (!does(item, "replace")) items.set(key, merge(items.get(key), item, MERGE_KEYS));
+    if (hasDirective(item, "delete")) items.delete(key);
+    else if (!hasDirective(item, "replace")) items.set(key, merge(items.get(key), item, MERGE_KEYS));
   }
-  return [...new Set([...inFront, ...items.keys()])].flatMap((key) => (items.has(key) ? [items.get(key)] : []));
+  return [...new Set([...first, ...items.keys()])].flatMap((key) => (items.has(key) ? [items.get(key)] : []));
 }

@@ -1,25 +1,28 @@
-/** get and list. A list answers the newest state, whatever resourceVersion it asks for; its later pages are of the version of the first. */
+/**
+ * get and list. A list returns the newest state, whatever resourceVersion the request names; all its pages
+ * have the version of the first.
+ */
 import { type Answer, listText, objectAnswer } from "./answer.ts";
 import { badRequest, notFound } from "./api-error.ts";
 import type { KubeObject } from "./objects.ts";
-import type { Api, Ask } from "./request.ts";
-import { selectionOf } from "./selectors.ts";
+import type { Api, ApiRequest } from "./request.ts";
+import { requestSelector } from "./selectors.ts";
 import { objectKey, type Store } from "./store.ts";
-import { shown } from "./views.ts";
+import { viewOf } from "./views.ts";
 
-/** The object that the request is about; throws NotFound. */
-export function existing({ store }: Api, { resource, namespace, name }: Ask): KubeObject {
+/** Returns the object that the request names; throws NotFound. */
+export function getExisting({ store }: Api, { resource, namespace, name }: ApiRequest): KubeObject {
   const object = store.get(resource, namespace, name);
   if (!object) throw notFound(resource, name);
   return object;
 }
 
-export function get(api: Api, ask: Ask): Answer {
-  return objectAnswer(ask, shown(ask, existing(api, ask)));
+export function get(api: Api, request: ApiRequest): Answer {
+  return objectAnswer(request, viewOf(request, getExisting(api, request)));
 }
 
-/** The store as reads saw it at an earlier resourceVersion. */
-export function asOf(store: Store, at: number): Store {
+/** Returns the store with reads that see an earlier resourceVersion. */
+export function storeAsOf(store: Store, at: number): Store {
   const list: Store["list"] = (resource, namespace, version = at) => store.list(resource, namespace, version);
   const get: Store["get"] = (resource, namespace, name) => list(resource, namespace).find(({ metadata }) => metadata.name === name);
   return { ...store, list, get, version: () => at };
@@ -27,18 +30,18 @@ export function asOf(store: Store, at: number): Store {
 
 const keyOf = ({ metadata }: KubeObject): string => objectKey(metadata.namespace, metadata.name);
 
-/** What a continue token says: the version of the list, and the key of the last object of the page before. */
-function readToken(token: string): [at: number, after: string] {
+/** Parses a continue token: the list's version, and the key of the previous page's last object. */
+function parseContinue(token: string): [at: number, after: string] {
   const [at, after] = Buffer.from(token, "base64url").toString().split(" ");
   if (after === undefined) throw badRequest("continue key is not valid");
   return [Number(at), after];
 }
 
-export function list({ store }: Api, ask: Ask): Answer {
-  const { query, resource, namespace } = ask;
+export function list({ store }: Api, request: ApiRequest): Answer {
+  const { query, resource, namespace } = request;
   const token = query.get("continue");
-  const [at, after] = token ? readToken(token) : [store.version(), ""];
-  const selection = selectionOf(resource, query) ?? (() => true);
+  const [at, after] = token ? parseContinue(token) : [store.version(), ""];
+  const selection = requestSelector(resource, query) ?? (() => true);
   const rest = store.list(resource, namespace, at).filter((object) => keyOf(object) > after && selection(object));
   const page = rest.slice(0, Number(query.get("limit")) || rest.length);
   const last = page.at(-1);
@@ -47,5 +50,5 @@ export function list({ store }: Api, ask: Ask): Answer {
     resourceVersion: String(at),
     ...(hasMore && { continue: Buffer.from(`${at} ${keyOf(last)}`).toString("base64url") }),
   };
-  return { code: 200, body: listText(ask, page, metadata) };
+  return { code: 200, body: listText(request, page, metadata) };
 }

@@ -1,4 +1,4 @@
-/** Which kinds are served right now: the built-in ones, and those of custom resource definitions. */
+/** The kinds that are served: the built-in ones, and those of CustomResourceDefinitions. */
 import type { V1CustomResourceColumnDefinition, V1CustomResourceDefinitionSpec } from "@kubernetes/client-node";
 import type { Json } from "../../infra/kubernetes/resources.ts";
 import { compileSchema } from "./crd/schema.ts";
@@ -11,13 +11,13 @@ export type Column = Required<Json<V1CustomResourceColumnDefinition>>;
 type Definition = Json<V1CustomResourceDefinitionSpec>;
 
 export interface Served extends Kind {
-  /** What its definition says. */
+  /** From its CustomResourceDefinition. */
   readonly custom?: ReturnType<typeof customOf>;
 }
 
 type GroupVersion = Pick<Kind, "group" | "version">;
 export const apiVersionOf = ({ group, version }: GroupVersion): string => (group ? `${group}/${version}` : version);
-/** Where the kinds of a group and version are served. */
+/** The URL path below which a group and version is served. */
 export const rootOf = (kind: GroupVersion): string => `/${kind.group ? "apis" : "api"}/${apiVersionOf(kind)}`;
 
 const pathOf = (text = ""): string[] => text.split(".").filter(Boolean);
@@ -27,12 +27,12 @@ function customOf({ schema, subresources, additionalPrinterColumns = [] }: Defin
   return {
     schema: compileSchema(fieldsOf(schema?.openAPIV3Schema)),
     columns: additionalPrinterColumns.map((column): Column => ({ format: "", description: "", priority: 0, ...column })),
-    /** Paths of the scale subresource, if it has one. */
+    /** Field paths of the scale subresource, if the kind has one. */
     scale: at && { spec: pathOf(at.specReplicasPath), status: pathOf(at.statusReplicasPath), selector: pathOf(at.labelSelectorPath) },
   };
 }
 
-/** One kind a served version. Throws on what cannot be served. */
+/** One kind for each served version. Throws if the definition is invalid. */
 export function customKinds(definition: KubeObject): readonly Served[] {
   const { group, names, scope, versions } = definition["spec"] as Definition;
   const { kind, plural, singular = kind.toLowerCase(), shortNames = [], categories = [] } = names;

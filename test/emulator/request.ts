@@ -1,6 +1,6 @@
-/** What a request asks for in the API's terms, and what the handlers of requests work with. */
+/** A request in the API's terms, and what its handlers work with. */
 import type { createAdmission } from "./admission/admission.ts";
-import { notAllowed, refusal } from "./api-error.ts";
+import { methodNotAllowed, statusError } from "./api-error.ts";
 import type { Clock } from "./clock.ts";
 import type { Faults } from "./faults.ts";
 import type { Registry } from "./registry.ts";
@@ -18,20 +18,20 @@ export interface Api {
 
 type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete";
 
-type Target = NonNullable<ReturnType<typeof targetOf>>;
+type Target = NonNullable<ReturnType<typeof parseTarget>>;
 
-export interface Ask extends Target {
+export interface ApiRequest extends Target {
   readonly query: URLSearchParams;
-  /** What the client wants back of each object. */
+  /** How the client wants each object returned. */
   readonly form: "object" | "metadata" | "table";
   readonly contentType: string;
-  /** The body as JSON; an empty object when there is none. */
+  /** The parsed body; an empty object if there is none. */
   readonly body: unknown;
   readonly user: User;
   readonly dryRun: boolean;
   /** The emulator's time, ms since the epoch. */
   readonly now: () => number;
-  /** Texts for Warning headers, gathered on the way. */
+  /** Texts for Warning headers, collected while the request is handled. */
   readonly warnings: string[];
 }
 
@@ -42,23 +42,26 @@ function verbOf(method: string, name: string, query: URLSearchParams): Verb {
   return WRITES[method] ?? (name ? "get" : "list");
 }
 
-/** What a path is about; the name of a collection is "". Undefined where no group is served, throws NotFound where no resource is. */
-export function targetOf(registry: Registry, method: string, { pathname, searchParams }: URL) {
+/**
+ * Parses verb and resource; a collection's name is "". Returns undefined if the group and version are not
+ * served; throws NotFound if the resource is not.
+ */
+export function parseTarget(registry: Registry, method: string, { pathname, searchParams }: URL) {
   const [root, ...steps] = pathname.split("/").filter(Boolean).map(decodeURIComponent);
   if (root !== "api" && root !== "apis") return undefined;
   const group = root === "api" ? "" : (steps.shift() ?? "");
   const version = steps.shift() ?? "";
-  // /namespaces/x/pods is about pods, /namespaces/x about the namespace.
+  // /namespaces/x/pods names pods, /namespaces/x names the Namespace.
   const namespace = steps[0] === "namespaces" && steps.length > 2 ? steps.splice(0, 2)[1] : undefined;
   const [plural = "", name = "", subresource = ""] = steps;
   const kind = registry.find(group, version, plural);
-  // Of groups and versions that it does not serve the server knows nothing at all.
+  // The real server answers unknown groups and versions with a plain 404 page.
   if (!plural || (!kind && !registry.all().some((one) => one.group === group && one.version === version))) return undefined;
   if (!kind || (subresource && !kind.subresources.includes(subresource)))
-    throw refusal("NotFound", "the server could not find the requested resource", {});
+    throw statusError("NotFound", "the server could not find the requested resource", {});
   const verb = verbOf(method, name, searchParams);
-  const isPlaced = verb === "create" ? !name || subresource : name || method === "GET";
-  const isScoped = kind.namespaced === (namespace !== undefined) || method === "GET";
-  if (!isPlaced || !isScoped) throw notAllowed();
+  const methodFits = verb === "create" ? !name || subresource : name || method === "GET";
+  const scopeFits = kind.namespaced === (namespace !== undefined) || method === "GET";
+  if (!methodFits || !scopeFits) throw methodNotAllowed();
   return { verb, kind, resource: kind.resource, namespace, name, subresource };
 }

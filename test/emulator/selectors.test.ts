@@ -57,7 +57,7 @@ const FIELDS: readonly [text: string, matches: boolean][] = [
 for (const [text, matches] of FIELDS)
   test(`field selector ${text} is ${matches}`, () => assert.equal(fieldSelector("pods", text)(POD), matches));
 
-test("fields that cannot be selected by are refused", () => {
+test("fields that are not selectable are refused", () => {
   assert.throws(() => fieldSelector("pods", "spec.x=1"), { message: "field label not supported: spec.x" });
   assert.throws(() => fieldSelector("configmaps", "data.x=1"), { message: "field label not supported: data.x" });
 });

@@ -8,10 +8,10 @@ type MatchesLabels = (labels: Readonly<Record<string, string>>) => boolean;
 /** One requirement: `key in (a,b)`, `key=a`, `key`, `!key`. */
 const REQUIREMENT = /^\s*(?:(!)\s*)?([A-Za-z0-9][-A-Za-z0-9_./]*)\s*(?:(==|=|!=)\s*([^\s,()=!<>]*)|\s(in|notin)\s*\(([^)]*)\))?\s*$/;
 
-/** Splits at commas outside brackets. */
+/** A comma outside parentheses. */
 const COMMA = /,(?![^(]*\))/;
 
-function requirement(text: string): MatchesLabels {
+function parseRequirement(text: string): MatchesLabels {
   const match = REQUIREMENT.exec(text);
   if (!match) throw badRequest(`unable to parse requirement: ${JSON.stringify(text)}`);
   const [, not, key = "", sign, value = "", set, members = ""] = match;
@@ -23,18 +23,21 @@ function requirement(text: string): MatchesLabels {
   return sign || set ? isIn : has;
 }
 
-/** Throws BadRequest on what cannot be parsed. */
+/** Throws BadRequest if the text cannot be parsed. */
 export function labelSelector(text: string): MatchesLabels {
-  const all = text.trim() ? text.split(COMMA).map(requirement) : [];
+  const all = text.trim() ? text.split(COMMA).map(parseRequirement) : [];
   return (labels) => all.every((one) => one(labels));
 }
 
-/** metav1.LabelSelector as a predicate. An empty one matches all; none at all matches nothing. */
+/**
+ * metav1.LabelSelector as a predicate. An empty selector matches everything, null and undefined match
+ * nothing.
+ */
 export function objectSelector(selector: unknown): MatchesLabels {
   return selector === undefined || selector === null ? () => false : labelSelector(selectorText(selector));
 }
 
-/** metav1.LabelSelector as it is written in a query. */
+/** metav1.LabelSelector in the syntax of the `labelSelector` parameter. */
 export function selectorText(selector: unknown): string {
   const labels = Object.entries(fieldsOf(dig(selector, "matchLabels"))).map(([key, value]) => `${key}=${String(value)}`);
   const expressions = listOf(dig(selector, "matchExpressions")).map((expression) => {
@@ -46,13 +49,16 @@ export function selectorText(selector: unknown): string {
   return [...labels.toSorted(), ...expressions].join(",");
 }
 
-/** Fields that each resource can be selected by, beyond its name and namespace (registry strategies' ToSelectableFields). */
+/**
+ * Selectable fields of each resource besides name and namespace (the registry strategies'
+ * ToSelectableFields).
+ */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   pods: ["spec.nodeName", "status.phase"],
   events: ["kind", "namespace", "name", "uid"].map((field) => `involvedObject.${field}`),
 };
 
-/** Throws BadRequest for a field that the resource cannot be selected by. */
+/** Throws BadRequest for a field that is not selectable. */
 export function fieldSelector(resource: string, text: string): Matches {
   const all = (text.trim() ? text.split(",") : []).map((part): Matches => {
     const [, field = "", sign, value = ""] = /^\s*([^=!]+?)\s*(==|=|!=)\s*(.*?)\s*$/.exec(part) ?? [];
@@ -64,8 +70,8 @@ export function fieldSelector(resource: string, text: string): Matches {
   return (object) => all.every((one) => one(object));
 }
 
-/** Both selectors of a request's query as one predicate; undefined when it has none. */
-export function selectionOf(resource: string, query: URLSearchParams): Matches | undefined {
+/** Both selectors of a request's query as one predicate; undefined if the query has none. */
+export function requestSelector(resource: string, query: URLSearchParams): Matches | undefined {
   const [labels, fields] = [query.get("labelSelector"), query.get("fieldSelector")];
   if (!labels && !fields) return undefined;
   const byLabels = labelSelector(labels ?? "");

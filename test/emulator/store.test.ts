@@ -19,7 +19,7 @@ function step(store: Store, name: string, data: number): void {
   else store.update("configmaps", object(name, data));
 }
 
-test("a list as of an earlier version is what a list was then, over any history", () => {
+test("a list as of an earlier version equals the list at that version, for any history", () => {
   const steps = fc.array(fc.tuple(fc.constantFrom("a", "b", "c", "d"), fc.nat(3)), { maxLength: 40 });
   fc.assert(
     fc.property(steps, (history) => {
@@ -35,7 +35,7 @@ test("a list as of an earlier version is what a list was then, over any history"
   );
 });
 
-test("events since a version lead from the list of that version to the list of now", () => {
+test("the events since a version lead from that version's list to the current one", () => {
   const store = createStore(manualClock());
   for (const name of ["a", "b"]) step(store, name, 1);
   const from = store.version();
@@ -43,7 +43,7 @@ test("events since a version lead from the list of that version to the list of n
   step(store, "b", 0);
   step(store, "c", 3);
   assert.deepEqual(
-    store.since(from).map(({ type, object: { metadata } }) => `${type} ${metadata.name}`),
+    store.eventsSince(from).map(({ type, object: { metadata } }) => `${type} ${metadata.name}`),
     ["MODIFIED a", "DELETED b", "ADDED c"],
   );
 });
@@ -51,8 +51,8 @@ test("events since a version lead from the list of that version to the list of n
 test("a version older than the history has expired", () => {
   const store = createStore(manualClock(), 2);
   for (let i = 1; i <= 10; i++) step(store, "a", i);
-  assert.throws(() => store.since(1), { name: "ApiError", message: /too old resource version/ });
-  assert.equal(store.since(9).length, 1);
+  assert.throws(() => store.eventsSince(1), { name: "ApiError", message: /too old resource version/ });
+  assert.equal(store.eventsSince(9).length, 1);
 });
 
 test("an update without a change keeps the version; one against another version is a conflict", () => {
@@ -64,13 +64,13 @@ test("an update without a change keeps the version; one against another version 
   assert.throws(() => store.update("configmaps", object("a", 2), { expectedResourceVersion: "0" }), { message: /has been modified/ });
 });
 
-test("what is stored cannot be changed behind the store's back", () => {
+test("stored objects cannot be mutated", () => {
   const store = createStore(manualClock());
   const stored = store.create("configmaps", object("a", 1));
   assert.throws(() => Object.assign(stored.metadata, { name: "b" }), TypeError);
 });
 
-test("a restore goes back to what there was, and counts on from there", () => {
+test("a restore returns to an earlier state, and versions continue from there", () => {
   const store = createStore(manualClock());
   step(store, "a", 1);
   step(store, "b", 1);
@@ -83,5 +83,5 @@ test("a restore goes back to what there was, and counts on from there", () => {
   assert.deepEqual([store.list("configmaps"), store.version()], [then, backup]);
   step(store, "d", 1);
   assert.equal(store.version(), backup + 1);
-  assert.equal(store.since(backup).length, 1);
+  assert.equal(store.eventsSince(backup).length, 1);
 });

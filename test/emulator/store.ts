@@ -1,15 +1,16 @@
 /**
- * Objects in memory under one rising resourceVersion, with a bounded history that serves watches and consistent lists.
+ * Objects in memory with one increasing resourceVersion. A bounded history serves watches and consistent
+ * lists.
  *
  *     create -> live --remove--> gone              (no finalizers, no grace)
  *                    \-remove--> terminating -----> gone   (last finalizer dropped and grace 0)
  */
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { alreadyExists, conflict, notFound, refusal } from "./api-error.ts";
+import { alreadyExists, conflict, notFound, statusError } from "./api-error.ts";
 import type { Clock } from "./clock.ts";
 import { hasGeneration } from "./kinds.ts";
-import { checkPreconditions, isDone, markDeleted, specOf } from "./lifecycle.ts";
+import { checkDeletePreconditions, isRemovable, markDeleted, specOf } from "./lifecycle.ts";
 import { deepFreeze, timestamp, type Draft, type KubeObject, type Metadata } from "./objects.ts";
 
 export { ApiError } from "./api-error.ts";
@@ -22,13 +23,13 @@ export interface StoreEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly resource: ResourceKey;
   readonly object: KubeObject;
-  /** What the object was before; none when it was added. */
+  /** The object before the event; undefined for ADDED. */
   readonly previous?: KubeObject;
 }
 
 export type RemoveOptions = Partial<Record<"uid" | "resourceVersion" | "propagationPolicy", string>> & { gracePeriodSeconds?: number };
 
-/** The objects of one resource, and their keys in order since the last one came or went. */
+/** The objects of one resource, and their sorted keys, until one is added or removed. */
 interface Bucket {
   readonly objects: Map<string, KubeObject>;
   keys?: readonly string[] | undefined;
@@ -37,7 +38,7 @@ interface Bucket {
 export const objectKey = (namespace: string | undefined, name: string): string => (namespace ? `${namespace}/${name}` : name);
 const keyOf = ({ metadata }: KubeObject): string => objectKey(metadata.namespace, metadata.name);
 
-function inOrder(bucket: Bucket, namespace = ""): KubeObject[] {
+function sortedObjects(bucket: Bucket, namespace = ""): KubeObject[] {
   bucket.keys ??= [...bucket.objects.keys()].toSorted();
   const prefix = objectKey(namespace, "");
   return bucket.keys.filter((key) => key.startsWith(prefix)).flatMap((key) => bucket.objects.get(key) ?? []);
@@ -74,28 +75,34 @@ export function createStore(clock: Clock, historyLength = 50_000) {
     return object;
   };
 
-  /** Events after `resourceVersion`; throws Expired (410) when the history no longer reaches back so far. */
-  const since = (resourceVersion: number): readonly StoreEvent[] => {
-    // Every event takes one version.
-    const known = version - history.length;
-    if (resourceVersion < known) throw refusal("Expired", `too old resource version: ${resourceVersion} (${known + 1})`);
-    return history.slice(resourceVersion - known);
+  /** Returns the events after `resourceVersion`; throws Expired (410) if the history no longer has them. */
+  const eventsSince = (resourceVersion: number): readonly StoreEvent[] => {
+    // Every event has a version of its own.
+    const oldest = version - history.length;
+    if (resourceVersion < oldest) throw statusError("Expired", `too old resource version: ${resourceVersion} (${oldest + 1})`);
+    return history.slice(resourceVersion - oldest);
   };
 
-  /** In order of namespace and name, as of the resourceVersion `at` (see `since`), or now. */
+  /**
+   * Sorted by namespace and name, as of the resourceVersion `at` (default: now). Throws as `eventsSince`
+   * does.
+   */
   const list = (resource: ResourceKey, namespace?: string, at: number | undefined = version): KubeObject[] => {
     const bucket = bucketOf(resource);
-    const undone = since(at).filter((event) => event.resource === resource);
-    if (undone.length === 0) return inOrder(bucket, namespace);
+    const undone = eventsSince(at).filter((event) => event.resource === resource);
+    if (undone.length === 0) return sortedObjects(bucket, namespace);
     const then = new Map(bucket.objects);
     for (const { object, previous } of undone.toReversed()) {
       if (previous) then.set(keyOf(previous), previous);
       else then.delete(keyOf(object));
     }
-    return inOrder({ objects: then }, namespace);
+    return sortedObjects({ objects: then }, namespace);
   };
 
-  /** Goes back to what there was at the resourceVersion `at`, as etcd does when it is restored from a backup; watches are told nothing. */
+  /**
+   * Returns to the state at the resourceVersion `at`, like etcd restored from a backup; watches get no
+   * events.
+   */
   const restore = (at: number): void => {
     for (const resource of buckets.keys())
       buckets.set(resource, { objects: new Map(list(resource, undefined, at).map((object) => [keyOf(object), object])) });
@@ -105,16 +112,19 @@ export function createStore(clock: Clock, historyLength = 50_000) {
 
   return {
     get,
-    since,
-    /** The newest resourceVersion given out. */
+    eventsSince,
+    /** The newest resourceVersion. */
     version: () => version,
-    /** All that were ever asked for. */
+    /** Every resource that has been read or written. */
     resources: () => [...buckets.keys()],
 
     list,
     restore,
 
-    /** Throws AlreadyExists. The object is frozen and filled: uid (unless given), resourceVersion, creationTimestamp, generation. */
+    /**
+     * Stores a new object and returns it, frozen, with uid (unless given), resourceVersion, creationTimestamp
+     * and generation. Throws AlreadyExists.
+     */
     create: (resource: ResourceKey, draft: Draft): KubeObject => {
       const { deletionTimestamp: _, deletionGracePeriodSeconds: __, name = "", uid, ...given } = draft.metadata;
       if (get(resource, given.namespace, name)) throw alreadyExists(resource, name);
@@ -129,7 +139,10 @@ export function createStore(clock: Clock, historyLength = 50_000) {
       return commit("ADDED", resource, { ...draft, metadata });
     },
 
-    /** Replaces all but what the system owns. A no-op keeps the resourceVersion; throws NotFound and Conflict. `dryRun` leaves no trace. */
+    /**
+     * Replaces everything but the system-owned metadata. A no-op keeps the resourceVersion, `dryRun` stores
+     * nothing. Throws NotFound and Conflict.
+     */
     update: (resource: ResourceKey, draft: Draft, options: { expectedResourceVersion?: string; dryRun?: boolean } = {}): KubeObject => {
       const { namespace, name = "" } = draft.metadata;
       const current = get(resource, namespace, name);
@@ -141,26 +154,32 @@ export function createStore(clock: Clock, historyLength = 50_000) {
       if (isDeepStrictEqual(object, current)) return current;
       if (generation && !isDeepStrictEqual(specOf(object), specOf(current))) object.metadata.generation = generation + 1;
       if (options.dryRun) return object;
-      if (!isDone(object)) return commit("MODIFIED", resource, object, current);
-      // The event shows the object as it was stored last, the answer as it was wanted.
+      if (!isRemovable(object)) return commit("MODIFIED", resource, object, current);
+      // The event carries the object as last stored, the result as requested.
       commit("DELETED", resource, current, current);
       return deepFreeze(object);
     },
 
-    /** Starts or ends the deletion; answers the object as it is left. Pods get their grace period unless `gracePeriodSeconds` says otherwise. */
+    /**
+     * Begins or completes a deletion and returns the object's last state. A pod keeps its grace period unless
+     * given.
+     */
     remove: (resource: ResourceKey, namespace: string | undefined, name: string, options: RemoveOptions = {}): KubeObject => {
       const current = get(resource, namespace, name);
       if (!current) throw notFound(resource, name);
-      checkPreconditions(current, options);
+      checkDeletePreconditions(current, options);
       const marked = markDeleted(current, options, clock.now());
-      const isGone = isDone(marked);
-      // A pod's deletion is written down even when it takes no time.
-      const isWritten = marked !== current && (!isGone || resource === "pods");
-      const left = isWritten ? commit("MODIFIED", resource, marked, current) : current;
-      return isGone ? commit("DELETED", resource, left, left) : left;
+      const isGone = isRemovable(marked);
+      // A pod's deletion is recorded even if it is immediate.
+      const isRecorded = marked !== current && (!isGone || resource === "pods");
+      const last = isRecorded ? commit("MODIFIED", resource, marked, current) : current;
+      return isGone ? commit("DELETED", resource, last, last) : last;
     },
 
-    /** Calls back synchronously after each commit; listeners defer their work. The answer unsubscribes. */
+    /**
+     * Calls `listener` synchronously after each commit; it must defer its work. Returns a function that
+     * unsubscribes.
+     */
     subscribe: (listener: (event: StoreEvent) => void): (() => void) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);

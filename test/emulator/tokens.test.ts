@@ -4,15 +4,15 @@ import type { JsonWebKey } from "node:crypto";
 import { test } from "node:test";
 import { manualClock } from "./clock.ts";
 import { dig, listOf } from "./objects.ts";
-import { stage } from "./stage.ts";
+import { startFixture } from "./fixture.ts";
 
 const ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts";
 const REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews";
 const AUDIENCE = "https://example.com";
 
-test("a ServiceAccount's token is signed with the published key, reviewed for its audience, and ends with its time or its account", async (t) => {
+test("a ServiceAccount's token is signed with the published key, valid for its audience, and expires", async (t) => {
   const clock = manualClock();
-  const { call } = await stage(t, { clock });
+  const { call } = await startFixture(t, { clock });
   await call("POST", ACCOUNTS, { metadata: { name: "bob" } });
   const request = await call("POST", `${ACCOUNTS}/bob/token`, { spec: { audiences: [AUDIENCE], expirationSeconds: 600 } });
   const token = String(dig(request.body, "status", "token"));
@@ -33,8 +33,8 @@ test("a ServiceAccount's token is signed with the published key, reviewed for it
   assert.equal(dig(await review([AUDIENCE]), "authenticated"), undefined);
 });
 
-test("a token of a deleted account, a forged one and none at all are unauthorized", async (t) => {
-  const { emulator, call } = await stage(t);
+test("the token of a deleted ServiceAccount, a forged token and a missing one are unauthorized", async (t) => {
+  const { emulator, call } = await startFixture(t);
   await call("POST", ACCOUNTS, { metadata: { name: "bob" } });
   const { body } = await call("POST", `${ACCOUNTS}/bob/token`, { spec: {} });
   const token = String(dig(body, "status", "token"));

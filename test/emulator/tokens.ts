@@ -1,7 +1,10 @@
-/** Who calls: the administrator's token, and ServiceAccount tokens (ES256 JWTs) that the server signs and publishes keys for. */
+/**
+ * Authentication: the administrator's token, and ServiceAccount tokens (ES256 JWTs) whose keys the server
+ * publishes.
+ */
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { jwtVerify, SignJWT } from "jose";
-import { refusal } from "./api-error.ts";
+import { statusError } from "./api-error.ts";
 import type { Clock } from "./clock.ts";
 import { dig, type Fields, listOf, textOf } from "./objects.ts";
 import type { Store } from "./store.ts";
@@ -17,7 +20,7 @@ export function createTokens(store: Store, clock: Clock) {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const kid = randomUUID();
 
-  /** Undefined for a token that is not genuine, too old, for other audiences, or of an account that is gone. */
+  /** Undefined for a forged or expired token, for other audiences, and for a deleted ServiceAccount. */
   const userOf = async (token: string, audience: string[]): Promise<User | undefined> => {
     if (token === ADMIN_TOKEN) return ADMIN;
     try {
@@ -36,10 +39,10 @@ export function createTokens(store: Store, clock: Clock) {
     /** Throws Unauthorized (401). */
     authenticate: async (token = ""): Promise<User> => {
       const user = await userOf(token, [ISSUER]);
-      if (!user) throw refusal("Unauthorized", "Unauthorized");
+      if (!user) throw statusError("Unauthorized", "Unauthorized");
       return user;
     },
-    /** A token of an existing ServiceAccount; `expires` is in milliseconds since the epoch. */
+    /** Issues a token for an existing ServiceAccount; `expires` is in milliseconds since the epoch. */
     issue: async (namespace: string, name: string, audiences: readonly string[], seconds: number) => {
       const uid = store.get("serviceaccounts", namespace, name)?.metadata.uid;
       const iat = Math.floor(clock.now() / 1000);
@@ -50,10 +53,10 @@ export function createTokens(store: Store, clock: Clock) {
       const token = await new SignJWT(claims).setProtectedHeader({ alg: "ES256", kid }).sign(privateKey);
       return { token, expires: exp * 1000 };
     },
-    /** The answer to a TokenReview's spec, as its status. */
+    /** Returns the status of a TokenReview with this spec. */
     review: async (spec: unknown): Promise<Fields> => {
-      const wanted = listOf(dig(spec, "audiences")).map(String);
-      const audiences = wanted.length > 0 ? wanted : [ISSUER];
+      const requested = listOf(dig(spec, "audiences")).map(String);
+      const audiences = requested.length > 0 ? requested : [ISSUER];
       const user = await userOf(textOf(dig(spec, "token")) ?? "", audiences);
       return user ? { authenticated: true, user, audiences } : { user: {}, error: "invalid bearer token" };
     },

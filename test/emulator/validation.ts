@@ -1,18 +1,18 @@
-/** What users trip over, refused in the real server's words. Not a complete validation. */
+/** Validation of common mistakes, with the real server's messages. It is not complete. */
 import { isDeepStrictEqual } from "node:util";
-import { invalid, type Cause } from "./api-error.ts";
+import { invalid, type StatusCause } from "./api-error.ts";
 import { compileSchema } from "./crd/schema.ts";
 import { dig, fieldsOf, listOf, type Draft, type KubeObject } from "./objects.ts";
 import { CRDS, customKinds, type Served } from "./registry.ts";
 import { objectSelector } from "./selectors.ts";
 
-const required = (field: string, why = ""): Cause => ({ reason: "FieldValueRequired", message: `Required value${why}`, field });
-const forbidden = (field: string, why: string): Cause => ({ reason: "FieldValueForbidden", message: `Forbidden: ${why}`, field });
-const wrong = (field: string, value: unknown, why: string): Cause => {
+const required = (field: string, why = ""): StatusCause => ({ reason: "FieldValueRequired", message: `Required value${why}`, field });
+const forbidden = (field: string, why: string): StatusCause => ({ reason: "FieldValueForbidden", message: `Forbidden: ${why}`, field });
+const invalidValue = (field: string, value: unknown, why: string): StatusCause => {
   return { reason: "FieldValueInvalid", message: `Invalid value: ${JSON.stringify(value)}: ${why}`, field };
 };
 
-/** Fields without which the emulator could not go on. */
+/** Fields that the emulator itself needs. */
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   "statefulsets.apps": ["spec.selector", "spec.template.spec.containers"],
   [CRDS]: ["spec.group", "spec.names.plural", "spec.names.kind", "spec.versions"],
@@ -24,40 +24,41 @@ const name = { type: "string", pattern: "^([a-z0-9]([-a-z0-9.:]{0,251}[a-z0-9])?
 const owner = { type: "object", required: ["uid"], properties: { uid: { type: "string" } } };
 const metadata = { properties: { name, labels: texts, annotations: texts, finalizers: list, ownerReferences: { ...list, items: owner } } };
 const status = { properties: { conditions: list, containerStatuses: list } };
-/** Types that are relied on wherever objects are read. */
+/** Types that the emulator's code relies on. */
 const TYPES = compileSchema({ properties: { metadata, status } });
 
-/** Fields of a StatefulSet that may change. */
+/** Mutable fields of a StatefulSet's spec. */
 const MUTABLE =
   "'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds'";
 
-function checkStatefulSet(object: Draft, current: KubeObject | undefined): Cause[] {
+function checkStatefulSet(object: Draft, current: KubeObject | undefined): StatusCause[] {
   const [before, after] = [fieldsOf((current ?? object)["spec"]), fieldsOf(object["spec"])];
   const changed = Object.keys({ ...before, ...after }).filter((field) => !isDeepStrictEqual(before[field], after[field]));
-  const causes: Cause[] = [];
+  const causes: StatusCause[] = [];
   if (changed.some((field) => !MUTABLE.includes(`'${field}'`)))
     causes.push(forbidden("spec", `updates to statefulset spec for fields other than ${MUTABLE} are forbidden`));
   const { replicas, selector, template } = after;
-  if (typeof replicas !== "number" || replicas < 0) causes.push(wrong("spec.replicas", replicas, "must be greater than or equal to 0"));
-  if (Number(replicas) > 100_000) causes.push(wrong("spec.replicas", replicas, "more than the embedded cluster has memory for"));
+  if (typeof replicas !== "number" || replicas < 0)
+    causes.push(invalidValue("spec.replicas", replicas, "must be greater than or equal to 0"));
+  if (Number(replicas) > 100_000) causes.push(invalidValue("spec.replicas", replicas, "more than the embedded cluster has memory for"));
   const labels = fieldsOf(dig(template, "metadata", "labels")) as Record<string, string>;
   if (!objectSelector(selector)(labels))
-    causes.push(wrong("spec.template.metadata.labels", labels, "`selector` does not match template `labels`"));
+    causes.push(invalidValue("spec.template.metadata.labels", labels, "`selector` does not match template `labels`"));
   return causes;
 }
 
-/** Fields of webhooks that would be passed over here without a word, and the value that is as good as none. */
-const NOT_PLAYED = { matchConditions: undefined, reinvocationPolicy: "Never" };
+/** Webhook fields that the emulator does not implement, each with the value that has no effect. */
+const UNSUPPORTED = { matchConditions: undefined, reinvocationPolicy: "Never" };
 
-function checkWebhooks(object: Draft): Cause[] {
+function checkWebhooks(object: Draft): StatusCause[] {
   return listOf(object["webhooks"]).flatMap((webhook, i) =>
-    Object.entries(NOT_PLAYED)
-      .filter(([field, harmless]) => (dig(webhook, field) ?? harmless) !== harmless)
+    Object.entries(UNSUPPORTED)
+      .filter(([field, noEffect]) => (dig(webhook, field) ?? noEffect) !== noEffect)
       .map(([field]) => forbidden(`webhooks[${i}].${field}`, `the embedded cluster has no ${field}`)),
   );
 }
 
-/** Throws Invalid (422) with all that is wrong. `current` is the stored object of an update. */
+/** Throws Invalid (422) with all causes. `current` is the stored object of an update. */
 export function validate(kind: Served, object: Draft, current?: KubeObject): void {
   const { name = "" } = object.metadata;
   const missing = REQUIRED[kind.resource]?.filter((path) => [dig(object, ...path.split("."))].flat().every((one) => one === undefined));
@@ -69,8 +70,8 @@ export function validate(kind: Served, object: Draft, current?: KubeObject): voi
     ...(kind.group === "admissionregistration.k8s.io" ? checkWebhooks(object) : []),
     ...(kind.custom?.schema.check(object) ?? []),
   ];
-  if (causes.length > 0) throw invalid(kind.kind, kind.group, name, causes);
-  // Both throw: on what could be read but never be used.
+  if (causes.length > 0) throw invalid(kind, name, causes);
+  // Both throw if the object could be stored but never used.
   if (kind.resource === CRDS) customKinds(object as KubeObject);
   if (!kind.custom) objectSelector(dig(object, "spec", "selector"));
 }

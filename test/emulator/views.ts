@@ -1,32 +1,32 @@
-/** What a client sends and sees of a stored object, and what it may change: the object itself, its status, or its scale. */
+/** The views of a stored object that clients read and write: the object itself, its status, or its scale. */
 import { badRequest } from "./api-error.ts";
 import { withDefaults } from "./defaults.ts";
 import { dig, type Draft, fieldsOf, isFields, type KubeObject, numberOf, plainText, put, textOf } from "./objects.ts";
 import { apiVersionOf, type Served } from "./registry.ts";
-import type { Ask } from "./request.ts";
+import type { ApiRequest } from "./request.ts";
 
-/** Null means "not set" to the API's types, and so do empty maps and lists of metadata. */
+/** The API treats null as "not set", and so empty maps and lists in metadata. */
 const dropNull = (_key: string, value: unknown): unknown =>
   Array.isArray(value) ? value.filter((one) => one !== null) : (value ?? undefined);
 const isFilled = (value: unknown): boolean => typeof value !== "object" || Object.keys(value ?? {}).length > 0;
 
-/** A body as an object of the request's kind, in its namespace. Throws BadRequest when it says otherwise. */
-export function draftOf(ask: Ask, body: unknown): Draft {
-  const expected = ask.subresource === "scale" ? SCALE : { apiVersion: apiVersionOf(ask.kind), kind: ask.kind.kind };
+/** Reads a body as an object of the request's kind and namespace. Throws BadRequest if it names others. */
+export function decodeDraft(request: ApiRequest, body: unknown): Draft {
+  const expected = request.subresource === "scale" ? SCALE : { apiVersion: apiVersionOf(request.kind), kind: request.kind.kind };
   if (!isFields(body)) throw badRequest("couldn't get version/kind; json parse error: not an object");
   const fields = fieldsOf(JSON.parse(JSON.stringify(body, dropNull)));
   const { apiVersion, kind } = { ...expected, ...fields };
   if (apiVersion !== expected.apiVersion || kind !== expected.kind)
     throw badRequest(`${plainText(kind)} in version "${plainText(apiVersion)}" cannot be handled as a ${expected.kind}`);
-  // Of a deletion the server alone decides.
+  // Only the server sets the fields of a deletion.
   const given = Object.entries(fieldsOf(fields["metadata"])).filter(([field, value]) => !field.startsWith("deletion") && isFilled(value));
-  const namespace = textOf(dig(fields, "metadata", "namespace")) || ask.namespace;
-  if (ask.namespace !== undefined && namespace !== ask.namespace)
+  const namespace = textOf(dig(fields, "metadata", "namespace")) || request.namespace;
+  if (request.namespace !== undefined && namespace !== request.namespace)
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
   return { ...fields, ...expected, metadata: { ...Object.fromEntries(given), ...(namespace && { namespace }) } };
 }
 
-/** In the form that is stored: pruned or defaulted. */
+/** Returns the object as it is stored: custom resources pruned and defaulted, built-in kinds defaulted. */
 export function conform(kind: Served, object: Draft): Draft {
   return kind.custom ? kind.custom.schema.conform(object) : withDefaults(kind.resource, object);
 }
@@ -34,8 +34,8 @@ export function conform(kind: Served, object: Draft): Draft {
 const SCALE = { apiVersion: "autoscaling/v1", kind: "Scale" };
 const SCALE_PATHS = { spec: ["spec", "replicas"], status: ["status", "replicas"] };
 
-/** How the client and admission see it. */
-export function shown({ kind, subresource }: Ask, object: KubeObject): Draft {
+/** The object as the client and admission see it through the requested subresource. */
+export function viewOf({ kind, subresource }: ApiRequest, object: KubeObject): Draft {
   if (subresource !== "scale") return object;
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const custom = kind.custom?.scale;
@@ -51,9 +51,9 @@ export function shown({ kind, subresource }: Ask, object: KubeObject): Draft {
   };
 }
 
-/** `current` with what the client wants of it, and may. */
-export function merged({ kind, subresource }: Ask, current: KubeObject, wanted: Draft): Draft {
-  if (subresource === "scale") return put(current, (kind.custom?.scale ?? SCALE_PATHS).spec, dig(wanted, "spec", "replicas") ?? 0);
-  if (subresource === "status") return put(current, ["status"], conform(kind, put(current, ["status"], wanted["status"]))["status"]);
-  return conform(kind, kind.subresources.includes("status") ? put(wanted, ["status"], current["status"]) : wanted);
+/** Returns `current` with the part of `desired` that the requested subresource may change. */
+export function withChange({ kind, subresource }: ApiRequest, current: KubeObject, desired: Draft): Draft {
+  if (subresource === "scale") return put(current, (kind.custom?.scale ?? SCALE_PATHS).spec, dig(desired, "spec", "replicas") ?? 0);
+  if (subresource === "status") return put(current, ["status"], conform(kind, put(current, ["status"], desired["status"]))["status"]);
+  return conform(kind, kind.subresources.includes("status") ? put(desired, ["status"], current["status"]) : desired);
 }

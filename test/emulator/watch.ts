@@ -1,18 +1,21 @@
-/** Streams of events: what there is (when asked), then what changes, with bookmarks. */
+/** Watches: the existing objects (if requested), then every change, with bookmarks. */
 import type { ServerResponse } from "node:http";
 import { objectText } from "./answer.ts";
 import { ApiError } from "./api-error.ts";
 import type { KubeObject } from "./objects.ts";
 import { apiVersionOf } from "./registry.ts";
-import type { Api, Ask } from "./request.ts";
-import { type Matches, selectionOf } from "./selectors.ts";
+import type { Api, ApiRequest } from "./request.ts";
+import { type Matches, requestSelector } from "./selectors.ts";
 import type { StoreEvent } from "./store.ts";
 
 const BOOKMARK_MS = 60_000;
 const DEFAULT_TIMEOUT_S = 2400;
 
-/** What an event means to a watch that sees only some objects: moving into sight is ADDED, out of it DELETED. */
-function seenBy(matches: Matches, { type, object, previous }: StoreEvent): Pick<StoreEvent, "type" | "object"> | undefined {
+/**
+ * The event as a watch with a selector sees it: an object that begins to match is ADDED, one that ceases to
+ * is DELETED.
+ */
+function eventFor(matches: Matches, { type, object, previous }: StoreEvent): Pick<StoreEvent, "type" | "object"> | undefined {
   const was = previous !== undefined && matches(previous);
   const is = type !== "DELETED" && matches(object);
   if (is) return { type: was ? "MODIFIED" : "ADDED", object };
@@ -21,19 +24,22 @@ function seenBy(matches: Matches, { type, object, previous }: StoreEvent): Pick<
   return { type: "DELETED", object: type === "DELETED" ? object : { ...previous, metadata: { ...previous.metadata, resourceVersion } } };
 }
 
-/** Answers until the client leaves, the timeout ends it or a fault cuts it. Throws before the first byte for a bad selector. */
-export function watch({ store, clock, faults }: Api, ask: Ask, response: ServerResponse): undefined {
-  const { query, resource, namespace, kind } = ask;
-  const selection = selectionOf(resource, query) ?? (() => true);
+/**
+ * Sends events until the client disconnects, the timeout expires or a fault cuts the watch. Throws for an
+ * invalid selector, before the first byte is sent.
+ */
+export function watch({ store, clock, faults }: Api, request: ApiRequest, response: ServerResponse): undefined {
+  const { query, resource, namespace, kind } = request;
+  const selection = requestSelector(resource, query) ?? (() => true);
   const wantsBookmarks = query.has("allowWatchBookmarks");
   const isStreamedList = query.has("sendInitialEvents");
   const from = Number(query.get("resourceVersion"));
-  // A watch whose time is over stays subscribed until its client has read it all.
+  // After its timeout a watch stays subscribed until the client has read everything.
   const send = (type: string, text: string) => void (response.writableEnded || response.write(`{"type":"${type}","object":${text}}\n`));
   const onEvent = (event: StoreEvent): void => {
     if (event.resource !== resource || (namespace && event.object.metadata.namespace !== namespace)) return;
-    const change = seenBy(selection, event);
-    if (change) send(change.type, objectText(ask, change.object));
+    const change = eventFor(selection, event);
+    if (change) send(change.type, objectText(request, change.object));
   };
   const sendBookmark = (annotations = {}): void => {
     const metadata = { resourceVersion: String(store.version()), creationTimestamp: null, annotations };
@@ -50,8 +56,8 @@ export function watch({ store, clock, faults }: Api, ask: Ask, response: ServerR
   response.flushHeaders();
   try {
     const added = (object: KubeObject): StoreEvent => ({ type: "ADDED", resource, object });
-    const known = isStreamedList || from === 0 ? store.list(resource, namespace).map(added) : store.since(from);
-    for (const event of known) onEvent(event);
+    const initial = isStreamedList || from === 0 ? store.list(resource, namespace).map(added) : store.eventsSince(from);
+    for (const event of initial) onEvent(event);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     send("ERROR", JSON.stringify(error.status));
@@ -63,7 +69,7 @@ export function watch({ store, clock, faults }: Api, ask: Ask, response: ServerR
   const ends = [
     store.subscribe(onEvent),
     clock.after(seconds * 1000, () => response.end()),
-    faults.watching(resource, () => response.destroy()),
+    faults.registerWatch(resource, () => response.destroy()),
     () => cancelBookmark(),
   ];
   response.on("close", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dig } from "../objects.ts";
-import { stage } from "../stage.ts";
+import { startFixture } from "../fixture.ts";
 
 const clientConfig = { url: "https://localhost/hook" };
 const REFUSED: readonly [fields: object, message: RegExp][] = [
@@ -13,8 +13,8 @@ const REFUSED: readonly [fields: object, message: RegExp][] = [
 ];
 
 for (const [fields, message] of REFUSED)
-  test(`a webhook with ${JSON.stringify(fields)} is refused, not played otherwise than meant`, async (t) => {
-    const { call } = await stage(t);
+  test(`a webhook with ${JSON.stringify(fields)} is refused instead of being ignored`, async (t) => {
+    const { call } = await startFixture(t);
     const webhook = { name: "a.example.com", admissionReviewVersions: ["v1"], sideEffects: "None", clientConfig, ...fields };
     const { status, body } = await call("POST", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", {
       metadata: { name: "a" },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCluster, statefulSet, type Cluster } from "./cluster.ts";
+import { createCluster, statefulSet, type Cluster } from "./test-cluster.ts";
 
 const CASES = [
   { spec: { maxUnavailable: 1 }, desired: 3 },
@@ -26,7 +26,7 @@ function statusOf({ store }: Cluster): Record<string, unknown> {
 }
 
 for (const { spec, desired } of CASES)
-  test(`of 4 pods ${JSON.stringify(spec)} wants ${desired} healthy`, async () => {
+  test(`for 4 pods ${JSON.stringify(spec)} requires ${desired} healthy ones`, async () => {
     const cluster = createCluster();
     createBudget(cluster, spec);
     cluster.store.create("statefulsets.apps", statefulSet(4));
@@ -38,7 +38,7 @@ for (const { spec, desired } of CASES)
     );
   });
 
-test("pods that are not ready, or on their way out, are not healthy", async () => {
+test("pods that are not ready, or terminating, are not healthy", async () => {
   const cluster = createCluster();
   const { store, clock, annotate } = cluster;
   createBudget(cluster, { maxUnavailable: 2 });

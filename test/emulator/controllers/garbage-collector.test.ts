@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Draft } from "../objects.ts";
-import { createCluster, statefulSet } from "./cluster.ts";
+import { createCluster, statefulSet } from "./test-cluster.ts";
 
 const CASES = [
   { policy: undefined, left: [] },
@@ -11,7 +11,7 @@ const CASES = [
 ] as const;
 
 for (const { policy, left } of CASES)
-  test(`deleting a StatefulSet with propagation ${policy ?? "unsaid"} leaves the pods [${left.join()}]`, async () => {
+  test(`deleting a StatefulSet with propagation ${policy ?? "unspecified"} leaves the pods [${left.join()}]`, async () => {
     const { store, clock, podNames } = createCluster();
     store.create("statefulsets.apps", statefulSet(2));
     await clock.advance(1000);
@@ -22,7 +22,7 @@ for (const { policy, left } of CASES)
     assert.equal(store.list("controllerrevisions.apps").length, left.length > 0 ? 1 : 0);
   });
 
-test("a foreground deletion waits for the pods, and makes no new ones meanwhile", async () => {
+test("a foreground deletion waits for the pods, and creates no new ones meanwhile", async () => {
   const { store, clock, podNames } = createCluster();
   store.create("statefulsets.apps", statefulSet(2));
   await clock.advance(1000);
@@ -55,7 +55,7 @@ test("an object with two owners lives until both are gone", async () => {
   assert.equal(referencesOfC(), undefined);
 });
 
-test("a foreground deletion leaves alone what has another owner, and does not wait for it", async () => {
+test("a foreground deletion neither deletes a dependent with another owner nor waits for it", async () => {
   const { store, clock } = createCluster();
   const configMap = (name: string) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "default" } }) satisfies Draft;
   const ownerReferences = ["a", "b"].map((name) => {

@@ -1,4 +1,7 @@
-/** Garbage collection by ownerReferences, background, foreground and orphaning. Source: pkg/controller/garbagecollector. */
+/**
+ * Garbage collection by ownerReferences: background, foreground and orphan. Source:
+ * pkg/controller/garbagecollector.
+ */
 import { put, type KubeObject } from "../objects.ts";
 import type { Store, StoreEvent } from "../store.ts";
 import { isTerminating } from "./objects.ts";
@@ -6,33 +9,33 @@ import type { Controller } from "./queue.ts";
 
 /** Keys are the uids of owners. */
 export function garbageCollector(store: Store): Controller {
-  /** The last event of each object that is there. */
-  const alive = new Map<string, StoreEvent>();
-  /** uids of what refers to an owner, be that there or not. */
+  /** The last event of each existing object, by uid. */
+  const existing = new Map<string, StoreEvent>();
+  /** UIDs of dependents by their owner's UID, also of owners that do not exist. */
   const dependents = new Map<string, Set<string>>();
   return {
-    reactionMs: 5,
-    concerns: (event) => {
+    latencyMs: 5,
+    keysFor: (event) => {
       const { type, object, previous } = event;
       const { uid } = object.metadata;
-      alive.delete(uid);
+      existing.delete(uid);
       for (const owner of ownersOf(previous)) dependents.get(owner)?.delete(uid);
       if (type !== "DELETED") {
-        alive.set(uid, event);
+        existing.set(uid, event);
         for (const owner of ownersOf(object)) dependents.set(owner, (dependents.get(owner) ?? new Set()).add(uid));
       }
       return [...(type === "DELETED" || isTerminating(object) ? [uid] : []), ...(type === "MODIFIED" ? [] : ownersOf(object))];
     },
-    handle: (uid) => {
-      const owner = alive.get(uid);
-      const owned = [...(dependents.get(uid) ?? [])].flatMap((dependent) => alive.get(dependent) ?? []);
+    reconcile: (uid) => {
+      const owner = existing.get(uid);
+      const owned = [...(dependents.get(uid) ?? [])].flatMap((dependent) => existing.get(dependent) ?? []);
       const finalizers = (owner && isTerminating(owner.object) && owner.object.metadata.finalizers) || [];
       const policy = finalizers.find((name) => name === "orphan" || name === "foregroundDeletion");
       if (owner && !policy) return;
       for (const { resource, object } of owned) {
         const others = object.metadata.ownerReferences?.filter((reference) => reference.uid !== uid) ?? [];
         const { namespace, name } = object.metadata;
-        if (policy === "orphan" || others.some((other) => alive.has(other.uid)))
+        if (policy === "orphan" || others.some((other) => existing.has(other.uid)))
           store.update(resource, put(object, ["metadata", "ownerReferences"], others.length > 0 ? others : undefined));
         else if (!isTerminating(object)) store.remove(resource, namespace, name);
       }

@@ -8,16 +8,19 @@ import { createQueue } from "./queue.ts";
 import { scheduler } from "./scheduler.ts";
 import { statefulSets } from "./statefulset/controller.ts";
 
-/** Starts them; the answer stops them all. What is in the store already is taken up. */
+/**
+ * Starts all controllers, which also handle the objects that exist already. Returns a function that stops
+ * them.
+ */
 export function startControllers(store: Store, clock: Clock): () => void {
   const stops = [statefulSets, scheduler, kubelets, disruptionBudgets, garbageCollector].map((create) => {
-    const { reactionMs, concerns, handle } = create(store, clock);
-    const queue = createQueue(clock, reactionMs, handle);
-    const follow = (event: StoreEvent): void => {
-      for (const key of concerns(event)) queue.add(key);
+    const { latencyMs, keysFor, reconcile } = create(store, clock);
+    const queue = createQueue(clock, latencyMs, reconcile);
+    const enqueue = (event: StoreEvent): void => {
+      for (const key of keysFor(event)) queue.add(key);
     };
-    for (const event of store.since(0)) follow(event);
-    return [store.subscribe(follow), queue.stop];
+    for (const event of store.eventsSince(0)) enqueue(event);
+    return [store.subscribe(enqueue), queue.stop];
   });
   return () => {
     for (const stop of stops.flat()) stop();

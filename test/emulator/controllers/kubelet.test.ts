@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCluster, pod, type Cluster } from "./cluster.ts";
+import { createCluster, pod, type Cluster } from "./test-cluster.ts";
 import { isReady } from "./objects.ts";
 
 const TIMES: readonly { annotations: Record<string, string>; readyAfterMs: number }[] = [
@@ -10,7 +10,7 @@ const TIMES: readonly { annotations: Record<string, string>; readyAfterMs: numbe
 ];
 
 for (const { annotations, readyAfterMs } of TIMES)
-  test(`a pod annotated ${JSON.stringify(annotations)} is ready ${readyAfterMs} ms after it was bound, give or take the reactions`, async () => {
+  test(`a pod annotated ${JSON.stringify(annotations)} is ready ${readyAfterMs} ms after it was bound, plus the controllers' latency`, async () => {
     const { store, clock, pod: get } = createCluster();
     store.create("pods", pod("a", annotations));
     await clock.advance(1);
@@ -22,7 +22,7 @@ for (const { annotations, readyAfterMs } of TIMES)
     assert.match(String(get("a").status["podIP"]), /^10\.244\.\d+\.\d+$/);
   });
 
-test("a pod is Running and not Ready at first, and says when that changed", async () => {
+test("a pod is Running and not Ready at first, and its conditions have the times of their changes", async () => {
   const { store, clock, pod: get } = createCluster();
   store.create("pods", pod("a", { "sim/ready-after-ms": "60000" }));
   await clock.advance(1000);
@@ -34,7 +34,7 @@ test("a pod is Running and not Ready at first, and says when that changed", asyn
   assert.equal(ready?.lastTransitionTime, "2026-01-01T00:01:00Z");
 });
 
-test("a pod turns not ready as soon as it is told to, and ready again after its time", async () => {
+test("a pod becomes not ready as soon as its annotation says so, and ready again after its ready time", async () => {
   const { store, clock, pod: get, annotate } = createCluster();
   store.create("pods", pod("a"));
   await clock.advance(1000);
@@ -48,7 +48,7 @@ test("a pod turns not ready as soon as it is told to, and ready again after its 
   assert.equal(isReady(get("a")), true);
 });
 
-test("a crashing pod waits in CrashLoopBackOff and comes up when it no longer crashes", async () => {
+test("a crashing pod waits in CrashLoopBackOff and becomes ready when it no longer crashes", async () => {
   const { store, clock, pod: get, annotate } = createCluster();
   store.create("pods", pod("a", { "sim/crash": "true" }));
   await clock.advance(1000);
@@ -60,7 +60,7 @@ test("a crashing pod waits in CrashLoopBackOff and comes up when it no longer cr
   assert.equal(isReady(get("a")), true);
 });
 
-test("readiness gates hold Ready back, not ContainersReady, until each condition is True", async () => {
+test("readiness gates delay Ready, not ContainersReady, until each condition is True", async () => {
   const { store, clock, pod: get } = createCluster();
   store.create("pods", pod("a", {}, { readinessGates: [{ conditionType: "example.com/open" }] }));
   await clock.advance(1000);
@@ -80,7 +80,7 @@ test("readiness gates hold Ready back, not ContainersReady, until each condition
   }
 });
 
-test("a pod on its way out stays ready until it is gone, at its time", async () => {
+test("a terminating pod stays ready until it is removed after its exit time", async () => {
   const cluster = createCluster();
   const { store, clock, pod: get, podNames } = cluster;
   store.create("pods", pod("a", { "sim/exit-after-ms": "1000" }));
@@ -92,7 +92,7 @@ test("a pod on its way out stays ready until it is gone, at its time", async () 
   assert.deepEqual(podNames(), []);
 });
 
-test("no pod is bound to a cordoned node: it goes elsewhere, or waits and says so until a node opens", async () => {
+test("no pod is bound to a cordoned node: it is bound to another, or stays Unschedulable until a node is uncordoned", async () => {
   const cluster = createCluster({ nodes: 2 });
   const { store, clock, pod: get } = cluster;
   cordon(cluster, "node-1", true);

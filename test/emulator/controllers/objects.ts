@@ -1,9 +1,9 @@
-/** The kinds that the controllers read and write, over the store's untyped objects. */
+/** Types of the objects that the controllers read and write; the store's objects are untyped. */
 import type { V1PodSpec, V1PodStatus, V1PodTemplateSpec, V1StatefulSetSpec, V1StatefulSetStatus } from "@kubernetes/client-node";
 import type { Json } from "../../../infra/kubernetes/resources.ts";
 import type { KubeObject, OwnerReference } from "../objects.ts";
 
-export const SETS = "statefulsets.apps";
+export const STATEFUL_SETS = "statefulsets.apps";
 export const BUDGETS = "poddisruptionbudgets.policy";
 
 export type StatefulSetStatus = Json<V1StatefulSetStatus>;
@@ -32,17 +32,17 @@ export function isReady(pod: Pod): boolean {
   return phase === "Running" && conditions.some(({ type, status }) => type === "Ready" && status === "True");
 }
 
-/** Whether its containers have ended for good. */
+/** Whether the pod's phase is terminal. */
 export function hasEnded(pod: Pod): boolean {
   return pod.status.phase === "Succeeded" || pod.status.phase === "Failed";
 }
 
-/** The owner that manages the object, if any. */
+/** The reference to the object's controller, if any. */
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((reference) => reference.controller);
 }
 
-/** The reference that makes `owner` the manager of an object. */
+/** Builds a reference that makes this object the controller of another. */
 export function controllerReference({ apiVersion, kind, metadata: { name, uid } }: KubeObject): OwnerReference {
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }

@@ -3,23 +3,23 @@ import { test } from "node:test";
 import { manualClock } from "../clock.ts";
 import { createQueue } from "./queue.ts";
 
-test("a key that is added often is handled once, at the earliest moment asked for", async () => {
+test("a key that is added repeatedly is reconciled once, at the earliest requested time", async () => {
   const clock = manualClock(0);
-  const handled: [string, number][] = [];
-  const queue = createQueue(clock, 3, (key) => void handled.push([key, clock.now()]));
+  const reconciled: [string, number][] = [];
+  const queue = createQueue(clock, 3, (key) => void reconciled.push([key, clock.now()]));
   queue.add("a", 100);
   queue.add("a");
   queue.add("a");
   queue.add("b", 50);
   queue.add("b", 80);
   await clock.advance(1000);
-  assert.deepEqual(handled, [
+  assert.deepEqual(reconciled, [
     ["a", 3],
     ["b", 50],
   ]);
 });
 
-test("a key is handled again after the time that its handling asked for; a stopped queue handles nothing", async () => {
+test("a key is requeued after the time that its reconciliation returned; a stopped queue reconciles nothing", async () => {
   const clock = manualClock(0);
   const times: number[] = [];
   const queue = createQueue(clock, 1, () => {

@@ -1,27 +1,32 @@
-/** A work queue as Kubernetes' controllers have: each key at most once, a moment after it was asked for. */
+/** A work queue as in Kubernetes' controllers: it holds each key at most once. */
 import type { Clock } from "../clock.ts";
 import type { KubeObject } from "../objects.ts";
 import type { Store, StoreEvent } from "../store.ts";
 
-/** A controller without its queue. Keys are its own choice; a look at one goes by what is in the store then, not by the event. */
+/** A controller without its queue. It chooses its keys. */
 export interface Controller {
-  /** From an event to the work that it leads to: what a watch and a scheduler take in real life. */
-  readonly reactionMs: number;
-  /** The keys to look at after an event. */
-  readonly concerns: (event: StoreEvent) => readonly string[];
-  /** Does what is to be done about a key by now; answers in how many ms it must be looked at again even if nothing happens. */
-  readonly handle: (key: string) => number | void;
+  /** The delay between an event and its reconciliation, as on a real cluster. */
+  readonly latencyMs: number;
+  /** The keys to reconcile after an event. */
+  readonly keysFor: (event: StoreEvent) => readonly string[];
+  /**
+   * Reconciles a key with the store's current state. Returns after how many ms to requeue the key, if at all.
+   */
+  readonly reconcile: (key: string) => number | void;
 }
 
-/** Handles keys `reactionMs` after they were added, or after the time given with them; of a key added often, the earliest moment counts. */
-export function createQueue(clock: Clock, reactionMs: number, handle: Controller["handle"]) {
+/**
+ * Reconciles each key `latencyMs` (or `afterMs`) after it was added; for a key added repeatedly the earliest
+ * time counts.
+ */
+export function createQueue(clock: Clock, latencyMs: number, reconcile: Controller["reconcile"]) {
   const waiting = new Map<string, { at: number; cancel: () => void }>();
   const run = (key: string): void => {
     waiting.delete(key);
-    const againMs = handle(key);
-    if (typeof againMs === "number") add(key, againMs);
+    const requeueAfterMs = reconcile(key);
+    if (typeof requeueAfterMs === "number") add(key, requeueAfterMs);
   };
-  const add = (key: string, afterMs = reactionMs): void => {
+  const add = (key: string, afterMs = latencyMs): void => {
     const at = clock.now() + afterMs;
     const earlier = waiting.get(key);
     if (earlier && earlier.at <= at) return;
@@ -34,12 +39,12 @@ export function createQueue(clock: Clock, reactionMs: number, handle: Controller
   return { add, stop };
 }
 
-/** The key of an object with a namespace. */
+/** The key of a namespaced object. */
 export function keyOf({ metadata: { namespace, name } }: KubeObject): string {
   return `${namespace}/${name}`;
 }
 
-export function find(store: Store, resource: string, key: string): KubeObject | undefined {
+export function getByKey(store: Store, resource: string, key: string): KubeObject | undefined {
   const [namespace, name = ""] = key.split("/");
   return store.get(resource, namespace, name);
 }

@@ -1,30 +1,34 @@
-/** The scheduler: binds a pod to the node of `sim/node`, else to its owner's (owners take nodes in turn), else to any; cordoned nodes are passed over. */
+/**
+ * The scheduler binds a pod to the first schedulable node of: the one that its annotation `sim/node` names,
+ * its owner's (owners are assigned to nodes in turn), any other.
+ */
 import type { Clock } from "../clock.ts";
 import { dig, timestamp } from "../objects.ts";
 import type { Store } from "../store.ts";
 import { controllerOf, isTerminating, type Pod } from "./objects.ts";
-import { find, keyOf, type Controller } from "./queue.ts";
+import { getByKey, keyOf, type Controller } from "./queue.ts";
 
-/** Labels of the node that the API server copies to the pods bound to it. */
+/** Node labels that the API server copies to the node's pods. */
 const TOPOLOGY = /^topology\.kubernetes\.io\/(zone|region)$/;
 
 export function scheduler(store: Store, clock: Clock): Controller {
-  const turns = new Map<string, number>();
+  const ownerIndexes = new Map<string, number>();
   return {
-    reactionMs: 1,
-    concerns: ({ type, resource, object }) => {
+    latencyMs: 1,
+    keysFor: ({ type, resource, object }) => {
       if (resource === "nodes") return (store.list("pods") as Pod[]).filter((pod) => !pod.spec.nodeName).map(keyOf);
       return resource === "pods" && type === "ADDED" ? [keyOf(object)] : [];
     },
-    handle: (key) => {
-      const pod = find(store, "pods", key) as Pod | undefined;
+    reconcile: (key) => {
+      const pod = getByKey(store, "pods", key) as Pod | undefined;
       if (!pod || pod.spec.nodeName || isTerminating(pod)) return;
       const owner = controllerOf(pod)?.uid ?? pod.metadata.uid;
-      const turn = turns.get(owner) ?? turns.size;
-      turns.set(owner, turn);
+      const index = ownerIndexes.get(owner) ?? ownerIndexes.size;
+      ownerIndexes.set(owner, index);
       const nodes = store.list("nodes");
-      const wanted = nodes.find(({ metadata }) => metadata.name === pod.metadata.annotations?.["sim/node"]);
-      const node = [wanted, nodes[turn % nodes.length], ...nodes].find((one) => one && !dig(one, "spec", "unschedulable"));
+      const requested = nodes.find(({ metadata }) => metadata.name === pod.metadata.annotations?.["sim/node"]);
+      const candidates = [requested, nodes[index % nodes.length], ...nodes];
+      const node = candidates.find((candidate) => candidate && !dig(candidate, "spec", "unschedulable"));
       const message = `0/${nodes.length} nodes are available: ${nodes.length} node(s) were unschedulable.`;
       const result = node ? { status: "True" } : { status: "False", reason: "Unschedulable", message };
       const condition = { type: "PodScheduled", ...result, lastTransitionTime: timestamp(clock.now()) };

@@ -1,6 +1,6 @@
-/** Structural schemas: ajv prunes unknown fields, fills defaults in and checks the rest. */
+/** Structural schemas: ajv prunes unknown fields, applies defaults and validates the rest. */
 import { Ajv, type ErrorObject } from "ajv";
-import type { Cause } from "../api-error.ts";
+import type { StatusCause } from "../api-error.ts";
 import { fieldsOf, isFields, listOf, plainText, type Draft, type Fields } from "../objects.ts";
 
 const OPTIONS = { strict: false, allErrors: true, logger: false, removeAdditional: true, useDefaults: true, verbose: true } as const;
@@ -9,18 +9,18 @@ export function compileSchema(openApi: Fields) {
   const header = { apiVersion: { type: "string" }, kind: { type: "string" }, metadata: { "x-kubernetes-preserve-unknown-fields": true } };
   const schema = { ...openApi, properties: { ...header, ...fieldsOf(openApi["properties"]) } };
   const validate = new Ajv({ ...OPTIONS, validateFormats: false }).compile(toJsonSchema(schema));
-  /** A copy without unknown fields and with defaults; metadata is left alone. */
+  /** Returns a copy without unknown fields and with defaults; metadata stays unchanged. */
   const conform = (object: Draft): Draft => {
     const copy = structuredClone(object);
     validate(copy);
     return { ...copy, metadata: object.metadata };
   };
-  /** What is wrong with it; of what our own definitions ask for in the server's words. */
-  const check = (object: Draft): Cause[] => (validate(structuredClone(object)) ? [] : (validate.errors ?? []).map(causeOf));
+  /** Returns the violations; those of keywords that our own definitions use have the server's messages. */
+  const check = (object: Draft): StatusCause[] => (validate(structuredClone(object)) ? [] : (validate.errors ?? []).map(causeOf));
   return { conform, check };
 }
 
-/** Kubernetes' extensions in terms that ajv knows: objects are closed unless they say otherwise. */
+/** Translates Kubernetes' extensions to JSON Schema: objects are closed unless the schema opens them. */
 function toJsonSchema(openApi: Fields): Fields {
   const translate = (_: string, schema: unknown): unknown => {
     if (!isFields(schema)) return schema;
@@ -33,21 +33,21 @@ function toJsonSchema(openApi: Fields): Fields {
 
 const REASONS: Readonly<Record<string, string>> = { required: "Required", enum: "NotSupported", type: "TypeInvalid" };
 
-function causeOf({ keyword, instancePath, data, message = "is wrong", ...error }: ErrorObject): Cause {
+function causeOf({ keyword, instancePath, data, message = "is wrong", ...error }: ErrorObject): StatusCause {
   const params: Fields = error.params;
   const path = `${instancePath}${keyword === "required" ? `/${plainText(params["missingProperty"])}` : ""}`.slice(1);
   const field = path.replaceAll(/\/(\d+)/g, "[$1]").replaceAll("/", ".");
-  const is = JSON.stringify(typeof data === "object" || keyword === "type" ? typeName(data) : data);
+  const actual = JSON.stringify(typeof data === "object" || keyword === "type" ? typeName(data) : data);
   const allowed = listOf(params["allowedValues"]).map((one) => JSON.stringify(one));
-  const wrong = `Invalid value: ${is}: ${field} in body`;
-  const sentences: Readonly<Record<string, string>> = {
+  const invalidValue = `Invalid value: ${actual}: ${field} in body`;
+  const messages: Readonly<Record<string, string>> = {
     required: "Required value",
-    enum: `Unsupported value: ${is}: supported values: ${allowed.join(", ")}`,
-    type: `${wrong} must be of type ${plainText(params["type"])}: ${is}`,
-    minimum: `${wrong} should be greater than or equal to ${plainText(params["limit"])}`,
-    maximum: `${wrong} should be less than or equal to ${plainText(params["limit"])}`,
+    enum: `Unsupported value: ${actual}: supported values: ${allowed.join(", ")}`,
+    type: `${invalidValue} must be of type ${plainText(params["type"])}: ${actual}`,
+    minimum: `${invalidValue} should be greater than or equal to ${plainText(params["limit"])}`,
+    maximum: `${invalidValue} should be less than or equal to ${plainText(params["limit"])}`,
   };
-  return { reason: `FieldValue${REASONS[keyword] ?? "Invalid"}`, message: sentences[keyword] ?? `${wrong} ${message}`, field };
+  return { reason: `FieldValue${REASONS[keyword] ?? "Invalid"}`, message: messages[keyword] ?? `${invalidValue} ${message}`, field };
 }
 
 function typeName(value: unknown): string {

@@ -1,4 +1,7 @@
-/** What `kubectl get` shows of each kind (kubernetes/pkg/printers/internalversion/printers.go); kinds that are not here show name and age. */
+/**
+ * The columns of `kubectl get` for each kind (kubernetes/pkg/printers/internalversion/printers.go). Kinds
+ * that are not listed have name and age.
+ */
 import { dig, type Draft, isTrue, listOf, numberOf, plainText, textOf } from "../objects.ts";
 import type { Column as Definition, Served } from "../registry.ts";
 
@@ -9,7 +12,7 @@ const column = (name: string, cell: Cell, priority = 0) => ({
   type: "string",
   format: name === "Name" ? "name" : "",
   description: name,
-  /** Above 0: only with `-o wide`. */
+  /** Columns above 0 are shown only with `-o wide`. */
   priority,
   cell,
 });
@@ -77,7 +80,7 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   ],
 };
 
-/** Printer columns of custom resources: plain paths such as `.spec.replicas`. */
+/** A printer column of a custom resource; its path must be plain, such as `.spec.replicas`. */
 function customColumn({ jsonPath, ...column }: Definition): Column {
   const valueOf = (object: Draft): unknown => dig(object, ...plainText(jsonPath).split(".").slice(1));
   return { ...column, cell: column.type === "date" ? (object, now) => ageOf(valueOf(object), now) : valueOf };
@@ -88,10 +91,13 @@ export function columnsOf({ resource, custom }: Served): readonly Column[] {
   return COLUMNS[resource] ?? [name, age];
 }
 
-/** The age of an RFC 3339 time as kubectl prints it (apimachinery's duration.HumanDuration), up to hours; "<unknown>" for none. */
+/**
+ * The age of an RFC 3339 time as kubectl prints it (duration.HumanDuration), up to hours; "<unknown>" without
+ * a time.
+ */
 export function ageOf(time: unknown, now: number): string {
   if (typeof time !== "string") return "<unknown>";
-  // Times have whole seconds: what was made in this second may seem to be of the next.
+  // Timestamps have whole seconds, so a new object may seem to be from the future.
   const seconds = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));
   if (seconds < 120) return `${seconds}s`;
   const minutes = Math.floor(seconds / 60);

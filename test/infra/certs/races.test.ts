@@ -94,7 +94,7 @@ describe("certificate jobs in each other's way", () => {
     world.store.subscribe(({ resource, object }) => {
       const { cert } = on.textsOf(object as never);
       if (resource !== "secrets") injected.push(world.clock.now());
-      else if (cert !== on.textsOf(world.store.since(0)[0]?.object as never)["cert"]) switched = world.clock.now();
+      else if (cert !== on.textsOf(world.store.eventsSince(0)[0]?.object as never)["cert"]) switched = world.clock.now();
     });
     const gate: Gate = async (what, run) => {
       const result = await run();

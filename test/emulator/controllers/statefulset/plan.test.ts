@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { statefulSet } from "../cluster.ts";
+import { statefulSet } from "../test-cluster.ts";
 import type { Draft } from "../../objects.ts";
 import type { Pod, Revision, StatefulSet } from "../objects.ts";
 import { planSync } from "./plan.ts";
@@ -67,10 +67,10 @@ const CASES: readonly { title: string; pods: Sketch[]; replicas: number; spec: o
   { title: "Parallel creates all that is missing", pods: [ready, missing, missing], replicas: 3, spec: {}, create: ["z-1", "z-2"] },
   { title: "OrderedReady creates one", pods: [ready, missing, missing], replicas: 3, spec: ORDERED, create: ["z-1"] },
   { title: "OrderedReady waits for the one before", pods: [broken, missing], replicas: 2, spec: ORDERED },
-  { title: "OrderedReady waits for one on its way out", pods: [leaving, missing], replicas: 2, spec: ORDERED },
+  { title: "OrderedReady waits for a terminating pod", pods: [leaving, missing], replicas: 2, spec: ORDERED },
   { title: "Parallel scales down at once, highest first", pods: [ready, ready, broken], replicas: 1, spec: {}, remove: ["z-2", "z-1"] },
   { title: "OrderedReady scales down by one", pods: [ready, ready, ready], replicas: 1, spec: ORDERED, remove: ["z-2"] },
-  { title: "OrderedReady scales no further while one leaves", pods: [ready, ready, leaving], replicas: 1, spec: ORDERED },
+  { title: "OrderedReady scales down no further while a pod is terminating", pods: [ready, ready, leaving], replicas: 1, spec: ORDERED },
   { title: "OrderedReady scales down the one broken pod", pods: [ready, ready, broken], replicas: 1, spec: ORDERED, remove: ["z-2"] },
   {
     title: "OrderedReady keeps a higher broken pod while a lower one is broken",
@@ -99,7 +99,7 @@ for (const { title, pods, replicas, spec, create = [], remove = [] } of CASES)
     assert.deepEqual([planned.create, planned.remove], [create, remove]);
   });
 
-test("below the partition a missing pod is made of the current revision, above it of the new one", () => {
+test("a missing pod below the partition is created from the current revision, others from the update revision", () => {
   const set = { ...statefulSet(2, rolling(1)) } as unknown as StatefulSet;
   const { create } = planSync(set, [], revisions, 0);
   assert.deepEqual(
@@ -108,7 +108,7 @@ test("below the partition a missing pod is made of the current revision, above i
   );
 });
 
-test("whatever the pods are like, OrderedReady does one thing at a time, and an update deletes one pod at most", () => {
+test("in any state of the pods, OrderedReady creates or deletes one at a time, and an update deletes at most one", () => {
   fc.assert(
     fc.property(sketches, fc.nat(6), fc.nat(4), fc.boolean(), (pods, replicas, partition, isOrdered) => {
       const { create, remove } = plan(pods, replicas, { ...rolling(partition), ...(isOrdered && ORDERED) });

@@ -1,16 +1,17 @@
 /**
- * What a StatefulSet's controller does with its pods in one sync, as a pure function. Source: updateStatefulSet in stateful_set_control.go:
+ * What the StatefulSet controller does with pods in one sync, as a pure function (updateStatefulSet in
+ * stateful_set_control.go):
  *   1. every ordinal in turn: failed -> delete, missing -> create
  *   2. pods beyond the ordinals: delete, highest first
  *   3. RollingUpdate: delete the highest outdated pod, once those above it are available
- * OrderedReady stops at the first pod that has to be waited for; Parallel waits for none in 1 and 2.
+ * OrderedReady stops at the first unhealthy pod; Parallel does not wait in 1 and 2.
  */
 import type { Draft } from "../../objects.ts";
 import { controllerReference, hasEnded, isReady, isTerminating } from "../objects.ts";
 import type { Pod, Revision, StatefulSet, StatefulSetStatus } from "../objects.ts";
 import type { Revisions } from "./revisions.ts";
 
-/** What to `create` and to `remove`. `pods` are the set's own; `now` in ms since the epoch. */
+/** Returns the pods to create and to remove. `pods` are the set's own; `now` in ms since the epoch. */
 export function planSync(set: StatefulSet, pods: readonly Pod[], { current, update }: Revisions, now: number) {
   const { replicas = 1, ordinals, minReadySeconds, podManagementPolicy, updateStrategy } = set.spec;
   const isOrdered = podManagementPolicy !== "Parallel";
@@ -19,31 +20,34 @@ export function planSync(set: StatefulSet, pods: readonly Pod[], { current, upda
   const isHealthy = (pod: Pod): boolean => !isTerminating(pod) && availableAt(pod, minReadySeconds) <= now;
 
   const byOrdinal = new Map(pods.map((pod) => [Number(pod.metadata.name.split("-").at(-1)), pod]));
-  const wanted = Array.from({ length: replicas }, (_, index) => {
+  const desired = Array.from({ length: replicas }, (_, index) => {
     const ordinal = start + index;
     return byOrdinal.get(ordinal) ?? newPod(set, index < partition ? current : update, ordinal);
   });
-  const unhealthy = wanted.filter((pod) => !isHealthy(pod)).slice(0, isOrdered ? 1 : undefined);
+  const unhealthy = desired.filter((pod) => !isHealthy(pod)).slice(0, isOrdered ? 1 : undefined);
   const create = unhealthy.filter((pod) => pod.status.phase === undefined);
   const remove = unhealthy.filter((pod) => hasEnded(pod) && !isTerminating(pod));
   if (isOrdered && unhealthy.length > 0) return { create, remove };
 
   const surplus = [...byOrdinal].filter(([ordinal]) => ordinal < start || ordinal >= start + replicas);
-  const [highest, ...below] = surplus.toSorted(([a], [b]) => b - a).map(([, pod]) => pod);
+  const [highest, ...lower] = surplus.toSorted(([a], [b]) => b - a).map(([, pod]) => pod);
   if (highest && isOrdered) {
-    const mayGo = isHealthy(highest) || (!isTerminating(highest) && below.every(isHealthy));
+    const mayGo = isHealthy(highest) || (!isTerminating(highest) && lower.every(isHealthy));
     return { create, remove: mayGo ? [highest] : [] };
   }
-  if (highest) remove.push(...[highest, ...below].filter((pod) => !isTerminating(pod)));
+  if (highest) remove.push(...[highest, ...lower].filter((pod) => !isTerminating(pod)));
 
   if (updateStrategy?.type === "OnDelete") return { create, remove };
   const isOutdated = (pod: Pod): boolean => !isOf(update, pod);
-  const next = wanted.slice(partition).findLast((pod) => isOutdated(pod) || !isHealthy(pod));
+  const next = desired.slice(partition).findLast((pod) => isOutdated(pod) || !isHealthy(pod));
   if (next && isOutdated(next) && !isTerminating(next) && !remove.includes(next)) remove.push(next);
   return { create, remove };
 }
 
-/** The pod of an ordinal as its revision has it, not yet created: it has no phase. Source: stateful_set_utils.go. */
+/**
+ * Builds the pod of an ordinal from its revision. Without a phase, as it is not created yet. Source:
+ * stateful_set_utils.go.
+ */
 function newPod(set: StatefulSet, revision: Revision, ordinal: number): Pod {
   const { metadata, spec } = revision.data.spec.template;
   const name = `${set.metadata.name}-${ordinal}`;
@@ -65,7 +69,10 @@ function newPod(set: StatefulSet, revision: Revision, ordinal: number): Pod {
   return pod as Pod;
 }
 
-/** When (ms since the epoch) the pod becomes or became available: ready for `minReadySeconds`. Never, while it is not ready. */
+/**
+ * When the pod becomes or became available (ms since the epoch): ready for `minReadySeconds`. Infinity if not
+ * ready.
+ */
 export function availableAt(pod: Pod, minReadySeconds = 0): number {
   if (!isReady(pod)) return Infinity;
   const ready = pod.status.conditions?.find((condition) => condition.type === "Ready");
@@ -77,14 +84,18 @@ function isOf(revision: Revision, pod: Pod): boolean {
   return pod.metadata.labels?.["controller-revision-hash"] === revision.metadata.name;
 }
 
-/** The counts, to the letter of computeReplicaStatus: terminating pods still count as replicas and as ready, but have no revision. */
+/**
+ * The status, as computeReplicaStatus counts: terminating pods count as replicas and as ready, but not
+ * towards a revision.
+ */
 export function statusOf(set: StatefulSet, pods: readonly Pod[], { current, update }: Revisions, now: number): StatefulSetStatus {
-  const { replicas: wanted = 1, minReadySeconds, updateStrategy } = set.spec;
+  const { replicas: desired = 1, minReadySeconds, updateStrategy } = set.spec;
   const countOf = (revision: Revision): number => pods.filter((pod) => !isTerminating(pod) && isOf(revision, pod)).length;
   const readyReplicas = pods.filter(isReady).length;
   const updatedReplicas = countOf(update);
-  // Only RollingUpdate ever makes the update revision the current one; with OnDelete the current one stays the first for good.
-  const isDone = updateStrategy?.type !== "OnDelete" && [updatedReplicas, readyReplicas, pods.length].every((count) => count === wanted);
+  // Only RollingUpdate promotes the update revision to the current one; with OnDelete the first stays current
+  // forever.
+  const isDone = updateStrategy?.type !== "OnDelete" && [updatedReplicas, readyReplicas, pods.length].every((count) => count === desired);
   const reached = isDone ? update : current;
   const counts = Object.entries({ readyReplicas, updatedReplicas, currentReplicas: countOf(reached) });
   return {

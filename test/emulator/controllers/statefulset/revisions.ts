@@ -1,4 +1,7 @@
-/** ControllerRevisions: one a template, named by its hash, found again when a template comes back. Source: pkg/controller/history. */
+/**
+ * ControllerRevisions: one per template, named after its hash, reused if a template returns. Source:
+ * pkg/controller/history.
+ */
 import { isFields } from "../../objects.ts";
 import type { Store } from "../../store.ts";
 import { controllerReference, type Revision, type StatefulSet } from "../objects.ts";
@@ -11,10 +14,10 @@ export interface Revisions {
   readonly update: Revision;
 }
 
-/** Finds or writes the revision of the set's template; the current one is the one that the status names. */
+/** Finds or creates the revision of the set's template. The current revision is the one in the status. */
 export function syncRevisions(store: Store, set: StatefulSet): Revisions {
   const { name, namespace = "", annotations } = set.metadata;
-  const find = (wanted: string | undefined) => store.get(REVISIONS, namespace, wanted ?? "") as Revision | undefined;
+  const find = (revisionName = "") => store.get(REVISIONS, namespace, revisionName) as Revision | undefined;
   const latest = find(set.status?.updateRevision);
   const revision = (latest?.revision ?? 0) + 1;
   const data = { spec: { template: { ...set.spec.template, $patch: "replace" } } };
@@ -29,14 +32,17 @@ export function syncRevisions(store: Store, set: StatefulSet): Revisions {
   return { current: find(set.status?.currentRevision) ?? update, update };
 }
 
-/** FNV-1 (32 bits) of the JSON and a collision count of 0, in letters that make no bad words. Source: HashControllerRevision, rand.SafeEncodeString. */
+/**
+ * FNV-1 (32 bits) of the JSON and a collision count of 0, in an alphabet without vowels. Source:
+ * HashControllerRevision, rand.SafeEncodeString.
+ */
 function hashOf(json: string): string {
   let hash = 0x811c9dc5;
   for (const byte of Buffer.from(`${json}0`)) hash = Math.imul(hash, 0x01000193) ^ byte;
   return Array.from(String(hash >>> 0), (digit) => HASH_ALPHABET[digit.charCodeAt(0) % HASH_ALPHABET.length]).join("");
 }
 
-/** Has JSON.stringify sort keys, as Go writes maps. */
+/** A replacer that makes JSON.stringify sort keys, as Go does for maps. */
 function sortKeys(_key: string, value: unknown): unknown {
   return isFields(value) ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))) : value;
 }

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCluster, pod as freePod, statefulSet, template } from "../cluster.ts";
+import { createCluster, pod as freePod, statefulSet, template } from "../test-cluster.ts";
 
 const HOUR_MS = 3_600_000;
 
-test("with OnDelete a changed template moves nothing; the pod that is deleted comes back new, and a revert finds the old revision", async () => {
+test("with OnDelete a changed template replaces no pod; a deleted pod is recreated updated, and a revert reuses the old revision", async () => {
   const { store, clock, set, pod, change, counts } = createCluster();
   store.create("statefulsets.apps", statefulSet(2));
   await clock.advance(1000);
@@ -20,14 +20,14 @@ test("with OnDelete a changed template moves nothing; the pod that is deleted co
   await clock.advance(1000);
   assert.equal(pod("z-1").metadata.labels?.["controller-revision-hash"], set().status?.updateRevision);
   assert.deepEqual(counts(), { observedGeneration: 2, replicas: 2, readyReplicas: 2, availableReplicas: 2, updatedReplicas: 2 });
-  assert.equal(set().status?.currentRevision, first, "nobody makes the update revision the current one");
+  assert.equal(set().status?.currentRevision, first, "no controller promotes the update revision to the current one");
 
   change({ template: template("app:1") });
   await clock.advance(1000);
   assert.equal(set().status?.updateRevision, first);
 });
 
-test("a pod on its way out still counts as replica and as ready, but has no revision any more", async () => {
+test("a terminating pod still counts as a replica and as ready, but not towards a revision", async () => {
   const { store, clock, counts } = createCluster();
   store.create("statefulsets.apps", statefulSet(2, { template: template("app:1", { "sim/exit-after-ms": "5000" }) }));
   await clock.advance(1000);
@@ -37,7 +37,7 @@ test("a pod on its way out still counts as replica and as ready, but has no revi
   assert.deepEqual(counts(), { ...all, currentReplicas: 1, updatedReplicas: 1 });
 });
 
-test("the status lags a few milliseconds behind what happened", async () => {
+test("the status lags a few milliseconds behind the pods", async () => {
   const { store, clock, counts } = createCluster();
   store.create("statefulsets.apps", statefulSet(2));
   await clock.advance(1000);
@@ -48,7 +48,7 @@ test("the status lags a few milliseconds behind what happened", async () => {
   assert.equal(counts().readyReplicas, 1);
 });
 
-test("a pod is available once it was ready for minReadySeconds, without anything else happening", async () => {
+test("a pod becomes available once it has been ready for minReadySeconds, without another event", async () => {
   const { store, clock, counts } = createCluster();
   store.create("statefulsets.apps", statefulSet(1, { minReadySeconds: 60 }));
   await clock.advance(30_000);
@@ -57,7 +57,7 @@ test("a pod is available once it was ready for minReadySeconds, without anything
   assert.equal(counts().availableReplicas, 1);
 });
 
-test("a set that is at rest costs nothing: no timer waits, no object is written in an hour", async () => {
+test("a settled StatefulSet costs nothing: no timer is set, and no object is written in an hour", async () => {
   const { store, clock } = createCluster();
   store.create("statefulsets.apps", statefulSet(20));
   await clock.advance(1000);
@@ -67,7 +67,7 @@ test("a set that is at rest costs nothing: no timer waits, no object is written 
   assert.equal(store.version(), version);
 });
 
-test("a name that another's pod has is waited for; the set's status is told meanwhile", async () => {
+test("a pod whose name another owner's pod uses is created once the name is free; the status is updated meanwhile", async () => {
   const { store, clock, pod, podNames, counts } = createCluster();
   store.create("pods", { ...freePod("z-1"), metadata: { name: "z-1", namespace: "default", labels: { app: "other" } } });
   store.create("statefulsets.apps", statefulSet(3));

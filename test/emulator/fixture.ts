@@ -1,12 +1,12 @@
-/** What the emulator's own tests stand on: a cluster without controllers, and a client. */
+/** The fixture of the emulator's own tests: a cluster without controllers, and a client. */
 import type { TestContext } from "node:test";
 import { connect } from "../cluster/conformance/client.ts";
 import type { Answer, Client, WatchEvent } from "../cluster/conformance/client.ts";
 import { startEmulator } from "./index.ts";
 import type { EmulatorOptions } from "./index.ts";
 
-/** Stops with the test. */
-export async function stage(t: TestContext, options: EmulatorOptions = {}) {
+/** Stops at the end of the test. */
+export async function startFixture(t: TestContext, options: EmulatorOptions = {}) {
   const emulator = await startEmulator({ controllers: false, ...options });
   const client = connect(emulator.kubeconfig());
   t.after(async () => {
@@ -24,14 +24,18 @@ export function configMap(name: string, data: Record<string, string> = {}, label
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, labels }, data };
 }
 
-/** Reads a watch until `enough` says so of all that came, or it ends. */
-export async function watchUntil(client: Client, path: string, enough: (events: readonly WatchEvent[]) => boolean): Promise<WatchEvent[]> {
+/** Collects a watch's events until `isComplete` is true of them, or the watch ends. */
+export async function watchUntil(
+  client: Client,
+  path: string,
+  isComplete: (events: readonly WatchEvent[]) => boolean,
+): Promise<WatchEvent[]> {
   const events: WatchEvent[] = [];
   let done = (): void => {};
   const reached = new Promise<void>((resolve) => (done = resolve));
   const watch = await client.watch({ path }, (event) => {
     events.push(event);
-    if (enough(events)) done();
+    if (isComplete(events)) done();
   });
   await Promise.race([reached, watch.ended]);
   watch.stop();

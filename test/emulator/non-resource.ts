@@ -1,22 +1,22 @@
-/** Answers outside the resources: version, discovery, OpenAPI, token keys and reviews. */
+/** Endpoints without stored resources: version, discovery, OpenAPI, the keys of tokens, and TokenReviews. */
 import { dig, fieldsOf } from "./objects.ts";
 import { apiVersionOf, type Registry, rootOf, type Served } from "./registry.ts";
 import type { Api } from "./request.ts";
 
 const VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"];
 
-/** What differs of subresources that are not of the object's own kind. */
-const BELOW: Readonly<Record<string, object>> = {
+/** Discovery fields of the subresources whose kind differs from their parent's. */
+const SUBRESOURCES: Readonly<Record<string, object>> = {
   scale: { group: "autoscaling", version: "v1", kind: "Scale" },
   eviction: { group: "policy", version: "v1", kind: "Eviction", verbs: ["create"] },
 };
 
-/** The kind and its subresources, as an APIResourceList names them. */
+/** The kind and its subresources as entries of an APIResourceList. */
 function resourcesOf({ plural, singular, kind, namespaced, shortNames, categories, subresources }: Served): object[] {
-  const below = { singularName: "", namespaced, kind, verbs: ["get", "patch", "update"] };
+  const common = { singularName: "", namespaced, kind, verbs: ["get", "patch", "update"] };
   return [
     { name: plural, singularName: singular, namespaced, kind, verbs: VERBS, shortNames, categories },
-    ...subresources.map((name) => ({ ...below, name: `${plural}/${name}`, ...BELOW[name] })),
+    ...subresources.map((name) => ({ ...common, name: `${plural}/${name}`, ...SUBRESOURCES[name] })),
   ];
 }
 
@@ -28,17 +28,17 @@ function groupsOf(registry: Registry) {
   });
 }
 
-/** What makes kubectl leave validation to the server: that a PATCH of the kind takes `fieldValidation`. */
+/** kubectl leaves validation to the server if a PATCH of the kind accepts `fieldValidation`. */
 function pathOf(served: Served): [path: string, item: object] {
   const { group, version, kind, plural } = served;
   const marker = { "x-kubernetes-action": "patch", "x-kubernetes-group-version-kind": { group, version, kind } };
   return [`${rootOf(served)}/${plural}/{name}`, { patch: { parameters: [{ name: "fieldValidation", in: "query" }], ...marker } }];
 }
 
-/** One page describes all groups. */
+/** One document describes all groups. */
 const SCHEMAS = { serverRelativeURL: "/openapi/v3/all" };
 
-const PAGES: Readonly<Record<string, (api: Api, body: unknown) => object | Promise<object>>> = {
+const ENDPOINTS: Readonly<Record<string, (api: Api, body: unknown) => object | Promise<object>>> = {
   "/version": () => ({ major: "1", minor: "36", gitVersion: "v1.36.2" }),
   "/api": () => ({ kind: "APIVersions", versions: ["v1"] }),
   "/apis": ({ registry }) => ({ kind: "APIGroupList", apiVersion: "v1", groups: groupsOf(registry) }),
@@ -51,10 +51,10 @@ const PAGES: Readonly<Record<string, (api: Api, body: unknown) => object | Promi
   }),
 };
 
-/** Undefined for paths of resources. */
-export function pageOf(api: Api, pathname: string, body: unknown): object | Promise<object> | undefined {
-  const page = PAGES[pathname];
-  if (page) return page(api, body);
+/** Returns the response body; undefined for paths of resources. */
+export function answerNonResource(api: Api, pathname: string, body: unknown): object | Promise<object> | undefined {
+  const endpoint = ENDPOINTS[pathname];
+  if (endpoint) return endpoint(api, body);
   const kinds = api.registry.all().filter((kind) => rootOf(kind) === pathname);
   const groupVersion = kinds[0] && apiVersionOf(kinds[0]);
   if (groupVersion) return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources: kinds.flatMap(resourcesOf) };

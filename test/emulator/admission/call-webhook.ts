@@ -1,4 +1,4 @@
-/** One call of one webhook over TLS. */
+/** Calls one webhook over TLS. */
 import type { IncomingMessage } from "node:http";
 import { request, type RequestOptions } from "node:https";
 import { text } from "node:stream/consumers";
@@ -6,7 +6,10 @@ import type { V1ValidatingWebhook as Webhook } from "@kubernetes/client-node";
 import { dig, type Fields, fieldsOf, textOf } from "../objects.ts";
 import type { Store } from "../store.ts";
 
-/** The webhook's URL, and where to find its host when that is a Service: as on the test cluster, of type ExternalName. */
+/**
+ * The webhook's URL, and the host to connect to if a Service is named. That Service must be of type
+ * ExternalName.
+ */
 function addressOf(store: Store, { url, service }: Webhook["clientConfig"]): { url: URL; hostname?: string } {
   if (!service) return { url: new URL(url ?? "") };
   const { name, namespace, path = "/", port = 443 } = service;
@@ -15,7 +18,10 @@ function addressOf(store: Store, { url, service }: Webhook["clientConfig"]): { u
   return { url: new URL(path, `https://${name}.${namespace}.svc:${port}`), hostname };
 }
 
-/** The review's `response`. Rejects when no usable one came in time; the message is what the real server would say. */
+/**
+ * Returns the review's `response`. Rejects if no valid response arrives within the webhook's timeout; the
+ * message is the real server's.
+ */
 export async function callWebhook(store: Store, { clientConfig, timeoutSeconds = 10 }: Webhook, review: Fields): Promise<Fields> {
   const { url, ...address } = addressOf(store, clientConfig);
   url.searchParams.set("timeout", `${timeoutSeconds}s`);
@@ -24,17 +30,17 @@ export async function callWebhook(store: Store, { clientConfig, timeoutSeconds =
   const ca = clientConfig.caBundle && Buffer.from(clientConfig.caBundle, "base64");
   const data = JSON.stringify({ kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", request: review });
   const answer = await post(url, { ...address, ...(ca && { ca }), headers, signal }, data).catch((error: Error) => {
-    const why = signal.aborted ? `Post "${url.href}": context deadline exceeded` : error.message;
-    throw new Error(`failed to call webhook: ${why}`, { cause: error });
+    const reason = signal.aborted ? `Post "${url.href}": context deadline exceeded` : error.message;
+    throw new Error(`failed to call webhook: ${reason}`, { cause: error });
   });
   const { kind, apiVersion, response } = fieldsOf(JSON.parse(answer));
   const uid = kind === "AdmissionReview" && apiVersion === "admission.k8s.io/v1" && dig(response, "uid");
   if (uid === review["uid"]) return fieldsOf(response);
-  const [wanted, got] = [review["uid"], uid || ""].map((one) => JSON.stringify(one));
-  throw new Error(`received invalid webhook response: expected response.uid=${wanted}, got ${got}`);
+  const [expected, actual] = [review["uid"], uid || ""].map((text) => JSON.stringify(text));
+  throw new Error(`received invalid webhook response: expected response.uid=${expected}, got ${actual}`);
 }
 
-/** The text of a successful answer. */
+/** Returns the body of a 200 response; rejects otherwise. */
 async function post(url: URL, options: RequestOptions, data: string): Promise<string> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const call = request(url, { ...options, method: "POST" }, resolve);

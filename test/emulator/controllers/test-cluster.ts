@@ -1,4 +1,7 @@
-/** A cluster without a wire for the controllers' tests: store, controllers and nodes under a clock that the test moves. */
+/**
+ * The fixture of the controllers' tests: store, controllers and nodes with a manual clock, without an API
+ * server.
+ */
 import { manualClock, type ManualClock } from "../clock.ts";
 import type { Draft, KubeObject } from "../objects.ts";
 import { createStore, type Store } from "../store.ts";
@@ -8,10 +11,10 @@ import type { Pod, StatefulSet, StatefulSetStatus } from "./objects.ts";
 export interface Cluster {
   readonly store: Store;
   readonly clock: ManualClock;
-  /** The pod of that name; throws when there is none. */
+  /** Returns the pod of that name; throws if there is none. */
   readonly pod: (name: string) => Pod;
   readonly podNames: () => string[];
-  /** Status of the StatefulSet "z", without the revisions' names. */
+  /** The status of the StatefulSet "z" without the names of revisions. */
   readonly counts: () => Partial<StatefulSetStatus>;
   readonly set: () => StatefulSet;
   /** Changes the spec of the StatefulSet "z". */
@@ -30,13 +33,13 @@ export function createCluster({ nodes = 3 }: { nodes?: number } = {}): Cluster {
     store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name: `node-${n}`, labels }, spec: {} });
   }
   const stop = startControllers(store, clock);
-  const found = (resource: string, name: string): KubeObject => {
+  const getExisting = (resource: string, name: string): KubeObject => {
     const object = store.get(resource, NAMESPACE, name);
     if (!object) throw new Error(`no ${resource} ${name}`);
     return object;
   };
-  const set = (): StatefulSet => found("statefulsets.apps", "z") as StatefulSet;
-  const pod = (name: string): Pod => found("pods", name) as Pod;
+  const set = (): StatefulSet => getExisting("statefulsets.apps", "z") as StatefulSet;
+  const pod = (name: string): Pod => getExisting("pods", name) as Pod;
   return {
     store,
     clock,
@@ -66,7 +69,7 @@ export function template(image = "app:1", annotations: Record<string, string> = 
   return { metadata: { labels: { app: "z" }, annotations }, spec: { containers: [{ name: "main", image }] } };
 }
 
-/** A StatefulSet "z" of the kind that Zonewise rolls out: OnDelete and Parallel, unless `spec` says otherwise. */
+/** A StatefulSet "z" as Zonewise rolls it out: OnDelete and Parallel, unless `spec` overrides them. */
 export function statefulSet(replicas: number, spec: object = {}): Draft {
   return {
     apiVersion: "apps/v1",

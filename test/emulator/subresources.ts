@@ -1,0 +1,64 @@
+/** Subresources whose creation is an action: pods/eviction and serviceaccounts/token. */
+import { type Answer, jsonAnswer, successAnswer } from "./answer.ts";
+import { badRequest, errorWithoutReason, tooManyRequests } from "./api-error.ts";
+import { BUDGETS } from "./controllers/objects.ts";
+import { dig, fieldsOf, isTrue, type KubeObject, listOf, numberOf, put, timestamp } from "./objects.ts";
+import { getExisting } from "./read.ts";
+import type { Api, ApiRequest } from "./request.ts";
+import { objectSelector } from "./selectors.ts";
+import type { Store } from "./store.ts";
+import { deleteOptions } from "./write.ts";
+
+/**
+ * Deletes the pod unless a PodDisruptionBudget refuses it for now
+ * (kubernetes/pkg/registry/core/pod/storage/eviction.go).
+ */
+export async function evict(api: Api, request: ApiRequest): Promise<Answer> {
+  const { store, admission } = api;
+  const { name, namespace = "" } = request;
+  const body = fieldsOf(request.body);
+  const metadata = { name, ...fieldsOf(body["metadata"]), namespace };
+  if (metadata.name !== name) throw badRequest("name in URL does not match name in Eviction object");
+  const object = { apiVersion: "policy/v1", kind: "Eviction", ...body, metadata };
+  const mutated = (await admission.mutate(request, { operation: "CREATE", object })) ?? object;
+  await admission.validate(request, { operation: "CREATE", object: mutated });
+  const budget = spentBudget(store, getExisting(api, request));
+  const options = fieldsOf(fieldsOf(mutated)["deleteOptions"]);
+  if (!request.dryRun && listOf(options["dryRun"]).length === 0) {
+    if (budget) store.update(BUDGETS, budget);
+    store.remove("pods", namespace, name, deleteOptions(options));
+  }
+  return successAnswer(201, { code: 201 });
+}
+
+/**
+ * Returns the budget after the pod's eviction, undefined if none is spent. Throws TooManyRequests if the
+ * budget does not allow it.
+ */
+function spentBudget(store: Store, pod: KubeObject): KubeObject | undefined {
+  const { namespace, labels = {}, deletionTimestamp } = pod.metadata;
+  if (deletionTimestamp || dig(pod, "status", "phase") !== "Running") return undefined;
+  const selects = (budget: KubeObject): boolean => objectSelector(dig(budget, "spec", "selector"))(labels);
+  const [budget, second] = store.list(BUDGETS, namespace).filter(selects);
+  if (second) throw errorWithoutReason("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+  if (!budget) return undefined;
+  const { name, generation } = budget.metadata;
+  const { observedGeneration, ...counts } = fieldsOf(budget["status"]) as Record<string, number>;
+  const { disruptionsAllowed = 0, currentHealthy = 0, desiredHealthy = 0 } = counts;
+  // A pod that is not ready may be evicted if the policy allows it, or if enough others are healthy.
+  const unhealthyMayGo = currentHealthy >= desiredHealthy || dig(budget, "spec", "unhealthyPodEvictionPolicy") === "AlwaysAllow";
+  if (unhealthyMayGo && !isTrue(pod, "Ready")) return undefined;
+  if (observedGeneration === generation && disruptionsAllowed > 0)
+    return put(budget, ["status", "disruptionsAllowed"], disruptionsAllowed - 1);
+  const message = `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
+  throw tooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0, [{ reason: "DisruptionBudget", message }]);
+}
+
+export async function requestToken(api: Api, request: ApiRequest): Promise<Answer> {
+  const { name, namespace = "" } = getExisting(api, request).metadata;
+  const seconds = numberOf(dig(request.body, "spec", "expirationSeconds")) ?? 3600;
+  const audiences = listOf(dig(request.body, "spec", "audiences")).map(String);
+  const { token, expires } = await api.tokens.issue(namespace, name, audiences, seconds);
+  const status = { token, expirationTimestamp: timestamp(expires) };
+  return jsonAnswer(201, { kind: "TokenRequest", apiVersion: "authentication.k8s.io/v1", metadata: { name, namespace }, status });
+}
