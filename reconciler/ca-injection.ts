@@ -1,15 +1,16 @@
 /**
  * Injects the CA bundle into the webhook configurations (§7.6), and measures their failure policies (§9), beside the ticks:
  *
- *   list -> inject --> watch from the list --a configuration changed, or 30 s--> list -> inject -> ...
+ *   no certificate? make it -> list -> inject --> watch from the list --a configuration changed, or 30 s--> ...
  *
  * A watch is only a hint: the truth is always a fresh list. Without the right to watch, the 30 s remain. The look after an injection of our
  * own finds nothing to do, and that ends the round.
  */
 import { failurePolicies } from "../infra/certs/configurations.ts";
+import { type FirstCertificate, issueFirstCertificate } from "../infra/certs/first-certificate.ts";
 import { injectCaBundles, HOOK_RESOURCES, listConfigurations, queryFor } from "../infra/certs/inject.ts";
 import type { Clock } from "../infra/clock.ts";
-import type { Cluster } from "../infra/kubernetes/cluster.ts";
+import type { Call, Cluster } from "../infra/kubernetes/cluster.ts";
 import { hasCode } from "../infra/errors.ts";
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics/metrics.ts";
@@ -25,6 +26,8 @@ export interface CaInjectionInput {
   readonly secretName: string;
   /** False leaves the bundles alone: configurations are measured, and not watched. */
   readonly inject: boolean;
+  /** How to fill a Secret that is missing or empty; undefined where somebody else brings the certificate. */
+  readonly firstCertificate?: Pick<FirstCertificate, "dnsNames" | "issue"> | undefined;
 }
 
 export interface CaInjection {
@@ -34,7 +37,7 @@ export interface CaInjection {
   readonly follow: (signal: AbortSignal) => Promise<void>;
 }
 
-/** A look at every webhook configuration costs three calls: this long apart when no change is heard of. */
+/** A look at the Secret and every webhook configuration costs four calls: this long apart when no change is heard of. */
 const EVERY_MS = 30_000;
 /** Two looks are at least this long apart: changes that come meanwhile share the second. */
 const PAUSE_MS = 1000;
@@ -45,7 +48,8 @@ const CALL_MS = 5000;
 type Versions = ReadonlyMap<string, string>;
 const NOTHING: Versions = new Map();
 
-export function createCaInjection({ cluster, clock, log, metrics, namespace, secretName, inject }: CaInjectionInput): CaInjection {
+export function createCaInjection(input: CaInjectionInput): CaInjection {
+  const { cluster, clock, log, metrics, namespace, secretName, inject, firstCertificate } = input;
   const told = new Set<string>();
   let lookedAt = -Infinity;
 
@@ -57,8 +61,10 @@ export function createCaInjection({ cluster, clock, log, metrics, namespace, sec
       if (!inject) {
         const { listed } = await listConfigurations(cluster, namespace, call);
         metrics.failurePolicies(failurePolicies(listed));
+        await issueFirst(call);
         return NOTHING;
       }
+      await issueFirst(call);
       const { listed, resourceVersions, expiresAt, patched, failed, superseded } = await injectCaBundles(
         cluster,
         { namespace, secretName },
@@ -73,12 +79,21 @@ export function createCaInjection({ cluster, clock, log, metrics, namespace, sec
     } catch (error) {
       if (hasCode(error, "Cancelled")) return undefined;
       if (hasCode(error, "Forbidden")) {
-        tellOnce("webhook configurations are not looked after: the ServiceAccount may not list them, or not read the Secret", error);
+        tellOnce(
+          "webhook configurations are not looked after: the ServiceAccount may not list them, or not read or make the Secret",
+          error,
+        );
         return NOTHING;
       }
       log.warn("the webhook configurations could not be looked after", { error });
       return undefined;
     }
+  }
+
+  async function issueFirst(call: Call): Promise<void> {
+    if (!firstCertificate) return;
+    const written = await issueFirstCertificate(cluster, { ...firstCertificate, namespace, secretName, now: clock.now() }, call);
+    if (written) log.info("the certificate of the webhooks was made", { secret: secretName });
   }
 
   function tellOnce(message: string, error: unknown): void {

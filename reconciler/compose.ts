@@ -1,7 +1,8 @@
 /** Puts a run together from the environment: what the CronJob's entry and the function share. */
 import { randomUUID } from "node:crypto";
+import type { Issue } from "../infra/certs/revise.ts";
 import type { Clock } from "../infra/clock.ts";
-import type { Environment } from "../infra/config/config.ts";
+import type { CertificateConfiguration, Environment } from "../infra/config/config.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { pushMetrics } from "../infra/metrics/push.ts";
 import { start } from "../infra/start.ts";
@@ -20,6 +21,17 @@ export interface Composition {
   readonly run: Omit<RunInput, "stop">;
 }
 
+const DAY_MS = 86_400_000;
+
+/** By the API server's clock, as certificates are judged by it. What makes them is loaded only when one has to be made. */
+function issuerFor({ dnsNames, organization, validityMs }: CertificateConfiguration, clock: Clock) {
+  const issue: Issue = async () => {
+    const { generateCertificates } = await import("../infra/certs/generate.ts");
+    return await generateCertificates({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: new Date(clock.now()) });
+  };
+  return { dnsNames, issue };
+}
+
 /** Throws `BadConfiguration`. */
 export async function compose(env: Environment, machine: Clock): Promise<Composition> {
   const { configuration, log, metrics, cluster, clock } = await start(env, machine, { holdsLease: true });
@@ -36,7 +48,15 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
     log,
     metrics,
     namespaces: namespaces === "*" ? [""] : namespaces,
-    caInjection: createCaInjection({ ...configuration.certificates, cluster, clock, log, metrics, namespace }),
+    caInjection: createCaInjection({
+      ...configuration.certificates,
+      cluster,
+      clock,
+      log,
+      metrics,
+      namespace,
+      firstCertificate: configuration.certificates.selfSigned ? issuerFor(configuration.certificates, clock) : undefined,
+    }),
     intervalMs: configuration.reconcileIntervalMs,
     budgetMs: configuration.timeBudgetMs,
     lease: {

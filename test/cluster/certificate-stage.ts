@@ -33,6 +33,7 @@ export interface CertificateStage {
   readonly secret: () => Promise<Readonly<Record<string, string>>>;
   /** Creates the Secret, or changes what is in it. */
   readonly putSecret: (data: Readonly<Record<string, string>>) => Promise<void>;
+  readonly emptySecret: () => Promise<void>;
   /** Starts one of our processes under its ServiceAccount. */
   readonly start: (entry: keyof typeof ENTRIES, env?: Readonly<Record<string, string>>) => Reconciler;
   readonly close: () => Promise<void>;
@@ -73,6 +74,7 @@ export async function openCertificateStage(): Promise<CertificateStage> {
         .call("PATCH", `${secrets}/${SECRET}`, { data })
         .catch(() => admin.call("POST", secrets, { metadata: { name: SECRET }, data }));
     },
+    emptySecret: async () => void (await admin.call("PATCH", `${secrets}/${SECRET}`, { data: null })),
     start(entry, env = {}) {
       const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: join(folder, ACCOUNTS[entry]) };
       const file = fileURLToPath(new URL(ENTRIES[entry], import.meta.url));

@@ -60,3 +60,24 @@ describe("the CA of webhook configurations on a real control plane", () => {
     assert.doesNotMatch(reconciler.output(), /are not watched/);
   });
 });
+
+describe("the first certificate on a real control plane", () => {
+  let stage: CertificateStage;
+  before(async () => void (stage = await openCertificateStage()));
+  after(() => stage.close());
+
+  for (const [found, prepare] of [
+    ["no Secret", async () => {}],
+    ["an empty Secret", () => stage.emptySecret()],
+  ] as const)
+    it(`is made by the reconciler where there is ${found}, with the rights that it has`, async () => {
+      await prepare();
+      await stage.addHook("no-downscale");
+      const reconciler = stage.start("reconciler");
+      await reconciler.says(/the certificate of the webhooks was made/);
+      await reconciler.says(/were given the CA bundle/);
+      assert.equal(await reconciler.end(), 0);
+      assert.equal(await stage.bundle("no-downscale"), (await stage.secret())["ca.crt"]);
+      await stage.removeHook("no-downscale");
+    });
+});

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { parseAllDocuments, stringify } from "yaml";
 import type { Admin } from "./client.ts";
 
+export const KUBECTL = process.env["KUBECTL"] ?? "kubectl";
 const ROOT = new URL("../../", import.meta.url).pathname;
 
 export interface Manifest {
@@ -38,7 +39,7 @@ export async function renderManifests(
     const all = { kind: "Kustomization", resources: [`../${folder}`], components: components.map((path) => `../${path}`) };
     await mkdir(join(copy, "all"));
     await writeFile(join(copy, "all/kustomization.yaml"), stringify(all));
-    const { stdout } = await promisify(execFile)(process.env["KUBECTL"] ?? "kubectl", ["kustomize", join(copy, "all")]);
+    const { stdout } = await promisify(execFile)(KUBECTL, ["kustomize", join(copy, "all")]);
     return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest);
   } finally {
     await rm(copy, { recursive: true });
@@ -46,6 +47,7 @@ export async function renderManifests(
 }
 
 const PLURALS: Readonly<Record<string, string>> = {
+  Secret: "secrets",
   ServiceAccount: "serviceaccounts",
   Role: "roles",
   RoleBinding: "rolebindings",

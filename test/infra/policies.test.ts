@@ -73,7 +73,7 @@ describe("J02 the policies", () => {
     assert.deepEqual([spec.selector.matchLabels, spec.template.metadata.labels], [service.selector, service.selector]);
     assert.ok(spec.replicas >= 2);
     // Unlike the original, of which two must never run: here two always do.
-    assert.deepEqual(spec.strategy, { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
+    assert.deepEqual(spec.strategy, { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
     const ports = collect(spec, (object) => object["containerPort"] as number | undefined);
     assert.deepEqual(ports, [8443, 8001]);
   });

@@ -61,6 +61,26 @@ describe("CA injection", () => {
     assert.deepEqual([calls.length, store.version()], [3, version]);
   });
 
+  it("makes the certificate where the Secret is empty, and injects it in the same look", async () => {
+    const { store } = stage.emulator;
+    on.putSecret(store, {});
+    on.addHook(store, on.VALIDATING, "ours");
+    const { look, lines } = injector({ firstCertificate: { dnsNames: [on.SERVICE], issue: on.issueAt(() => stage.time.now()) } });
+    await look();
+    const { ca = "", cert = "" } = on.secretOf(store);
+    assert.ok(on.accepts(ca, cert));
+    assert.deepEqual(bundle("ours"), [ca]);
+    assert.match(lines[0] ?? "", /the certificate of the webhooks was made/);
+  });
+
+  it("makes one also where it may not inject the CA, and none where others bring it", async () => {
+    const firstCertificate = { dnsNames: [on.SERVICE], issue: on.issueAt(() => stage.time.now()) };
+    await injector({ inject: false }).look();
+    assert.deepEqual(on.secretOf(stage.emulator.store), {});
+    await injector({ inject: false, firstCertificate }).look();
+    assert.notDeepEqual(on.secretOf(stage.emulator.store), {});
+  });
+
   it("looks no more often than every 30 seconds, however often it is asked", async () => {
     const { look, calls } = injector();
     for (let ask = 0; ask < 13; ask++) {

@@ -1,0 +1,38 @@
+/**
+ * The first certificate of an installation, or the one after its Secret was deleted: made by the reconciler, which runs every minute, so
+ * that no manifest holds a Job. A Job cannot be changed: one whose image was wrong would block every later `kubectl apply`.
+ */
+import type { Call, Cluster } from "../kubernetes/cluster.ts";
+import { absent, hasCode } from "../errors.ts";
+import { secrets } from "../kubernetes/resources.ts";
+import { decideCertificates } from "./decide.ts";
+import { type Issue, reviseSecret } from "./revise.ts";
+import { readStored } from "./secret.ts";
+
+export interface FirstCertificate {
+  readonly namespace: string;
+  readonly secretName: string;
+  /** Names that the certificate must hold for. */
+  readonly dnsNames: readonly string[];
+  readonly issue: Issue;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/**
+ * Fills the Secret if there is none or an empty one; whatever else it holds is the certificate job's business. Resolves with true if it
+ * wrote, and with false if another process was faster; rejects with what the cluster says.
+ */
+export async function issueFirstCertificate(cluster: Cluster, input: FirstCertificate, call?: Call): Promise<boolean> {
+  const { namespace, secretName, dnsNames, issue, now } = input;
+  const secret = await cluster.get(secrets, { namespace, name: secretName }, call).catch(absent);
+  const stored = readStored(secret);
+  if (stored.state !== "absent" && stored.state !== "empty") return false;
+  const situation = { stored, dnsNames, now, spreadForMs: undefined };
+  try {
+    return await reviseSecret(cluster, decideCertificates(situation), { namespace, secretName, secret, situation, issue });
+  } catch (error) {
+    if (hasCode(error, "Conflict", "AlreadyExists")) return false;
+    throw error;
+  }
+}
