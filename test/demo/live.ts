@@ -1,4 +1,4 @@
-/** Follows the group in the embedded cluster's store, and keeps the screen up to date. */
+/** Watches the group in the embedded cluster's store, and updates the screen. */
 import type { Clock } from "../../infra/clock.ts";
 import type { Store } from "../emulator/store.ts";
 import { drawPicture, formatSeconds } from "./picture.ts";
@@ -11,50 +11,53 @@ export interface LiveOptions {
   readonly screen: Screen;
   readonly namespace: string;
   readonly group: string;
-  /** Fires when it shall end. */
+  /** Aborting it ends the updates. */
   readonly stop: AbortSignal;
 }
 
 export interface Live {
-  /** What is happening and why, as told by the reconciler; `settled` if it says that nothing is left to do. */
-  readonly tell: (news: string, settled: boolean) => void;
-  /** Resolves once the group is settled and the reconciler has said so, with true; with false after `ms` milliseconds, or when the end comes first. */
-  readonly settled: (ms: number) => Promise<boolean>;
+  /** Shows a message of the reconciler; `settled` if the message reports the group as settled. */
+  readonly report: (message: string, settled: boolean) => void;
+  /**
+   * Resolves with true once the group is settled and the reconciler has reported it; with false after
+   * `timeoutMs`, or if `stop` is aborted first.
+   */
+  readonly untilSettled: (timeoutMs: number) => Promise<boolean>;
 }
 
-/** Redraws a second, while a rollout's time goes on. */
-const FRAMES = 10;
+/** Redraws per second; the title shows a running time. */
+const FRAME_RATE = 10;
 
 export function showLive({ store, clock, screen, namespace, group, stop }: LiveOptions): Live {
   let progress: Progress | undefined;
-  let concluded: Progress | undefined;
-  let news = "";
-  let saidSettled = false;
-  let due = false;
+  let summarised: Progress | undefined;
+  let message = "";
+  let reportedSettled = false;
+  let drawScheduled = false;
   const waiting = new Set<() => void>();
 
-  const zonesNow = () => readZones(store.list("statefulsets.apps", namespace), store.list("pods", namespace), group);
+  const currentZones = () => readZones(store.list("statefulsets.apps", namespace), store.list("pods", namespace), group);
 
   const draw = (): void => {
-    due = false;
+    drawScheduled = false;
     const now = clock.monotonic();
     const time = progress ? formatSeconds(elapsed(progress, now)) : "";
-    screen.show(drawPicture({ group, zones: zonesNow(), progress, news, now }), time);
+    screen.show(drawPicture({ group, zones: currentZones(), progress, message, now }), time);
   };
 
-  // One commit brings others about at once: they make one picture.
-  const drawSoon = (): void => {
-    if (!due) setImmediate(draw);
-    due = true;
+  // Controllers react to a write at once: draw the changes together.
+  const scheduleDraw = (): void => {
+    if (!drawScheduled) setImmediate(draw);
+    drawScheduled = true;
   };
 
-  const isDone = (): boolean => saidSettled && isSettled(zonesNow());
+  const isDone = (): boolean => reportedSettled && isSettled(currentZones());
 
-  const concludeIfDone = (): void => {
+  const summariseIfDone = (): void => {
     if (!isDone()) return;
     for (const wake of waiting) wake();
-    if (!progress || progress === concluded) return;
-    concluded = progress;
+    if (!progress || progress === summarised) return;
+    summarised = progress;
     draw();
     const summary = summarise(progress);
     if (summary !== undefined) screen.print(summary);
@@ -64,32 +67,32 @@ export function showLive({ store, clock, screen, namespace, group, stop }: LiveO
     const { resource, object } = event;
     if (object.metadata.namespace !== namespace || (resource !== "pods" && resource !== "statefulsets.apps")) return;
     const before = progress;
-    progress = advance(before, event, zonesNow(), clock.monotonic());
-    if (progress?.startedAt !== before?.startedAt) saidSettled = false;
-    drawSoon();
-    concludeIfDone();
+    progress = advance(before, event, { zones: currentZones(), now: clock.monotonic() });
+    if (progress?.startedAt !== before?.startedAt) reportedSettled = false;
+    scheduleDraw();
+    summariseIfDone();
   });
-  const frames = setInterval(draw, 1000 / FRAMES);
+  const frames = setInterval(draw, 1000 / FRAME_RATE);
   const end = (): void => {
     unsubscribe();
     clearInterval(frames);
   };
-  // An abort that has been fires no more.
+  // An aborted signal fires no more events.
   if (stop.aborted) end();
   else stop.addEventListener("abort", end, { once: true });
 
   return {
-    tell(text, settled) {
-      news = text;
-      saidSettled = settled;
-      drawSoon();
-      concludeIfDone();
+    report(text, settled) {
+      message = text;
+      reportedSettled = settled;
+      scheduleDraw();
+      summariseIfDone();
     },
-    async settled(ms) {
-      const over = new AbortController();
-      const wake = (): void => over.abort();
+    async untilSettled(timeoutMs) {
+      const settled = new AbortController();
+      const wake = (): void => settled.abort();
       waiting.add(wake);
-      if (!isDone()) await clock.sleep(ms, AbortSignal.any([stop, over.signal]));
+      if (!isDone()) await clock.sleep(timeoutMs, AbortSignal.any([stop, settled.signal]));
       waiting.delete(wake);
       return isDone();
     },

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readPod } from "../../reconciler/model/pod.ts";
 import { podObject, zone, type PodTraits } from "../reconciler/builders.ts";
-import { drawPicture, textOf, type Picture, type Scene } from "./picture.ts";
+import { drawPicture, textOf, type Picture, type PictureInput } from "./picture.ts";
 
-const draw = (scene: Partial<Scene>): Picture =>
-  drawPicture({ group: "ingester", zones: [], progress: undefined, news: "", now: 0, ...scene });
+const draw = (input: Partial<PictureInput>): Picture =>
+  drawPicture({ group: "ingester", zones: [], progress: undefined, message: "", now: 0, ...input });
 
 const CELLS: readonly [string, PodTraits, string, string][] = [
   ["ready", { revision: "zone-a-5d4c8f7b9" }, "● 5d4c8 ready", "good"],
@@ -28,7 +28,7 @@ describe("the picture of a pod", () => {
     assert.equal(textOf(row ?? []), "zone-a  · absent");
   });
 
-  it("sets off the revision that is rolled out", () => {
+  it("highlights the revision that is rolled out", () => {
     const pods = ["old", "new"].map((revision, ordinal) => readPod(podObject("zone-a", ordinal, { revision })));
     const [row] = draw({ zones: [{ ...zone({ name: "zone-a", replicas: 2, updateRevision: "new" }), pods }] }).rows;
     const styles = (row ?? []).filter(({ text }) => /old|new/.test(text)).map(({ text, style }) => [text.trim(), style]);
@@ -38,7 +38,7 @@ describe("the picture of a pod", () => {
     ]);
   });
 
-  it("leaves out the word for ready pods where a zone has many, so that a row fits a terminal", () => {
+  it("omits the label of ready pods in a zone with many pods, so that a row fits a terminal", () => {
     const pods = { 1: { ready: false } };
     const [row] = draw({
       zones: [zone({ name: "zone-a", replicas: 5, at: "zone-a-5d4c8f7b9", updateRevision: "zone-a-5d4c8f7b9", pods })],
@@ -55,18 +55,18 @@ describe("the picture of a pod", () => {
 });
 
 describe("the title of the picture", () => {
-  const TITLES: readonly [string, Scene["progress"], string][] = [
-    ["a group that has not been seen yet", undefined, "group ingester   on its way"],
-    ["a change under way with its time so far", { startedAt: 1000, order: [], replaced: 0 }, "group ingester   on its way   4.2 s"],
+  const TITLES: readonly [string, PictureInput["progress"], string][] = [
+    ["a group that does not exist yet", undefined, "group ingester   progressing"],
+    ["a change in progress with its time so far", { startedAt: 1000, order: [], replaced: 0 }, "group ingester   progressing   4.2 s"],
     [
-      "a rollout that is over with the time it took",
+      "a completed rollout with its duration",
       { startedAt: 1000, endedAt: 3000, order: [], replaced: 0 },
       "group ingester   updated and ready   2.0 s",
     ],
   ];
-  for (const [name, progress, title] of TITLES) it(`tells ${name}`, () => assert.equal(textOf(draw({ progress, now: 5200 }).title), title));
+  for (const [name, progress, title] of TITLES) it(`shows ${name}`, () => assert.equal(textOf(draw({ progress, now: 5200 }).title), title));
 
-  it("tells a rollout from other changes by its outdated pods", () => {
+  it("distinguishes a rollout from other changes by its outdated pods", () => {
     const zones = [zone({ name: "zone-a", at: "old" })];
     assert.equal(textOf(draw({ zones }).title), "group ingester   rolling out");
   });

@@ -1,11 +1,11 @@
 /**
- * The picture, as lines of styled spans: a pure function of what is seen.
+ * The picture as lines of styled spans; a pure function of the group's state.
  *
  *     group ingester   rolling out   4.2 s                                        title
  *
- *     ingester-zone-a  ● 7f9c6 ready   ✕ 5d4c8 terminating   ● 5d4c8 ready        a row a zone, a cell a pod
+ *     ingester-zone-a  ● 7f9c6 ready   ✕ 5d4c8 terminating   ● 5d4c8 ready        one row per zone, one cell per pod
  *
- *     ingester-zone-a: ingester-zone-a-1 terminating; ... (MaxUnavailableReached) news: what is happening and why
+ *     ingester-zone-a: ingester-zone-a-1 terminating; ... (MaxUnavailableReached) the reconciler's last message
  */
 import type { Pod } from "../../reconciler/model/pod.ts";
 import type { ZoneWithPods } from "../../reconciler/model/zone.ts";
@@ -20,11 +20,11 @@ export interface Span {
 
 export type Line = readonly Span[];
 
-export interface Scene {
+export interface PictureInput {
   readonly group: string;
   readonly zones: readonly ZoneWithPods[];
   readonly progress: Progress | undefined;
-  readonly news: string;
+  readonly message: string;
   /** Monotonic milliseconds. */
   readonly now: number;
 }
@@ -32,41 +32,42 @@ export interface Scene {
 export interface Picture {
   readonly title: Line;
   readonly rows: readonly Line[];
-  readonly news: Line;
+  readonly message: Line;
 }
 
-interface CellLook {
+interface Appearance {
   readonly mark: string;
-  readonly words: string;
+  readonly label: string;
   readonly style: Style;
 }
 
-const LOOKS = {
-  ready: { mark: "●", words: "ready", style: "good" },
-  unready: { mark: "○", words: "not ready", style: "busy" },
-  terminating: { mark: "✕", words: "terminating", style: "bad" },
-  absent: { mark: "·", words: "absent", style: "faint" },
-} as const satisfies Record<string, CellLook>;
+const APPEARANCES = {
+  ready: { mark: "●", label: "ready", style: "good" },
+  unready: { mark: "○", label: "not ready", style: "busy" },
+  terminating: { mark: "✕", label: "terminating", style: "bad" },
+  absent: { mark: "·", label: "absent", style: "faint" },
+} as const satisfies Record<string, Appearance>;
 
 const REVISION_LENGTH = 5;
 const CELL_LENGTH = `● ${"x".repeat(REVISION_LENGTH)} terminating`.length;
-/** With more pods than this in a zone, ready ones go without the word, so that a row fits a terminal. */
-const ROOMY = 3;
+/** In zones with more pods than this, ready pods have no label, so that a row fits a terminal. */
+const MAX_LABELLED = 3;
 
-export function drawPicture({ group, zones, progress, news, now }: Scene): Picture {
+export function drawPicture(input: PictureInput): Picture {
+  const { zones, message } = input;
   const width = Math.max(0, ...zones.map(({ name }) => name.length));
   return {
-    title: drawTitle(group, zones, progress, now),
+    title: drawTitle(input),
     rows: zones.map((zone) => drawRow(zone, width)),
-    news: [{ text: news, style: "faint" }],
+    message: [{ text: message, style: "faint" }],
   };
 }
 
-function drawTitle(group: string, zones: readonly ZoneWithPods[], progress: Progress | undefined, now: number): Line {
-  const over = progress?.endedAt !== undefined;
-  const state: Span = over
+function drawTitle({ group, zones, progress, now }: PictureInput): Line {
+  const ended = progress?.endedAt !== undefined;
+  const state: Span = ended
     ? { text: "updated and ready", style: "good" }
-    : { text: isOutdated(zones) ? "rolling out" : "on its way", style: "busy" };
+    : { text: isOutdated(zones) ? "rolling out" : "progressing", style: "busy" };
   const time = progress ? `   ${formatSeconds(elapsed(progress, now))}` : "";
   return [{ text: `group ${group}`, style: "strong" }, { text: "   " }, state, { text: time }];
 }
@@ -79,35 +80,35 @@ function drawRow(zone: ZoneWithPods, width: number): Line {
   const pods = new Map(zone.pods.map((pod) => [pod.name, pod]));
   const expected = Array.from({ length: zone.replicas }, (_, ordinal) => `${zone.name}-${ordinal}`);
   const names = [...new Set([...expected, ...pods.keys()])];
-  const roomy = names.length <= ROOMY;
-  const cells = names.map((name, place) =>
-    drawCell(pods.get(name), zone.status.updateRevision, { roomy, last: place === names.length - 1 }),
+  const labelled = names.length <= MAX_LABELLED;
+  const cells = names.map((name, index) =>
+    drawCell(pods.get(name), zone.status.updateRevision, { labelled, last: index === names.length - 1 }),
   );
   return [{ text: zone.name.padEnd(width), style: "strong" }, ...cells.flat()];
 }
 
-function drawCell(pod: Pod | undefined, updateRevision: string, { roomy, last }: { roomy: boolean; last: boolean }): Span[] {
-  const look = lookOf(pod);
-  const { mark, style } = look;
-  const words = look === LOOKS.ready && !roomy ? "" : look.words;
+function drawCell(pod: Pod | undefined, updateRevision: string, { labelled, last }: { labelled: boolean; last: boolean }): Span[] {
+  const appearance = appearanceOf(pod);
+  const { mark, style } = appearance;
+  const label = appearance === APPEARANCES.ready && !labelled ? "" : appearance.label;
   const revision = shorten(pod?.revision ?? "").padEnd(pod ? REVISION_LENGTH : 0);
-  const text = [mark, revision, words].filter((part) => part !== "").join(" ");
-  const gap = last ? "" : " ".repeat(Math.max(0, (roomy ? CELL_LENGTH : 0) - text.length));
+  const text = [mark, revision, label].filter((part) => part !== "").join(" ");
+  const gap = last ? "" : " ".repeat(Math.max(0, (labelled ? CELL_LENGTH : 0) - text.length));
   const revisionSpan: Span = {
-    text: words === "" ? revision : `${revision} `,
+    text: label === "" ? revision : `${revision} `,
     style: pod?.revision === updateRevision ? "strong" : "faint",
   };
-  return [{ text: `  ${mark} `, style }, ...(revision === "" ? [] : [revisionSpan]), { text: words, style }, { text: gap }];
+  return [{ text: `  ${mark} `, style }, ...(revision === "" ? [] : [revisionSpan]), { text: label, style }, { text: gap }];
 }
 
-function lookOf(pod: Pod | undefined): CellLook {
-  if (!pod) return LOOKS.absent;
-  if (pod.terminating) return LOOKS.terminating;
-  if (pod.ready) return LOOKS.ready;
-  return pod.broken === undefined ? LOOKS.unready : { ...LOOKS.unready, words: pod.broken, style: "bad" };
+function appearanceOf(pod: Pod | undefined): Appearance {
+  if (!pod) return APPEARANCES.absent;
+  if (pod.terminating) return APPEARANCES.terminating;
+  if (pod.ready) return APPEARANCES.ready;
+  return pod.broken === undefined ? APPEARANCES.unready : { ...APPEARANCES.unready, label: pod.broken, style: "bad" };
 }
 
-/** `ingester-zone-a-5d4c8f7b9` is `5d4c8`. */
+/** Shortens `ingester-zone-a-5d4c8f7b9` to `5d4c8`. */
 function shorten(revision: string): string {
   return revision.slice(revision.lastIndexOf("-") + 1).slice(0, REVISION_LENGTH);
 }

@@ -8,24 +8,24 @@ import { advance, summarise, type Progress } from "./progress.ts";
 const settled = ["zone-a", "zone-b"].map((name) => zone({ name }));
 const rolling = ["zone-a", "zone-b"].map((name) => zone({ name, at: PREVIOUS, currentRevision: PREVIOUS, updateRevision: LAST }));
 
-const gone = (set: string, revision: string): StoreEvent => ({
+const removed = (set: string, revision: string): StoreEvent => ({
   type: "DELETED",
   resource: "pods",
   object: podObject(set, 0, { revision }) as KubeObject,
 });
-const changed: StoreEvent = { ...gone("zone-a", LAST), type: "MODIFIED" };
+const changed: StoreEvent = { ...removed("zone-a", LAST), type: "MODIFIED" };
 
-/** The progress after each event and what is seen with it, a second apart. */
-function follow(...steps: readonly (readonly [StoreEvent, readonly ZoneWithPods[]])[]): Progress | undefined {
+/** Applies the events, one second apart, each with the zones after it. */
+function advanceThrough(...steps: readonly (readonly [StoreEvent, readonly ZoneWithPods[]])[]): Progress | undefined {
   let progress: Progress | undefined;
-  for (const [place, [event, zones]] of steps.entries()) progress = advance(progress, event, zones, place * 1000);
+  for (const [index, [event, zones]] of steps.entries()) progress = advance(progress, event, { zones, now: index * 1000 });
   return progress;
 }
 
 describe("the progress of a rollout", () => {
   it("begins when the group is no longer settled, and ends when it is again", () => {
-    assert.equal(follow([changed, settled]), undefined);
-    assert.deepEqual(follow([changed, settled], [changed, rolling], [changed, rolling], [changed, settled], [changed, settled]), {
+    assert.equal(advanceThrough([changed, settled]), undefined);
+    assert.deepEqual(advanceThrough([changed, settled], [changed, rolling], [changed, rolling], [changed, settled], [changed, settled]), {
       startedAt: 1000,
       endedAt: 3000,
       order: [],
@@ -33,20 +33,20 @@ describe("the progress of a rollout", () => {
     });
   });
 
-  it("counts outdated pods that went, and the zones in their order", () => {
-    const progress = follow(
+  it("counts the outdated pods that were removed, and lists their zones in order", () => {
+    const progress = advanceThrough(
       [changed, rolling],
-      [gone("zone-b", PREVIOUS), rolling],
-      [gone("zone-b", PREVIOUS), rolling],
-      [gone("zone-b", LAST), rolling],
-      [gone("stranger", PREVIOUS), rolling],
-      [gone("zone-a", PREVIOUS), rolling],
+      [removed("zone-b", PREVIOUS), rolling],
+      [removed("zone-b", PREVIOUS), rolling],
+      [removed("zone-b", LAST), rolling],
+      [removed("stranger", PREVIOUS), rolling],
+      [removed("zone-a", PREVIOUS), rolling],
     );
     assert.deepEqual(progress, { startedAt: 0, order: ["zone-b", "zone-a"], replaced: 3 });
   });
 
-  it("starts anew with the next rollout", () => {
-    assert.deepEqual(follow([gone("zone-a", PREVIOUS), rolling], [changed, settled], [changed, rolling]), {
+  it("starts again with the next rollout", () => {
+    assert.deepEqual(advanceThrough([removed("zone-a", PREVIOUS), rolling], [changed, settled], [changed, rolling]), {
       startedAt: 2000,
       order: [],
       replaced: 0,

@@ -21,9 +21,14 @@ it("releases its Lease when it is stopped", { timeout: 30_000 }, async (t) => {
   emulator.store.subscribe(({ resource, object }) => {
     if (resource === "leases.coordination.k8s.io") holders.push((object as Lease).spec?.holderIdentity);
   });
-  // The first tick shows that it holds the Lease.
-  const reconciler = await composeReconciler(join(folder, "kubeconfig"), "default", systemClock, (_level, message) => {
-    if (message === "tick") stop.abort();
+  // It ticks only while it holds the Lease.
+  const reconciler = await composeReconciler({
+    kubeconfig: join(folder, "kubeconfig"),
+    namespace: "default",
+    clock: systemClock,
+    onLog: (_level, message) => {
+      if (message === "tick") stop.abort();
+    },
   });
   await reconciler.runUntil(stop.signal);
   assert.match(String(holders.at(0)), /^zonewise_/);

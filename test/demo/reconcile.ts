@@ -1,12 +1,12 @@
-/** The reconciler as the CronJob runs it, over HTTPS, run after run. */
+/** Runs the reconciler as the CronJob does, over HTTPS, one run after the other. */
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Log, LogFields } from "../../infra/log.ts";
 import { compose } from "../../reconciler/compose.ts";
 import { run } from "../../reconciler/run.ts";
 
-export interface Reconciling {
-  /** The port that the reconciler works through. */
+export interface DemoReconciler {
+  /** The reconciler's connection. */
   readonly cluster: Cluster;
   /** Runs until `stop` fires and the Lease is released; never rejects. */
   readonly runUntil: (stop: AbortSignal) => Promise<void>;
@@ -15,25 +15,28 @@ export interface Reconciling {
 type Level = keyof Log;
 const PAUSE_MS = 1000;
 
-/** The reconciler of all namespaces of the cluster in `kubeconfig`, with its Lease in `namespace`. */
-export async function composeReconciler(
-  kubeconfig: string,
-  namespace: string,
-  clock: Clock,
-  onLog: (level: Level, message: string, fields: LogFields) => void,
-): Promise<Reconciling> {
+export interface DemoReconcilerOptions {
+  /** The path of a kubeconfig file. */
+  readonly kubeconfig: string;
+  /** Where the Lease is; the reconciler serves all namespaces. */
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly onLog: (level: Level, message: string, fields: LogFields) => void;
+}
+
+export async function composeReconciler({ kubeconfig, namespace, clock, onLog }: DemoReconcilerOptions): Promise<DemoReconciler> {
   const { run: input } = await compose({ KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: namespace, NAMESPACES: "*" }, clock);
-  const entry =
+  const logAt =
     (level: Level) =>
     (message: string, fields: LogFields = {}): void =>
       onLog(level, message, fields);
-  const log: Log = { debug: entry("debug"), info: entry("info"), warn: entry("warn"), error: entry("error") };
+  const log: Log = { debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
   return {
     cluster: input.cluster,
     async runUntil(stop) {
       while (!stop.aborted) {
         await run({ ...input, log, stop });
-        // A run ends when its time budget is spent; the CronJob would start the next.
+        // A run ends when its time budget is spent; then the CronJob starts the next.
         await clock.sleep(PAUSE_MS, stop);
       }
     },

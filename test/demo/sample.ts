@@ -1,4 +1,4 @@
-/** The sample that the demonstration rolls out, and the change that sets it off. */
+/** The demonstration's sample manifests, and the changes to them. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
@@ -17,30 +17,28 @@ const RESOURCES: Readonly<Record<string, Resource>> = {
   StatefulSet: statefulSets,
 };
 
-/** Creates all objects of the file in `namespace`; answers the names of its StatefulSets. */
+/** Creates all objects of the sample in `namespace`; returns the names of its StatefulSets. */
 export async function applySample(cluster: Cluster, namespace: string): Promise<string[]> {
   const manifests = parseAllDocuments(await readFile(SAMPLE, "utf8")).map((document) => document.toJS() as Manifest);
   for (const manifest of manifests) {
     const resource = RESOURCES[manifest.kind];
-    if (!resource) throw new Error(`${SAMPLE}: the demonstration has no use for a ${manifest.kind}`);
+    if (!resource) throw new Error(`${SAMPLE}: the demonstration does not support kind ${manifest.kind}`);
     await cluster.create(resource, namespace, manifest);
   }
   return manifests.filter(({ kind }) => kind === "StatefulSet").map(({ metadata }) => metadata.name);
 }
 
-/** What `kubectl set image` does. */
-export async function setImage(
-  cluster: Cluster,
-  namespace: string,
-  names: readonly string[],
-  container: string,
-  image: string,
-): Promise<void> {
-  const body = { spec: { template: { spec: { containers: [{ name: container, image }] } } } };
-  for (const name of names) await cluster.patch(statefulSets, { namespace, name }, "strategic", body);
+interface ObjectName {
+  readonly namespace: string;
+  readonly name: string;
 }
 
-/** What `kubectl scale` does. */
-export async function setReplicas(cluster: Cluster, namespace: string, name: string, replicas: number): Promise<void> {
-  await cluster.patch(statefulSets, { namespace, name }, "merge", { spec: { replicas } });
+/** Patches a StatefulSet as `kubectl set image` does. */
+export async function setImage(cluster: Cluster, statefulSet: ObjectName, container: { name: string; image: string }): Promise<void> {
+  await cluster.patch(statefulSets, statefulSet, "strategic", { spec: { template: { spec: { containers: [container] } } } });
+}
+
+/** Scales a StatefulSet as `kubectl scale` does. */
+export async function setReplicas(cluster: Cluster, statefulSet: ObjectName, replicas: number): Promise<void> {
+  await cluster.patch(statefulSets, statefulSet, "merge", { spec: { replicas } });
 }

@@ -9,22 +9,22 @@ function record(isTTY: boolean, colours = false, columns = 80, rows = 24) {
   return { written, screen };
 }
 
-const picture = (row: string, news = ""): Picture => ({
+const picture = (row: string, message = ""): Picture => ({
   title: [{ text: "title", style: "strong" }],
   rows: [[{ text: row, style: "good" }], [{ text: "row b" }]],
-  news: [{ text: news }],
+  message: [{ text: message }],
 });
 
-describe("a screen that is no terminal", () => {
+describe("a screen without a terminal", () => {
   it("writes only what differs from what it last wrote, after the time", () => {
     const { screen, written } = record(false);
-    screen.show(picture("row a", "news"), "0.1 s");
-    screen.show(picture("row a", "news"), "0.2 s");
-    screen.show(picture("row A", "news"), "12.3 s");
-    assert.deepEqual(written, ["  0.1 s  news\n", "  0.1 s  row a\n", "  0.1 s  row b\n", " 12.3 s  row A\n"]);
+    screen.show(picture("row a", "message"), "0.1 s");
+    screen.show(picture("row a", "message"), "0.2 s");
+    screen.show(picture("row A", "message"), "12.3 s");
+    assert.deepEqual(written, ["  0.1 s  message\n", "  0.1 s  row a\n", "  0.1 s  row b\n", " 12.3 s  row A\n"]);
   });
 
-  it("writes no escape sequence, even if colours are asked for", () => {
+  it("writes no escape sequence, even if colours are requested", () => {
     const { screen, written } = record(false, true);
     screen.show(picture("row a"), "");
     screen.print("done");
@@ -33,7 +33,7 @@ describe("a screen that is no terminal", () => {
 });
 
 describe("a terminal", () => {
-  it("draws the next picture in the place of the one before", () => {
+  it("draws the next picture in the place of the previous one", () => {
     const { screen, written } = record(true);
     screen.show(picture("row a"), "");
     screen.show(picture("row A"), "");
@@ -42,7 +42,7 @@ describe("a terminal", () => {
     assert.ok(written[1]?.startsWith(`\u001B[${lines}F`));
   });
 
-  it("writes nothing for a picture that is the same", () => {
+  it("writes nothing for an unchanged picture", () => {
     const { screen, written } = record(true);
     screen.show(picture("row a"), "0.1 s");
     screen.show(picture("row a"), "0.2 s");
@@ -57,7 +57,7 @@ describe("a terminal", () => {
     assert.ok(text.indexOf("done") < text.indexOf("title") && text.indexOf("title") < text.indexOf("row a"));
   });
 
-  it("is coloured unless that is not wanted", () => {
+  it("uses colours only if they are enabled", () => {
     for (const colours of [true, false]) {
       const { screen, written } = record(true, colours);
       screen.show(picture("row a"), "");
@@ -65,7 +65,7 @@ describe("a terminal", () => {
     }
   });
 
-  it("never draws more rows than there are", () => {
+  it("never draws more rows than the terminal has", () => {
     const { screen, written } = record(true, false, 80, 4);
     screen.show(picture("row a"), "");
     assert.equal(written.join("").split("\n").length - 1, 3);

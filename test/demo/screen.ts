@@ -1,4 +1,4 @@
-/** Puts pictures on a terminal, redrawn in place, or into a pipe, a line a change. */
+/** Shows pictures: on a terminal redrawn in place, otherwise as one line per change. */
 import { styleText } from "node:util";
 import { textOf, type Line, type Picture, type Style } from "./picture.ts";
 
@@ -10,9 +10,9 @@ export interface Output {
 }
 
 export interface Screen {
-  /** Shows the picture in the place of the one before; `time` leads the lines where there is no such place. */
+  /** Replaces the previous picture; without a terminal, writes the changed lines, each after `time`. */
   readonly show: (picture: Picture, time: string) => void;
-  /** Writes lines that stay, above the picture. */
+  /** Writes permanent lines above the picture. */
   readonly print: (...lines: readonly string[]) => void;
 }
 
@@ -22,14 +22,15 @@ export function createScreen(output: Output, colours: boolean): Screen {
   return output.isTTY ? createTerminalScreen(output, colours) : createPlainScreen(output);
 }
 
-/** Only what differs from what was last said of the same row, or as news. */
+/** Writes only the rows, and the message, that differ from the last picture. */
 function createPlainScreen(output: Output): Screen {
-  let said: readonly string[] = [];
+  let written: readonly string[] = [];
   return {
-    show({ rows, news }, time) {
-      const lines = [news, ...rows].map(textOf);
-      for (const [place, line] of lines.entries()) if (line !== "" && line !== said[place]) output.write(`${time.padStart(7)}  ${line}\n`);
-      said = lines;
+    show({ rows, message }, time) {
+      const lines = [message, ...rows].map(textOf);
+      for (const [index, line] of lines.entries())
+        if (line !== "" && line !== written[index]) output.write(`${time.padStart(7)}  ${line}\n`);
+      written = lines;
     },
     print: (...lines) => void output.write(lines.map((line) => `${line}\n`).join("")),
   };
@@ -50,13 +51,13 @@ function createTerminalScreen(output: Output, colours: boolean): Screen {
   };
 
   return {
-    show({ title, rows, news }) {
-      // A terminal that does not know its size says 0.
+    show({ title, rows, message }) {
+      // A terminal of unknown size reports 0.
       const columns = output.columns || 80;
-      const lines = [EMPTY, title, EMPTY, ...rows, EMPTY, ...wrap(news, columns)]
+      const lines = [EMPTY, title, EMPTY, ...rows, EMPTY, ...wrap(message, columns)]
         .slice(0, Math.max(1, (output.rows || 24) - 1))
         .map((line) => paint(clip(line, columns), colours));
-      if (lines.length !== drawn.length || lines.some((line, place) => line !== drawn[place])) draw([], lines);
+      if (lines.length !== drawn.length || lines.some((line, index) => line !== drawn[index])) draw([], lines);
     },
     print: (...lines) => draw(lines, drawn),
   };
@@ -66,12 +67,12 @@ function paint(line: Line, colours: boolean): string {
   return line.map(({ text, style }) => (colours && style ? styleText(FORMATS[style], text, { validateStream: false }) : text)).join("");
 }
 
-/** A line that wrapped by itself would take more rows than were counted. */
+/** Truncates a line: a line that the terminal wraps would take more rows than are redrawn. */
 export function clip(line: Line, columns: number): Line {
-  let room = columns;
+  let remaining = columns;
   return line.map((span) => {
-    const text = span.text.slice(0, Math.max(0, room));
-    room -= span.text.length;
+    const text = span.text.slice(0, Math.max(0, remaining));
+    remaining -= span.text.length;
     return { ...span, text };
   });
 }

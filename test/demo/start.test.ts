@@ -1,4 +1,4 @@
-/** The demonstration as a user starts it. */
+/** The demonstration, started as a user does. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,17 +8,17 @@ import { describe, it } from "node:test";
 
 const START = join(import.meta.dirname, "start.ts");
 
-interface Ending {
+interface Exit {
   readonly code: number | null;
   readonly output: string;
-  readonly complaints: string;
+  readonly errors: string;
 }
 
-/** Runs it to its end; `onOutput` sees all that was written so far. */
-async function start(args: readonly string[], onOutput: (output: string, interrupt: () => void) => void = () => {}): Promise<Ending> {
+/** Runs it until it exits; `onOutput` gets everything that was written so far. */
+async function start(args: readonly string[], onOutput: (output: string, interrupt: () => void) => void = () => {}): Promise<Exit> {
   const child = spawn(process.execPath, [START, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
-  let complaints = "";
+  let errors = "";
   let interrupted = false;
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     output += text;
@@ -28,16 +28,16 @@ async function start(args: readonly string[], onOutput: (output: string, interru
     });
   });
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    complaints += text;
+    errors += text;
   });
   const [code] = (await once(child, "close")) as [number | null];
-  return { code, output, complaints };
+  return { code, output, errors };
 }
 
 describe("npm start", { concurrency: true, timeout: 90_000 }, () => {
-  it("rolls out three zones one after the other, scales them one after the other, sums up and ends with --once", async () => {
-    const { code, output, complaints } = await start(["--once"]);
-    assert.equal(complaints, "");
+  it("rolls out three zones one after the other, scales them one after the other, prints summaries and exits with --once", async () => {
+    const { code, output, errors } = await start(["--once"]);
+    assert.equal(errors, "");
     assert.equal(code, 0, output);
     const [rollout = "", scaling = ""] = output.slice(output.indexOf("the rollout begins")).split("Scaling ingester-zone-a");
     const ended = [...rollout.matchAll(/(ingester-zone-\w) .*terminating/g)].map(([, zone]) => zone);
@@ -56,22 +56,22 @@ describe("npm start", { concurrency: true, timeout: 90_000 }, () => {
     assert.ok(!output.includes("\u001B"));
   });
 
-  it("stays after the rollout with commands to try, until Ctrl-C ends it and leaves nothing behind", async () => {
-    const { code, output, complaints } = await start([], (output, interrupt) => {
-      if (output.includes("Ctrl-C ends it.\n")) interrupt();
+  it("keeps running after the rollout and suggests commands, until Ctrl-C stops it and removes its files", async () => {
+    const { code, output, errors } = await start([], (output, interrupt) => {
+      if (output.includes("Press Ctrl-C to stop.\n")) interrupt();
     });
-    assert.equal(complaints, "");
+    assert.equal(errors, "");
     assert.equal(code, 0, output);
     assert.match(output, /^ {4}kubectl get pods -w$/m);
     const kubeconfig = /export KUBECONFIG=(.+)/.exec(output)?.[1];
     assert.ok(kubeconfig !== undefined && !existsSync(kubeconfig));
   });
 
-  it("is ended by Ctrl-C in the middle of the rollout, too", async () => {
+  it("stops at Ctrl-C in the middle of the rollout, too", async () => {
     const { code, output } = await start([], (output, interrupt) => {
       if (output.includes("updating ingester-zone-a-1")) interrupt();
     });
     assert.equal(code, 0, output);
-    assert.doesNotMatch(output, /Rolled out|come to rest/);
+    assert.doesNotMatch(output, /Rolled out|did not settle/);
   });
 });

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
- * The demonstration: an embedded cluster, the reconciler in it, and a rollout and a scaling to look at.
+ * The demonstration: an embedded cluster, the reconciler, a rollout and a scaling.
  *
- *   start cluster -> apply the sample -> all ready -> change the image -> rollout -> scale the leader -> the zones follow
- *     -> stay until Ctrl-C, or end (--once)
+ *   start cluster -> apply the sample -> all ready -> change the image -> rollout -> scale the leader
+ *     -> the zones follow -> run until Ctrl-C, or exit (--once)
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { systemClock } from "../../infra/clock.ts";
 import type { LogFields } from "../../infra/log.ts";
 import { startEmulator } from "../emulator/index.ts";
 import { showLive, type Live } from "./live.ts";
-import { composeReconciler, type Reconciling } from "./reconcile.ts";
+import { composeReconciler, type DemoReconciler } from "./reconcile.ts";
 import { applySample, SAMPLE, setImage, setReplicas } from "./sample.ts";
 import { formatSeconds } from "./picture.ts";
 import { createScreen } from "./screen.ts";
@@ -22,40 +22,40 @@ const GROUP = "ingester";
 const NEW_IMAGE = "nginx:1.29";
 const LEADER = "ingester-zone-a";
 const MORE_REPLICAS = 5;
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 const once = process.argv.includes("--once");
 const screen = createScreen(process.stdout, !process.env["NO_COLOR"]);
 const stop = new AbortController();
-// A Ctrl-C comes twice under `npm start`: from the terminal, and passed on by npm.
+// Under `npm start` a Ctrl-C arrives twice: from the terminal, and forwarded by npm.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop.abort());
-// Whoever reads us has had enough.
+// The reader of our output has closed the pipe.
 process.stdout.on("error", () => stop.abort());
 
-/** The second act; true if all zones followed the first. */
-async function scaleUp(live: Live, { cluster }: Reconciling): Promise<boolean> {
-  screen.print(`Scaling ${LEADER} from 3 to ${MORE_REPLICAS} replicas: the other zones follow, each once the one before it is ready.`);
+/** The second part; true if all zones have followed the leader. */
+async function scaleUp(live: Live, { cluster }: DemoReconciler): Promise<boolean> {
+  screen.print(`Scaling ${LEADER} from 3 to ${MORE_REPLICAS} replicas: the other zones follow, each once the previous one is ready.`);
   const startedAt = systemClock.monotonic();
-  await setReplicas(cluster, NAMESPACE, LEADER, MORE_REPLICAS);
-  if (!(await live.settled(PATIENCE_MS))) return false;
+  await setReplicas(cluster, { namespace: NAMESPACE, name: LEADER }, MORE_REPLICAS);
+  if (!(await live.untilSettled(TIMEOUT_MS))) return false;
   screen.print(`Scaled 3 zones to ${MORE_REPLICAS} replicas in ${formatSeconds(systemClock.monotonic() - startedAt)}`);
   return true;
 }
 
-/** The first act; true if the sample's rollout was completed. */
-async function rollOut(live: Live, { cluster }: Reconciling): Promise<boolean> {
+/** The first part; true if the sample's rollout is complete. */
+async function rollOut(live: Live, { cluster }: DemoReconciler): Promise<boolean> {
   screen.print(`Applying ${relative(process.cwd(), SAMPLE)}: three zones of three pods.`);
   const zones = await applySample(cluster, NAMESPACE);
-  if (!(await live.settled(PATIENCE_MS))) return false;
+  if (!(await live.untilSettled(TIMEOUT_MS))) return false;
   screen.print(`All pods are ready. Changing the image to ${NEW_IMAGE}: the rollout begins.`);
-  await setImage(cluster, NAMESPACE, zones, GROUP, NEW_IMAGE);
-  return live.settled(PATIENCE_MS);
+  for (const name of zones) await setImage(cluster, { namespace: NAMESPACE, name }, { name: GROUP, image: NEW_IMAGE });
+  return live.untilSettled(TIMEOUT_MS);
 }
 
-async function stay(kubeconfig: string): Promise<void> {
+async function runUntilInterrupted(kubeconfig: string): Promise<void> {
   screen.print(
     "",
-    "The cluster stays up, and Zonewise goes on in it. In another terminal:",
+    "The cluster and the reconciler keep running. In another terminal:",
     "",
     `    export KUBECONFIG=${kubeconfig}`,
     "    kubectl get pods -w",
@@ -65,7 +65,7 @@ async function stay(kubeconfig: string): Promise<void> {
     `    kubectl scale statefulset ${LEADER} --replicas=2`,
     "    kubectl get events --sort-by=.lastTimestamp",
     "",
-    "Ctrl-C ends it.",
+    "Press Ctrl-C to stop.",
   );
   await new Promise((resolve) => stop.signal.addEventListener("abort", resolve, { once: true }));
 }
@@ -83,13 +83,13 @@ async function main(): Promise<number> {
     const onLog = (level: string, message: string, { group, reason, state }: LogFields): void => {
       const ofGroup = group === GROUP;
       if (!ofGroup && (group !== undefined || (level !== "warn" && level !== "error"))) return;
-      live.tell(typeof reason === "string" ? `${message} (${reason})` : message, ofGroup && state === "settled");
+      live.report(typeof reason === "string" ? `${message} (${reason})` : message, ofGroup && state === "settled");
     };
-    const reconciler = await composeReconciler(kubeconfig, NAMESPACE, systemClock, onLog);
+    const reconciler = await composeReconciler({ kubeconfig, namespace: NAMESPACE, clock: systemClock, onLog });
     const reconciling = reconciler.runUntil(ended);
     const completed = (await rollOut(live, reconciler)) && (await scaleUp(live, reconciler));
-    if (!completed && !stop.signal.aborted) screen.print(`The group has not come to rest within ${PATIENCE_MS / 1000} s.`);
-    if (!once && !stop.signal.aborted) await stay(kubeconfig);
+    if (!completed && !stop.signal.aborted) screen.print(`The group did not settle within ${TIMEOUT_MS / 1000} s.`);
+    if (!once && !stop.signal.aborted) await runUntilInterrupted(kubeconfig);
     finish.abort();
     await reconciling;
     return once && !completed ? 1 : 0;
