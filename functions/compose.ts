@@ -4,7 +4,7 @@ import type { LookupFunction } from "node:net";
 import type { Clock } from "../infra/clock.ts";
 import type { Environment, WebhookConfiguration } from "../infra/config/config.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
-import { type Ground, start } from "../infra/start.ts";
+import { type Runtime, start } from "../infra/start.ts";
 import { createTokenCheck } from "../infra/kubernetes/tokens.ts";
 import { evictionIdentity } from "../reconciler/budget/reservation.ts";
 import { composeBudgets } from "../reconciler/reservations/compose.ts";
@@ -14,14 +14,14 @@ import { recordInAnnotation, recordInTracker } from "./downscale/downscale-recor
 import { createNoDownscale } from "./downscale/no-downscale.ts";
 import { createPodEviction } from "./eviction/pod-eviction.ts";
 import { createPrepareDownscale } from "./downscale/prepare-downscale.ts";
-import { createWork, type Work } from "./http/background-tasks.ts";
+import { createBackgroundTasks, type BackgroundTasks } from "./http/background-tasks.ts";
 import { createZpdbValidation } from "./budgets/zpdb-validation.ts";
 
-export interface Composition extends Pick<Ground, "log" | "metrics"> {
+export interface Composition extends Pick<Runtime, "log" | "metrics"> {
   readonly configuration: WebhookConfiguration;
   readonly rim: Rim;
   readonly webhooks: readonly Webhook[];
-  readonly work: Work;
+  readonly tasks: BackgroundTasks;
 }
 
 /** Throws `BadConfiguration`. `lookup` resolves the names of pods instead of DNS. */
@@ -30,7 +30,7 @@ export async function compose(env: Environment, machine: Clock, lookup?: LookupF
   const { requestTimeoutMs, audience } = configuration.webhooks;
   const keys = { timeoutMs: configuration.clientTimeoutMs, observer: metrics.observer, onDate: clock.follow, now: clock.now };
   const authenticate = audience === undefined ? undefined : createTokenCheck(connection, { audience, ...keys });
-  const work = createWork();
+  const tasks = createBackgroundTasks();
   const podHttp = createPodHttp({
     timeoutMs: configuration.podTimeoutMs,
     clock,
@@ -46,14 +46,14 @@ export async function compose(env: Environment, machine: Clock, lookup?: LookupF
   const identity = evictionIdentity(`${configuration.identity ?? "zonewise"}_${randomUUID()}`);
   const budgets = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   return {
-    work,
+    tasks,
     configuration: configuration.webhooks,
     log,
     metrics,
-    rim: { clock, log, metrics: metrics.webhooks, requestTimeoutMs, authenticate, work },
+    rim: { clock, log, metrics: metrics.webhooks, requestTimeoutMs, authenticate, tasks },
     webhooks: [
       createNoDownscale(tools),
-      createPrepareDownscale({ ...tools, podHttp, work, clusterDomain: configuration.clusterDomain, record }),
+      createPrepareDownscale({ ...tools, podHttp, tasks, clusterDomain: configuration.clusterDomain, record }),
       createPodEviction({ reserver: budgets.reserver, metrics: metrics.budgets }),
       createZpdbValidation(),
     ],

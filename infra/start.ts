@@ -8,7 +8,7 @@ import { createMetrics, type Metrics } from "./metrics/metrics.ts";
 import { createServerClock, type ServerClock } from "./server-clock.ts";
 import { warnOfMisspelt } from "./config/unknown-variables.ts";
 
-export interface Ground {
+export interface Runtime {
   readonly configuration: Configuration;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -20,7 +20,7 @@ export interface Ground {
 }
 
 /** Throws `BadConfiguration`. */
-export async function start(env: Environment, machine: Clock, options: ConfigurationOptions = {}): Promise<Ground> {
+export async function start(env: Environment, machine: Clock, options: ConfigurationOptions = {}): Promise<Runtime> {
   const configuration = readConfiguration(env, options);
   const log = createLog({ ...configuration.log, write: stdout.write, now: () => new Date(machine.now()) });
   warnOfMisspelt(env, log);

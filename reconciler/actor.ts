@@ -9,17 +9,17 @@ import type { DeletePods, FinishZone } from "./rollout/zone.ts";
 import type { ScaleZone } from "./scaling/snapshot.ts";
 
 /** A grant to delete a pod. */
-export interface Permit {
-  readonly action: "permit";
+export interface DisruptionGrant {
+  readonly action: "grant";
   /** Releases it, unused; never rejects. */
-  readonly withdraw: (call: Call) => Promise<void>;
+  readonly release: (call: Call) => Promise<void>;
 }
 
 /**
  * Requested for each pod right before its batch is deleted, for all in the same moment, within the bounds of `call`: the hold that forbids it, or a
  * grant, of which nothing is to be released if it is undefined.
  */
-export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | Permit | undefined>;
+export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | DisruptionGrant | undefined>;
 
 export interface Actor {
   readonly cluster: Cluster;

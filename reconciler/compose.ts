@@ -9,7 +9,7 @@ import { start } from "../infra/start.ts";
 import { createCaInjection } from "./ca-injection.ts";
 import { createReferences } from "./scaler/gather-scaling.ts";
 import { composeBudgets } from "./reservations/compose.ts";
-import { askBudget } from "./reservations/may-disrupt.ts";
+import { createMayDisrupt } from "./reservations/may-disrupt.ts";
 import type { RunInput } from "./run.ts";
 import { createSettler } from "./pending-downscales/settle-downscales.ts";
 import { createBudgetMaintenance } from "./maintenance/maintain-budgets.ts";
@@ -70,7 +70,7 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
     clusterDomain,
     settleDownscales: createSettler({ cluster, clock, log, podHttp, clusterDomain, zoneTracker: configuration.zoneTracker }),
     zoneTracker: configuration.zoneTracker,
-    mayDisrupt: askBudget(budgets.reserver, clock, metrics.budgets),
+    mayDisrupt: createMayDisrupt(budgets.reserver, clock, metrics.budgets),
     maintenance: createBudgetMaintenance({
       cluster,
       clock,

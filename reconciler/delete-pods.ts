@@ -7,13 +7,13 @@
  */
 import { hasCode, messageOf, RolloutError, wroteNothing } from "../infra/errors.ts";
 import { pods } from "../infra/kubernetes/resources.ts";
-import type { Actor, Effect, Permit } from "./actor.ts";
+import type { Actor, Effect, DisruptionGrant } from "./actor.ts";
 import { gatherGroup, gatherGroupZones } from "./gather.ts";
 import type { Hold } from "./model/decision.ts";
 import type { Pod } from "./model/pod.ts";
 import { describeUnsteady, isSteady } from "./model/readiness.ts";
 import type { Zone } from "./model/zone.ts";
-import { whyStopBatch, zonesToLookAt } from "./rollout/go-on.ts";
+import { whyStopBatch, zonesToList } from "./rollout/continue-batch.ts";
 import type { DeletePods } from "./rollout/zone.ts";
 import { patchStatus } from "./zone-status.ts";
 
@@ -35,7 +35,7 @@ const FRESH_MS = 1000;
 interface Grant {
   readonly pod: Pod;
   /** Undefined if there is nothing to release. */
-  readonly permit: Permit | undefined;
+  readonly grant: DisruptionGrant | undefined;
 }
 
 /**
@@ -79,7 +79,7 @@ async function requestGrants({ zone, pods: chosen }: DeletePods, actor: BatchAct
     const pod = chosen[i];
     if (!pod || answer.status === "rejected") continue;
     if (answer.value?.action === "hold") denied.push(answer.value);
-    else grants.push({ pod, permit: answer.value });
+    else grants.push({ pod, grant: answer.value });
   }
   const failed = answers.find((answer) => answer.status === "rejected");
   if (!failed) return { grants, denied };
@@ -92,7 +92,7 @@ async function confirmBatch(zone: Zone, pod: Pod, judged: readonly Zone[], { clu
   const view = { judged, zone, pod, now: await gatherGroupZones(cluster, zone, freshness) };
   const why = whyStopBatch(view);
   if (why) throw new RolloutError("Conflict", why);
-  const { zones } = await gatherGroup(cluster, zonesToLookAt(view), freshness);
+  const { zones } = await gatherGroup(cluster, zonesToList(view), freshness);
   const unsteady = zones.find((other) => !isSteady(other));
   if (unsteady) throw new RolloutError("Conflict", describeUnsteady(unsteady));
 }
@@ -106,7 +106,7 @@ async function deletePod(pod: Pod, { cluster, fence, freshness }: BatchActor): P
 /** Releases grants that were not used; once the Lease is lost, they are left to expire. */
 async function releaseAll(grants: Iterable<Grant>, { fence }: BatchActor): Promise<void> {
   try {
-    for (const { permit } of grants) await permit?.withdraw(fence.write());
+    for (const { grant } of grants) await grant?.release(fence.write());
   } catch (error) {
     if (!hasCode(error, "LeaseLost")) throw error;
   }

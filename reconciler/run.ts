@@ -6,7 +6,7 @@
 import { firstOfSignals, type Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/kubernetes/cluster.ts";
 import { hasCode, isRetryable } from "../infra/errors.ts";
-import { acquireLease, type HeldLease, type LeaseOptions } from "../infra/kubernetes/lease.ts";
+import { acquireLease, type AcquiredLease, type LeaseOptions } from "../infra/kubernetes/lease.ts";
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics/metrics.ts";
 import type { MayDisrupt } from "./actor.ts";
@@ -98,7 +98,7 @@ export async function run(input: RunInput): Promise<RunResult> {
 }
 
 /** Ticks until `stop` fires or the Lease is lost, and releases it. Resolves with the verdict of the last tick, `before` if there was none; never rejects. */
-async function tickUntil(input: RunInput, held: HeldLease, stop: AbortSignal, before: RunResult): Promise<RunResult> {
+async function tickUntil(input: RunInput, held: AcquiredLease, stop: AbortSignal, before: RunResult): Promise<RunResult> {
   const { cluster, clock, log } = input;
   const over = new AbortController();
   const until = firstOfSignals(stop, held.lost, over.signal);

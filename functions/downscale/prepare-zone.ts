@@ -18,7 +18,7 @@ import type { DownscaleRecord } from "./downscale-record.ts";
 import type { AdmissionRequest, Answer, Context } from "../http/webhook.ts";
 import { refuseForOthers } from "./other-zones.ts";
 import { describeDownscale, type Downscale } from "./find-downscale.ts";
-import type { Work } from "../http/background-tasks.ts";
+import type { BackgroundTasks } from "../http/background-tasks.ts";
 
 export interface PrepareTools {
   readonly cluster: Cluster;
@@ -27,7 +27,7 @@ export interface PrepareTools {
   readonly clusterDomain: string;
   readonly record: DownscaleRecord;
   /** What goes on after the answer, and has to be over before the process is. */
-  readonly work: Work;
+  readonly tasks: BackgroundTasks;
 }
 
 /** A downscale that is worth the trouble. */
@@ -83,7 +83,7 @@ export async function prepareZone(job: Job, tools: PrepareTools, context: Contex
     return answer;
   } finally {
     // A release that is slow must not make the answer late; until it is done, the Lease keeps others out.
-    const released = tools.work.track(lease.release(left));
+    const released = tools.tasks.track(lease.release(left));
     await Promise.race([released, clock.sleep(Math.max(0, context.deadlineAt - clock.monotonic() - ANSWER_MS))]);
   }
 }

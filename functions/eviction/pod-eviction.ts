@@ -9,7 +9,7 @@ import * as z from "zod";
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import { hasCode } from "../../infra/errors.ts";
 import { isAllowed, verdict, VERDICTS, type Verdict } from "../../reconciler/budget/verdict.ts";
-import { type Decided, NOT_NOW, type Reserver } from "../../reconciler/reservations/reserve.ts";
+import { type ReserveResult, NOT_NOW, type Reserver } from "../../reconciler/reservations/reserve.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 
 export interface PodEvictionTools {
@@ -21,7 +21,7 @@ export interface PodEvictionTools {
 const MUTATING_PATH = "/admission/mutate-pod-eviction";
 
 export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webhook {
-  const tell = (decided: Decided, eviction: Eviction, mutating: boolean): Answer => {
+  const tell = (decided: ReserveResult, eviction: Eviction, mutating: boolean): Answer => {
     const { code, metric } = VERDICTS[decided.verdict.reason];
     metrics.decided({ reason: metric, status: code });
     // A lost race is everyday; what else keeps us from deciding is a fault, answered alike by `onFault`.

@@ -15,16 +15,16 @@ import { hasCode } from "../../infra/errors.ts";
 import type { Log } from "../../infra/log.ts";
 import type { WebhookMetrics } from "../../infra/metrics/webhook-metrics.ts";
 import { readBody, type Refusal } from "./body.ts";
-import { writeEntry } from "./answer-log.ts";
+import { logAnswer } from "./answer-log.ts";
 import type { Webhook } from "./webhook.ts";
 import { readReview, type Review, writeReview } from "./review.ts";
-import type { Work } from "./background-tasks.ts";
+import type { BackgroundTasks } from "./background-tasks.ts";
 
 export interface Rim {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: WebhookMetrics;
-  readonly work: Work;
+  readonly tasks: BackgroundTasks;
   /** Milliseconds that a request may take at most, whatever its caller grants. */
   readonly requestTimeoutMs: number;
   /** Judges the Authorization header: resolves with true if the caller is let in. Everyone is where it is left out. */
@@ -78,7 +78,7 @@ function serveOne(webhook: Webhook, rim: Rim): Handler {
       log.warn("request refused", { route, ...received });
     } else {
       const { apiVersion, request: asked } = received.review;
-      const handled = rim.work.track(
+      const handled = rim.tasks.track(
         webhook.handle(asked, { path: pathOf(url), signal: deadline.signal, deadlineAt: start + deadlineMs, log }),
       );
       const verdict = await unlessAborted(handled, deadline.signal).then(
@@ -86,7 +86,7 @@ function serveOne(webhook: Webhook, rim: Rim): Handler {
         (fault: unknown) => ({ answer: webhook.onFault(fault, asked), fault }),
       );
       sentBytes = send(response, 200, "application/json", writeReview(apiVersion, asked.uid, verdict.answer));
-      writeEntry(webhook.name, asked, { ...verdict, seconds: seconds() }, rim);
+      logAnswer(webhook.name, asked, { ...verdict, seconds: seconds() }, rim);
     }
     const receivedBytes = "bytes" in received ? received.bytes : 0;
     metrics.requestDone({ method, route, status: response.statusCode, seconds: seconds(), receivedBytes, sentBytes });

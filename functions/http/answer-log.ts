@@ -11,14 +11,14 @@ export interface Answered {
 }
 
 /** What runbooks search for (§8.7). */
-const WORDS: Readonly<Record<Webhook["name"], { readonly method: string; readonly subject: string }>> = {
+const MESSAGES: Readonly<Record<Webhook["name"], { readonly method: string; readonly subject: string }>> = {
   noDownscale: { method: "admission.NoDownscale()", subject: "downscale" },
   prepareDownscale: { method: "admission.prepareDownscale()", subject: "prepared downscale" },
   podEviction: { method: "admission.PodEviction()", subject: "pod eviction" },
   zpdbValidation: { method: "admission.ZoneAwarePdbValidatorHandler()", subject: "zone-aware budget" },
 };
 
-export function writeEntry(
+export function logAnswer(
   name: Webhook["name"],
   request: AdmissionRequest,
   { answer, fault, seconds }: Answered,
@@ -26,7 +26,7 @@ export function writeEntry(
 ): void {
   const { allowed, reason = "" } = answer;
   const verdict = allowed ? "allowed" : "denied";
-  const { method, subject } = WORDS[name];
+  const { method, subject } = MESSAGES[name];
   metrics.answered({ webhook: name, result: fault === undefined ? verdict : "fault", reason });
   log[levelOf(answer, fault)](`${subject} ${verdict}`, {
     method,

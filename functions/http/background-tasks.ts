@@ -1,11 +1,11 @@
 /** What handlers still do: some take things back after they were answered for. */
-export interface Work {
+export interface BackgroundTasks {
   readonly track: <T>(task: Promise<T>) => Promise<T>;
   /** Resolves once nothing is left to do. */
   readonly settled: () => Promise<void>;
 }
 
-export function createWork(): Work {
+export function createBackgroundTasks(): BackgroundTasks {
   const tasks = new Set<Promise<unknown>>();
   return {
     track: (task) => {

@@ -2,7 +2,7 @@
 import { subscribe } from "node:diagnostics_channel";
 import type { Server, ServerResponse } from "node:http";
 import type { Clock } from "../../infra/clock.ts";
-import type { Work } from "./background-tasks.ts";
+import type { BackgroundTasks } from "./background-tasks.ts";
 
 /** Longer than the API server keeps an idle connection (90 s), so that none is closed under a request that is on its way. */
 export const IDLE_CONNECTION_MS = 180_000;
@@ -14,10 +14,10 @@ const LOOK_MS = 50;
 const UNUSED_MS = 500;
 
 /** Stops accepting, and resolves once all requests are answered and all work is done, or after `graceMs`. */
-export async function drain(servers: readonly Server[], work: Work, graceMs: number, clock: Clock): Promise<void> {
+export async function drain(servers: readonly Server[], tasks: BackgroundTasks, graceMs: number, clock: Clock): Promise<void> {
   const ended = new AbortController();
   const late = clock.sleep(graceMs, ended.signal);
-  const quiet = Promise.all([...servers.map((server) => close(server, ended.signal, clock)), work.settled()]);
+  const quiet = Promise.all([...servers.map((server) => close(server, ended.signal, clock)), tasks.settled()]);
   await Promise.race([quiet, late]);
   ended.abort();
   for (const server of servers) server.closeAllConnections();

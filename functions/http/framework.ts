@@ -62,7 +62,7 @@ function adopt(server: Server, composition: Promise<Composition>): void {
 }
 
 async function drainAndEnd(server: Server, composition: Promise<Composition>): Promise<void> {
-  const { configuration, rim, work } = await composition;
-  await drain([server], work, configuration.requestTimeoutMs + AFTERWARDS_MS, rim.clock);
+  const { configuration, rim, tasks } = await composition;
+  await drain([server], tasks, configuration.requestTimeoutMs + AFTERWARDS_MS, rim.clock);
   await end(0);
 }

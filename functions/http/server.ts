@@ -12,7 +12,7 @@ import { AFTERWARDS_MS, drain, IDLE_CONNECTION_MS } from "./drain.ts";
 /** Milliseconds until a new certificate is in use, at most. */
 const LOOK_MS = 1000;
 /** Serves until `stop` fires and all requests are answered; rejects with `BadConfiguration`, or when a port is taken. */
-export async function runServer({ configuration, rim, webhooks, metrics, work, log }: Composition, stop: AbortSignal): Promise<void> {
+export async function runServer({ configuration, rim, webhooks, metrics, tasks, log }: Composition, stop: AbortSignal): Promise<void> {
   const { address, port, tlsPort, requestTimeoutMs } = configuration;
   const files = filesOf(configuration);
   const routes = new Map(webhooks.flatMap((webhook) => webhook.paths.map((path) => [path, serveWebhook(webhook, rim)] as const)));
@@ -35,7 +35,7 @@ export async function runServer({ configuration, rim, webhooks, metrics, work, l
   if (!stop.aborted) log.info("listening", { what: "webhooks", port: portOf(secure) });
   await following;
   log.info("draining");
-  await drain([secure, plain], work, requestTimeoutMs + AFTERWARDS_MS, rim.clock);
+  await drain([secure, plain], tasks, requestTimeoutMs + AFTERWARDS_MS, rim.clock);
 }
 
 /** `/ready` and `/metrics` (§8.1). */

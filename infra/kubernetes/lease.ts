@@ -29,7 +29,7 @@ export interface LeaseOptions {
   readonly durationMs: number;
 }
 
-export interface HeldLease extends Fence {
+export interface AcquiredLease extends Fence {
   /** Aborted when the Lease is lost. */
   readonly lost: AbortSignal;
   /** Values kept on the Lease as annotations; written with the next renewal. */
@@ -44,7 +44,7 @@ export async function acquireLease(
   options: LeaseOptions,
   clock: Clock,
   signal: AbortSignal,
-): Promise<HeldLease | undefined> {
+): Promise<AcquiredLease | undefined> {
   let seen: { version: string; at: number } | undefined;
   while (!signal.aborted) {
     const found = await cluster.get(leases, options, { signal }).catch(absent);
@@ -62,7 +62,7 @@ export async function acquireLease(
 }
 
 /** Writes our name into the Lease and keeps renewing it. */
-async function takeLease(cluster: Cluster, options: LeaseOptions, clock: Clock, found: Lease | undefined): Promise<HeldLease> {
+async function takeLease(cluster: Cluster, options: LeaseOptions, clock: Clock, found: Lease | undefined): Promise<AcquiredLease> {
   const { namespace, name, identity, durationMs } = options;
   const call = { deadlineMs: durationMs / 6 };
   const notes = new Map(Object.entries(found?.metadata?.annotations ?? {}));

@@ -1,9 +1,9 @@
-/** May this pod be disrupted now (§5.1): asked by the eviction webhook and by the rollout alike. */
+/** Decides whether a pod may be disrupted now (§5.1), for the eviction webhook and the rollout alike. */
 import { firstOf, type ObjectRef, type Rule } from "../model/decision.ts";
 import { moveToFront } from "../model/order.ts";
-import type { BudgetZone } from "./member.ts";
+import type { BudgetZone } from "./budget-pod.ts";
 import { ageOf, isForEviction } from "./reservation.ts";
-import { countZone, describeCount, type EvictionSnapshot } from "./tally.ts";
+import { countUnavailable, describeUnavailability, type EvictionSnapshot } from "./unavailability.ts";
 import { verdict, type Verdict, type VerdictReason } from "./verdict.ts";
 import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
 
@@ -14,22 +14,22 @@ const ownZone = ({ pod, zones }: EvictionSnapshot): BudgetZone | undefined => zo
 const ownerKnown: EvictionRule = (snapshot) => {
   const { pod, budget } = snapshot;
   const { controller } = pod;
-  const say = (message: string): Verdict => about(snapshot, "OwnerNotFound", message);
-  if (!controller) return say("unable to find a StatefulSet pod owner");
+  const deny = (message: string): Verdict => about(snapshot, "OwnerNotFound", message);
+  if (!controller) return deny("unable to find a StatefulSet pod owner");
   if (controller.kind !== "StatefulSet")
-    return say(`pod owner is not a StatefulSet - ${pod.name} has owner ${controller.name} (${controller.kind})`);
+    return deny(`pod owner is not a StatefulSet - ${pod.name} has owner ${controller.name} (${controller.kind})`);
   if (ownZone(snapshot)) return undefined;
-  return say(
+  return deny(
     `unable to find StatefulSet ${controller.name} by name: it is not among those that zoned pod disruption budget ${budget.name} selects`,
   );
 };
 
-/** The API server retries an eviction that conflicts for 10 s, and looks the pod up by its name each time. */
+/** Milliseconds. The API server retries a conflicting eviction for 10 s and looks the pod up by name each time. */
 const RETRIED_FOR_MS = 15_000;
 
 /**
- * A pod that was allowed to go a moment ago is not allowed to go for somebody else as well: the rollout and an eviction do not share a pod, and
- * an eviction that goes by the name alone might reach the successor. Evictions bound to the pod's UID do each other no harm.
+ * A disruption that was allowed a moment ago is not allowed again: the rollout and an eviction must not share a pod, and an unpinned eviction
+ * might reach the successor. Evictions that are pinned to the pod's UID do each other no harm.
  */
 const notTwice: EvictionRule = (snapshot) => {
   const { pod, reservations, now, by, rollout, unpinned } = snapshot;
@@ -37,8 +37,8 @@ const notTwice: EvictionRule = (snapshot) => {
   if (!found || found.uid !== pod.uid || ageOf(found, now) >= RETRIED_FOR_MS) return undefined;
   const sameKind = found.by === by || isForEviction(found) === (rollout === undefined);
   if (sameKind && !unpinned) return undefined;
-  const whom = isForEviction(found) ? "an eviction" : "the rollout";
-  return about(snapshot, "AllowedAlready", `${pod.name} was allowed to go a moment ago, for ${whom}; try again once it is gone`);
+  const owner = isForEviction(found) ? "an eviction" : "the rollout";
+  return about(snapshot, "AllowedAlready", `${pod.name} was allowed to go a moment ago, for ${owner}; try again once it is gone`);
 };
 
 /** A configured 0 gives way to the rollout's own limit, in partition mode to 1 (§1.5.7, §5.1.7). */
@@ -62,30 +62,30 @@ const partitionKnown: EvictionRule = (snapshot) => {
   return about(snapshot, "PartitionUnknown", "failed to extract partition from pod Name regular expression");
 };
 
-/** Zone mode: the other zones must be healthy whatever is allowed, the pod's own within what is. All zones that block are named, the own one last. */
+/** Zone mode: the other zones must have no unavailable pod, the pod's own zone fewer than allowed. The message names every blocking zone, the own one last. */
 const zonesWithin: EvictionRule = (snapshot) => {
   if (snapshot.budget.partitionOf) return undefined;
   const blocking = moveToFront(snapshot.zones, (zone) => zone.uid !== snapshot.pod.owner).flatMap((zone) => {
     const isOwn = zone.uid === snapshot.pod.owner;
-    // The rollout replaces what is lost already: that takes nothing from its own zone.
+    // A broken pod is lost already: replacing it takes nothing from its own zone.
     if (isOwn && snapshot.rollout && snapshot.pod.broken !== undefined) return [];
-    const count = countZone(zone, snapshot);
-    return count.notReady + count.unknown >= (isOwn ? maxUnavailable(snapshot) : 1) ? [describeCount(count, zone.name)] : [];
+    const count = countUnavailable(zone, snapshot);
+    return count.notReady + count.unknown >= (isOwn ? maxUnavailable(snapshot) : 1) ? [describeUnavailability(count, zone.name)] : [];
   });
   return blocking.length > 0 ? about(snapshot, "BudgetSpent", blocking.join("; ")) : undefined;
 };
 
-/** Partition mode: the pod's peers in all the other zones together. A zone without any counts as one that is missing. */
+/** Partition mode: counts the pod's peers in all other zones together. A zone without any peer counts as one missing pod. */
 const partitionWithin: EvictionRule = (snapshot) => {
   const partition = snapshot.budget.partitionOf?.(snapshot.pod.name);
   if (partition === undefined) return undefined;
   const counts = snapshot.zones
     .filter((zone) => zone.uid !== snapshot.pod.owner)
-    .map((zone) => countZone(zone, snapshot, partition))
+    .map((zone) => countUnavailable(zone, snapshot, partition))
     .map(({ tested, notReady, unknown }) => ({ notReady, unknown: tested + notReady + unknown === 0 ? 1 : unknown }));
   const sum = counts.reduce((a, b) => ({ notReady: a.notReady + b.notReady, unknown: a.unknown + b.unknown }), { notReady: 0, unknown: 0 });
   if (sum.notReady + sum.unknown < maxUnavailable(snapshot)) return undefined;
-  return about(snapshot, "BudgetSpent", describeCount(sum, `partition ${partition}`));
+  return about(snapshot, "BudgetSpent", describeUnavailability(sum, `partition ${partition}`));
 };
 
 const allowed = (snapshot: EvictionSnapshot): Verdict => {
@@ -110,7 +110,7 @@ const denied = firstOf<[EvictionSnapshot], Verdict>([
   partitionWithin,
 ]);
 
-/** The first rule that denies, or `Allowed`: then the pod must be reserved before it goes. */
+/** The verdict of the first rule that denies, otherwise `Allowed`: the caller must then reserve the pod before it is disrupted. */
 export function decideEviction(snapshot: EvictionSnapshot): Verdict {
   return denied(snapshot) ?? allowed(snapshot);
 }

@@ -1,7 +1,7 @@
 /**
  * Reservations: evictions that were allowed and may not have shown their effect yet (§5.6, §13.1).
  *
- *   allowed --written to the budget--> counts as not ready --pod of that UID gone, or 2 minutes--> over
+ *   allowed --written to the budget--> counts as not ready --pod of that UID gone, or 2 minutes--> expired
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 
@@ -9,19 +9,19 @@ export interface Reservation {
   readonly uid: string;
   /** When it was made, RFC 3339. */
   readonly time: string;
-  /** Who made it. */
+  /** Identity of the process that made it. */
   readonly by: string;
 }
 
 /** By the name of the pod. */
 export type Reservations = Readonly<Record<string, Reservation>>;
 
-/** The API server is done with an Eviction 40 s after it was asked for it: 30 s for webhooks, 10 s of its own tries. The rest is more than processes' clocks are apart (`CLOCK_SKEW_MS`). */
+/** The API server has finished an Eviction after 40 s: 30 s for webhooks and 10 s of retries. The rest exceeds the skew between clocks (`CLOCK_SKEW_MS`). */
 const LASTS_MS = 2 * 60_000;
 
 /**
- * Begins the identity of a process that answers evictions. Its reservations are never taken back, so that another such process may rely on
- * them; those of the rollout are, when a pod could not be deleted.
+ * Prefix of the identity of a process that answers evictions. Its reservations are never released early, so that other such processes may reuse
+ * them. The rollout releases its own when a pod could not be deleted.
  */
 const EVICTION_IDENTITY = "webhook_";
 
@@ -40,7 +40,7 @@ export function ageOf({ time }: Pick<Reservation, "time">, now: number): number 
   return now - (parseTimestamp(time) ?? 0);
 }
 
-/** Reads what was written; an entry that is none is left out. */
+/** Reads stored reservations; an entry that is not valid is left out. */
 export function readReservations(written: unknown): Reservations {
   if (typeof written !== "object" || written === null) return {};
   return Object.fromEntries(Object.entries(written).filter((entry): entry is [string, Reservation] => isReservation(entry[1])));
@@ -51,14 +51,14 @@ function isReservation(value: unknown): value is Reservation {
   return typeof uid === "string" && typeof time === "string" && parseTimestamp(time) !== undefined;
 }
 
-/** Those that still count: younger than 2 minutes (one from the future is §13.16), of a pod that is there with the same UID. */
+/** The reservations that still count: younger than 2 minutes (a time in the future: §13.16), of a pod that exists with the same UID. */
 export function livingReservations(all: Reservations, uidOf: (pod: string) => string | undefined, now: number): Reservations {
   return Object.fromEntries(
     Object.entries(all).filter(([pod, reservation]) => ageOf(reservation, now) < LASTS_MS && uidOf(pod) === reservation.uid),
   );
 }
 
-/** True if both say the same. */
+/** True if both are equal. */
 export function isSame(a: Reservation | undefined, b: Reservation | undefined): boolean {
   return a?.uid === b?.uid && a?.time === b?.time && a?.by === b?.by;
 }

@@ -1,6 +1,6 @@
-/** Which budget a pod is subject to (§5.1.3, §5.1.4). */
+/** Finds the budget that selects a pod (§5.1.3, §5.1.4). */
 import type { ObjectRef } from "../model/decision.ts";
-import type { Member } from "./member.ts";
+import type { BudgetPod } from "./budget-pod.ts";
 import { matchesLabels, type MatchLabels } from "./selector.ts";
 import { verdict, type Verdict } from "./verdict.ts";
 import type { Problem } from "./partition.ts";
@@ -10,23 +10,23 @@ import type { Budget } from "./zpdb.ts";
 export interface StoredBudget {
   readonly ref: ObjectRef;
   readonly content: Budget | Problem;
-  /** What it selects, valid or not; undefined if that cannot be read either: it then selects nothing. */
+  /** Read even if the rest of the budget is invalid; undefined if it cannot be read: the budget then selects nothing. */
   readonly matchLabels: MatchLabels | undefined;
 }
 
-/** Who wants to disrupt, as far as it matters to which pod that can happen. */
-export interface Reach {
-  /** The UID that the disruption is bound to, if it is to one. */
+/** The pod that a disruption can reach. */
+export interface DisruptionTarget {
+  /** The UID that the disruption is pinned to, if any. */
   readonly uid?: string | undefined;
-  /** It is bound to none, and goes by the pod's name alone. */
+  /** It is pinned to no UID: it reaches whatever pod has the name. */
   readonly unpinned?: boolean | undefined;
 }
 
 /**
- * The one valid budget that selects the pod, or what is to be said without one. Only a pod that cannot become ready any more goes unasked: one
- * that is Pending may be ready by the time the API server gets round to delete it.
+ * The one valid budget that selects the pod, or the verdict without one. Only a pod that can never become ready again needs no budget: a Pending
+ * pod may be ready by the time the API server deletes it.
  */
-export function findBudget(pod: Member, budgets: readonly StoredBudget[], { uid, unpinned }: Reach = {}): Budget | Verdict {
+export function findBudget(pod: BudgetPod, budgets: readonly StoredBudget[], { uid, unpinned }: DisruptionTarget = {}): Budget | Verdict {
   if (uid !== undefined && uid !== pod.uid)
     return verdict("OtherPod", "the eviction is for another pod of this name, and will have no effect", [pod]);
   const found = budgets.filter(({ matchLabels }) => matchLabels && matchesLabels(matchLabels, pod.labels));

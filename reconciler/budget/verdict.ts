@@ -1,8 +1,8 @@
-/** What a budget says to a disruption: yes or no, why, and how each is answered, counted and logged (§5.1, §8.7). */
+/** The verdicts of budgets on disruptions, and how each is answered, counted and logged (§5.1, §8.7). */
 import type { ObjectRef } from "../model/decision.ts";
 
 interface VerdictFacts {
-  /** 200 is yes, 400 a no that will stay, 429 a no for now: drainers try again. */
+  /** 200 allows, 400 denies for good, 429 denies for now: drainers retry. */
   readonly code: 200 | 400 | 429;
   /** `reason` of the metric, as dashboards know it. */
   readonly metric: string;
@@ -14,7 +14,7 @@ interface VerdictFacts {
 export const VERDICTS = {
   Allowed: { code: 200, metric: "allowed", log: "zpdb met" },
   PodNotReady: { code: 200, metric: "pod-not-ready", log: "pod is not ready" },
-  /** The disruption is bound to another UID than the pod has: it cannot take effect. */
+  /** The disruption is pinned to another UID than the pod's: it cannot take effect. */
   OtherPod: { code: 200, metric: "other-pod", log: "the eviction is for another pod of the name" },
   PodNotInScope: { code: 200, metric: "pod-not-in-scope", log: "pod is not within a zpdb scope" },
   InvalidRequest: { code: 400, metric: "invalid-request", log: "not a valid create pod eviction request" },
@@ -26,10 +26,10 @@ export const VERDICTS = {
   TooFewZones: { code: 400, metric: "min-sts-not-found", log: "minimum number of StatefulSets not found" },
   PartitionUnknown: { code: 400, metric: "partition-not-identified", log: "the partition of the pod is not known" },
   BudgetSpent: { code: 429, metric: "denied", log: "zpdb exceeded" },
-  /** The pod may go already: what goes by its name a second time might reach its successor. */
+  /** An earlier disruption of the pod was allowed: a second, unpinned one might reach its successor. */
   AllowedAlready: { code: 429, metric: "allowed-already", log: "the pod was allowed to go a moment ago" },
   PodTerminating: { code: 429, metric: "pod-terminating", log: "the pod is terminating" },
-  /** Contention, an API server in trouble, or our own time running out. */
+  /** Contention, an API error, or the request's deadline. */
   NotNow: { code: 429, metric: "not-now", log: "no decision could be made in time" },
 } as const satisfies Readonly<Record<string, VerdictFacts>>;
 
@@ -37,9 +37,9 @@ export type VerdictReason = keyof typeof VERDICTS;
 
 export interface Verdict {
   readonly reason: VerdictReason;
-  /** What the user reads; of a yes, what the log says. */
+  /** Shown to the user if denied, otherwise logged. */
   readonly message: string;
-  /** What it is about, the budget among it. */
+  /** The pod and the budgets concerned. */
   readonly objects: readonly ObjectRef[];
 }
 

@@ -5,7 +5,7 @@ import type { Fence } from "../../infra/kubernetes/lease.ts";
 import { livingReservations, readReservations, type Reservations } from "../budget/reservation.ts";
 import type { GroupSnapshot } from "../model/zone.ts";
 import type { ListedBudget } from "../reservations/gather-budget.ts";
-import { openLedger } from "../reservations/ledger.ts";
+import { openReservationStore } from "../reservations/reservation-store.ts";
 
 export interface ExpiryTools {
   readonly cluster: Cluster;
@@ -19,8 +19,8 @@ export async function removeExpired({ object }: ListedBudget, group: GroupSnapsh
   if (Object.keys(all).length === 0) return;
   const living = keepLiving(all, group, clock.now());
   if (Object.keys(living).length === Object.keys(all).length) return;
-  const ledger = await openLedger(cluster, object, false, {});
-  await ledger.write(living, fence.write());
+  const store = await openReservationStore(cluster, object, false, {});
+  await store.write(living, fence.write());
 }
 
 /** Of the group's own pods those that are still there, as they were reserved; of others' those whose time is not over. `now` in milliseconds. */

@@ -1,6 +1,6 @@
-/** Decisions: what to do next or, in so many words, why not. */
+/** Decisions: the next action, or a hold with its reason. */
 
-/** What a decision is about; enough to name it in a log line or an Event. */
+/** An object that a decision concerns, for log lines and Events. */
 export interface ObjectRef {
   readonly kind: "StatefulSet" | "Pod" | "ZoneAwarePodDisruptionBudget";
   readonly namespace: string;
@@ -9,27 +9,27 @@ export interface ObjectRef {
 }
 
 export interface ReasonFacts {
-  /** Someone has to mend something: the group counts as failed and the process exits with 1. */
+  /** A user must fix something: the group counts as failed, and the process exits with 1. */
   readonly fails?: true;
-  /** Someone has to mend something, though the group does not fail: a warning in the log. */
-  readonly mend?: true;
-  /** Milliseconds that this is ordinary progress; only then is it worth an Event. */
+  /** A user must fix something, but the group does not fail: the log has a warning. */
+  readonly needsFix?: true;
+  /** Milliseconds that this counts as ordinary progress; a hold that lasts longer gets an Event. */
   readonly patienceMs: number;
 }
 
 /** The closed list of reasons not to act. */
 export const REASONS = {
-  /** A StatefulSet would replace its pods itself, without regard for the other zones. */
+  /** The StatefulSet controller would replace pods itself, without regard for the other zones. */
   UpdateStrategyNotOnDelete: { fails: true, patienceMs: 0 },
   /** The StatefulSet's status names no revision to compare pods with. */
   RevisionUnknown: { fails: true, patienceMs: 0 },
   /** The StatefulSet controller has not seen the latest spec yet. */
   StatusNotObserved: { patienceMs: 30_000 },
-  /** A zone is being deleted: pods that go do not come back. */
+  /** A zone is being deleted: its pods are not recreated. */
   ZoneTerminating: { patienceMs: 0 },
-  /** Two zones or more have not-ready pods: nobody may make it worse. */
+  /** Two zones or more have not-ready pods: no further pod may be deleted. */
   MultipleZonesNotReady: { patienceMs: 30_000 },
-  /** Another zone, paused ones too, has not-ready pods. */
+  /** Another zone, paused or not, has not-ready pods. */
   OtherZoneNotReady: { patienceMs: 0 },
   /** The zone that rolls has as many unavailable pods as it may. */
   MaxUnavailableReached: { patienceMs: 30_000 },
@@ -37,62 +37,62 @@ export const REASONS = {
   ZoneNotReady: { patienceMs: 30_000 },
   /** A paused zone has outdated pods. */
   ZonePaused: { patienceMs: 0 },
-  /** The disruption budget said not now. */
+  /** The disruption budget denies for now. */
   BudgetSpent: { patienceMs: 30_000 },
   /** The disruption budget of a pod cannot be obeyed: it is invalid, there are several, or it does not fit its StatefulSets. */
   BudgetUnusable: { fails: true, patienceMs: 0 },
   /** A follower names a leader that is not in its group. */
-  LeaderNotFound: { mend: true, patienceMs: 0 },
-  /** Followers and leaders form a circle. */
-  LeaderCycle: { mend: true, patienceMs: 0 },
-  /** A zone has both a leader and a reference to mirror: they would fight. */
-  LeaderAndMirror: { mend: true, patienceMs: 0 },
+  LeaderNotFound: { needsFix: true, patienceMs: 0 },
+  /** Followers and leaders form a cycle. */
+  LeaderCycle: { needsFix: true, patienceMs: 0 },
+  /** A zone has both a leader and a reference to mirror: they would conflict. */
+  LeaderAndMirror: { needsFix: true, patienceMs: 0 },
   /** A follower may only grow once all pods of its leader are ready. */
   LeaderNotReady: { patienceMs: 30_000 },
-  /** Another zone was scaled down too short a time ago. */
+  /** Another zone was scaled down too recently. */
   MinTimeBetweenZones: { patienceMs: 0 },
-  /** When other zones were scaled down, or how long to wait after it, cannot be read. */
-  MinTimeUnknown: { mend: true, patienceMs: 0 },
+  /** The time of another zone's downscale, or the time to wait after it, cannot be read. */
+  MinTimeUnknown: { needsFix: true, patienceMs: 0 },
   /** The resource whose replicas a zone mirrors cannot be read. */
-  ReferenceUnreadable: { mend: true, patienceMs: 0 },
+  ReferenceUnreadable: { needsFix: true, patienceMs: 0 },
   /** The delay or the URL of a delayed downscale cannot be read. */
-  DelayInvalid: { mend: true, patienceMs: 0 },
+  DelayInvalid: { needsFix: true, patienceMs: 0 },
   /** A pod could not be prepared for its delayed downscale. */
-  PrepareFailed: { mend: true, patienceMs: 0 },
+  PrepareFailed: { needsFix: true, patienceMs: 0 },
   /** The last pods of a zone have not been prepared for long enough. */
   DelayNotReached: { patienceMs: 0 },
-  /** The API server, or a webhook that it asked, refused the change of replicas. */
-  ScaleRefused: { mend: true, patienceMs: 0 },
+  /** The API server or an admission webhook refused the change of replicas. */
+  ScaleRefused: { needsFix: true, patienceMs: 0 },
 } as const satisfies Record<string, ReasonFacts>;
 
 export type Reason = keyof typeof REASONS;
 
-/** "No", as a value. */
+/** A decision not to act now. */
 export interface Hold {
   readonly action: "hold";
   readonly reason: Reason;
-  /** A sentence for humans that names what blocks; equal as long as the cause is, unless `cause` is given. */
+  /** A sentence for users that names the blocking objects. */
   readonly message: string;
-  /** What stays equal as long as the cause is, where the message tells how much time is left. */
-  readonly cause?: string;
-  /** What blocks, the StatefulSet to hang an Event on first. */
+  /** Equal as long as the cause is the same, for messages that change meanwhile, such as those with the time left. The message unless given. */
+  readonly dedupKey?: string;
+  /** The blocking objects; the first is the StatefulSet that gets the Event. */
   readonly objects: readonly ObjectRef[];
 }
 
-/** What is known of a reason beyond its name. */
+/** The facts of a reason. */
 export const factsOf = (reason: Reason): ReasonFacts => REASONS[reason];
 
 export function hold(reason: Reason, message: string, objects: readonly ObjectRef[], cause?: string): Hold {
-  return { action: "hold", reason, message, objects, ...(cause !== undefined && { cause }) };
+  return { action: "hold", reason, message, objects, ...(cause !== undefined && { dedupKey: cause }) };
 }
 
-/** What tells two holds apart. */
-export const causeOf = ({ reason, message, cause = message }: Hold): string => `${reason}: ${cause}`;
+/** Identifies a hold: two holds with the same key have the same cause. */
+export const dedupKeyOf = ({ reason, message, dedupKey: cause = message }: Hold): string => `${reason}: ${cause}`;
 
-/** A rule has an opinion, or leaves the matter to the next. */
+/** A rule returns a decision, or undefined to leave it to the next rule. */
 export type Rule<Subject extends readonly unknown[], Decision> = (...subject: Subject) => Decision | undefined;
 
-/** The first rule with an opinion wins. */
+/** The decision of the first rule that has one. */
 export function firstOf<Subject extends readonly unknown[], Decision>(rules: readonly Rule<Subject, Decision>[]): Rule<Subject, Decision> {
   return (...subject) => {
     for (const rule of rules) {

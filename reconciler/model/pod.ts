@@ -16,9 +16,9 @@ export interface Pod {
   readonly terminating: boolean;
   /** Running and ready (§0.6): serving, as far as Kubernetes can tell. */
   readonly ready: boolean;
-  /** It has been Ready since it was created, as far as its conditions tell: if it is not now, something else than its creation is the matter. */
+  /** Its conditions show that it has been Ready since its creation: if it is not ready now, it is not merely starting. */
   readonly hasBeenReady: boolean;
-  /** Why the pod cannot come up by itself, such as `CrashLoopBackOff`; undefined if it may. */
+  /** Why the pod cannot become ready by itself, such as `CrashLoopBackOff`; undefined if it can. */
   readonly broken: string | undefined;
   /** Some container of it is ready. */
   readonly working: boolean;
@@ -28,7 +28,7 @@ export interface Pod {
 
 type Containers = NonNullable<PodObject["status"]>["containerStatuses"];
 
-/** Reads what the rules need of a pod and lets the rest go: 15,000 whole pods would not fit in memory. */
+/** Reads the fields that the rules need of a pod; 15,000 whole pods would not fit in memory. */
 export function readPod(object: PodObject): Pod {
   const { metadata, status } = object;
   const terminating = metadata?.deletionTimestamp !== undefined;

@@ -1,5 +1,5 @@
 /**
- * Which pods of a zone are unavailable (§1.4). Status and pods both lag, so the worse of the two counts, and so does the larger of spec and
+ * Counts the unavailable pods of a zone (§1.4). Status and pods both lag, so the worse of the two counts, and so does the larger of spec and
  * status replicas: while a pod is gone and its successor cannot be created (a quota, a webhook), status counts one replica less, all ready.
  */
 import type { Pod } from "./pod.ts";
@@ -8,9 +8,9 @@ import type { ZoneWithPods } from "./zone.ts";
 export interface Unavailable {
   /** Pods that are terminating or not ready. */
   readonly pods: readonly Pod[];
-  /** Pods that should exist, but do not. */
+  /** Pods that should exist and do not. */
   readonly missing: number;
-  /** How many are unavailable in all; 0 means that the zone is well. */
+  /** All unavailable pods together; 0 means that the zone is healthy. */
   readonly count: number;
 }
 
@@ -21,23 +21,25 @@ export function unavailable(zone: ZoneWithPods): Unavailable {
   return { pods, missing, count: Math.max(expected - zone.status.ready, pods.length + missing) };
 }
 
-/** A zone has not-ready pods if status or pods say so. */
-export function isWell(zone: ZoneWithPods): boolean {
+/** True if neither the status nor the pods show an unavailable pod. */
+export function isHealthy(zone: ZoneWithPods): boolean {
   return unavailable(zone).count === 0;
 }
 
-/** A zone is steady if it is well and has no pods beyond its replicas, which its controller deletes one by one. */
+/** True if the zone is healthy and has no surplus pods, which its controller would delete one by one. */
 export function isSteady(zone: ZoneWithPods): boolean {
-  return isWell(zone) && zone.pods.length <= zone.replicas;
+  return isHealthy(zone) && zone.pods.length <= zone.replicas;
 }
 
-/** Says why the zone is not steady: which pods are not ready, otherwise how many it has beyond its replicas. */
+/** Names the pods that are not ready, otherwise the number of surplus pods. */
 export function describeUnsteady(zone: ZoneWithPods): string {
   const { name, pods, replicas } = zone;
-  return isWell(zone) ? `${name} has ${pods.length} pods, ${pods.length - replicas} more than it is to have` : describeUnavailable(zone);
+  return isHealthy(zone)
+    ? `${name} has ${pods.length} pods, ${pods.length - replicas} more than it should have`
+    : describeUnavailable(zone);
 }
 
-/** Says which pods of the zone are not ready: `zone-b: zone-b-1 terminating, zone-b-2 CrashLoopBackOff, 1 missing`. */
+/** Names the unavailable pods of the zone: `zone-b: zone-b-1 terminating, zone-b-2 CrashLoopBackOff, 1 missing`. */
 export function describeUnavailable(zone: ZoneWithPods): string {
   const { pods, missing } = unavailable(zone);
   const parts = pods.map((pod) => `${pod.name} ${pod.terminating ? "terminating" : (pod.broken ?? "not ready")}`);

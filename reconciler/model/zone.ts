@@ -16,7 +16,7 @@ export interface Zone {
   /** Of its spec; grows with every change of it. */
   readonly generation: number;
   readonly group: string;
-  /** It is being deleted: pods that go do not come back. */
+  /** It is being deleted: its pods are not recreated. */
   readonly terminating: boolean;
   /** False while the StatefulSet controller has not seen the latest spec: the status then says nothing yet. */
   readonly observed: boolean;
@@ -26,7 +26,7 @@ export interface Zone {
   readonly paused: boolean;
   /** How many pods may be unavailable while the zone rolls; at least 1. */
   readonly maxUnavailable: number;
-  /** What is wrong with the labels and annotations as written. */
+  /** Problems of its labels and annotations. */
   readonly problems: readonly string[];
   /** The selector of its pods, in the API's notation. */
   readonly selector: string;
@@ -59,7 +59,7 @@ export interface ZoneWithPods extends Zone {
   readonly pods: readonly Pod[];
 }
 
-/** All that a decision about a group may look at, gathered at one moment. */
+/** The facts for a decision about a group, gathered at one moment. */
 export interface GroupSnapshot {
   readonly namespace: string;
   readonly name: string;
@@ -67,6 +67,7 @@ export interface GroupSnapshot {
   readonly zones: readonly ZoneWithPods[];
 }
 
+/** Reads the fields that the rules need of a StatefulSet. */
 export function readZone({ metadata, spec, status }: StatefulSet): Zone {
   const maxUnavailable = parseMaxUnavailable(metadata?.annotations?.[ANNOTATIONS.maxUnavailable], spec?.replicas);
   const paused = parsePaused(metadata?.annotations?.[ANNOTATIONS.paused]);

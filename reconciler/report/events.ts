@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { messageOf } from "../../infra/errors.ts";
 import type { Event } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { causeOf, factsOf, type Hold, type ObjectRef, type Reason } from "../model/decision.ts";
+import { dedupKeyOf, factsOf, type Hold, type ObjectRef, type Reason } from "../model/decision.ts";
 import { isSettledByStatus, type Zone } from "../model/zone.ts";
 import { holdsOf, type Outcome } from "./outcome.ts";
 
@@ -44,9 +44,9 @@ const ASKED_FOR: ReadonlySet<Reason> = new Set(["ZonePaused", "MinTimeBetweenZon
 
 function draftHold(hold: Hold): Draft[] {
   const [regarding] = hold.objects;
-  const { mend, fails } = factsOf(hold.reason);
+  const { needsFix: mend, fails } = factsOf(hold.reason);
   const draft = mend || fails || !ASKED_FOR.has(hold.reason) ? warning : normal;
-  return regarding ? [{ ...draft(regarding, hold.reason, hold.message), cause: causeOf(hold) }] : [];
+  return regarding ? [{ ...draft(regarding, hold.reason, hold.message), cause: dedupKeyOf(hold) }] : [];
 }
 
 function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined): Draft[] {

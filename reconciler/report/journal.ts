@@ -2,7 +2,7 @@
 import type { Log } from "../../infra/log.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { draftEvents, type GroupMemory } from "./events.ts";
-import { causeOf, factsOf } from "../model/decision.ts";
+import { dedupKeyOf, factsOf } from "../model/decision.ts";
 import { holdsOf, isFailure, type Outcome } from "./outcome.ts";
 import { groupKey } from "../model/zone.ts";
 import type { Recorder } from "./recorder.ts";
@@ -40,8 +40,8 @@ export function createJournal({ log, metrics, recorder, clock, memory = new Map(
       const { namespace, group, state } = outcome;
       const { level, text, fields } = tell(outcome);
       const same = earlier?.text === text;
-      const holds = new Map(holdsOf(outcome).map((hold) => [causeOf(hold), earlier?.holds.get(causeOf(hold)) ?? now]));
-      recorder.record(draftEvents(outcome, earlier, (hold) => now - (holds.get(causeOf(hold)) ?? now)));
+      const holds = new Map(holdsOf(outcome).map((hold) => [dedupKeyOf(hold), earlier?.holds.get(dedupKeyOf(hold)) ?? now]));
+      recorder.record(draftEvents(outcome, earlier, (hold) => now - (holds.get(dedupKeyOf(hold)) ?? now)));
       const replaced = outcome.state === "acted" && outcome.effect.replaced.length > 0;
       const rolling = replaced || (state !== "settled" && earlier?.rolling === true);
       const notes = outcome.notes.map((note) => note.text);
@@ -51,8 +51,8 @@ export function createJournal({ log, metrics, recorder, clock, memory = new Map(
       metrics.groupBlocked(outcome, holdsOf(outcome)[0]?.reason);
       if (outcome.state === "acted") for (const _ of outcome.effect.replaced) metrics.podReplaced(outcome);
       for (const wait of outcome.waits)
-        if (!earlier?.holds.has(causeOf(wait)))
-          log[factsOf(wait.reason).mend ? "warn" : "info"](wait.message, { namespace, group, reason: wait.reason });
+        if (!earlier?.holds.has(dedupKeyOf(wait)))
+          log[factsOf(wait.reason).needsFix ? "warn" : "info"](wait.message, { namespace, group, reason: wait.reason });
       for (const note of outcome.notes) if (!earlier?.notes.includes(note.text)) log[note.level](note.text, { namespace, group });
       if (same && state !== "acted") return;
       log[level](text, { namespace, group, state, ...fields });

@@ -1,7 +1,7 @@
 /** Tells of the budgets that were read: what is wrong with them, once a change; that there are none, once; and the metric. */
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import type { Log } from "../../infra/log.ts";
-import type { OnBudgets } from "../reservations/ask.ts";
+import type { OnBudgets } from "../reservations/disruption-request.ts";
 import type { Draft } from "./events.ts";
 
 export interface Observer {

@@ -1,9 +1,9 @@
-/** Puts together what asks budgets: shared by the reconciler and the eviction webhook. */
+/** Puts together what requests budgets: shared by the reconciler and the eviction webhook. */
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../infra/log.ts";
-import type { OnBudgets } from "./ask.ts";
+import type { OnBudgets } from "./disruption-request.ts";
 import { createFreshness } from "../freshness.ts";
 import { observeBudgets } from "../report/observe-budgets.ts";
 import { createRecorder } from "../report/recorder.ts";

@@ -1,83 +1,91 @@
 /**
- * Denies an eviction without a list, if what kept the budget from allowing one when it was last looked at is there still: a read each of the pod,
- * of the budget and of what blocks. Those that ask at once share the reads that they have in common.
+ * Denies an eviction without a list, if the pods that blocked the budget when it was last read whole still block it: one read each of the pod, the
+ * budget and the blocking pods. Concurrent requests share reads of the same object.
  */
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { absent } from "../../infra/errors.ts";
 import { disruptionBudgets, pods, statefulSets } from "../../infra/kubernetes/resources.ts";
-import { type Ask, budgetKey, type Desk } from "./ask.ts";
-import { buildCase, type Case, type LastLook, proveCase, type Reread, type Suspect } from "../budget/last-look.ts";
-import { readMember } from "../budget/member.ts";
+import { type DisruptionRequest, budgetKey, type ReserverState } from "./disruption-request.ts";
+import { planDenialCheck, type DenialCheck, type LastLook, checkDenial, type Reread, type BlockingPod } from "../budget/last-look.ts";
+import { readBudgetPod } from "../budget/budget-pod.ts";
 import { livingReservations, type Reservations } from "../budget/reservation.ts";
 import { findBudget } from "../budget/scope.ts";
 import { verdict, type Verdict } from "../budget/verdict.ts";
 import { BUDGET_KIND, type Budget } from "../budget/zpdb.ts";
-import { hintKey } from "./find-budget.ts";
-import { openLedger } from "./ledger.ts";
+import { cacheKey } from "./find-budget.ts";
+import { openReservationStore } from "./reservation-store.ts";
 import { readZone } from "../model/zone.ts";
 
-/** Then the whole budget is read again: zones may have come or gone, and another budget with them. */
+/** Milliseconds after which the whole budget is read again: zones and budgets may have been added or removed. */
 const LASTS_MS = 60_000;
-/** More would cost as much as a list. */
-const MOST_READS = 4;
+/** More reads would cost as much as a list. */
+const MAX_READS = 4;
 
-/** Resolves with undefined if the whole budget has to be read to know; rejects with what the cluster says. */
-export type DenyAgain = (ask: Ask, deadlineMs: number) => Promise<Verdict | undefined>;
+/** Resolves with undefined if only the whole budget can tell; rejects with the error of the API server. `deadlineMs` in milliseconds. */
+export type DenyAgain = (request: DisruptionRequest, deadlineMs: number) => Promise<Verdict | undefined>;
 
-export function createDenyAgain(desk: Desk): DenyAgain {
-  const { clock, hints, looks } = desk;
-  const cluster = shareReads(desk.cluster);
+export function createDenyAgain(state: ReserverState): DenyAgain {
+  const { clock, budgetCache, lastLooks } = state;
+  const cluster = shareReads(state.cluster);
 
-  async function reread(namespace: string, suspect: Suspect, call: Call): Promise<Reread> {
-    const found = await cluster.get(pods, { namespace, name: suspect.pod }, call).catch(absent);
-    if (found) return { suspect, pod: readMember(found) };
-    const zone = await cluster.get(statefulSets, { namespace, name: suspect.zone.name }, call).catch(absent);
-    return { suspect, pod: undefined, zone: zone && readZone(zone) };
+  async function reread(namespace: string, blocker: BlockingPod, call: Call): Promise<Reread> {
+    const found = await cluster.get(pods, { namespace, name: blocker.pod }, call).catch(absent);
+    if (found) return { blocker, pod: readBudgetPod(found) };
+    const zone = await cluster.get(statefulSets, { namespace, name: blocker.zone.name }, call).catch(absent);
+    return { blocker, pod: undefined, zone: zone && readZone(zone) };
   }
 
-  /** The reservations of the budget; undefined if it is not the one that was seen. */
+  /** The reservations of the budget; undefined if the budget has changed since it was read. */
   async function readReservations({ namespace, name, uid, generation }: Budget, call: Call): Promise<Reservations | undefined> {
     const found = await cluster.get(disruptionBudgets, { namespace, name }, call).catch(absent);
     if (found?.metadata.uid !== uid || found.metadata.generation !== generation) return undefined;
-    return (await openLedger(cluster, found, desk.leased.has(uid), call)).reservations;
+    return (await openReservationStore(cluster, found, state.leaseBudgets.has(uid), call)).reservations;
   }
 
-  async function prove(ask: Ask, budget: Budget, claim: Case, call: Call): Promise<Verdict | undefined> {
-    const [reserved, object, ...suspects] = await Promise.all([
+  async function check(
+    request: DisruptionRequest,
+    budget: Budget,
+    { planned, call }: { planned: DenialCheck; call: Call },
+  ): Promise<Verdict | undefined> {
+    const [reserved, object, ...blocking] = await Promise.all([
       readReservations(budget, call),
-      desk.cluster.get(pods, ask, call).catch(absent),
-      ...claim.suspects.map((suspect) => reread(ask.namespace, suspect, call)),
+      state.cluster.get(pods, request, call).catch(absent),
+      ...planned.blocking.map((blocker) => reread(request.namespace, blocker, call)),
     ]);
-    if (!object) return verdict("PodNotFound", `pods "${ask.name}" not found`);
-    const pod = readMember(object);
-    if (!reserved || pod.owner !== claim.own.uid) return undefined;
+    if (!object) return verdict("PodNotFound", `pods "${request.name}" not found`);
+    const pod = readBudgetPod(object);
+    if (!reserved || pod.owner !== planned.own.uid) return undefined;
     const ref = { kind: BUDGET_KIND, namespace: budget.namespace, name: budget.name, uid: budget.uid } as const;
-    const found = findBudget(pod, [{ ref, content: budget, matchLabels: budget.matchLabels }], ask);
+    const found = findBudget(pod, [{ ref, content: budget, matchLabels: budget.matchLabels }], request);
     if ("reason" in found) return found.reason === "PodNotInScope" ? undefined : found;
-    const uids = new Map(suspects.map((one) => [one.suspect.pod, one.pod?.uid]));
+    const uids = new Map(blocking.map((one) => [one.blocker.pod, one.pod?.uid]));
     const now = clock.now();
-    const message = proveCase(claim, suspects, { now, budget, reservations: livingReservations(reserved, (one) => uids.get(one), now) });
-    return message === undefined ? undefined : verdict(claim.needed === 0 ? "MaxUnavailableZero" : "BudgetSpent", message, [pod, ref]);
+    const message = checkDenial(planned, blocking, {
+      now,
+      budget,
+      reservations: livingReservations(reserved, (one) => uids.get(one), now),
+    });
+    return message === undefined ? undefined : verdict(planned.needed === 0 ? "MaxUnavailableZero" : "BudgetSpent", message, [pod, ref]);
   }
 
-  return async (ask, deadlineMs) => {
-    const name = hints.get(hintKey(ask) ?? "") ?? "";
-    const look: LastLook | undefined = looks.get(budgetKey(ask.namespace, name));
+  return async (request, deadlineMs) => {
+    const name = budgetCache.get(cacheKey(request) ?? "") ?? "";
+    const look: LastLook | undefined = lastLooks.get(budgetKey(request.namespace, name));
     if (!look || clock.monotonic() - look.at > LASTS_MS) return undefined;
-    const claim = buildCase(ask.name, look, MOST_READS);
-    return claim && prove(ask, look.budget, claim, { deadlineMs });
+    const planned = planDenialCheck(request.name, look, MAX_READS);
+    return planned && check(request, look.budget, { planned, call: { deadlineMs } });
   };
 }
 
-/** A cluster whose reads of the same object are one, as long as the first of them is under way. */
+/** A cluster in which a read joins an earlier read of the same object that is still in flight. */
 function shareReads(cluster: Cluster): Cluster {
-  const underWay = new Map<string, Promise<unknown>>();
+  const inFlight = new Map<string, Promise<unknown>>();
   return {
     ...cluster,
     get: <T>(...[resource, ref, call]: Parameters<typeof cluster.get<T>>): Promise<T> => {
       const key = [resource.plural, ref.namespace, ref.name].join("/");
-      const read = underWay.get(key) ?? cluster.get(resource, ref, call).finally(() => underWay.delete(key));
-      underWay.set(key, read);
+      const read = inFlight.get(key) ?? cluster.get(resource, ref, call).finally(() => inFlight.delete(key));
+      inFlight.set(key, read);
       return read as Promise<T>;
     },
   };

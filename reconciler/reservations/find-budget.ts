@@ -1,55 +1,56 @@
-/** Finds the budget that a pod is under, with as few calls as may be. */
+/** Finds the budget that selects a pod, with few calls. */
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { absent } from "../../infra/errors.ts";
 import { pods } from "../../infra/kubernetes/resources.ts";
-import { type Ask, type Attempt, decided, type Desk } from "./ask.ts";
-import { readMember } from "../budget/member.ts";
+import { type DisruptionRequest, type BatchResult, decided, type ReserverState } from "./disruption-request.ts";
+import { readBudgetPod } from "../budget/budget-pod.ts";
 import { findBudget } from "../budget/scope.ts";
 import { verdict, type Verdict } from "../budget/verdict.ts";
 import type { Budget } from "../budget/zpdb.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 
-export interface Around {
+export interface BatchContext {
   readonly budgets: readonly ListedBudget[];
-  readonly desk: Desk;
+  readonly state: ReserverState;
   readonly call: Call;
 }
 
 const OF_STATEFULSET = /^(?<set>.+)-\d+$/;
 
-/** Under which hint the pod's StatefulSet is found, by the pod's name alone; undefined if the name is none of a StatefulSet's pod. */
-export function hintKey({ namespace, name }: Pick<Ask, "namespace" | "name">): string | undefined {
+/** The key of the pod's StatefulSet in the budget cache, derived from the pod's name; undefined if a StatefulSet's pod cannot have the name. */
+export function cacheKey({ namespace, name }: Pick<DisruptionRequest, "namespace" | "name">): string | undefined {
   const set = OF_STATEFULSET.exec(name)?.groups?.["set"];
   return set === undefined ? undefined : `${namespace}/${set}`;
 }
 
-/** The budget that the pod is under, by its name alone where that may do: the pod comes with the budget's list, a call less. */
-export async function chooseBudget(ask: Ask, around: Around): Promise<ListedBudget | Attempt> {
-  const { budgets, desk } = around;
-  const key = hintKey(ask);
-  const hint = key && desk.hints.get(key);
-  const guess = hint === undefined && key !== undefined && budgets.length === 1 ? budgets[0] : budgets.find(({ ref }) => ref.name === hint);
+/** The budget that selects the pod. A cached name saves a call, as the list of the budget's pods includes the pod. */
+export async function chooseBudget(request: DisruptionRequest, context: BatchContext): Promise<ListedBudget | BatchResult> {
+  const { budgets, state } = context;
+  const key = cacheKey(request);
+  const cached = key && state.budgetCache.get(key);
+  const guess =
+    cached === undefined && key !== undefined && budgets.length === 1 ? budgets[0] : budgets.find(({ ref }) => ref.name === cached);
   if (guess && !("problem" in guess.content)) return guess;
-  return await lookUp(ask, around);
+  return await findBudgetOfPod(request, context);
 }
 
-/** Reads the pod itself. Rejects with what the cluster says. */
-export async function lookUp(ask: Ask, around: Around): Promise<ListedBudget | Attempt> {
-  const { budgets, desk, call } = around;
-  if (ask.rollout && budgets.length === 0) return decided(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
-  const pod = await desk.cluster.get(pods, ask, call).catch(absent);
-  if (!pod) return decided(verdict("PodNotFound", `pods "${ask.name}" not found`));
-  const found = findBudget(readMember(pod), budgets, ask);
-  learn(ask, found, desk);
-  return "reason" in found ? decided(found) : (budgets.find(({ content }) => content === found) ?? { state: "outrun" });
+/** Reads the pod to find its budget. Rejects with the error of the API server. */
+export async function findBudgetOfPod(request: DisruptionRequest, context: BatchContext): Promise<ListedBudget | BatchResult> {
+  const { budgets, state, call } = context;
+  if (request.rollout && budgets.length === 0) return decided(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
+  const pod = await state.cluster.get(pods, request, call).catch(absent);
+  if (!pod) return decided(verdict("PodNotFound", `pods "${request.name}" not found`));
+  const found = findBudget(readBudgetPod(pod), budgets, request);
+  cacheBudget(request, found, state);
+  return "reason" in found ? decided(found) : (budgets.find(({ content }) => content === found) ?? { outcome: "superseded" });
 }
 
-const MOST_HINTS = 10_000;
+const MAX_CACHED = 10_000;
 
-/** Remembers under which budget the pods of a StatefulSet are. */
-export function learn(ask: Ask, found: Budget | Verdict, { hints }: Desk): void {
-  const key = hintKey(ask);
+/** Caches the budget of the pod's StatefulSet. */
+export function cacheBudget(request: DisruptionRequest, found: Budget | Verdict, { budgetCache }: ReserverState): void {
+  const key = cacheKey(request);
   if (key === undefined || ("reason" in found && found.reason !== "PodNotInScope")) return;
-  if (hints.size >= MOST_HINTS) hints.clear();
-  hints.set(key, "reason" in found ? "" : found.name);
+  if (budgetCache.size >= MAX_CACHED) budgetCache.clear();
+  budgetCache.set(key, "reason" in found ? "" : found.name);
 }

@@ -3,7 +3,7 @@ import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { absent } from "../../infra/errors.ts";
 import { disruptionBudgets, pods, statefulSets, type DisruptionBudget } from "../../infra/kubernetes/resources.ts";
 import { missingPods } from "../budget/last-look.ts";
-import { readMember, type BudgetZone, type Member } from "../budget/member.ts";
+import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget/budget-pod.ts";
 import type { StoredBudget } from "../budget/scope.ts";
 import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../budget/zpdb.ts";
 import type { Freshness } from "../freshness.ts";
@@ -39,19 +39,19 @@ export interface UnderBudget {
   /** In byte order of their names. */
   readonly zones: readonly BudgetZone[];
   /** All pods that the budget selects, whoever owns them, by name. */
-  readonly pods: ReadonlyMap<string, Member>;
+  readonly pods: ReadonlyMap<string, BudgetPod>;
 }
 
 /** As many pods as are read one by one rather than with a list. */
 const MOST_GETS = 5;
 
-/** The StatefulSets and pods under a budget, in one round trip: two lists at a time at most. More are read where a StatefulSet's pods seem to be missing: they may lack the budget's labels. */
+/** The StatefulSets and pods under a budget, in one batch trip: two lists at a time at most. More are read where a StatefulSet's pods seem to be missing: they may lack the budget's labels. */
 export async function gatherUnderBudget(cluster: Cluster, budget: Budget, freshness: Freshness, call?: Call): Promise<UnderBudget> {
   const { namespace, matchLabels } = budget;
   const query = { namespace, labelSelector: selectorText({ matchLabels }) };
   const [sets, selected] = await Promise.all([
     readAll(cluster, statefulSets, query, readZone, freshness, call),
-    readAll(cluster, pods, query, readMember, freshness, call),
+    readAll(cluster, pods, query, readBudgetPod, freshness, call),
   ]);
   const byOwner = groupBy(selected.items, ({ owner = "" }) => owner);
   const zones: BudgetZone[] = [];
@@ -63,13 +63,13 @@ export async function gatherUnderBudget(cluster: Cluster, budget: Budget, freshn
   }
   return { zones, pods: new Map(selected.items.map((pod) => [pod.name, pod])) };
 
-  async function readMissing(zone: Zone, own: readonly Member[], missing: readonly string[]): Promise<Member[]> {
+  async function readMissing(zone: Zone, own: readonly BudgetPod[], missing: readonly string[]): Promise<BudgetPod[]> {
     if (missing.length > MOST_GETS) {
-      const all = await readAll(cluster, pods, { namespace, labelSelector: zone.selector }, readMember, freshness, call);
+      const all = await readAll(cluster, pods, { namespace, labelSelector: zone.selector }, readBudgetPod, freshness, call);
       return all.items.filter((pod) => pod.owner === zone.uid);
     }
     const found = await Promise.all(missing.map((name) => cluster.get(pods, { namespace, name }, call).catch(absent)));
-    const more = found.filter((pod) => pod !== undefined).map(readMember);
+    const more = found.filter((pod) => pod !== undefined).map(readBudgetPod);
     return [...own, ...more.filter((pod) => pod.owner === zone.uid)];
   }
 }

@@ -1,13 +1,13 @@
 /**
- * The rollout of a group (§1.3-§1.7): which pods to delete next, one zone at a time.
+ * Decides the next step of a group's rollout (§1.3-§1.7), one zone at a time.
  *
  *   outdated pods --deletePods--> pods come back updated --not ready yet: hold--> all updated and ready --finishZone--> next zone
  *
- * Everything is derived from the snapshot anew each time; nothing is remembered.
+ * Each decision is derived from the snapshot alone; nothing is remembered.
  */
 import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
 import { moveToFront } from "../model/order.ts";
-import { describeUnavailable, isWell } from "../model/readiness.ts";
+import { describeUnavailable, isHealthy } from "../model/readiness.ts";
 import { isSettledByStatus, type GroupSnapshot, type Zone } from "../model/zone.ts";
 import { decideZone, type RolloutDecision } from "./zone.ts";
 
@@ -15,7 +15,7 @@ type GroupRule = Rule<[group: GroupSnapshot], RolloutDecision>;
 /** Rules that need no pods. */
 type StatusRule = Rule<[group: { readonly zones: readonly Zone[] }], Hold>;
 
-/** Any other strategy would let the StatefulSet controller replace pods behind our back (§1.3.3). */
+/** Any other strategy would let the StatefulSet controller replace pods by itself (§1.3.3). */
 const onDeleteOnly: StatusRule = ({ zones }) => {
   const wrong = zones.find((zone) => zone.updateStrategy !== "OnDelete");
   return (
@@ -24,14 +24,14 @@ const onDeleteOnly: StatusRule = ({ zones }) => {
   );
 };
 
-/** Nobody would make a pod of it anew, and the others should not lose any while it goes. */
+/** Pods of a zone that is being deleted are not recreated, and the other zones should not lose pods meanwhile. */
 const zonesStay: StatusRule = ({ zones }) => {
   const leaving = zones.filter((zone) => zone.terminating);
   if (leaving.length === 0) return undefined;
   return hold("ZoneTerminating", `${names(leaving)} ${leaving.length > 1 ? "are" : "is"} being deleted`, leaving);
 };
 
-/** A status older than the spec says nothing about the revision or the pods (§13.3). */
+/** A status older than the spec does not describe its revision or pods (§13.3). */
 const statusObserved: StatusRule = ({ zones }) => {
   const stale = zones.filter((zone) => !zone.observed);
   if (stale.length === 0) return undefined;
@@ -39,19 +39,19 @@ const statusObserved: StatusRule = ({ zones }) => {
 };
 
 const oneZoneNotReady: GroupRule = ({ zones }) => {
-  const unwell = zones.filter((zone) => !isWell(zone));
-  if (unwell.length < 2) return undefined;
+  const unhealthy = zones.filter((zone) => !isHealthy(zone));
+  if (unhealthy.length < 2) return undefined;
   return hold(
     "MultipleZonesNotReady",
-    `${unwell.length} zones have pods that are not ready: ${unwell.map(describeUnavailable).join("; ")}`,
-    unwell,
-    names(unwell),
+    `${unhealthy.length} zones have pods that are not ready: ${unhealthy.map(describeUnavailable).join("; ")}`,
+    unhealthy,
+    names(unhealthy),
   );
 };
 
-/** The zone that is not ready goes first, the others by name; a zone that has nothing to say lets the next one speak (§1.3.6, §1.3.7). */
+/** The unhealthy zone comes first, the others by name; the first zone with a decision wins (§1.3.6, §1.3.7). */
 const zonesInOrder: GroupRule = (group) => {
-  const order = moveToFront(group.zones, (zone) => !isWell(zone)).filter((zone) => !zone.paused);
+  const order = moveToFront(group.zones, (zone) => !isHealthy(zone)).filter((zone) => !zone.paused);
   return firstOf(order.map((zone) => () => decideZone(zone, group)))();
 };
 
@@ -65,7 +65,7 @@ function names(zones: readonly Zone[]): string {
   return zones.map((zone) => zone.name).join(", ");
 }
 
-/** First rule with an opinion wins; silence of all means that the group is settled. */
+/** The first rule with a decision wins; without any, the group is settled. */
 export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision>([
   onDeleteOnly,
   zonesStay,
@@ -76,8 +76,8 @@ export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision
 ]);
 
 /**
- * What can be said without reading a pod: a hold, or undefined for a settled group.
- * "look" asks for the pods: some zone that is not paused has work left or is not well.
+ * The decision by status alone: a hold, or undefined for a settled group. "look" means that the pods must be read: a zone that is not paused is
+ * not updated yet or not healthy.
  */
 export function decideByStatus(zones: readonly Zone[]): Hold | "look" | undefined {
   const early = firstOf([onDeleteOnly, zonesStay, statusObserved])({ zones });

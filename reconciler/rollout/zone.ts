@@ -1,7 +1,7 @@
-/** What to do next in one zone of a group (§1.5); zones before it in order had nothing to say. */
+/** Decides the next step in one zone of a group (§1.5). */
 import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
-import { describeUnavailable, describeUnsteady, isSteady, isWell, unavailable } from "../model/readiness.ts";
+import { describeUnavailable, describeUnsteady, isSteady, isHealthy, unavailable } from "../model/readiness.ts";
 import type { GroupSnapshot, ZoneWithPods } from "../model/zone.ts";
 
 /** Delete these pods of the zone, so that they come back at its update revision. */
@@ -20,12 +20,12 @@ export interface FinishZone {
 }
 
 export type RolloutDecision = DeletePods | FinishZone | Hold;
-/** Deletions a decision: the zones are gathered anew after as many. */
+/** Deletions a decision; the group is gathered again before more. */
 const MOST_AT_ONCE = 50;
 
 type ZoneRule = Rule<[zone: ZoneWithPods, group: GroupSnapshot], RolloutDecision>;
 
-/** Pods not of the update revision, and not on their way out. Revisions are compared pod by pod: after a revert, `currentRevision` says nothing (§1.5.3). */
+/** Pods of another than the update revision that are not terminating. Each pod's revision is compared: after a revert, `currentRevision` does not tell (§1.5.3). */
 function outdated(zone: ZoneWithPods): Pod[] {
   return zone.pods.filter((pod) => pod.revision !== zone.status.updateRevision && !pod.terminating);
 }
@@ -36,7 +36,7 @@ const revisionsKnown: ZoneRule = (zone) => {
   return missing && hold("RevisionUnknown", `status.${missing} of ${zone.name} is empty`, [zone]);
 };
 
-/** Nothing is deleted while any other zone, paused ones too, is not well or loses pods by a downscale (§1.7). */
+/** No pod is deleted while another zone, paused or not, is unhealthy or loses pods by a downscale (§1.7). */
 const otherZonesSteady: ZoneRule = (zone, { zones }) => {
   if (outdated(zone).length === 0) return undefined;
   const unsteady = zones.filter((other) => other.uid !== zone.uid && !isSteady(other));
@@ -50,9 +50,9 @@ const otherZonesSteady: ZoneRule = (zone, { zones }) => {
 };
 
 /**
- * Outdated pods that cannot come up are lost already: replacing them costs nothing and may be the cure. One in which some container still
- * works is not lost: of those, only as many as `maxUnavailable` leaves room for beside every other unavailable pod, updated ones that cannot
- * start included: a template that is at fault itself takes no further pod.
+ * An outdated pod that cannot become ready is lost already: replacing it costs nothing and may fix it. A pod with a working container is not lost:
+ * such pods are replaced only as far as `maxUnavailable` leaves room beside every other unavailable pod, updated pods that cannot start included.
+ * A faulty template thus takes no further pod.
  */
 const brokenPods: ZoneRule = (zone) => {
   const candidates = outdated(zone).filter((pod) => pod.broken !== undefined);
@@ -65,8 +65,8 @@ const brokenPods: ZoneRule = (zone) => {
 };
 
 /**
- * As many outdated pods as `maxUnavailable` leaves room for, in the order of ordinals (§1.5.5).
- * Ready ones first: one that is merely not ready may be recovering, and is only taken when it is all that is left.
+ * Deletes as many outdated pods as `maxUnavailable` leaves room for, in the order of ordinals (§1.5.5), ready ones first: a pod that is not ready
+ * may be recovering and is deleted only when no ready one is left.
  */
 const outdatedPods: ZoneRule = (zone) => {
   const candidates = outdated(zone);
@@ -87,7 +87,7 @@ const outdatedPods: ZoneRule = (zone) => {
 };
 
 const podsReady: ZoneRule = (zone) => {
-  if (isWell(zone)) return undefined;
+  if (isHealthy(zone)) return undefined;
   return hold("ZoneNotReady", `waiting for ${describeUnavailable(zone)}`, [zone, ...unavailable(zone).pods], zone.name);
 };
 
@@ -101,5 +101,5 @@ function count(pods: readonly Pod[]): string {
   return pods.length === 1 ? "1 pod has" : `${pods.length} pods have`;
 }
 
-/** First rule with an opinion wins; silence means that the zone is done. */
+/** The first rule with a decision wins; without any, the zone is done. */
 export const decideZone: ZoneRule = firstOf([revisionsKnown, otherZonesSteady, brokenPods, outdatedPods, podsReady, finishedZone]);

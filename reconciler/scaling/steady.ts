@@ -3,7 +3,7 @@
  * may not be there.
  */
 import { hold, type Hold } from "../model/decision.ts";
-import { describeUnavailable, describeUnsteady, isSteady, isWell, unavailable } from "../model/readiness.ts";
+import { describeUnavailable, describeUnsteady, isSteady, isHealthy, unavailable } from "../model/readiness.ts";
 import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
 
 /**
@@ -28,7 +28,7 @@ export function othersSteady(zone: Zone, { zones }: GroupSnapshot): Hold | undef
 function whatIsUnderWay(other: ZoneWithPods): { readonly other: Zone; readonly what: string } | undefined {
   const { status, pods, replicas } = other;
   if (!other.observed) return { other, what: `the StatefulSet controller has not observed the latest spec of ${other.name}` };
-  if (isWell(other)) return isSteady(other) ? undefined : { other, what: describeUnsteady(other) };
+  if (isHealthy(other)) return isSteady(other) ? undefined : { other, what: describeUnsteady(other) };
   const moving = unavailable(other).missing > 0 || pods.length > replicas || pods.some((pod) => pod.terminating || !pod.hasBeenReady);
   const rolling = status.currentRevision !== status.updateRevision || status.updated < status.replicas;
   return moving || rolling ? { other, what: describeUnavailable(other) } : undefined;

@@ -16,7 +16,7 @@ import { createLog } from "../../infra/log.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import { reviewText, serve } from "./http.ts";
-import { createWork } from "../../functions/http/background-tasks.ts";
+import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
 /** Knows nothing and takes nothing. */
 const cluster = new Proxy({} as Cluster, {
@@ -32,7 +32,7 @@ const WEBHOOKS: readonly Webhook[] = [
     ...tools,
     podHttp,
     clusterDomain: "x",
-    work: createWork(),
+    tasks: createBackgroundTasks(),
     record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
   }),
   createZpdbValidation(),

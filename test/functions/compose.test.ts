@@ -23,7 +23,7 @@ test("pods of one group that do not answer do not keep another group's pods from
     PODS_CLIENT_TIMEOUT: "1m",
     LOG_LEVEL: "error",
   };
-  const { webhooks, work } = await compose(env, systemClock, toLoopback);
+  const { webhooks, tasks: work } = await compose(env, systemClock, toLoopback);
   const webhook = webhooks.find(({ name }) => name === "prepareDownscale");
   assert.ok(webhook);
 

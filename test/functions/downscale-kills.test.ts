@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
-import { createWork } from "../../functions/http/background-tasks.ts";
+import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
@@ -82,7 +82,13 @@ async function set(t: TestContext, script?: Parameters<typeof playPods>[1], reco
     pass: (ms) => void (later += ms),
     process(diesAt = Infinity) {
       const life = live(stage.cluster, podHttp, diesAt);
-      const tools = { ...life, clock, clusterDomain: "x", work: createWork(), record: recordOf({ cluster: life.cluster, clock }) };
+      const tools = {
+        ...life,
+        clock,
+        clusterDomain: "x",
+        tasks: createBackgroundTasks(),
+        record: recordOf({ cluster: life.cluster, clock }),
+      };
       return { webhook: createPrepareDownscale(tools), made: life.made };
     },
     async settle(diesAt = Infinity) {

@@ -9,7 +9,7 @@ import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Effect } from "../emulator/faults.ts";
 import { leftPrepared } from "./prepare-stage.ts";
 import { ask, createZone, playPods, reviewOf, scaleReviewOf, setStage } from "./stage.ts";
-import { createWork } from "../../functions/http/background-tasks.ts";
+import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
 const ROUNDS = 40;
 const TRACKER = "tracker";
@@ -41,7 +41,7 @@ for (const mode of ["annotation mode", "tracker mode"])
           const tools = { cluster: stage.cluster, clock: systemClock };
           const record =
             mode === "tracker mode" ? recordInTracker(tools, TRACKER) : recordInAnnotation(tools, "rollout-operator-zone-tracker");
-          return createPrepareDownscale({ ...tools, podHttp, clusterDomain: "x", work: createWork(), record });
+          return createPrepareDownscale({ ...tools, podHttp, clusterDomain: "x", tasks: createBackgroundTasks(), record });
         };
         if (round % 2) {
           await leaveLease(processOf, createZone(stage, "zone-d"));

@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import type { TestContext } from "node:test";
 import { type Handler, type Rim, serveWebhook } from "../../functions/http/admission.ts";
 import type { Webhook } from "../../functions/http/webhook.ts";
-import { createWork } from "../../functions/http/background-tasks.ts";
+import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createMetrics, type Metrics } from "../../infra/metrics/metrics.ts";
 import { listen } from "../loopback.ts";
@@ -27,7 +27,7 @@ export interface Served {
 export async function serve(t: TestContext, webhook: Webhook, rim: Partial<Rim> = {}): Promise<Served> {
   const { log, entries } = keepingLog();
   const metrics = createMetrics();
-  const tools = { clock: systemClock, log, metrics: metrics.webhooks, work: createWork(), requestTimeoutMs: 10_000, ...rim };
+  const tools = { clock: systemClock, log, metrics: metrics.webhooks, tasks: createBackgroundTasks(), requestTimeoutMs: 10_000, ...rim };
   const port = await listenWith(t, serveWebhook(webhook, tools));
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
   t.after(() => agent.destroy());

@@ -9,7 +9,7 @@ import { type Clock, systemClock } from "../../infra/clock.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { type PendingDownscales, readPending } from "../../reconciler/downscale/pending.ts";
 import { type Pods, playPods, type Script, setStage, type Stage } from "./stage.ts";
-import { createWork } from "../../functions/http/background-tasks.ts";
+import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
 export const TRACKER = "tracker";
 export const A = "ingester-zone-a";
@@ -38,7 +38,7 @@ export async function play(t: TestContext, recordOf: RecordOf, script?: Script):
   const pods = await playPods(t, script);
   const record = recordOf(stage);
   const tools = { cluster: stage.cluster, podHttp: pods.podHttp, clock: systemClock, clusterDomain: "cluster.local.", record };
-  return { ...stage, ...pods, record, webhook: createPrepareDownscale({ ...tools, work: createWork() }) };
+  return { ...stage, ...pods, record, webhook: createPrepareDownscale({ ...tools, tasks: createBackgroundTasks() }) };
 }
 
 /** The times of the tracker, as written; a zone without an entry was never scaled down. */

@@ -5,7 +5,7 @@ import { createPrepareDownscale } from "../../functions/downscale/prepare-downsc
 import { systemClock } from "../../infra/clock.ts";
 import { A, B, because, leftPrepared, MIN_TIME, MODES, pendingOf, play, settle, shrink } from "./prepare-stage.ts";
 import { ask, createZone, reviewOf } from "./stage.ts";
-import { createWork } from "../../functions/http/background-tasks.ts";
+import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
 for (const [mode, recordOf] of MODES)
   describe(`prepare-downscale in ${mode}, in trouble`, () => {
@@ -50,7 +50,7 @@ for (const [mode, recordOf] of MODES)
     it("P21: two processes that race for two zones with a time between them let one through, also while its time is not stored yet", async (t) => {
       const one = await play(t, recordOf);
       settle(one, recordOf);
-      const other = createPrepareDownscale({ ...one, clock: systemClock, clusterDomain: "cluster.local.", work: createWork() });
+      const other = createPrepareDownscale({ ...one, clock: systemClock, clusterDomain: "cluster.local.", tasks: createBackgroundTasks() });
       const labels = { [MIN_TIME]: "12h" };
       const zones = [createZone(one, A, { labels }), createZone(one, B, { labels })] as const;
       const both = await Promise.all([ask(one.webhook, reviewOf(zones[0], 1)), ask(other, reviewOf(zones[1], 1))]);
@@ -68,7 +68,7 @@ for (const [mode, recordOf] of MODES)
       settle(stage, recordOf);
       let later = 0;
       const clock = { ...systemClock, now: () => systemClock.now() + later };
-      const webhook = createPrepareDownscale({ ...stage, clock, clusterDomain: "cluster.local.", work: createWork() });
+      const webhook = createPrepareDownscale({ ...stage, clock, clusterDomain: "cluster.local.", tasks: createBackgroundTasks() });
       const labels = { [MIN_TIME]: "12h" };
       const zones = [createZone(stage, A, { labels }), createZone(stage, B, { labels })] as const;
       assert.equal((await ask(webhook, reviewOf(zones[0], 1))).allowed, true);
@@ -108,8 +108,8 @@ for (const [mode, recordOf] of MODES)
           ...stage.cluster,
           replace: (resource, ...args) => (resource.plural === "leases" ? freed.promise : stage.cluster.replace(resource, ...args)),
         };
-        const work = createWork();
-        const webhook = createPrepareDownscale({ ...stage, cluster, clock: systemClock, clusterDomain: "cluster.local.", work });
+        const work = createBackgroundTasks();
+        const webhook = createPrepareDownscale({ ...stage, cluster, clock: systemClock, clusterDomain: "cluster.local.", tasks: work });
         assert.equal((await ask(webhook, reviewOf(createZone(stage, A), 1), 300)).allowed, true);
         let isSettled = false;
         const settled = work.settled().then(() => (isSettled = true));
@@ -133,7 +133,7 @@ for (const [mode, recordOf] of MODES)
       settle(stage, recordOf);
       const zone = createZone(stage, A);
       const webhookOf = (): ReturnType<typeof createPrepareDownscale> =>
-        createPrepareDownscale({ ...stage, clock, clusterDomain: "cluster.local.", work: createWork() });
+        createPrepareDownscale({ ...stage, clock, clusterDomain: "cluster.local.", tasks: createBackgroundTasks() });
       others.push((await ask(webhookOf(), reviewOf(zone, 1, { uid: "frozen" }))).allowed);
       assert.deepEqual(others, [true, false]);
       assert.deepEqual([...leftPrepared(stage.seen)].toSorted(), [`${A}-1`, `${A}-2`]);

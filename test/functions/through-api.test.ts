@@ -8,7 +8,7 @@ import type { Webhook } from "../../functions/http/webhook.ts";
 import { createNoDownscale } from "../../functions/downscale/no-downscale.ts";
 import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import { createZpdbValidation } from "../../functions/budgets/zpdb-validation.ts";
-import { createWork } from "../../functions/http/background-tasks.ts";
+import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
@@ -39,7 +39,7 @@ async function register(
     clock: systemClock,
     log: keepingLog().log,
     metrics: createMetrics().webhooks,
-    work: createWork(),
+    tasks: createBackgroundTasks(),
     requestTimeoutMs: 10_000,
   };
   const handler = serveWebhook(webhook, rim);
@@ -66,7 +66,7 @@ test("a downscale is prepared and its annotation stored, or denied in the user's
     ...tools,
     podHttp: pods.podHttp,
     clusterDomain: "x",
-    work: createWork(),
+    tasks: createBackgroundTasks(),
     record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
   });
   const resources = ["statefulsets", "statefulsets/scale"];
@@ -103,7 +103,7 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
   const tools = { cluster: stage.cluster, clock: systemClock, podHttp: pods.podHttp, clusterDomain: "x", log, zoneTracker: "tracker" };
   const prepare = createPrepareDownscale({
     ...tools,
-    work: createWork(),
+    tasks: createBackgroundTasks(),
     record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
   });
   for (const name of ["zone-a", "zone-b"]) createZone(stage, name, { labels: { "grafana.com/min-time-between-zones-downscale": "1h" } });

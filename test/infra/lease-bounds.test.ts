@@ -4,12 +4,12 @@ import { describe, it } from "node:test";
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
-import { acquireLease, type HeldLease } from "../../infra/kubernetes/lease.ts";
+import { acquireLease, type AcquiredLease } from "../../infra/kubernetes/lease.ts";
 
 const DURATION_MS = 15_000;
 
 /** A Lease taken by a request that took `tookMs` milliseconds; nobody renews it. */
-async function take(tookMs: number): Promise<{ held: HeldLease; pass: (ms: number) => void }> {
+async function take(tookMs: number): Promise<{ held: AcquiredLease; pass: (ms: number) => void }> {
   let now = 1_000_000;
   const clock: Clock = {
     now: () => now,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
-import type { Permit } from "../../reconciler/actor.ts";
+import type { DisruptionGrant } from "../../reconciler/actor.ts";
 import { hold } from "../../reconciler/model/decision.ts";
 import type { TickInput } from "../../reconciler/tick.ts";
 import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from "./stage.ts";
@@ -71,7 +71,7 @@ function grants(denied: readonly string[] = []): { mayDisrupt: TickInput["mayDis
     mayDisrupt: async (pod, zone) => {
       asked.push(pod.name);
       if (denied.includes(pod.name)) return hold("BudgetSpent", `${pod.name} stays`, [zone]);
-      return { action: "permit", withdraw: async () => void released.push(pod.name) } satisfies Permit;
+      return { action: "grant", release: async () => void released.push(pod.name) } satisfies DisruptionGrant;
     },
   };
 }

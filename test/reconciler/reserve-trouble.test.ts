@@ -140,7 +140,7 @@ describe("a reservation in trouble", () => {
       await stage.time.advance(seconds * 1000);
       const { reserver } = startProcess(stage, "rollout");
       const rollout = { maxUnavailable: 1 };
-      const { verdict, held } = await reserver.reserve({
+      const { verdict, handle: held } = await reserver.reserve({
         namespace: "default",
         name: "ingester-zone-a-0",
         rollout,
@@ -156,16 +156,16 @@ describe("a reservation in trouble", () => {
     writeBudget(stage);
     const { reserver } = startProcess(stage);
     const ask = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
-    const first = (await reserver.reserve(ask)).held;
+    const first = (await reserver.reserve(ask)).handle;
     await stage.time.advance(41_000);
-    const second = (await reserver.reserve(ask)).held;
+    const second = (await reserver.reserve(ask)).handle;
     assert.ok(first && second);
-    await reserver.withdraw(first, {});
+    await reserver.release(first, {});
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
     conflictOn({ times: 2 });
-    await reserver.withdraw(second, {});
+    await reserver.release(second, {});
     assert.deepEqual(reserved(stage), {});
     stage.emulator.faults.inject({ effect: { kind: "error" } });
-    await reserver.withdraw(second, {});
+    await reserver.release(second, {});
   });
 });

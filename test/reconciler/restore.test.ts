@@ -1,7 +1,7 @@
 /** etcd is restored from a backup: resourceVersions go back under processes that live on. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { acquireLease, type HeldLease } from "../../infra/kubernetes/lease.ts";
+import { acquireLease, type AcquiredLease } from "../../infra/kubernetes/lease.ts";
 import { reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
 import type { Stage } from "./stage.ts";
 
@@ -64,10 +64,10 @@ describe("after a restore of etcd", () => {
   });
 
   describe("the lease", () => {
-    const acquire = async (stage: Stage, identity: string): Promise<HeldLease> => {
+    const acquire = async (stage: Stage, identity: string): Promise<AcquiredLease> => {
       const options = { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 };
       const taking = acquireLease(stage.connect().cluster, options, stage.clock, new AbortController().signal);
-      let lease: HeldLease | undefined;
+      let lease: AcquiredLease | undefined;
       void taking.then((taken) => (lease = taken));
       for (let i = 0; i < 120 && !lease; i++) await stage.time.advance(250);
       assert.ok(lease);

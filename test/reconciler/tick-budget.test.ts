@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
-import { askBudget } from "../../reconciler/reservations/may-disrupt.ts";
+import { createMayDisrupt } from "../../reconciler/reservations/may-disrupt.ts";
 import { isFailure, type Outcome } from "../../reconciler/report/outcome.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
 import { deploy, tickOnce, witness, type Stage, type Witness } from "./stage.ts";
@@ -42,7 +42,7 @@ async function rollOut(spec: object): Promise<Witness> {
 async function tick(): Promise<Outcome | undefined> {
   const { reserver } = startProcess(stage, "rollout");
   const { cluster } = stage.connect();
-  const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt: askBudget(reserver, stage.clock, createMetrics().budgets) });
+  const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt: createMayDisrupt(reserver, stage.clock, createMetrics().budgets) });
   return outcomes[0];
 }
 
@@ -111,7 +111,7 @@ describe("a rollout under a budget", () => {
     const seen = await rollOutLarge();
     const asking = startProcess(stage, "rollout");
     const { cluster } = stage.connect();
-    await tickOnce(stage, cluster, { mayDisrupt: askBudget(asking.reserver, stage.clock, createMetrics().budgets) });
+    await tickOnce(stage, cluster, { mayDisrupt: createMayDisrupt(asking.reserver, stage.clock, createMetrics().budgets) });
     assert.deepEqual([seen.deleted.length, Object.keys(reserved(stage)).length, seen.violations], [20, 20, []]);
     const pages = asking.calls.filter((call) => call.startsWith("GET core/v1/pods"));
     const writes = asking.calls.filter((call) => !call.startsWith("GET"));
@@ -131,7 +131,7 @@ describe("a rollout under a budget", () => {
         return version;
       },
     };
-    const mayDisrupt = askBudget(reserver, stage.clock, createMetrics().budgets);
+    const mayDisrupt = createMayDisrupt(reserver, stage.clock, createMetrics().budgets);
     const { outcomes } = await tickOnce(stage, stopping, { mayDisrupt, stop: stop.signal });
     assert.equal(outcomes[0]?.state, "acted");
     assert.deepEqual(seen.deleted, ["ingester-zone-a-0", "ingester-zone-a-1"]);

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Clock } from "../../../infra/clock.ts";
 import { connectCluster, type Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
-import { acquireLease, type HeldLease } from "../../../infra/kubernetes/lease.ts";
+import { acquireLease, type AcquiredLease } from "../../../infra/kubernetes/lease.ts";
 import { leases } from "../../../infra/kubernetes/resources.ts";
 import { createServerClock } from "../../../infra/server-clock.ts";
 import { connectionOf } from "../../functions/connection.ts";
@@ -28,7 +28,7 @@ describe("the lease", () => {
     for (let ms = 0; ms < mostMs && !settled; ms += 250) await stage.time.advance(250);
     return await promise;
   }
-  function held(lease: HeldLease | undefined): HeldLease {
+  function held(lease: AcquiredLease | undefined): AcquiredLease {
     assert.ok(lease);
     return lease;
   }

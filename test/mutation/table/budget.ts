@@ -2,75 +2,75 @@
 import type { Mutation } from "../mutation.ts";
 
 const RESERVE = ["test/reconciler/reservations/reserve.test.ts", "test/reconciler/reserve-trouble.test.ts"];
-const LEDGER = {
-  file: "reconciler/reservations/ledger.ts",
-  tests: ["test/reconciler/reservations/ledger.test.ts", "test/reconciler/reserve-trouble.test.ts"],
+const STORE = {
+  file: "reconciler/reservations/reservation-store.ts",
+  tests: ["test/reconciler/reservations/reservation-store.test.ts", "test/reconciler/reserve-trouble.test.ts"],
 };
-const ATTEMPT = { file: "reconciler/reservations/attempt.ts", tests: [...RESERVE, "test/reconciler/reserve-bounds.test.ts"] };
+const BATCH = { file: "reconciler/reservations/decide-batch.ts", tests: [...RESERVE, "test/reconciler/reserve-bounds.test.ts"] };
 const RESERVATION = { file: "reconciler/budget/reservation.ts", tests: RESERVE };
 const INTERLEAVINGS = ["test/reconciler/interleavings/slow-process.test.ts", "test/reconciler/interleavings/interleavings.test.ts"];
 
-const OPEN_LEDGER = "const ledger = await openLedger(desk.cluster, listed.object, desk.leased.has(listed.ref.uid), call);";
-const GATHER = "const seen = await gatherUnderBudget(desk.cluster, budget, desk.freshness, call);";
+const OPEN_STORE = "const store = await openReservationStore(state.cluster, listed.object, state.leaseBudgets.has(listed.ref.uid), call);";
+const GATHER = "const seen = await gatherUnderBudget(state.cluster, budget, state.freshness, call);";
 
 export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a reservation is written before the eviction is allowed",
-    ...ATTEMPT,
-    find: "const written = await ledger.write(round.reservations, { deadlineMs: writeMs, signal: deadline.signal });",
-    replacement: `const written: string = round.reservers.length > 0 ? "kept" : String(writeMs);`,
+    ...BATCH,
+    find: `if ((await store.write(reservations, { deadlineMs, signal: deadline.signal })) === "kept") return results;`,
+    replacement: `if (deadlineMs > 0 && store) return results;`,
   },
   {
     breaks: "a dry run reserves nothing",
-    ...ATTEMPT,
-    find: `if (said.reason !== "Allowed" || ask.dryRun)`,
-    replacement: `if (said.reason !== "Allowed")`,
+    ...BATCH,
+    find: `if (verdict.reason !== "Allowed" || request.dryRun)`,
+    replacement: `if (verdict.reason !== "Allowed")`,
   },
   {
-    breaks: "a reservation of the rollout, which may be taken back, is not shared",
-    ...ATTEMPT,
+    breaks: "a reservation of the rollout, which may be released, is not shared",
+    ...BATCH,
     find: "(found.by === by || isForEviction(found))",
-    replacement: "(found.by === by || !ask.rollout)",
+    replacement: "(found.by === by || !request.rollout)",
   },
   {
-    breaks: "a yes that goes by the pod's name alone is always written",
-    ...ATTEMPT,
-    find: "isFor(pod, found) && !ask.unpinned && ",
+    breaks: "the reservation of an unpinned eviction is always written",
+    ...BATCH,
+    find: "isFor(pod, found) && !request.unpinned && ",
     replacement: "isFor(pod, found) && ",
   },
   {
-    breaks: "the reservation of an eviction is not the rollout's to take back",
-    ...ATTEMPT,
-    find: "if (isEvicted) return decided(said);",
+    breaks: "the reservation of an eviction is never released by the rollout",
+    ...BATCH,
+    find: "if (isEvicted) return decided(verdict);",
     replacement: "",
   },
   {
     breaks: "an old reservation is renewed for an eviction that is allowed again",
-    ...ATTEMPT,
+    ...BATCH,
     find: "ageOf(found, now) < RENEWED_AFTER_MS",
     replacement: "ageOf(found, now) < 3 * RENEWED_AFTER_MS",
   },
   {
     breaks: "nothing is reserved with too little time left",
-    ...ATTEMPT,
-    find: "if (!pod || remaining(ask, desk.clock) < LEAST_FOR_WRITE_MS)",
+    ...BATCH,
+    find: "if (!pod || remaining(request, state.clock) < LEAST_FOR_WRITE_MS)",
     replacement: "if (!pod)",
   },
   {
     breaks: "a budget is read before the pods",
-    ...ATTEMPT,
+    ...BATCH,
     tests: INTERLEAVINGS,
-    find: `${OPEN_LEDGER}\n  ${GATHER}`,
+    find: `${OPEN_STORE}\n  ${GATHER}`,
     replacement: `${GATHER}
-  const again = (await readBudgets(namespace, desk, deadline)).find(({ ref }) => ref.uid === listed.ref.uid);
-  ${OPEN_LEDGER.replace("listed.object", "again?.object ?? listed.object")}`,
+  const again = (await readBudgets(namespace, state, deadline)).find(({ ref }) => ref.uid === listed.ref.uid);
+  ${OPEN_STORE.replace("listed.object", "again?.object ?? listed.object")}`,
   },
   {
     breaks: "the Lease of a budget is read before the pods",
-    ...ATTEMPT,
+    ...BATCH,
     tests: INTERLEAVINGS,
-    find: `${OPEN_LEDGER}\n  ${GATHER}`,
-    replacement: `${GATHER}\n  ${OPEN_LEDGER}`,
+    find: `${OPEN_STORE}\n  ${GATHER}`,
+    replacement: `${GATHER}\n  ${OPEN_STORE}`,
   },
   {
     breaks: "the tick reads the budgets before the pods whose reservations it removes",
@@ -89,7 +89,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "reservations are written only on the version of the budget that was read",
-    ...LEDGER,
+    ...STORE,
     tests: RESERVE,
     find: "    ...budget,\n    apiVersion: `${group}/${version}`,",
     replacement:
@@ -97,13 +97,13 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a CRD that drops the status is noticed by reading back",
-    ...LEDGER,
+    ...STORE,
     find: "return Object.entries(next).every(([pod, reservation]) => isSame(kept[pod], reservation));",
     replacement: "return true;",
   },
   {
     breaks: "the Lease of a budget is written only as the version that was read",
-    ...LEDGER,
+    ...STORE,
     tests: INTERLEAVINGS,
     find: "metadata: { ...found?.metadata, ...ref, annotations",
     replacement: "metadata: { ...ref, annotations",
@@ -128,8 +128,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "only the own reservation is released",
-    file: "reconciler/reservations/withdraw.ts",
-    find: "if (isSame(found, held)) await",
+    file: "reconciler/reservations/release.ts",
+    find: "if (isSame(found, handle)) await",
     replacement: "if (found) await",
     tests: RESERVE,
   },
@@ -142,14 +142,14 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a reserved pod counts as not ready",
-    file: "reconciler/budget/tally.ts",
+    file: "reconciler/budget/unavailability.ts",
     find: "if (!pod.ready || reservations[pod.name]?.uid === pod.uid) return false;",
     replacement: "if (!pod.ready) return false;",
     tests: ["test/reconciler/budget/decide.test.ts"],
   },
   {
     breaks: "a pod of another zone counts as ready only after the delay between zones",
-    file: "reconciler/budget/tally.ts",
+    file: "reconciler/budget/unavailability.ts",
     find: "now > pod.readySince + budget.crossZoneEvictionDelayMs",
     replacement: "now >= pod.readySince + budget.crossZoneEvictionDelayMs",
     tests: [
@@ -160,7 +160,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "missing pods count as unavailable",
-    file: "reconciler/budget/tally.ts",
+    file: "reconciler/budget/unavailability.ts",
     find: "unknown: Math.max(0, Math.max(zone.replicas, zone.status.replicas) - zone.pods.length)",
     replacement: "unknown: 0",
     tests: ["test/reconciler/budget/decide.test.ts"],

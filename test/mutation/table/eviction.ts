@@ -79,8 +79,8 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a hint denies only what a read of the pods proves",
     ...LOOK,
-    find: "return notReady + unknown >= needed ? describeCount",
-    replacement: "return notReady + unknown >= 0 ? describeCount",
+    find: "return notReady + unknown >= needed ? describeUnavailability",
+    replacement: "return notReady + unknown >= 0 ? describeUnavailability",
   },
   {
     breaks: "a hint of a zone that was made anew is not believed",

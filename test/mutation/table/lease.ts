@@ -130,17 +130,17 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a batch ends once a zone is paused",
-    file: "reconciler/rollout/go-on.ts",
+    file: "reconciler/rollout/continue-batch.ts",
     find: "if (current?.paused) return",
     replacement: `if (current?.paused && current.name === "") return`,
-    tests: ["test/reconciler/rollout/go-on.test.ts", "test/reconciler/delete-pods.test.ts"],
+    tests: ["test/reconciler/rollout/continue-batch.test.ts", "test/reconciler/delete-pods.test.ts"],
   },
   {
     breaks: "a batch ends once another zone is unhealthy",
-    file: "reconciler/rollout/go-on.ts",
+    file: "reconciler/rollout/continue-batch.ts",
     find: "(!other.observed || missingByStatus(other) > 0)",
     replacement: "!other.observed",
-    tests: ["test/reconciler/rollout/go-on.test.ts", "test/reconciler/delete-pods.test.ts"],
+    tests: ["test/reconciler/rollout/continue-batch.test.ts", "test/reconciler/delete-pods.test.ts"],
   },
   {
     breaks: "a status is patched only on the version that was read",

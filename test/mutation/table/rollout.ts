@@ -61,21 +61,21 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "nothing is deleted while another zone has surplus pods",
     ...READINESS,
-    find: "isWell(zone) && zone.pods.length <= zone.replicas",
-    replacement: "isWell(zone)",
+    find: "isHealthy(zone) && zone.pods.length <= zone.replicas",
+    replacement: "isHealthy(zone)",
   },
   {
     breaks: "a batch ends once another zone has surplus pods",
-    file: "reconciler/rollout/go-on.ts",
+    file: "reconciler/rollout/continue-batch.ts",
     find: "other.status.replicas > other.replicas",
     replacement: "other.status.replicas > other.replicas + 1000",
-    tests: ["test/reconciler/rollout/go-on.test.ts"],
+    tests: ["test/reconciler/rollout/continue-batch.test.ts"],
   },
   {
     breaks: "nothing is deleted while two zones are unhealthy",
     ...GROUP,
-    find: "if (unwell.length < 2) return undefined;",
-    replacement: "if (unwell.length < 3) return undefined;",
+    find: "if (unhealthy.length < 2) return undefined;",
+    replacement: "if (unhealthy.length < 3) return undefined;",
   },
   {
     breaks: "a status that is older than the spec says nothing",

@@ -95,8 +95,8 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone is not scaled down while another has surplus pods",
     ...STEADY,
-    find: "if (isWell(other)) return isSteady(other) ?",
-    replacement: "if (isWell(other)) return isWell(other) ?",
+    find: "if (isHealthy(other)) return isSteady(other) ?",
+    replacement: "if (isHealthy(other)) return isHealthy(other) ?",
   },
   {
     breaks: "a zone is not scaled down while another's status is older than its spec",

@@ -1,8 +1,8 @@
 /** Snapshots of evictions: three zones of three pods, all well, and a budget of 1, unless said. */
 import assert from "node:assert/strict";
 import { decideEviction } from "../../../reconciler/budget/decide.ts";
-import { type BudgetZone, type Member, readMember } from "../../../reconciler/budget/member.ts";
-import type { EvictionSnapshot } from "../../../reconciler/budget/tally.ts";
+import { type BudgetZone, type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
+import type { EvictionSnapshot } from "../../../reconciler/budget/unavailability.ts";
 import type { Verdict } from "../../../reconciler/budget/verdict.ts";
 import { type Budget, parseBudget } from "../../../reconciler/budget/zpdb.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
@@ -27,10 +27,10 @@ export function budget(spec: object = {}): Budget {
 }
 
 /** Pods of every zone, with the labels that the budget selects. */
-export function members(traits: ZoneTraits): Member[] {
+export function members(traits: ZoneTraits): BudgetPod[] {
   return podObjects(traits).map((object) => {
     const labels = { ...object.metadata?.labels, "rollout-group": "ingester" };
-    return readMember({ ...object, metadata: { ...object.metadata, labels } });
+    return readBudgetPod({ ...object, metadata: { ...object.metadata, labels } });
   });
 }
 

@@ -2,27 +2,27 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { decideEviction } from "../../../reconciler/budget/decide.ts";
-import { buildCase, missingPods, proveCase, rememberLook, type Reread } from "../../../reconciler/budget/last-look.ts";
-import type { EvictionSnapshot } from "../../../reconciler/budget/tally.ts";
+import { planDenialCheck, missingPods, checkDenial, rememberLook, type Reread } from "../../../reconciler/budget/last-look.ts";
+import type { EvictionSnapshot } from "../../../reconciler/budget/unavailability.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import type { PodTraits, ZoneTraits } from "../builders.ts";
 import { PARTITIONS, snapshot } from "./builders.ts";
 
 const MOST_READS = 4;
 
-/** The suspects as another snapshot has them. */
-function reread(now: EvictionSnapshot, suspects: readonly Reread["suspect"][]): Reread[] {
-  return suspects.map((suspect) => {
-    const zone = now.zones.find(({ uid }) => uid === suspect.zone.uid);
-    const pod = zone?.pods.find(({ name }) => name === suspect.pod);
-    return { suspect, pod, zone: pod ? undefined : zone };
+/** The blocking as another snapshot has them. */
+function reread(now: EvictionSnapshot, blocking: readonly Reread["blocker"][]): Reread[] {
+  return blocking.map((blocker) => {
+    const zone = now.zones.find(({ uid }) => uid === blocker.zone.uid);
+    const pod = zone?.pods.find(({ name }) => name === blocker.pod);
+    return { blocker, pod, zone: pod ? undefined : zone };
   });
 }
 
 /** The denial that the look proves for the pod of `now`; undefined if it proves none. */
 function denyAgain(before: EvictionSnapshot, now: EvictionSnapshot): string | undefined {
-  const claim = buildCase(now.pod.name, rememberLook(before.zones, before, 0), MOST_READS);
-  return claim && proveCase(claim, reread(now, claim.suspects), now);
+  const claim = planDenialCheck(now.pod.name, rememberLook(before.zones, before, 0), MOST_READS);
+  return claim && checkDenial(claim, reread(now, claim.blocking), now);
 }
 
 const podTraits = fc.constantFrom<PodTraits | null>({}, {}, {}, { ready: false }, { terminating: true }, null);
@@ -69,9 +69,9 @@ describe("a look at a budget", () => {
   it("is of no use where too many pods would have to be read, or nothing speaks against the pod", () => {
     const down = { pods: { 1: { ready: false }, 2: { ready: false } }, replicas: 9 };
     const many = snapshot({ pod: "zone-a-0", spec: { maxUnavailable: 5 }, zones: { a: down } });
-    assert.equal(buildCase("ingester-zone-a-0", rememberLook(many.zones, many, 0), MOST_READS), undefined);
+    assert.equal(planDenialCheck("ingester-zone-a-0", rememberLook(many.zones, many, 0), MOST_READS), undefined);
     const well = snapshot({ pod: "zone-a-0" });
-    assert.equal(buildCase("ingester-zone-a-0", rememberLook(well.zones, well, 0), MOST_READS), undefined);
+    assert.equal(planDenialCheck("ingester-zone-a-0", rememberLook(well.zones, well, 0), MOST_READS), undefined);
   });
 });
 
@@ -89,10 +89,10 @@ it("a zone that asks for more pods than memory holds is remembered by a few of t
   const here = snapshot({ pod: "zone-a-0" });
   const zones = here.zones.map((zone) => (zone.name === "ingester-zone-b" ? { ...zone, replicas: 2_147_483_647 } : zone));
   const look = rememberLook(zones, here, 0);
-  assert.equal(look.suspects.length, 100);
-  const claim = buildCase("ingester-zone-a-0", look, MOST_READS);
+  assert.equal(look.blocking.length, 100);
+  const claim = planDenialCheck("ingester-zone-a-0", look, MOST_READS);
   assert.ok(claim);
-  assert.equal(proveCase(claim, reread({ ...here, zones }, claim.suspects), here), "4 pods unknown in ingester-zone-b");
+  assert.equal(checkDenial(claim, reread({ ...here, zones }, claim.blocking), here), "4 pods unknown in ingester-zone-b");
 });
 
 it("a pod below the first ordinal of its zone is not missing", () => {

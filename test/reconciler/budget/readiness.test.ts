@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readMember } from "../../../reconciler/budget/member.ts";
+import { readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
 import { livingReservations, readReservations } from "../../../reconciler/budget/reservation.ts";
 import { podObject } from "../builders.ts";
 import { NOW, PARTITIONS, snapshot } from "./builders.ts";
@@ -12,7 +12,7 @@ const ago = (minutes: number): string => new Date(NOW - minutes * 60_000).toISOS
 function member(annotation: string | undefined, { turned = ago(120), started = ago(120), ready = true } = {}) {
   const object = podObject("ingester-zone-b", 0, { ready });
   const { status } = object;
-  return readMember({
+  return readBudgetPod({
     metadata: { ...object.metadata, ...(annotation !== undefined && { annotations: { "grafana.com/ready-time": annotation } }) },
     status: {
       ...status,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Member } from "../../../reconciler/budget/member.ts";
+import type { BudgetPod } from "../../../reconciler/budget/budget-pod.ts";
 import { findBudget, type StoredBudget } from "../../../reconciler/budget/scope.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
@@ -12,10 +12,10 @@ function stored(spec: object = {}, name = "ingester"): StoredBudget {
   return { ref, content: parseBudget(object), matchLabels: selectorOf(object) };
 }
 
-const [pod] = members({}) as [Member];
+const [pod] = members({}) as [BudgetPod];
 const elsewhere = { selector: { matchLabels: { "rollout-group": "store-gateway" } } };
 
-const CASES: readonly [string, Member, readonly StoredBudget[], 200 | 400, string][] = [
+const CASES: readonly [string, BudgetPod, readonly StoredBudget[], 200 | 400, string][] = [
   ["E05 a pod that failed", { ...pod, phase: "Failed" }, [stored()], 200, "pod is not ready"],
   ["E05 a pod that is done", { ...pod, phase: "Succeeded" }, [stored()], 200, "pod is not ready"],
   ["E05 a pod on its way out", { ...pod, terminating: true }, [stored()], 200, "pod is not ready"],

@@ -6,7 +6,7 @@ import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { createFreshness } from "../../../reconciler/freshness.ts";
-import { askBudget } from "../../../reconciler/reservations/may-disrupt.ts";
+import { createMayDisrupt } from "../../../reconciler/reservations/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/reservations/reserve.ts";
 import { tick } from "../../../reconciler/tick.ts";
 import { createBudgetMaintenance } from "../../../reconciler/maintenance/maintain-budgets.ts";
@@ -52,7 +52,7 @@ export async function evictor(stage: Stage, actor: string, names: readonly strin
     for (let i = 0; i < tries; i++) {
       const epoch = world.epoch();
       const deadlineAt = world.now() + TIMEOUT_MS;
-      const { verdict, held } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt });
+      const { verdict, handle: held } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt });
       if (verdict.reason === "NotNow" && world.now() >= deadlineAt) world.reach("a deadline passed");
       const { code } = VERDICTS[verdict.reason];
       if (code === 429) continue;
@@ -68,8 +68,8 @@ export async function evictor(stage: Stage, actor: string, names: readonly strin
 /** A process that reserves a pod and takes it back, as a rollout does whose deletion is refused. */
 export async function hesitator(stage: Stage, actor: string, name: string): Promise<void> {
   const reserver = reserverOf(stage, actor);
-  const { held } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt: Infinity });
-  if (held) await reserver.withdraw(held, {});
+  const { handle: held } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt: Infinity });
+  if (held) await reserver.release(held, {});
 }
 
 /** The reconciler itself, so many ticks long. */
@@ -96,7 +96,7 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
       fence: { write },
       namespaces: ["test"],
       freshness,
-      mayDisrupt: askBudget(reserver, clock, createMetrics().budgets),
+      mayDisrupt: createMayDisrupt(reserver, clock, createMetrics().budgets),
       lookCloser: () => true,
       timesOutrun: () => 0,
       onOutcome: () => {},

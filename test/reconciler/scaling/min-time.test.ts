@@ -54,6 +54,6 @@ describe("the time between scaling down two zones (L11, L12)", () => {
     };
     assert.equal(at(NOW)?.message, "ingester-zone-c waits: ingester-zone-b was downscaled 2h10m ago, 9h50m left of 12h");
     assert.equal(at(NOW + 3_600_000)?.message, "ingester-zone-c waits: ingester-zone-b was downscaled 3h10m ago, 8h50m left of 12h");
-    assert.equal(at(NOW)?.cause, at(NOW + 3_600_000)?.cause);
+    assert.equal(at(NOW)?.dedupKey, at(NOW + 3_600_000)?.dedupKey);
   });
 });

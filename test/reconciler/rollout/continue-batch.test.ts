@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { whyStopBatch, zonesToLookAt, type BatchView } from "../../../reconciler/rollout/go-on.ts";
+import { whyStopBatch, zonesToList, type BatchView } from "../../../reconciler/rollout/continue-batch.ts";
 import { group, PREVIOUS, type ZoneTraits } from "../builders.ts";
 
 /** Zone a loses pods while zones b and c wait; `changes` are what has become of a, b and c since. */
@@ -26,7 +26,7 @@ describe("a batch of deletions", () => {
     ["another zone is being deleted", view({}, {}, { terminating: true }), "zone-c is being deleted"],
     ["another zone has fewer ready pods", view({}, { statusReady: 2 }), "zone-b is no longer healthy"],
     ["another zone has fewer available pods", view({}, { minReadySeconds: 9, available: 2 }), "zone-b is no longer healthy"],
-    ["another zone has more pods than replicas", view({}, { statusReplicas: 4 }), "zone-b has more pods than it is to have"],
+    ["another zone has more pods than replicas", view({}, { statusReplicas: 4 }), "zone-b has more pods than it should have"],
     ["another zone misses a pod", view({}, { statusReplicas: 2 }), "zone-b is no longer healthy"],
     ["another zone has another spec", view({}, {}, { generation: 2, observedGeneration: 1 }), "zone-c is no longer healthy"],
     [
@@ -59,10 +59,10 @@ describe("a batch of deletions", () => {
     });
     const given = { ...view(), now: counted };
     assert.deepEqual(
-      zonesToLookAt(given).map(({ name }) => name),
+      zonesToList(given).map(({ name }) => name),
       ["ingester-zone-c", "ingester-zone-d"],
     );
     const equal = counted.map((zone) => ({ ...zone, status: { ...zone.status, updated: 2, current: 2, updateRevision: "old" } }));
-    assert.equal(zonesToLookAt({ ...given, now: equal }).length, 4, "of one revision each pod is counted twice");
+    assert.equal(zonesToList({ ...given, now: equal }).length, 4, "of one revision each pod is counted twice");
   });
 });

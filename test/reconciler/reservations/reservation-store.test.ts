@@ -32,9 +32,9 @@ describe("on the original's CRD, which drops the status", () => {
     writeBudget(stage);
     const { reserver } = startProcess(stage);
     const ask = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
-    const { held } = await reserver.reserve(ask);
+    const { handle: held } = await reserver.reserve(ask);
     assert.ok(held);
-    await reserver.withdraw(held, {});
+    await reserver.release(held, {});
     assert.equal(note(), "{}");
   });
 

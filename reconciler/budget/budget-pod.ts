@@ -4,20 +4,21 @@ import { readPod, type Pod } from "../model/pod.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Labels, Zone } from "../model/zone.ts";
 
-export interface Member extends Pod {
+export interface BudgetPod extends Pod {
   readonly labels: Labels;
   readonly phase: string;
   /** The controller that owns it. */
   readonly controller: { readonly kind: string; readonly name: string } | undefined;
-  /** Since when it has been ready, milliseconds since the epoch; undefined if `grafana.com/ready-time` does not tell. */
+  /** When it became ready, milliseconds since the epoch; undefined without a valid `grafana.com/ready-time`. */
   readonly readySince: number | undefined;
 }
 
 export interface BudgetZone extends Zone {
-  readonly pods: readonly Member[];
+  readonly pods: readonly BudgetPod[];
 }
 
-export function readMember(object: PodObject): Member {
+/** Reads the fields that budgets need of a pod. */
+export function readBudgetPod(object: PodObject): BudgetPod {
   const { metadata, status } = object;
   const pod = readPod(object);
   const controller = metadata?.ownerReferences?.find((owner) => owner.controller);
@@ -30,11 +31,11 @@ export function readMember(object: PodObject): Member {
   };
 }
 
-/** The annotation is written at intervals: the pod may have been unready between two looks at it, and only its own status tells (§13.4). */
+/** The annotation is written at intervals: the pod may have been unready between two ticks, and only its status shows that (§13.4). */
 function readReadySince({ readyTime }: Pod, status: PodObject["status"]): number | undefined {
-  const noted = parseTimestamp(readyTime ?? "");
-  if (noted === undefined) return undefined;
-  const turned = (status?.conditions ?? []).filter(({ type }) => type === "Ready").map((condition) => condition.lastTransitionTime);
+  const annotated = parseTimestamp(readyTime ?? "");
+  if (annotated === undefined) return undefined;
+  const transitions = (status?.conditions ?? []).filter(({ type }) => type === "Ready").map((condition) => condition.lastTransitionTime);
   const started = (status?.containerStatuses ?? []).map((container) => container.state?.running?.startedAt);
-  return Math.max(noted, ...[...turned, ...started].map((time) => parseTimestamp(time ?? "") ?? noted));
+  return Math.max(annotated, ...[...transitions, ...started].map((time) => parseTimestamp(time ?? "") ?? annotated));
 }

@@ -1,21 +1,21 @@
 /**
- * May a batch of deletions go on (§1.7)? Asked before each pod but the first, if all has just been read for that, by one list of the group's
- * StatefulSets: it shows who has paused, changed, scaled or deleted a zone, and by the statuses which zone has lost pods since.
+ * Decides before each pod of a batch whether the deletions may continue (§1.7), from one list of the group's StatefulSets: it shows zones that were
+ * paused, changed, scaled or deleted and, by their statuses, zones that have lost pods since.
  *
- * Status follows pods within moments, and a batch is short. It counts a terminating pod as ready, though, until that has stopped serving: only the
- * counts by revision leave it out. Pods of neither revision they leave out as well, so that the pods of such a zone have to be looked at.
+ * Status follows pods within moments, and a batch is short. But status counts a terminating pod as ready until it stops serving; only the counts by
+ * revision leave it out. They leave out pods of neither revision as well, so the pods of a zone with such pods must be listed.
  */
 import { firstOf, type Rule } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
 import type { Zone } from "../model/zone.ts";
 
-/** The batch, and what has become of its group. */
+/** The batch, and its group as it is now. */
 export interface BatchView {
-  /** The zones when the batch was decided. */
+  /** The zones as the batch was decided. */
   readonly judged: readonly Zone[];
-  /** The zone that loses pods, as it was then. */
+  /** The zone whose pods are deleted, as the batch was decided. */
   readonly zone: Zone;
-  /** The pod whose turn it is. */
+  /** The next pod. */
   readonly pod: Pod;
   /** The zones as they are. */
   readonly now: readonly Zone[];
@@ -44,7 +44,7 @@ const zoneUnchanged: BatchRule = ({ zone, now }) => {
   return same ? undefined : `${zone.name} was changed`;
 };
 
-/** The pods of the batch count as well, as far as status has noticed: pods that others took are the rest. */
+/** Counts the pods of this batch as well, as far as status shows them, and pods that were disrupted by others. */
 const roomLeft: BatchRule = ({ zone, pod, now }) => {
   const current = now.find(({ uid }) => uid === zone.uid);
   if (!current || !pod.ready || missingByStatus(current) < zone.maxUnavailable) return undefined;
@@ -58,18 +58,18 @@ const othersHealthy: BatchRule = ({ zone, now }) => {
 
 const othersKeepPods: BatchRule = ({ zone, now }) => {
   const shrinking = now.find((other) => other.uid !== zone.uid && other.status.replicas > other.replicas);
-  return shrinking && `${shrinking.name} has more pods than it is to have`;
+  return shrinking && `${shrinking.name} has more pods than it should have`;
 };
 
-/** Why the batch may not go on, in a sentence; undefined if it may, provided that the pods of `zonesToLookAt` are all ready. */
+/** The reason to stop the batch, as a sentence; undefined if it may continue, provided that all pods of `zonesToList` are ready. */
 export const whyStopBatch: BatchRule = firstOf([sameZones, zonesStay, zoneUnchanged, roomLeft, othersHealthy, othersKeepPods]);
 
-/** The other zones that status alone cannot answer for. */
-export function zonesToLookAt({ zone, now }: BatchView): Zone[] {
+/** The other zones whose pods must be listed, as their status alone does not tell. */
+export function zonesToList({ zone, now }: BatchView): Zone[] {
   return now.filter((other) => other.uid !== zone.uid && staying(other) < other.replicas);
 }
 
-/** How many pods are not ready, or are not there, as far as status tells. */
+/** Pods that are not ready or missing, by status. */
 function missingByStatus({ replicas, status }: Zone): number {
   return Math.max(replicas, status.replicas) - status.ready;
 }

@@ -9,7 +9,7 @@ import { absent, hasCode, RolloutError } from "../../infra/errors.ts";
 import { disruptionBudgets, leases, type DisruptionBudget, type Lease } from "../../infra/kubernetes/resources.ts";
 import { isSame, readReservations, type Reservations } from "../budget/reservation.ts";
 
-export interface Ledger {
+export interface ReservationStore {
   readonly reservations: Reservations;
   /** Replaces them all. Throws `Conflict` if anybody has written since, or what the cluster says. */
   readonly write: (next: Reservations, call: Call) => Promise<"kept" | "lost">;
@@ -17,8 +17,13 @@ export interface Ledger {
 
 const NOTE = "zonewise/disrupted-pods";
 
-/** The ledger of a budget as it was read; `withLease` reads the Lease as well, which must come before StatefulSets and pods. */
-export async function openLedger(cluster: Cluster, budget: DisruptionBudget, withLease: boolean, call: Call): Promise<Ledger> {
+/** The store of a budget as it was read; `withLease` reads the Lease as well, which must come before StatefulSets and pods. */
+export async function openReservationStore(
+  cluster: Cluster,
+  budget: DisruptionBudget,
+  withLease: boolean,
+  call: Call,
+): Promise<ReservationStore> {
   const leaseRef = { namespace: budget.metadata.namespace ?? "", name: leaseName(budget) };
   const lease = withLease ? await cluster.get(leases, leaseRef, call).catch(absent) : undefined;
   const noted = readReservations(parseNote(lease?.metadata?.annotations?.[NOTE]));

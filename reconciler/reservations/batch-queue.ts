@@ -1,0 +1,107 @@
+/**
+ * One queue a budget: requests that arrive while a batch is decided form the next batch. Queues of different budgets do not wait for each other.
+ * Requests whose budget is unknown wait in a queue of their namespace, until one list of its budgets sends each of them on.
+ */
+import type { Call } from "../../infra/kubernetes/cluster.ts";
+import { type Deadline, startDeadline } from "../../infra/deadline.ts";
+import { groupBy } from "../model/order.ts";
+import { callWithin, decideBatch, readBudgets } from "./decide-batch.ts";
+import { type BatchResult, budgetKey, type ReserverState, remaining, type TimedDisruptionRequest } from "./disruption-request.ts";
+import { cacheKey, chooseBudget } from "./find-budget.ts";
+import type { ListedBudget } from "./gather-budget.ts";
+
+interface Waiting {
+  readonly request: TimedDisruptionRequest;
+  readonly settle: (result: BatchResult) => void;
+}
+
+interface QueueKey {
+  readonly namespace: string;
+  /** "" while the budget is unknown. */
+  readonly budget: string;
+}
+
+type Budgets = readonly ListedBudget[];
+
+/** Milliseconds: a batch lasts no longer, however late the deadlines of its requests are. */
+const LONGEST_BATCH_MS = 60_000;
+
+/** Resolves with what one batch came to for the request; never rejects. */
+export type DecideInBatch = (request: TimedDisruptionRequest) => Promise<BatchResult>;
+
+export function createBatchQueue(state: ReserverState): DecideInBatch {
+  const { clock } = state;
+  const queues = new Map<string, Waiting[]>();
+
+  function enqueue(key: QueueKey, waiting: readonly Waiting[], budgets?: Budgets): void {
+    const queue = queues.get(budgetKey(key.namespace, key.budget));
+    if (queue) queue.push(...waiting);
+    else void processQueue(key, [...waiting], budgets);
+  }
+
+  async function processQueue(key: QueueKey, queue: Waiting[], known: Budgets | undefined): Promise<void> {
+    const name = budgetKey(key.namespace, key.budget);
+    queues.set(name, queue);
+    let budgets = known;
+    // Requests of the same moment share the first batch.
+    await Promise.resolve();
+    while (queue.length > 0) {
+      const batch = queue.splice(0);
+      const startedAt = clock.monotonic();
+      await processBatch(key, batch, budgets);
+      budgets = undefined;
+      if (batch.length > 1) await clock.sleep(pauseAfter(clock.monotonic() - startedAt));
+    }
+    queues.delete(name);
+  }
+
+  /** Ends with the latest deadline of its requests, so that one with little time left does not fail the others. */
+  async function processBatch(key: QueueKey, batch: readonly Waiting[], budgets: Budgets | undefined): Promise<void> {
+    const longest = Math.max(...batch.map(({ request }) => remaining(request, clock)));
+    using deadline = startDeadline(Math.min(longest, LONGEST_BATCH_MS));
+    try {
+      if (key.budget === "") return await sendOn(key.namespace, batch, deadline);
+      const results = await decideBatch({ ...key, requests: batch.map(({ request }) => request), budgets }, state, deadline);
+      for (const { request, settle } of batch) settle(results.get(request) ?? { outcome: "superseded" });
+    } catch (error) {
+      for (const { settle } of batch) settle({ outcome: "superseded", error });
+    }
+  }
+
+  /** Sends each request on to the queue of its pod's budget. */
+  async function sendOn(namespace: string, batch: readonly Waiting[], deadline: Deadline): Promise<void> {
+    const budgets = await readBudgets(namespace, state, deadline);
+    const call = callWithin(deadline);
+    const chosen = await Promise.all(batch.map(async (waiting) => ({ waiting, budget: await nameBudget(waiting, budgets, call) })));
+    const known = chosen.filter(({ budget }) => budget !== undefined);
+    for (const [budget, members] of groupBy(known, (one) => one.budget ?? "")) {
+      const waiting = members.map((one) => one.waiting);
+      enqueue({ namespace, budget }, waiting, budgets);
+    }
+  }
+
+  /** The name of the budget, or undefined once the request is settled without one. */
+  async function nameBudget({ request, settle }: Waiting, budgets: Budgets, call: Call): Promise<string | undefined> {
+    try {
+      const found = await chooseBudget(request, { budgets, state, call });
+      if (!("outcome" in found)) return found.ref.name;
+      settle(found);
+    } catch (error) {
+      settle({ outcome: "superseded", error });
+    }
+    return undefined;
+  }
+
+  return (request) => {
+    const key = { namespace: request.namespace, budget: state.budgetCache.get(cacheKey(request) ?? "") ?? "" };
+    return new Promise((settle) => enqueue(key, [{ request, settle }]));
+  };
+}
+
+const MIN_PAUSE_MS = 2;
+const MAX_PAUSE_MS = 25;
+
+/** Clients that were answered together send their next requests together: without a pause the first of these would be a batch of its own, and the rest would wait for two. */
+function pauseAfter(batchMs: number): number {
+  return Math.min(Math.max(MIN_PAUSE_MS, batchMs / 10), MAX_PAUSE_MS);
+}

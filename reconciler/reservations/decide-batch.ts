@@ -1,0 +1,163 @@
+/**
+ * Decides the disruption requests that wait for one budget together: gather -> decide -> compare and set, each once a batch.
+ *
+ *   list budgets -> list StatefulSets and pods -> decide request after request -> write the reservations, if any is new
+ */
+import type { Deadline } from "../../infra/deadline.ts";
+import type { Call } from "../../infra/kubernetes/cluster.ts";
+import { type BatchResult, budgetKey, decided, type ReserverState, remaining, type TimedDisruptionRequest } from "./disruption-request.ts";
+import type { BudgetPod } from "../budget/budget-pod.ts";
+import { decideEviction } from "../budget/decide.ts";
+import { type LastLook, rememberLook } from "../budget/last-look.ts";
+import { ageOf, isForEviction, livingReservations, type Reservation } from "../budget/reservation.ts";
+import { findBudget } from "../budget/scope.ts";
+import type { Budget } from "../budget/zpdb.ts";
+import { type BatchContext, cacheBudget, cacheKey, findBudgetOfPod } from "./find-budget.ts";
+import { gatherUnderBudget, listBudgets, type ListedBudget, type UnderBudget } from "./gather-budget.ts";
+import { openReservationStore } from "./reservation-store.ts";
+
+/** Requests for pods under one budget. */
+export interface Batch {
+  readonly namespace: string;
+  readonly budget: string;
+  readonly requests: readonly TimedDisruptionRequest[];
+  /** All budgets of the namespace, if they have just been read. */
+  readonly budgets?: readonly ListedBudget[] | undefined;
+}
+
+type Results = ReadonlyMap<TimedDisruptionRequest, BatchResult>;
+
+/** Milliseconds. With less time left, a write could take effect after its request was refused. */
+const LEAST_FOR_WRITE_MS = 50;
+
+/** Resolves with the result of each request; rejects with the error of the API server. Every call ends with `deadline`. */
+export async function decideBatch(batch: Batch, state: ReserverState, deadline: Deadline): Promise<Results> {
+  const { namespace, requests } = batch;
+  const call = callWithin(deadline);
+  const budgets = batch.budgets ?? (await readBudgets(namespace, state, deadline));
+  const listed = budgets.find(({ ref }) => ref.name === batch.budget);
+  if (!listed || "problem" in listed.content) {
+    state.lastLooks.delete(budgetKey(namespace, batch.budget));
+    return forgetBudget(requests, state);
+  }
+  const budget = listed.content;
+  const store = await openReservationStore(state.cluster, listed.object, state.leaseBudgets.has(listed.ref.uid), call);
+  const seen = await gatherUnderBudget(state.cluster, budget, state.freshness, call);
+  const now = state.clock.now();
+  const reservations = { ...livingReservations(store.reservations, uidsOf(seen), now) };
+  const view: BatchView = { now, seen, budgets, listed, reservations, toReserve: [] };
+
+  const results = new Map<TimedDisruptionRequest, BatchResult>();
+  for (const request of requests) results.set(request, decideRequest(request, view, state));
+  cacheLook(state, budget, rememberLook(seen.zones, { now, budget, reservations }, state.clock.monotonic()));
+  const elsewhere = requests.filter((request) => !seen.pods.has(request.name));
+  await Promise.all(
+    elsewhere.map(async (request) => results.set(request, await findOtherBudget(request, listed, { budgets, state, call }))),
+  );
+
+  if (view.toReserve.length === 0) return results;
+  const deadlineMs = Math.min(deadline.remainingMs(), ...view.toReserve.map((request) => remaining(request, state.clock)));
+  if ((await store.write(reservations, { deadlineMs, signal: deadline.signal })) === "kept") return results;
+  state.leaseBudgets.add(listed.ref.uid);
+  return retryAll(requests);
+}
+
+/** A call that ends with the deadline. */
+export function callWithin(deadline: Deadline): Call {
+  return { deadlineMs: deadline.remainingMs(), signal: deadline.signal };
+}
+
+/** All budgets of the namespace; none if the API server does not know the kind. */
+export async function readBudgets(namespace: string, state: ReserverState, deadline: Deadline): Promise<readonly ListedBudget[]> {
+  const budgets = await listBudgets(state.cluster, namespace, state.freshness, callWithin(deadline));
+  state.onBudgets(namespace, budgets);
+  return budgets ?? [];
+}
+
+/** The view that the requests of a batch share. An allowed request reserves its pod here, so that the requests after it count the pod. */
+interface BatchView {
+  readonly now: number;
+  readonly seen: UnderBudget;
+  readonly budgets: readonly ListedBudget[];
+  readonly listed: ListedBudget;
+  readonly reservations: Record<string, Reservation>;
+  /** Requests with a reservation that has yet to be written. */
+  readonly toReserve: TimedDisruptionRequest[];
+}
+
+function uidsOf({ pods, zones }: UnderBudget): (pod: string) => string | undefined {
+  const uids = new Map([...pods.values(), ...zones.flatMap((zone) => zone.pods)].map(({ name, uid }) => [name, uid]));
+  return (pod) => uids.get(pod);
+}
+
+function decideRequest(request: TimedDisruptionRequest, view: BatchView, state: ReserverState): BatchResult {
+  const { now, seen, reservations, listed } = view;
+  const pod = seen.pods.get(request.name);
+  if (!pod || remaining(request, state.clock) < LEAST_FOR_WRITE_MS) return { outcome: "superseded" };
+  const budget = findBudget(pod, view.budgets, request);
+  cacheBudget(request, budget, state);
+  if ("reason" in budget) return decided(budget);
+  const { rollout, unpinned } = request;
+  const verdict = decideEviction({ now, pod, budget, zones: seen.zones, reservations, rollout, unpinned, by: state.by });
+  if (verdict.reason !== "Allowed" || request.dryRun) return decided(verdict);
+  // An allowed eviction may still take effect: neither its reservation nor the one that the rollout writes in its place may be released.
+  const earlier = reservations[pod.name];
+  const isEvicted = rollout !== undefined && isFor(pod, earlier) && isForEviction(earlier);
+  const reservation = reserve(pod, request, { ...view, by: state.by });
+  if (isEvicted) return decided(verdict);
+  return { outcome: "decided", verdict, handle: { ...reservation, namespace: request.namespace, budget: listed.ref.name, pod: pod.name } };
+}
+
+function isFor(pod: BudgetPod, found: Reservation | undefined): found is Reservation {
+  return found?.uid === pod.uid;
+}
+
+/** Longer than any webhook may take, and far from the end of a reservation. */
+const RENEWED_AFTER_MS = 40_000;
+
+/**
+ * A young reservation of the same pod is reused: every process counts it already. Drainers retry every 5 seconds while a core PodDisruptionBudget
+ * refuses after us. Only our own or an eviction's may be reused, as the rollout's may be released. An unpinned eviction always writes: for 15 s
+ * after it, no other request for this pod is allowed.
+ */
+function reserve(
+  pod: BudgetPod,
+  request: TimedDisruptionRequest,
+  { reservations, now, toReserve, by }: BatchView & Pick<ReserverState, "by">,
+): Reservation {
+  const found = reservations[pod.name];
+  const next = { uid: pod.uid, time: new Date(now).toISOString(), by };
+  const isShared = isFor(pod, found) && !request.unpinned && (found.by === by || isForEviction(found));
+  if (isShared && ageOf(found, now) < RENEWED_AFTER_MS) return found;
+  toReserve.push(request);
+  reservations[pod.name] = next;
+  return next;
+}
+
+/** For a pod that the budget's list does not have: another budget selects it, or it was created after the list. */
+async function findOtherBudget(request: TimedDisruptionRequest, listed: ListedBudget, context: BatchContext): Promise<BatchResult> {
+  const found = await findBudgetOfPod(request, context);
+  return "outcome" in found ? found : { outcome: found === listed ? "superseded" : "retryNow" };
+}
+
+const MAX_LOOKS = 1000;
+
+/** The next denial needs no list then. The pods of the StatefulSets that the budget selects are most likely under it, too. */
+function cacheLook({ lastLooks, budgetCache }: ReserverState, { namespace, name }: Budget, look: LastLook): void {
+  if (lastLooks.size >= MAX_LOOKS) lastLooks.clear();
+  lastLooks.set(budgetKey(namespace, name), look);
+  for (const zone of look.zones) {
+    const key = `${namespace}/${zone.name}`;
+    if (!budgetCache.has(key)) budgetCache.set(key, name);
+  }
+}
+
+/** The cached budget is gone or invalid. */
+function forgetBudget(requests: readonly TimedDisruptionRequest[], { budgetCache }: ReserverState): Results {
+  for (const request of requests) budgetCache.delete(cacheKey(request) ?? "");
+  return retryAll(requests);
+}
+
+function retryAll(requests: readonly TimedDisruptionRequest[]): Results {
+  return new Map(requests.map((request) => [request, { outcome: "retryNow" }]));
+}

@@ -1,0 +1,67 @@
+/** Requests to disrupt a pod, their results, and the state that the processing of requests shares in one process. */
+import type { Clock } from "../../infra/clock.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import type { LastLook } from "../budget/last-look.ts";
+import type { Reservation } from "../budget/reservation.ts";
+import type { DisruptionTarget } from "../budget/scope.ts";
+import type { Verdict } from "../budget/verdict.ts";
+import type { Freshness } from "../freshness.ts";
+import type { ListedBudget } from "./gather-budget.ts";
+
+export interface DisruptionRequest extends DisruptionTarget {
+  readonly namespace: string;
+  /** Name of the pod. */
+  readonly name: string;
+  /** Set when the rollout asks (§1.5.7). */
+  readonly rollout?: { readonly maxUnavailable: number };
+  /** Decides, but reserves nothing. */
+  readonly dryRun: boolean;
+}
+
+export interface TimedDisruptionRequest extends DisruptionRequest {
+  /** By `clock.monotonic`, milliseconds. */
+  readonly deadlineAt: number;
+  readonly signal?: AbortSignal;
+}
+
+/** A reservation and its place, for its release. */
+export interface ReservationHandle extends Reservation {
+  readonly namespace: string;
+  readonly budget: string;
+  readonly pod: string;
+}
+
+/** What a batch came to for one request. */
+export type BatchResult =
+  | { readonly outcome: "decided"; readonly verdict: Verdict; readonly handle?: ReservationHandle }
+  /** Another process wrote first, or the API server did not answer: gather and decide again. */
+  | { readonly outcome: "superseded"; readonly error?: unknown }
+  /** The batch found out which budget or store is the right one: retry without a pause. */
+  | { readonly outcome: "retryNow" };
+
+/** Receives all budgets of a namespace as they were read; undefined if the API server does not know the kind. */
+export type OnBudgets = (namespace: string, budgets: readonly ListedBudget[] | undefined) => void;
+
+export interface ReserverState {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  /** Signs the reservations. */
+  readonly by: string;
+  readonly freshness: Freshness;
+  /** By `<namespace>/<StatefulSet>`, the budget that last selected its pods, "" for none. A wrong entry costs calls, never a wrong verdict. */
+  readonly budgetCache: Map<string, string>;
+  /** By `<namespace>/<budget>`, the pods that were unavailable when the budget was last read whole. A hint as well. */
+  readonly lastLooks: Map<string, LastLook>;
+  /** UIDs of budgets whose status does not keep reservations. */
+  readonly leaseBudgets: Set<string>;
+  readonly onBudgets: OnBudgets;
+}
+
+export const decided = (verdict: Verdict): BatchResult => ({ outcome: "decided", verdict });
+
+export const budgetKey = (namespace: string, budget: string): string => `${namespace}/${budget}`;
+
+/** Milliseconds until the request must be answered, never negative; 0 once its caller has gone. */
+export function remaining({ deadlineAt, signal }: TimedDisruptionRequest, clock: Clock): number {
+  return signal?.aborted ? 0 : Math.max(0, deadlineAt - clock.monotonic());
+}
