@@ -13,6 +13,8 @@ export interface ReasonFacts {
   readonly fails?: true;
   /** A user must fix something, but the group does not fail: the log has a warning. */
   readonly needsFix?: true;
+  /** A user asked for this wait: its Event is no warning. */
+  readonly requested?: true;
   /** Milliseconds that this counts as ordinary progress; a hold that lasts longer gets an Event. */
   readonly patienceMs: number;
 }
@@ -36,7 +38,7 @@ export const REASONS = {
   /** The zone has no outdated pod left, but some that are not ready yet. */
   ZoneNotReady: { patienceMs: 30_000 },
   /** A paused zone has outdated pods. */
-  ZonePaused: { patienceMs: 0 },
+  ZonePaused: { requested: true, patienceMs: 0 },
   /** The disruption budget denies for now. */
   BudgetSpent: { patienceMs: 30_000 },
   /** The disruption budget of a pod cannot be obeyed: it is invalid, there are several, or it does not fit its StatefulSets. */
@@ -48,9 +50,9 @@ export const REASONS = {
   /** A zone has both a leader and a reference to mirror: they would conflict. */
   LeaderAndMirror: { needsFix: true, patienceMs: 0 },
   /** A follower may only grow once all pods of its leader are ready. */
-  LeaderNotReady: { patienceMs: 30_000 },
+  LeaderNotReady: { requested: true, patienceMs: 30_000 },
   /** Another zone was scaled down too recently. */
-  MinTimeBetweenZones: { patienceMs: 0 },
+  MinTimeBetweenZones: { requested: true, patienceMs: 0 },
   /** The time of another zone's downscale, or the time to wait after it, cannot be read. */
   MinTimeUnknown: { needsFix: true, patienceMs: 0 },
   /** The resource whose replicas a zone mirrors cannot be read. */
@@ -60,7 +62,7 @@ export const REASONS = {
   /** A pod could not be prepared for its delayed downscale. */
   PrepareFailed: { needsFix: true, patienceMs: 0 },
   /** The last pods of a zone have not been prepared for long enough. */
-  DelayNotReached: { patienceMs: 0 },
+  DelayNotReached: { requested: true, patienceMs: 0 },
   /** The API server or an admission webhook refused the change of replicas. */
   ScaleRefused: { needsFix: true, patienceMs: 0 },
 } as const satisfies Record<string, ReasonFacts>;

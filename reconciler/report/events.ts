@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { messageOf } from "../../infra/errors.ts";
 import type { Event } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { dedupKeyOf, factsOf, type Hold, type ObjectRef, type Reason } from "../model/decision.ts";
+import { dedupKeyOf, factsOf, type Hold, type ObjectRef } from "../model/decision.ts";
 import { isSettledByStatus, type Zone } from "../model/zone.ts";
 import { holdsOf, type Outcome } from "./outcome.ts";
 
@@ -39,13 +39,9 @@ export function draftEvents(outcome: Outcome, earlier: GroupMemory | undefined, 
   return [...problems, ...holds.flatMap(draftHold), ...draftProgress(outcome, earlier)];
 }
 
-/** Waits that somebody asked for. */
-const ASKED_FOR: ReadonlySet<Reason> = new Set(["ZonePaused", "MinTimeBetweenZones", "DelayNotReached", "LeaderNotReady"]);
-
 function draftHold(hold: Hold): Draft[] {
   const [regarding] = hold.objects;
-  const { needsFix: mend, fails } = factsOf(hold.reason);
-  const draft = mend || fails || !ASKED_FOR.has(hold.reason) ? warning : normal;
+  const draft = factsOf(hold.reason).requested ? normal : warning;
   return regarding ? [{ ...draft(regarding, hold.reason, hold.message), cause: dedupKeyOf(hold) }] : [];
 }
 
