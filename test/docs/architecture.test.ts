@@ -1,16 +1,35 @@
+/** ARCHITECTURE.md leads to what is there. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, globSync } from "node:fs";
+import { basename, join } from "node:path";
 import { it } from "node:test";
+import { readPage, ROOT } from "./pages.ts";
 
-const ROOT = join(import.meta.dirname, "../..");
+const text = readPage("ARCHITECTURE.md");
 
 it("every file and folder that ARCHITECTURE.md names by its path is there", () => {
-  const text = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
   const paths = [...text.matchAll(/`((?:functions|reconciler|infra|test|docs)\/[\w./-]*)`/g)].map(([, path]) => path ?? "");
   assert.ok(paths.length > 20, `${paths.length} paths`);
   assert.deepEqual(
     paths.filter((path) => !existsSync(join(ROOT, path))),
+    [],
+  );
+});
+
+it("every file that ARCHITECTURE.md names by its name alone is there", () => {
+  const files = new Set(globSync("{functions,reconciler,infra}/**/*.ts", { cwd: ROOT }).map((path) => basename(path)));
+  const named = [...text.matchAll(/[\w-]+\.ts\b/g)].map(([name]) => name);
+  assert.deepEqual(
+    named.filter((name) => !files.has(name)),
+    [],
+  );
+});
+
+it("every function that ARCHITECTURE.md places in a file is there", () => {
+  const places = [...text.matchAll(/`(?<name>\w+)` in `(?<path>[\w/-]+\.ts)`/g)].map(({ groups = {} }) => groups);
+  assert.ok(places.length > 5, `${places.length} functions`);
+  assert.deepEqual(
+    places.filter(({ name = "", path = "" }) => !new RegExp(`\\b${name}\\b`).test(readPage(path))),
     [],
   );
 });
