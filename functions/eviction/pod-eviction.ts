@@ -1,9 +1,9 @@
 /**
- * `/admission/mutate-pod-eviction`: no pod is evicted that its zone-aware budget needs (§5.1). What is allowed is reserved first, and bound to the
- * UID of the pod that was judged: the API server looks the pod up by its name only after it has asked us, for up to 10 s.
+ * `/admission/mutate-pod-eviction`: allows an eviction only if the pod's zone-aware budget allows it (§5.1). An allowed eviction is reserved first and
+ * pinned to the UID of the judged pod, because the API server looks the pod up by name after the admission, for up to 10 s.
  *
- *   asked as a mutating webhook   -> allowed, with a patch that sets deleteOptions.preconditions.uid
- *   asked as a validating webhook -> allowed, if the Eviction carries the UID; otherwise once in 15 s, and not while the pod is terminating
+ *   called as a mutating webhook   -> allowed, with a patch that sets deleteOptions.preconditions.uid
+ *   called as a validating webhook -> allowed if the Eviction carries the UID; otherwise once in 15 s, and not while the pod is terminating
  */
 import * as z from "zod";
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
@@ -17,17 +17,17 @@ export interface PodEvictionTools {
   readonly metrics: BudgetMetrics;
 }
 
-/** Only an answer to a mutating webhook may carry a patch, and a review does not say which of the two it is for. */
+/** A path of its own: only an answer to a mutating webhook may carry a patch, and a review does not tell the two apart. */
 const MUTATING_PATH = "/admission/mutate-pod-eviction";
 
 export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webhook {
-  const tell = (decided: ReserveResult, eviction: Eviction, mutating: boolean): Answer => {
-    const { code, metric } = VERDICTS[decided.verdict.reason];
+  const respond = (result: ReserveResult, eviction: Eviction, mutating: boolean): Answer => {
+    const { code, metric } = VERDICTS[result.verdict.reason];
     metrics.decided({ reason: metric, status: code });
-    // A lost race is everyday; what else keeps us from deciding is a fault, answered alike by `onFault`.
-    if (decided.cause !== undefined && !hasCode(decided.cause, "Conflict")) throw decided.cause;
-    const patch = mutating ? pinPod(decided.verdict, eviction) : undefined;
-    return { ...answer(decided.verdict), ...(patch && { patch }) };
+    // A lost race is ordinary; any other cause is a fault, which `onFault` answers in the same way.
+    if (result.cause !== undefined && !hasCode(result.cause, "Conflict")) throw result.cause;
+    const patch = mutating ? pinPod(result.verdict, eviction) : undefined;
+    return { ...answer(result.verdict), ...(patch && { patch }) };
   };
   return {
     name: "podEviction",
@@ -36,23 +36,23 @@ export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webh
       const eviction = readEviction(request.object);
       const mutating = path === MUTATING_PATH && eviction.options !== "unreadable";
       const refused = checkRequest(request);
-      if (refused) return tell({ verdict: refused }, eviction, mutating);
+      if (refused) return respond({ verdict: refused }, eviction, mutating);
       const { namespace = "", name = "" } = request;
       const { uid } = eviction;
-      const ask = { namespace, name, uid, unpinned: !mutating && uid === undefined, dryRun: request.dryRun || eviction.dryRun };
-      return tell(await metrics.deciding(reserver.reserve({ ...ask, deadlineAt, signal })), eviction, mutating);
+      const disruption = { namespace, name, uid, unpinned: !mutating && uid === undefined, dryRun: request.dryRun || eviction.dryRun };
+      return respond(await metrics.deciding(reserver.reserve({ ...disruption, deadlineAt, signal })), eviction, mutating);
     },
     onFault: () => answer(verdict("NotNow", NOT_NOW)),
   };
 }
 
-/** What is read of an Eviction; policy/v1 and v1beta1 have it alike (§5.1.1). */
+/** The fields of an Eviction that matter, equal in policy/v1 and v1beta1 (§5.1.1). */
 interface Eviction {
-  /** `kubectl drain --dry-run=server` says it in the Eviction alone, not in the request. */
+  /** `kubectl drain --dry-run=server` sets it in the Eviction, not in the request. */
   readonly dryRun: boolean;
-  /** The UID that the client has bound it to. */
+  /** The UID that the client has pinned it to. */
   readonly uid: string | undefined;
-  /** How much of `deleteOptions.preconditions` is there, for a patch to build on. */
+  /** Which part of `deleteOptions.preconditions` exists, for the path of the patch. */
   readonly options: "none" | "deleteOptions" | "preconditions" | "unreadable";
 }
 
@@ -78,12 +78,12 @@ function readEviction(object: unknown): Eviction {
 }
 
 /**
- * The JSON Patch (RFC 6902) that binds an allowed eviction to the pod that was judged; undefined if it is bound already. A pod that no budget is
- * about is bound, too: its successor may have other labels.
+ * The JSON Patch (RFC 6902) that pins an allowed eviction to the judged pod; undefined if it is pinned already. A pod that no budget selects is
+ * pinned as well, as its successor may have other labels.
  */
-function pinPod(said: Verdict, { uid, options }: Eviction): Answer["patch"] {
-  const pod = said.objects.find(({ kind }) => kind === "Pod")?.uid;
-  if (pod === undefined || uid !== undefined || !isAllowed(said)) return undefined;
+function pinPod(decided: Verdict, { uid, options }: Eviction): Answer["patch"] {
+  const pod = decided.objects.find(({ kind }) => kind === "Pod")?.uid;
+  if (pod === undefined || uid !== undefined || !isAllowed(decided)) return undefined;
   const add = (path: string, value: unknown): Answer["patch"] => [{ op: "add", path: `/deleteOptions${path}`, value }];
   if (options === "preconditions") return add("/preconditions/uid", pod);
   return options === "deleteOptions" ? add("/preconditions", { uid: pod }) : add("", { preconditions: { uid: pod } });
@@ -96,11 +96,11 @@ function checkRequest({ operation, subResource = "", namespace = "", name = "" }
   return undefined;
 }
 
-function answer(said: Verdict): Answer {
-  const { code, log } = VERDICTS[said.reason];
-  const budget = said.objects.find(({ kind }) => kind === "ZoneAwarePodDisruptionBudget")?.name;
+function answer(decided: Verdict): Answer {
+  const { code, log } = VERDICTS[decided.reason];
+  const budget = decided.objects.find(({ kind }) => kind === "ZoneAwarePodDisruptionBudget")?.name;
   const more = { reason: log, ...(budget !== undefined && { budget }) };
-  if (!isAllowed(said)) return { allowed: false, code, message: said.message, reason: said.reason, log: more };
-  const told = { allowed: true, reason: said.reason, log: { ...more, reason: said.reason === "Allowed" ? said.message : log } };
-  return ["PodNotReady", "OtherPod"].includes(said.reason) ? { ...told, warnings: [said.message] } : told;
+  if (!isAllowed(decided)) return { allowed: false, code, message: decided.message, reason: decided.reason, log: more };
+  const allowed = { allowed: true, reason: decided.reason, log: { ...more, reason: decided.reason === "Allowed" ? decided.message : log } };
+  return ["PodNotReady", "OtherPod"].includes(decided.reason) ? { ...allowed, warnings: [decided.message] } : allowed;
 }

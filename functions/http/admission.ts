@@ -1,11 +1,11 @@
 /**
- * The rim of every webhook: all that HTTP and AdmissionReview ask for, so that a handler sees a request and gives an answer.
+ * The rim of every webhook: it does all that HTTP and AdmissionReview require, so that a webhook sees a request and returns an answer.
  *
  *   1. POST with `application/json` and, where an audience is set, a token of the cluster      else 405, 400, 401
  *   2. the body: at most 3 MiB, in time, UTF-8, JSON                                           else 413, 408, 400
- *   3. an AdmissionReview of a version that we know, with a request                            else 400 with what is wrong
- *   4. the handler, until its deadline; a fault becomes the webhook's own answer
- *   5. the review back in the version it came in, one log line, the metrics
+ *   3. an AdmissionReview of a known version, with a request                                   else 400 with the problem
+ *   4. the webhook, until the deadline; a fault becomes the answer of its `onFault`
+ *   5. the answer in the version of the review, one log line, the metrics
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../infra/clock.ts";
@@ -25,9 +25,9 @@ export interface Rim {
   readonly log: Log;
   readonly metrics: WebhookMetrics;
   readonly tasks: BackgroundTasks;
-  /** Milliseconds that a request may take at most, whatever its caller grants. */
+  /** Upper bound of a request in milliseconds, also if its caller grants more. */
   readonly requestTimeoutMs: number;
-  /** Judges the Authorization header: resolves with true if the caller is let in. Everyone is where it is left out. */
+  /** Resolves with true if the Authorization header is valid. Without it, every caller is admitted. */
   readonly authenticate?: ((authorization: string | undefined) => Promise<boolean>) | undefined;
 }
 
@@ -38,8 +38,8 @@ interface Received {
   readonly bytes: number;
 }
 
-/** Of the caller's time that much is ours; the rest is for the way back (§8.3). */
-const OUR_SHARE = 0.9;
+/** Share of the caller's timeout that a request may use; the rest is for the way back (§8.3). */
+const TIMEOUT_SHARE = 0.9;
 
 /** Serves a webhook over HTTP; never rejects. */
 export function serveWebhook(webhook: Webhook, rim: Rim): Handler {
@@ -57,7 +57,7 @@ export function serveWebhook(webhook: Webhook, rim: Rim): Handler {
 function serveOne(webhook: Webhook, rim: Rim): Handler {
   const { clock, log, metrics } = rim;
   const route = routeOf(webhook.paths[0] ?? "");
-  // An API server asks with the same URL again and again.
+  // An API server sends the same URL each time.
   let granted = { url: "", ms: Number.POSITIVE_INFINITY };
   return async (request, response) => {
     const { url = "" } = request;
@@ -66,7 +66,7 @@ function serveOne(webhook: Webhook, rim: Rim): Handler {
     const seconds = (): number => (clock.monotonic() - start) / 1000;
     const method = request.method ?? "";
     metrics.requestStarted(method, route);
-    const deadlineMs = OUR_SHARE * Math.min(granted.ms, rim.requestTimeoutMs);
+    const deadlineMs = TIMEOUT_SHARE * Math.min(granted.ms, rim.requestTimeoutMs);
     using deadline = startDeadline(deadlineMs);
     response.on("close", () => {
       if (!response.writableFinished) deadline.cancel();
@@ -77,16 +77,16 @@ function serveOne(webhook: Webhook, rim: Rim): Handler {
       sentBytes = refuse(response, received);
       log.warn("request refused", { route, ...received });
     } else {
-      const { apiVersion, request: asked } = received.review;
+      const { apiVersion, request: review } = received.review;
       const handled = rim.tasks.track(
-        webhook.handle(asked, { path: pathOf(url), signal: deadline.signal, deadlineAt: start + deadlineMs, log }),
+        webhook.handle(review, { path: pathOf(url), signal: deadline.signal, deadlineAt: start + deadlineMs, log }),
       );
       const verdict = await unlessAborted(handled, deadline.signal).then(
         (answer) => ({ answer }),
-        (fault: unknown) => ({ answer: webhook.onFault(fault, asked), fault }),
+        (fault: unknown) => ({ answer: webhook.onFault(fault, review), fault }),
       );
-      sentBytes = send(response, 200, "application/json", writeReview(apiVersion, asked.uid, verdict.answer));
-      logAnswer(webhook.name, asked, { ...verdict, seconds: seconds() }, rim);
+      sentBytes = send(response, 200, { type: "application/json", text: writeReview(apiVersion, review.uid, verdict.answer) });
+      logAnswer({ name: webhook.name, request: review, ...verdict, seconds: seconds() }, rim);
     }
     const receivedBytes = "bytes" in received ? received.bytes : 0;
     metrics.requestDone({ method, route, status: response.statusCode, seconds: seconds(), receivedBytes, sentBytes });
@@ -104,10 +104,10 @@ function routeOf(path: string): string {
 
 const pathOf = (url: string): string => url.split("?")[0] ?? "";
 
-/** The `timeout` of the query; without end if there is none that makes sense. */
+/** The `timeout` of the query in milliseconds; Infinity without a valid one. */
 function readTimeout(url: string): number {
-  const written = new URLSearchParams(url.split("?")[1] ?? "").get("timeout") ?? "";
-  const ms = parseGoDuration(written);
+  const text = new URLSearchParams(url.split("?")[1] ?? "").get("timeout") ?? "";
+  const ms = parseGoDuration(text);
   return ms !== undefined && ms > 0 ? ms : Number.POSITIVE_INFINITY;
 }
 
@@ -132,22 +132,22 @@ async function isKnown({ headers }: IncomingMessage, { authenticate, log }: Rim)
   try {
     return (await authenticate?.(headers.authorization)) ?? true;
   } catch (error) {
-    log.error("callers cannot be told apart", { error });
+    log.error("the caller's token could not be checked; the request is refused", { error });
     return false;
   }
 }
 
-/** What is left of the body is not waited for. */
+/** Closes the connection, as the rest of the body is not read. */
 function refuse(response: ServerResponse, { status, message }: Refusal): number {
   response.setHeader("connection", "close");
   if (status === 401) response.setHeader("www-authenticate", "Bearer");
   if (status === 405) response.setHeader("allow", "POST");
-  return send(response, status, "text/plain; charset=utf-8", `${message}\n`);
+  return send(response, status, { type: "text/plain; charset=utf-8", text: `${message}\n` });
 }
 
-function send(response: ServerResponse, status: number, type: string, text: string): number {
+function send(response: ServerResponse, status: number, { type, text }: { readonly type: string; readonly text: string }): number {
   const bytes = Buffer.byteLength(text);
-  // A text goes out in one write with its head, a buffer does not.
+  // Node sends a string in one write with the headers, but not a buffer.
   response.writeHead(status, { "content-type": type, "content-length": bytes }).end(text);
   return bytes;
 }

@@ -1,16 +1,18 @@
-/** The one log line and the one count of an answered review. */
+/** Logs and counts an answered review, once each. */
 import type { Log, LogLevel } from "../../infra/log.ts";
 import type { WebhookMetrics } from "../../infra/metrics/webhook-metrics.ts";
 import type { AdmissionRequest, Answer, Webhook } from "./webhook.ts";
 
 export interface Answered {
+  readonly name: Webhook["name"];
+  readonly request: AdmissionRequest;
   readonly answer: Answer;
-  /** Why the handler itself gave none, if so. */
+  /** The error, if the answer is that of `onFault`. */
   readonly fault?: unknown;
   readonly seconds: number;
 }
 
-/** What runbooks search for (§8.7). */
+/** Terms of the log lines, as runbooks search for them (§8.7). */
 const MESSAGES: Readonly<Record<Webhook["name"], { readonly method: string; readonly subject: string }>> = {
   noDownscale: { method: "admission.NoDownscale()", subject: "downscale" },
   prepareDownscale: { method: "admission.prepareDownscale()", subject: "prepared downscale" },
@@ -18,10 +20,9 @@ const MESSAGES: Readonly<Record<Webhook["name"], { readonly method: string; read
   zpdbValidation: { method: "admission.ZoneAwarePdbValidatorHandler()", subject: "zone-aware budget" },
 };
 
+/** Writes the log line and the metric of one answer. */
 export function logAnswer(
-  name: Webhook["name"],
-  request: AdmissionRequest,
-  { answer, fault, seconds }: Answered,
+  { name, request, answer, fault, seconds }: Answered,
   { log, metrics }: { readonly log: Log; readonly metrics: WebhookMetrics },
 ): void {
   const { allowed, reason = "" } = answer;
@@ -41,7 +42,7 @@ export function logAnswer(
   });
 }
 
-/** What leaves no doubt about which request it was. */
+/** Identifies the request. */
 function describeRequest({ uid, kind, resource, namespace, name, subResource, operation, dryRun, userInfo }: AdmissionRequest) {
   return {
     "object.name": name,
@@ -56,7 +57,7 @@ function describeRequest({ uid, kind, resource, namespace, name, subResource, op
   };
 }
 
-/** Everyday answers stay below the default level. */
+/** Ordinary answers are below the default level. */
 function levelOf({ allowed, message, warnings = [] }: Answer, fault: unknown): LogLevel {
   if (fault !== undefined) return "error";
   if (warnings.length > 0) return "warn";

@@ -1,7 +1,7 @@
-/** What handlers still do: some take things back after they were answered for. */
+/** Work that goes on after an answer, such as the cancellation of a preparation: the process ends only when it is done. */
 export interface BackgroundTasks {
   readonly track: <T>(task: Promise<T>) => Promise<T>;
-  /** Resolves once nothing is left to do. */
+  /** Resolves once every tracked task has ended. */
   readonly settled: () => Promise<void>;
 }
 

@@ -1,14 +1,14 @@
-/** The body of a request: bounded, in time, UTF-8 and JSON; anything else is refused with a status and a reason. */
+/** Reads the body of a request: bounded, in time, UTF-8 and JSON; any other is refused with a status and a message. */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { unlessAborted } from "../../infra/deadline.ts";
 import { messageOf } from "../../infra/errors.ts";
 import { refuse } from "./review.ts";
 
-/** As large as a request of the API server's clients may be. */
+/** Bytes; the API server's own limit on requests. */
 export const LARGEST_BODY = 3 * 1024 * 1024;
 
-/** An HTTP answer that is no AdmissionReview. */
+/** An HTTP answer without an AdmissionReview. */
 export interface Refusal {
   readonly status: number;
   readonly message: string;
@@ -19,32 +19,32 @@ export interface Body {
   readonly bytes: number;
 }
 
-/** Of all bodies that are still coming in: senders that never end must not fill the memory. */
+/** Bytes of all bodies that are still being received: slow senders must not fill the memory. */
 const MOST_BUFFERED = 48 * 1024 * 1024;
 let buffered = 0;
 
 const TOO_MUCH: Refusal = { status: 429, message: "too many bodies at once, try again" };
 const TOO_LARGE: Refusal = { status: 413, message: `the body is larger than ${LARGEST_BODY} bytes` };
 
-/** Reads it all; rejects when `signal` fires or the caller goes away. */
+/** Reads the whole body; rejects when `signal` fires or the caller disconnects. */
 export async function readBody(request: IncomingMessage, signal: AbortSignal): Promise<Body | Refusal> {
   if (Number(request.headers["content-length"] ?? 0) > LARGEST_BODY) return TOO_LARGE;
   if (buffered > MOST_BUFFERED) return TOO_MUCH;
-  let held = 0;
-  const hold = (bytes: number): void => {
-    held += bytes;
+  let own = 0;
+  const count = (bytes: number): void => {
+    own += bytes;
     buffered += bytes;
   };
   try {
-    const raw = await unlessAborted(collect(request, hold), signal);
+    const raw = await unlessAborted(collect(request, count), signal);
     return raw === undefined ? TOO_LARGE : parse(raw);
   } finally {
-    buffered -= held;
+    buffered -= own;
   }
 }
 
-/** Listens rather than iterates: an iterator that is left early takes the connection, and with it the answer, away. */
-function collect(request: IncomingMessage, hold: (bytes: number) => void): Promise<Buffer | undefined> {
+/** Uses events: leaving an async iterator early would destroy the connection before the answer is sent. */
+function collect(request: IncomingMessage, onBytes: (bytes: number) => void): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -52,7 +52,7 @@ function collect(request: IncomingMessage, hold: (bytes: number) => void): Promi
       bytes += chunk.length;
       if (bytes <= LARGEST_BODY) {
         chunks.push(chunk);
-        hold(chunk.length);
+        onBytes(chunk.length);
       } else {
         chunks.length = 0;
         resolve(undefined);
@@ -61,7 +61,7 @@ function collect(request: IncomingMessage, hold: (bytes: number) => void): Promi
     request.on("end", () => resolve(Buffer.concat(chunks, bytes)));
     request.on("error", reject);
     request.on("close", () => {
-      if (!request.complete) reject(new Error("the caller went away"));
+      if (!request.complete) reject(new Error("the caller disconnected"));
     });
   });
 }

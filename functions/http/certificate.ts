@@ -1,4 +1,4 @@
-/** The server's certificate, followed while its files change: they are a mounted Secret, which the kubelet swaps at its leisure. */
+/** Follows the server's certificate: its files are a mounted Secret, which the kubelet replaces at some time after a change. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../../infra/clock.ts";
@@ -17,14 +17,14 @@ export interface CertificateFiles {
 
 export interface Following {
   readonly files: CertificateFiles;
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two reads. */
   readonly everyMs: number;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
 }
 
-/** Tells of the pair, and of each that follows it, until the signal fires. What cannot be used is logged once and left alone. */
+/** Calls `onPair` with the pair, and with each new one, until the signal fires. An unusable pair is logged once and ignored. */
 export async function followCertificate({ files, everyMs, clock, log, signal }: Following, onPair: (pair: KeyPair) => void): Promise<void> {
   let used = "";
   let complaint = "";
@@ -47,7 +47,7 @@ export async function followCertificate({ files, everyMs, clock, log, signal }: 
   }
 }
 
-/** Rejects if a file is missing or no PEM, or if they do not fit: one of them may be older than the other. */
+/** Rejects if a file is missing or not PEM, or if key and certificate do not match, as one may be older than the other. */
 async function readPair({ certFile, keyFile }: CertificateFiles): Promise<KeyPair> {
   const [cert, key] = await Promise.all([readFile(certFile, "utf8"), readFile(keyFile, "utf8")]);
   if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) throw new Error("the key is not the certificate's");

@@ -1,20 +1,24 @@
-/** Ending without cutting anybody off. */
+/** Ends servers without cutting off a request. */
 import { subscribe } from "node:diagnostics_channel";
 import type { Server, ServerResponse } from "node:http";
 import type { Clock } from "../../infra/clock.ts";
 import type { BackgroundTasks } from "./background-tasks.ts";
 
-/** Longer than the API server keeps an idle connection (90 s), so that none is closed under a request that is on its way. */
+/** Longer than the API server keeps an idle connection (90 s), so that none is closed while a request is on its way. */
 export const IDLE_CONNECTION_MS = 180_000;
-/** What handlers may still do when their request's time is over: take back what was half done, and free what they held. */
+/** Milliseconds that webhooks may need after their deadline, to cancel preparations and release Leases. */
 export const AFTERWARDS_MS = 6000;
-/** A connection that was kept alive becomes idle only with its last answer. */
-const LOOK_MS = 50;
-/** For a request that may be on its way. */
-const UNUSED_MS = 500;
+/** Milliseconds between two checks: a kept-alive connection becomes idle only after its last answer. */
+const CHECK_MS = 50;
+/** Milliseconds without an open request, as one may be on its way. */
+const QUIET_MS = 500;
 
-/** Stops accepting, and resolves once all requests are answered and all work is done, or after `graceMs`. */
-export async function drain(servers: readonly Server[], tasks: BackgroundTasks, graceMs: number, clock: Clock): Promise<void> {
+/** Stops accepting; resolves once all requests are answered and all tasks have ended, or after `graceMs` milliseconds. */
+export async function drain(
+  servers: readonly Server[],
+  tasks: BackgroundTasks,
+  { graceMs, clock }: { readonly graceMs: number; readonly clock: Clock },
+): Promise<void> {
   const ended = new AbortController();
   const late = clock.sleep(graceMs, ended.signal);
   const quiet = Promise.all([...servers.map((server) => close(server, ended.signal, clock)), tasks.settled()]);
@@ -23,7 +27,7 @@ export async function drain(servers: readonly Server[], tasks: BackgroundTasks, 
   for (const server of servers) server.closeAllConnections();
 }
 
-/** Requests that each server has not answered yet. */
+/** Unanswered requests of each server. */
 const unanswered = new WeakMap<Server, number>();
 subscribe("http.server.request.start", (message) => {
   const { server, response } = message as { readonly server: Server; readonly response: ServerResponse };
@@ -31,7 +35,7 @@ subscribe("http.server.request.start", (message) => {
   response.once("close", () => unanswered.set(server, (unanswered.get(server) ?? 1) - 1));
 });
 
-/** A connection on which no request has come yet does not count as idle: one that stays so is closed after a moment. */
+/** Node does not count a connection without a first request as idle: such connections are closed after `QUIET_MS`. */
 async function close(server: Server, ended: AbortSignal, clock: Clock): Promise<void> {
   const closed = new AbortController();
   server.close(() => closed.abort());
@@ -39,7 +43,7 @@ async function close(server: Server, ended: AbortSignal, clock: Clock): Promise<
   while (!closed.signal.aborted && !ended.aborted) {
     server.closeIdleConnections();
     quiet = (unanswered.get(server) ?? 0) === 0 ? quiet + 1 : 0;
-    if (quiet * LOOK_MS >= UNUSED_MS) server.closeAllConnections();
-    await clock.sleep(LOOK_MS, closed.signal);
+    if (quiet * CHECK_MS >= QUIET_MS) server.closeAllConnections();
+    await clock.sleep(CHECK_MS, closed.signal);
   }
 }

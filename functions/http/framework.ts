@@ -1,7 +1,7 @@
 /**
- * A webhook as a target of functions-framework. Before its function is called, the framework has read the whole body (of up to 1 GiB) and
- * parsed it, answers what it cannot parse with a page that shows a stack, and it ends at SIGTERM with requests unanswered. So the rim takes
- * the body as it comes, and the end as well.
+ * Serves a webhook as a target of functions-framework. The framework reads and parses the whole body (up to 1 GiB) before it calls the function,
+ * answers a body that it cannot parse with a page that shows a stack trace, and exits at SIGTERM with requests unanswered. So the rim takes over
+ * the reading of the body and the handling of signals.
  */
 import { subscribe } from "node:diagnostics_channel";
 import type { IncomingMessage, Server } from "node:http";
@@ -15,11 +15,11 @@ import { AFTERWARDS_MS, drain, IDLE_CONNECTION_MS } from "./drain.ts";
 import type { Webhook } from "./webhook.ts";
 import { beside } from "./server.ts";
 
-/** The target of this name; it is only put together in the process that was started for it. */
+/** The function of this name. Only the process that was started for this target builds the webhook. */
 export function asTarget(name: Webhook["name"]): HttpFunction {
   if (chosenTarget() !== name) return () => Promise.reject(new Error(`${name} is not the target of this process`));
   const composition = compose(process.env, systemClock);
-  void composition.catch((error: unknown) => giveUp("the webhook could not be put together", error));
+  void composition.catch((error: unknown) => giveUp("the webhook could not be started", error));
   let adopted = false;
   subscribe("http.server.request.start", (message) => {
     const { request, server } = message as { request: IncomingMessage; server: Server };
@@ -40,19 +40,19 @@ export function asTarget(name: Webhook["name"]): HttpFunction {
   };
 }
 
-/** As the framework finds it: the flag, else the environment. */
+/** The flag, otherwise the environment, as in the framework. */
 function chosenTarget(): string | undefined {
   const { target } = parseArgs({ options: { target: { type: "string" } }, strict: false }).values;
   return typeof target === "string" ? target : process.env["FUNCTION_TARGET"];
 }
 
-/** The framework's parsers pass over a request that, by its headers, has no body; the stream is then still whole. */
+/** The framework's parsers skip a request without a body according to its headers, and leave the stream unread. */
 function hideBody({ headers }: IncomingMessage): void {
   delete headers["content-length"];
   delete headers["transfer-encoding"];
 }
 
-/** Takes the framework's server over: for idle connections and for the end. Its handlers of signals are there once it listens. */
+/** Replaces the framework's idle timeout and signal handlers, which exist once it listens. */
 function adopt(server: Server, composition: Promise<Composition>): void {
   server.keepAliveTimeout = IDLE_CONNECTION_MS;
   for (const signal of END_SIGNALS) {
@@ -63,6 +63,6 @@ function adopt(server: Server, composition: Promise<Composition>): void {
 
 async function drainAndEnd(server: Server, composition: Promise<Composition>): Promise<void> {
   const { configuration, rim, tasks } = await composition;
-  await drain([server], tasks, configuration.requestTimeoutMs + AFTERWARDS_MS, rim.clock);
+  await drain([server], tasks, { graceMs: configuration.requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
   await end(0);
 }

@@ -1,14 +1,14 @@
-/** AdmissionReview in and out: admission.k8s.io v1 and v1beta1, answered in kind. */
+/** Reads and writes AdmissionReviews of admission.k8s.io v1 and v1beta1; an answer has the version of its request. */
 import * as z from "zod";
 import type { AdmissionRequest, Answer } from "./webhook.ts";
 
 const VERSIONS: ReadonlySet<unknown> = new Set(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"]);
 
-/** What is said to users stays below what the API server passes on. */
+/** Characters; the API server passes on more. */
 const LONGEST_MESSAGE = 2000;
 const LONGEST_WARNING = 400;
 
-// null is what Go writes for what is not set.
+// Go writes null for a field that is not set.
 const text = z
   .string()
   .nullish()
@@ -39,31 +39,30 @@ const REQUEST = z.object({
 const REVIEW = z.object({ apiVersion: z.unknown().optional(), kind: z.unknown().optional(), request: z.unknown().optional() });
 
 export interface Review {
-  /** The version it came in, for the answer. */
+  /** The version of the request, for the answer. */
   readonly apiVersion: string;
   readonly request: AdmissionRequest;
 }
 
-/** The review of a parsed body, or what is wrong with it. */
+/** The review of a parsed body, or its problem. */
 export function readReview(body: unknown): Review | { readonly problem: string } {
   const review = REVIEW.safeParse(body);
   if (!review.success) return refuse("it is no object");
-  const { apiVersion, kind: said, request: asked } = review.data;
-  if (said !== "AdmissionReview" || typeof apiVersion !== "string" || !VERSIONS.has(apiVersion))
-    return { problem: `Unsupported group version kind: ${name(apiVersion)}, Kind=${name(said)}` };
-  const request = REQUEST.safeParse(asked);
-  if (!request.success) return refuse(explain(request.error));
-  const { subResource, namespace, name: named, userInfo, dryRun, ...rest } = request.data;
+  const { apiVersion, kind: found, request: sent } = review.data;
+  if (found !== "AdmissionReview" || typeof apiVersion !== "string" || !VERSIONS.has(apiVersion))
+    return { problem: `Unsupported group version kind: ${name(apiVersion)}, Kind=${name(found)}` };
+  const request = REQUEST.safeParse(sent);
+  return request.success ? { apiVersion, request: readRequest(request.data) } : refuse(explain(request.error));
+}
+
+function readRequest({ subResource, namespace, name, userInfo, dryRun, ...rest }: z.infer<typeof REQUEST>): AdmissionRequest {
   return {
-    apiVersion,
-    request: {
-      ...rest,
-      dryRun: dryRun ?? false,
-      ...(subResource && { subResource }),
-      ...(namespace && { namespace }),
-      ...(named && { name: named }),
-      ...(userInfo && { userInfo }),
-    },
+    ...rest,
+    dryRun: dryRun ?? false,
+    ...(subResource && { subResource }),
+    ...(namespace && { namespace }),
+    ...(name && { name }),
+    ...(userInfo && { userInfo }),
   };
 }
 

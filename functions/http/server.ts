@@ -1,5 +1,5 @@
-/** All webhooks by path behind one TLS server, with `/ready` and `/metrics` beside it over plain HTTP: for clusters without Knative. */
-import http, { type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
+/** Serves all webhooks by path over TLS, and `/ready` and `/metrics` over plain HTTP: for clusters without Knative. */
+import http, { type RequestListener, type Server, type ServerResponse } from "node:http";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
 import { RolloutError } from "../../infra/errors.ts";
@@ -10,8 +10,9 @@ import type { Composition } from "../compose.ts";
 import { AFTERWARDS_MS, drain, IDLE_CONNECTION_MS } from "./drain.ts";
 
 /** Milliseconds until a new certificate is in use, at most. */
-const LOOK_MS = 1000;
-/** Serves until `stop` fires and all requests are answered; rejects with `BadConfiguration`, or when a port is taken. */
+const RELOAD_MS = 1000;
+
+/** Serves until `stop` fires and all requests are answered; rejects with `BadConfiguration`, or if a port is in use. */
 export async function runServer({ configuration, rim, webhooks, metrics, tasks, log }: Composition, stop: AbortSignal): Promise<void> {
   const { address, port, tlsPort, requestTimeoutMs } = configuration;
   const files = filesOf(configuration);
@@ -25,7 +26,7 @@ export async function runServer({ configuration, rim, webhooks, metrics, tasks, 
 
   await listen(plain, port, address);
   log.info("listening", { what: "ready and metrics", port: portOf(plain) });
-  const following = followCertificate({ files, everyMs: LOOK_MS, clock: rim.clock, log, signal: stop }, (pair) => {
+  const following = followCertificate({ files, everyMs: RELOAD_MS, clock: rim.clock, log, signal: stop }, (pair) => {
     secure.setSecureContext(pair);
     ready.resolve();
   });
@@ -35,24 +36,17 @@ export async function runServer({ configuration, rim, webhooks, metrics, tasks, 
   if (!stop.aborted) log.info("listening", { what: "webhooks", port: portOf(secure) });
   await following;
   log.info("draining");
-  await drain([secure, plain], tasks, requestTimeoutMs + AFTERWARDS_MS, rim.clock);
+  await drain([secure, plain], tasks, { graceMs: requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
 }
 
 /** `/ready` and `/metrics` (§8.1). */
 export function beside(metrics: Pick<Metrics, "render" | "contentType">, isReady: () => boolean): RequestListener {
-  return (request, response) => void answerBeside(request, response, metrics, isReady);
-}
-
-async function answerBeside(
-  request: IncomingMessage,
-  response: ServerResponse,
-  metrics: Pick<Metrics, "render" | "contentType">,
-  isReady: () => boolean,
-): Promise<void> {
-  const path = request.url?.split("?")[0];
-  if (path === "/ready") response.writeHead(isReady() ? 200 : 503).end();
-  else if (path === "/metrics") response.writeHead(200, { "content-type": metrics.contentType }).end(await metrics.render());
-  else response.writeHead(404).end();
+  const answer = async (path: string | undefined, response: ServerResponse): Promise<void> => {
+    if (path === "/ready") response.writeHead(isReady() ? 200 : 503).end();
+    else if (path === "/metrics") response.writeHead(200, { "content-type": metrics.contentType }).end(await metrics.render());
+    else response.writeHead(404).end();
+  };
+  return (request, response) => void answer(request.url?.split("?")[0], response);
 }
 
 function byPath(routes: ReadonlyMap<string, Handler>): RequestListener {

@@ -1,4 +1,4 @@
-/** What a webhook is: the contract between the rim (admission.ts) and the handlers. */
+/** The contract between the rim (admission.ts) and the webhooks. */
 import type { Log } from "../../infra/log.ts";
 
 export interface GroupVersionKind {
@@ -13,15 +13,15 @@ export interface GroupVersionResource {
   readonly resource: string;
 }
 
-/** The `request` of an AdmissionReview, as far as we read it. The objects are as the API server sent them: each handler reads what it needs. */
+/** The `request` of an AdmissionReview, with the fields that webhooks read. The objects are as the API server sent them. */
 export interface AdmissionRequest {
   readonly uid: string;
-  /** `CREATE`, `UPDATE`, `DELETE` or `CONNECT`; "" if the request does not say. */
+  /** `CREATE`, `UPDATE`, `DELETE` or `CONNECT`; "" if it is missing. */
   readonly operation: string;
   readonly subResource?: string;
   readonly namespace?: string;
   readonly name?: string;
-  /** False unless the request says true. */
+  /** False if it is missing. */
   readonly dryRun: boolean;
   readonly kind: GroupVersionKind;
   readonly resource: GroupVersionResource;
@@ -34,32 +34,32 @@ export interface Answer {
   readonly allowed: boolean;
   /** `status.code`; without one the API server answers a denial with 400. */
   readonly code?: number;
-  /** `status.message`: what the user reads. */
+  /** `status.message`, shown to the user. */
   readonly message?: string;
   readonly warnings?: readonly string[];
   /** JSON Patch (RFC 6902) on the object under admission. */
   readonly patch?: readonly object[];
   /** One word for the log line and the metric. */
   readonly reason?: string;
-  /** More for the log line. */
+  /** Further fields of the log line. */
   readonly log?: Readonly<Record<string, unknown>>;
 }
 
 export interface Context {
-  /** The path that was asked, without its query. */
+  /** The path of the request, without its query. */
   readonly path: string;
-  /** Fires when the request's time is up, or its caller has gone. */
+  /** Fires at the request's deadline, or when its caller has gone. */
   readonly signal: AbortSignal;
-  /** The same moment by `clock.monotonic`, milliseconds. */
+  /** The deadline by `clock.monotonic`, milliseconds. */
   readonly deadlineAt: number;
   readonly log: Log;
 }
 
 export interface Webhook {
   readonly name: "noDownscale" | "prepareDownscale" | "podEviction" | "zpdbValidation";
-  /** Where `serve` has it; the first is the canonical one. */
+  /** The paths that the server routes to it; the first is the canonical one. */
   readonly paths: readonly string[];
   readonly handle: (request: AdmissionRequest, context: Context) => Promise<Answer>;
-  /** The webhook's own way to fail, open or closed: asked when `handle` rejects or has not answered by the deadline. Must not throw. */
+  /** The answer when `handle` rejects or misses the deadline: fails open or closed. Must not throw. */
   readonly onFault: (error: unknown, request: AdmissionRequest) => Answer;
 }

@@ -23,7 +23,7 @@ it("a connection on which no request ever came does not hold up the end; a reque
   const text = fetch(`http://127.0.0.1:${port}/`).then((response) => response.text());
   await arrived;
   let over = false;
-  const draining = drain([server], createBackgroundTasks(), GRACE_MS, systemClock).then(() => (over = true));
+  const draining = drain([server], createBackgroundTasks(), { graceMs: GRACE_MS, clock: systemClock }).then(() => (over = true));
   const cut = new Promise<void>((resolve) => unused.once("close", () => resolve()));
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(over, false);
