@@ -47,5 +47,5 @@ test("with an audience, only callers with a token of the cluster for it are let 
 test("when the keys cannot be had, nobody is let in", async (t) => {
   const { post, entries } = await serve(t, allowing, { authenticate: () => Promise.reject(new Error("no keys")) });
   assert.equal((await post(reviewText(request))).status, 401);
-  assert.equal(entries[0]?.msg, "callers cannot be told apart");
+  assert.equal(entries[0]?.msg, "the caller's token could not be checked; the request is refused");
 });

@@ -15,16 +15,16 @@ const DENY = { file: "reconciler/reservations/deny-again.ts", tests: ["test/reco
 
 export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
-    breaks: "an allowed eviction is bound to the pod that was judged",
+    breaks: "an allowed eviction is pinned to the judged pod",
     ...EVICTION,
-    find: "const patch = mutating ? pinPod(decided.verdict, eviction) : undefined;",
+    find: "const patch = mutating ? pinPod(result.verdict, eviction) : undefined;",
     replacement: `const patch = undefined as Answer["patch"];`,
   },
   {
-    breaks: "an eviction of a terminating pod is bound to it",
+    breaks: "an eviction of a terminating pod is pinned to it",
     ...EVICTION,
-    find: "uid !== undefined || !isAllowed(said)) return undefined;",
-    replacement: `uid !== undefined || said.reason !== "Allowed") return undefined;`,
+    find: "uid !== undefined || !isAllowed(decided)) return undefined;",
+    replacement: `uid !== undefined || decided.reason !== "Allowed") return undefined;`,
   },
   {
     breaks: "a UID that the client has set is kept",

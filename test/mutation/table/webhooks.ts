@@ -136,8 +136,8 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "callers that cannot be checked are not let in",
     file: "functions/http/admission.ts",
-    find: `log.error("callers cannot be told apart", { error });\n    return false;`,
-    replacement: `log.error("callers cannot be told apart", { error });\n    return true;`,
+    find: `log.error("the caller's token could not be checked; the request is refused", { error });\n    return false;`,
+    replacement: `log.error("the caller's token could not be checked; the request is refused", { error });\n    return true;`,
     tests: ["test/functions/callers.test.ts"],
   },
   {
