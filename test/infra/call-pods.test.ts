@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { callPods, type PodCalls } from "../../infra/call-pods.ts";
+import { hasCode, messageOf, RolloutError } from "../../infra/errors.ts";
+import type { PodHttp } from "../../infra/pod-http.ts";
+
+interface Target {
+  readonly url: string;
+}
+
+/** Calls so many pods, which answer with `answer` of their number; tells what came of it. */
+async function call(count: number, answer: (pod: number) => number | Error, more: Partial<PodCalls<Target>> = {}) {
+  const failures: string[] = [];
+  let seen = 0;
+  let inFlight = 0;
+  let most = 0;
+  const http: PodHttp = {
+    async send(_method, url, { signal }) {
+      seen++;
+      most = Math.max(most, ++inFlight);
+      await new Promise(setImmediate);
+      inFlight--;
+      if (signal?.aborted) throw new RolloutError("Cancelled", "cancelled");
+      const said = answer(Number(url));
+      if (said instanceof Error) throw said;
+      return { status: said, body: "" };
+    },
+  };
+  function* targets(): Generator<Target> {
+    for (let pod = 0; pod < count; pod++) yield { url: String(pod) };
+  }
+  const done = await callPods({
+    http,
+    method: "POST",
+    namespace: "n",
+    targets: targets(),
+    signal: new AbortController().signal,
+    onFailure: ({ url }, error) => void failures.push(`${url} ${hasCode(error, "Cancelled") ? "cancelled" : messageOf(error)}`),
+    ...more,
+  });
+  assert.equal(inFlight, 0, "no request is left in flight");
+  return { done, seen, most, failures };
+}
+
+describe("calling pods", () => {
+  it("reaches all, at most 32 at once, and tells each failure", async () => {
+    const { done, seen, most, failures } = await call(100, (pod) => (pod % 50 === 7 ? 500 : 204));
+    assert.deepEqual([done, seen, most, failures], [false, 100, 32, ["7 it answered 500", "57 it answered 500"]]);
+    assert.equal((await call(100, () => 299)).done, true);
+    assert.equal((await call(40, () => 200, { atOnce: 3 })).most, 3);
+  });
+
+  it("ends with the first failure where that is asked for, and tells that one alone", async () => {
+    const { done, seen, failures } = await call(2 ** 31, () => new RolloutError("Unreachable", "gone"), { stopAtFailure: true });
+    assert.deepEqual([done, failures], [false, ["0 gone"]]);
+    assert.ok(seen <= 32, String(seen));
+  });
+
+  it("counts an answer as failed that its reader throws at", async () => {
+    const onAnswer = ({ url }: Target): void => {
+      if (url === "1") throw new Error("nonsense");
+    };
+    assert.deepEqual((await call(3, () => 500, { onAnswer })).failures, ["1 nonsense"]);
+  });
+
+  it("calls no pod once it may not, whatever is in flight", async () => {
+    let asked = 0;
+    const { done, seen, failures } = await call(1000, () => 200, { mayCall: () => ++asked <= 40 });
+    assert.deepEqual([done, seen], [false, 40]);
+    assert.match(failures[0] ?? "", /the lease of its rollout group is no longer ours/);
+  });
+
+  it("ends with its caller, and counts as not done", async () => {
+    const stop = new AbortController();
+    const { done, seen } = await call(1000, (pod) => (pod === 40 && stop.abort(), 200), { signal: stop.signal });
+    assert.equal(done, false);
+    assert.ok(seen < 200, String(seen));
+    assert.deepEqual(await call(3, () => 200, { signal: stop.signal }), { done: false, seen: 0, most: 0, failures: [] });
+  });
+});
