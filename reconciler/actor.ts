@@ -6,7 +6,7 @@ import type { Hold } from "./model/decision.ts";
 import type { Pod } from "./model/pod.ts";
 import type { Zone } from "./model/zone.ts";
 import type { DeletePods, FinishZone } from "./rollout/zone.ts";
-import type { ScaleZone } from "./scaling/snapshot.ts";
+import type { ScaleZone } from "./scaling/steps.ts";
 
 /** A grant to delete a pod. */
 export interface DisruptionGrant {
@@ -38,4 +38,10 @@ export interface Effect {
   readonly denied: readonly Hold[];
   /** Why the rest of the batch was left for the next tick, if it was. */
   readonly stopped?: string;
+}
+
+/** Something worth a log line, though it changes nothing. */
+export interface LogNote {
+  readonly level: "info" | "warn";
+  readonly text: string;
 }

@@ -7,7 +7,7 @@ import { createPodHttp } from "../infra/pod-http.ts";
 import { pushMetrics } from "../infra/metrics/push.ts";
 import { start } from "../infra/start.ts";
 import { createCaInjection } from "./ca-injection.ts";
-import { createReferences } from "./scaler/gather-scaling.ts";
+import { createReferences } from "./scaler/references.ts";
 import { composeBudgets } from "./reservations/compose.ts";
 import { createMayDisrupt } from "./reservations/may-disrupt.ts";
 import type { RunInput } from "./run.ts";

@@ -9,7 +9,7 @@ import { hasCode, isRetryable } from "../infra/errors.ts";
 import { acquireLease, type AcquiredLease, type LeaseOptions } from "../infra/kubernetes/lease.ts";
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics/metrics.ts";
-import type { MayDisrupt } from "./actor.ts";
+import type { LogNote, MayDisrupt } from "./actor.ts";
 import type { CaInjection } from "./ca-injection.ts";
 import { startChangeWatch, zonesOf } from "./change-watch.ts";
 import { dueForCloserLook, lookedUntil, noteLooks } from "./resync.ts";
@@ -18,11 +18,10 @@ import { createFreshness } from "./freshness.ts";
 import { createJournal } from "./report/journal.ts";
 import { isFailure } from "./report/outcome.ts";
 import type { Zone } from "./model/zone.ts";
-import type { Note } from "./scaler/prepare.ts";
 import { createRecorder } from "./report/recorder.ts";
 import type { SettleDownscales } from "./pending-downscales/settle-downscales.ts";
-import type { Scaler } from "./scaler/scale-pass.ts";
-import { createTeller } from "./scaler/teller.ts";
+import { createPodNotifier } from "./scaler/pod-notifier.ts";
+import type { Scaler } from "./scaler/scaler.ts";
 import { BEGUN_LAST, tick, type TickResult } from "./tick.ts";
 import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 
@@ -106,8 +105,8 @@ async function tickUntil(input: RunInput, held: AcquiredLease, stop: AbortSignal
   const injecting = input.once ? input.caInjection.once(until) : input.caInjection.follow(until);
   const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
   const journal = createJournal({ ...input, recorder });
-  const onNote = ({ level, text }: Note, { namespace, group }: Zone): void => log[level](text, { namespace, group });
-  const teller = createTeller({ http: input.podHttp, clock, onNote, signal: until });
+  const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
+  const notifier = createPodNotifier({ http: input.podHttp, clock, onNote, signal: until });
   const freshness = createFreshness(clock, log);
   let verdict = before;
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
@@ -139,7 +138,7 @@ async function tickUntil(input: RunInput, held: AcquiredLease, stop: AbortSignal
         ...input,
         now: clock.now,
         fence: held,
-        teller,
+        notifier,
         freshness,
         stop: until,
         lookCloser: due,

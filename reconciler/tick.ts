@@ -12,8 +12,8 @@ import type { BatchActor } from "./delete-pods.ts";
 import type { GroupSnapshot, Zone } from "./model/zone.ts";
 import type { Common, Outcome } from "./report/outcome.ts";
 import { decideByStatus, decideRollout } from "./rollout/decide.ts";
-import { scaleGroup } from "./scaler/scale.ts";
-import type { Scaler } from "./scaler/scale-pass.ts";
+import { scaleGroup } from "./scaler/scale-group.ts";
+import type { Scaler } from "./scaler/scaler.ts";
 import type { BudgetLists } from "./maintenance/budget-lists.ts";
 import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 
@@ -78,8 +78,8 @@ function takeTurns<T>(groups: readonly [key: string, T][], begunLast = ""): [key
 async function reconcileGroup(key: string, zones: readonly Zone[], budgets: BudgetLists, input: TickInput): Promise<Outcome> {
   const common: Common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones, waits: [], notes: [] };
   try {
-    const { change, holds, notes } = await scaleGroup(zones, input);
-    const seen = { ...common, waits: holds };
+    const { change, scalingHolds, notes } = await scaleGroup(zones, input);
+    const seen = { ...common, waits: scalingHolds };
     const outcome = change
       ? { ...seen, state: "acted" as const, decision: change, effect: { replaced: [], denied: [] } }
       : await rollOut(key, seen, budgets, input).catch((error: unknown) => explain(error, key, seen, input));

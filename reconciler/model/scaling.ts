@@ -6,7 +6,7 @@ export interface Scaling {
   readonly leader: string | undefined;
   readonly upscaleOnlyWhenLeaderReady: boolean;
   /** The replicas it is to have whatever leader or reference say. */
-  readonly forced: number | undefined;
+  readonly forcedReplicas: number | undefined;
   readonly mirror: Mirror | undefined;
   /** As written: the time that must lie between scaling down two zones. */
   readonly minTime: string | undefined;
@@ -25,7 +25,7 @@ export interface Mirror {
   /** API group, "" for core; undefined if the annotation cannot be read. The version that it names is not used (§2.4.1). */
   readonly group: string | undefined;
   readonly apiVersion: string;
-  /** The zone's replicas are told back in the resource's status. */
+  /** The zone's replicas are written back to the resource's status. */
   readonly writeBack: boolean;
 }
 
@@ -41,7 +41,7 @@ export function readScaling(labels: Strings, annotations: Strings): { readonly v
     value: {
       leader: written("downscaleLeader"),
       upscaleOnlyWhenLeaderReady: readyOnly.value,
-      forced: forced.value,
+      forcedReplicas: forced.value,
       mirror: kind === "" || name === "" ? undefined : { kind, name, apiVersion, group: groupOf(apiVersion), writeBack: writeBack.value },
       minTime: readMinTime(labels, annotations),
       lastDownscale: written("lastDownscale"),

@@ -1,9 +1,8 @@
 /** What one tick came to for one group, and for all. */
 import type { RolloutError } from "../../infra/errors.ts";
-import type { Action, Effect } from "../actor.ts";
+import type { Action, Effect, LogNote } from "../actor.ts";
 import { factsOf, type Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
-import type { Note } from "../scaler/prepare.ts";
 
 export interface Common {
   readonly namespace: string;
@@ -13,7 +12,7 @@ export interface Common {
   /** Why zones of it were not scaled; the rollout goes on beside it. */
   readonly waits: readonly Hold[];
   /** What is worth a line besides. */
-  readonly notes: readonly Note[];
+  readonly notes: readonly LogNote[];
 }
 
 export type Outcome = Common &

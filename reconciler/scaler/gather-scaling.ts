@@ -1,13 +1,46 @@
-/** Reads what only scaling needs: the zone tracker, and the resources that zones mirror. */
+/** Reads what only scaling needs, and only once it is needed: when zones were last scaled down, and the resources that zones mirror. */
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { absent, RolloutError } from "../../infra/errors.ts";
-import { configMaps, type Resource, type Scale } from "../../infra/kubernetes/resources.ts";
-import { gatherPending, nameLease } from "../pending-downscales/downscale-lease.ts";
+import { absent, messageOf } from "../../infra/errors.ts";
+import { configMaps } from "../../infra/kubernetes/resources.ts";
 import { lastDownscaleOf, laterOf } from "../downscale/pending.ts";
-import type { Mirror } from "../model/scaling.ts";
 import { readTracker } from "../model/tracker.ts";
 import type { Zone } from "../model/zone.ts";
-import type { ReferenceScale } from "../scaling/mirror.ts";
+import { gatherPending, nameLease } from "../pending-downscales/downscale-lease.ts";
+import { wantsDownscale } from "../scaling/leader.ts";
+import { addFacts, factsOf, type ReferenceReading, type ScalingSnapshot, type ZoneTimes } from "../scaling/snapshot.ts";
+import type { Scaler } from "./scaler.ts";
+
+/** What the first decision about a group looks at. */
+export async function gatherScaling(zones: readonly Zone[], scaler: Scaler): Promise<ScalingSnapshot> {
+  const isScaled = !zones.some((zone) => zone.terminating);
+  const times = await gatherTimes(zones, isScaled && wantsDownscale({ zones }), scaler);
+  return { ...times, facts: new Map(), clusterDomain: scaler.clusterDomain };
+}
+
+/** Zones with the times that they were last scaled down at, these only where they matter. */
+export async function gatherTimes(
+  zones: readonly Zone[],
+  isNeeded: boolean,
+  { cluster, zoneTracker, now }: Pick<Scaler, "cluster" | "zoneTracker" | "now">,
+): Promise<ZoneTimes & Pick<ScalingSnapshot, "untracked">> {
+  const at = now();
+  try {
+    const tracked = isNeeded ? await gatherDownscales(cluster, zones, zoneTracker, at) : new Map<string, string>();
+    return { zones, tracked, now: at };
+  } catch (error) {
+    return { zones, tracked: undefined, now: at, untracked: messageOf(error) };
+  }
+}
+
+/** The zone's reference, read for the first time, or again after its pods have answered. */
+export async function gatherReference(zone: Zone, snapshot: ScalingSnapshot, { references, now }: Scaler): Promise<ScalingSnapshot> {
+  const { mirror } = zone.scaling;
+  if (!mirror) return snapshot;
+  const at = now();
+  const unreadable = (error: unknown): ReferenceReading => ({ unreadable: messageOf(error) });
+  const reading = await references.read(zone.namespace, mirror).catch(unreadable);
+  return addFacts(snapshot, zone, factsOf(snapshot, zone).reference ? { confirmed: reading } : { reference: reading }, at);
+}
 
 /** The zone tracker of a namespace; empty if there is none. Throws what the cluster says. */
 export async function gatherTracker(cluster: Cluster, namespace: string, name: string, call?: Call): Promise<ReadonlyMap<string, string>> {
@@ -35,50 +68,4 @@ export async function gatherDownscales(
     if (last !== undefined) times.set(zone.name, last);
   }
   return times;
-}
-
-/** A resource that a zone mirrors, and what its scale says. */
-export interface Reference {
-  readonly resource: Resource;
-  readonly scale: ReferenceScale;
-}
-
-export interface References {
-  /** Reads the scale of the resource, freshly; throws if the server knows no such kind, or what it says. */
-  readonly read: (namespace: string, mirror: Mirror) => Promise<Reference>;
-}
-
-/** Remembers under which resource each kind was found, until it is no longer found there: a CRD may come, go, or change its version. */
-export function createReferences(cluster: Cluster): References {
-  const known = new Map<string, Promise<readonly Resource[]>>();
-
-  async function tryEach(namespace: string, name: string, resources: readonly Resource[]): Promise<Reference> {
-    let first: unknown;
-    for (const resource of resources) {
-      try {
-        const scale = (await cluster.get(resource, { namespace, name, subresource: "scale" })) as Scale;
-        return { resource, scale: { wanted: scale.spec?.replicas ?? 0, told: scale.status?.replicas ?? 0 } };
-      } catch (error) {
-        first ??= error;
-      }
-    }
-    throw first;
-  }
-
-  return {
-    async read(namespace, { group, kind, name, apiVersion }) {
-      if (group === undefined) throw new RolloutError("Invalid", `"${apiVersion}" is no API version`);
-      const key = `${group}/${kind}`;
-      const found = known.get(key) ?? cluster.discover(group, kind);
-      known.set(key, found);
-      try {
-        const resources = await found;
-        if (resources.length === 0) throw new RolloutError("NotFound", `the API server knows no kind ${kind} in group "${group}"`);
-        return await tryEach(namespace, name, resources);
-      } catch (error) {
-        known.delete(key);
-        throw error;
-      }
-    },
-  };
 }

@@ -1,26 +1,27 @@
 /**
- * Tells pods that they stay (§2.6), beside the ticks and never in their way. What they answer changes nothing, so that it is repeated only now and
- * then: a new process, a new number of pods, or half a minute.
+ * Notifies pods that they stay (§2.6), beside the ticks and never in their way. What they answer changes nothing, so that it is repeated only now
+ * and then: by a new process, for a new number of pods, or after half a minute.
  */
+import { callPods } from "../../infra/call-pods.ts";
 import { firstOfSignals, type Clock } from "../../infra/clock.ts";
 import { hasCode, messageOf } from "../../infra/errors.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
-import { createSlots, visitEach } from "../../infra/slots.ts";
+import { createSlots } from "../../infra/slots.ts";
+import type { LogNote } from "../actor.ts";
 import type { Zone } from "../model/zone.ts";
-import type { Note } from "./prepare.ts";
 import type { Endpoints } from "../scaling/delayed.ts";
 
-export interface Teller {
+export interface PodNotifier {
   /** Begins to DELETE at these pods. Resolves once nothing that was begun earlier for other pods of the zone is under way: it may have been for those that are to go now. */
-  readonly stay: (zone: Zone, pods: Endpoints) => Promise<void>;
+  readonly cancelPreparation: (zone: Zone, pods: Endpoints) => Promise<void>;
   /** Resolves once nothing is under way. */
   readonly idle: () => Promise<void>;
 }
 
-export interface TellerOptions {
+export interface PodNotifierOptions {
   readonly http: PodHttp;
   readonly clock: Pick<Clock, "monotonic">;
-  readonly onNote: (note: Note, zone: Zone) => void;
+  readonly onNote: (note: LogNote, zone: Zone) => void;
   /** Ends all of it. */
   readonly signal: AbortSignal;
 }
@@ -38,25 +39,35 @@ interface Round {
   readonly done: Promise<void>;
 }
 
-export function createTeller({ http, clock, onNote, signal }: TellerOptions): Teller {
+export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOptions): PodNotifier {
   const rounds = new Map<string, Round>();
   const slots = createSlots(AT_ONCE);
+  const limited: PodHttp = {
+    async send(method, url, request) {
+      using _slot = await slots.take(request.signal);
+      return await http.send(method, url, request);
+    },
+  };
 
-  async function tell(zone: Zone, pods: Endpoints, stop: AbortController): Promise<void> {
-    const call = { namespace: zone.namespace, signal: firstOfSignals(signal, stop.signal) };
+  async function notify(zone: Zone, pods: Endpoints, stop: AbortController): Promise<void> {
     const locked = tally();
     const failed = tally();
     let silent = 0;
-    await visitEach(pods, { atOnce: AT_ONCE, signal: call.signal }, async ({ pod, url }) => {
-      try {
-        using _slot = await slots.take(call.signal);
-        const { status } = await http.send("DELETE", url, call);
+    await callPods({
+      http: limited,
+      method: "DELETE",
+      namespace: zone.namespace,
+      targets: pods,
+      atOnce: AT_ONCE,
+      signal: firstOfSignals(signal, stop.signal),
+      onAnswer({ pod }, { status }) {
         if (status === 409) locked.add(pod);
         else if (status < 200 || status >= 300) failed.add(`${pod} answered ${status}`);
-      } catch (error) {
+      },
+      onFailure(_pod, error) {
         if (!hasCode(error, "Cancelled")) failed.add(messageOf(error));
         if (hasCode(error, "Timeout", "Unreachable") && ++silent === PATIENCE) stop.abort();
-      }
+      },
     });
     stop.abort();
     if (locked.count > 0) onNote({ level: "info", text: `${zone.name}: the preparation of ${locked.describe()} is locked (409)` }, zone);
@@ -64,14 +75,14 @@ export function createTeller({ http, clock, onNote, signal }: TellerOptions): Te
   }
 
   return {
-    async stay(zone, pods) {
+    async cancelPreparation(zone, pods) {
       const last = rounds.get(zone.uid);
       const now = clock.monotonic();
       if (last?.pods === pods.count && now - last.begunAt < REPEAT_MS) return;
       last?.stop.abort();
       await last?.done;
       const stop = new AbortController();
-      rounds.set(zone.uid, { pods: pods.count, begunAt: now, stop, done: tell(zone, pods, stop) });
+      rounds.set(zone.uid, { pods: pods.count, begunAt: now, stop, done: notify(zone, pods, stop) });
     },
     idle: async () => void (await Promise.all([...rounds.values()].map(({ done }) => done))),
   };

@@ -5,9 +5,10 @@
 import { firstOf, hold, type Rule } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import { minTimeOver } from "./min-time.ts";
-import type { ScaleDecision, ScaleZone, ScalingSnapshot } from "./snapshot.ts";
+import type { ZoneTimes } from "./snapshot.ts";
+import { planScale, type ScaleDecision } from "./steps.ts";
 
-type FollowerRule = Rule<[zone: Zone, snapshot: ScalingSnapshot], ScaleDecision>;
+type FollowerRule = Rule<[zone: Zone, snapshot: ZoneTimes], ScaleDecision>;
 
 const notBoth: FollowerRule = (zone) => {
   const { leader, mirror } = zone.scaling;
@@ -22,20 +23,20 @@ const leaderExists: FollowerRule = (zone, snapshot) => {
   return hold("LeaderNotFound", `the leader of ${zone.name}, "${zone.scaling.leader}", is not in its group`, [zone]);
 };
 
-/** In a circle every zone would follow the others for ever. */
+/** In a cycle every zone would follow the others for ever. */
 const noCycle: FollowerRule = (zone, snapshot) => {
   const path = [zone];
   for (let next = leaderOf(zone, snapshot); next; next = leaderOf(next, snapshot)) {
     const again = path.includes(next);
     path.push(next);
-    if (again) return hold("LeaderCycle", `leaders form a circle: ${path.map(({ name }) => name).join(" follows ")}`, path.slice(0, -1));
+    if (again) return hold("LeaderCycle", `leaders form a cycle: ${path.map(({ name }) => name).join(" follows ")}`, path.slice(0, -1));
   }
   return undefined;
 };
 
 const leaderReady: FollowerRule = (zone, snapshot) => {
   const leader = leaderOf(zone, snapshot);
-  if (!leader || !zone.scaling.upscaleOnlyWhenLeaderReady || zone.scaling.forced !== undefined) return undefined;
+  if (!leader || !zone.scaling.upscaleOnlyWhenLeaderReady || zone.scaling.forcedReplicas !== undefined) return undefined;
   if (leader.replicas <= zone.replicas || (leader.observed && leader.status.ready === leader.replicas)) return undefined;
   const waiting = `${zone.name} waits to grow to ${leader.replicas}: its leader ${leader.name} has ${leader.status.ready} of ${leader.replicas} pods ready`;
   return hold("LeaderNotReady", waiting, [zone, leader], `${zone.name} to ${leader.replicas}`);
@@ -43,35 +44,28 @@ const leaderReady: FollowerRule = (zone, snapshot) => {
 
 const timeBetweenZones: FollowerRule = (zone, snapshot) => {
   const wanted = wantedReplicas(zone, snapshot);
-  return wanted < zone.replicas && zone.scaling.forced === undefined ? minTimeOver(zone, snapshot, "required") : undefined;
+  return wanted < zone.replicas && zone.scaling.forcedReplicas === undefined ? minTimeOver(zone, snapshot, "required") : undefined;
 };
 
 const follow: FollowerRule = (zone, snapshot) => {
   const wanted = wantedReplicas(zone, snapshot);
-  const why = zone.scaling.forced === undefined ? `following ${zone.scaling.leader}` : "forced";
-  return wanted === zone.replicas ? undefined : scaleZone(zone, wanted, why, snapshot);
+  const why = zone.scaling.forcedReplicas === undefined ? `following ${zone.scaling.leader}` : "forced";
+  return wanted === zone.replicas ? undefined : planScale(zone, wanted, why, snapshot);
 };
 
 const decide = firstOf([notBoth, leaderExists, noCycle, leaderReady, timeBetweenZones, follow]);
 
 /** What to do with a zone that has a leader; undefined if it has none, or is as it should be. */
-export function decideFollower(zone: Zone, snapshot: ScalingSnapshot): ScaleDecision | undefined {
+export function decideFollower(zone: Zone, snapshot: ZoneTimes): ScaleDecision | undefined {
   return zone.scaling.leader === undefined ? undefined : decide(zone, snapshot);
 }
 
 /** True if it matters when zones were last scaled down: some follower is larger than its leader. */
-export function wantsDownscale(snapshot: Omit<ScalingSnapshot, "tracked" | "now">): boolean {
+export function wantsDownscale(snapshot: Zones): boolean {
   return snapshot.zones.some((zone) => wantedReplicas(zone, snapshot) < zone.replicas);
 }
 
-/** The decision to scale; shrinking is recorded where any zone of the group asks for a time between zones. */
-export function scaleZone(zone: Zone, replicas: number, why: string, { zones, now }: Pick<ScalingSnapshot, "zones" | "now">): ScaleZone {
-  const record = replicas < zone.replicas && zones.some(({ scaling }) => scaling.minTime !== undefined);
-  const message = `scaling ${zone.name} from ${zone.replicas} to ${replicas} replicas, ${why}`;
-  return { action: "scaleZone", zone, replicas, message, ...(record && { recordAt: now }) };
-}
-
-type Zones = Pick<ScalingSnapshot, "zones">;
+type Zones = Pick<ZoneTimes, "zones">;
 
 function leaderOf(zone: Zone, { zones }: Zones): Zone | undefined {
   return zones.find((other) => other.name === zone.scaling.leader);
@@ -79,5 +73,5 @@ function leaderOf(zone: Zone, { zones }: Zones): Zone | undefined {
 
 function wantedReplicas(zone: Zone, zones: Zones): number {
   if (zone.scaling.leader === undefined) return zone.replicas;
-  return zone.scaling.forced ?? leaderOf(zone, zones)?.replicas ?? zone.replicas;
+  return zone.scaling.forcedReplicas ?? leaderOf(zone, zones)?.replicas ?? zone.replicas;
 }

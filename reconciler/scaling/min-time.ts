@@ -4,7 +4,7 @@ import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
-import type { ScalingSnapshot } from "./snapshot.ts";
+import type { ZoneTimes } from "./snapshot.ts";
 import { describeWait } from "./wait.ts";
 
 interface Downscale {
@@ -17,7 +17,7 @@ interface Downscale {
  * of the zone's own label is not over. What cannot be read holds too; so does a label that is missing, where it is required.
  * A zone may shrink again and again; a downscale in the future, by a clock that is ahead, counts as just now.
  */
-export function minTimeOver(zone: Zone, snapshot: ScalingSnapshot, label: "required" | "optional"): Hold | undefined {
+export function minTimeOver(zone: Zone, snapshot: ZoneTimes, label: "required" | "optional"): Hold | undefined {
   const { minTime } = zone.scaling;
   if (minTime === undefined && label === "optional") return undefined;
   const last = lastDownscale(zone, snapshot);
@@ -34,7 +34,7 @@ export function minTimeOver(zone: Zone, snapshot: ScalingSnapshot, label: "requi
 }
 
 /** The newest downscale of any other zone, or the hold of one that cannot be read. */
-function lastDownscale(zone: Zone, { zones, tracked }: ScalingSnapshot): Downscale | Hold | undefined {
+function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): Downscale | Hold | undefined {
   if (!tracked) return hold("MinTimeUnknown", `${zone.name} is not scaled down: when other zones were scaled down cannot be read`, [zone]);
   let newest: Downscale | undefined;
   for (const other of zones.filter(({ uid }) => uid !== zone.uid)) {

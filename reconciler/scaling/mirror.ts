@@ -1,20 +1,130 @@
-/** Mirroring (§2.4, §2.5): a zone takes over the replicas of another resource, and tells it what it made of them. */
+/**
+ * Mirroring (§2.4, §2.5): a zone takes over the replicas of another resource, and writes back the replicas that it has.
+ *
+ *   read the reference -> notify the pods that stay -> as wanted? write back
+ *     -> grow, or shrink without a delay: scale -> write back
+ *     -> shrink: prepare the pods that go -> too early or refused? hold, write back
+ *                                         -> read the reference again -> as before? scale -> write back
+ */
+import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
+import type { Mirror } from "../model/scaling.ts";
 import type { Zone } from "../model/zone.ts";
+import { planPreparation, readDelay, shrinkTo, type Delay } from "./delayed.ts";
+import { factsOf, type Reference, type ReferenceReading, type ScalingSnapshot, type ZoneFacts } from "./snapshot.ts";
+import { planScale, type ScalingStep, type WriteBack } from "./steps.ts";
 
-/** What the scale subresource of a reference says. */
-export interface ReferenceScale {
-  /** `spec.replicas`: what is asked for. */
+/** The reference is to be read before anything can be decided about the zone. */
+export interface Unread {
+  readonly action: "unread";
+  readonly zone: Zone;
+}
+
+/** A mirroring zone whose reference has been read. */
+interface Turn {
+  readonly zone: Zone;
+  readonly mirror: Mirror;
+  readonly facts: ZoneFacts;
+  readonly delay: Delay | Hold | undefined;
+  /** The replicas that the zone is to have: forced ones win. */
   readonly wanted: number;
-  /** `status.replicas`: what was told back. */
-  readonly told: number;
+  readonly snapshot: ScalingSnapshot;
+}
+
+type MirrorRule = Rule<[turn: Turn], ScalingStep | Unread>;
+
+const notifyStaying: MirrorRule = ({ zone, facts, delay, wanted, snapshot }) => {
+  if (!delay || isHold(delay) || facts.notified) return undefined;
+  return { action: "cancelPreparation", zone, pods: planPreparation(zone, wanted, delay, snapshot.clusterDomain).stay };
+};
+
+const delayReadable: MirrorRule = ({ delay }) => (delay && isHold(delay) ? delay : undefined);
+
+const prepareLeaving: MirrorRule = (turn) => {
+  const { zone, wanted, facts, snapshot } = turn;
+  const delay = delayOf(turn);
+  if (!delay || facts.answers) return undefined;
+  return { action: "preparePods", zone, wanted, delay, pods: planPreparation(zone, wanted, delay, snapshot.clusterDomain).leave };
+};
+
+/** The pods answered for the number that is wanted, all of them, and the last ones have been prepared for long enough. */
+const delayOver: MirrorRule = (turn) => {
+  const allowed = allowedReplicas(turn);
+  return typeof allowed === "number" ? undefined : allowed;
+};
+
+/** The pods took their time to answer. */
+const confirmReference: MirrorRule = (turn) => {
+  const { zone, mirror, facts } = turn;
+  if (!delayOf(turn)) return undefined;
+  if (!facts.confirmed) return { action: "unread", zone };
+  return "unreadable" in facts.confirmed ? unreadable(zone, mirror, facts.confirmed.unreadable) : undefined;
+};
+
+const scaleAsAllowed: MirrorRule = (turn) => {
+  const { zone, mirror, facts, wanted, snapshot } = turn;
+  const replicas = allowedReplicas(turn);
+  if (typeof replicas !== "number") return undefined;
+  if (delayOf(turn) && readWanted(zone, facts.confirmed) !== wanted) return undefined;
+  const why = zone.scaling.forcedReplicas === undefined ? `mirroring ${mirror.kind}/${mirror.name}` : "forced";
+  return planScale(zone, replicas, why, snapshot);
+};
+
+const decide = firstOf([notifyStaying, delayReadable, prepareLeaving, delayOver, confirmReference, scaleAsAllowed]);
+
+/** What to do with a zone that mirrors and has no leader; undefined if it does not, is as it should be, or its reference has just changed. */
+export function decideMirror(zone: Zone, snapshot: ScalingSnapshot): ScalingStep | Unread | undefined {
+  const { leader, mirror } = zone.scaling;
+  if (!mirror || leader !== undefined) return undefined;
+  const facts = factsOf(snapshot, zone);
+  const { reference } = facts;
+  if (!reference) return { action: "unread", zone };
+  if ("unreadable" in reference) return unreadable(zone, mirror, reference.unreadable);
+  const wanted = mirroredReplicas(zone, reference);
+  const turn = { zone, mirror, facts, delay: readDelay(zone), wanted, snapshot };
+  return wanted === zone.replicas ? notifyStaying(turn) : decide(turn);
+}
+
+/** What to write into the status of the zone's reference, where that differs; undefined while it is not known, and of a zone that was refused. */
+export function decideWriteBack(zone: Zone, snapshot: ScalingSnapshot): WriteBack | undefined {
+  const { mirror } = zone.scaling;
+  const { reference, refused, writtenBack } = factsOf(snapshot, zone);
+  if (!mirror?.writeBack || !reference || "unreadable" in reference || refused || writtenBack) return undefined;
+  const step = snapshot.scaled?.step;
+  const replicas = step?.zone.uid === zone.uid ? step.replicas : zone.replicas;
+  return reference.reportedReplicas === replicas ? undefined : { action: "writeBack", zone, reference, name: mirror.name, replicas };
 }
 
 /** The replicas that a mirroring zone is to have: forced ones win. */
-export function mirroredReplicas(zone: Zone, reference: ReferenceScale): number {
-  return zone.scaling.forced ?? reference.wanted;
+function mirroredReplicas(zone: Zone, reference: Reference): number {
+  return zone.scaling.forcedReplicas ?? reference.wantedReplicas;
 }
 
-/** What to write into the reference's `status.replicas`; undefined if nothing. */
-export function writeBack(zone: Zone, reference: ReferenceScale, replicas: number): number | undefined {
-  return zone.scaling.mirror?.writeBack && reference.told !== replicas ? replicas : undefined;
+function readWanted(zone: Zone, reading: ReferenceReading | undefined): number | undefined {
+  return !reading || "unreadable" in reading ? undefined : mirroredReplicas(zone, reading);
+}
+
+/** The delay, where it keeps pods from going at once. */
+function delayOf({ zone, wanted, delay }: Turn): Delay | undefined {
+  return delay && !isHold(delay) && wanted < zone.replicas ? delay : undefined;
+}
+
+/** As much of what is wanted as the pods' delays allow; undefined if the pods answered for another number. */
+function allowedReplicas(turn: Turn): number | Hold | undefined {
+  const { zone, wanted, facts, snapshot } = turn;
+  const delay = delayOf(turn);
+  if (!delay) return wanted;
+  const { answers } = facts;
+  if (answers?.wanted !== wanted) return undefined;
+  if ("failure" in answers) {
+    return hold("PrepareFailed", `${zone.name} is not scaled down: a pod could not be prepared: ${answers.failure}`, [zone], zone.name);
+  }
+  return shrinkTo(zone, zone.replicas - wanted, answers.youngest, delay, snapshot.now);
+}
+
+function unreadable(zone: Zone, { kind, name }: Mirror, why: string): Hold {
+  return hold("ReferenceUnreadable", `${zone.name} cannot mirror ${kind}/${name}: ${why}`, [zone], `${zone.name} ${kind}/${name}`);
+}
+
+function isHold(value: object): value is Hold {
+  return "action" in value && value.action === "hold";
 }

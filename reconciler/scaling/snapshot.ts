@@ -1,25 +1,71 @@
-/** What decisions about scaling look at, and what they come to. */
+/** What decisions about scaling look at: everything is a fact, found out before. */
+import type { Resource } from "../../infra/kubernetes/resources.ts";
 import type { Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
+import type { YoungPod } from "./delayed.ts";
+import type { ScaleZone } from "./steps.ts";
 
-/** Give the zone this many replicas. */
-export interface ScaleZone {
-  readonly action: "scaleZone";
-  readonly zone: Zone;
-  readonly replicas: number;
-  /** What `last-downscale` is set to, in milliseconds since the epoch, where the group keeps a time between zones. */
-  readonly recordAt?: number;
-  readonly message: string;
-}
-
-export type ScaleDecision = ScaleZone | Hold;
-
-/** All that a decision about scaling may look at. */
-export interface ScalingSnapshot {
-  /** The zones of one group, in byte order of their names. */
+/** The zones of one group, and when they were last scaled down. */
+export interface ZoneTimes {
+  /** In byte order of their names. */
   readonly zones: readonly Zone[];
   /** When each zone was last scaled down, by the zone tracker's ConfigMap and by the group's downscale Lease; undefined if either cannot be read. */
   readonly tracked: ReadonlyMap<string, string> | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
+}
+
+/** All that a decision about scaling may look at. */
+export interface ScalingSnapshot extends ZoneTimes {
+  /** What has been found out about zones since the group was listed, by their UIDs. */
+  readonly facts: ReadonlyMap<string, ZoneFacts>;
+  /** Why `tracked` cannot be read, if it cannot. */
+  readonly untracked?: string;
+  /** The zone that has been scaled in this tick: no other one is. */
+  readonly scaled?: Scaled;
+  readonly clusterDomain: string;
+}
+
+export interface ZoneFacts {
+  /** What the reference of a mirroring zone said when its turn came; undefined while it has not been read. */
+  readonly reference?: ReferenceReading;
+  /** The pods that stay have been notified of it. */
+  readonly notified?: true;
+  /** What the pods that are to go answered; undefined if they were not called. */
+  readonly answers?: PodAnswers;
+  /** What the reference said after the pods had answered; undefined while it has not been read again. */
+  readonly confirmed?: ReferenceReading;
+  /** Why the zone was not scaled: by the last look before the write, or by the API server. */
+  readonly refused?: Hold;
+  /** Its replicas were written back to the reference, or why they could not be. */
+  readonly writtenBack?: "done" | { readonly failure: string };
+}
+
+/** A resource that a zone mirrors, and what its scale says. */
+export interface Reference {
+  readonly resource: Resource;
+  /** `spec.replicas`. */
+  readonly wantedReplicas: number;
+  /** `status.replicas`: what was written back. */
+  readonly reportedReplicas: number;
+}
+
+export type ReferenceReading = Reference | { readonly unreadable: string };
+
+/** Of the pods that are to go when the zone is to have `wanted` replicas: the last one whose delay is not over, or the words of one that failed. */
+export type PodAnswers =
+  | { readonly wanted: number; readonly youngest: YoungPod | undefined }
+  | { readonly wanted: number; readonly failure: string };
+
+export interface Scaled {
+  readonly step: ScaleZone;
+  /** Why zones before it were not. */
+  readonly scalingHolds: readonly Hold[];
+}
+
+export const factsOf = ({ facts }: ScalingSnapshot, { uid }: Zone): ZoneFacts => facts.get(uid) ?? {};
+
+/** The snapshot with more facts about a zone, known at `now`. */
+export function addFacts(snapshot: ScalingSnapshot, zone: Zone, more: ZoneFacts, now: number): ScalingSnapshot {
+  return { ...snapshot, now, facts: new Map(snapshot.facts).set(zone.uid, { ...factsOf(snapshot, zone), ...more }) };
 }

@@ -7,8 +7,8 @@ import { connectCluster } from "../../infra/kubernetes/cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
-import { createReferences } from "../../reconciler/scaler/gather-scaling.ts";
-import { createTeller } from "../../reconciler/scaler/teller.ts";
+import { createReferences } from "../../reconciler/scaler/references.ts";
+import { createPodNotifier } from "../../reconciler/scaler/pod-notifier.ts";
 import { createFreshness } from "../../reconciler/freshness.ts";
 import { tick } from "../../reconciler/tick.ts";
 import { readPeakMb } from "./peak.ts";
@@ -61,7 +61,7 @@ async function once(): Promise<number> {
     stop: new AbortController().signal,
     references: createReferences(cluster),
     podHttp,
-    teller: createTeller({ http: podHttp, clock: systemClock, onNote: () => {}, signal: new AbortController().signal }),
+    notifier: createPodNotifier({ http: podHttp, clock: systemClock, onNote: () => {}, signal: new AbortController().signal }),
     clusterDomain: "cluster.local.",
     zoneTracker: "rollout-operator-zone-tracker",
     now: systemClock.now,

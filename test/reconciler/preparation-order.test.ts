@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { PodHttp } from "../../infra/pod-http.ts";
-import { createTeller } from "../../reconciler/scaler/teller.ts";
+import { createPodNotifier } from "../../reconciler/scaler/pod-notifier.ts";
 import { zone } from "./builders.ts";
 
 const pods = (count: number) =>
@@ -19,10 +19,10 @@ it("a zone that is to shrink waits for the requests that are under way, even for
       return { status: 200, body: "" };
     },
   };
-  const teller = createTeller({ http, clock: { monotonic: () => 0 }, onNote: () => {}, signal: new AbortController().signal });
-  await teller.stay(zone(), pods(3));
+  const notifier = createPodNotifier({ http, clock: { monotonic: () => 0 }, onNote: () => {}, signal: new AbortController().signal });
+  await notifier.cancelPreparation(zone(), pods(3));
   let over = false;
-  const shrinking = teller.stay(zone(), pods(2)).then(() => (over = true));
+  const shrinking = notifier.cancelPreparation(zone(), pods(2)).then(() => (over = true));
   for (let i = 0; i < 5; i++) await new Promise(setImmediate);
   assert.equal(over, false, "a DELETE is still on its way");
   arrived.resolve();

@@ -8,10 +8,10 @@ import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
-import { createReferences } from "../../reconciler/scaler/gather-scaling.ts";
+import { createReferences } from "../../reconciler/scaler/references.ts";
 import { createFreshness } from "../../reconciler/freshness.ts";
 import type { RunInput } from "../../reconciler/run.ts";
-import { createTeller, type Teller } from "../../reconciler/scaler/teller.ts";
+import { createPodNotifier, type PodNotifier } from "../../reconciler/scaler/pod-notifier.ts";
 import { tick, type TickInput, type TickResult } from "../../reconciler/tick.ts";
 import type { BudgetMaintenance } from "../../reconciler/maintenance/maintain-budgets.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
@@ -115,8 +115,8 @@ export function scalingOf(cluster: Cluster) {
   };
 }
 
-export function tellerOf(stage: Stage, http: PodHttp): Teller {
-  return createTeller({ http, clock: stage.clock, onNote: () => {}, signal: new AbortController().signal });
+export function notifierOf(stage: Stage, http: PodHttp): PodNotifier {
+  return createPodNotifier({ http, clock: stage.clock, onNote: () => {}, signal: new AbortController().signal });
 }
 
 /** One tick through this connection, with no memory but `freshness`. */
@@ -135,7 +135,7 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput
     stop: new AbortController().signal,
     now: stage.clock.now,
     ...scalingOf(cluster),
-    teller: tellerOf(stage, more.podHttp ?? noPods),
+    notifier: notifierOf(stage, more.podHttp ?? noPods),
     ...more,
   });
 }

@@ -7,7 +7,7 @@ const BATCH = {
   tests: ["test/reconciler/fenced-writes.test.ts", "test/reconciler/delete-pods.test.ts"],
 };
 const STATUS = { file: "reconciler/zone-status.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
-const ACT = { file: "reconciler/act.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
+const SCALE = { file: "reconciler/scaler/scale-zone.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
 
 export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
@@ -75,7 +75,7 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "replicas are changed within the bounds of the Lease",
-    ...ACT,
+    ...SCALE,
     find: `"strategic", body, fence.write());`,
     replacement: `"strategic", body);`,
   },
@@ -150,7 +150,7 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "replicas are changed only on the version that was read",
-    ...ACT,
+    ...SCALE,
     find: "metadata: { resourceVersion, ...(annotations",
     replacement: "metadata: { ...(annotations",
   },

@@ -2,7 +2,9 @@
 import type { Mutation } from "../mutation.ts";
 
 const MIN_TIME = { file: "reconciler/scaling/min-time.ts", tests: ["test/reconciler/scaling/min-time.test.ts"] };
-const PASS = { file: "reconciler/scaler/scale-pass.ts", tests: ["test/reconciler/scale-races.test.ts"] };
+const SCALE = { file: "reconciler/scaler/scale-zone.ts", tests: ["test/reconciler/scale-races.test.ts"] };
+const DECIDE = { tests: ["test/reconciler/scaling/decide.test.ts", "test/reconciler/scaling/decide-properties.test.ts"] };
+const CALL_PODS = { file: "infra/call-pods.ts", tests: ["test/infra/call-pods.test.ts"] };
 const STEADY = { file: "reconciler/scaling/steady.ts", tests: ["test/reconciler/scaling/steady.test.ts"] };
 const DELAYED = {
   file: "reconciler/scaling/delayed.ts",
@@ -30,14 +32,14 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a downscale is recorded with the replicas",
-    file: "reconciler/scaling/leader.ts",
+    file: "reconciler/scaling/steps.ts",
     find: "const record = replicas < zone.replicas && zones",
     replacement: "const record = replicas < 0 && zones",
     tests: ["test/reconciler/scaling/follower.test.ts", "test/reconciler/scaling/leader.test.ts"],
   },
   {
     breaks: "nothing else is done for a group once a change of replicas may have taken effect",
-    ...PASS,
+    ...SCALE,
     find: "if (!isRefused(error)) throw error;",
     replacement: "if (!(error instanceof RolloutError)) throw error;",
   },
@@ -57,26 +59,26 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a zone that has changed since it was read is not scaled down",
-    ...PASS,
+    ...SCALE,
     find: "uid === zone.uid && resourceVersion === zone.resourceVersion",
     replacement: "uid === zone.uid",
   },
   {
     breaks: "everything is looked at again before a zone is scaled down",
-    ...PASS,
-    find: "replicas < zone.replicas && zone.scaling.forced === undefined ? await",
-    replacement: "replicas < 0 && zone.scaling.forced === undefined ? await",
+    ...SCALE,
+    find: "replicas < zone.replicas && zone.scaling.forcedReplicas === undefined ? await",
+    replacement: "replicas < 0 && zone.scaling.forcedReplicas === undefined ? await",
   },
   {
     breaks: "a zone is not scaled down while another loses pods",
-    ...PASS,
+    ...SCALE,
     tests: ["test/reconciler/scaling/properties.test.ts"],
     find: "return othersSteady(same, await gatherGroup(cluster, zones, freshness)) ?? (",
     replacement: "return (",
   },
   {
     breaks: "a zone is not scaled down while an admitted downscale of another may still be stored",
-    ...PASS,
+    ...SCALE,
     find: " ?? (await othersAdmitted(same, zones, scaler));",
     replacement: ";",
   },
@@ -127,7 +129,11 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/model/fqdn.ts",
     find: "if (DNS_LABEL.test(serviceName)) return undefined;",
     replacement: `if (serviceName !== "") return undefined;`,
-    tests: ["test/reconciler/scaler/prepare.test.ts", "test/functions/prepare-scope.test.ts", "test/reconciler/scaling/delayed.test.ts"],
+    tests: [
+      "test/reconciler/scaler/prepare-pods.test.ts",
+      "test/functions/prepare-scope.test.ts",
+      "test/reconciler/scaling/delayed.test.ts",
+    ],
   },
   {
     breaks: "a redirect leads to no other host than the pod",
@@ -138,21 +144,68 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a pod that refuses its preparation keeps the zone",
-    file: "reconciler/scaler/prepare.ts",
+    file: "reconciler/scaler/prepare-pods.ts",
     find: "status >= 200 && status < 300 ? readPreparedAt(body) : undefined",
     replacement: "readPreparedAt(body)",
     tests: ["test/reconciler/scaling/mirror-delayed.test.ts"],
   },
   {
     breaks: "what a zone mirrors is read again after its pods were prepared",
-    file: "reconciler/scaler/scale-mirror.ts",
-    find: "if (!again || mirroredReplicas(zone, again.scale) !== wanted) return undefined;",
+    file: "reconciler/scaling/mirror.ts",
+    find: "if (delayOf(turn) && readWanted(zone, facts.confirmed) !== wanted) return undefined;",
     replacement: "",
     tests: ["test/reconciler/scaling/mirror-delayed.test.ts"],
   },
   {
+    breaks: "pods count as prepared for the number of replicas that they were called for",
+    file: "reconciler/scaling/mirror.ts",
+    ...DECIDE,
+    find: "if (answers?.wanted !== wanted) return undefined;",
+    replacement: "if (!answers) return undefined;",
+  },
+  {
+    breaks: "a zone with a delay is scaled down only once its pods have been called",
+    file: "reconciler/scaling/mirror.ts",
+    ...DECIDE,
+    find: "return delay && !isHold(delay) && wanted < zone.replicas ? delay : undefined;",
+    replacement: "return delay && !isHold(delay) && wanted > zone.replicas ? delay : undefined;",
+  },
+  {
+    breaks: "no other zone is scaled once one has been",
+    file: "reconciler/scaling/decide.ts",
+    ...DECIDE,
+    find: "if (scaled) return {",
+    replacement: "if (scaled && zones.length === 0) return {",
+  },
+  {
+    breaks: "a group with a zone that is being deleted is not scaled",
+    file: "reconciler/scaling/decide.ts",
+    ...DECIDE,
+    find: "if (zones.some((zone) => zone.terminating)) return [];",
+    replacement: "",
+  },
+  {
+    breaks: "a zone that was refused is not tried again in the same tick",
+    file: "reconciler/scaling/decide.ts",
+    ...DECIDE,
+    find: "firstOf<[Zone, ScalingSnapshot], ScalingStep | Unread>([notRefused, decideFollower, decideMirror])",
+    replacement: "firstOf<[Zone, ScalingSnapshot], ScalingStep | Unread>([decideFollower, decideMirror, notRefused])",
+  },
+  {
+    breaks: "no pod is called once the Lease may have passed to another process",
+    ...CALL_PODS,
+    find: "if (mayCall?.() === false) throw",
+    replacement: "if (mayCall === undefined && failed) throw",
+  },
+  {
+    breaks: "the first pod that refuses its preparation ends it for the rest",
+    ...CALL_PODS,
+    find: "if (stopAtFailure || hasCode(",
+    replacement: "if (hasCode(",
+  },
+  {
     breaks: "pods are prepared only after an earlier round that takes preparations back has ended",
-    file: "reconciler/scaler/teller.ts",
+    file: "reconciler/scaler/pod-notifier.ts",
     find: "await last?.done;",
     replacement: "",
     tests: ["test/reconciler/preparation-order.test.ts"],

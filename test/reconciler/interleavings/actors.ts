@@ -10,7 +10,7 @@ import { createMayDisrupt } from "../../../reconciler/reservations/may-disrupt.t
 import { createReserver, type Reserver } from "../../../reconciler/reservations/reserve.ts";
 import { tick } from "../../../reconciler/tick.ts";
 import { createBudgetMaintenance } from "../../../reconciler/maintenance/maintain-budgets.ts";
-import { createTeller } from "../../../reconciler/scaler/teller.ts";
+import { createPodNotifier } from "../../../reconciler/scaler/pod-notifier.ts";
 import { noPods, scalingOf } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
 import type { World } from "./world.ts";
@@ -76,7 +76,7 @@ export async function hesitator(stage: Stage, actor: string, name: string): Prom
 export async function reconciler(stage: Stage, actor: string, ticks: number): Promise<void> {
   const reserver = reserverOf(stage, actor);
   const clock = clockOf(stage, actor);
-  const teller = createTeller({ http: noPods, clock, onNote: () => {}, signal: new AbortController().signal });
+  const notifier = createPodNotifier({ http: noPods, clock, onNote: () => {}, signal: new AbortController().signal });
   const { world } = stage;
   const cluster = world.connect(actor);
   const freshness = createFreshness(clock, silent);
@@ -90,7 +90,7 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
     const one = tick({
       cluster,
       ...scalingOf(cluster),
-      teller,
+      notifier,
       now: clock.now,
       maintenance: createBudgetMaintenance({ cluster, clock, log: silent, onBudgets: () => {}, patchTimeoutMs: 5000 }),
       fence: { write },

@@ -21,7 +21,7 @@ describe("F01 force-replicas", () => {
   for (const [written, forced, complains] of cases) {
     it(`${JSON.stringify(written)} is ${forced ?? "ignored"}${complains ? ", with a complaint" : ""}`, () => {
       const { value, problems } = readScaling({}, written === undefined ? {} : { [FORCE]: written });
-      assert.deepEqual([value.forced, problems.length > 0], [forced, complains]);
+      assert.deepEqual([value.forcedReplicas, problems.length > 0], [forced, complains]);
     });
   }
 });

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
-import type { Note } from "../../../reconciler/scaler/prepare.ts";
-import { createTeller } from "../../../reconciler/scaler/teller.ts";
+import type { LogNote } from "../../../reconciler/actor.ts";
+import { createPodNotifier } from "../../../reconciler/scaler/pod-notifier.ts";
 import { zone } from "../builders.ts";
 
 const pods = (count: number) => ({
@@ -15,7 +15,7 @@ const pods = (count: number) => ({
 
 function stage(send: PodHttp["send"] = async () => ({ status: 200, body: "" })) {
   const sent: string[] = [];
-  const notes: Note[] = [];
+  const notes: LogNote[] = [];
   const time = { now: 0 };
   const over = new AbortController();
   const http: PodHttp = {
@@ -24,20 +24,25 @@ function stage(send: PodHttp["send"] = async () => ({ status: 200, body: "" })) 
       return send(method, url, request);
     },
   };
-  const teller = createTeller({ http, clock: { monotonic: () => time.now }, onNote: (note) => notes.push(note), signal: over.signal });
-  return { teller, sent, notes, time, over };
+  const notifier = createPodNotifier({
+    http,
+    clock: { monotonic: () => time.now },
+    onNote: (note) => notes.push(note),
+    signal: over.signal,
+  });
+  return { notifier, sent, notes, time, over };
 }
 
 /** Answers only when the request is cancelled. */
 const never: PodHttp["send"] = (_method, _url, { signal }) =>
   new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(new RolloutError("Cancelled", "cancelled"))));
 
-describe("telling pods that they stay", () => {
+describe("notifying pods that they stay", () => {
   it("is repeated after half a minute, or at once for another number of pods", async () => {
-    const { teller, sent, time } = stage();
+    const { notifier, sent, time } = stage();
     const tell = async (count: number): Promise<number> => {
-      await teller.stay(zone(), pods(count));
-      await teller.idle();
+      await notifier.cancelPreparation(zone(), pods(count));
+      await notifier.idle();
       return sent.splice(0).length;
     };
     assert.deepEqual([await tell(3), await tell(3), await tell(2), await tell(3)], [3, 0, 2, 3]);
@@ -46,24 +51,24 @@ describe("telling pods that they stay", () => {
   });
 
   it("goes on beside the tick, and is over before fewer pods are told: some are to go now", async () => {
-    const { teller, sent } = stage(never);
-    await teller.stay(zone(), pods(3));
-    await teller.stay(zone(), pods(2));
+    const { notifier, sent } = stage(never);
+    await notifier.cancelPreparation(zone(), pods(3));
+    await notifier.cancelPreparation(zone(), pods(2));
     assert.equal(sent.length, 5);
   });
 
   it("ends with the run", async () => {
-    const { teller, over, notes } = stage(never);
-    await teller.stay(zone(), pods(3));
+    const { notifier, over, notes } = stage(never);
+    await notifier.cancelPreparation(zone(), pods(3));
     over.abort();
-    await teller.idle();
+    await notifier.idle();
     assert.deepEqual(notes, []);
   });
 
   it("gives a zone up for now whose pods do not answer", async () => {
-    const { teller, sent, notes } = stage(() => Promise.reject(new RolloutError("Timeout", "no answer within 5000 ms")));
-    await teller.stay(zone(), pods(100));
-    await teller.idle();
+    const { notifier, sent, notes } = stage(() => Promise.reject(new RolloutError("Timeout", "no answer within 5000 ms")));
+    await notifier.cancelPreparation(zone(), pods(100));
+    await notifier.idle();
     assert.ok(sent.length < 40, `${sent.length} requests`);
     assert.match(notes[0]?.text ?? "", /could not be told that they stay.*the others are left for the next time/);
   });
@@ -71,21 +76,21 @@ describe("telling pods that they stay", () => {
   it("keeps at most 16 requests in flight over all zones", async () => {
     let inFlight = 0;
     let most = 0;
-    const { teller } = stage(async () => {
+    const { notifier } = stage(async () => {
       most = Math.max(most, ++inFlight);
       await new Promise((resolve) => setImmediate(resolve));
       inFlight--;
       return { status: 200, body: "" };
     });
-    await Promise.all(["a", "b", "c"].map((name) => teller.stay(zone({ name }), pods(20))));
-    await teller.idle();
+    await Promise.all(["a", "b", "c"].map((name) => notifier.cancelPreparation(zone({ name }), pods(20))));
+    await notifier.idle();
     assert.equal(most, 16);
   });
 
   it("tells which preparations are locked, and what failed, in a line each", async () => {
-    const { teller, notes } = stage(async (_method, url) => ({ status: url.includes("p-0") ? 409 : 500, body: "" }));
-    await teller.stay(zone(), pods(3));
-    await teller.idle();
+    const { notifier, notes } = stage(async (_method, url) => ({ status: url.includes("p-0") ? 409 : 500, body: "" }));
+    await notifier.cancelPreparation(zone(), pods(3));
+    await notifier.idle();
     assert.deepEqual(
       notes.map(({ level, text }) => [level, text]),
       [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { decideFollower } from "../../../reconciler/scaling/leader.ts";
-import type { ScaleDecision } from "../../../reconciler/scaling/snapshot.ts";
+import type { ScaleDecision } from "../../../reconciler/scaling/steps.ts";
 import type { ZoneTraits } from "../builders.ts";
 import { downscaled, minTime, NOW, snapshot } from "./snapshots.ts";
 
@@ -120,7 +120,7 @@ const TABLE: readonly [string, ZoneTraits[], string[]][] = [
 describe("leader and follower", () => {
   for (const [name, zones, expected] of TABLE) it(name, () => assert.deepEqual(decide(...zones), expected));
 
-  it("names the circle", () => {
+  it("names the cycle", () => {
     const given = snapshot([leader("b"), leader("a")]);
     const [zone] = given.zones;
     assert.ok(zone);

@@ -6,7 +6,7 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import type { Outcome } from "../../../reconciler/report/outcome.ts";
 import { connect } from "../../cluster/conformance/client.ts";
-import { deploy, setStage, tellerOf, tickOnce, type Stage } from "../stage.ts";
+import { deploy, setStage, notifierOf, tickOnce, type Stage } from "../stage.ts";
 
 const CRD = parse(readFileSync(join(import.meta.dirname, "../../../infra/manifests/crds/replicatemplates.yaml"), "utf8")) as object;
 const TEMPLATES = "/apis/rollout-operator.grafana.com/v1/namespaces/default/replicatemplates";
@@ -73,7 +73,7 @@ export async function mirrorStage(): Promise<MirrorStage> {
     },
   };
   // One process, from pass to pass.
-  const teller = tellerOf(stage, podHttp);
+  const notifier = notifierOf(stage, podHttp);
 
   return {
     stage,
@@ -112,8 +112,8 @@ export async function mirrorStage(): Promise<MirrorStage> {
           return result;
         },
       };
-      const { outcomes } = await tickOnce(stage, recording, { podHttp, teller });
-      await teller.idle();
+      const { outcomes } = await tickOnce(stage, recording, { podHttp, notifier });
+      await notifier.idle();
       const [outcome] = outcomes;
       if (!outcome) throw new Error("no group");
       return { patches, requests: requests.toSorted(), outcome, waits: outcome.waits.map(({ reason }) => reason) };

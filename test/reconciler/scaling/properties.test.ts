@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { createFreshness } from "../../../reconciler/freshness.ts";
-import { createReferences } from "../../../reconciler/scaler/gather-scaling.ts";
+import { createReferences } from "../../../reconciler/scaler/references.ts";
 import type { Outcome } from "../../../reconciler/report/outcome.ts";
-import { createTeller } from "../../../reconciler/scaler/teller.ts";
+import { createPodNotifier } from "../../../reconciler/scaler/pod-notifier.ts";
 import { tick } from "../../../reconciler/tick.ts";
 import { noMaintenance } from "../stage.ts";
 import { createWorld, happen, HAPPENING_NAMES, SETTINGS, type World } from "./world.ts";
@@ -14,12 +14,12 @@ import { FATES, startProcess, type Process } from "./world-cluster.ts";
 /** One tick of a process that knows nothing of earlier ones; notes if more than one zone was touched. */
 async function pass(world: World, { cluster, podHttp, write, end }: Process): Promise<Outcome | undefined> {
   const over = new AbortController();
-  const teller = createTeller({ http: podHttp, clock: { monotonic: () => world.now }, onNote: () => {}, signal: over.signal });
+  const notifier = createPodNotifier({ http: podHttp, clock: { monotonic: () => world.now }, onNote: () => {}, signal: over.signal });
   world.touched.clear();
   const ticking = tick({
     cluster,
     podHttp,
-    teller,
+    notifier,
     references: createReferences(cluster),
     fence: { write },
     freshness: createFreshness({ monotonic: () => 0 }, { warn: () => {} }),
@@ -37,7 +37,7 @@ async function pass(world: World, { cluster, podHttp, write, end }: Process): Pr
   });
   const result = await ticking.catch(() => undefined);
   over.abort();
-  await teller.idle();
+  await notifier.idle();
   end();
   if (world.touched.size > 1) world.violations.push(`${[...world.touched].join(", ")} were touched in one pass`);
   const [outcome] = result?.outcomes ?? [];

@@ -1,5 +1,5 @@
 /** Groups as scaling looks at them, at one moment. */
-import type { ScalingSnapshot } from "../../../reconciler/scaling/snapshot.ts";
+import type { ZoneTimes } from "../../../reconciler/scaling/snapshot.ts";
 import { group, type ZoneTraits } from "../builders.ts";
 
 export const NOW = Date.UTC(2026, 0, 2, 12);
@@ -9,6 +9,6 @@ export const LAST = "grafana.com/last-downscale";
 export const minTime = (text: string) => ({ labels: { "grafana.com/min-time-between-zones-downscale": text } });
 export const downscaled = (hours: number) => ({ annotations: { [LAST]: ago(hours) } });
 
-export function snapshot(zones: readonly ZoneTraits[], tracked: Record<string, string> = {}): ScalingSnapshot {
+export function snapshot(zones: readonly ZoneTraits[], tracked: Record<string, string> = {}): ZoneTimes {
   return { zones: group(...zones).zones, tracked: new Map(Object.entries(tracked)), now: NOW };
 }

@@ -1,0 +1,46 @@
+/** Reads the resources that zones mirror (§2.4), through their scale subresource. */
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { RolloutError } from "../../infra/errors.ts";
+import type { Resource, Scale } from "../../infra/kubernetes/resources.ts";
+import type { Mirror } from "../model/scaling.ts";
+import type { Reference } from "../scaling/snapshot.ts";
+
+export interface References {
+  /** Reads the scale of the resource, freshly; throws if the server knows no such kind, or what it says. */
+  readonly read: (namespace: string, mirror: Mirror) => Promise<Reference>;
+}
+
+/** Remembers under which resource each kind was found, until it is no longer found there: a CRD may come, go, or change its version. */
+export function createReferences(cluster: Cluster): References {
+  const known = new Map<string, Promise<readonly Resource[]>>();
+
+  async function tryEach(namespace: string, name: string, resources: readonly Resource[]): Promise<Reference> {
+    let first: unknown;
+    for (const resource of resources) {
+      try {
+        const scale = (await cluster.get(resource, { namespace, name, subresource: "scale" })) as Scale;
+        return { resource, wantedReplicas: scale.spec?.replicas ?? 0, reportedReplicas: scale.status?.replicas ?? 0 };
+      } catch (error) {
+        first ??= error;
+      }
+    }
+    throw first;
+  }
+
+  return {
+    async read(namespace, { group, kind, name, apiVersion }) {
+      if (group === undefined) throw new RolloutError("Invalid", `"${apiVersion}" is no API version`);
+      const key = `${group}/${kind}`;
+      const found = known.get(key) ?? cluster.discover(group, kind);
+      known.set(key, found);
+      try {
+        const resources = await found;
+        if (resources.length === 0) throw new RolloutError("NotFound", `the API server knows no kind ${kind} in group "${group}"`);
+        return await tryEach(namespace, name, resources);
+      } catch (error) {
+        known.delete(key);
+        throw error;
+      }
+    },
+  };
+}

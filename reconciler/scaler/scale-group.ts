@@ -1,0 +1,41 @@
+/** Scales one zone of a group at most, before its rollout (§2.0): gather -> decideScaling -> step, until a zone is scaled or all that is left is to wait. */
+import type { LogNote } from "../actor.ts";
+import type { Hold } from "../model/decision.ts";
+import type { Zone } from "../model/zone.ts";
+import { decideScaling } from "../scaling/decide.ts";
+import type { ScalingSnapshot } from "../scaling/snapshot.ts";
+import type { ScaleZone } from "../scaling/steps.ts";
+import { gatherReference, gatherScaling } from "./gather-scaling.ts";
+import type { Scaler } from "./scaler.ts";
+import { takeStep } from "./take-step.ts";
+
+export interface ScalingReport {
+  /** How the zone was scaled, if one was. */
+  readonly change?: ScaleZone;
+  /** Why zones were not. */
+  readonly scalingHolds: readonly Hold[];
+  readonly notes: readonly LogNote[];
+}
+
+/**
+ * Refusals, and what cannot be read, are holds of the zone that they befall. After anything that it throws the group is to be gathered again: it
+ * has changed since it was read, or nobody knows if a change of replicas took effect.
+ */
+export async function scaleGroup(zones: readonly Zone[], scaler: Scaler): Promise<ScalingReport> {
+  let snapshot = await gatherScaling(zones, scaler);
+  for (;;) {
+    const { next, scalingHolds, unread } = decideScaling(snapshot);
+    if (unread) snapshot = await gatherReference(unread, snapshot, scaler);
+    else if (next && next.action !== "hold") snapshot = await takeStep(next, { snapshot, scalingHolds }, scaler);
+    else return { ...(snapshot.scaled && { change: snapshot.scaled.step }), scalingHolds, notes: notesOf(snapshot) };
+  }
+}
+
+function notesOf({ zones, facts, untracked }: ScalingSnapshot): LogNote[] {
+  const texts = zones.flatMap((zone) => {
+    const { writtenBack } = facts.get(zone.uid) ?? {};
+    return typeof writtenBack === "object" ? [`${zone.name}: its replicas could not be written back to ${writtenBack.failure}`] : [];
+  });
+  const times = untracked === undefined ? [] : [`when zones were last scaled down cannot be read: ${untracked}`];
+  return [...times, ...texts].map((text) => ({ level: "warn", text }));
+}

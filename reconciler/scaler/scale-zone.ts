@@ -1,0 +1,81 @@
+/**
+ * Scales one zone, with a write that takes effect only if the zone is as it was judged.
+ *
+ *   does it shrink, and is not forced? look at everything again -> no objection: write its replicas and the time of the downscale
+ */
+import { isRefused, RolloutError } from "../../infra/errors.ts";
+import { statefulSets } from "../../infra/kubernetes/resources.ts";
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import type { Actor } from "../actor.ts";
+import { findAdmitted } from "../downscale/pending.ts";
+import { gatherGroup, gatherGroupZones } from "../gather.ts";
+import { ANNOTATIONS } from "../model/annotations.ts";
+import { hold, type Hold } from "../model/decision.ts";
+import type { Zone } from "../model/zone.ts";
+import { gatherPending, nameLease } from "../pending-downscales/downscale-lease.ts";
+import { decideFollower } from "../scaling/leader.ts";
+import { minTimeOver } from "../scaling/min-time.ts";
+import { othersSteady } from "../scaling/steady.ts";
+import type { ScaleZone } from "../scaling/steps.ts";
+import { gatherTimes } from "./gather-scaling.ts";
+import type { Scaler } from "./scaler.ts";
+
+/**
+ * Undefined once it is done; the hold if the zone has to wait or was refused: nothing was written then. After anything that it throws nothing else
+ * may be done for the group before it is gathered again (see `takeStep`).
+ */
+export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold | undefined> {
+  const { zone, replicas, message } = step;
+  try {
+    const why = replicas < zone.replicas && zone.scaling.forcedReplicas === undefined ? await whyNotShrink(step, scaler) : undefined;
+    if (!why) await changeReplicas(step, scaler);
+    return why;
+  } catch (error) {
+    // Anything else: the group has changed, or the write may have taken effect. What was read says nothing any more.
+    if (!isRefused(error)) throw error;
+    return hold("ScaleRefused", `${message}, was not done: ${error.message}`, [zone], `${zone.name} ${replicas} ${error.code}`);
+  }
+}
+
+/** All that must hold when a zone shrinks, looked at again: since the group was listed, pods may have taken their time, or other groups. */
+async function whyNotShrink({ zone, replicas }: ScaleZone, scaler: Scaler): Promise<Hold | undefined> {
+  const { cluster, freshness } = scaler;
+  const zones = await gatherGroupZones(cluster, zone, freshness);
+  const same = zones.find(({ uid, resourceVersion }) => uid === zone.uid && resourceVersion === zone.resourceVersion);
+  if (!same) throw new RolloutError("Conflict", `${zone.name} has changed since it was read`);
+  // The hold reports a tracker that cannot be read.
+  const times = await gatherTimes(zones, same.scaling.minTime !== undefined || same.scaling.leader !== undefined, scaler);
+  if (same.scaling.leader === undefined) {
+    const early = minTimeOver(same, times, "optional");
+    if (early) return early;
+  } else {
+    const again = decideFollower(same, times);
+    if (again?.action === "hold") return again;
+    if (again?.replicas !== replicas) throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
+  }
+  return othersSteady(same, await gatherGroup(cluster, zones, freshness)) ?? (await othersAdmitted(same, zones, scaler));
+}
+
+/** The hold while another zone's downscale was admitted by the webhook and may still be stored. Read last, as one may be admitted at any time; throws what the cluster says. */
+async function othersAdmitted(zone: Zone, zones: readonly Zone[], { cluster, now }: Scaler): Promise<Hold | undefined> {
+  const pending = await gatherPending(cluster, { namespace: zone.namespace, name: nameLease(zone.group, zone.name) });
+  const others = zones.filter(({ uid }) => uid !== zone.uid);
+  const admitted = findAdmitted(pending, others, now());
+  if (!admitted) return undefined;
+  const message = `${zone.name} waits to shrink: ${admitted.what}`;
+  return hold("OtherZoneNotReady", message, [zone, admitted.zone], `${zone.name} after ${admitted.zone.name}`);
+}
+
+/**
+ * Replicas, and the time of a downscale with them in one write, so that neither is there without the other. Throws `Conflict` if the zone has
+ * changed since it was read, `Invalid` if the change is accepted and not done, `LeaseLost`, or what the cluster says.
+ */
+async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, { cluster, fence, freshness }: Actor): Promise<void> {
+  const { name, namespace, resourceVersion } = zone;
+  const annotations = recordAt === undefined ? undefined : { [ANNOTATIONS.lastDownscale]: formatTimestamp(recordAt) };
+  const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, spec: { replicas } };
+  const result = await cluster.change(statefulSets, { name, namespace }, "strategic", body, fence.write());
+  freshness.noteWritten(statefulSets, result.metadata?.resourceVersion ?? "");
+  if (result.spec?.replicas === replicas) return;
+  throw new RolloutError("Invalid", `it was accepted, but ${name} still has ${result.spec?.replicas} replicas: something pins them`);
+}

@@ -1,0 +1,18 @@
+/** What scaling works with. */
+import type { PodHttp } from "../../infra/pod-http.ts";
+import type { Actor } from "../actor.ts";
+import type { PodNotifier } from "./pod-notifier.ts";
+import type { References } from "./references.ts";
+
+export interface Scaler extends Actor {
+  readonly references: References;
+  readonly podHttp: PodHttp;
+  readonly notifier: PodNotifier;
+  readonly clusterDomain: string;
+  /** Name of the zone tracker's ConfigMap. */
+  readonly zoneTracker: string;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Ends requests to pods. */
+  readonly stop: AbortSignal;
+}

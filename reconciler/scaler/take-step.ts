@@ -1,0 +1,41 @@
+/** Takes one step of scaling; what comes of it is a fact of the next snapshot. */
+import type { Hold } from "../model/decision.ts";
+import { addFacts, type ScalingSnapshot, type ZoneFacts } from "../scaling/snapshot.ts";
+import type { ScalingStep } from "../scaling/steps.ts";
+import { preparePods } from "./prepare-pods.ts";
+import { scaleZone } from "./scale-zone.ts";
+import type { Scaler } from "./scaler.ts";
+import { writeBack } from "./write-back.ts";
+
+/** What the step was decided by. */
+interface Decided {
+  readonly snapshot: ScalingSnapshot;
+  readonly scalingHolds: readonly Hold[];
+}
+
+/**
+ * After anything that it throws the group is to be gathered again: `Conflict`, `NotFound` and `StaleRead` if it has changed since it was read,
+ * `LeaseLost`, `Cancelled`, and whatever leaves open whether a change of replicas took effect.
+ */
+export async function takeStep(
+  step: Exclude<ScalingStep, Hold>,
+  { snapshot, scalingHolds }: Decided,
+  scaler: Scaler,
+): Promise<ScalingSnapshot> {
+  const learn = (facts: ZoneFacts): ScalingSnapshot => addFacts(snapshot, step.zone, facts, scaler.now());
+  switch (step.action) {
+    case "cancelPreparation":
+      await scaler.notifier.cancelPreparation(step.zone, step.pods);
+      return learn({ notified: true });
+    case "preparePods":
+      return learn({ answers: await preparePods(step, { http: scaler.podHttp, now: scaler.now, signal: scaler.stop }) });
+    case "scaleZone": {
+      const refused = await scaleZone(step, scaler);
+      return refused ? learn({ refused }) : { ...snapshot, scaled: { step, scalingHolds } };
+    }
+    case "writeBack":
+      return learn({ writtenBack: await writeBack(step, scaler) });
+    default:
+      return step satisfies never;
+  }
+}

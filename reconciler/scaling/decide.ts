@@ -1,0 +1,52 @@
+/**
+ * The scaling of a group (§2.0): one step for one zone, leaders and followers first, then mirroring zones, in the order of names. A zone that waits
+ * lets the next one have its turn; once a zone has been scaled, only its write-back is left.
+ *
+ *   gather -> decideScaling -> step -> its outcome is a fact of the next snapshot -> decideScaling -> ... -> a hold, or nothing is left
+ */
+import { firstOf, type Hold, type Rule } from "../model/decision.ts";
+import type { Zone } from "../model/zone.ts";
+import { decideFollower } from "./leader.ts";
+import { decideMirror, decideWriteBack, type Unread } from "./mirror.ts";
+import { factsOf, type ScalingSnapshot } from "./snapshot.ts";
+import type { ScalingStep } from "./steps.ts";
+
+export interface ScalingDecision {
+  /** What to do next: a hold if all that is left is to wait, undefined if nothing is left. */
+  readonly next: ScalingStep | undefined;
+  /** Why zones that have had their turn are not scaled, in the order of their turns. */
+  readonly scalingHolds: readonly Hold[];
+  /** The zone whose turn it is, if its reference is to be read first. */
+  readonly unread?: Zone;
+}
+
+type ZoneRule = Rule<[zone: Zone, snapshot: ScalingSnapshot], ScalingStep | Unread>;
+
+/** Neither the last look nor the API server is asked twice in a tick. */
+const notRefused: ZoneRule = (zone, snapshot) => factsOf(snapshot, zone).refused;
+
+const decideZone: ZoneRule = firstOf<[Zone, ScalingSnapshot], ScalingStep | Unread>([notRefused, decideFollower, decideMirror]);
+
+/** What is next in the group, by the first zone whose turn brings something to do. At most one zone is scaled. */
+export function decideScaling(snapshot: ScalingSnapshot): ScalingDecision {
+  const { zones, scaled } = snapshot;
+  if (scaled) return { next: decideWriteBack(scaled.step.zone, snapshot), scalingHolds: scaled.scalingHolds };
+  const scalingHolds: Hold[] = [];
+  for (const zone of inTurn(zones)) {
+    const opinion = decideZone(zone, snapshot);
+    if (opinion?.action === "unread") return { next: undefined, scalingHolds, unread: zone };
+    if (opinion?.action === "hold") scalingHolds.push(opinion);
+    const next = opinion && opinion.action !== "hold" ? opinion : decideWriteBack(zone, snapshot);
+    if (next) return { next, scalingHolds };
+  }
+  return { next: scalingHolds[0], scalingHolds };
+}
+
+/** A group with a zone that is being deleted is not scaled. */
+function inTurn(zones: readonly Zone[]): readonly Zone[] {
+  if (zones.some((zone) => zone.terminating)) return [];
+  return [
+    ...zones.filter(({ scaling }) => scaling.leader !== undefined),
+    ...zones.filter(({ scaling }) => scaling.mirror && scaling.leader === undefined),
+  ];
+}

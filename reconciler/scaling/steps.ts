@@ -1,0 +1,52 @@
+/** What a decision about scaling comes to: one step, after which the next one is decided. */
+import type { Hold } from "../model/decision.ts";
+import type { Zone } from "../model/zone.ts";
+import type { Delay, Endpoints } from "./delayed.ts";
+import type { Reference, ZoneTimes } from "./snapshot.ts";
+
+/** POST to the pods that are to go when the zone is to have `wanted` replicas, in order. */
+export interface PreparePods {
+  readonly action: "preparePods";
+  readonly zone: Zone;
+  readonly wanted: number;
+  readonly pods: Endpoints;
+  readonly delay: Delay;
+}
+
+/** DELETE to the pods that stay. */
+export interface CancelPreparation {
+  readonly action: "cancelPreparation";
+  readonly zone: Zone;
+  readonly pods: Endpoints;
+}
+
+/** Give the zone this many replicas. */
+export interface ScaleZone {
+  readonly action: "scaleZone";
+  readonly zone: Zone;
+  readonly replicas: number;
+  /** What `last-downscale` is set to, in milliseconds since the epoch, where the group keeps a time between zones. */
+  readonly recordAt?: number;
+  readonly message: string;
+}
+
+/** Tell the reference, in its `status.replicas`, how many replicas the zone has. */
+export interface WriteBack {
+  readonly action: "writeBack";
+  readonly zone: Zone;
+  readonly reference: Reference;
+  /** Name of the reference. */
+  readonly name: string;
+  readonly replicas: number;
+}
+
+export type ScalingStep = PreparePods | CancelPreparation | ScaleZone | WriteBack | Hold;
+
+export type ScaleDecision = ScaleZone | Hold;
+
+/** The step that scales a zone; shrinking is recorded where any zone of the group asks for a time between zones. */
+export function planScale(zone: Zone, replicas: number, why: string, { zones, now }: Pick<ZoneTimes, "zones" | "now">): ScaleZone {
+  const record = replicas < zone.replicas && zones.some(({ scaling }) => scaling.minTime !== undefined);
+  const message = `scaling ${zone.name} from ${zone.replicas} to ${replicas} replicas, ${why}`;
+  return { action: "scaleZone", zone, replicas, message, ...(record && { recordAt: now }) };
+}
