@@ -10,7 +10,7 @@ import { wantsDownscale } from "../scaling/leader.ts";
 import { addFacts, factsOf, type ReferenceReading, type ScalingSnapshot, type ZoneTimes } from "../scaling/snapshot.ts";
 import type { Scaler } from "./scaler.ts";
 
-/** What the first decision about a group looks at. */
+/** The snapshot for the first decision about a group. */
 export async function gatherScaling(zones: readonly Zone[], scaler: Scaler): Promise<ScalingSnapshot> {
   const isScaled = !zones.some((zone) => zone.terminating);
   const times = await gatherTimes(zones, isScaled && wantsDownscale({ zones }), scaler);

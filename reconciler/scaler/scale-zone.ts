@@ -31,7 +31,7 @@ export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold |
     if (!why) await changeReplicas(step, scaler);
     return why;
   } catch (error) {
-    // Anything else: the group has changed, or the write may have taken effect. What was read says nothing any more.
+    // After any other error the group has changed, or the write may have taken effect: nothing of what was read counts any more.
     if (!isRefused(error)) throw error;
     return hold("ScaleRefused", `${message}, was not done: ${error.message}`, [zone], `${zone.name} ${replicas} ${error.code}`);
   }

@@ -22,7 +22,7 @@ export interface ScalingDecision {
 
 type ZoneRule = Rule<[zone: Zone, snapshot: ScalingSnapshot], ScalingStep | Unread>;
 
-/** Neither the last look nor the API server is asked twice in a tick. */
+/** A zone that was refused is not tried again in the same tick. */
 const notRefused: ZoneRule = (zone, snapshot) => factsOf(snapshot, zone).refused;
 
 const decideZone: ZoneRule = firstOf<[Zone, ScalingSnapshot], ScalingStep | Unread>([notRefused, decideFollower, decideMirror]);

@@ -1,5 +1,5 @@
 /**
- * Delayed downscale (§2.6): pods at the end of a zone are told to prepare, and go once they have been prepared for long enough.
+ * Delayed downscale (§2.6): the pods at the end of a zone prepare, and go once they have been prepared for long enough.
  *
  *   wanted < current: POST to the pods that are to go, DELETE to those that stay -> all answer when they were prepared
  *     -> the last pods whose delay is over go (perhaps not all of them yet); a later pass sees to the rest
@@ -49,15 +49,15 @@ export interface Endpoints extends Iterable<Endpoint> {
   readonly count: number;
 }
 
-export interface Preparation {
-  /** Pods that stay: they are told so (DELETE). */
+export interface PreparationPlan {
+  /** Pods that stay: they are notified of it (DELETE). */
   readonly stay: Endpoints;
   /** Pods that are to go, in order: they are to prepare (POST). */
   readonly leave: Endpoints;
 }
 
-/** Whom to tell what when the zone is to have `wanted` replicas: all when it shrinks, and those that there are when it does not. */
-export function planPreparation(zone: Zone, wanted: number, { url }: Delay, clusterDomain: string): Preparation {
+/** The pods to call when the zone is to have `wanted` replicas: all when it shrinks, and only those that exist when it does not. */
+export function planPreparation(zone: Zone, wanted: number, { url }: Delay, clusterDomain: string): PreparationPlan {
   const staying = Math.min(wanted, zone.replicas);
   const between = (from: number, to: number): Endpoints => ({
     count: to - from,
@@ -71,7 +71,7 @@ export function planPreparation(zone: Zone, wanted: number, { url }: Delay, clus
   return { stay: between(0, staying), leave: between(staying, zone.replicas) };
 }
 
-// What a Date can hold, in seconds: beyond it are milliseconds or worse.
+// The last second that a Date can hold; larger numbers are milliseconds or worse.
 const LATEST = 8.64e12 - 1;
 
 /** When a pod was prepared, milliseconds since the epoch, from the body of its answer `{"timestamp": <Unix seconds>}`; undefined if it does not say. */

@@ -55,7 +55,7 @@ const follow: FollowerRule = (zone, snapshot) => {
 
 const decide = firstOf([notBoth, leaderExists, noCycle, leaderReady, timeBetweenZones, follow]);
 
-/** What to do with a zone that has a leader; undefined if it has none, or is as it should be. */
+/** The opinion on a zone that has a leader; undefined if it has none, or has the replicas that it should have. */
 export function decideFollower(zone: Zone, snapshot: ZoneTimes): ScaleDecision | undefined {
   return zone.scaling.leader === undefined ? undefined : decide(zone, snapshot);
 }

@@ -71,7 +71,7 @@ const scaleAsAllowed: MirrorRule = (turn) => {
 
 const decide = firstOf([notifyStaying, delayReadable, prepareLeaving, delayOver, confirmReference, scaleAsAllowed]);
 
-/** What to do with a zone that mirrors and has no leader; undefined if it does not, is as it should be, or its reference has just changed. */
+/** The opinion on a zone that mirrors and has no leader; undefined of any other zone, if nothing is to change, or if the reference has just changed. */
 export function decideMirror(zone: Zone, snapshot: ScalingSnapshot): ScalingStep | Unread | undefined {
   const { leader, mirror } = zone.scaling;
   if (!mirror || leader !== undefined) return undefined;
@@ -84,7 +84,7 @@ export function decideMirror(zone: Zone, snapshot: ScalingSnapshot): ScalingStep
   return wanted === zone.replicas ? notifyStaying(turn) : decide(turn);
 }
 
-/** What to write into the status of the zone's reference, where that differs; undefined while it is not known, and of a zone that was refused. */
+/** The write to the status of the zone's reference, if that differs; undefined while the reference is not read, and after the zone was refused. */
 export function decideWriteBack(zone: Zone, snapshot: ScalingSnapshot): WriteBack | undefined {
   const { mirror } = zone.scaling;
   const { reference, refused, writtenBack } = factsOf(snapshot, zone);

@@ -1,4 +1,4 @@
-/** What decisions about scaling look at: everything is a fact, found out before. */
+/** The facts that decisions about scaling look at. */
 import type { Resource } from "../../infra/kubernetes/resources.ts";
 import type { Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
@@ -17,7 +17,7 @@ export interface ZoneTimes {
 
 /** All that a decision about scaling may look at. */
 export interface ScalingSnapshot extends ZoneTimes {
-  /** What has been found out about zones since the group was listed, by their UIDs. */
+  /** More about zones, by their UIDs: read, or learned from steps, since the group was listed. */
   readonly facts: ReadonlyMap<string, ZoneFacts>;
   /** Why `tracked` cannot be read, if it cannot. */
   readonly untracked?: string;
@@ -27,13 +27,13 @@ export interface ScalingSnapshot extends ZoneTimes {
 }
 
 export interface ZoneFacts {
-  /** What the reference of a mirroring zone said when its turn came; undefined while it has not been read. */
+  /** The reference of a mirroring zone, read when the zone's turn came. */
   readonly reference?: ReferenceReading;
   /** The pods that stay have been notified of it. */
   readonly notified?: true;
-  /** What the pods that are to go answered; undefined if they were not called. */
+  /** The answers of the pods that are to go; undefined if they were not called. */
   readonly answers?: PodAnswers;
-  /** What the reference said after the pods had answered; undefined while it has not been read again. */
+  /** The reference, read again after the pods had answered. */
   readonly confirmed?: ReferenceReading;
   /** Why the zone was not scaled: by the last look before the write, or by the API server. */
   readonly refused?: Hold;

@@ -8,14 +8,14 @@ import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
 
 /**
  * The hold that keeps `zone` from shrinking while another zone loses pods, by a rollout, a revert or a downscale that is under way. The pods of
- * the other zone tell, as after a revert its revisions are equal:
+ * the other zone decide, as after a revert its revisions are equal:
  *
  *   a pod is terminating, missing, or one more than it is to have    it is on its way: wait
  *   a pod has not been Ready since it was created                    it may be one of ours that has yet to come back: wait
  *   a pod has been Ready, and is not any more                        wait if the zone rolls out, otherwise not
  *
  * The last line is a leader's own trouble, which must not keep its followers at their size (§2.1.4), however often its containers restart. A pod
- * that can never come up again does keep them: nobody can tell it from one of ours. `grafana.com/rollout-force-replicas` does not ask here.
+ * that can never come up again does keep them: it cannot be told from one of ours. A zone with `grafana.com/rollout-force-replicas` skips this check.
  */
 export function othersSteady(zone: Zone, { zones }: GroupSnapshot): Hold | undefined {
   const busy = zones.filter((other) => other.uid !== zone.uid).flatMap((other) => whatIsUnderWay(other) ?? []);

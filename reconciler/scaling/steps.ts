@@ -1,4 +1,4 @@
-/** What a decision about scaling comes to: one step, after which the next one is decided. */
+/** The steps of scaling: each is decided after the one before it was taken. */
 import type { Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Delay, Endpoints } from "./delayed.ts";
@@ -25,7 +25,7 @@ export interface ScaleZone {
   readonly action: "scaleZone";
   readonly zone: Zone;
   readonly replicas: number;
-  /** What `last-downscale` is set to, in milliseconds since the epoch, where the group keeps a time between zones. */
+  /** The time to write as `last-downscale`, in milliseconds since the epoch, if the group has a minimum time. */
   readonly recordAt?: number;
   readonly message: string;
 }
@@ -44,7 +44,7 @@ export type ScalingStep = PreparePods | CancelPreparation | ScaleZone | WriteBac
 
 export type ScaleDecision = ScaleZone | Hold;
 
-/** The step that scales a zone; shrinking is recorded where any zone of the group asks for a time between zones. */
+/** The step that scales a zone; shrinking is recorded if any zone of the group has a minimum time. */
 export function planScale(zone: Zone, replicas: number, why: string, { zones, now }: Pick<ZoneTimes, "zones" | "now">): ScaleZone {
   const record = replicas < zone.replicas && zones.some(({ scaling }) => scaling.minTime !== undefined);
   const message = `scaling ${zone.name} from ${zone.replicas} to ${replicas} replicas, ${why}`;

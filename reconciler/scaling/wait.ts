@@ -1,4 +1,4 @@
-/** How waits are told. */
+/** Waits in words. */
 import { shortDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 
