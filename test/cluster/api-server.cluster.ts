@@ -14,7 +14,8 @@ if (RESTART === undefined) {
     const { create, start, setImage, annotatePod, done, timeline } = stage;
     const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name }));
     await create(zones);
-    // A simulated kubelet whose one report meets a dead server makes no other: this pod's end comes when the server is back.
+    // A simulated kubelet whose one report meets a dead server makes no other: this pod's end comes when the
+    // server is back.
     await annotatePod("zone-b-1", { "sim/exit-after-ms": "10000" });
     const reconciler = start({ RECONCILE_INTERVAL: "1s" });
     await setImage("app:2", zones);

@@ -1,4 +1,7 @@
-/** What `kubectl apply -k` does the first time, the second time, with another image, and what `kubectl delete -k` leaves behind. */
+/**
+ * What `kubectl apply -k` does the first time, the second time, with another image, and what `kubectl delete
+ * -k` leaves behind.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -41,7 +44,10 @@ async function openPlace(t: TestContext): Promise<Place> {
   return { namespace, kubectl };
 }
 
-/** A PodDisruptionBudget's selector is a field that is replaced as a whole: kubectl sends it each time, and nothing changes. */
+/**
+ * A PodDisruptionBudget's selector is a field that is replaced as a whole: kubectl sends it each time, and
+ * nothing changes.
+ */
 const isAlwaysSent = (line: string): boolean => line.startsWith("poddisruptionbudget.policy/");
 
 const rank = ({ kind }: Manifest): number => (kind.endsWith("WebhookConfiguration") ? 0 : 1);

@@ -1,16 +1,19 @@
-/** What a Service does for webhook processes: each request goes to the next one. Reads along which evictions they allowed, and when. */
+/**
+ * A round-robin load balancer for webhook processes, like a Service. It records which evictions they allowed,
+ * and when.
+ */
 import https from "node:https";
 import { listen } from "../loopback.ts";
 
 export interface Review {
   readonly allowed: boolean;
-  /** When it was answered, by `performance.now()`. */
+  /** When the response arrived, by `performance.now()`. */
   readonly at: number;
 }
 
-/** The last review of each Eviction that carries the annotation `storm`, by its value. */
+/** The last review of each Eviction with the annotation `storm`, by the annotation's value. */
 export interface Reviews {
-  /** Gives it out once. */
+  /** Returns and removes a review. */
   readonly take: (id: string) => Review | undefined;
 }
 
@@ -26,22 +29,25 @@ interface Tls {
   readonly caPem: string;
 }
 
-/** Starts one on a free port; `ports` is read anew for each request, undefined for a process that is down. */
-export async function balance(tls: Tls, name: string, ports: readonly (number | undefined)[]): Promise<Balancer> {
+/**
+ * Starts one on a free port. `ports` is read for each request; an entry is undefined while its process is
+ * down.
+ */
+export async function startBalancer(tls: Tls, name: string, ports: readonly (number | undefined)[]): Promise<Balancer> {
   const agent = new https.Agent({ keepAlive: true, ca: tls.caPem });
   const reviews = new Map<string, Review>();
-  let turn = 0;
+  let requests = 0;
   const server = https.createServer({ cert: tls.certPem, key: tls.keyPem }, (request, response) => {
     const up = ports.filter((port) => port !== undefined);
-    const target = { agent, servername: name, host: "127.0.0.1", port: up[turn++ % up.length] };
-    const asked = collect(request);
-    const forwarded = https.request({ ...target, method: "POST", path: request.url, headers: request.headers }, (answer) => {
-      const said = collect(answer);
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
-      answer.on("end", () => {
-        const id = /"storm":"(?<id>[^"]+)"/.exec(asked())?.groups?.["id"];
-        if (id !== undefined) reviews.set(id, { allowed: said().includes('"allowed":true'), at: performance.now() });
+    const target = { agent, servername: name, host: "127.0.0.1", port: up[requests++ % up.length] };
+    const requestText = collect(request);
+    const forwarded = https.request({ ...target, method: "POST", path: request.url, headers: request.headers }, (upstream) => {
+      const responseText = collect(upstream);
+      response.writeHead(upstream.statusCode ?? 502, upstream.headers);
+      upstream.pipe(response);
+      upstream.on("end", () => {
+        const id = /"storm":"(?<id>[^"]+)"/.exec(requestText())?.groups?.["id"];
+        if (id !== undefined) reviews.set(id, { allowed: responseText().includes('"allowed":true'), at: performance.now() });
       });
     });
     forwarded.on("error", () => response.destroy());
@@ -61,6 +67,7 @@ export async function balance(tls: Tls, name: string, ports: readonly (number | 
   return { port, reviews: { take }, close };
 }
 
+/** Collects the stream's text; the returned function gives what has arrived so far. */
 function collect(stream: NodeJS.ReadableStream): () => string {
   let text = "";
   stream.on("data", (chunk: Buffer) => (text += chunk.toString()));

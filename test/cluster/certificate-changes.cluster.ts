@@ -1,4 +1,7 @@
-/** One certificate takes over from another while the API server calls, each call a handshake that tells whether it was accepted. */
+/**
+ * One certificate replaces another while the API server calls a webhook. Each call is a TLS handshake, so
+ * each result shows whether the API server trusts the certificate.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
@@ -7,8 +10,8 @@ import { type CertificateStage, openCertificateStage } from "./certificate-stage
 import { type RefusingWebhook, startWebhook } from "./refusing-webhook.ts";
 
 const DAY_MS = 86_400_000;
-/** Between two calls. */
-const PACE_MS = 50;
+/** The pause between two calls. */
+const PAUSE_MS = 50;
 
 const statefulSetSpec = {
   replicas: 0,
@@ -35,12 +38,14 @@ describe("a change of certificates on a real control plane", () => {
   });
   after(() => stage.close());
 
-  /** Changes the StatefulSet, for the API server to call the webhook; what came of it. */
+  /**
+   * Changes the StatefulSet, so that the API server calls the webhook. Resolves with "allowed" or the error.
+   */
   const change = (call: string): Promise<string> =>
     stage.admin.call("PATCH", `${sets}/zone-a`, { metadata: { annotations: { call } } }).then(() => "allowed", String);
 
-  /** Serves with this certificate what the configuration calls, and resolves once that is in force; `play` is the test. */
-  async function serve({ caPem, certPem, keyPem }: Certificates, play: (webhook: RefusingWebhook) => Promise<void>): Promise<void> {
+  /** Serves the webhook with this certificate, waits until the API server calls it, and runs the test. */
+  async function serve({ caPem, certPem, keyPem }: Certificates, run: (webhook: RefusingWebhook) => Promise<void>): Promise<void> {
     const webhook = await startWebhook({ cert: certPem, key: keyPem });
     try {
       await stage.putSecret({ ca: encode(caPem), cert: encode(certPem), key: encode(keyPem) });
@@ -50,13 +55,13 @@ describe("a change of certificates on a real control plane", () => {
       });
       await stage.patchHook("no-downscale", redirected);
       for (let probe = ""; (await change(`probe ${probe}`)) === "allowed";) probe += "x";
-      await play(webhook);
+      await run(webhook);
     } finally {
       webhook.close();
     }
   }
 
-  it("a renewal: no call fails, though the server takes up the new certificate late", async () => {
+  it("a renewal: no call fails, though the server loads the new certificate late", async () => {
     const now = new Date(Date.now() - 90 * DAY_MS);
     const dnsNames = [`rollout-operator.${stage.namespace}.svc`];
     const old = await generateCertificates({ dnsNames, organization: "test", validityDays: 120, now });
@@ -64,16 +69,17 @@ describe("a change of certificates on a real control plane", () => {
       const job = stage.start("job");
       const answers = new Map<string, number>();
       let served = encode(old.certPem);
-      let over = false;
-      void job.exited.finally(() => (over = true));
-      for (let call = 0; !over || served !== (await stage.secret())["cert"]; call++) {
+      let exited = false;
+      void job.exited.finally(() => (exited = true));
+      for (let call = 0; !exited || served !== (await stage.secret())["cert"]; call++) {
         const answer = await change(String(call));
-        const told = /denied the request: .*?no/.exec(answer)?.[0] ?? answer;
-        answers.set(told, (answers.get(told) ?? 0) + 1);
-        await wait(PACE_MS);
-        // A mounted Secret follows after a while; here the server lags by one round after the job has ended.
+        const result = /denied the request: .*?no/.exec(answer)?.[0] ?? answer;
+        answers.set(result, (answers.get(result) ?? 0) + 1);
+        await wait(PAUSE_MS);
+        // A mounted Secret is updated with a delay; here the server reloads one round after the job has
+        // exited.
         const { cert = "", key = "" } = await stage.secret();
-        if (over && cert !== served) {
+        if (exited && cert !== served) {
           webhook.reload({ cert: decode(cert), key: decode(key) });
           served = cert;
         }
@@ -92,10 +98,10 @@ describe("a change of certificates on a real control plane", () => {
       const from = performance.now();
       const job = stage.start("job");
       for (let answer = ""; !answer.includes("the webhook says no"); answer = await change("other")) {
-        // In place of the kubelet, which takes up to a minute and a half.
+        // Stands for the kubelet, which takes up to 90 s to update a mounted Secret.
         const { cert = "", key = "" } = await stage.secret();
         webhook.reload({ cert: decode(cert), key: decode(key) });
-        await wait(PACE_MS);
+        await wait(PAUSE_MS);
       }
       t.diagnostic(`refused for ${(performance.now() - from).toFixed(0)} ms from the start of the job`);
       assert.equal(await job.exited, 0, job.output());

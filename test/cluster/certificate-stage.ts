@@ -1,4 +1,7 @@
-/** A namespace with the project's RBAC, whose certificate job, reconciler and webhook configurations tests play with. */
+/**
+ * A namespace with the project's RBAC, in which tests run the certificate job and the reconciler on webhook
+ * configurations.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -21,17 +24,17 @@ type Hook = Manifest & WebhookConfiguration;
 export interface CertificateStage {
   readonly admin: Admin;
   readonly namespace: string;
-  /** One of the project's webhook configurations, as it is in the manifests, by its name without the namespace. */
+  /** One of the webhook configurations of the project's manifests, by its name without the namespace. */
   readonly hook: (name: string) => Hook;
   readonly addHook: (name: string) => Promise<void>;
   readonly removeHook: (name: string) => Promise<void>;
-  /** Gives the configuration other entries. */
+  /** Replaces the configuration's webhooks. */
   readonly patchHook: (name: string, webhooks: readonly object[] | undefined) => Promise<void>;
-  /** The bundle of the configuration's first entry, as it is stored. */
+  /** The stored CA bundle of the configuration's first webhook. */
   readonly bundle: (name: string) => Promise<string | undefined>;
   /** The Secret's data. */
   readonly secret: () => Promise<Readonly<Record<string, string>>>;
-  /** Creates the Secret, or changes what is in it. */
+  /** Creates or updates the Secret. */
   readonly putSecret: (data: Readonly<Record<string, string>>) => Promise<void>;
   readonly emptySecret: () => Promise<void>;
   /** Starts one of our processes under its ServiceAccount. */
@@ -46,7 +49,7 @@ export async function openCertificateStage(): Promise<CertificateStage> {
   const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
   const manifests = await renderManifests(namespace);
   const hooks = manifests.filter(({ kind }) => kind.endsWith("WebhookConfiguration")) as Hook[];
-  /** Of the cluster, and ours to remove. */
+  /** Cluster-scoped objects that we created and have to delete. */
   const created: Manifest[] = [];
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   for (const manifest of manifests.filter(({ kind }) => RBAC.has(kind))) {

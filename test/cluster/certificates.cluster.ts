@@ -1,4 +1,4 @@
-/** X04: whose work it is to give webhook configurations their CA, with the project's manifests, under exactly their RBAC. */
+/** X04: the job and the reconciler inject the CA into webhook configurations, with the manifests' RBAC. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
@@ -14,30 +14,30 @@ describe("the CA of webhook configurations on a real control plane", () => {
     assert.equal(await job.exited, 0, job.output());
     return job.output();
   };
-  /** As the CronJob's next run does. */
-  const heal = async (name: string): Promise<void> => {
+  /** Runs the reconciler, as the CronJob does, until it injects the CA bundle. */
+  const inject = async (name: string): Promise<void> => {
     const reconciler = stage.start("reconciler");
     await reconciler.says(new RegExp(`were given the CA bundle.*${name}-${stage.namespace}`));
     assert.equal(await reconciler.end(), 0);
   };
 
-  it("X04 configurations that came before the job, after it, later, or were edited, all end with the CA", async () => {
+  it("X04 configurations that are created before the job, after it or later, or edited, all get the CA", async () => {
     await stage.addHook("no-downscale");
     await runJob();
     await stage.addHook("prepare-downscale");
-    await heal("prepare-downscale");
+    await inject("prepare-downscale");
     await stage.addHook("pod-eviction");
     await stage.addHook("zpdb-validation");
-    await heal("zpdb-validation");
+    await inject("zpdb-validation");
     await stage.patchHook("no-downscale", stage.hook("no-downscale").webhooks);
     assert.equal(await stage.bundle("no-downscale"), undefined);
-    await heal("no-downscale");
+    await inject("no-downscale");
     const { ca } = await stage.secret();
     for (const name of ["no-downscale", "prepare-downscale", "pod-eviction", "zpdb-validation"]) assert.equal(await stage.bundle(name), ca);
     assert.equal(await runJob(), "", "nothing is left to do");
   });
 
-  it("configurations that are added or edited while no tick is due get the CA from the reconciler", async (t) => {
+  it("configurations that are created or edited between two ticks get the CA from the reconciler", async (t) => {
     const reconciler = stage.start("reconciler", { RECONCILE_INTERVAL: "1h" });
     await reconciler.says(/"msg":"tick"/);
     const { ca } = await stage.secret();
@@ -47,12 +47,12 @@ describe("the CA of webhook configurations on a real control plane", () => {
       if (round % 2 === 0) await stage.addHook("pod-eviction");
       else await stage.patchHook("pod-eviction", stage.hook("pod-eviction").webhooks);
       const from = performance.now();
-      for (let look = 0; (await stage.bundle("pod-eviction")) !== ca; look++) {
-        assert.ok(look < 1000, reconciler.output());
+      for (let attempt = 0; (await stage.bundle("pod-eviction")) !== ca; attempt++) {
+        assert.ok(attempt < 1000, reconciler.output());
         await wait(20);
       }
       times.push(performance.now() - from);
-      // In between it is quiet, as it is when someone adds a configuration; every third change comes right after the last.
+      // Usually configurations change rarely: pause. Every third change follows the previous one immediately.
       if (round % 3 !== 0) await wait(2500);
     }
     t.diagnostic(`without a CA bundle for ${times.map((ms) => ms.toFixed(0)).join(", ")} ms`);

@@ -1,4 +1,7 @@
-/** The stage hands' own way to the API server, as whoever KUBECONFIG says (an admin); the reconciler under test never uses it. */
+/**
+ * The stage hands' own way to the API server, as whoever KUBECONFIG says (an admin); the reconciler under
+ * test never uses it.
+ */
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { openExchange, readText, type WireRequest } from "../../infra/kubernetes/transport.ts";
 import { splitLines } from "../../infra/kubernetes/watch.ts";
@@ -14,7 +17,10 @@ export interface Admin {
   readonly ca: string | undefined;
   /** Rejects with the server's words unless it answers with success. */
   readonly call: <T>(method: WireRequest["method"], path: string, body?: unknown) => Promise<T>;
-  /** Resolves when the stream ends; a refusal comes as one event of type ERROR. Rejects if the connection breaks. */
+  /**
+   * Resolves when the stream ends; a refusal comes as one event of type ERROR. Rejects if the connection
+   * breaks.
+   */
   readonly watch: <T>(path: string, onEvent: (event: WatchEvent<T>) => void, signal: AbortSignal) => Promise<void>;
   readonly close: () => void;
 }

@@ -8,7 +8,7 @@ import { assertNoViolations, deletions } from "./invariants.ts";
 import { scenario, type Stage } from "./stage.ts";
 import { createBudget, serveWebhooks, type Webhooks } from "./eviction-stage.ts";
 
-const run = promisify(execFile);
+const exec = promisify(execFile);
 const KUBECTL = process.env["KUBECTL"] ?? "kubectl";
 const NODES = ["node-1", "node-2"];
 
@@ -19,28 +19,31 @@ interface Drained extends Stage {
 }
 
 /** Three zones, each on a node of its own, under a budget of 1. */
-async function withDrain(stage: Stage, play: (drained: Drained) => Promise<void>): Promise<void> {
+async function withDrain(stage: Stage, run: (drained: Drained) => Promise<void>): Promise<void> {
   const group = `cache-${stage.namespace}`;
   const zones = ["a", "b", "c"].map((letter, i) => ({ group, name: `zone-${letter}`, sim: { "sim/node": `node-${i + 1}` } }));
   await stage.create(zones);
   const webhooks = await serveWebhooks(stage, 3);
   try {
     await createBudget(stage, group);
-    await play({ ...stage, group, zones, webhooks });
+    await run({ ...stage, group, zones, webhooks });
   } catch (error) {
     throw new Error(webhooks.processes.map((one) => one.output()).join("\n"), { cause: error });
   } finally {
-    for (const node of NODES) await run(KUBECTL, ["uncordon", node]);
+    for (const node of NODES) await exec(KUBECTL, ["uncordon", node]);
     await webhooks.close();
   }
 }
 
-/** As an operator does: again, if the webhook was out of reach for a moment. Resolves with all that was written. */
+/**
+ * Drains a node; retries, as an operator does, if the webhook is unreachable for a moment. Resolves with all
+ * output.
+ */
 async function drain(node: string, group: string): Promise<string> {
   let text = "";
   for (let tries = 1; ; tries++) {
     try {
-      const { stdout, stderr } = await run(KUBECTL, ["drain", node, `--pod-selector=rollout-group=${group}`, "--timeout=150s"]);
+      const { stdout, stderr } = await exec(KUBECTL, ["drain", node, `--pod-selector=rollout-group=${group}`, "--timeout=150s"]);
       return text + stdout + stderr;
     } catch (error) {
       if (tries === 4) throw error;
@@ -49,7 +52,7 @@ async function drain(node: string, group: string): Promise<string> {
   }
 }
 
-/** What the API server says where the pod is not the one that was judged. */
+/** The API server's error if the pod is not the one that was judged. */
 const CONFLICT = /Conflict|the UID in the precondition/;
 
 scenario("two nodes in different zones are drained at once", (stage) =>
@@ -58,7 +61,7 @@ scenario("two nodes in different zones are drained at once", (stage) =>
     const texts = await Promise.all(NODES.map((node) => drain(node, group)));
     assertNoViolations(entries);
     assert.equal(deletions(entries).length, 6);
-    // kubectl tries again after a 429 alone.
+    // kubectl retries only after 429.
     assert.match(texts.join(), /will retry after 5s\): admission webhook "[^"]+" denied the request: \d pods? (?:not ready|unknown)/);
     for (const text of texts) assert.doesNotMatch(text, CONFLICT);
   }),
@@ -69,14 +72,14 @@ scenario("one node is drained twice at once", (stage) =>
     const { entries, pods } = timeline;
     const before = [...pods.values()].filter(({ zone }) => zone === zones[0]?.name);
     const texts = await Promise.all(["node-1", "node-1"].map((node) => drain(node, group)));
-    stage.diagnostic(`${texts.filter((text) => CONFLICT.test(text)).length} of 2 were told that a pod had been replaced`);
+    stage.diagnostic(`${texts.filter((text) => CONFLICT.test(text)).length} of 2 drains got a conflict because a pod had been replaced`);
     assertNoViolations(entries);
     for (const { pod, uid } of before) assert.notEqual(pods.get(pod)?.uid, uid);
   }),
 );
 
 for (const drainer of DRAINERS) {
-  scenario(`two zones are emptied at once by ${drainer.name}`, (stage) =>
+  scenario(`${drainer.name} drains two zones at once`, (stage) =>
     withDrain(stage, async ({ timeline }) => {
       const answers = (await Promise.all(["zone-a", "zone-b"].map((zone) => evictZone(drainer, stage, zone)))).flat();
       assertNoViolations(timeline.entries);
@@ -88,7 +91,7 @@ for (const drainer of DRAINERS) {
   );
 }
 
-scenario("an eviction of a pod that has been replaced is answered with 409, and nothing is reserved for it", (stage) =>
+scenario("an eviction of a replaced pod gets 409, and nothing is reserved for it", (stage) =>
   withDrain(stage, async ({ timeline, call, namespace, group }) => {
     const { uid = "" } = timeline.pods.get("zone-a-0") ?? {};
     const isBack = (): boolean => timeline.pods.get("zone-a-0")?.uid !== uid && timeline.pods.get("zone-a-0")?.state === "ready";

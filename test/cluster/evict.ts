@@ -1,17 +1,17 @@
-/** One Eviction (policy/v1) through the API server, and how it is answered. */
+/** Creates an Eviction (policy/v1) through the API server. */
 import type { Stage } from "./stage.ts";
 
 export interface EvictionOptions {
-  /** Of the request, from its question mark on. */
+  /** The query of the request, with its question mark. */
   readonly query?: string;
   readonly deleteOptions?: object | undefined;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
 export interface EvictionAnswer {
-  /** 201 if the pod is evicted; 0 if there was no answer. */
+  /** 201 if the pod is evicted; 0 without a response. */
   readonly code: number;
-  /** Why not. */
+  /** The error; "" if the pod is evicted. */
   readonly message: string;
 }
 

@@ -1,11 +1,14 @@
-/** Processes of the webhook server behind one Service, and the configuration that sends evictions of the namespace to them. */
+/**
+ * Webhook server processes behind one Service, and the configuration that sends the namespace's evictions to
+ * them.
+ */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
-import { balance, type Reviews } from "./balancer.ts";
+import { startBalancer, type Reviews } from "./balancer.ts";
 import type { Admin } from "./client.ts";
 import { type Configuration, createManifest, deleteManifest, type Manifest, renderConfigurations, SERVICE } from "./manifests.ts";
 import { type Reconciler, startEntry } from "./reconciler.ts";
@@ -14,19 +17,19 @@ import type { Stage } from "./stage.ts";
 const SERVE = fileURLToPath(new URL("../../functions/serve.ts", import.meta.url));
 const CRD = new URL("../../infra/manifests/crds/zoneawarepoddisruptionbudgets.yaml", import.meta.url);
 
-/** How evictions are sent to the webhook: as our manifests say, validating as the original's do, or by both at once. */
+/** How the webhook is registered: as in our manifests, as the original's validating webhook, or both. */
 export type Registration = "ours" | "original's" | "both";
 
 export interface Webhooks {
   readonly processes: readonly Reconciler[];
-  /** What was answered to evictions that carry the annotation `storm`. */
+  /** The reviews of evictions with the annotation `storm`. */
   readonly reviews: Reviews;
-  /** Kills a process, the next in turn, and starts another in its place; resolves once that listens. */
+  /** Kills the next process in turn and replaces it; resolves once the new one listens. */
   readonly replaceOne: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** Resolves once each process listens and evictions are sent to them, one after the other. */
+/** Starts `count` processes; resolves once all listen and the webhook is registered. */
 export async function serveWebhooks(
   stage: Stage,
   count: number,
@@ -44,10 +47,10 @@ export async function serveWebhooks(
   const kubeconfig = join(folder, "functions");
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), { mode: 0o600 });
   const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, SERVER_ADDRESS: "127.0.0.1" };
-  const run = (): Reconciler => startEntry(SERVE, { ...own, ...files, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
-  const processes = Array.from({ length: count }, run);
+  const startOne = (): Reconciler => startEntry(SERVE, { ...own, ...files, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
+  const processes = Array.from({ length: count }, startOne);
   const ports: (number | undefined)[] = await Promise.all(processes.map(portOf));
-  const balancer = await balance(tls, name, ports);
+  const balancer = await startBalancer(tls, name, ports);
   const server = { caPem: tls.caPem, port: balancer.port };
   const configurations = await register(admin, namespace, registration, server).catch(async (error: unknown) => {
     balancer.close();
@@ -59,12 +62,12 @@ export async function serveWebhooks(
     processes,
     reviews: balancer.reviews,
     async replaceOne() {
-      const turn = replaced++ % count;
-      ports[turn] = undefined;
-      await processes[turn]?.kill();
-      const next = run();
-      processes[turn] = next;
-      ports[turn] = await portOf(next);
+      const index = replaced++ % count;
+      ports[index] = undefined;
+      await processes[index]?.kill();
+      const next = startOne();
+      processes[index] = next;
+      ports[index] = await portOf(next);
     },
     async close() {
       for (const configuration of configurations) await deleteManifest(admin, configuration);
@@ -101,7 +104,7 @@ async function register(
   return configurations;
 }
 
-/** The same webhooks as the original registers them. */
+/** Returns the same webhooks, registered as the original registers them. */
 function asOriginal(configuration: Configuration): Configuration {
   const webhooks = configuration.webhooks.map((webhook) => {
     const { service } = webhook.clientConfig;
@@ -110,7 +113,7 @@ function asOriginal(configuration: Configuration): Configuration {
   return { ...configuration, kind: "ValidatingWebhookConfiguration", webhooks };
 }
 
-/** Creates a budget over a rollout group; tries again while the API server has not yet taken the definition up. */
+/** Creates a budget for a rollout group; retries until the API server serves the definition. */
 export async function createBudget({ admin, namespace }: Stage, group: string, spec: object = {}): Promise<void> {
   const path = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets`;
   const body = {

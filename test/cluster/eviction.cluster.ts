@@ -1,4 +1,4 @@
-/** Evictions through the API server, one after the other, as upstream's own end-to-end tests have them (X05 - X08). */
+/** Evictions through the API server, one after the other, as in upstream's end-to-end tests (X05 - X08). */
 import assert from "node:assert/strict";
 import { createBudget, serveWebhooks } from "./eviction-stage.ts";
 import { scenario, type Stage } from "./stage.ts";
@@ -10,12 +10,12 @@ const UNREADY = { "sim/ready": "false" };
 interface Evictions extends Stage {
   readonly allowed: (pod: string) => Promise<void>;
   readonly denied: (pod: string, message: string) => Promise<void>;
-  /** Lets an evicted pod, which comes back unready, become ready. */
+  /** Makes an evicted pod's replacement, which starts unready, ready. */
   readonly recover: (pod: string) => Promise<void>;
 }
 
-/** Two zones of two pods under a budget; what is evicted comes back, but not ready. */
-function evictions(name: string, spec: object, play: (evictions: Evictions) => Promise<void>): void {
+/** Registers a test with two zones of two pods under a budget; replacements of evicted pods start unready. */
+function evictions(name: string, spec: object, run: (evictions: Evictions) => Promise<void>): void {
   scenario(name, async (stage) => {
     const group = `cache-${stage.namespace}`;
     const zones = ZONES.map((zone) => ({ group, name: zone, replicas: 2 }));
@@ -33,7 +33,7 @@ function evictions(name: string, spec: object, play: (evictions: Evictions) => P
     try {
       await assert.rejects(createBudget(stage, group, { maxUnavailable: -1 }), /is invalid.*should be greater than or equal to 0/);
       await createBudget(stage, group, spec);
-      await play({
+      await run({
         ...stage,
         allowed: async (pod) => {
           await evict(pod);
@@ -97,23 +97,23 @@ evictions(
           "GET",
           `/api/v1/namespaces/${namespace}/pods/${pod}`,
         );
-        const noted = object.metadata.annotations["grafana.com/ready-time"];
-        if (noted !== undefined) return Date.parse(noted);
+        const readyTime = object.metadata.annotations["grafana.com/ready-time"];
+        if (readyTime !== undefined) return Date.parse(readyTime);
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     };
-    const delayOf = async (pod: string): Promise<void> => {
+    const untilDelayIsOver = async (pod: string): Promise<void> => {
       const end = (await readySince(pod)) + 8000;
       await new Promise((resolve) => setTimeout(resolve, end - Date.now()));
     };
-    await delayOf("zone-b-0");
-    await delayOf("zone-a-1");
+    await untilDelayIsOver("zone-b-0");
+    await untilDelayIsOver("zone-a-1");
     await allowed("zone-a-0");
     await denied("zone-b-0", "1 pod not ready in partition 0");
     await recover("zone-a-0");
     await denied("zone-b-0", "1 pod not ready in partition 0");
     await allowed("zone-b-1");
-    await delayOf("zone-a-0");
+    await untilDelayIsOver("zone-a-0");
     await allowed("zone-b-0");
     assert.equal(await reconciler.end(), 0);
     assert.ok(timeline.entries.length > 0);

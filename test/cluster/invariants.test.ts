@@ -11,57 +11,57 @@ function timeline(...lines: readonly string[]): Entry[] {
   });
 }
 
-const WELL = ["a-0 ready", "a-1 ready", "b-0 ready", "b-1 ready"];
+const HEALTHY = ["a-0 ready", "a-1 ready", "b-0 ready", "b-1 ready"];
 
 const CASES: readonly {
   readonly name: string;
   readonly lines: readonly string[];
   readonly limit?: number;
-  readonly says?: readonly RegExp[];
+  readonly violations?: readonly RegExp[];
 }[] = [
-  { name: "one pod after the other is well", lines: ["a-0 terminating", "a-0 gone", "a-0' notReady", "a-0' ready", "b-0 terminating"] },
+  { name: "one pod after the other", lines: ["a-0 terminating", "a-0 gone", "a-0' notReady", "a-0' ready", "b-0 terminating"] },
   {
     name: "a second zone while the first pod is gone",
     lines: ["a-0 terminating", "a-0 gone", "b-0 terminating"],
-    says: [/disrupted at once/, /another zone/],
+    violations: [/disrupted at once/, /another zone/],
   },
   {
     name: "a second zone while the successor is not ready",
     lines: ["a-0 terminating", "a-0 gone", "a-0' notReady", "b-0 terminating"],
-    says: [/disrupted at once/, /another zone/],
+    violations: [/disrupted at once/, /another zone/],
   },
   {
     name: "a second pod of the zone",
     lines: ["a-0 terminating", "a-1 terminating"],
-    says: [/by our doing, 1 may be/, /are unavailable, 1 may be/],
+    violations: [/by our doing, 1 may be/, /are unavailable, 1 may be/],
   },
-  { name: "a second pod of the zone where two may be", lines: ["a-0 terminating", "a-1 terminating"], limit: 2 },
+  { name: "a second pod of the zone where two may be unavailable", lines: ["a-0 terminating", "a-1 terminating"], limit: 2 },
   {
     name: "a pod beside one that failed by itself",
     lines: ["a-0 notReady", "a-1 terminating"],
-    says: [/a-0 \(notReady\), a-1 \(terminating\) are unavailable/],
+    violations: [/a-0 \(notReady\), a-1 \(terminating\) are unavailable/],
   },
   {
     name: "a pod while another zone has one that failed by itself",
     lines: ["a-0 notReady", "b-1 terminating"],
-    says: [/a-0 \(notReady\) of another zone/],
+    violations: [/a-0 \(notReady\) of another zone/],
   },
   {
     name: "a pod that failed by itself may be replaced",
     lines: ["a-0 notReady", "a-0 terminating", "a-0 gone", "a-0' notReady", "a-0' ready"],
   },
   {
-    name: "a pod that was bound to no node ends without terminating",
+    name: "a pod without a node is removed without terminating",
     lines: ["a-0 gone", "b-0 terminating"],
-    says: [/disrupted at once/, /another zone/],
+    violations: [/disrupted at once/, /another zone/],
   },
 ];
 
-for (const { name, lines, limit = 1, says = [] } of CASES) {
-  test(`${name}: ${says.length} violations`, () => {
-    const found = findViolations(timeline(...WELL, ...lines), () => limit);
-    assert.equal(found.length, says.length, found.join("\n"));
-    for (const [index, pattern] of says.entries()) assert.match(found[index] ?? "", pattern);
+for (const { name, lines, limit = 1, violations = [] } of CASES) {
+  test(`${name}: ${violations.length} violations`, () => {
+    const found = findViolations(timeline(...HEALTHY, ...lines), () => limit);
+    assert.equal(found.length, violations.length, found.join("\n"));
+    for (const [index, pattern] of violations.entries()) assert.match(found[index] ?? "", pattern);
   });
 }
 
@@ -74,12 +74,12 @@ test("groups do not mix", () => {
 });
 
 test("divided by partition, two zones may be disrupted at once, but not in one partition", () => {
-  const found = (...lines: readonly string[]): string[] => findViolations(byPartition(timeline(...WELL, ...lines)), () => 1);
+  const found = (...lines: readonly string[]): string[] => findViolations(byPartition(timeline(...HEALTHY, ...lines)), () => 1);
   assert.deepEqual(found("a-0 terminating", "a-1 terminating", "b-1 terminating").length, 2);
   assert.deepEqual(found("a-0 terminating", "b-1 terminating", "a-0 gone", "a-0' notReady", "a-0' ready", "b-0 terminating"), []);
 });
 
-test("deletions and returns are counted once a pod", () => {
+test("deletions and returns are counted once per pod", () => {
   const entries = timeline("a-0 ready", "a-0 terminating", "a-0 gone", "a-0' notReady", "a-0' ready", "a-1 ready", "a-1 gone");
   assert.deepEqual(
     deletions(entries).map(({ uid }) => uid),

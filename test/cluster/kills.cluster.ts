@@ -1,19 +1,18 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { assertNoViolations, deletions } from "./invariants.ts";
+import { createRandom, SEED } from "./random.ts";
 import { scenario } from "./stage.ts";
 
 const KILLS = 10;
 
-/** The same seed kills at the same moments after each start: SEED=n repeats a run. */
-const seed = process.env["SEED"] ?? String(Date.now() % 1_000_000);
-const momentOf = (kill: number): number => createHash("sha256").update(`${seed}/${kill}`).digest().readUInt16BE() % 300;
+/** Milliseconds from a start to the kill; the same in every run with the same SEED. */
+const killDelay = (kill: number): number => createRandom(`kill-${kill}`).between(0, 300);
 
-scenario("a reconciler killed ten times at random moments of one rollout leaves nothing undone and does nothing twice", async (stage) => {
+scenario("a reconciler killed ten times at random moments of a rollout completes it and deletes no pod twice", async (stage) => {
   const { create, start, setImage, done, timeline, diagnostic } = stage;
-  diagnostic(`SEED=${seed}`);
-  // A pod takes longer to come back than any of the ten lives lasts: the rollout outlasts them.
+  diagnostic(`SEED=${SEED}`);
+  // A pod takes longer to become ready than each of the ten processes lives, so the rollout outlasts them.
   const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name, replicas: 4, sim: { "sim/ready-after-ms": "400" } }));
   const env = { LEASE_DURATION: "1s" };
   await create(zones);
@@ -21,11 +20,11 @@ scenario("a reconciler killed ten times at random moments of one rollout leaves 
   for (let kill = 0; kill < KILLS; kill++) {
     const reconciler = start(env);
     await reconciler.says(/holding the lease/);
-    await sleep(momentOf(kill));
+    await sleep(killDelay(kill));
     await reconciler.kill();
   }
   const before = deletions(timeline.entries).length;
-  assert.ok(before > 0 && before < 12, `${before} of 12 pods were deleted before the last kill: all kills fell into the rollout`);
+  assert.ok(before > 0 && before < 12, `${before} of 12 pods were deleted before the last kill: all kills must happen during the rollout`);
   const last = start(env);
   await done("app:2", zones);
   assert.equal(await last.end(), 0);
@@ -37,7 +36,7 @@ scenario("a reconciler killed ten times at random moments of one rollout leaves 
 });
 
 scenario(
-  "of two reconcilers at once one works, and the other takes over when it ends",
+  "of two concurrent reconcilers one works, and the other takes over when it ends",
   async ({ create, start, setImage, done, timeline }) => {
     const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name }));
     await create(zones);
@@ -56,7 +55,7 @@ scenario(
   },
 );
 
-scenario("a reconciler that is frozen past its lease, and thawed while another works, does no harm", async (stage) => {
+scenario("a reconciler that is frozen until its Lease expires, and continued while another works, violates no invariant", async (stage) => {
   const { create, start, setImage, done, timeline } = stage;
   const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name }));
   const env = { LEASE_DURATION: "1s" };
@@ -65,19 +64,19 @@ scenario("a reconciler that is frozen past its lease, and thawed while another w
   let working = start({ ...env, POD_NAME: "one" });
   await working.says(/holding the lease/);
   let other = start({ ...env, POD_NAME: "two" });
-  // Each in turn is frozen in the middle of its work, and wakes up to a rollout that has gone on without it.
+  // Each in turn is frozen in the middle of its work, and continues after the other has advanced the rollout.
   for (let turn = 0; turn < 4; turn++) {
-    await sleep(momentOf(turn));
+    await sleep(killDelay(turn));
     working.freeze();
     const written = other.output().length;
     await other.says(/holding the lease/, written);
-    await sleep(momentOf(turn));
+    await sleep(killDelay(turn));
     working.thaw();
     [working, other] = [other, working];
   }
   await done("app:2", zones);
   assert.equal(await working.end(), 0);
-  // The last tick of the one that slept may have failed, for want of the Lease; it has had no other since.
+  // The last tick of the frozen reconciler may have failed without the Lease; it ran no other since.
   assert.ok([0, 1].includes((await other.end()) ?? -1));
   assertNoViolations(timeline.entries);
   assert.equal(deletions(timeline.entries).length, 9);

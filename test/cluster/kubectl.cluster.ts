@@ -1,4 +1,7 @@
-/** Real kubectl (the binary that KUBECTL names, else the one in PATH) on the embedded cluster: each command that the README and users rely on. */
+/**
+ * Real kubectl (from KUBECTL, else from PATH) on the embedded cluster: the commands that the README and users
+ * rely on.
+ */
 import assert from "node:assert/strict";
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -68,7 +71,7 @@ const FILES: Readonly<Record<string, string>> = {
   "small.yaml": widget("{size: 0}"),
 };
 
-/** What is typed after `kubectl -n demo`, and what must appear; a command is to fail where its text is given by `fails`. */
+/** The arguments of `kubectl -n demo`, and the expected output; a command must fail if `fails` is given. */
 interface Step {
   readonly type: string;
   readonly shows?: RegExp;
@@ -145,7 +148,7 @@ before(async () => {
   await emulator.writeKubeconfig(join(folder, "kubeconfig"));
   for (const [name, text] of Object.entries(FILES)) await writeFile(join(folder, name), text);
   emulator.store.subscribe(({ type, resource, object }) => {
-    if (type === "ADDED" && resource === "statefulsets.apps") setImmediate(tell, object);
+    if (type === "ADDED" && resource === "statefulsets.apps") setImmediate(createEvent, object);
   });
 });
 
@@ -155,8 +158,8 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** An Event about the object, as Zonewise writes them. */
-function tell({ apiVersion, kind, metadata: { name, namespace = "", uid } }: KubeObject): void {
+/** Creates an Event for the object, as Zonewise does. */
+function createEvent({ apiVersion, kind, metadata: { name, namespace = "", uid } }: KubeObject): void {
   const time = new Date().toISOString();
   emulator.store.create("events", {
     apiVersion: "v1",
@@ -173,7 +176,7 @@ function tell({ apiVersion, kind, metadata: { name, namespace = "", uid } }: Kub
   });
 }
 
-/** HOME is the test's folder: kubectl keeps what it discovers there. */
+/** HOME is the test's folder: kubectl caches discovery there. */
 const options = (): { cwd: string; env: NodeJS.ProcessEnv } => ({
   cwd: folder,
   env: { ...process.env, HOME: folder, KUBECONFIG: join(folder, "kubeconfig") },
@@ -187,7 +190,7 @@ function kubectl(type: string): Promise<{ code: number; output: string }> {
   });
 }
 
-test("kubectl gets along with the embedded cluster", { skip, timeout: 180_000 }, async (t) => {
+test("kubectl works with the embedded cluster", { skip, timeout: 180_000 }, async (t) => {
   for (const { type, shows, fails } of STEPS)
     await t.test(`kubectl ${type.slice(0, 100)}`, async () => {
       const { code, output } = await kubectl(type);
@@ -196,22 +199,22 @@ test("kubectl gets along with the embedded cluster", { skip, timeout: 180_000 },
     });
 });
 
-test("kubectl get -w follows a pod from its creation to its end", { skip, timeout: 60_000 }, async () => {
+test("kubectl get -w shows a pod from its creation to its deletion", { skip, timeout: 60_000 }, async () => {
   await kubectl("create namespace watched");
   await kubectl("-n watched run first --image=app:1");
   const watch = spawn(KUBECTL, ["-n", "watched", "get", "pods", "-w"], options());
-  let seen = "";
-  const reached = (wanted: RegExp): Promise<void> =>
+  let output = "";
+  const untilOutput = (pattern: RegExp): Promise<void> =>
     new Promise((resolve) => {
-      const check = (): void => void (wanted.test(seen) && resolve());
+      const check = (): void => void (pattern.test(output) && resolve());
       watch.stdout.on("data", check);
       check();
     });
-  watch.stdout.on("data", (chunk: Buffer) => (seen += chunk.toString()));
-  await reached(/^NAME +READY +STATUS +RESTARTS +AGE\nfirst /);
+  watch.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  await untilOutput(/^NAME +READY +STATUS +RESTARTS +AGE\nfirst /);
   await kubectl("-n watched run one --image=app:1");
-  await reached(/\none +0\/1 +Pending[^]*\none +1\/1 +Running +0 +\d+s\n/);
+  await untilOutput(/\none +0\/1 +Pending[^]*\none +1\/1 +Running +0 +\d+s\n/);
   await kubectl("-n watched delete pod one --wait=false");
-  await reached(/\none +1\/1 +Terminating +0 +\d+s\n/);
+  await untilOutput(/\none +1\/1 +Terminating +0 +\d+s\n/);
   watch.kill();
 });

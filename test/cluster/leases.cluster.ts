@@ -1,4 +1,7 @@
-/** The reconciler of all namespaces, under the token of its own ServiceAccount: its Leases are its own to write, and no others. */
+/**
+ * The reconciler of all namespaces, with its ServiceAccount's token: it can write its own Leases, and no
+ * others.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -17,7 +20,10 @@ import { createManifest, deleteManifest, type Manifest } from "./manifests.ts";
 
 const FOLDER = new URL("../../infra/manifests/all-namespaces/", import.meta.url);
 
-/** The overlay's objects for the whole cluster, named for `namespace` as several may be there, and about the ServiceAccount in it. */
+/**
+ * The overlay's cluster-scoped objects for the ServiceAccount in `namespace`, named after it so that tests do
+ * not collide.
+ */
 async function readOverlay(file: string, namespace: string): Promise<Manifest[]> {
   const documents = parseAllDocuments(await readFile(new URL(file, FOLDER), "utf8"));
   return documents.map((document) => {
@@ -30,7 +36,7 @@ async function readOverlay(file: string, namespace: string): Promise<Manifest[]>
   });
 }
 
-test("Leases that are not ours are refused to the reconciler of all namespaces, whatever its RBAC says", async (t) => {
+test("the reconciler of all namespaces cannot write other components' Leases, although its RBAC allows it", async (t) => {
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
   const namespace = `zw-${randomBytes(4).toString("hex")}`;
   const folder = await mkdtemp(join(tmpdir(), "leases-"));
@@ -51,7 +57,7 @@ test("Leases that are not ours are refused to the reconciler of all namespaces, 
   t.after(() => reconciler.close());
   const path = (inNamespace: string): string => `/apis/coordination.k8s.io/v1/namespaces/${inNamespace}/leases`;
   const lease = (name: string): object => ({ metadata: { name }, spec: { holderIdentity: "zonewise" } });
-  /** A trial: the Lease of a component that runs is not touched. */
+  /** Creates a Lease as a dry run, so that a running component's Lease is not touched. */
   const take = (name: string, where: string): Promise<string> =>
     reconciler.call("POST", `${path(where)}?dryRun=All`, lease(name)).then(
       () => "taken",
@@ -65,7 +71,7 @@ test("Leases that are not ours are refused to the reconciler of all namespaces, 
 
   for (const manifest of policy) await createManifest(admin, manifest);
   const denied = /ValidatingAdmissionPolicy .* denied request: zonewise-reconciler may write only Leases/;
-  // API servers hear of a policy after a moment.
+  // API servers enforce a new policy after a moment.
   while (!denied.test(await take("kube-controller-manager", "kube-system"))) await sleep(200);
   await assert.rejects(reconciler.call("PUT", `${path(namespace)}/kube-scheduler`, component), denied);
   await admin.call("PUT", `${path(namespace)}/kube-scheduler`, component);

@@ -1,4 +1,4 @@
-/** J01 What users apply, as kustomize builds it. */
+/** J01: the manifests that users apply, as kustomize builds them. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
@@ -7,10 +7,10 @@ import { type Manifest, pathOfManifest, renderManifests } from "./manifests.ts";
 
 const NAMESPACE = "cell-a-1";
 
-/** Values of a field at any depth. */
+/** Returns the values of a field at any depth. */
 function valuesOf(value: unknown, field: string): unknown[] {
   if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, below]) => [...(key === field ? [below] : []), ...valuesOf(below, field)]);
+  return Object.entries(value).flatMap(([key, child]) => [...(key === field ? [child] : []), ...valuesOf(child, field)]);
 }
 
 const kindsOf = (manifests: readonly Manifest[], kind: string): string[] =>
@@ -18,7 +18,7 @@ const kindsOf = (manifests: readonly Manifest[], kind: string): string[] =>
 
 describe("J01 the manifests", () => {
   for (const folder of ["infra/manifests/complete", "knative", "knative/events"]) {
-    it(`${folder}: the API server takes every object, and knows every field`, async (t) => {
+    it(`${folder}: the API server accepts every object and knows every field`, async (t) => {
       const admin = await connectAdmin(process.env["KUBECONFIG"]);
       const namespace = `zw-manifests-${randomBytes(3).toString("hex")}`;
       await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
@@ -27,17 +27,17 @@ describe("J01 the manifests", () => {
         admin.close();
       });
       for (const manifest of await renderManifests(namespace, { folder })) {
-        const trial = `${pathOfManifest(manifest)}?dryRun=All&fieldValidation=Strict`;
-        const answer = await admin.call("POST", trial, manifest).then(() => "taken", String);
-        // Knative need not be installed; what is shared by all installations may be there.
-        if (answer.includes("404 page not found") || answer.includes("AlreadyExists")) continue;
-        assert.equal(answer, "taken", `${manifest.kind} ${manifest.metadata.name}`);
+        const dryRun = `${pathOfManifest(manifest)}?dryRun=All&fieldValidation=Strict`;
+        const result = await admin.call("POST", dryRun, manifest).then(() => "accepted", String);
+        // Knative may be missing; objects that all installations share may exist.
+        if (result.includes("404 page not found") || result.includes("AlreadyExists")) continue;
+        assert.equal(result, "accepted", `${manifest.kind} ${manifest.metadata.name}`);
       }
     });
   }
 
   for (const folder of ["infra/manifests/complete", "knative", "knative/events"]) {
-    it(`${folder}: everything is in the namespace that is said in one place`, async () => {
+    it(`${folder}: all objects are in the namespace that is set in one place`, async () => {
       const manifests = await renderManifests(NAMESPACE, { folder });
       const named = ["namespace", "grafana.com/namespace", "kubernetes.io/metadata.name"].flatMap((field) => valuesOf(manifests, field));
       assert.ok(named.length > 0);
@@ -46,7 +46,7 @@ describe("J01 the manifests", () => {
     });
   }
 
-  it("webhook configurations are named for the namespace, so that installations do not collide", async () => {
+  it("webhook configurations are named after the namespace, so that installations do not collide", async () => {
     const manifests = await renderManifests(NAMESPACE);
     const hooks = ["no-downscale", "zpdb-validation"].map((name) => `${name}-${NAMESPACE}`);
     assert.deepEqual(kindsOf(manifests, "ValidatingWebhookConfiguration").toSorted(), hooks);
@@ -54,7 +54,7 @@ describe("J01 the manifests", () => {
     assert.deepEqual(kindsOf(manifests, "MutatingWebhookConfiguration").toSorted(), mutating);
     const entries = manifests.flatMap((one) => valuesOf(one, "webhooks")).flat() as { name: string }[];
     for (const { name } of entries) assert.match(name, new RegExp(`^[a-z-]+-${NAMESPACE}\\.grafana\\.com$`));
-    // Of its own, so that removing one installation takes nothing from another.
+    // Each installation has its own, so that removing one does not affect another.
     const clusterWide = ["ca", "watch"].map((right) => `zonewise-webhook-${right}.${NAMESPACE}`);
     assert.deepEqual(kindsOf(manifests, "ClusterRole").toSorted(), clusterWide);
     assert.deepEqual(kindsOf(manifests, "ClusterRoleBinding").toSorted(), clusterWide);
@@ -75,7 +75,7 @@ describe("J01 the manifests", () => {
     );
   });
 
-  it("with the network policies, each is taken once the API server's range is filled in, and refused before", async () => {
+  it("network policies are refused until the API server's range is filled in", async () => {
     const admin = await connectAdmin(process.env["KUBECONFIG"]);
     const components = ["infra/manifests/network-policy", "infra/manifests/namespace"];
     const manifests = (await renderManifests("default", { folder: "infra/manifests/functions", components })).filter(
@@ -83,14 +83,14 @@ describe("J01 the manifests", () => {
     );
     assert.equal(manifests.length, 3);
     for (const manifest of manifests) {
-      const trial = `${pathOfManifest(manifest)}?dryRun=All&fieldValidation=Strict`;
-      await assert.rejects(admin.call("POST", trial, manifest), /API_SERVER_CIDR/);
-      await admin.call("POST", trial, JSON.parse(JSON.stringify(manifest).replaceAll("API_SERVER_CIDR", "10.0.0.0/28")));
+      const dryRun = `${pathOfManifest(manifest)}?dryRun=All&fieldValidation=Strict`;
+      await assert.rejects(admin.call("POST", dryRun, manifest), /API_SERVER_CIDR/);
+      await admin.call("POST", dryRun, JSON.parse(JSON.stringify(manifest).replaceAll("API_SERVER_CIDR", "10.0.0.0/28")));
     }
     admin.close();
   });
 
-  it("the network policies' values are said in one place", async () => {
+  it("the network policies' values are set in one place", async () => {
     const components = ["infra/manifests/network-policy", "infra/manifests/namespace"];
     const edit = (text: string): string =>
       text.replace(" API_SERVER_CIDR ", " 10.0.0.0/28 ").replace("monitoring: monitoring", "monitoring: watch");
@@ -107,12 +107,12 @@ describe("J01 the manifests", () => {
     assert.deepEqual([...new Set(policies.map(({ metadata }) => metadata.namespace))], [NAMESPACE]);
   });
 
-  it("without webhooks there is the reconciler alone", async () => {
+  it("without webhooks there is only the reconciler", async () => {
     const kinds = (await renderManifests(NAMESPACE, { folder: "infra/manifests/reconciler" })).map(({ kind }) => kind);
     assert.deepEqual(kinds.toSorted(), ["CronJob", "Role", "RoleBinding", "ServiceAccount"]);
   });
 
-  it("on Knative no Deployment is left", async () => {
+  it("on Knative there is no Deployment", async () => {
     const manifests = await renderManifests(NAMESPACE, { folder: "knative" });
     assert.deepEqual([...kindsOf(manifests, "Deployment"), ...kindsOf(manifests, "PodDisruptionBudget")], []);
     const own = manifests.filter(({ apiVersion, kind }) => apiVersion === "serving.knative.dev/v1" && kind === "Service");

@@ -1,4 +1,4 @@
-/** The project's own manifests, rendered by kustomize for a namespace, and put on a cluster. */
+/** Renders the project's manifests with kustomize for a namespace, and applies them to a cluster. */
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,15 +17,15 @@ export interface Manifest {
 }
 
 export interface Rendering {
-  /** Of the repository. */
+  /** The kustomization's path from the repository's root. */
   readonly folder?: string;
-  /** Components to list behind it, paths from the repository's root. */
+  /** Components to add, paths from the repository's root. */
   readonly components?: readonly string[];
-  /** What a user changes, by file. */
+  /** Edits of files, as a user makes them, by path. */
   readonly edit?: Readonly<Record<string, (text: string) => string>>;
 }
 
-/** Everything that a kustomization stands for in a namespace, which is said where the README says: in infra/manifests/namespace. */
+/** Renders a kustomization. The namespace is set where users set it, in infra/manifests/namespace. */
 export async function renderManifests(
   namespace: string,
   { folder = "infra/manifests/complete", components = [], edit = {} }: Rendering = {},
@@ -71,12 +71,12 @@ const PLURALS: Readonly<Record<string, string>> = {
 
 export function pathOfManifest({ apiVersion, kind, metadata: { namespace } }: Manifest): string {
   const plural = PLURALS[kind];
-  if (plural === undefined) throw new Error(`no path is known for a ${kind}`);
+  if (plural === undefined) throw new Error(`unknown kind ${kind}`);
   const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   return namespace === undefined ? `${root}/${plural}` : `${root}/namespaces/${namespace}/${plural}`;
 }
 
-/** Resolves with false if it is there already: all installations share their ClusterRoles. */
+/** Resolves with false if a ClusterRole exists already: installations share some. */
 export async function createManifest(admin: Admin, manifest: Manifest): Promise<boolean> {
   try {
     await admin.call("POST", pathOfManifest(manifest), manifest);
@@ -101,7 +101,10 @@ export interface Configuration extends Manifest {
   }[];
 }
 
-/** The project's own webhook configurations of these names, for a server behind the Service at `port`; `more` is registered besides. */
+/**
+ * Renders webhook configurations by name, for a server behind the Service at `port`; their rules get `more`
+ * resources.
+ */
 export async function renderConfigurations(
   namespace: string,
   names: readonly string[],
@@ -110,7 +113,7 @@ export async function renderConfigurations(
   const caBundle = Buffer.from(caPem).toString("base64");
   const all = (await renderManifests(namespace, { folder: "infra/manifests/complete" })) as Configuration[];
   const wanted = all.filter(({ metadata }) => names.some((name) => metadata.name === `${name}-${namespace}`));
-  if (wanted.length !== names.length) throw new Error(`of ${names.join(", ")} there are ${wanted.length}`);
+  if (wanted.length !== names.length) throw new Error(`found ${wanted.length} of the configurations ${names.join(", ")}`);
   return wanted.map((configuration) => ({
     ...configuration,
     webhooks: configuration.webhooks.map((webhook) => ({

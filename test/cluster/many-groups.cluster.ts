@@ -4,7 +4,7 @@ import { scenario } from "./stage.ts";
 
 const GROUPS = 40;
 
-scenario("forty groups roll at once, each by its own rules", async ({ create, start, setImage, done, timeline }) => {
+scenario("forty groups roll out at once, each by its own rules", async ({ create, start, setImage, done, timeline }) => {
   const names = Array.from({ length: GROUPS }, (_, number) => `group-${number}`);
   const zones = names.flatMap((group) => ["a", "b", "c"].map((zone) => ({ group, name: `${group}-${zone}`, replicas: 1 })));
   await create(zones);

@@ -1,4 +1,7 @@
-/** Loaded into a reconciler under test (`--import`): names of pods resolve to this machine, where a server plays them all. */
+/**
+ * Loaded into a reconciler under test (`--import`): pods' DNS names resolve to this machine, where one server
+ * stands for all pods.
+ */
 import dns from "node:dns";
 
 const { lookup } = dns;

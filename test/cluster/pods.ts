@@ -1,19 +1,22 @@
-/** A server that plays the pods of all zones: each is told by its name, and remembers since when it has been prepared. */
+/**
+ * One server that stands for the pods of all zones. It distinguishes them by name and records when each was
+ * prepared.
+ */
 import { createServer } from "node:http";
 import { listen } from "../loopback.ts";
 
-export interface PlayedPods {
+export interface PodServer {
   readonly port: number;
-  /** Variables that make a reconciler find the pods here. */
+  /** Environment variables that make a reconciler resolve pods to this server. */
   readonly env: Readonly<Record<string, string>>;
-  /** Since when each pod has been prepared, milliseconds since the epoch, by its name; what was POSTed and not DELETEd. */
+  /** When each prepared pod was prepared, milliseconds since the epoch, by name; a DELETE removes it. */
   readonly prepared: ReadonlyMap<string, number>;
-  /** Pods that were told to prepare at some time. */
+  /** Pods that have been prepared at any time. */
   readonly everPrepared: ReadonlySet<string>;
   readonly close: () => void;
 }
 
-export async function playPods(): Promise<PlayedPods> {
+export async function startPodServer(): Promise<PodServer> {
   const prepared = new Map<string, number>();
   const everPrepared = new Set<string>();
   const server = createServer(({ method, headers }, response) => {

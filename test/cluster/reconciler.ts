@@ -1,17 +1,20 @@
-/** The processes under test, each a child of its own. */
+/** The processes under test, each a child process. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 const MAIN = fileURLToPath(new URL("../../reconciler/main.ts", import.meta.url));
 
 export interface Reconciler {
-  /** What it wrote so far, log and errors. */
+  /** Everything it has written so far, stdout and stderr. */
   readonly output: () => string;
-  /** Resolves once `pattern` matches the output from its character `from` on; rejects if the process ends without it. */
+  /**
+   * Resolves once `pattern` matches the output from its character `from` on; rejects if the process ends
+   * without it.
+   */
   readonly says: (pattern: RegExp, from?: number) => Promise<void>;
-  /** SIGSTOP: it stands still, and its lease runs out. */
+  /** SIGSTOP: it is suspended, and its Lease expires. */
   readonly freeze: () => void;
-  /** SIGCONT: it goes on as if nothing had been. */
+  /** SIGCONT: it continues. */
   readonly thaw: () => void;
   /** SIGKILL: nothing is released, nothing is flushed. */
   readonly kill: () => Promise<void>;
@@ -25,7 +28,7 @@ export function startReconciler(env: Readonly<Record<string, string>>): Reconcil
   return startEntry(MAIN, env);
 }
 
-/** Runs an entry of ours. */
+/** Starts one of the project's entry points. */
 export function startEntry(file: string, env: Readonly<Record<string, string>>): Reconciler {
   const child: ChildProcess = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";

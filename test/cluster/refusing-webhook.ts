@@ -1,4 +1,7 @@
-/** A webhook that refuses everything, by one handshake a call: what comes back tells whether its certificate was accepted. */
+/**
+ * A webhook that denies every request, with a TLS handshake per call: its denial shows that its certificate
+ * is trusted.
+ */
 import { createServer } from "node:https";
 import { json } from "node:stream/consumers";
 import { listen } from "../loopback.ts";

@@ -1,4 +1,4 @@
-/** A ReplicaTemplate, which an autoscaler would own. */
+/** A ReplicaTemplate, as an autoscaler scales it. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
@@ -6,7 +6,7 @@ import type { Admin } from "./client.ts";
 
 const CRD = new URL("../../infra/manifests/crds/replicatemplates.yaml", import.meta.url);
 
-/** Creates one of 3 replicas, after its definition where that is not there yet; resolves with its path. */
+/** Creates one with 3 replicas, and its definition if that is missing; resolves with its path. */
 export async function createReplicaTemplate({ call }: Pick<Admin, "call">, namespace: string, name: string): Promise<string> {
   const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   await call("POST", definitions, parse(await readFile(CRD, "utf8"))).catch((error: unknown) =>
@@ -19,7 +19,7 @@ export async function createReplicaTemplate({ call }: Pick<Admin, "call">, names
     metadata: { name },
     spec: { replicas: 3 },
   };
-  // The definition takes a moment to be served.
+  // The API server serves a new definition after a moment.
   for (let i = 0; ; i++) {
     try {
       await call("POST", templates, body);

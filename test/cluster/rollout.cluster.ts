@@ -4,9 +4,9 @@ import { assertNoViolations, deletions, type Entry } from "./invariants.ts";
 import { scenario } from "./stage.ts";
 
 const CASES = [
-  { name: "three zones of three pods roll one pod at a time", replicas: 3, annotations: {}, limit: 1 },
-  { name: "with max-unavailable 2, two pods of one zone roll at a time", replicas: 4, annotations: atMost("2"), limit: 2 },
-  { name: "with max-unavailable 50 %, half of a zone's pods roll at a time", replicas: 4, annotations: atMost("50%"), limit: 2 },
+  { name: "three zones of three pods roll out one pod at a time", replicas: 3, annotations: {}, limit: 1 },
+  { name: "with max-unavailable 2, two pods of one zone are replaced at a time", replicas: 4, annotations: atMost("2"), limit: 2 },
+  { name: "with max-unavailable 50 %, half of a zone's pods are replaced at a time", replicas: 4, annotations: atMost("50%"), limit: 2 },
 ];
 
 for (const { name, replicas, annotations, limit } of CASES) {
@@ -27,13 +27,13 @@ for (const { name, replicas, annotations, limit } of CASES) {
     const deleted = deletions(entries).map(({ pod }) => pod);
     assert.equal(deleted.length, 3 * replicas, "each pod is replaced exactly once");
     assert.equal(new Set(deleted).size, 3 * replicas, "each pod is replaced exactly once");
-    assert.equal(mostDown(entries), limit, "what is allowed is made use of");
+    assert.equal(mostDown(entries), limit, "the limit is used");
   });
 }
 
 for (const [name, withBudget] of [
-  ["X01 each zone waits until the one before it is made ready", false],
-  ["X02 so it does under a budget of 1, with the eviction webhook in place", true],
+  ["X01 each zone waits until the previous one is ready", false],
+  ["X02 each zone waits under a budget of 1 with the eviction webhook, too", true],
 ] as const) {
   scenario(name, async (stage) => {
     const { create, start, setImage, done, annotatePod, timeline } = stage;
@@ -48,7 +48,7 @@ for (const [name, withBudget] of [
       for (const [i, { name: zone }] of zones.entries()) {
         const isBack = (): boolean => timeline.entries.findLast(({ pod }) => pod === `${zone}-0`)?.state === "notReady";
         await timeline.until(`${zone}-0 is back, not ready`, isBack);
-        // Time enough for a reconciler that does not wait.
+        // Long enough for a reconciler that does not wait to delete another pod.
         await new Promise((resolve) => setTimeout(resolve, 1500));
         assert.deepEqual(
           deletions(timeline.entries).map(({ pod }) => pod),
@@ -69,7 +69,7 @@ function atMost(maxUnavailable: string): Record<string, string> {
   return { "rollout-max-unavailable": maxUnavailable };
 }
 
-/** The most pods that were down at once, from the first deletion on. */
+/** The maximum number of pods that were not ready at once, from the first deletion on. */
 function mostDown(entries: readonly Entry[]): number {
   const [first] = deletions(entries);
   const down = new Set<string>();

@@ -1,10 +1,13 @@
-/** Everything at once: zones that mirror a template, a delay, a time between zones, and the prepare-downscale webhook in front of it all. */
+/**
+ * Scaling with all features at once: mirrored replicas, a delay, a time between zones, and the
+ * prepare-downscale webhook.
+ */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { applyRbac, buildKubeconfig } from "./access.ts";
-import { playPods } from "./pods.ts";
+import { startPodServer } from "./pods.ts";
 import { startReconciler } from "./reconciler.ts";
 import { createReplicaTemplate } from "./replica-template.ts";
 import { recordTimeline } from "./timeline.ts";
@@ -17,7 +20,7 @@ const BETWEEN_MS = 3000;
 test("a mirrored downscale goes through the delay, the time between zones and the prepare-downscale webhook, zone after zone", async (t) => {
   const stage = await openWebhookStage(t);
   const { admin, namespace } = stage;
-  const pods = await playPods();
+  const pods = await startPodServer();
   const timeline = await recordTimeline(admin, namespace);
   t.after(() => {
     pods.close();
@@ -78,14 +81,14 @@ test("a mirrored downscale goes through the delay, the time between zones and th
   );
   assert.deepEqual([...shrunkAt.keys()], NAMES);
   const times = [...shrunkAt.values()];
-  // Times between zones are kept in whole seconds.
+  // Times between zones have a resolution of one second.
   for (const [i, at] of times.slice(1).entries()) assert.ok(at - (times[i] ?? 0) >= BETWEEN_MS - 1000, times.join(", "));
   assert.deepEqual(
     [...pods.everPrepared].toSorted(),
     NAMES.map((name) => `${name}-2`),
   );
   assert.deepEqual(
-    [...new Set(stage.seen)].toSorted(),
+    [...new Set(stage.podRequests)].toSorted(),
     NAMES.map((name) => `POST ${name}-2`),
   );
   for (const name of NAMES) assert.ok((await stage.get(name)).metadata?.annotations?.["grafana.com/last-downscale"]);
@@ -112,7 +115,7 @@ test("an autoscaler's PUT of /scale with a resourceVersion succeeds at once, min
   };
   await timeline.until("all ready", () => zones.every((name) => isReady(name, 3)));
 
-  /** As the HorizontalPodAutoscaler does: GET, then PUT what it got with other replicas. */
+  /** Scales as the HorizontalPodAutoscaler does: GET, then PUT the result with other replicas. */
   const put = async (name: string, replicas: number): Promise<unknown> => {
     const scale = await admin.call<{ metadata: { resourceVersion: string }; spec: object }>("GET", `${sets}/${name}/scale`);
     assert.ok(scale.metadata.resourceVersion);
@@ -120,7 +123,7 @@ test("an autoscaler's PUT of /scale with a resourceVersion succeeds at once, min
   };
   const held = /zone-a was downscaled at .* and is labelled to wait 12h0m0s/;
   await put("zone-a", 2);
-  assert.deepEqual(stage.seen, ["POST zone-a-2"]);
+  assert.deepEqual(stage.podRequests, ["POST zone-a-2"]);
   await timeline.until("zone-a has 2 pods", () => isReady("zone-a", 2));
   await assert.rejects(put("zone-b", 2), held);
 
@@ -135,15 +138,16 @@ test("an autoscaler's PUT of /scale with a resourceVersion succeeds at once, min
   await timeline.until("the annotation follows", () => last("zone-a") !== undefined, 40_000);
   await assert.rejects(put("zone-b", 2), held);
 
-  // A downscale that is admitted and conflicts with a change that came while its pod was being prepared: it never happens.
-  stage.seen.length = 0;
-  stage.script = async (method) => {
+  // A downscale that is admitted, but conflicts with a change during the preparation of its pod, never
+  // happens.
+  stage.podRequests.length = 0;
+  stage.podResponse = async (method) => {
     if (method === "POST") await admin.call("PATCH", `${sets}/zone-a`, { spec: { minReadySeconds: 1 } });
     return 200;
   };
   await assert.rejects(put("zone-a", 1), /409/);
-  assert.deepEqual(stage.seen, ["POST zone-a-1"]);
-  for (let tries = 0; tries < 400 && !stage.seen.includes("DELETE zone-a-1"); tries++) await sleep(100);
-  assert.deepEqual(stage.seen, ["POST zone-a-1", "DELETE zone-a-1"], reconciler.output());
+  assert.deepEqual(stage.podRequests, ["POST zone-a-1"]);
+  for (let tries = 0; tries < 400 && !stage.podRequests.includes("DELETE zone-a-1"); tries++) await sleep(100);
+  assert.deepEqual(stage.podRequests, ["POST zone-a-1", "DELETE zone-a-1"], reconciler.output());
   assert.equal(await reconciler.end(), 0);
 });

@@ -1,26 +1,26 @@
 import assert from "node:assert/strict";
-import { playPods } from "./pods.ts";
+import { startPodServer } from "./pods.ts";
 import { createReplicaTemplate } from "./replica-template.ts";
 import { scenario, type Stage } from "./stage.ts";
 
 const NAMES = ["zone-a", "zone-b", "zone-c"];
 const DELAY_MS = 5000;
 
-/** A change of `spec.replicas` as it was seen. */
+/** A recorded change of `spec.replicas`. */
 interface Scaled {
   readonly zone: string;
   readonly from: number;
   readonly to: number;
   readonly at: number;
-  /** Ready pods of each zone by status, then. */
+  /** The zones' status.readyReplicas at that time. */
   readonly ready: readonly number[];
 }
 
-/** Resolves with the changes of replicas on the way, once every zone has `replicas`, all ready. */
-async function untilScaled({ timeline: { statefulSets, until } }: Stage, replicas: number, patienceMs: number): Promise<Scaled[]> {
+/** Resolves with the changes of replicas once every zone has `replicas` ready pods. */
+async function untilScaled({ timeline: { statefulSets, until } }: Stage, replicas: number, timeoutMs: number): Promise<Scaled[]> {
   const last = new Map(NAMES.map((zone) => [zone, statefulSets.get(zone)?.spec?.replicas ?? 0]));
   const scaled: Scaled[] = [];
-  const look = (): boolean => {
+  const check = (): boolean => {
     const ready = NAMES.map((zone) => statefulSets.get(zone)?.status?.readyReplicas ?? 0);
     for (const zone of NAMES) {
       const [from = 0, to = 0] = [last.get(zone), statefulSets.get(zone)?.spec?.replicas];
@@ -32,12 +32,12 @@ async function untilScaled({ timeline: { statefulSets, until } }: Stage, replica
       return spec?.replicas === replicas && status?.readyReplicas === replicas && status.replicas === replicas;
     });
   };
-  await until(`every zone with ${replicas} replicas`, look, patienceMs);
+  await until(`every zone with ${replicas} replicas`, check, timeoutMs);
   return scaled;
 }
 
 scenario("three zones mirror a ReplicaTemplate that is scaled up, and down with a delay of 5 s", async (stage) => {
-  const pods = await playPods();
+  const pods = await startPodServer();
   try {
     const template = await createReplicaTemplate(stage, stage.namespace, "ingester");
     const annotations = {
@@ -56,25 +56,25 @@ scenario("three zones mirror a ReplicaTemplate that is scaled up, and down with 
       up.map(({ zone, to }) => [zone, to]),
       NAMES.map((zone) => [zone, 5]),
     );
-    assert.deepEqual([...pods.everPrepared], [], "growing prepares no pod");
+    assert.deepEqual([...pods.everPrepared], [], "an upscale prepares no pod");
     const { status } = await stage.call<{ status: { replicas: number } }>("GET", template);
-    assert.equal(status.replicas, 5, "what was made of it is written back");
+    assert.equal(status.replicas, 5, "the replicas are written back to its status");
 
-    const wantedAt = Date.now();
+    const requestedAt = Date.now();
     await stage.call("PATCH", `${template}/scale`, { spec: { replicas: 2 } });
     const down = await untilScaled(stage, 2, 40_000);
     assert.deepEqual([...new Set(down.map(({ zone }) => zone))].toSorted(), NAMES);
     for (const { zone, from, to, at } of down) {
       assert.ok(to < from && to >= 2, `${zone} from ${from} to ${to}`);
-      // The pods say whole seconds.
-      assert.ok(at - wantedAt >= DELAY_MS - 1000, `${zone} shrank ${at - wantedAt} ms after it was wanted`);
+      // The pods report whole seconds.
+      assert.ok(at - requestedAt >= DELAY_MS - 1000, `${zone} was scaled down ${at - requestedAt} ms after the request`);
     }
     assert.deepEqual(
       [...pods.everPrepared].toSorted(),
       NAMES.flatMap((zone) => [2, 3, 4].map((i) => `${zone}-${i}`)),
     );
-    const waits = await stage.events("DelayNotReached");
-    assert.ok(waits.some(({ message }) => /^zone-\w waits: zone-\w-4 was prepared \ds ago, \ds left of 5s$/.test(message ?? "")));
+    const holds = await stage.events("DelayNotReached");
+    assert.ok(holds.some(({ message }) => /^zone-\w waits: zone-\w-4 was prepared \ds ago, \ds left of 5s$/.test(message ?? "")));
     assert.ok((await stage.events("ZoneScaled")).length >= 6);
     assert.equal(await reconciler.end(), 0);
   } finally {
@@ -82,7 +82,7 @@ scenario("three zones mirror a ReplicaTemplate that is scaled up, and down with 
   }
 });
 
-scenario("a chain of three zones goes up zone by zone, each once the one before is ready, and down again", async (stage) => {
+scenario("a chain of three zones scales up zone by zone, each once the previous one is ready, and down again", async (stage) => {
   const follows = (name: string) => ({
     "grafana.com/rollout-downscale-leader": name,
     "grafana.com/rollout-upscale-only-when-leader-ready": "true",
@@ -94,7 +94,7 @@ scenario("a chain of three zones goes up zone by zone, each once the one before 
   ]);
   const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
   await stage.patchZone("zone-a", { spec: { replicas: 5 } });
-  // The leader's own change may have been seen before the looking began.
+  // The leader's own change may precede the recording.
   const followers = (scaled: readonly Scaled[]) => scaled.filter(({ zone }) => zone !== "zone-a");
   const up = followers(await untilScaled(stage, 5, 30_000));
   assert.deepEqual(
@@ -104,7 +104,7 @@ scenario("a chain of three zones goes up zone by zone, each once the one before 
       ["zone-c", 5],
     ],
   );
-  assert.deepEqual([up[0]?.ready[0], up[1]?.ready[1]], [5, 5], "each follower grew once its leader was ready");
+  assert.deepEqual([up[0]?.ready[0], up[1]?.ready[1]], [5, 5], "each follower was scaled up once its leader was ready");
   await stage.patchZone("zone-a", { spec: { replicas: 2 } });
   const down = followers(await untilScaled(stage, 2, 30_000));
   assert.deepEqual(
@@ -117,7 +117,7 @@ scenario("a chain of three zones goes up zone by zone, each once the one before 
   assert.equal(await reconciler.end(), 0);
 });
 
-scenario("a follower waits for the time between zones, which holds without webhooks, and rolls out meanwhile", async (stage) => {
+scenario("a follower waits for the time between zones, also without webhooks, and rolls out meanwhile", async (stage) => {
   const labels = { "grafana.com/min-time-between-zones-downscale": "1h" };
   const follower = (name: string) => ({
     group: "ingester",

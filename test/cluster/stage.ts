@@ -1,4 +1,7 @@
-/** Where a scenario plays: a namespace of its own, its zones, the record of its pods, and the reconcilers under test. */
+/**
+ * The environment of a scenario: a namespace of its own, its zones, the timeline of its pods, and the
+ * reconcilers under test.
+ */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,22 +15,22 @@ import { describe, recordTimeline, type Timeline } from "./timeline.ts";
 import { buildTemplate, buildZone, isDone, type Sim, type ZoneOptions } from "./zones.ts";
 
 export interface Stage {
-  /** Our own way to the API server. */
+  /** The tests' own connection to the API server. */
   readonly admin: Admin;
   readonly namespace: string;
-  /** Goes with the stage. */
+  /** A temporary folder, removed with the stage. */
   readonly folder: string;
   /** A call as the administrator. */
   readonly call: Admin["call"];
-  /** Tells something beside the test's result. */
+  /** Prints a diagnostic of the test. */
   readonly diagnostic: (text: string) => void;
   readonly timeline: Timeline;
   /** Creates the zones and resolves once all their pods are ready. */
   readonly create: (zones: readonly ZoneOptions[]) => Promise<void>;
-  /** Gives zones another template: this is what begins a rollout. */
+  /** Changes the zones' template, which begins a rollout. */
   readonly setImage: (image: string, zones: readonly ZoneOptions[], sim?: Sim) => Promise<void>;
-  /** Resolves once all `zones` are of `image`, ready, and recorded as such. */
-  readonly done: (image: string, zones: readonly ZoneOptions[], patienceMs?: number) => Promise<void>;
+  /** Resolves once all pods of `zones` have the image and are ready, and the status says so. */
+  readonly done: (image: string, zones: readonly ZoneOptions[], timeoutMs?: number) => Promise<void>;
   readonly deletePod: (name: string) => Promise<void>;
   readonly annotatePod: (name: string, annotations: Readonly<Record<string, string | null>>) => Promise<void>;
   /** Merges `patch` into the StatefulSet. */
@@ -37,19 +40,19 @@ export interface Stage {
   readonly start: (env?: Readonly<Record<string, string>>) => Reconciler;
 }
 
-/** A stage with what only its owner needs. */
+/** A stage for its owner, who has to close it. */
 export interface OpenStage extends Stage {
   readonly reconcilers: readonly Reconciler[];
-  /** Kills what still runs and deletes the namespace. */
+  /** Kills the remaining processes and deletes the namespace. */
   readonly close: () => Promise<void>;
 }
 
-/** Registers a test. When it fails, the timeline and what the reconcilers wrote are told. */
-export function scenario(name: string, play: (stage: Stage) => Promise<void>): void {
+/** Registers a test. If it fails, it prints the timeline and the output of the reconcilers. */
+export function scenario(name: string, run: (stage: Stage) => Promise<void>): void {
   test(name, async (t) => {
     const stage = await openStage((text) => t.diagnostic(text));
     try {
-      await play(stage);
+      await run(stage);
     } catch (error) {
       t.diagnostic(describe(stage.timeline.entries));
       for (const reconciler of stage.reconcilers) t.diagnostic(reconciler.output());
@@ -60,7 +63,7 @@ export function scenario(name: string, play: (stage: Stage) => Promise<void>): v
   });
 }
 
-/** On the cluster of KUBECONFIG. */
+/** Opens a stage on the cluster of KUBECONFIG. */
 export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Promise<OpenStage> {
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
   const namespace = `zw-${randomBytes(4).toString("hex")}`;
@@ -72,7 +75,7 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
   const timeline = await recordTimeline(admin, namespace);
   return {
-    ...furnish(admin, namespace, timeline),
+    ...buildActions(admin, namespace, timeline),
     admin,
     folder,
     diagnostic,
@@ -94,7 +97,7 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
   };
 }
 
-function furnish(
+function buildActions(
   admin: Admin,
   namespace: string,
   timeline: Timeline,
@@ -103,9 +106,9 @@ function furnish(
   const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
 
   const patchZone: Stage["patchZone"] = async (name, patch) => void (await admin.call("PATCH", `${sets}/${name}`, patch));
-  const done: Stage["done"] = (image, zones, patienceMs) => {
-    const holds = (): boolean => zones.every(({ name }) => isDone(timeline.statefulSets.get(name), image));
-    return timeline.until(`every zone done with ${image}`, holds, patienceMs);
+  const done: Stage["done"] = (image, zones, timeoutMs) => {
+    const areDone = (): boolean => zones.every(({ name }) => isDone(timeline.statefulSets.get(name), image));
+    return timeline.until(`every zone done with ${image}`, areDone, timeoutMs);
   };
   return {
     namespace,

@@ -1,28 +1,28 @@
-/** Clients that evict pods of a few names as fast as they are answered, each in one of the ways in which drainers ask. */
-import type { Reviews } from "./balancer.ts";
-import { createDice, type Dice } from "./dice.ts";
+/** Clients that continuously evict pods of a few names, with the variants of requests that drainers send. */
+import type { Review, Reviews } from "./balancer.ts";
 import { evict } from "./evict.ts";
+import { createRandom, type Random } from "./random.ts";
 import type { Stage } from "./stage.ts";
 import { type Counted, repeat, type Tally } from "./storm-tally.ts";
 
 const CLIENTS = 24;
 const PAUSE_MS = 60;
-/** Pods that are down are asked for more rarely: otherwise they would hardly ever come up again. */
-const DOWN_SHARE = 0.4;
-/** The API server tries again 500 ms after a conflict, less a tenth for jitter. */
+/** The probability of evicting a pod that is not ready: a lower rate gives pods time to become ready. */
+const NOT_READY_SHARE = 0.4;
+/** The API server retries 500 ms after a conflict, minus a tenth for jitter. */
 const RETRY_MS = 450;
 
-interface Way {
+interface Variant {
   readonly share: number;
   readonly counted?: Counted;
   readonly query?: string;
-  /** `uids` are those that a pod of the name has had, the latest last. */
+  /** `uids` are those of all pods of this name, the current one last. */
   readonly deleteOptions?: (uids: readonly string[]) => object;
 }
 
-const PLAIN: Way = { share: 1 };
+const PLAIN: Variant = { share: 1 };
 
-const WAYS: readonly Way[] = [
+const VARIANTS: readonly Variant[] = [
   { share: 0.06, counted: "dryRuns", query: "?dryRun=All" },
   { share: 0.04, counted: "dryRuns", deleteOptions: () => ({ dryRun: ["All"] }) },
   { share: 0.1, counted: "ownUid", deleteOptions: (uids) => ({ preconditions: { uid: uids.at(-1) } }) },
@@ -30,37 +30,55 @@ const WAYS: readonly Way[] = [
   { share: 0.1, deleteOptions: () => ({ gracePeriodSeconds: 3 }) },
 ];
 
-/** Resolves once the signal has ended them and their last calls are answered. */
-export async function runClients(stage: Stage, reviews: Reviews, tally: Tally, signal: AbortSignal): Promise<void> {
-  const all = Array.from({ length: CLIENTS }, (_, i) => {
-    const dice = createDice(`client-${i}`);
+/** Resolves once the signal is aborted and the last responses have arrived. */
+export async function runClients(
+  stage: Stage,
+  reviews: Reviews,
+  { tally, signal }: { readonly tally: Tally; readonly signal: AbortSignal },
+): Promise<void> {
+  const clients = Array.from({ length: CLIENTS }, (_, i) => {
+    const random = createRandom(`client-${i}`);
     let evictions = 0;
-    return repeat(signal, dice, PAUSE_MS, () => evictOne(stage, reviews, tally, dice, `${i}-${evictions++}`));
+    return repeat({ signal, random, maxPauseMs: PAUSE_MS }, async () => {
+      const id = `${i}-${evictions++}`;
+      const sent = await evictOne(stage, random, id);
+      if (sent) countEviction(tally, sent, reviews.take(id));
+    });
   });
-  await Promise.all(all);
+  await Promise.all(clients);
 }
 
-async function evictOne(stage: Stage, reviews: Reviews, tally: Tally, dice: Dice, id: string): Promise<void> {
+interface SentEviction {
+  readonly variant: Variant;
+  /** The response code. */
+  readonly code: number;
+}
+
+/** Evicts a random pod; undefined if it chose none. */
+async function evictOne(stage: Stage, random: Random, id: string): Promise<SentEviction | undefined> {
   const { timeline } = stage;
-  const pod = dice.pick([...timeline.pods.values()]);
-  if (!pod || (pod.state !== "ready" && dice.next() > DOWN_SHARE)) return;
-  const way = chooseWay(dice);
+  const pod = random.pick([...timeline.pods.values()]);
+  if (!pod || (pod.state !== "ready" && random.next() > NOT_READY_SHARE)) return undefined;
+  const variant = chooseVariant(random);
   const uids = [...new Set(timeline.entries.filter(({ pod: name }) => name === pod.pod).map(({ uid }) => uid))];
-  const deleteOptions = way.deleteOptions?.(uids);
-  const { code } = await evict(stage, pod.pod, { ...way, deleteOptions, annotations: { storm: id } });
-  tally.answered(code);
-  const review = reviews.take(id);
-  const uidNamed = way.counted === "ownUid" || way.counted === "staleUid";
+  const deleteOptions = variant.deleteOptions?.(uids);
+  const { code } = await evict(stage, pod.pod, { ...variant, deleteOptions, annotations: { storm: id } });
+  return { variant, code };
+}
+
+function countEviction(tally: Tally, { variant, code }: SentEviction, review: Review | undefined): void {
+  tally.countCode(code);
+  const namesUid = variant.counted === "ownUid" || variant.counted === "staleUid";
   if (review?.allowed && performance.now() - review.at > RETRY_MS) tally.count("retried");
-  if (code === 409 && !uidNamed) tally.count("refusedByPin");
-  if (way.counted) tally.count(way.counted);
+  if (code === 409 && !namesUid) tally.count("refusedByPin");
+  if (variant.counted) tally.count(variant.counted);
   const outcome = OUTCOMES[code];
   if (outcome) tally.count(outcome);
 }
 
 const OUTCOMES: Readonly<Record<number, Counted>> = { 201: "allowed", 404: "notFound", 429: "denied", 500: "unreachable" };
 
-function chooseWay(dice: Dice): Way {
-  let chance = dice.next();
-  return WAYS.find(({ share }) => (chance -= share) < 0) ?? PLAIN;
+function chooseVariant(random: Random): Variant {
+  let chance = random.next();
+  return VARIANTS.find(({ share }) => (chance -= share) < 0) ?? PLAIN;
 }

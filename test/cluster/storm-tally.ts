@@ -1,22 +1,28 @@
-/** What a storm reached. A storm that did not reach what it is meant to provoke proves nothing, and fails. */
+/**
+ * Counts what happens in a storm. A storm that did not provoke what it is meant to provoke fails, as it
+ * proves nothing.
+ */
 import assert from "node:assert/strict";
-import type { Dice } from "./dice.ts";
+import type { Random } from "./random.ts";
 
-/** The closed list of what is counted; those marked true must each happen at least once. */
+/** Everything that is counted; what is marked true must happen at least once. */
 const COUNTED = {
   allowed: true,
   denied: true,
   dryRuns: true,
-  /** Evictions that named the right UID themselves. */
+  /** Evictions with the pod's UID as a precondition. */
   ownUid: true,
-  /** Evictions that named the UID of an earlier pod: none of them may take effect. */
+  /** Evictions with the UID of an earlier pod as a precondition: none of them may take effect. */
   staleUid: true,
-  /** The webhook was out of reach: 500. */
+  /** The webhook was unreachable: 500. */
   unreachable: false,
   notFound: false,
-  /** The API server was still busy with an eviction 450 ms after the webhook had allowed it: it retries conflicts every 500 ms. */
+  /**
+   * The API server responded more than 450 ms after the webhook had allowed the eviction: it retries
+   * conflicts every 500 ms.
+   */
   retried: true,
-  /** 409 of an eviction that named no UID itself. */
+  /** 409 for an eviction without a UID of its own. */
   refusedByPin: true,
   statusPatches: true,
   webhookKills: true,
@@ -28,14 +34,14 @@ const COUNTED = {
 export type Counted = keyof typeof COUNTED;
 
 export interface Tally {
-  readonly count: (what: Counted) => void;
-  readonly get: (what: Counted) => number;
-  readonly set: (what: Counted, value: number) => void;
-  /** All counts, and all codes with how often each was answered. */
+  readonly count: (name: Counted) => void;
+  readonly countCode: (code: number) => void;
+  readonly get: (name: Counted) => number;
+  readonly set: (name: Counted, value: number) => void;
+  /** All counts, and the number of responses per code. */
   readonly describe: () => string;
-  /** Throws unless everything that must be reached was, but for what is `exempt`. */
+  /** Throws unless everything that must happen has happened, except for what is `exempt`. */
   readonly assertReached: (exempt?: readonly Counted[]) => void;
-  readonly answered: (code: number) => void;
 }
 
 export function createTally(): Tally {
@@ -43,23 +49,31 @@ export function createTally(): Tally {
   const codes = new Map<number, number>();
   const names = Object.keys(COUNTED) as Counted[];
   return {
-    count: (what) => void counts.set(what, (counts.get(what) ?? 0) + 1),
-    get: (what) => counts.get(what) ?? 0,
-    set: (what, value) => void counts.set(what, value),
-    answered: (code) => void codes.set(code, (codes.get(code) ?? 0) + 1),
+    count: (name) => void counts.set(name, (counts.get(name) ?? 0) + 1),
+    countCode: (code) => void codes.set(code, (codes.get(code) ?? 0) + 1),
+    get: (name) => counts.get(name) ?? 0,
+    set: (name, value) => void counts.set(name, value),
     describe: () =>
       [...names.map((name) => `${name} ${counts.get(name) ?? 0}`), ...[...codes].map(([code, times]) => `${code}: ${times}`)].join(", "),
     assertReached(exempt = []) {
       const missed = names.filter((name) => COUNTED[name] && !exempt.includes(name) && !counts.has(name));
-      assert.deepEqual(missed, [], "the storm did not reach what it is meant to provoke");
+      assert.deepEqual(missed, [], "the storm did not provoke what it is meant to provoke");
     },
   };
 }
 
-/** Runs `step` until the signal ends it, with a pause of 0 to `mostMs` before each. Never rejects: whatever fails is part of the storm. */
-export async function repeat(signal: AbortSignal, dice: Dice, mostMs: number, step: () => Promise<void>): Promise<void> {
+export interface Repetition {
+  /** Aborting it ends the repetition. */
+  readonly signal: AbortSignal;
+  readonly random: Random;
+  /** The upper bound of the random pause before each step. */
+  readonly maxPauseMs: number;
+}
+
+/** Repeats `step`. Never rejects: errors are part of the storm. */
+export async function repeat({ signal, random, maxPauseMs }: Repetition, step: () => Promise<void>): Promise<void> {
   while (!signal.aborted) {
-    await new Promise((resolve) => setTimeout(resolve, dice.between(0, mostMs)));
+    await new Promise((resolve) => setTimeout(resolve, random.between(0, maxPauseMs)));
     if (!signal.aborted) await step().catch(() => {});
   }
 }

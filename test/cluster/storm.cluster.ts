@@ -1,15 +1,15 @@
 /**
- * A storm of evictions in a rollout, with conflicts and kills, judged from a watch over its whole length by the rules of invariants.ts: under a
- * budget of 1 for the whole group, with partitions for each partition.
- * STORM_SECONDS=40 lengthens each storm, STORM_RUNS=10 repeats them, SEED=n throws the same dice again.
+ * A storm of evictions during a rollout, with conflicts and kills. The invariants are checked over the whole
+ * timeline, under a budget of 1 for the group, or for each partition. STORM_SECONDS=40 lengthens each storm,
+ * STORM_RUNS=10 repeats them, SEED=n repeats the random numbers.
  */
-import { SEED } from "./dice.ts";
 import { createBudget, type Registration, serveWebhooks } from "./eviction-stage.ts";
 import { assertNoViolations, byPartition, deletions, type Entry, returns } from "./invariants.ts";
+import { SEED } from "./random.ts";
 import { scenario, type Stage } from "./stage.ts";
 import { runClients } from "./storm-clients.ts";
+import { injectFaults } from "./storm-faults.ts";
 import { createTally } from "./storm-tally.ts";
-import { makeTrouble } from "./storm-trouble.ts";
 
 const SECONDS = Number(process.env["STORM_SECONDS"] ?? 20);
 const RUNS = Number(process.env["STORM_RUNS"] ?? 1);
@@ -18,7 +18,7 @@ interface Case {
   readonly name: string;
   readonly registration: Registration;
   readonly spec: object;
-  /** The timeline as the budget divides it. */
+  /** Divides the timeline as the budget divides its pods. */
   readonly divide: (entries: readonly Entry[]) => readonly Entry[];
 }
 
@@ -34,13 +34,13 @@ const CASES: readonly Case[] = [
 
 for (const { name, ...storm } of CASES) {
   for (let run = 1; run <= RUNS; run++)
-    scenario(RUNS === 1 ? `storm: ${name}` : `storm ${run}: ${name}`, (stage) => playStorm(stage, storm));
+    scenario(RUNS === 1 ? `storm: ${name}` : `storm ${run}: ${name}`, (stage) => runStorm(stage, storm));
 }
 
-async function playStorm(stage: Stage, { registration, spec, divide }: Omit<Case, "name">): Promise<void> {
+async function runStorm(stage: Stage, { registration, spec, divide }: Omit<Case, "name">): Promise<void> {
   stage.diagnostic(`SEED=${SEED}`);
   const group = `cache-${stage.namespace}`;
-  // Few pods, so that their names are used again and again; each zone takes another time to come back.
+  // Few pods, so that their names recur often. Each zone has another ready time.
   const zones = [200, 350, 500].map((ms, i) => {
     const name = `zone-${"abc"[i]}`;
     return { group, name, replicas: 2, sim: { "sim/ready-after-ms": String(ms), "sim/exit-after-ms": "30" } };
@@ -50,8 +50,11 @@ async function playStorm(stage: Stage, { registration, spec, divide }: Omit<Case
   const tally = createTally();
   try {
     await createBudget(stage, group, spec);
-    const over = AbortSignal.timeout(SECONDS * 1000);
-    await Promise.all([runClients(stage, webhooks.reviews, tally, over), makeTrouble(stage, zones, webhooks, tally, over)]);
+    const signal = AbortSignal.timeout(SECONDS * 1000);
+    await Promise.all([
+      runClients(stage, webhooks.reviews, { tally, signal }),
+      injectFaults(stage, { zones, webhooks }, { tally, signal }),
+    ]);
   } finally {
     await webhooks.close();
   }
@@ -59,6 +62,6 @@ async function playStorm(stage: Stage, { registration, spec, divide }: Omit<Case
   tally.set("replaced", returns(entries).length);
   stage.diagnostic(`${deletions(entries).length} pods deleted; ${tally.describe()}`);
   assertNoViolations(divide(entries));
-  // Registered as the original is nothing can be pinned: the answer to a second eviction is 429.
+  // The original's validating webhook cannot pin the UID: a second eviction gets 429 instead.
   tally.assertReached(registration === "original's" ? ["refusedByPin"] : []);
 }

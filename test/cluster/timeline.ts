@@ -1,4 +1,6 @@
-/** Records what befalls every pod of a namespace, by watching; knows the StatefulSets' latest state as well. */
+/**
+ * Records what befalls every pod of a namespace, by watching; knows the StatefulSets' latest state as well.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pod, StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Admin, WatchEvent } from "./client.ts";
@@ -15,7 +17,10 @@ export interface Timeline {
   /** The pods that are there, by name, each as it was last seen. */
   readonly pods: ReadonlyMap<string, SeenPod>;
   readonly statefulSets: ReadonlyMap<string, StatefulSet>;
-  /** Resolves once `holds`, which is asked anew after each change; rejects after `patienceMs` with `what` and the end of the timeline. */
+  /**
+   * Resolves once `holds`, which is asked anew after each change; rejects after `patienceMs` with `what` and
+   * the end of the timeline.
+   */
   readonly until: (what: string, holds: () => boolean, patienceMs?: number) => Promise<void>;
   readonly stop: () => void;
 }
@@ -90,7 +95,10 @@ export function describe(entries: readonly Entry[]): string {
     .join("\n");
 }
 
-/** Lists, then watches for ever: from where the watch ended, or from a new list once that is too old. Resolves after the first list. */
+/**
+ * Lists, then watches for ever: from where the watch ended, or from a new list once that is too old. Resolves
+ * after the first list.
+ */
 async function follow(admin: Admin, path: string, signal: AbortSignal, onChange: (type: string, object: Followed) => void): Promise<void> {
   const known = new Map<string, Followed>();
   let version = await list();

@@ -1,4 +1,7 @@
-/** Our webhooks in front of a namespace of the cluster in KUBECONFIG, pods that answer by script, and kubectl. */
+/**
+ * The downscale webhooks for a namespace of the cluster in KUBECONFIG, pods with scripted responses, and
+ * kubectl.
+ */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -19,17 +22,17 @@ import { createManifest, deleteManifest, renderConfigurations, SERVICE } from ".
 export interface WebhookStage {
   readonly namespace: string;
   readonly admin: Admin;
-  /** `POST zone-a-2`, as they came. */
-  readonly seen: string[];
-  /** What pods answer; 200 unless set. */
-  script: (method: string, pod: string) => number | Promise<number>;
+  /** The requests to pods in order, such as `POST zone-a-2`. */
+  readonly podRequests: string[];
+  /** Returns the status code of a pod's response; 200 by default. */
+  podResponse: (method: string, pod: string) => number | Promise<number>;
   readonly podPort: number;
-  /** Resolves with the exit code and all that was written. */
+  /** Resolves with the exit code and all output. */
   kubectl(args: readonly string[], input?: object): Promise<{ code: number; text: string }>;
   get(name: string): Promise<StatefulSet>;
 }
 
-/** Ends with the test, webhook configurations first: they fail closed. */
+/** Closes with the test; removes the webhook configurations first, as they fail closed. */
 export async function openWebhookStage(t: TestContext, env: Readonly<Record<string, string>> = {}): Promise<WebhookStage> {
   const kubeconfig = process.env["KUBECONFIG"] ?? "";
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
@@ -43,7 +46,7 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
   });
   await writeFile(join(folder, "tls.crt"), certPem);
   await writeFile(join(folder, "tls.key"), keyPem);
-  const pods = await playPods();
+  const pods = await startScriptedPods();
   const [tlsPort, port] = [await freePort(), await freePort()];
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   await applyRbac(admin, namespace, "functions");
@@ -68,12 +71,12 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
     metadata: { name: SERVICE },
     spec: { type: "ExternalName", externalName: "localhost" },
   });
-  // Deployments and ReplicaSets are what users may register besides.
-  const where = { caPem, port: tlsPort };
+  // Users may register Deployments and ReplicaSets, too.
+  const server = { caPem, port: tlsPort };
   const more = ["deployments", "deployments/scale", "replicasets", "replicasets/scale"];
   const configurations = [
-    ...(await renderConfigurations(namespace, ["no-downscale"], { ...where, more })),
-    ...(await renderConfigurations(namespace, ["prepare-downscale"], where)),
+    ...(await renderConfigurations(namespace, ["no-downscale"], { ...server, more })),
+    ...(await renderConfigurations(namespace, ["prepare-downscale"], server)),
   ];
   for (const configuration of configurations) await createManifest(admin, configuration);
   t.after(async () => {
@@ -89,33 +92,35 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
   const stage: WebhookStage = {
     namespace,
     admin,
-    seen: pods.seen,
-    script: () => 200,
+    podRequests: pods.requests,
+    podResponse: () => 200,
     podPort: pods.port,
     kubectl: (args, input) => kubectl(["--kubeconfig", kubeconfig, "--namespace", namespace, ...args], input),
     get: (name) => admin.call("GET", `/apis/apps/v1/namespaces/${namespace}/statefulsets/${name}`),
   };
-  pods.follow(stage);
+  pods.respondAs(stage);
   return stage;
 }
 
-interface PlayedPods {
+type Script = Pick<WebhookStage, "podResponse">;
+
+interface ScriptedPods {
   readonly server: Server;
   readonly port: number;
-  readonly seen: string[];
-  follow(stage: Pick<WebhookStage, "script">): void;
+  readonly requests: string[];
+  respondAs(script: Script): void;
 }
 
-async function playPods(): Promise<PlayedPods> {
-  const seen: string[] = [];
-  let stage: Pick<WebhookStage, "script"> = { script: () => 200 };
+async function startScriptedPods(): Promise<ScriptedPods> {
+  const requests: string[] = [];
+  let script: Script = { podResponse: () => 200 };
   const server = createServer((request, response) => {
     const method = request.method ?? "";
     const pod = request.headers.host?.split(".")[0] ?? "";
-    seen.push(`${method} ${pod}`);
-    void Promise.resolve(stage.script(method, pod)).then((status) => response.writeHead(status).end());
+    requests.push(`${method} ${pod}`);
+    void Promise.resolve(script.podResponse(method, pod)).then((status) => response.writeHead(status).end());
   });
-  return { server, port: await listen(server), seen, follow: (one) => (stage = one) };
+  return { server, port: await listen(server), requests, respondAs: (next) => (script = next) };
 }
 
 function kubectl(args: readonly string[], input?: object): Promise<{ code: number; text: string }> {

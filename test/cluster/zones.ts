@@ -1,4 +1,4 @@
-/** Builds the StatefulSets of a scenario and tells how far they are. */
+/** Builds the StatefulSets of a scenario, and checks their progress. */
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 
 export interface ZoneOptions {
@@ -13,10 +13,10 @@ export interface ZoneOptions {
   readonly sim?: Sim;
 }
 
-/** Annotations that steer the simulated pods of a test cluster; real kubelets ignore them. */
+/** Annotations that control the simulated kubelets of a test cluster; real kubelets ignore them. */
 export type Sim = Readonly<Record<string, string>>;
 
-const QUICK: Sim = { "sim/ready-after-ms": "300", "sim/exit-after-ms": "30" };
+const FAST: Sim = { "sim/ready-after-ms": "300", "sim/exit-after-ms": "30" };
 
 export function buildZone(options: ZoneOptions): StatefulSet {
   const { group, name, replicas = 3, image = "app:1", annotations = {}, labels = {}, strategy = { type: "OnDelete" }, sim = {} } = options;
@@ -37,7 +37,7 @@ export function buildZone(options: ZoneOptions): StatefulSet {
 
 export interface TemplateOptions {
   readonly group: string;
-  /** Of the zone. */
+  /** The zone's name. */
   readonly name: string;
   readonly image: string;
   readonly sim?: Sim;
@@ -45,12 +45,12 @@ export interface TemplateOptions {
 
 export function buildTemplate({ group, name, image, sim }: TemplateOptions): NonNullable<StatefulSet["spec"]>["template"] {
   return {
-    metadata: { labels: { zone: name, group, "rollout-group": group }, annotations: { ...QUICK, ...sim } },
+    metadata: { labels: { zone: name, group, "rollout-group": group }, annotations: { ...FAST, ...sim } },
     spec: { terminationGracePeriodSeconds: 5, containers: [{ name: "app", image }] },
   };
 }
 
-/** True once every pod is of `image` and ready; and, of a zone of ours, once that is recorded as its current revision. */
+/** True once every pod has the image and is ready, and the update revision is recorded as the current one. */
 export function isDone(set: StatefulSet | undefined, image: string): boolean {
   const { spec, status, metadata } = set ?? {};
   const counts = [status?.replicas, status?.readyReplicas, status?.updatedReplicas];

@@ -5,15 +5,15 @@ import { scenario } from "./stage.ts";
 const ZONES = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name }));
 
 scenario(
-  "a zone that turns not-ready stops the rollout until it is back",
+  "a zone that becomes not ready stops the rollout until it is ready again",
   async ({ create, start, setImage, done, annotatePod, timeline }) => {
     const { entries, until } = timeline;
     const is = (pod: string, state: string): boolean => entries.findLast((entry) => entry.pod === pod)?.state === state;
     await create(ZONES);
     const reconciler = start();
     await setImage("app:2", ZONES);
-    await until("the first pod is on its way out", () => deletions(entries).length === 1);
-    // The pod that was just deleted is still away, so no other deletion can be under way.
+    await until("the first pod is terminating", () => deletions(entries).length === 1);
+    // The deleted pod is not ready again yet, so no other deletion can be in progress.
     await annotatePod("zone-b-1", { "sim/ready": "false" });
     await until("zone-b-1 is not ready", () => is("zone-b-1", "notReady"));
     const [first] = deletions(entries);
@@ -28,24 +28,21 @@ scenario(
   },
 );
 
-scenario(
-  "a rollback in the middle of a rollout takes back only what was rolled out",
-  async ({ create, start, setImage, done, timeline }) => {
-    const { entries, until } = timeline;
-    await create(ZONES);
-    const reconciler = start();
-    await setImage("app:2", ZONES);
-    await until("the first pod of the second zone is back", () => returns(entries).length === 4);
-    await setImage("app:1", ZONES);
-    await done("app:1", ZONES);
-    assert.equal(await reconciler.end(), 0);
-    assertNoViolations(entries);
-    const deleted = deletions(entries).map(({ pod }) => pod);
-    assert.deepEqual(deleted.slice(4).toSorted(), deleted.slice(0, 4).toSorted());
-  },
-);
+scenario("a rollback in the middle of a rollout replaces only the updated pods", async ({ create, start, setImage, done, timeline }) => {
+  const { entries, until } = timeline;
+  await create(ZONES);
+  const reconciler = start();
+  await setImage("app:2", ZONES);
+  await until("the first pod of the second zone is back", () => returns(entries).length === 4);
+  await setImage("app:1", ZONES);
+  await done("app:1", ZONES);
+  assert.equal(await reconciler.end(), 0);
+  assertNoViolations(entries);
+  const deleted = deletions(entries).map(({ pod }) => pod);
+  assert.deepEqual(deleted.slice(4).toSorted(), deleted.slice(0, 4).toSorted());
+});
 
-scenario("a crash-looping zone is rescued by a fixed template, and no other zone is touched meanwhile", async (stage) => {
+scenario("a crash-looping zone recovers with a fixed template, and no other zone is disrupted meanwhile", async (stage) => {
   const { create, start, setImage, done, timeline } = stage;
   const { entries, until } = timeline;
   await create(ZONES);

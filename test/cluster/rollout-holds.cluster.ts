@@ -6,7 +6,7 @@ const ZONES = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", na
 const [A, B, C] = ZONES as [(typeof ZONES)[0], (typeof ZONES)[0], (typeof ZONES)[0]];
 
 scenario(
-  "a paused zone keeps its pods while the others roll, and rolls once it goes on",
+  "a paused zone keeps its pods while the others roll out, and rolls out once it is resumed",
   async ({ create, start, setImage, done, patchZone, timeline }) => {
     const { entries } = timeline;
     const pause = (value: string | null): Promise<void> =>
@@ -30,9 +30,9 @@ scenario(
 );
 
 scenario(
-  "a zone with RollingUpdate makes its whole group be left alone, with a Warning and exit code 1",
+  "a group with a RollingUpdate zone is not rolled out: a Warning Event, and exit code 1",
   async ({ create, start, setImage, events, timeline }) => {
-    // With the partition at its replicas, the StatefulSet controller replaces nothing by itself.
+    // With a partition equal to the replicas, the StatefulSet controller replaces no pod.
     const strategy = { type: "RollingUpdate", rollingUpdate: { partition: 3 } };
     const zones = [A, B, { ...C, strategy }];
     await create(zones);
@@ -47,7 +47,7 @@ scenario(
   },
 );
 
-scenario("a StatefulSet without the label is none of our business", async ({ create, start, setImage, done, timeline }) => {
+scenario("a StatefulSet without the rollout-group label is ignored", async ({ create, start, setImage, done, timeline }) => {
   const stranger = { group: "", name: "stranger" };
   await create([...ZONES, stranger]);
   const reconciler = start();
