@@ -24,7 +24,7 @@ export const benchRollout: Bench = async () => {
     for (let round = 0; round < ROUNDS; round++) {
       floors.push(await measureFloor(stage));
       const reconciler = stage.start();
-      await reconciler.says(/"msg":"tick"/);
+      await reconciler.untilOutput(/"msg":"tick"/);
       rollouts.push(await measureRollout(stage, `app:${round + 2}`));
       await reconciler.end();
     }

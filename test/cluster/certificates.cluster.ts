@@ -17,7 +17,7 @@ describe("the CA of webhook configurations on a real control plane", () => {
   /** Runs the reconciler, as the CronJob does, until it injects the CA bundle. */
   const inject = async (name: string): Promise<void> => {
     const reconciler = stage.start("reconciler");
-    await reconciler.says(new RegExp(`were given the CA bundle.*${name}-${stage.namespace}`));
+    await reconciler.untilOutput(new RegExp(`were given the CA bundle.*${name}-${stage.namespace}`));
     assert.equal(await reconciler.end(), 0);
   };
 
@@ -39,7 +39,7 @@ describe("the CA of webhook configurations on a real control plane", () => {
 
   it("configurations that are created or edited between two ticks get the CA from the reconciler", async (t) => {
     const reconciler = stage.start("reconciler", { RECONCILE_INTERVAL: "1h" });
-    await reconciler.says(/"msg":"tick"/);
+    await reconciler.untilOutput(/"msg":"tick"/);
     const { ca } = await stage.secret();
     const times: number[] = [];
     for (let round = 0; round < 10; round++) {
@@ -74,8 +74,8 @@ describe("the first certificate on a real control plane", () => {
       await prepare();
       await stage.addHook("no-downscale");
       const reconciler = stage.start("reconciler");
-      await reconciler.says(/the certificate of the webhooks was made/);
-      await reconciler.says(/were given the CA bundle/);
+      await reconciler.untilOutput(/the certificate of the webhooks was made/);
+      await reconciler.untilOutput(/were given the CA bundle/);
       assert.equal(await reconciler.end(), 0);
       assert.equal(await stage.bundle("no-downscale"), (await stage.secret())["ca.crt"]);
       await stage.removeHook("no-downscale");

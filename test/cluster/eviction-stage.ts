@@ -79,7 +79,7 @@ export async function serveWebhooks(
 
 async function portOf(running: Reconciler): Promise<number> {
   const line = /"msg":"listening","what":"webhooks","port":(?<port>\d+)/;
-  await running.says(line);
+  await running.untilOutput(line);
   return Number(line.exec(running.output())?.groups?.["port"]);
 }
 

@@ -19,7 +19,7 @@ scenario("a reconciler killed ten times at random moments of a rollout completes
   await setImage("app:2", zones);
   for (let kill = 0; kill < KILLS; kill++) {
     const reconciler = start(env);
-    await reconciler.says(/holding the lease/);
+    await reconciler.untilOutput(/holding the lease/);
     await sleep(killDelay(kill));
     await reconciler.kill();
   }
@@ -62,14 +62,14 @@ scenario("a reconciler that is frozen until its Lease expires, and continued whi
   await create(zones);
   await setImage("app:2", zones);
   let working = start({ ...env, POD_NAME: "one" });
-  await working.says(/holding the lease/);
+  await working.untilOutput(/holding the lease/);
   let other = start({ ...env, POD_NAME: "two" });
   // Each in turn is frozen in the middle of its work, and continues after the other has advanced the rollout.
   for (let turn = 0; turn < 4; turn++) {
     await sleep(killDelay(turn));
     working.freeze();
     const written = other.output().length;
-    await other.says(/holding the lease/, written);
+    await other.untilOutput(/holding the lease/, written);
     await sleep(killDelay(turn));
     working.thaw();
     [working, other] = [other, working];

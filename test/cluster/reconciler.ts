@@ -11,7 +11,7 @@ export interface Reconciler {
    * Resolves once `pattern` matches the output from its character `from` on; rejects if the process ends
    * without it.
    */
-  readonly says: (pattern: RegExp, from?: number) => Promise<void>;
+  readonly untilOutput: (pattern: RegExp, from?: number) => Promise<void>;
   /** SIGSTOP: it is suspended, and its Lease expires. */
   readonly freeze: () => void;
   /** SIGCONT: it continues. */
@@ -49,14 +49,14 @@ export function startEntry(file: string, env: Readonly<Record<string, string>>):
     output: () => output,
     freeze: () => void child.kill("SIGSTOP"),
     thaw: () => void child.kill("SIGCONT"),
-    says: (pattern, from = 0) =>
+    untilOutput: (pattern, from = 0) =>
       new Promise((resolve, reject) => {
         const check = (): void => {
           if (pattern.test(output.slice(from))) resolve();
         };
         waiting.add(check);
         check();
-        void exited.then((code) => reject(new Error(`it ended with ${code} and never said ${pattern}:\n${output}`)));
+        void exited.then((code) => reject(new Error(`it exited with ${code} before its output matched ${pattern}:\n${output}`)));
       }),
     kill: async () => void (await signal("SIGKILL")),
     end: () => signal("SIGTERM"),

@@ -18,7 +18,7 @@ scenario(
     await until("zone-b-1 is not ready", () => is("zone-b-1", "notReady"));
     const [first] = deletions(entries);
     await until("the first pod is back", () => is(first?.pod ?? "", "ready"));
-    await reconciler.says(/"reason":"MaxUnavailableReached"[^\n]*zone-b|zone-b[^\n]*"reason":"MaxUnavailableReached"/);
+    await reconciler.untilOutput(/"reason":"MaxUnavailableReached"[^\n]*zone-b|zone-b[^\n]*"reason":"MaxUnavailableReached"/);
     assert.equal(deletions(entries).length, 1, "nothing is deleted while zone-b has a pod that is not ready");
     await annotatePod("zone-b-1", { "sim/ready": null });
     await done("app:2", ZONES);
@@ -49,7 +49,7 @@ scenario("a crash-looping zone recovers with a fixed template, and no other zone
   const reconciler = start();
   await setImage("app:2", ZONES, { "sim/crash": "true" });
   await until("the first pod is back", () => returns(entries).length === 1);
-  await reconciler.says(/CrashLoopBackOff/);
+  await reconciler.untilOutput(/CrashLoopBackOff/);
   assert.equal(deletions(entries).length, 1, "the first broken pod stops the rollout");
   await setImage("app:3", ZONES, { "sim/crash": "false" });
   await done("app:3", ZONES);

@@ -16,7 +16,7 @@ scenario(
     const reconciler = start();
     await setImage("app:2", ZONES);
     await done("app:2", [A, C]);
-    await reconciler.says(/"reason":"ZonePaused"/);
+    await reconciler.untilOutput(/"reason":"ZonePaused"/);
     assert.equal(
       deletions(entries).some(({ zone }) => zone === B.name),
       false,

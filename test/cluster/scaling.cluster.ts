@@ -129,7 +129,7 @@ scenario("a follower waits for the time between zones, also without webhooks, an
   await stage.create(zones);
   const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
   await stage.patchZone("zone-a", { spec: { replicas: 2 } });
-  await reconciler.says(/zone-c waits: zone-b was downscaled \d+s ago, (1h|59m\d*s?|59m) left of 1h/);
+  await reconciler.untilOutput(/zone-c waits: zone-b was downscaled \d+s ago, (1h|59m\d*s?|59m) left of 1h/);
   await stage.setImage("app:2", zones);
   await stage.timeline.until("zone-c rolled out while it waits", () => {
     const { spec, status } = stage.timeline.statefulSets.get("zone-c") ?? {};

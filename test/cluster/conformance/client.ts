@@ -1,8 +1,8 @@
-/** A plain HTTPS client for one API server: no Kubernetes library between the suite and the wire. */
+/** A plain HTTPS client for one API server, without a Kubernetes library. */
 import https from "node:https";
 import { createInterface } from "node:readline";
 
-/** A kubeconfig as JSON with token authentication; the rest of the format is not needed here. */
+/** A kubeconfig as JSON with token authentication; the suite needs no other fields. */
 export interface Kubeconfig {
   readonly clusters: readonly { readonly cluster: { readonly server: string; readonly "certificate-authority-data": string } }[];
   readonly users: readonly { readonly user: { readonly token: string } }[];
@@ -30,12 +30,15 @@ export interface WatchEvent {
 
 export interface Client {
   call(request: Request): Promise<Answer>;
-  /** Calls back for each event; resolves once the server has answered. A refusal comes as one event of type ERROR. `stop` ends it. */
+  /**
+   * Calls `onEvent` for each event; resolves once the server has responded. An error response becomes an
+   * event ERROR.
+   */
   watch(request: Pick<Request, "path" | "accept">, onEvent: (event: WatchEvent) => void): Promise<{ stop(): void; ended: Promise<void> }>;
   close(): void;
 }
 
-/** A call that takes longer has become a watch by mistake. */
+/** A call that takes longer is a watch by mistake. */
 const CALL_MS = 10_000;
 
 export function connect(kubeconfig: Kubeconfig): Client {

@@ -1,10 +1,10 @@
-/** What differs between two recordings, step by step and field by field. */
+/** The differences between two recordings, by step and field. */
 import type { Recording } from "./suite.ts";
 
 export interface Difference {
   readonly scenario: string;
   readonly step: string;
-  /** Path of the field, "" for the whole. */
+  /** The field's path, "" for the whole entry. */
   readonly field: string;
   readonly expected: unknown;
   readonly actual: unknown;
@@ -20,7 +20,7 @@ export function compare(expected: Recording, actual: Recording): Difference[] {
   });
 }
 
-/** One block of lines a difference. */
+/** Formats one difference in three lines. */
 export function describe({ scenario, step, field, expected, actual }: Difference): string {
   return `${scenario} / ${step}${field && ` / ${field}`}\n    expected ${JSON.stringify(expected)}\n    actual   ${JSON.stringify(actual)}`;
 }

@@ -5,7 +5,7 @@ import { compare, describe } from "./compare.ts";
 import { readKubeconfig, readRecording } from "./recording.ts";
 import { record } from "./suite.ts";
 
-test("the emulator answers as this cluster does, and this cluster as the one that was recorded", { timeout: 120_000 }, async (t) => {
+test("the emulator responds as this cluster does, and this cluster as the recorded one", { timeout: 120_000 }, async (t) => {
   const real = await record(readKubeconfig(process.env["KUBECONFIG"] ?? ""));
   const emulator = await startEmulator();
   t.after(() => emulator.stop());
@@ -17,6 +17,6 @@ test("the emulator answers as this cluster does, and this cluster as the one tha
   assert.deepEqual(
     compare(readRecording(), real).map(describe),
     [],
-    "expected.json is of another Kubernetes: `node recording.ts` writes it anew",
+    "expected.json is of another Kubernetes version: record it again with `node recording.ts`",
   );
 });

@@ -1,4 +1,7 @@
-/** Makes the answers of two clusters comparable: null is as good as absent, and what differs by nature (uids, times, versions, generated names) is named by its role. */
+/**
+ * Makes the responses of two clusters comparable: null counts as absent, and values that differ between
+ * clusters (UIDs, times, versions, generated names) are replaced by placeholders.
+ */
 
 export interface Normaliser {
   (value: unknown): unknown;
@@ -9,8 +12,11 @@ const UID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
 
 const VERSION = /(ResourceVersion in (?:the precondition|record)) \(\d+\)/g;
 
-/** Fields that no two clusters share, or that are of no use here, and what to write for them; undefined leaves them out. */
-const BY_NATURE: Readonly<Record<string, string | undefined>> = {
+/**
+ * Fields that differ between clusters, or are not compared, with their placeholder; undefined omits the
+ * field.
+ */
+const PLACEHOLDERS: Readonly<Record<string, string | undefined>> = {
   resourceVersion: "<version>",
   managedFields: undefined,
   selfLink: undefined,
@@ -18,12 +24,15 @@ const BY_NATURE: Readonly<Record<string, string | undefined>> = {
   podIP: "<ip>",
   ip: "<ip>",
   hostIP: "<ip>",
-  // Defaults of StatefulSets that nothing here looks at.
+  // Defaults of StatefulSets that are not compared.
   persistentVolumeClaimRetentionPolicy: undefined,
   revisionHistoryLimit: undefined,
 };
 
-/** `names` are texts of this run (its namespace, names that the server generated) and what to write for them. UIDs are numbered as they appear. */
+/**
+ * `names` maps texts of this run (its namespace, generated names) to placeholders. UIDs are numbered in order
+ * of appearance.
+ */
 export function createNormaliser(names: ReadonlyMap<string, string>): Normaliser {
   const uids = new Map<string, string>();
   const text = (raw: string): string => {
@@ -35,7 +44,7 @@ export function createNormaliser(names: ReadonlyMap<string, string>): Normaliser
         uids.set(uid, known);
         return known;
       });
-    for (const [name, role] of names) result = result.replaceAll(name, role);
+    for (const [name, placeholder] of names) result = result.replaceAll(name, placeholder);
     return result;
   };
   const normalise = (value: unknown): unknown => {
@@ -46,11 +55,11 @@ export function createNormaliser(names: ReadonlyMap<string, string>): Normaliser
     return Object.fromEntries(
       entries.flatMap(([key, field]) => {
         if (field === null || field === undefined) return [];
-        // The real server validates some fields twice and gives the same cause twice.
+        // The real server validates some fields twice and returns the same cause twice.
         if (key === "causes" && Array.isArray(field)) return [[key, withoutRepeats(field.map(normalise))]];
-        if (!(key in BY_NATURE)) return [[text(key), normalise(field)]];
-        const role = field === "" ? "" : BY_NATURE[key];
-        return role === undefined ? [] : [[key, role]];
+        if (!(key in PLACEHOLDERS)) return [[text(key), normalise(field)]];
+        const placeholder = field === "" ? "" : PLACEHOLDERS[key];
+        return placeholder === undefined ? [] : [[key, placeholder]];
       }),
     );
   };

@@ -1,4 +1,4 @@
-/** Requests and objects in few words. */
+/** Builders of requests and objects. */
 import type { Request } from "./client.ts";
 
 export const MERGE = "application/merge-patch+json";
@@ -11,7 +11,7 @@ export const put = (path: string, body: unknown): Request => ({ method: "PUT", p
 export const patch = (path: string, body: unknown, type: string = MERGE): Request => ({ method: "PATCH", path, body, type });
 export const del = (path: string, body?: unknown): Request => ({ method: "DELETE", path, ...(body !== undefined && { body }) });
 
-/** Groups of the resources that are not in the core group. */
+/** URL paths of the resources outside the core group. */
 const GROUPS: Readonly<Record<string, string>> = {
   statefulsets: "apis/apps/v1",
   controllerrevisions: "apis/apps/v1",
@@ -19,7 +19,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   leases: "apis/coordination.k8s.io/v1",
 };
 
-/** Path of a namespaced resource, or of what lies below it. */
+/** The path of a namespaced resource, an object or a subresource. */
 export function at(namespace: string, plural: string, ...rest: readonly string[]): string {
   return ["", GROUPS[plural] ?? "api/v1", "namespaces", namespace, plural, ...rest].join("/");
 }
@@ -35,7 +35,7 @@ export interface SetOptions {
   readonly spec?: object;
 }
 
-/** A StatefulSet whose pods come and go fast. */
+/** A StatefulSet whose pods start and terminate fast. */
 export function statefulSet(name: string, { replicas = 2, image = "app:1", annotations = {}, spec = {} }: SetOptions = {}): object {
   return {
     apiVersion: "apps/v1",

@@ -1,37 +1,40 @@
-/** Where a scenario plays: one namespace of one cluster, and the record of what was answered there. */
+/** The environment of a scenario: a namespace, and the record of its responses. */
 import { dig } from "../../emulator/objects.ts";
 import type { Answer, Client, Request, WatchEvent } from "./client.ts";
 import { createNormaliser } from "./normalise.ts";
 
-/** One line of a record: what was done, and what came of it. */
+/** One entry of a record: the step and its result. */
 export interface Entry {
   readonly step: string;
   readonly status?: number;
   readonly result?: unknown;
 }
 
-export interface Watching {
+export interface RecordedWatch {
   /** All events so far. */
   readonly events: readonly WatchEvent[];
-  /** Resolves with the events once `when` holds of them; rejects after 20 s. */
-  until(when: (events: readonly WatchEvent[]) => boolean): Promise<readonly WatchEvent[]>;
-  /** Forgets all that is still waited for. */
-  giveUp(): void;
+  /** Resolves with the events once `condition` is true of them; rejects after 20 s. */
+  until(condition: (events: readonly WatchEvent[]) => boolean): Promise<readonly WatchEvent[]>;
+  /** Cancels all pending `until` calls. */
+  cancelWaits(): void;
   stop(): void;
 }
 
 export interface Stage {
   readonly namespace: string;
-  /** Sends and records the status code; of the body, what `pick` lists (dotted paths; "." for all), and always all of a refusal. */
+  /**
+   * Sends the request and records the status code and the fields of the body in `pick` (dotted paths; "." for
+   * all). The body of an error is recorded completely.
+   */
   call(step: string, request: Request, ...pick: readonly string[]): Promise<Answer>;
-  /** Sends and records the status code and reason alone, where the words are Go's own. */
+  /** Sends the request and records only status code and reason: the message is Go's own. */
   refused(step: string, request: Request): Promise<Answer>;
-  /** Sends without a trace. */
-  quietly(request: Request): Promise<Answer>;
-  note(step: string, result: unknown): void;
-  /** From now on, writes `role` for a name that the server made up. */
-  nameOf(name: string, role: string): void;
-  watch(path: string, accept?: string): Promise<Watching>;
+  /** Sends the request without recording it. */
+  send(request: Request): Promise<Answer>;
+  record(step: string, result: unknown): void;
+  /** From now on, records `placeholder` in place of a generated name. */
+  replaceName(name: string, placeholder: string): void;
+  watch(path: string, accept?: string): Promise<RecordedWatch>;
 }
 
 export interface Scenario {
@@ -39,20 +42,20 @@ export interface Scenario {
   run(stage: Stage): Promise<void>;
 }
 
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
-/** The step that ends the record of a scenario in which something never came. */
-export const BROKE_OFF = "the scenario broke off";
+/** The last step in the record of a failed scenario. */
+export const FAILED_STEP = "the scenario failed";
 
-/** Plays one scenario in `namespace`, which exists; answers what it recorded. */
-export async function play(client: Client, scenario: Scenario, namespace: string): Promise<Entry[]> {
+/** Runs one scenario in an existing namespace; returns its record. */
+export async function runScenario(client: Client, scenario: Scenario, namespace: string): Promise<Entry[]> {
   const entries: Entry[] = [];
   const names = new Map([[namespace, "<namespace>"]]);
   const normalise = createNormaliser(names);
-  const watches = new Set<Watching>();
+  const watches = new Set<RecordedWatch>();
   const stage: Stage = {
     namespace,
-    quietly: (request) => client.call(request),
+    send: (request) => client.call(request),
     call: async (step, request, ...pick) => {
       const answer = await client.call(request);
       const parts = answer.status >= 400 ? ["."] : pick;
@@ -65,8 +68,8 @@ export async function play(client: Client, scenario: Scenario, namespace: string
       entries.push({ step, status: answer.status, result: dig(answer.body, "reason") });
       return answer;
     },
-    note: (step, result) => void entries.push({ step, result: normalise(result) }),
-    nameOf: (name, role) => void names.set(name, role),
+    record: (step, result) => void entries.push({ step, result: normalise(result) }),
+    replaceName: (name, placeholder) => void names.set(name, placeholder),
     watch: async (path, accept) => {
       const watching = await openWatch(client, path, accept);
       watches.add(watching);
@@ -76,16 +79,16 @@ export async function play(client: Client, scenario: Scenario, namespace: string
   try {
     await scenario.run(stage);
   } catch (error) {
-    entries.push({ step: BROKE_OFF, result: String(error) });
+    entries.push({ step: FAILED_STEP, result: String(error) });
   }
   for (const watching of watches) watching.stop();
   return entries;
 }
 
-async function openWatch(client: Client, path: string, accept?: string): Promise<Watching> {
+async function openWatch(client: Client, path: string, accept?: string): Promise<RecordedWatch> {
   const events: WatchEvent[] = [];
   const waiting = new Map<() => void, NodeJS.Timeout>();
-  const giveUp = (): void => {
+  const cancelWaits = (): void => {
     for (const timer of waiting.values()) clearTimeout(timer);
     waiting.clear();
   };
@@ -95,14 +98,14 @@ async function openWatch(client: Client, path: string, accept?: string): Promise
   });
   return {
     events,
-    until: (when) =>
+    until: (condition) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           waiting.delete(check);
-          reject(new Error(`not seen within ${PATIENCE_MS} ms on ${path}`));
-        }, PATIENCE_MS);
+          reject(new Error(`condition not met within ${TIMEOUT_MS} ms on ${path}`));
+        }, TIMEOUT_MS);
         const check = (): void => {
-          if (!when(events)) return;
+          if (!condition(events)) return;
           clearTimeout(timer);
           waiting.delete(check);
           resolve(events);
@@ -111,9 +114,9 @@ async function openWatch(client: Client, path: string, accept?: string): Promise
         void stream.ended.then(check);
         check();
       }),
-    giveUp,
+    cancelWaits,
     stop: () => {
-      giveUp();
+      cancelWaits();
       stream.stop();
     },
   };

@@ -1,4 +1,4 @@
-/** The whole suite: every scenario in a namespace of its own, a few at a time. */
+/** The whole suite: each scenario in a namespace of its own, a few in parallel. */
 import { randomBytes } from "node:crypto";
 import { visitEach } from "../../../infra/slots.ts";
 import { connect, type Client, type Kubeconfig } from "./client.ts";
@@ -11,7 +11,7 @@ import { lists } from "./scenarios/lists.ts";
 import { objects } from "./scenarios/objects.ts";
 import { patches } from "./scenarios/patches.ts";
 import { statefulSets } from "./scenarios/statefulsets.ts";
-import { play, type Entry, type Scenario } from "./stage.ts";
+import { type Entry, runScenario, type Scenario } from "./stage.ts";
 
 const SCENARIOS: readonly Scenario[] = [
   ...statefulSets,
@@ -26,10 +26,10 @@ const SCENARIOS: readonly Scenario[] = [
 ];
 const AT_ONCE = 6;
 
-/** What each scenario recorded, by its name. */
+/** The scenarios' records, by name. */
 export type Recording = Readonly<Record<string, readonly Entry[]>>;
 
-/** Plays `scenarios` on the cluster of `kubeconfig`, in namespaces `conf-…` that it deletes again. */
+/** Runs `scenarios` on the cluster of `kubeconfig`, in namespaces `conf-…` that it deletes afterwards. */
 export async function record(kubeconfig: Kubeconfig, scenarios: readonly Scenario[] = SCENARIOS): Promise<Recording> {
   const client = connect(kubeconfig);
   const recorded = new Map<string, Entry[]>();
@@ -45,22 +45,25 @@ async function inOwnNamespace(client: Client, scenario: Scenario): Promise<Entry
   await client.call(post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }));
   try {
     await settle(client, namespace);
-    return await play(client, scenario, namespace);
+    return await runScenario(client, scenario, namespace);
   } finally {
     await client.call(del(`/api/v1/namespaces/${namespace}`));
   }
 }
 
-/** As many as fit into a few seconds. */
-const LOOKS = 1000;
+/** A few seconds' worth of requests. */
+const MAX_ATTEMPTS = 1000;
 
-/** Waits for what a real cluster puts into every namespace of itself, so that it does not come in the middle of a scenario. */
+/**
+ * Waits for the ConfigMap that a real cluster creates in every namespace, so that it does not disturb the
+ * scenario.
+ */
 async function settle(client: Client, namespace: string): Promise<void> {
-  const isIn = async (place: string): Promise<boolean> => {
-    const { status } = await client.call(get(`${at(place, "configmaps")}/kube-root-ca.crt`));
+  const hasRootCa = async (candidate: string): Promise<boolean> => {
+    const { status } = await client.call(get(`${at(candidate, "configmaps")}/kube-root-ca.crt`));
     return status === 200;
   };
-  if (!(await isIn("default"))) return;
-  for (let looks = 0; looks < LOOKS; looks++) if (await isIn(namespace)) return;
+  if (!(await hasRootCa("default"))) return;
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) if (await hasRootCa(namespace)) return;
   throw new Error(`the cluster does not publish its CA in ${namespace}`);
 }

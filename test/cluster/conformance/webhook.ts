@@ -1,4 +1,7 @@
-/** A webhook of one scenario: a server on this machine, and configurations that send it what happens in the scenario's namespace alone. */
+/**
+ * The webhook of a scenario: a server on this machine, and configurations that are limited to the scenario's
+ * namespace.
+ */
 import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
@@ -8,53 +11,53 @@ import { listen } from "../../loopback.ts";
 import { at, configMap, del, post } from "./requests.ts";
 import type { Stage } from "./stage.ts";
 
-/** The `response` of the review, without its uid; or no answer at all, or one that is none. */
-type Verdict = object | "silence" | "nonsense";
-export type Judge = (request: unknown) => Verdict | Promise<Verdict>;
+/** The `response` of the review without its uid, or no response at all, or an HTTP error. */
+type HookResponse = object | "none" | "httpError";
+export type Handler = (request: unknown) => HookResponse | Promise<HookResponse>;
 
 export interface Hook {
-  /** Fields of a webhook in a configuration: its rules are `operations` on `resources`, all else can be said in `more`. */
+  /** Builds a webhook of a configuration for all operations on `resources`; `more` overrides its fields. */
   webhook(name: string, resources: readonly string[], more?: object): object;
-  /** Registers webhooks; resolves when the API server calls them. */
+  /** Registers webhooks; resolves once the API server calls them. */
   register(type: "Validating" | "Mutating", webhooks: readonly object[]): Promise<void>;
-  /** The requests since the last time, as sent, with the URL that they came to. */
-  asked(): unknown[];
+  /** Returns the admission requests since the last call, with their URLs. */
+  takeRequests(): unknown[];
   close(): Promise<void>;
 }
 
 const GROUP = "admissionregistration.k8s.io/v1";
-/** Label of the object by which a configuration shows that it is in force. */
+/** The label of probe objects: a call for one shows that the API server uses the configuration. */
 const PROBE = { probe: "yes" };
-/** A few seconds: the API server takes up a configuration a moment after it was written. */
-const ATTEMPTS = 1000;
+/** A few seconds' worth of requests: the API server uses a new configuration after a moment. */
+const MAX_ATTEMPTS = 1000;
 
-/** Serves until `close`, which also takes the configurations away. */
-export async function startHook(stage: Stage, judge: Judge): Promise<Hook> {
+/** Serves until `close`, which also deletes the configurations. */
+export async function startHook(stage: Stage, handler: Handler): Promise<Hook> {
   const { namespace } = stage;
   const hostname = `hook.${namespace}.svc`;
   const certificates = await generateCertificates({ dnsNames: [hostname], organization: "test", validityDays: 1, now: new Date() });
   const requests: unknown[] = [];
-  /** URLs at which a configuration has shown that it is in force. */
+  /** URLs that have been called for probe objects. */
   const probed = new Set<string>();
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const review = (dig(await json(request), "request") ?? {}) as { uid: string };
     const isProbe = dig(review, "object", "metadata", "labels", "probe") === PROBE.probe;
     if (isProbe) probed.add(request.url ?? "");
     else requests.push({ ...review, url: request.url });
-    const verdict = isProbe ? { allowed: true } : await judge(review);
-    if (verdict === "nonsense") response.writeHead(500).end("boom");
-    if (typeof verdict === "string") return;
-    const answer = { uid: review.uid, ...verdict };
-    response.end(JSON.stringify({ kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", response: answer }));
+    const hookResponse = isProbe ? { allowed: true } : await handler(review);
+    if (hookResponse === "httpError") response.writeHead(500).end("boom");
+    if (typeof hookResponse === "string") return;
+    const withUid = { uid: review.uid, ...hookResponse };
+    response.end(JSON.stringify({ kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", response: withUid }));
   };
   const server = createServer(
     { key: certificates.keyPem, cert: certificates.certPem },
     (request, response) => void serve(request, response),
   );
   const port = await listen(server);
-  stage.nameOf(`:${port}`, ":<port>");
+  stage.replaceName(`:${port}`, ":<port>");
   const service = { apiVersion: "v1", kind: "Service", metadata: { name: "hook" } };
-  await stage.quietly(post(at(namespace, "services"), { ...service, spec: { type: "ExternalName", externalName: "localhost" } }));
+  await stage.send(post(at(namespace, "services"), { ...service, spec: { type: "ExternalName", externalName: "localhost" } }));
   const registered: string[] = [];
 
   const webhook: Hook["webhook"] = (name, resources, more = {}) => ({
@@ -77,16 +80,16 @@ export async function startHook(stage: Stage, judge: Judge): Promise<Hook> {
       const path = `/apis/${GROUP}/${type.toLowerCase()}webhookconfigurations`;
       const configuration = { apiVersion: GROUP, kind: `${type}WebhookConfiguration`, metadata: { name: namespace } };
       registered.push(`${path}/${namespace}`);
-      await stage.quietly(post(path, { ...configuration, webhooks: [...webhooks, probe] }));
+      await stage.send(post(path, { ...configuration, webhooks: [...webhooks, probe] }));
       const before = probed.size;
       for (let attempt = 0; probed.size === before; attempt++) {
-        if (attempt === ATTEMPTS) throw new Error(`the API server does not call the webhooks of ${path}/${namespace}`);
-        await stage.quietly(post(`${at(namespace, "configmaps")}?dryRun=All`, configMap("probe", {}, { labels: PROBE })));
+        if (attempt === MAX_ATTEMPTS) throw new Error(`the API server does not call the webhooks of ${path}/${namespace}`);
+        await stage.send(post(`${at(namespace, "configmaps")}?dryRun=All`, configMap("probe", {}, { labels: PROBE })));
       }
     },
-    asked: () => requests.splice(0),
+    takeRequests: () => requests.splice(0),
     close: async () => {
-      for (const path of registered) await stage.quietly(del(path));
+      for (const path of registered) await stage.send(del(path));
       server.closeAllConnections();
       server.close();
     },

@@ -1,21 +1,21 @@
-/** What admission webhooks are asked, and what becomes of their answers. */
+/** The requests to admission webhooks, and the effects of their responses. */
 import { dig, textOf } from "../../../emulator/objects.ts";
 import { at, configMap, get, patch, pod, post, put, statefulSet, STRATEGIC } from "../requests.ts";
 import type { Scenario, Stage } from "../stage.ts";
-import { startHook, type Hook, type Judge } from "../webhook.ts";
+import { startHook, type Hook, type Handler } from "../webhook.ts";
 
 const labelled = (label: string): object => ({ objectSelector: { matchLabels: { case: label } } });
 
-/** What a webhook says to an object, by the label `case` of it. */
-const BY_CASE: Readonly<Record<string, ReturnType<Judge>>> = {
+/** The webhook's response to an object, by the object's label `case`. */
+const BY_CASE: Readonly<Record<string, ReturnType<Handler>>> = {
   denied: { allowed: false, status: { code: 429, reason: "TooManyRequests", message: "not now", details: { retryAfterSeconds: 7 } } },
   "denied-below-400": { allowed: false, status: { code: 200, message: "no" } },
   "denied-bare": { allowed: false },
   "denied-by-reason": { allowed: false, status: { reason: "because" } },
   warned: { allowed: true, warnings: ['careful "you"', "and you"] },
-  broken: "nonsense",
-  "broken-passed-over": "nonsense",
-  slow: "silence",
+  broken: "httpError",
+  "broken-passed-over": "httpError",
+  slow: "none",
   "another-question": { uid: "x", allowed: true },
   patched: jsonPatch([{ op: "add", path: "/data", value: { added: "yes" } }]),
   "patched-badly": jsonPatch([{ op: "remove", path: "/data/none" }]),
@@ -25,10 +25,10 @@ function jsonPatch(operations: readonly object[]): object {
   return { allowed: true, patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(operations)).toString("base64") };
 }
 
-const byCase: Judge = (request) => BY_CASE[textOf(dig(request, "object", "metadata", "labels", "case")) ?? ""] ?? { allowed: true };
+const byCase: Handler = (request) => BY_CASE[textOf(dig(request, "object", "metadata", "labels", "case")) ?? ""] ?? { allowed: true };
 
 export const admission: readonly Scenario[] = [
-  scenario("what a webhook says to an object is done, and told", byCase, async (stage, hook) => {
+  scenario("a webhook's response is applied, and its warnings and errors are returned", byCase, async (stage, hook) => {
     const others = Object.keys(BY_CASE).filter((label) => !["broken-passed-over", "slow", "patched", "patched-badly"].includes(label));
     const ofOthers = { objectSelector: { matchExpressions: [{ key: "case", operator: "In", values: others }] } };
     await hook.register("Validating", [
@@ -45,19 +45,19 @@ export const admission: readonly Scenario[] = [
     for (const label of Object.keys(BY_CASE)) {
       const request = post(all, configMap(label, { k: "1" }, { labels: { case: label } }));
       const { headers } = await (label === "patched-badly" ? stage.refused(label, request) : stage.call(label, request, "data"));
-      stage.note(`${label}: headers`, { warning: headers["warning"], "retry-after": headers["retry-after"] });
-      stage.note(
-        `${label}: asked`,
-        hook.asked().map((request) => dig(request, "url")),
+      stage.record(`${label}: headers`, { warning: headers["warning"], "retry-after": headers["retry-after"] });
+      stage.record(
+        `${label}: reviews`,
+        hook.takeRequests().map((request) => dig(request, "url")),
       );
     }
   }),
-  scenario("webhooks are asked of each write as it is", byCase, async (stage, hook) => {
+  scenario("webhooks review each write", byCase, async (stage, hook) => {
     const sets = at(stage.namespace, "statefulsets");
-    const asked = (): void => stage.note("asked", hook.asked().map(withoutUser));
+    const recordReviews = (): void => stage.record("reviews", hook.takeRequests().map(withoutUser));
     const step = async (name: string, request: Parameters<Stage["call"]>[1]): Promise<void> => {
       await stage.call(name, request);
-      asked();
+      recordReviews();
     };
     await hook.register("Validating", [
       hook.webhook("a.example.com", ["statefulsets", "statefulsets/scale", "pods/eviction"], { timeoutSeconds: 7 }),
@@ -67,67 +67,70 @@ export const admission: readonly Scenario[] = [
       post(`${sets}?fieldManager=me`, statefulSet("z", { replicas: 0, spec: { updateStrategy: { type: "OnDelete" } } })),
     );
     await settle(stage, `${sets}/z`);
-    hook.asked();
+    hook.takeRequests();
     await step(
       "patch",
       patch(`${sets}/z`, { spec: { template: { spec: { containers: [{ name: "main", image: "app:2" }] } } } }, STRATEGIC),
     );
     await settle(stage, `${sets}/z`);
     await step("patch of nothing new", patch(`${sets}/z`, { metadata: { name: "z" } }));
-    const { body } = await stage.quietly(get(`${sets}/z/scale`));
+    const { body } = await stage.send(get(`${sets}/z/scale`));
     await step("replace of the scale in a dry run", put(`${sets}/z/scale?dryRun=All`, { ...(body as object), spec: { replicas: 2 } }));
     await step("patch of the scale", patch(`${sets}/z/scale?fieldManager=kubectl-scale`, { spec: { replicas: 0 } }));
-    await step("status is no one's business here", patch(`${sets}/z/status`, { status: { conditions: [{ type: "a", status: "True" }] } }));
-    await stage.quietly(post(at(stage.namespace, "pods"), pod("p", {}, { nodeName: "node-1" })));
+    await step(
+      "the status subresource is not in the rules",
+      patch(`${sets}/z/status`, { status: { conditions: [{ type: "a", status: "True" }] } }),
+    );
+    await stage.send(post(at(stage.namespace, "pods"), pod("p", {}, { nodeName: "node-1" })));
     const eviction = (more: object = {}): object => ({ apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "p" }, ...more });
     const evict = (name: string, query = ""): string => at(stage.namespace, "pods", name, `eviction${query}`);
     await step("eviction in a dry run", post(evict("p", "?dryRun=All"), eviction()));
     await step("eviction in a dry run of its own", post(evict("p"), eviction({ deleteOptions: { dryRun: ["All"] } })));
     await stage.call("neither evicts", get(at(stage.namespace, "pods", "p")), "metadata.deletionTimestamp");
-    await step("eviction of what is not there", post(evict("none"), { ...eviction(), metadata: { name: "none" } }));
+    await step("eviction of a missing pod", post(evict("none"), { ...eviction(), metadata: { name: "none" } }));
     await step("eviction under another name", post(evict("p"), { ...eviction(), metadata: { name: "q" } }));
     await step("eviction", post(evict("p"), eviction({ deleteOptions: { gracePeriodSeconds: 5 } })));
     await step("delete in a dry run", { method: "DELETE", path: `${sets}/z?dryRun=All` });
     await step("delete", { method: "DELETE", path: `${sets}/z`, body: { propagationPolicy: "Background" } });
   }),
   {
-    name: "a change that meets another one goes through admission again, unless it names its version",
+    name: "a change that conflicts with another is admitted again, unless it names a resourceVersion",
     run: async (stage) => {
       const one = at(stage.namespace, "configmaps", "a");
-      let meddles = false;
-      const judge: Judge = async (request) => {
-        if (meddles && dig(request, "object", "data", "mine") !== undefined) {
-          meddles = false;
-          await stage.quietly(patch(one, { data: { theirs: String(dig(request, "object", "data", "mine")) } }));
+      let conflicts = false;
+      const handler: Handler = async (request) => {
+        if (conflicts && dig(request, "object", "data", "mine") !== undefined) {
+          conflicts = false;
+          await stage.send(patch(one, { data: { theirs: String(dig(request, "object", "data", "mine")) } }));
         }
         return { allowed: true };
       };
-      await playWith(stage, judge, async (hook) => {
-        const { body } = await stage.quietly(post(at(stage.namespace, "configmaps"), configMap("a", { theirs: "0" })));
+      await withHook(stage, handler, async (hook) => {
+        const { body } = await stage.send(post(at(stage.namespace, "configmaps"), configMap("a", { theirs: "0" })));
         await hook.register("Validating", [hook.webhook("a.example.com", ["configmaps"])]);
-        meddles = true;
+        conflicts = true;
         await stage.call("patch", patch(one, { data: { mine: "1" } }), "data");
-        stage.note(
-          "asked",
-          hook.asked().map((request) => [dig(request, "oldObject", "data"), dig(request, "object", "data")]),
+        stage.record(
+          "reviews",
+          hook.takeRequests().map((request) => [dig(request, "oldObject", "data"), dig(request, "object", "data")]),
         );
-        meddles = true;
-        const resourceVersion = dig((await stage.quietly(get(one))).body, "metadata", "resourceVersion");
+        conflicts = true;
+        const resourceVersion = dig((await stage.send(get(one))).body, "metadata", "resourceVersion");
         await stage.call("patch of a version", patch(one, { metadata: { resourceVersion }, data: { mine: "2" } }), "data");
-        meddles = true;
+        conflicts = true;
         await stage.call("replace without a version", put(one, configMap("a", { mine: "3" })), "data");
-        stage.note("created as", dig(body, "data"));
+        stage.record("created as", dig(body, "data"));
       });
     },
   },
 ];
 
-function scenario(name: string, judge: Judge, run: (stage: Stage, hook: Hook) => Promise<void>): Scenario {
-  return { name, run: (stage) => playWith(stage, judge, (hook) => run(stage, hook)) };
+function scenario(name: string, handler: Handler, run: (stage: Stage, hook: Hook) => Promise<void>): Scenario {
+  return { name, run: (stage) => withHook(stage, handler, (hook) => run(stage, hook)) };
 }
 
-async function playWith(stage: Stage, judge: Judge, run: (hook: Hook) => Promise<void>): Promise<void> {
-  const hook = await startHook(stage, judge);
+async function withHook(stage: Stage, handler: Handler, run: (hook: Hook) => Promise<void>): Promise<void> {
+  const hook = await startHook(stage, handler);
   try {
     await run(hook);
   } finally {
@@ -135,15 +138,15 @@ async function playWith(stage: Stage, judge: Judge, run: (hook: Hook) => Promise
   }
 }
 
-/** Who asks differs between clusters, and the uid is new each time. */
+/** Removes the user, which differs between clusters, and the uid, which is random. */
 function withoutUser(request: unknown): object {
   const { userInfo: _, uid: __, ...rest } = request as { userInfo: unknown; uid: unknown };
   return rest;
 }
 
-/** Resolves when the controller has seen the set as it is now. */
+/** Resolves once the controller has observed the set's current generation. */
 async function settle(stage: Stage, path: string): Promise<void> {
-  const { body } = await stage.quietly(get(path));
+  const { body } = await stage.send(get(path));
   const watching = await stage.watch(`${at(stage.namespace, "statefulsets")}?watch=1&resourceVersion=0`);
   const generation = dig(body, "metadata", "generation");
   await watching.until((events) => dig(events.at(-1)?.object, "status", "observedGeneration") === generation);

@@ -1,4 +1,4 @@
-/** Custom resources: their definition, what it prunes, defaults and refuses, and what is not there before and after. */
+/** Custom resources: definition, pruning, defaults and validation, and requests without the definition. */
 import { dig, listOf } from "../../../emulator/objects.ts";
 import { del, get, MERGE, patch, post } from "../requests.ts";
 import type { Scenario, Stage } from "../stage.ts";
@@ -84,8 +84,8 @@ export const customResources: readonly Scenario[] = [
       await stage.call("a wrong type", post(all, widget("b", { size: "one" })));
       await stage.call("too small", post(all, widget("b", { size: 0 })));
       await stage.call("not in the list", post(all, widget("b", { size: 1, mode: "c" })));
-      const several = await stage.quietly(post(all, widget("b", { size: 0, mode: "c" })));
-      stage.note("several at once", [
+      const several = await stage.send(post(all, widget("b", { size: 0, mode: "c" })));
+      stage.record("several at once", [
         several.status,
         listOf(dig(several.body, "details", "causes"))
           .map((cause) => String(dig(cause, "field")))
@@ -111,20 +111,20 @@ export const customResources: readonly Scenario[] = [
       );
       await stage.call("a merge that is invalid", patch(`${all}/a`, { spec: { size: -1 } }, MERGE));
       await stage.call("list", get(all), "kind", "apiVersion");
-      const table = await stage.quietly(get(all, "application/json;as=Table;v=v1;g=meta.k8s.io"));
-      stage.note("table", [
+      const table = await stage.send(get(all, "application/json;as=Table;v=v1;g=meta.k8s.io"));
+      stage.record("table", [
         listOf(dig(table.body, "columnDefinitions")).map((column) => dig(column, "name")),
         listOf(dig(table.body, "rows")).map((row) => dig(row, "cells")),
       ]);
       await stage.call("a version that is not served", get(all.replace("/v1/", "/v2/")));
       await stage.call("delete", del(`${all}/a`), "status", "details");
-      await stage.quietly(del(`${DEFINITIONS}/widgets.${group}`));
+      await stage.send(del(`${DEFINITIONS}/widgets.${group}`));
       await watching.until((events) => events.at(-1)?.type === "DELETED");
     },
   },
 ];
 
-/** A definition is served a moment after it says that it is established. */
+/** Waits until a definition is served, which is a moment after it is Established. */
 async function served(stage: Stage, path: string): Promise<void> {
-  for (let attempt = 0; attempt < 100; attempt++) if ((await stage.quietly(get(path))).status === 200) return;
+  for (let attempt = 0; attempt < 100; attempt++) if ((await stage.send(get(path))).status === 200) return;
 }

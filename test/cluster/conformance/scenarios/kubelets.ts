@@ -1,19 +1,21 @@
-/** What steers a simulated pod, on both kubelets: readiness on demand, crashes, gates, and the time to leave. */
+/**
+ * The annotations of simulated pods, on both kubelets: readiness, crashes, readiness gates and termination.
+ */
 import { dig, listOf, textOf } from "../../../emulator/objects.ts";
 import { at, del, patch, pod, post } from "../requests.ts";
-import type { Scenario, Stage, Watching } from "../stage.ts";
+import type { Scenario, Stage, RecordedWatch } from "../stage.ts";
 
 export const kubelets: readonly Scenario[] = [
   {
-    name: "a pod turns not ready when told to, and ready again",
+    name: "a pod becomes not ready by its annotation, and ready again",
     run: async (stage) => {
       const seen = await start(stage, "a", pod("a"));
       await seen.until("Ready=True");
-      await stage.quietly(annotate(stage, "a", { "sim/ready": "false" }));
+      await stage.send(annotate(stage, "a", { "sim/ready": "false" }));
       await seen.until("Ready=False");
-      await stage.quietly(annotate(stage, "a", { "sim/ready": "true" }));
+      await stage.send(annotate(stage, "a", { "sim/ready": "true" }));
       await seen.until("Ready=True");
-      stage.note("what it went through", seen.states());
+      stage.record("its states", seen.states());
     },
   },
   {
@@ -21,15 +23,15 @@ export const kubelets: readonly Scenario[] = [
     run: async (stage) => {
       const seen = await start(stage, "a", pod("a", { annotations: { "sim/crash": "true" } }));
       await seen.until("CrashLoopBackOff");
-      stage.note("its containers", seen.last("status", "containerStatuses"));
-      await stage.quietly(annotate(stage, "a", { "sim/crash": "false" }));
+      stage.record("its containers", seen.last("status", "containerStatuses"));
+      await stage.send(annotate(stage, "a", { "sim/crash": "false" }));
       await seen.until("Ready=True");
-      stage.note("what it went through", seen.states());
-      stage.note("its containers then", seen.last("status", "containerStatuses"));
+      stage.record("its states", seen.states());
+      stage.record("its containers then", seen.last("status", "containerStatuses"));
     },
   },
   {
-    name: "a readiness gate holds a pod back, and again when it closes",
+    name: "a readiness gate delays Ready, and revokes it when it closes",
     run: async (stage) => {
       const seen = await start(stage, "a", pod("a", {}, { readinessGates: [{ conditionType: "example.com/open" }] }));
       await seen.until("ContainersReady=True Ready=False");
@@ -42,36 +44,36 @@ export const kubelets: readonly Scenario[] = [
             ],
           },
         });
-      await stage.quietly(gate("True"));
+      await stage.send(gate("True"));
       await seen.until("Ready=True example.com/open=True");
-      await stage.quietly(gate("False"));
+      await stage.send(gate("False"));
       await seen.until("Ready=False example.com/open=False");
-      stage.note("what it went through", seen.states());
+      stage.record("its states", seen.states());
     },
   },
   {
-    name: "a pod on its way out stays ready until it is gone",
+    name: "a terminating pod stays ready until it is removed",
     run: async (stage) => {
       const seen = await start(stage, "a", pod("a"));
       await seen.until("Ready=True");
-      await stage.quietly(del(at(stage.namespace, "pods", "a")));
+      await stage.send(del(at(stage.namespace, "pods", "a")));
       await seen.until("DELETED");
-      stage.note("what it went through", seen.states());
+      stage.record("its states", seen.states());
     },
   },
 ];
 
-interface Seen {
-  /** Waits for a state that ends so; states of before the last wait do not count. */
+interface PodWatch {
+  /** Waits for a state that contains the text, after the states of the last wait. */
   until(state: string): Promise<void>;
   states(): string[];
   last(...path: string[]): unknown;
 }
 
-async function start(stage: Stage, name: string, object: object): Promise<Seen> {
-  const watching: Watching = await stage.watch(`${at(stage.namespace, "pods")}?watch=1&fieldSelector=metadata.name%3D${name}`);
+async function start(stage: Stage, name: string, object: object): Promise<PodWatch> {
+  const watching: RecordedWatch = await stage.watch(`${at(stage.namespace, "pods")}?watch=1&fieldSelector=metadata.name%3D${name}`);
   let from = 0;
-  await stage.quietly(post(at(stage.namespace, "pods"), object));
+  await stage.send(post(at(stage.namespace, "pods"), object));
   return {
     until: async (state) => {
       await watching.until((events) => events.slice(from).some((event) => stateOf(event).includes(state)));

@@ -1,4 +1,4 @@
-/** Lists, pages, watches, and the forms that objects can be asked for in. */
+/** Lists, pages, watches, and the representations of objects. */
 import { dig, listOf } from "../../../emulator/objects.ts";
 import type { WatchEvent } from "../client.ts";
 import { at, configMap, del, get, patch, post, statefulSet } from "../requests.ts";
@@ -10,7 +10,7 @@ const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
 export const lists: readonly Scenario[] = [
   {
-    name: "lists select, and come in pages of one version",
+    name: "lists apply selectors, and their pages have one version",
     run: async (stage) => {
       const all = at(stage.namespace, "configmaps");
       await fill(stage, all);
@@ -23,52 +23,52 @@ export const lists: readonly Scenario[] = [
       ])
         await names(stage, query, `${all}?${query}`);
       const first = await stage.call("first page", get(`${all}?limit=2&labelSelector=app`), "kind", "apiVersion", "metadata");
-      stage.note("names on it", namesIn(first.body));
-      const late = await stage.quietly(post(all, configMap("aa", {}, { labels: { app: "late" } })));
+      stage.record("its names", namesIn(first.body));
+      const late = await stage.send(post(all, configMap("aa", {}, { labels: { app: "late" } })));
       const token = encodeURIComponent(String(dig(first.body, "metadata", "continue")));
       const second = await stage.call("second page", get(`${all}?limit=2&labelSelector=app&continue=${token}`), "metadata");
-      stage.note("names on it, none that came later", namesIn(second.body));
-      stage.note(
+      stage.record("its names, without later objects", namesIn(second.body));
+      stage.record(
         "pages have one version",
         dig(first.body, "metadata", "resourceVersion") === dig(second.body, "metadata", "resourceVersion"),
       );
-      await stage.refused("a continue token that is none", get(`${all}?limit=2&continue=nonsense`));
+      await stage.refused("an invalid continue token", get(`${all}?limit=2&continue=nonsense`));
       const newest = String(dig(late.body, "metadata", "resourceVersion"));
       const notOlder = `resourceVersion=${newest}&resourceVersionMatch=NotOlderThan`;
-      await names(stage, "not older than what came last", `${all}?${notOlder}&labelSelector=app`);
+      await names(stage, "not older than the newest version", `${all}?${notOlder}&labelSelector=app`);
       await stage.call("an empty list", get(`${all}?labelSelector=none`), "kind", "items", "metadata");
     },
   },
   {
-    name: "watches tell every change in order, from a version on",
+    name: "watches send every change since a version, in order",
     run: async (stage) => {
       const all = at(stage.namespace, "configmaps");
-      const { body } = await stage.quietly(get(all));
+      const { body } = await stage.send(get(all));
       const version = String(dig(body, "metadata", "resourceVersion"));
       await fill(stage, all);
-      await stage.quietly(patch(`${all}/b`, { data: { k: "2" } }));
-      await stage.quietly(patch(`${all}/b`, { data: { k: "2" } }));
-      await stage.quietly(patch(`${all}/b`, { metadata: { labels: { app: "z" } } }));
-      await stage.quietly(del(`${all}/c`));
+      await stage.send(patch(`${all}/b`, { data: { k: "2" } }));
+      await stage.send(patch(`${all}/b`, { data: { k: "2" } }));
+      await stage.send(patch(`${all}/b`, { metadata: { labels: { app: "z" } } }));
+      await stage.send(del(`${all}/c`));
       await seen(stage, "all since", `${all}?watch=1&resourceVersion=${version}`, "DELETED");
       await seen(stage, "of one label since", `${all}?watch=1&resourceVersion=${version}&labelSelector=app%3Dx`, "DELETED");
       await seen(stage, "one name since", `${all}?watch=1&resourceVersion=${version}&fieldSelector=metadata.name%3Dc`, "DELETED");
       const initial = await stage.watch(`${all}?watch=1&resourceVersion=0&labelSelector=app`);
       const events = await initial.until((all) => all.length >= 2);
-      stage.note("what there is comes first", events.map(brief).toSorted());
+      stage.record("existing objects come first", events.map(brief).toSorted());
       const streamed = await stage.watch(
         `${all}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&labelSelector=app`,
       );
       const marked = await streamed.until((all) => all.some(({ type }) => type === "BOOKMARK"));
-      stage.note("a bookmark ends the initial events of a streamed list", marked.map(brief).toSorted());
-      stage.note("and says so", dig(marked.at(-1), "object", "metadata", "annotations"));
+      stage.record("a bookmark ends the initial events of a streamed list", marked.map(brief).toSorted());
+      stage.record("and carries the annotation", dig(marked.at(-1), "object", "metadata", "annotations"));
     },
   },
   {
-    name: "objects come as metadata alone, or as tables",
+    name: "objects are returned as metadata or as tables",
     run: async (stage) => {
       const all = at(stage.namespace, "configmaps");
-      await stage.quietly(post(all, configMap("a", { k: "1" }, { labels: { app: "x" } })));
+      await stage.send(post(all, configMap("a", { k: "1" }, { labels: { app: "x" } })));
       await stage.call("metadata", get(`${all}/a`, METADATA), ".");
       await stage.call("metadata list", get(`${all}?labelSelector=app`, METADATA_LIST), "kind", "apiVersion", "items");
       await stage.call(
@@ -79,20 +79,20 @@ export const lists: readonly Scenario[] = [
       );
       const watching = await stage.watch(`${all}?watch=1&resourceVersion=0&labelSelector=app`, METADATA);
       const [event] = await watching.until((events) => events.length > 0);
-      stage.note("metadata watched", event);
+      stage.record("metadata watched", event);
       const sets = at(stage.namespace, "statefulsets");
-      await stage.quietly(post(sets, statefulSet("z", { replicas: 0 })));
+      await stage.send(post(sets, statefulSet("z", { replicas: 0 })));
       await settled(stage, `${sets}/z`);
       const table = await stage.call("a table of StatefulSets", get(sets, `${TABLE},application/json`), "kind", "apiVersion");
-      stage.note("its columns", columns(table.body));
-      stage.note(
+      stage.record("its columns", columns(table.body));
+      stage.record(
         "its row",
         listOf(dig(table.body, "rows"))
           .map((row) => [dig(row, "cells"), dig(row, "object", "kind")])
           .map(withoutAge),
       );
       const pods = await stage.call("a table of pods, empty", get(at(stage.namespace, "pods"), TABLE), "kind", "rows");
-      stage.note("columns of pods", columns(pods.body));
+      stage.record("columns of pods", columns(pods.body));
     },
   },
 ];
@@ -103,12 +103,12 @@ async function fill(stage: Stage, all: string): Promise<void> {
     ["b", "x"],
     ["c", "y"],
   ] as const)
-    await stage.quietly(post(all, configMap(name, { k: "1" }, { labels: { app } })));
+    await stage.send(post(all, configMap(name, { k: "1" }, { labels: { app } })));
 }
 
 async function names(stage: Stage, step: string, path: string): Promise<void> {
-  const { body, status } = await stage.quietly(get(path));
-  stage.note(step, status === 200 ? namesIn(body) : body);
+  const { body, status } = await stage.send(get(path));
+  stage.record(step, status === 200 ? namesIn(body) : body);
 }
 
 function namesIn(body: unknown): unknown[] {
@@ -118,7 +118,7 @@ function namesIn(body: unknown): unknown[] {
 async function seen(stage: Stage, step: string, path: string, last: string): Promise<void> {
   const watching = await stage.watch(path);
   const events = await watching.until((all) => all.some(({ type }) => type === last));
-  stage.note(step, events.filter(({ object }) => dig(object, "metadata", "name") !== "kube-root-ca.crt").map(brief));
+  stage.record(step, events.filter(({ object }) => dig(object, "metadata", "name") !== "kube-root-ca.crt").map(brief));
 }
 
 function brief({ type, object }: WatchEvent): string {

@@ -1,4 +1,4 @@
-/** Create, read, replace, delete: one object at a time. */
+/** Creating, reading, replacing and deleting single objects. */
 import { dig } from "../../../emulator/objects.ts";
 import { at, configMap, del, get, JSON_PATCH, patch, pod, post, put } from "../requests.ts";
 import type { Scenario } from "../stage.ts";
@@ -16,10 +16,10 @@ export const objects: readonly Scenario[] = [
       await stage.call("replace on an old version", put(one, created.body));
       await stage.refused("replace with another uid", put(one, configMap("a", {}, { uid: "11111111-2222-3333-4444-555555555555" })));
       await stage.call("replace under another name", put(one, configMap("b")));
-      await stage.call("replace what is not there", put(`${all}/none`, configMap("none")));
-      const before = await stage.quietly(get(one));
+      await stage.call("replace a missing object", put(`${all}/none`, configMap("none")));
+      const before = await stage.send(get(one));
       const same = await stage.call("replace by the same", put(one, before.body), "data");
-      stage.note("the same keeps its version", versionOf(before.body) === versionOf(same.body));
+      stage.record("the same keeps its version", versionOf(before.body) === versionOf(same.body));
       await stage.call("delete with the wrong uid", del(one, { preconditions: { uid: "11111111-2222-3333-4444-555555555555" } }));
       await stage.call("delete with an old version", del(one, { preconditions: { resourceVersion: versionOf(created.body) } }));
       await stage.call("delete in a dry run", del(`${one}?dryRun=All`), ".");
@@ -28,13 +28,13 @@ export const objects: readonly Scenario[] = [
         del(one, { preconditions: { uid: dig(before.body, "metadata", "uid"), resourceVersion: versionOf(before.body) } }),
         ".",
       );
-      await stage.call("read what is gone", get(one));
-      await stage.call("delete what is gone", del(one));
-      await stage.call("patch what is gone", patch(one, { data: {} }));
+      await stage.call("read a deleted object", get(one));
+      await stage.call("delete a deleted object", del(one));
+      await stage.call("patch a deleted object", patch(one, { data: {} }));
     },
   },
   {
-    name: "names are generated, dry runs leave nothing",
+    name: "names are generated, and dry runs store nothing",
     run: async (stage) => {
       const all = at(stage.namespace, "configmaps");
       const generated = await stage.call(
@@ -42,31 +42,31 @@ export const objects: readonly Scenario[] = [
         post(all, { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: "gen-" } }),
       );
       const name = String(dig(generated.body, "metadata", "name"));
-      stage.note("shape of the generated name", /^gen-[a-z0-9]{5}$/.test(name));
+      stage.record("shape of the generated name", /^gen-[a-z0-9]{5}$/.test(name));
       await stage.call("create in a dry run", post(`${all}?dryRun=All`, configMap("dry", { k: "1" })), "data", "metadata.name");
       await stage.call("nothing was created", get(`${all}/dry`));
-      await stage.quietly(post(all, configMap("wet", { k: "1" })));
+      await stage.send(post(all, configMap("wet", { k: "1" })));
       await stage.call("patch in a dry run", patch(`${all}/wet?dryRun=All`, { data: { k: "2" } }), "data");
       await stage.call("nothing was patched", get(`${all}/wet`), "data");
     },
   },
   {
-    name: "requests that are wrong are refused in Kubernetes' words",
+    name: "invalid requests are refused with Kubernetes' messages",
     run: async (stage) => {
       const all = at(stage.namespace, "configmaps");
       await stage.call("no name", post(all, { apiVersion: "v1", kind: "ConfigMap" }));
       await stage.call("another namespace", post(all, configMap("a", {}, { namespace: "elsewhere" })));
       await stage.refused("another kind", post(all, { apiVersion: "v1", kind: "Secret", metadata: { name: "a" } }));
       await stage.refused("broken JSON", { method: "POST", path: all, body: "{" });
-      await stage.refused("a content type that is none", { method: "POST", path: all, body: "x", type: "text/plain" });
-      await stage.refused("a patch type that is none", { method: "PATCH", path: `${all}/a`, body: {}, type: "application/json" });
+      await stage.refused("an invalid content type", { method: "POST", path: all, body: "x", type: "text/plain" });
+      await stage.refused("an invalid patch type", { method: "PATCH", path: `${all}/a`, body: {}, type: "application/json" });
       await stage.call("a method that is not allowed", { method: "POST", path: `${all}/a`, body: configMap("a") });
-      await stage.call("a resource that is not there", get(at(stage.namespace, "nonsense")));
-      await stage.call("a group that is not there", get("/apis/nonsense.example.com/v1/things"));
-      await stage.call("a namespace that is not there", post(at("conf-nowhere", "configmaps"), configMap("a")));
+      await stage.call("a missing resource", get(at(stage.namespace, "nonsense")));
+      await stage.call("a missing group", get("/apis/nonsense.example.com/v1/things"));
+      await stage.call("a missing namespace", post(at("conf-nowhere", "configmaps"), configMap("a")));
       await stage.refused("an unknown label operator", get(`${all}?labelSelector=a~b`));
       await stage.refused("an unknown field selector", get(`${all}?fieldSelector=data.k%3D1`));
-      await stage.quietly(post(all, configMap("a")));
+      await stage.send(post(all, configMap("a")));
       await stage.call("a JSON patch whose test fails", patch(`${all}/a`, [{ op: "test", path: "/data/k", value: "1" }], JSON_PATCH));
       await stage.call("a JSON patch of nothing", patch(`${all}/a`, [{ op: "remove", path: "/data/none" }], JSON_PATCH));
     },
@@ -102,7 +102,7 @@ export const objects: readonly Scenario[] = [
       );
       await watching.until((events) => events.at(-1)?.type === "DELETED");
       await stage.call("gone", get(`${all}/graceful`));
-      await stage.quietly(post(all, pod("forced")));
+      await stage.send(post(all, pod("forced")));
       await stage.call("delete by force", del(`${all}/forced`, { gracePeriodSeconds: 0 }), "metadata.deletionGracePeriodSeconds");
       await stage.call("gone at once", get(`${all}/forced`));
     },

@@ -1,4 +1,4 @@
-/** Patches of all types, and the status and scale subresources. */
+/** All patch types, and the status and scale subresources. */
 import { dig } from "../../../emulator/objects.ts";
 import { at, configMap, get, JSON_PATCH, patch, pod, post, put, statefulSet, STRATEGIC } from "../requests.ts";
 import type { Scenario } from "../stage.ts";
@@ -7,15 +7,15 @@ const TEMPLATE = "spec.template.spec.containers";
 
 export const patches: readonly Scenario[] = [
   {
-    name: "a merge patch sets and removes, a JSON patch does as told",
+    name: "a merge patch sets and removes, a JSON patch applies its operations",
     run: async (stage) => {
       const one = at(stage.namespace, "configmaps", "a");
-      await stage.quietly(post(at(stage.namespace, "configmaps"), configMap("a", { k: "1", l: "1" }, { labels: { app: "x" } })));
+      await stage.send(post(at(stage.namespace, "configmaps"), configMap("a", { k: "1", l: "1" }, { labels: { app: "x" } })));
       await stage.call("merge", patch(one, { data: { k: "2", l: null, m: "1" } }), "data");
-      const before = await stage.quietly(get(one));
+      const before = await stage.send(get(one));
       const version = dig(before.body, "metadata", "resourceVersion");
       const same = await stage.call("merge of nothing new", patch(one, { data: { k: "2" } }), "data");
-      stage.note("nothing new keeps the version", dig(same.body, "metadata", "resourceVersion") === version);
+      stage.record("nothing new keeps the version", dig(same.body, "metadata", "resourceVersion") === version);
       await stage.call("merge on an old version", patch(one, { metadata: { resourceVersion: "1" }, data: { k: "3" } }));
       await stage.call(
         "merge of nothing new on an old version",
@@ -43,7 +43,7 @@ export const patches: readonly Scenario[] = [
     },
   },
   {
-    name: "a strategic merge patch goes by merge keys",
+    name: "a strategic merge patch merges lists by key",
     run: async (stage) => {
       const one = at(stage.namespace, "statefulsets", "z");
       await stage.call(
@@ -108,18 +108,18 @@ export const patches: readonly Scenario[] = [
     },
   },
   {
-    name: "conditions merge by type, and status is written apart",
+    name: "conditions merge by type, and the status is written separately",
     run: async (stage) => {
       const all = at(stage.namespace, "pods");
       const one = `${all}/a`;
-      await stage.quietly(
+      await stage.send(
         post(all, pod("a", { annotations: { "sim/ready": "false" } }, { readinessGates: [{ conditionType: "example.com/open" }] })),
       );
       const watching = await stage.watch(`${all}?watch=1&resourceVersion=0`);
       await watching.until((events) => dig(events.at(-1)?.object, "status", "phase") === "Running");
       const gate = (status: string): object => ({ status: { conditions: [{ type: "example.com/open", status }] } });
-      await stage.call("a condition more", patch(`${one}/status`, gate("False"), STRATEGIC), "status.conditions");
-      await stage.call("the same condition turned", patch(`${one}/status`, gate("True"), STRATEGIC), "status.conditions");
+      await stage.call("another condition", patch(`${one}/status`, gate("False"), STRATEGIC), "status.conditions");
+      await stage.call("the same condition with another status", patch(`${one}/status`, gate("True"), STRATEGIC), "status.conditions");
       await stage.call(
         "status through the object is ignored",
         patch(one, { status: { phase: "Failed" }, metadata: { labels: { seen: "1" } } }),
@@ -132,16 +132,16 @@ export const patches: readonly Scenario[] = [
         patch(one, { spec: { containers: [{ name: "main", image: "app:2" }] } }, STRATEGIC),
         "spec.containers.0.image",
       );
-      await stage.call("status of what is not there", patch(`${all}/none/status`, { status: {} }));
+      await stage.call("status of a missing object", patch(`${all}/none/status`, { status: {} }));
     },
   },
   {
-    name: "a status write of nothing new keeps the version, on whatever version it was meant for",
+    name: "a status write without a change keeps the version, with any resourceVersion",
     run: async (stage) => {
       const all = at(stage.namespace, "statefulsets");
       const one = `${all}/z`;
       const watching = await stage.watch(`${all}?watch=1`);
-      await stage.quietly(post(all, statefulSet("z", { replicas: 0 })));
+      await stage.send(post(all, statefulSet("z", { replicas: 0 })));
       await watching.until((events) => dig(events.at(-1)?.object, "status", "observedGeneration") === 1);
       const condition = (status: string, metadata: object = {}): object => ({
         metadata,
@@ -153,7 +153,7 @@ export const patches: readonly Scenario[] = [
         "nothing new on the right version",
         patch(`${one}/status`, condition("True", { resourceVersion: version })),
       );
-      stage.note("it keeps the version", dig(same.body, "metadata", "resourceVersion") === version);
+      stage.record("it keeps the version", dig(same.body, "metadata", "resourceVersion") === version);
       await stage.call("nothing new on an old version", patch(`${one}/status`, condition("True", { resourceVersion: "1" })));
       await stage.call("something new on an old version", patch(`${one}/status`, condition("False", { resourceVersion: "1" })));
       await stage.call(
@@ -161,7 +161,7 @@ export const patches: readonly Scenario[] = [
         patch(`${one}/status`, condition("True", { uid: "11111111-2222-3333-4444-555555555555" })),
       );
       const replaced = await stage.call("replaced by the same", put(`${one}/status`, written.body), "status");
-      stage.note("that keeps the version too", dig(replaced.body, "metadata", "resourceVersion") === version);
+      stage.record("that keeps the version too", dig(replaced.body, "metadata", "resourceVersion") === version);
     },
   },
   {
@@ -169,7 +169,7 @@ export const patches: readonly Scenario[] = [
     run: async (stage) => {
       const one = at(stage.namespace, "statefulsets", "z");
       const watching = await stage.watch(`${at(stage.namespace, "statefulsets")}?watch=1`);
-      await stage.quietly(post(at(stage.namespace, "statefulsets"), statefulSet("z", { replicas: 1 })));
+      await stage.send(post(at(stage.namespace, "statefulsets"), statefulSet("z", { replicas: 1 })));
       await watching.until((events) => dig(events.at(-1)?.object, "status", "readyReplicas") === 1);
       const scale = await stage.call("read", get(`${one}/scale`), ".");
       await stage.call("replace", put(`${one}/scale`, { ...(scale.body as object), spec: { replicas: 0 } }), "spec");
@@ -177,8 +177,8 @@ export const patches: readonly Scenario[] = [
       await watching.until((events) => dig(events.at(-1)?.object, "status", "replicas") === 0);
       await stage.call("patch", patch(`${one}/scale`, { spec: { replicas: 0 } }), "spec", "status");
       await stage.refused("negative", patch(`${one}/scale`, { spec: { replicas: -1 } }));
-      await stage.call("of what is not there", get(at(stage.namespace, "statefulsets", "none", "scale")));
-      await stage.call("of what has none", get(at(stage.namespace, "configmaps", "none", "scale")));
+      await stage.call("of a missing pod", get(at(stage.namespace, "statefulsets", "none", "scale")));
+      await stage.call("of a resource without one", get(at(stage.namespace, "configmaps", "none", "scale")));
     },
   },
 ];
