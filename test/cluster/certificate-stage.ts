@@ -12,7 +12,7 @@ import type { Secret, WebhookConfiguration } from "../../infra/kubernetes/resour
 import { buildKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin } from "./client.ts";
 import { createManifest, deleteManifest, type Manifest, pathOfManifest, renderManifests } from "./manifests.ts";
-import { type Reconciler, startEntry } from "./reconciler.ts";
+import { type TestProcess, startEntry } from "./process.ts";
 
 const ENTRIES = { job: "../../infra/certs/main.ts", reconciler: "../../reconciler/main.ts" } as const;
 const ACCOUNTS = { job: "zonewise-certificates", reconciler: "zonewise-reconciler" } as const;
@@ -38,7 +38,7 @@ export interface CertificateStage {
   readonly putSecret: (data: Readonly<Record<string, string>>) => Promise<void>;
   readonly emptySecret: () => Promise<void>;
   /** Starts one of our processes under its ServiceAccount. */
-  readonly start: (entry: keyof typeof ENTRIES, env?: Readonly<Record<string, string>>) => Reconciler;
+  readonly start: (entry: keyof typeof ENTRIES, env?: Readonly<Record<string, string>>) => TestProcess;
   readonly close: () => Promise<void>;
 }
 

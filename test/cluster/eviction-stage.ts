@@ -11,7 +11,7 @@ import { applyRbac, buildKubeconfig } from "./access.ts";
 import { startBalancer, type Reviews } from "./balancer.ts";
 import type { Admin } from "./client.ts";
 import { type Configuration, createManifest, deleteManifest, type Manifest, renderConfigurations, SERVICE } from "./manifests.ts";
-import { type Reconciler, startEntry } from "./reconciler.ts";
+import { type TestProcess, startEntry } from "./process.ts";
 import type { Stage } from "./stage.ts";
 
 const SERVE = fileURLToPath(new URL("../../functions/serve.ts", import.meta.url));
@@ -21,7 +21,7 @@ const CRD = new URL("../../infra/manifests/crds/zoneawarepoddisruptionbudgets.ya
 export type Registration = "ours" | "original's" | "both";
 
 export interface Webhooks {
-  readonly processes: readonly Reconciler[];
+  readonly processes: readonly TestProcess[];
   /** The reviews of evictions with the annotation `storm`. */
   readonly reviews: Reviews;
   /** Kills the next process in turn and replaces it; resolves once the new one listens. */
@@ -47,7 +47,7 @@ export async function serveWebhooks(
   const kubeconfig = join(folder, "functions");
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), { mode: 0o600 });
   const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, SERVER_ADDRESS: "127.0.0.1" };
-  const startOne = (): Reconciler => startEntry(SERVE, { ...own, ...files, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
+  const startOne = (): TestProcess => startEntry(SERVE, { ...own, ...files, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
   const processes = Array.from({ length: count }, startOne);
   const ports: (number | undefined)[] = await Promise.all(processes.map(portOf));
   const balancer = await startBalancer(tls, name, ports);
@@ -77,7 +77,7 @@ export async function serveWebhooks(
   };
 }
 
-async function portOf(running: Reconciler): Promise<number> {
+async function portOf(running: TestProcess): Promise<number> {
   const line = /"msg":"listening","what":"webhooks","port":(?<port>\d+)/;
   await running.untilOutput(line);
   return Number(line.exec(running.output())?.groups?.["port"]);

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import { startPodServer } from "./pods.ts";
-import { startReconciler } from "./reconciler.ts";
+import { startReconciler } from "./process.ts";
 import { createReplicaTemplate } from "./replica-template.ts";
 import { recordTimeline } from "./timeline.ts";
 import { openWebhookStage } from "./webhook-stage.ts";

@@ -10,7 +10,7 @@ import { test } from "node:test";
 import type { Event } from "../../infra/kubernetes/resources.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin } from "./client.ts";
-import { type Reconciler, startReconciler } from "./reconciler.ts";
+import { type TestProcess, startReconciler } from "./process.ts";
 import { describe, recordTimeline, type Timeline } from "./timeline.ts";
 import { buildTemplate, buildZone, isDone, type Sim, type ZoneOptions } from "./zones.ts";
 
@@ -37,12 +37,12 @@ export interface Stage {
   readonly patchZone: (name: string, patch: object) => Promise<void>;
   readonly events: (reason: string) => Promise<readonly Event[]>;
   /** Starts a reconciler under the ServiceAccount; it is killed at the end if it still runs. */
-  readonly start: (env?: Readonly<Record<string, string>>) => Reconciler;
+  readonly start: (env?: Readonly<Record<string, string>>) => TestProcess;
 }
 
 /** A stage for its owner, who has to close it. */
 export interface OpenStage extends Stage {
-  readonly reconcilers: readonly Reconciler[];
+  readonly reconcilers: readonly TestProcess[];
   /** Kills the remaining processes and deletes the namespace. */
   readonly close: () => Promise<void>;
 }
@@ -69,7 +69,7 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
   const namespace = `zw-${randomBytes(4).toString("hex")}`;
   const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
   const kubeconfig = join(folder, "kubeconfig");
-  const reconcilers: Reconciler[] = [];
+  const reconcilers: TestProcess[] = [];
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   await applyRbac(admin, namespace);
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 const MAIN = fileURLToPath(new URL("../../reconciler/main.ts", import.meta.url));
 
-export interface Reconciler {
+export interface TestProcess {
   /** Everything it has written so far, stdout and stderr. */
   readonly output: () => string;
   /**
@@ -24,12 +24,12 @@ export interface Reconciler {
   readonly exited: Promise<number | null>;
 }
 
-export function startReconciler(env: Readonly<Record<string, string>>): Reconciler {
+export function startReconciler(env: Readonly<Record<string, string>>): TestProcess {
   return startEntry(MAIN, env);
 }
 
 /** Starts one of the project's entry points. */
-export function startEntry(file: string, env: Readonly<Record<string, string>>): Reconciler {
+export function startEntry(file: string, env: Readonly<Record<string, string>>): TestProcess {
   const child: ChildProcess = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   const waiting = new Set<() => void>();
