@@ -1,5 +1,6 @@
 /** Evictions through the API server, one after the other, as in upstream's end-to-end tests (X05 - X08). */
 import assert from "node:assert/strict";
+import { evict } from "./evict.ts";
 import { createBudget, serveWebhooks } from "./eviction-stage.ts";
 import { scenario, type Stage } from "./stage.ts";
 
@@ -24,27 +25,19 @@ function evictions(name: string, spec: object, run: (evictions: Evictions) => Pr
     const webhooks = await serveWebhooks(stage, 1);
     const isReady = (pod: string, ready: boolean): boolean =>
       stage.timeline.entries.findLast((entry) => entry.pod === pod)?.state === (ready ? "ready" : "notReady");
-    const evict = (pod: string): Promise<unknown> =>
-      stage.admin.call("POST", `/api/v1/namespaces/${stage.namespace}/pods/${pod}/eviction`, {
-        apiVersion: "policy/v1",
-        kind: "Eviction",
-        metadata: { name: pod, namespace: stage.namespace },
-      });
     try {
       await assert.rejects(createBudget(stage, group, { maxUnavailable: -1 }), /is invalid.*should be greater than or equal to 0/);
       await createBudget(stage, group, spec);
       await run({
         ...stage,
         allowed: async (pod) => {
-          await evict(pod);
+          assert.deepEqual(await evict(stage, pod), { code: 201, message: "" });
           await stage.timeline.until(`${pod} is back`, () => isReady(pod, false));
         },
         denied: async (pod, message) => {
-          await assert.rejects(evict(pod), (error) => {
-            assert.ok(String(error).includes(`denied the request: ${message}`), String(error));
-            assert.match(String(error), /: 429 /);
-            return true;
-          });
+          const answer = await evict(stage, pod);
+          assert.ok(answer.message.includes(`denied the request: ${message}`), answer.message);
+          assert.equal(answer.code, 429);
         },
         recover: async (pod) => {
           await stage.annotatePod(pod, { "sim/ready": "true" });
