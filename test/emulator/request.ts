@@ -3,7 +3,7 @@ import type { createAdmission } from "./admission/admission.ts";
 import { methodNotAllowed, statusError } from "./api-error.ts";
 import type { Clock } from "./clock.ts";
 import type { Faults } from "./faults.ts";
-import type { Registry } from "./registry.ts";
+import type { Registry, Served } from "./registry.ts";
 import type { Store } from "./store.ts";
 import type { Tokens, User } from "./tokens.ts";
 
@@ -47,6 +47,21 @@ function verbOf(method: string, name: string, query: URLSearchParams): Verb {
  * served; throws NotFound if the resource is not.
  */
 export function parseTarget(registry: Registry, method: string, { pathname, searchParams }: URL) {
+  const path = parsePath(pathname);
+  const kind = path && findKind(registry, path);
+  if (!kind) return undefined;
+  const { namespace, name, subresource } = path;
+  const verb = verbOf(method, name, searchParams);
+  const methodFits = verb === "create" ? !name || subresource : name || method === "GET";
+  const scopeFits = kind.namespaced === (namespace !== undefined) || method === "GET";
+  if (!methodFits || !scopeFits) throw methodNotAllowed();
+  return { verb, kind, resource: kind.resource, namespace, name, subresource };
+}
+
+type ResourcePath = NonNullable<ReturnType<typeof parsePath>>;
+
+/** Splits the path of a resource; undefined for other paths. */
+function parsePath(pathname: string) {
   const [root, ...steps] = pathname.split("/").filter(Boolean).map(decodeURIComponent);
   if (root !== "api" && root !== "apis") return undefined;
   const group = root === "api" ? "" : (steps.shift() ?? "");
@@ -54,14 +69,15 @@ export function parseTarget(registry: Registry, method: string, { pathname, sear
   // /namespaces/x/pods names pods, /namespaces/x names the Namespace.
   const namespace = steps[0] === "namespaces" && steps.length > 2 ? steps.splice(0, 2)[1] : undefined;
   const [plural = "", name = "", subresource = ""] = steps;
+  return { group, version, plural, namespace, name, subresource };
+}
+
+function findKind(registry: Registry, { group, version, plural, subresource }: ResourcePath): Served | undefined {
   const kind = registry.find(group, version, plural);
+  const isServed = kind !== undefined || registry.all().some((served) => served.group === group && served.version === version);
   // The real server answers unknown groups and versions with a plain 404 page.
-  if (!plural || (!kind && !registry.all().some((one) => one.group === group && one.version === version))) return undefined;
+  if (!plural || !isServed) return undefined;
   if (!kind || (subresource && !kind.subresources.includes(subresource)))
     throw statusError("NotFound", "the server could not find the requested resource", {});
-  const verb = verbOf(method, name, searchParams);
-  const methodFits = verb === "create" ? !name || subresource : name || method === "GET";
-  const scopeFits = kind.namespaced === (namespace !== undefined) || method === "GET";
-  if (!methodFits || !scopeFits) throw methodNotAllowed();
-  return { verb, kind, resource: kind.resource, namespace, name, subresource };
+  return kind;
 }

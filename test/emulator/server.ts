@@ -8,6 +8,7 @@ import { parseGoDuration } from "../../infra/duration.ts";
 import { evict, requestToken } from "./subresources.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { ApiError, badRequest, conflict, methodNotAllowed, statusError, tooManyRequests } from "./api-error.ts";
+import type { Effect } from "./faults.ts";
 import { numberOf } from "./objects.ts";
 import { answerNonResource } from "./non-resource.ts";
 import { readProtobuf } from "./protobuf.ts";
@@ -103,15 +104,20 @@ async function withinTimeout<T>(api: Api, timeout: string, work: Promise<T>): Pr
   return Promise.race([work, expired]).finally(cancel);
 }
 
+/** Throws the error of a fault that responds with one. */
+function throwError(effect: Effect, { resource, name }: ApiRequest): void {
+  if (effect.kind === "conflict") throw conflict(resource, name);
+  if (effect.kind === "error") throw statusError("InternalError", "Internal error occurred: injected fault");
+  if (effect.kind === "tooMany") throw tooManyRequests("the server has received too many requests", effect.retryAfterSeconds);
+}
+
 async function performRequest(api: Api, request: ApiRequest, response: ServerResponse): Promise<Answer | undefined> {
   const effects = api.faults.strike(request);
   let { store } = api;
   for (const effect of effects) {
+    throwError(effect, request);
     if (effect.kind === "latency") await new Promise<void>((resolve) => api.clock.after(effect.ms, resolve));
     if (effect.kind === "dropBefore") return void response.destroy();
-    if (effect.kind === "conflict") throw conflict(request.resource, request.name);
-    if (effect.kind === "error") throw statusError("InternalError", "Internal error occurred: injected fault");
-    if (effect.kind === "tooMany") throw tooManyRequests("the server has received too many requests", effect.retryAfterSeconds);
     if (effect.kind === "stale" && ["get", "list"].includes(request.verb)) store = storeAsOf(store, effect.resourceVersion);
   }
   if (request.verb === "watch") return watch(api, request, response);

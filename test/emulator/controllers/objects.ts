@@ -1,7 +1,7 @@
 /** Types of the objects that the controllers read and write; the store's objects are untyped. */
 import type { V1PodSpec, V1PodStatus, V1PodTemplateSpec, V1StatefulSetSpec, V1StatefulSetStatus } from "@kubernetes/client-node";
 import type { Json } from "../../../infra/kubernetes/resources.ts";
-import type { KubeObject, OwnerReference } from "../objects.ts";
+import { isTrue, type KubeObject, type OwnerReference } from "../objects.ts";
 
 export const STATEFUL_SETS = "statefulsets.apps";
 export const BUDGETS = "poddisruptionbudgets.policy";
@@ -28,8 +28,7 @@ export function isTerminating(object: KubeObject): boolean {
 }
 
 export function isReady(pod: Pod): boolean {
-  const { phase, conditions = [] } = pod.status;
-  return phase === "Running" && conditions.some(({ type, status }) => type === "Ready" && status === "True");
+  return pod.status.phase === "Running" && isTrue(pod, "Ready");
 }
 
 /** Whether the pod's phase is terminal. */
