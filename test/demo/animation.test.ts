@@ -30,15 +30,15 @@ describe("the README's picture", () => {
   const svg = drawAnimation(PRINTED);
 
   const MOMENTS: readonly [string, number, number, readonly string[]][] = [
-    ["what was there before", 0, 1, ["group ingester|ready", "zone-a|●|old11 ready", "all zones are updated and ready"]],
+    ["the state before the rollout", 0, 1, ["group ingester|ready", "zone-a|●|old11 ready", "all zones are updated and ready"]],
     [
-      "the last of what happened at once",
+      "the last of several simultaneous changes",
       1,
       3,
       ["group ingester|rolling out   0.0 s", "zone-a|✕|old11 terminating", "waiting for a &lt; b"],
     ],
     [
-      "the end, and nothing of what came after",
+      "the state after the rollout, and no later changes",
       3,
       6,
       ["group ingester|updated and ready   2.0 s", "zone-a|●|new22 ready", "all zones are updated and ready"],
@@ -53,9 +53,9 @@ describe("the README's picture", () => {
 
   it("shows one moment of each track to players without animation", () =>
     assert.equal(svg.split("\n").filter((line) => line.startsWith('<g visibility="visible">')).length, 3));
-  it("sets off the new revision", () => {
+  it("highlights the new revision", () => {
     assert.match(svg, /fill="#ffffff">new22/);
     assert.doesNotMatch(svg, /fill="#ffffff">old11/);
   });
-  it("needs a whole rollout", () => assert.throws(() => drawAnimation(PRINTED.split("Rolled out")[0] ?? ""), /no complete rollout/));
+  it("requires a complete rollout", () => assert.throws(() => drawAnimation(PRINTED.split("Rolled out")[0] ?? ""), /no complete rollout/));
 });

@@ -1,26 +1,27 @@
 /**
- * The README's picture: what the demonstration printed of its rollout, as an SVG that plays it in a loop.
+ * The README's picture: the demonstration's output during its rollout as an SVG that repeats it in a loop.
  *
- *   printed lines -> tracks (the title, a zone's row, the news) of texts, each with its time -> one element a text, shown for its time
+ *   printed lines -> tracks (the title, one row per zone, the message) of texts with times
+ *     -> one element per text, visible during its time
  */
 import type { Style } from "./picture.ts";
 import { wrap } from "./screen.ts";
 
-/** A text, and from when on it is shown, in seconds from the start of the animation. */
+/** A text, and when it appears, in seconds from the start of the animation. */
 interface Moment {
   readonly at: number;
   readonly text: string;
 }
 
 interface Recording {
-  /** By name of the zone. */
+  /** By the zone's name. */
   readonly zones: ReadonlyMap<string, readonly Moment[]>;
-  readonly news: readonly Moment[];
-  /** Seconds that the rollout took. */
+  readonly messages: readonly Moment[];
+  /** The rollout's duration. */
   readonly seconds: number;
 }
 
-/** Stillness before the rollout and after it, in seconds. */
+/** Seconds without changes before and after the rollout. */
 const BEFORE = 1;
 const AFTER = 3;
 
@@ -36,17 +37,17 @@ const MARKS: Readonly<Record<string, Style>> = { "●": "good", "○": "busy", "
 const ENTRY = /^ *(?<at>\d+\.\d) s {2}(?<text>.*)$/;
 const ROW = /^(?<zone>\S+) +[●○✕·] (?<revision>\S+)/u;
 
-/** Draws what `npm start -- --once` printed; throws if there is no complete rollout in it. */
+/** Draws the output of `npm start -- --once`; throws if it has no complete rollout. */
 export function drawAnimation(printed: string): string {
-  const { zones, news, seconds } = readRecording(printed);
+  const { zones, messages, seconds } = readRecording(printed);
   const total = BEFORE + seconds + AFTER;
   const rows = [...zones.values()];
-  const times = [...new Set([...rows.flat(), ...news].map(({ at }) => at))].toSorted((a, b) => a - b);
+  const times = [...new Set([...rows.flat(), ...messages].map(({ at }) => at))].toSorted((a, b) => a - b);
   const titles = times.map((at) => ({ at, text: titleAt(at, seconds) }));
   const tracks = [
     drawTrack(titles, 0, total, drawTitle),
-    ...rows.map((moments, place) => drawTrack(moments, 2 + place, total, drawRow(revisionOf(moments.at(-1))))),
-    drawTrack(news, 3 + rows.length, total, drawNews),
+    ...rows.map((moments, index) => drawTrack(moments, 2 + index, total, drawRow(revisionOf(moments.at(-1))))),
+    drawTrack(messages, 3 + rows.length, total, drawMessage),
   ];
   const [width, height] = [COLUMNS * COLUMN + 2 * MARGIN, (5 + rows.length) * LINE + 2 * MARGIN];
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${round(width)} ${height}" width="${round(width)}" height="${height}">
@@ -61,37 +62,40 @@ ${tracks.join("\n")}
 
 function readRecording(printed: string): Recording {
   const zones = new Map<string, Moment[]>();
-  const news: Moment[] = [{ at: 0, text: "all zones are updated and ready" }];
+  const messages: Moment[] = [{ at: 0, text: "all zones are updated and ready" }];
   let start = 0;
   for (const line of printed.split("\n")) {
     if (line.includes("the rollout begins")) start = BEFORE;
-    const over = /^Rolled out .* in (?<seconds>\d+\.\d) s$/.exec(line)?.groups?.["seconds"];
-    if (over !== undefined) return { zones, news, seconds: Number(over) };
+    const duration = /^Rolled out .* in (?<seconds>\d+\.\d) s$/.exec(line)?.groups?.["seconds"];
+    if (duration !== undefined) return { zones, messages, seconds: Number(duration) };
     const { at = "", text = "" } = ENTRY.exec(line)?.groups ?? {};
     const zone = ROW.exec(text)?.groups?.["zone"];
     const moment = { at: start === 0 ? 0 : start + Number(at), text };
     if (zone !== undefined) zones.set(zone, [...(zones.get(zone) ?? []).filter(isBefore(moment)), moment]);
-    else if (text !== "" && start > 0) news.splice(0, news.length, ...news.filter(isBefore(moment)), moment);
+    else if (text !== "" && start > 0) messages.splice(0, messages.length, ...messages.filter(isBefore(moment)), moment);
   }
   throw new Error("no complete rollout was printed");
 }
 
 const isBefore =
   ({ at }: Moment) =>
-  (earlier: Moment): boolean =>
-    earlier.at < at;
+  (other: Moment): boolean =>
+    other.at < at;
 
 function titleAt(at: number, seconds: number): string {
   const passed = Math.min(Math.max(0, at - BEFORE), seconds).toFixed(1);
   return at < BEFORE ? "ready" : at >= BEFORE + seconds ? `updated and ready   ${passed} s` : `rolling out   ${passed} s`;
 }
 
-/** Each moment as an element that is hidden but for its time; players that show no animation show the one in the middle. */
+/**
+ * Each moment is an element that is visible only during its time. Without animation, the middle one is
+ * visible.
+ */
 function drawTrack(moments: readonly Moment[], line: number, total: number, draw: (text: string, y: number) => string): string {
   const y = MARGIN + line * LINE + 15;
   return moments
-    .map(({ at, text }, place) => {
-      const end = moments[place + 1]?.at ?? total;
+    .map(({ at, text }, index) => {
+      const end = moments[index + 1]?.at ?? total;
       const shown = at <= total / 2 && total / 2 < end ? "visible" : "hidden";
       const steps: readonly (readonly [value: string, from: number])[] = [
         ...(at > 0 ? [["hidden", 0] as const] : []),
@@ -113,7 +117,10 @@ function drawTitle(text: string, y: number): string {
 
 const revisionOf = (moment: Moment | undefined): string => ROW.exec(moment?.text ?? "")?.groups?.["revision"] ?? "";
 
-/** Every word in its column, whatever width the font gives to the marks; pods of the new revision stand out. */
+/**
+ * Places every word at its column, as marks may be wider than a column. Pods of the new revision are
+ * highlighted.
+ */
 const drawRow =
   (updated: string) =>
   (text: string, y: number): string =>
@@ -121,16 +128,16 @@ const drawRow =
       .map(({ 0: cell, index }) => {
         const style = MARKS[cell.charAt(0)];
         if (style === undefined) return write(cell, index, y, FILLS.strong);
-        const words = cell.slice(2);
+        const label = cell.slice(2);
         return (
-          write(cell.charAt(0), index, y, FILLS[style]) + write(words, index + 2, y, words.startsWith(updated) ? FILLS.strong : undefined)
+          write(cell.charAt(0), index, y, FILLS[style]) + write(label, index + 2, y, label.startsWith(updated) ? FILLS.strong : undefined)
         );
       })
       .join("");
 
-function drawNews(text: string, y: number): string {
+function drawMessage(text: string, y: number): string {
   return wrap([{ text }], COLUMNS)
-    .map((line, place) => write(line.map((span) => span.text).join(""), 0, y + place * LINE))
+    .map((line, index) => write(line.map((span) => span.text).join(""), 0, y + index * LINE))
     .join("");
 }
 

@@ -56,7 +56,7 @@ describe("the progress of a rollout", () => {
 
 describe("the summary of a rollout", () => {
   const SUMMARIES: readonly [string, Progress, string | undefined][] = [
-    ["is missing while it goes on", { startedAt: 0, order: ["a"], replaced: 1 }, undefined],
+    ["is missing until the rollout is complete", { startedAt: 0, order: ["a"], replaced: 1 }, undefined],
     ["is missing when no pod was replaced", { startedAt: 0, endedAt: 100, order: [], replaced: 0 }, undefined],
     [
       "has zones, pods and seconds",

@@ -60,7 +60,7 @@ export function elapsed({ startedAt, endedAt }: Progress, now: number): number {
   return (endedAt ?? now) - startedAt;
 }
 
-/** The summary line of a completed rollout; undefined if it goes on, or replaced no pod. */
+/** The summary line of a completed rollout; undefined if the rollout is not complete, or replaced no pod. */
 export function summarise({ order, replaced, startedAt, endedAt }: Progress): string | undefined {
   if (endedAt === undefined || replaced === 0) return undefined;
   const zones = order.length === 1 ? "1 zone" : `${order.length} zones`;

@@ -1,5 +1,5 @@
 /**
- * get and list. A list returns the newest state, whatever resourceVersion the request names; all its pages
+ * get and list. A list returns the newest state and ignores the request's resourceVersion; all its pages
  * have the version of the first.
  */
 import { type Answer, listText, objectAnswer } from "./answer.ts";

@@ -94,7 +94,7 @@ function formOf(accept: string): ApiRequest["form"] {
   return accept.includes("as=PartialObjectMetadata") ? "metadata" : "object";
 }
 
-/** Rejects with 504 after `timeout` (a Go duration; none for 0). The work goes on. */
+/** Rejects with 504 after `timeout` (a Go duration; none for 0). The work itself continues. */
 async function withinTimeout<T>(api: Api, timeout: string, work: Promise<T>): Promise<T> {
   const ms = parseGoDuration(timeout);
   if (!ms) return work;
