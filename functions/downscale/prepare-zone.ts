@@ -9,8 +9,10 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { type PodHttp, redactUrl } from "../../infra/pod-http.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { addDownscale, mayHaveHappened, mayStillHappen, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
+import type { Refusal } from "../../reconciler/downscale/decide.ts";
+import { mayHaveHappened, mayStillHappen, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
 import { endpointsOf, type Preparation } from "../../reconciler/downscale/preparation.ts";
+import { addDownscale, refuseFurther, refuseNoted } from "../../reconciler/downscale/turn.ts";
 import { type DownscaleLease, nameLease, takeDownscaleLease } from "../../reconciler/pending-downscales/downscale-lease.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { type PodCalls, preparePods, unpreparePods } from "../../reconciler/pending-downscales/pod-calls.ts";
@@ -52,10 +54,14 @@ export async function prepareZone(job: Job, tools: PrepareTools, context: Contex
   const generation = zone.metadata?.generation ?? 0;
   const note = (found: PendingDownscales): PendingDownscales => {
     const { from, to } = downscale;
-    const next = { uid: zone.metadata?.uid ?? "", generation, from, to, at: formatTimestamp(clock.now()) };
+    const next = { uid: current.uid, generation, from, to, at: formatTimestamp(clock.now()) };
     return { ...found, [name]: addDownscale(found[name], next) };
   };
-  const claim = { namespace, lease: nameLease(group, name), statefulSet: name, uid, durationMs: remainingMs + UNDO_MS, note };
+  const current = { uid: zone.metadata?.uid ?? "", generation, replicas: downscale.from };
+  const refuse = (found: PendingDownscales): Refusal | undefined => refuseFurther(found[name], current, clock.now());
+  const durationMs = remainingMs + UNDO_MS;
+  const owner = group ? undefined : { apiVersion: "apps/v1", kind: "StatefulSet", name, uid: current.uid };
+  const claim = { namespace, lease: nameLease(group, name), statefulSet: name, owner, uid, durationMs, refuse, note };
   // From before the write: the process may be frozen at any time after it.
   const elapsed = startStopwatch(clock);
   const isOurs = (): boolean => elapsed() < claim.durationMs;
@@ -67,6 +73,7 @@ export async function prepareZone(job: Job, tools: PrepareTools, context: Contex
     return deny(request, downscale, "LeaseUnavailable", "taking the lease of its rollout group failed.");
   }
   if ("holder" in lease) return deny(request, downscale, "Busy", `statefulset ${lease.holder} is already in process of updating replicas`);
+  if ("refusal" in lease) return deny(request, downscale, lease.refusal.reason, lease.refusal.message);
   const { found, noted } = lease;
   // Should anything throw from here on, pods may have been told: the note stays.
   let left = noted;
@@ -75,7 +82,6 @@ export async function prepareZone(job: Job, tools: PrepareTools, context: Contex
     if (refusal) left = found;
     if (refusal) return deny(request, downscale, refusal.reason, refusal.message);
     const earlier = found[name];
-    const current = { generation, replicas: downscale.from };
     const isAwaited = earlier && mayStillHappen(earlier, current, clock.now());
     const unsettled = earlier && !mayHaveHappened(earlier, current) ? earlier.at : undefined;
     const { answer, pods } = await prepare(job, { isAwaited, unsettled, isOurs }, tools, context);
@@ -95,7 +101,7 @@ function noteOutcome(pods: Told, name: string, { found, noted }: Pick<DownscaleL
   const pending = noted[name];
   if (!pending || pods === "staying") return found;
   if (pods === "going") return noted;
-  if (pods === "unknown") return { ...noted, [name]: { ...pending, refused: true } };
+  if (pods === "unknown") return { ...noted, [name]: refuseNoted(found[name], pending) };
   return { ...noted, [name]: { ...pending, at: found[name]?.at ?? pending.at } };
 }
 

@@ -14,7 +14,7 @@ export interface OtherZone {
 }
 
 export interface Refusal {
-  readonly reason: "DownscaleUnreadable" | "MinTimeNotElapsed" | "OtherZoneNotReady";
+  readonly reason: "DownscaleUnreadable" | "MinTimeNotElapsed" | "NeverStored" | "OtherZoneNotReady";
   readonly message: string;
 }
 

@@ -20,10 +20,14 @@ const PENDING = z.object({
   to: z.int(),
   /** The fewest replicas that any downscale asked for since: pods from here on may be prepared. */
   lowest: z.int(),
-  /** When it was admitted, RFC 3339. */
+  /** When it was admitted, RFC 3339; the last time, if it was asked for again. */
   at: z.string(),
+  /** When the first of those was admitted that are one turn of the zone (turn.ts); `at` if it is not written. */
+  since: z.string().optional(),
   /** Its pods could not all be told that they stay; it was denied. */
   refused: z.literal(true).optional(),
+  /** When its pods were last told that they stay, and not all answered, RFC 3339. */
+  tried: z.string().optional(),
   /** When a downscale before it did happen, if that is not written down elsewhere. */
   earlier: z.string().optional(),
 });
@@ -51,29 +55,11 @@ function parseObject(note: string): object {
   }
 }
 
-/** Adds a downscale to the one that is pending for the same StatefulSet, so that nothing of that one is forgotten. */
-export function addDownscale(
-  earlier: PendingDownscale | undefined,
-  next: Pick<PendingDownscale, "uid" | "generation" | "from" | "to" | "at">,
-): PendingDownscale {
-  if (!earlier || earlier.uid !== next.uid) return { ...next, lowest: next.to };
-  const last = mayHaveHappened(earlier, { generation: next.generation, replicas: next.from }) ? earlier.at : earlier.earlier;
-  // Both were admitted on top of the same spec, so that only one of them can be stored: whichever it is, it has happened.
-  const isRival = earlier.generation === next.generation && earlier.refused !== true;
-  return {
-    ...next,
-    from: Math.max(earlier.from, next.from),
-    to: isRival ? Math.max(earlier.to, next.to) : next.to,
-    lowest: Math.min(earlier.lowest, next.to),
-    ...(last !== undefined && { earlier: last }),
-  };
-}
-
 /** Other webhooks may take their time, up to the API server's own 60 s; and clocks differ. */
-const NOT_STORED_YET_MS = 90_000;
+export const NOT_STORED_YET_MS = 90_000;
 
 /** The StatefulSet as it is. */
-interface Current {
+export interface Current {
   readonly uid: string;
   readonly generation: number;
   readonly replicas: number;
@@ -116,27 +102,6 @@ export function lastDownscaleOf(pending: PendingDownscale | undefined, zone: Cur
   if (!pending || pending.uid !== zone.uid) return undefined;
   const counts = mayHaveHappened(pending, zone) || mayStillHappen(pending, zone, now);
   return counts ? pending.at : pending.earlier;
-}
-
-/** How a downscale ends that is pending no more. */
-export interface Settlement {
-  /** False if it never happened: the time before it counts again. */
-  readonly happened: boolean;
-  /** When the StatefulSet was last scaled down, to be written on it. */
-  readonly lastDownscale: string | undefined;
-  /** Pods that may be prepared and stay, by their place in the StatefulSet: from the first up to and without the last. */
-  readonly stay: { readonly from: number; readonly to: number };
-}
-
-/** How it ends; undefined while it may still happen. A StatefulSet that is gone, or was made anew, leaves nothing to do. */
-export function settleDownscale(pending: PendingDownscale, zone: Current | undefined, now: number): Settlement | undefined {
-  if (zone?.uid !== pending.uid) return { happened: false, lastDownscale: undefined, stay: { from: 0, to: 0 } };
-  if (mayStillHappen(pending, zone, now)) return undefined;
-  return {
-    happened: mayHaveHappened(pending, zone),
-    lastDownscale: lastDownscaleOf(pending, zone, now),
-    stay: { from: pending.lowest, to: Math.max(pending.lowest, Math.min(pending.from, zone.replicas)) },
-  };
 }
 
 /** The later of two times as they are written; one that is no time counts as later than any, so that it is noticed. */

@@ -1,6 +1,6 @@
 /**
  * One downscale at a time in a rollout group, over all processes (§4.7e, §13.5): a Lease held by the UID of the request.
- * A StatefulSet without a group has a Lease of its own.
+ * A StatefulSet without a group has a Lease of its own, which goes with it.
  *
  *   free --taken by a request, which notes its downscale in the same write--> held by its UID --released--> free
  *                                                                             held --its time is over--> free, the note stays
@@ -13,6 +13,7 @@ import { microTime } from "../../infra/kubernetes/lease.ts";
 import { type Lease, leases } from "../../infra/kubernetes/resources.ts";
 import { CLOCK_SKEW_MS } from "../../infra/server-clock.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
+import type { Refusal } from "../downscale/decide.ts";
 import { type PendingDownscales, readPending } from "../downscale/pending.ts";
 
 export interface Claim {
@@ -20,10 +21,14 @@ export interface Claim {
   /** Name of the Lease. */
   readonly lease: string;
   readonly statefulSet: string;
+  /** What the Lease goes with, if it is not a group's. */
+  readonly owner?: Readonly<Record<"apiVersion" | "kind" | "name" | "uid", string>> | undefined;
   /** Unique for whoever takes it: the UID of the request. */
   readonly uid: string;
   /** Milliseconds after which others may take it, should we never release it. */
   readonly durationMs: number;
+  /** Why it is not taken at all, from what is noted so far. */
+  readonly refuse?: (found: PendingDownscales) => Refusal | undefined;
   /** What is to be noted in the write that takes it, from what is noted so far. */
   readonly note: (found: PendingDownscales) => PendingDownscales;
 }
@@ -62,19 +67,21 @@ export async function gatherPending(cluster: Cluster, ref: Ref, call?: Call): Pr
   return pendingOf(await cluster.get(leases, ref, call).catch(absent));
 }
 
-/** Takes the Lease, or says which StatefulSet has it; rejects with what the cluster said, after 3 lost races too. */
+/** Takes the Lease, or says which StatefulSet has it, or why it is refused; rejects with what the cluster said, after 3 lost races too. */
 export async function takeDownscaleLease(
   cluster: Cluster,
   claim: Claim,
   clock: Clock,
   call: Call,
-): Promise<DownscaleLease | { readonly holder: string }> {
+): Promise<DownscaleLease | { readonly holder: string } | { readonly refusal: Refusal }> {
   const ref = { namespace: claim.namespace, name: claim.lease };
   let race: unknown;
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const lease = await cluster.get(leases, ref, call).catch(absent);
     if (lease && isHeld(lease, claim.uid, clock.now())) return { holder: lease.metadata?.annotations?.[NOTES.holder] || "another" };
     const found = pendingOf(lease);
+    const refusal = claim.refuse?.(found);
+    if (refusal) return { refusal };
     const noted = claim.note(found);
     try {
       const taken = await writeLease(cluster, build(ref, lease, noted, claim, clock.now()), call);
@@ -114,6 +121,7 @@ function build(ref: Ref, found: Lease | undefined, note: PendingDownscales, clai
     metadata: {
       ...found?.metadata,
       ...ref,
+      ...(claim?.owner && { ownerReferences: [claim.owner] }),
       labels: { ...labels, ...(isPending && { [LABEL]: "pending" }) },
       annotations: {
         ...found?.metadata?.annotations,

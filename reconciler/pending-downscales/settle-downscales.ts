@@ -4,7 +4,7 @@
  *   list the Leases in which one is pending -> may it still happen? next time
  *     -> take the Lease, look again -> write `last-downscale`; DELETE to pods that are prepared and stay -> release it without the note
  *
- * A pod that could not be told keeps the note, and is told again later. A cluster with nothing pending costs one empty list every 30 s.
+ * A pod that could not be told keeps the note, and is told again later, after ever longer pauses. A cluster with nothing pending costs one empty list every 30 s.
  */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../infra/clock.ts";
@@ -16,8 +16,10 @@ import type { Log } from "../../infra/log.ts";
 import { type PodHttp, redactUrl } from "../../infra/pod-http.ts";
 import { configMaps, type Lease, leases, type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { visitEach } from "../../infra/slots.ts";
+import { formatTimestamp } from "../../infra/timestamp.ts";
 import { PENDING_SELECTOR, pendingOf, takeDownscaleLease } from "./downscale-lease.ts";
-import { laterOf, type PendingDownscale, type PendingDownscales, type Settlement, settleDownscale } from "../downscale/pending.ts";
+import { laterOf, type PendingDownscale, type PendingDownscales } from "../downscale/pending.ts";
+import { type Settlement, settleDownscale } from "../downscale/settlement.ts";
 import { endpointsOf, readPreparation } from "../downscale/preparation.ts";
 import type { Draft } from "../report/events.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
@@ -46,7 +48,7 @@ export interface SettleInput {
 /** Settles what can be settled in some 5 s; never rejects. To be over before zones are read: a time that moves from the Lease to a StatefulSet could be missed. */
 export type SettleDownscales = (input: SettleInput) => Promise<void>;
 
-/** Milliseconds between two looks while nothing is pending, or after pods could not be told. */
+/** Milliseconds between two looks while nothing is pending, or pods could not be told. */
 const LOOK_MS = 30_000;
 /** Milliseconds of one call in which Leases are begun, and after which it is over but for releasing them: a tick comes after it. The rest has its turn next time. */
 const BEGIN_MS = 1500;
@@ -106,24 +108,25 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain, zon
 
   async function settleLease(lease: Lease, around: Pick<SettleInput, "fence" | "recorder" | "signal">): Promise<Verdict> {
     const { namespace = "", name = "" } = lease.metadata ?? {};
-    const due = await findDue(namespace, pendingOf(lease), around.signal);
+    const pending = pendingOf(lease);
+    const due = await findDue(namespace, pending, around.signal);
     const [first] = due.keys();
-    if (first === undefined) return "wait";
+    if (first === undefined) return Object.values(pending).every(({ tried }) => tried !== undefined) ? "failed" : "wait";
     const claim = { namespace, lease: name, statefulSet: first, uid: `settle_${randomUUID()}`, durationMs: LEASE_MS, note: keep };
     // From before the write, whose answer may be late.
     using deadline = startDeadline(LEASE_MS - RELEASE_MS, around.signal, clock);
     const isOurs = (): boolean => !deadline.signal.aborted && deadline.remainingMs() > 0;
     const taken = await takeDownscaleLease(cluster, claim, clock, around.fence.write());
     // A webhook has it: it knows better.
-    if ("holder" in taken) return "wait";
+    if (!("release" in taken)) return "wait";
     let left = taken.noted;
     let isTold = true;
     try {
       for (const [statefulSet, { zone, pending, settlement }] of await findDue(namespace, taken.noted, deadline.signal)) {
         if (!isOurs()) throw cancelled(deadline.signal);
-        if (!zone || (await settle(zone, pending, settlement, { ...around, signal: deadline.signal, isOurs })))
-          left = without(left, statefulSet);
-        else isTold = false;
+        const isDone = !zone || (await settle(zone, pending, settlement, { ...around, signal: deadline.signal, isOurs }));
+        left = leave(left, statefulSet, isDone ? settlement.rest : { ...pending, tried: formatTimestamp(clock.now()) });
+        isTold &&= isDone;
       }
     } finally {
       await taken.release(left);
@@ -202,6 +205,7 @@ export function createSettler({ cluster, clock, log, podHttp, clusterDomain, zon
 
 const keep = (found: PendingDownscales): PendingDownscales => found;
 
-function without(pending: PendingDownscales, name: string): PendingDownscales {
-  return Object.fromEntries(Object.entries(pending).filter(([other]) => other !== name));
+function leave(pending: PendingDownscales, name: string, note: PendingDownscale | undefined): PendingDownscales {
+  const { [name]: _, ...others } = pending;
+  return note ? { ...others, [name]: note } : others;
 }

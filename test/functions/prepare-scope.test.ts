@@ -107,3 +107,18 @@ test("a fault denies a downscale and nothing else", async (t) => {
   );
   assert.equal(webhook.onFault(fault, reviewOf(zone, 5)).allowed, true);
 });
+
+for (const [group, owners] of [
+  ["", [A]],
+  ["ingester", undefined],
+] as const)
+  it(`the Lease of a StatefulSet ${group ? "in a group outlives it" : "without a group goes with it"}`, async (t) => {
+    const stage = await play(t, inAnnotation);
+    const zone = createZone(stage, A, { group });
+    assert.equal((await ask(stage.webhook, reviewOf(zone, 1))).allowed, true);
+    const [lease] = stage.emulator.store.list("leases.coordination.k8s.io", "default");
+    assert.deepEqual(
+      lease?.metadata.ownerReferences,
+      owners?.map((name) => ({ apiVersion: "apps/v1", kind: "StatefulSet", name, uid: zone.metadata?.uid })),
+    );
+  });

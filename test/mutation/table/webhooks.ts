@@ -14,6 +14,10 @@ const GROUP_LEASE = {
   file: "reconciler/pending-downscales/downscale-lease.ts",
   tests: ["test/reconciler/downscale-lease-versions.test.ts"],
 };
+const TURN = {
+  file: "reconciler/downscale/turn.ts",
+  tests: ["test/reconciler/downscale/turn.test.ts", "test/functions/downscale-refused-elsewhere.test.ts"],
+};
 const DECIDE = {
   file: "reconciler/downscale/decide.ts",
   tests: [
@@ -87,6 +91,32 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     tests: ["test/reconciler/downscale/pending.test.ts"],
     find: " || (refused !== true && generation > noted + 1)",
     replacement: "",
+  },
+  {
+    breaks: "a zone whose downscales are never stored is refused after a while, so that others have their turn",
+    ...TURN,
+    find: "<= TURN_MS) return undefined;",
+    replacement: "<= 1000 * TURN_MS) return undefined;",
+  },
+  {
+    breaks: "downscales that follow each other count from the first one",
+    ...TURN,
+    find: "const { since = next.at } = turnOf(earlier, zone, parseTimestamp(next.at) ?? 0) ?? {};",
+    replacement: "const since = next.at;",
+  },
+  {
+    breaks: "a zone whose downscale was taken back waits until its next turn",
+    ...TURN,
+    file: "reconciler/downscale/settlement.ts",
+    find: "rest: restOf(pending, zone, now),",
+    replacement: "rest: undefined,",
+  },
+  {
+    breaks: "a refusal of a further downscale comes before anything is noted",
+    ...TURN,
+    file: "reconciler/pending-downscales/downscale-lease.ts",
+    find: "if (refusal) return { refusal };",
+    replacement: "if (refusal && attempt > 0) return { refusal };",
   },
   {
     breaks: "the time of another zone's last downscale must be over",

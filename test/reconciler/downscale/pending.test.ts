@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import {
-  addDownscale,
-  laterOf,
-  lastDownscaleOf,
-  type PendingDownscale,
-  readPending,
-  settleDownscale,
-} from "../../../reconciler/downscale/pending.ts";
+import { laterOf, lastDownscaleOf, type PendingDownscale, readPending } from "../../../reconciler/downscale/pending.ts";
+import { settleDownscale } from "../../../reconciler/downscale/settlement.ts";
+import { addDownscale } from "../../../reconciler/downscale/turn.ts";
 
 const NOW = Date.parse("2026-01-01T12:00:00Z");
 const at = (secondsAgo: number): string => new Date(NOW - secondsAgo * 1000).toISOString();
@@ -64,17 +59,22 @@ describe("a pending downscale from 5 to 3", () => {
     });
 
   it("of a StatefulSet that is gone leaves nothing to do", () =>
-    assert.deepEqual(settleDownscale(pending(), undefined, NOW), { happened: false, lastDownscale: undefined, stay: { from: 0, to: 0 } }));
+    assert.deepEqual(settleDownscale(pending(), undefined, NOW), {
+      happened: false,
+      lastDownscale: undefined,
+      stay: { from: 0, to: 0 },
+      rest: undefined,
+    }));
 });
 
 describe("a further downscale of the same StatefulSet", () => {
   const next = { uid: "u", generation: 7, from: 5, to: 4, at: at(0) };
-  it("keeps the pods of the one before it", () => assert.deepEqual(addDownscale(pending(), next), { ...next, lowest: 3 }));
+  it("keeps the pods of the one before it", () => assert.deepEqual(addDownscale(pending(), next), { ...next, since: at(10), lowest: 3 }));
   it("that was admitted on the same spec has happened as soon as either has", () => {
     const further = addDownscale(pending(), { ...next, to: 2 });
     assert.deepEqual([further.to, further.lowest], [3, 2]);
     const settled = settleDownscale(further, zone(3), NOW);
-    assert.deepEqual(settled, { happened: true, lastDownscale: at(0), stay: { from: 2, to: 3 } });
+    assert.deepEqual(settled, { happened: true, lastDownscale: at(0), stay: { from: 2, to: 3 }, rest: undefined });
   });
   it("keeps the time of the one before it, if that happened", () =>
     assert.deepEqual(addDownscale(pending(), { ...next, generation: 8, from: 3, to: 2 }), {
@@ -82,6 +82,7 @@ describe("a further downscale of the same StatefulSet", () => {
       generation: 8,
       from: 5,
       to: 2,
+      since: at(0),
       lowest: 2,
       earlier: at(10),
     }));
@@ -91,7 +92,7 @@ describe("a further downscale of the same StatefulSet", () => {
     assert.equal(addDownscale(pending({ earlier: at(99) }), next).earlier, at(99)));
   it("forgets that the one before it was refused", () => assert.equal(addDownscale(pending({ refused: true }), next).refused, undefined));
   it("has nothing to do with a StatefulSet that was made anew", () =>
-    assert.deepEqual(addDownscale(pending({ uid: "old" }), next), { ...next, lowest: 4 }));
+    assert.deepEqual(addDownscale(pending({ uid: "old" }), next), { ...next, since: at(0), lowest: 4 }));
 });
 
 describe("the note in the Lease", () => {
@@ -107,8 +108,8 @@ describe("the note in the Lease", () => {
     `{"a":${JSON.stringify({ ...pending(), to: "3" })}}`,
   ])
     it(`says nothing: ${note}`, () => assert.deepEqual(readPending(note), {}));
-  it("is read as it was written", () => {
-    const all = { a: pending(), b: pending({ refused: true, earlier: at(1) }) };
+  it("is read as it was written, by an older version too", () => {
+    const all = { a: pending(), b: pending({ refused: true, earlier: at(1), since: at(2), tried: at(3) }) };
     assert.deepEqual(readPending(JSON.stringify(all)), all);
   });
 });

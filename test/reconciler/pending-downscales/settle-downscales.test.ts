@@ -10,7 +10,7 @@ import { createSettler } from "../../../reconciler/pending-downscales/settle-dow
 import { createZone, keepingLog, setStage } from "../../functions/stage.ts";
 
 const LAST = "grafana.com/last-downscale";
-const OLD = new Date(Date.now() - 100_000).toISOString();
+const OLD = new Date(Date.now() - 130_000).toISOString();
 const LEASE = "zonewise-downscale-x";
 
 async function set(
@@ -30,7 +30,7 @@ async function set(
   const events: Draft[] = [];
   const { log, entries } = keepingLog();
   let later = 0;
-  const clock = { ...systemClock, monotonic: () => later };
+  const clock = { ...systemClock, now: () => systemClock.now() + later, monotonic: () => later };
   const podHttp: PodHttp = {
     send: (method, url, request) => {
       told.push(`${method} ${new URL(url).hostname.split(".")[0]}`);
@@ -146,10 +146,11 @@ describe("settling pending downscales", () => {
       /annotation is not set or empty\.$/,
     ],
   ] as const)
-    it(`keeps trying every 30 s while ${name}`, async (t) => {
+    it(`keeps trying every 30 s at first while ${name}`, async (t) => {
       const on = await set(t, send);
       const zone = createZone(on, "web", { replicas: 5, ...traits });
-      on.note({ web: { ...FROM_5, to: 4, lowest: 4, uid: zone.metadata?.uid ?? "" } });
+      const at = new Date(Date.now() - 100_000).toISOString();
+      on.note({ web: { ...FROM_5, to: 4, lowest: 4, at, uid: zone.metadata?.uid ?? "" } });
       await on.look();
       assert.deepEqual(await on.look(), []);
       on.pass(30_000);
@@ -161,6 +162,37 @@ describe("settling pending downscales", () => {
       assert.match(on.events[0]?.message ?? "", why);
       assert.equal(on.noted()?.labels?.["zonewise/downscale"], "pending");
     });
+
+  it("tries ever more seldom while a pod does not answer, each 5 min at last, and reads 2 objects every 30 s between", async (t) => {
+    const on = await set(t, async () => ({ status: 503, body: "" }));
+    const zone = createZone(on, "web", { replicas: 5 });
+    on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
+    const hours: { tried: number; reads: number }[] = [];
+    for (let hour = 0; hour < 2; hour++) {
+      const before = on.events.length;
+      let reads = 0;
+      for (let s = 0; s < 3600; s += 5, on.pass(5000)) reads += (await on.look()).filter((call) => call.startsWith("GET")).length;
+      hours.push({ tried: on.events.length - before, reads });
+    }
+    const [first, later] = hours;
+    assert.ok(first && first.tried >= 15 && first.tried <= 25, JSON.stringify(hours));
+    assert.ok(later && later.tried >= 11 && later.tried <= 13 && later.reads < 120 * 3, JSON.stringify(hours));
+  });
+
+  it("leaves one that it has taken back noted until 120 s after it was admitted, and does nothing more for it", async (t) => {
+    const on = await set(t);
+    const zone = createZone(on, "web", { replicas: 5 });
+    const at = new Date(Date.now() - 95_000).toISOString();
+    on.note({ web: { ...FROM_5, at, uid: zone.metadata?.uid ?? "" } });
+    await on.look();
+    const told = [...on.told];
+    const note = on.noted()?.annotations?.["zonewise/pending-downscales"];
+    assert.deepEqual(await on.look(), [LIST, "GET apps/v1/statefulsets object 200"]);
+    assert.deepEqual([JSON.parse(note ?? "").web.refused, on.noted()?.annotations?.["zonewise/pending-downscales"]], [true, note]);
+    on.pass(25_000);
+    await on.look();
+    assert.deepEqual([on.noted()?.labels ?? {}, on.told, on.events.length], [{}, told, 1]);
+  });
 
   it("forgets one whose StatefulSet is gone or was made anew", async (t) => {
     const on = await set(t);

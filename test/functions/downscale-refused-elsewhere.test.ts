@@ -1,0 +1,143 @@
+/** Downscales that are admitted here and never stored, as another webhook refuses them, however often somebody asks. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import type { Answer } from "../../functions/http/webhook.ts";
+import { type Scene, set, shrink, store } from "./downscale-scene.ts";
+import { A, inAnnotation, leftPrepared, MODES, pendingOf, type RecordOf } from "./prepare-stage.ts";
+import { ask, reviewOf, scaleReviewOf } from "./stage.ts";
+
+/** As a HorizontalPodAutoscaler asks. */
+const EVERY_MS = 15_000;
+const TICK_MS = 5000;
+/** A zone holds the others for 90 s in which it is admitted and 90 s more; they may ask 15 s later, and a reconciler that died keeps the Lease for as long. */
+const BOUND_MS = 180_000 + 2 * EVERY_MS;
+
+interface Trial {
+  readonly recordOf: RecordOf;
+  /** Milliseconds by which the other zone's requests, and the ticks, come after those of the zone that is refused. */
+  readonly otherAfterMs: number;
+  readonly tickAfterMs: number;
+  /** The call at which each process dies that is asked for the zone that is refused. */
+  readonly diesAt?: number;
+}
+
+/** Asks for A and B in turn until B is admitted; resolves with the milliseconds until then and the answers about A, or fails after 10 minutes. */
+async function waitForOther(scene: Scene, { otherAfterMs, tickAfterMs, diesAt }: Trial): Promise<{ waitedMs: number; made: number }> {
+  let calls = 0;
+  for (let ms = 0; ms <= 600_000; ms += 1000, scene.pass(1000)) {
+    if (ms % EVERY_MS === 0) calls = Math.max(calls, (await shrink(scene, diesAt ?? Infinity, `a-${ms}`)).made);
+    if (ms % TICK_MS === tickAfterMs) await scene.settle();
+    if (ms % EVERY_MS !== otherAfterMs) continue;
+    const other = await ask(scene.process().webhook, reviewOf(scene.zones[1], 1, { uid: `b-${ms}` }));
+    if (other.allowed) return { waitedMs: ms, made: calls };
+  }
+  throw new assert.AssertionError({ message: "the other zone is held for ever" });
+}
+
+describe("a downscale that another webhook always refuses", () => {
+  for (const [mode, recordOf] of MODES)
+    for (const [otherAfterMs, tickAfterMs] of [
+      [1000, 0],
+      [14_000, 0],
+      [7000, 2000],
+      [1000, 4000],
+    ] as const)
+      it(`in ${mode} lets the other zone have its turn, which asks ${otherAfterMs} ms and is settled ${tickAfterMs} ms after it`, async (t) => {
+        const scene = await set(t, undefined, recordOf);
+        const { waitedMs } = await waitForOther(scene, { recordOf, otherAfterMs, tickAfterMs });
+        assert.ok(waitedMs <= BOUND_MS, `${waitedMs} ms`);
+        // The other zone may come before the tick.
+        scene.pass(TICK_MS);
+        await scene.settle();
+        const left = [...leftPrepared(scene.seen)].filter((pod) => pod.startsWith(A));
+        assert.deepEqual(left, []);
+      });
+
+  it("does so although each process that is asked dies at any of its calls", async (t) => {
+    let trials = 0;
+    for (let diesAt = 0, calls = Infinity; diesAt <= calls + 0.5; diesAt += 0.5) {
+      const scene = await set(t);
+      const { waitedMs, made } = await waitForOther(scene, { recordOf: inAnnotation, otherAfterMs: 7000, tickAfterMs: 2000, diesAt });
+      if (made < diesAt) calls = made;
+      trials++;
+      assert.ok(waitedMs <= BOUND_MS, `died at call ${diesAt}: ${waitedMs} ms`);
+    }
+    assert.ok(trials > 15, String(trials));
+  });
+});
+
+/** Asks for A as often as said, each time so long after the last. */
+async function shrinkAt(scene: Scene, times: readonly number[], review = scaleReviewOf): Promise<readonly Answer[]> {
+  const answers: Answer[] = [];
+  let now = 0;
+  for (const at of times) {
+    scene.pass(at - now);
+    now = at;
+    answers.push(await ask(scene.process().webhook, review(scene.zones[0], 1, { uid: `at-${at}` })));
+  }
+  return answers;
+}
+
+async function begin(t: TestContext): Promise<Scene> {
+  return await set(t);
+}
+
+describe("a zone whose downscales are not stored", () => {
+  it("is told why, since when and for how long it is refused; nothing is written, and no pod hears of it", async (t) => {
+    const scene = await begin(t);
+    await shrinkAt(scene, [0, 89_000]);
+    const { since } = pendingOf(scene)[A] ?? {};
+    const before = { note: pendingOf(scene), told: scene.seen.length };
+    const [answer] = (scene.pass(10_000), await shrinkAt(scene, [0]));
+    assert.deepEqual([answer?.allowed, answer?.reason], [false, "NeverStored"]);
+    assert.match(
+      answer?.message ?? "",
+      new RegExp(
+        `^downscale of statefulsets/${A} .* is not allowed because its downscales have been admitted since ${since} and none was stored, so something else refuses them; it is refused until \\S+Z \\(for another 1(09|10|11) s\\), so that`,
+      ),
+    );
+    assert.deepEqual({ note: pendingOf(scene), told: scene.seen.length }, before);
+  });
+
+  const SECOND = 1000;
+  const every = (ms: number, times: number): number[] => Array.from({ length: times }, (_, i) => i * ms);
+  const RETRIES: readonly [string, readonly number[], string][] = [
+    ["each 0.5 s for 10 s, as the API server retries conflicts", every(500, 20), "y".repeat(20)],
+    ["each 14.5 s, about as an autoscaler asks: for 90 s, then no more until 120 s after the last", every(14_500, 16), "yyyyyyynnnnnnnny"],
+    ["after 2 minutes", [0, 120 * SECOND], "yy"],
+    ["after 100 s, and after 120 s", [0, 100 * SECOND, 120 * SECOND], "yny"],
+  ];
+  for (const [name, times, expected] of RETRIES)
+    for (const [kind, review] of [
+      ["StatefulSet", reviewOf],
+      ["Scale", scaleReviewOf],
+    ] as const)
+      it(`is asked for through its ${kind} ${name}`, async (t) => {
+        const answers = await shrinkAt(await begin(t), times, review);
+        assert.equal(answers.map(({ allowed }) => (allowed ? "y" : "n")).join(""), expected);
+      });
+
+  it("is asked for on: once one is stored, the next begins anew", async (t) => {
+    const scene = await begin(t);
+    await shrinkAt(scene, [0, 89_000]);
+    store(scene, A, 2);
+    const zone = scene.emulator.store.get("statefulsets.apps", "default", A) as unknown as (typeof scene.zones)[0];
+    scene.pass(30_000);
+    assert.equal((await ask(scene.process().webhook, scaleReviewOf(zone, 1, { uid: "next" }))).allowed, false, "2 is above 1");
+    store(scene, A, 1);
+    const stored = scene.emulator.store.get("statefulsets.apps", "default", A) as unknown as (typeof scene.zones)[0];
+    assert.equal((await ask(scene.process().webhook, scaleReviewOf(stored, 0, { uid: "next" }))).allowed, true);
+  });
+
+  it("is refused after its pods were told that they stay, too: the other zone would never have its turn otherwise", async (t) => {
+    const scene = await begin(t);
+    await shrinkAt(scene, [0, 89_000]);
+    scene.pass(91_000);
+    await scene.settle();
+    assert.deepEqual([...leftPrepared(scene.seen)], []);
+    const again = async (uid: string): Promise<boolean> => (await shrink(scene, Infinity, uid)).isAdmitted;
+    assert.equal(await again("early"), false);
+    scene.pass(30_000);
+    assert.equal(await again("later"), true);
+  });
+});

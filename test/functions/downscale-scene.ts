@@ -1,0 +1,100 @@
+/** A group of two zones whose downscales are asked for through processes that may die at any of their calls, and a reconciler that puts right what they leave. */
+import type { TestContext } from "node:test";
+import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
+import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
+import { type Clock, systemClock } from "../../infra/clock.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import type { PodHttp } from "../../infra/pod-http.ts";
+import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
+import { createSettler } from "../../reconciler/pending-downscales/settle-downscales.ts";
+import { A, B, inAnnotation, MIN_TIME, type RecordOf, settle as settleTimes, TRACKER } from "./prepare-stage.ts";
+import { ask, createZone, keepingLog, playPods, scaleReviewOf, setStage, type Stage } from "./stage.ts";
+
+class Killed extends Error {}
+
+/** A process that dies before its call of this number takes effect or, at a half, before it hears of it. */
+function live(cluster: Cluster, podHttp: PodHttp, diesAt: number) {
+  let made = 0;
+  const call = async <T>(effect: () => Promise<T>): Promise<T> => {
+    const number = made++;
+    if (number >= diesAt) throw new Killed();
+    const result = await effect();
+    if (number + 0.5 >= diesAt) throw new Killed();
+    return result;
+  };
+  async function* pages<T>(given: AsyncGenerator<T>): AsyncGenerator<T> {
+    const all: T[] = [];
+    await call(async () => {
+      for await (const page of given) all.push(page);
+    });
+    yield* all;
+  }
+  const mortal: Cluster = {
+    ...cluster,
+    list: (...args) => pages(cluster.list(...args)),
+    get: (...args) => call(() => cluster.get(...args)),
+    create: (...args) => call(() => cluster.create(...args)),
+    replace: (...args) => call(() => cluster.replace(...args)),
+    patch: (...args) => call(() => cluster.patch(...args)),
+  };
+  return { cluster: mortal, podHttp: { send: (...args) => call(() => podHttp.send(...args)) } satisfies PodHttp, made: () => made };
+}
+
+export interface Scene extends Stage {
+  readonly seen: string[];
+  readonly zones: readonly [StatefulSet, StatefulSet];
+  readonly clock: Clock;
+  /** Moves the time on, milliseconds. */
+  pass(ms: number): void;
+  /** The webhook of a process that dies at this call. */
+  process(diesAt?: number): { readonly webhook: ReturnType<typeof createPrepareDownscale>; readonly made: () => number };
+  /** A look of a reconciler that dies at this call; resolves with the calls that it made. */
+  settle(diesAt?: number): Promise<number>;
+}
+
+export async function set(t: TestContext, script?: Parameters<typeof playPods>[1], recordOf: RecordOf = inAnnotation): Promise<Scene> {
+  const stage = await setStage(t);
+  settleTimes(stage, recordOf);
+  const { podHttp, seen } = await playPods(t, script);
+  let later = 0;
+  const clock = { ...systemClock, now: () => systemClock.now() + later };
+  const labels = { [MIN_TIME]: "12h" };
+  return {
+    ...stage,
+    seen,
+    clock,
+    zones: [createZone(stage, A, { labels }), createZone(stage, B, { labels })],
+    pass: (ms) => void (later += ms),
+    process(diesAt = Infinity) {
+      const life = live(stage.cluster, podHttp, diesAt);
+      const tools = {
+        ...life,
+        clock,
+        clusterDomain: "x",
+        tasks: createBackgroundTasks(),
+        record: recordOf({ cluster: life.cluster, clock }),
+      };
+      return { webhook: createPrepareDownscale(tools), made: life.made };
+    },
+    async settle(diesAt = Infinity) {
+      const life = live(stage.cluster, podHttp, diesAt);
+      const settle = createSettler({ ...life, clock, log: keepingLog().log, clusterDomain: "x", zoneTracker: TRACKER });
+      const input = { namespaces: ["default"], fence: { write: () => ({}) }, recorder: { record: () => {} } };
+      await settle({ ...input, signal: new AbortController().signal });
+      return life.made();
+    },
+  };
+}
+
+/** As the API server stores what was admitted. */
+export function store({ emulator }: Scene, name: string, replicas: number): void {
+  const now = emulator.store.get("statefulsets.apps", "default", name) as unknown as StatefulSet;
+  emulator.store.update("statefulsets.apps", { ...now, spec: { ...now.spec, replicas } } as never);
+}
+
+/** Asks for the downscale of A through its scale in a process that dies at this call; true if it was admitted. */
+export async function shrink(scene: Scene, diesAt: number, uid = "first"): Promise<{ isAdmitted: boolean; made: number }> {
+  const { webhook, made } = scene.process(diesAt);
+  const answer = await ask(webhook, scaleReviewOf(scene.zones[0], 1, { uid })).catch(() => undefined);
+  return { isAdmitted: answer?.allowed === true, made: made() };
+}
