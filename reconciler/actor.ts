@@ -21,11 +21,11 @@ export interface DisruptionGrant {
  */
 export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | DisruptionGrant | undefined>;
 
+/** What reads and writes go through. */
 export interface Actor {
   readonly cluster: Cluster;
   readonly fence: Fence;
   readonly freshness: Freshness;
-  readonly mayDisrupt: MayDisrupt;
 }
 
 /** A decision to do something. */

@@ -38,9 +38,9 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
   const { namespace, namespaces, lease } = configuration;
   // The name alone would let a container that was restarted in its pod pass for the one before it.
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
-  const budgets = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
+  const { reserver, onBudgets } = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver });
-  const { clusterDomain } = configuration;
+  const { clusterDomain, zoneTracker } = configuration;
   const run = {
     cluster,
     clock,
@@ -65,19 +65,12 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
       durationMs: lease.durationSeconds * 1000,
       identity,
     },
-    references: createReferences(cluster),
-    podHttp,
-    clusterDomain,
-    settleDownscales: createSettler({ cluster, clock, log, podHttp, clusterDomain, zoneTracker: configuration.zoneTracker }),
-    zoneTracker: configuration.zoneTracker,
-    mayDisrupt: createMayDisrupt(budgets.reserver, clock, metrics.budgets),
-    maintenance: createBudgetMaintenance({
-      cluster,
-      clock,
-      log,
-      onBudgets: budgets.onBudgets,
-      patchTimeoutMs: configuration.readyTimeTimeoutMs,
-    }),
+    settleDownscales: createSettler({ cluster, clock, log, podHttp, clusterDomain, zoneTracker }),
+    scaling: { references: createReferences(cluster), podHttp, clusterDomain, zoneTracker },
+    budgets: {
+      mayDisrupt: createMayDisrupt(reserver, clock, metrics.budgets),
+      maintenance: createBudgetMaintenance({ cluster, clock, log, onBudgets, patchTimeoutMs: configuration.readyTimeTimeoutMs }),
+    },
   };
   async function push(): Promise<void> {
     const { pushgatewayUrl: url } = configuration;

@@ -5,21 +5,23 @@
  *
  * What has been done is reported however the batch ends; the next tick gathers anew and decides about the rest.
  */
+import type { Clock } from "../infra/clock.ts";
 import { hasCode, messageOf, RolloutError, wroteNothing } from "../infra/errors.ts";
 import { pods } from "../infra/kubernetes/resources.ts";
-import type { Actor, Effect, DisruptionGrant } from "./actor.ts";
+import type { Actor, DisruptionGrant, Effect, MayDisrupt } from "./actor.ts";
 import { gatherGroup, gatherGroupZones } from "./gather.ts";
 import type { Hold } from "./model/decision.ts";
 import type { Pod } from "./model/pod.ts";
 import { describeUnsteady, isSteady } from "./model/readiness.ts";
 import type { Zone } from "./model/zone.ts";
-import { whyStopBatch, zonesToList } from "./rollout/continue-batch.ts";
+import { whyStopBatch, zonesToList, type BatchView } from "./rollout/continue-batch.ts";
 import type { DeletePods } from "./rollout/zone.ts";
 import { patchStatus } from "./zone-status.ts";
 
 export interface BatchActor extends Actor {
-  readonly monotonic: () => number;
-  /** Before the pods were listed by which the batch was decided, by `monotonic`. */
+  readonly mayDisrupt: MayDisrupt;
+  readonly clock: Pick<Clock, "monotonic">;
+  /** Before the pods were listed by which the batch was decided, by `clock.monotonic`. */
   readonly gatheredAt: number;
   /** Once it fires, no further pod is deleted. */
   readonly stop: AbortSignal;
@@ -43,7 +45,7 @@ interface Grant {
  * pod from being deleted: `Conflict` if the zone or the pod has changed since it was judged, `Cancelled`, `LeaseLost`, or what the cluster says.
  */
 export async function deletePods(decision: DeletePods, judged: readonly Zone[], actor: BatchActor): Promise<Effect> {
-  const endAt = actor.monotonic() + BATCH_MS;
+  const endAt = actor.clock.monotonic() + BATCH_MS;
   const { grants, denied } = await requestGrants(decision, actor);
   const unused = new Set(grants);
   const replaced: Pod[] = [];
@@ -51,9 +53,10 @@ export async function deletePods(decision: DeletePods, judged: readonly Zone[], 
     for (const grant of grants) {
       const isFirst = replaced.length === 0;
       if (isFirst) await patchStatus(decision.zone, actor);
-      if (!isFirst || actor.monotonic() - actor.gatheredAt > FRESH_MS) await confirmBatch(decision.zone, grant.pod, judged, actor);
+      if (!isFirst || actor.clock.monotonic() - actor.gatheredAt > FRESH_MS)
+        await confirmBatch({ zone: decision.zone, pod: grant.pod, judged }, actor);
       if (actor.stop.aborted) throw new RolloutError("Cancelled", "told to stop");
-      if (actor.monotonic() >= endAt) throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
+      if (actor.clock.monotonic() >= endAt) throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
       unused.delete(grant);
       await deletePod(grant.pod, actor).catch((error: unknown) => {
         // After any other error the pod may be on its way out, and its reservation stays.
@@ -88,8 +91,8 @@ async function requestGrants({ zone, pods: chosen }: DeletePods, actor: BatchAct
 }
 
 /** Throws `Conflict` if the batch may not go on with this pod, or what the cluster says. */
-async function confirmBatch(zone: Zone, pod: Pod, judged: readonly Zone[], { cluster, freshness }: BatchActor): Promise<void> {
-  const view = { judged, zone, pod, now: await gatherGroupZones(cluster, zone, freshness) };
+async function confirmBatch(next: Omit<BatchView, "now">, { cluster, freshness }: Actor): Promise<void> {
+  const view = { ...next, now: await gatherGroupZones(cluster, next.zone, freshness) };
   const why = whyStopBatch(view);
   if (why) throw new RolloutError("Conflict", why);
   const { zones } = await gatherGroup(cluster, zonesToList(view), freshness);

@@ -9,23 +9,21 @@ import { hasCode, isRetryable } from "../infra/errors.ts";
 import { acquireLease, type AcquiredLease, type LeaseOptions } from "../infra/kubernetes/lease.ts";
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics/metrics.ts";
-import type { LogNote, MayDisrupt } from "./actor.ts";
+import type { LogNote } from "./actor.ts";
 import type { CaInjection } from "./ca-injection.ts";
 import { startChangeWatch, zonesOf } from "./change-watch.ts";
 import { dueForCloserLook, lookedUntil, noteLooks } from "./resync.ts";
-import type { GroupMemory } from "./report/events.ts";
-import { createFreshness } from "./freshness.ts";
-import { createJournal } from "./report/journal.ts";
+import { createFreshness, type Freshness } from "./freshness.ts";
+import type { GroupMemory } from "./report/memory.ts";
 import { isFailure } from "./report/outcome.ts";
 import type { Zone } from "./model/zone.ts";
 import { createRecorder } from "./report/recorder.ts";
+import { createReporter, type Reporter } from "./report/reporter.ts";
 import type { SettleDownscales } from "./pending-downscales/settle-downscales.ts";
-import { createPodNotifier } from "./scaler/pod-notifier.ts";
-import type { Scaler } from "./scaler/scaler.ts";
-import { BEGUN_LAST, tick, type TickResult } from "./tick.ts";
-import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
+import { createPodNotifier, type PodNotifier } from "./scaler/pod-notifier.ts";
+import { BEGUN_LAST, tick, type TickInput, type TickResult } from "./tick.ts";
 
-export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clusterDomain" | "zoneTracker"> {
+export interface RunInput {
   readonly cluster: Cluster;
   readonly clock: Clock;
   /** Does not jump between API servers, so that the Lease is not lost by that. */
@@ -41,8 +39,8 @@ export interface RunInput extends Pick<Scaler, "references" | "podHttp" | "clust
   readonly intervalMs: number;
   readonly budgetMs: number;
   readonly lease: LeaseOptions;
-  readonly mayDisrupt: MayDisrupt;
-  readonly maintenance: BudgetMaintenance;
+  readonly scaling: Omit<TickInput["scaling"], "notifier">;
+  readonly budgets: TickInput["budgets"];
   /** Ends the run after the current step. */
   readonly stop: AbortSignal;
   /** Ticks once and ends, as a function call does. */
@@ -75,7 +73,7 @@ export async function run(input: RunInput): Promise<RunResult> {
   while (!stop.aborted) {
     try {
       const held = await acquireLease(input.cluster, input.lease, input.leaseClock, stop);
-      if (held) result = await tickUntil(input, held, stop, result);
+      if (held) result = await tickUntil(input, { held, stop, before: result });
       else log.info("another process holds the lease", { lease: input.lease.name });
       if (input.once) ended.abort();
       if (held?.lost.aborted) {
@@ -96,24 +94,32 @@ export async function run(input: RunInput): Promise<RunResult> {
   return { ...result, exitCode: 1 };
 }
 
+/** The time under one Lease. */
+interface Term {
+  readonly held: AcquiredLease;
+  readonly stop: AbortSignal;
+  /** The result of the run so far. */
+  readonly before: RunResult;
+}
+
 /** Ticks until `stop` fires or the Lease is lost, and releases it. Resolves with the verdict of the last tick, `before` if there was none; never rejects. */
-async function tickUntil(input: RunInput, held: AcquiredLease, stop: AbortSignal, before: RunResult): Promise<RunResult> {
+async function tickUntil(input: RunInput, { held, stop, before }: Term): Promise<RunResult> {
   const { cluster, clock, log } = input;
   const over = new AbortController();
   const until = firstOfSignals(stop, held.lost, over.signal);
   const changes = startChangeWatch({ cluster, clock, signal: until, target: zonesOf, pauseMs: 1000 });
   const injecting = input.once ? input.caInjection.once(until) : input.caInjection.follow(until);
   const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
-  const journal = createJournal({ ...input, recorder });
+  const reporter = createReporter({ ...input, recorder });
   const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
-  const notifier = createPodNotifier({ http: input.podHttp, clock, onNote, signal: until });
-  const freshness = createFreshness(clock, log);
+  const notifier = createPodNotifier({ http: input.scaling.podHttp, clock, onNote, signal: until });
+  const session = { held, until, reporter, notifier, freshness: createFreshness(clock, log) };
   let verdict = before;
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
   while (!until.aborted) {
     await input.settleDownscales({ namespaces: input.namespaces, fence: held, recorder, signal: until });
-    const result = await tickOnce();
+    const result = await tickOnce(input, session);
     verdict = { exitCode: result && result.failures.size === 0 && !result.outcomes.some(isFailure) ? 0 : 1, last: result ?? verdict.last };
     if (result) changes.watchFrom(result.resourceVersions);
     if (input.once) break;
@@ -127,32 +133,43 @@ async function tickUntil(input: RunInput, held: AcquiredLease, stop: AbortSignal
   const flushed = Promise.race([recorder.flush(), clock.sleep(FLUSH_MS, flushing.signal)]).finally(() => flushing.abort());
   await Promise.all([flushed, held.release(), injecting]);
   return verdict;
+}
 
-  async function tickOnce(): Promise<TickResult | undefined> {
-    const startedAt = clock.now();
-    const due = dueForCloserLook(lookedUntil(held.notes), startedAt);
-    const after = held.notes.get(BEGUN_LAST) ?? "";
-    const from = clock.monotonic();
-    try {
-      const result = await tick({
-        ...input,
-        now: clock.now,
-        fence: held,
-        notifier,
-        freshness,
-        stop: until,
-        lookCloser: due,
-        notes: held.notes,
-        timesOutrun: journal.timesOutrun,
-        onOutcome: journal.enter,
-        monotonic: clock.monotonic,
-      });
-      noteLooks(held.notes, { startedAt, after, groups: [...result.groups.keys()], begun: result.outcomes.length });
-      journal.close(result, clock.monotonic() - from);
-      return result;
-    } catch (error) {
-      journal.fail(error);
-      return undefined;
-    }
+/** What the ticks under one Lease share. */
+interface Session {
+  readonly held: AcquiredLease;
+  /** Fires when the run ends, or the Lease is lost. */
+  readonly until: AbortSignal;
+  readonly reporter: Reporter;
+  readonly notifier: PodNotifier;
+  readonly freshness: Freshness;
+}
+
+/** One tick, reported; undefined if the cluster could not be read. Never rejects. */
+async function tickOnce(input: RunInput, { held, until, reporter, notifier, freshness }: Session): Promise<TickResult | undefined> {
+  const { cluster, namespaces, clock, scaling, budgets } = input;
+  const startedAt = clock.now();
+  const isResyncDue = dueForCloserLook(lookedUntil(held.notes), startedAt);
+  const after = held.notes.get(BEGUN_LAST) ?? "";
+  const from = clock.monotonic();
+  try {
+    const result = await tick({
+      cluster,
+      fence: held,
+      freshness,
+      namespaces,
+      clock,
+      stop: until,
+      turns: { isResyncDue, notes: held.notes },
+      scaling: { ...scaling, notifier },
+      budgets,
+      report: { timesSuperseded: reporter.timesSuperseded, onOutcome: reporter.report },
+    });
+    noteLooks(held.notes, { startedAt, after, groups: [...result.groups.keys()], begun: result.outcomes.length });
+    reporter.endTick(result, clock.monotonic() - from);
+    return result;
+  } catch (error) {
+    reporter.failTick(error);
+    return undefined;
   }
 }

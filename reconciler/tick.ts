@@ -4,39 +4,50 @@
  *   list StatefulSets -> per group: status says settled? -> done
  *                                   otherwise list its pods -> decideRollout -> act -> outcome
  */
+import type { Clock } from "../infra/clock.ts";
 import { hasCode, isSuperseded } from "../infra/errors.ts";
 import { visitEach } from "../infra/slots.ts";
 import { act } from "./act.ts";
-import { gatherGroup, gatherZones, type ZoneList } from "./gather.ts";
+import type { Actor, MayDisrupt } from "./actor.ts";
 import type { BatchActor } from "./delete-pods.ts";
-import type { GroupSnapshot, Zone } from "./model/zone.ts";
+import { gatherGroup, gatherZones, type ZoneList } from "./gather.ts";
+import type { BudgetLists } from "./maintenance/budget-lists.ts";
+import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
+import { groupKey, type GroupSnapshot, type Zone } from "./model/zone.ts";
 import type { Common, Outcome } from "./report/outcome.ts";
 import { decideByStatus, decideRollout } from "./rollout/decide.ts";
 import { scaleGroup } from "./scaler/scale-group.ts";
 import type { Scaler } from "./scaler/scaler.ts";
-import type { BudgetLists } from "./maintenance/budget-lists.ts";
-import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 
 const GROUPS_AT_A_TIME = 8;
 
 /** Note with the key of the group that was begun last: the next tick goes on after it. */
 export const BEGUN_LAST = "zonewise/begun-last";
 
-export interface TickInput extends Scaler {
+export interface TickInput extends Actor {
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
-  /** True for a group, by `<namespace>/<group>`, whose pods are to be looked at even if its status says that there is nothing to do. */
-  readonly lookCloser: (key: string) => boolean;
-  /** How often in a row the group was outrun before this tick. */
-  readonly timesOutrun: (key: string) => number;
-  readonly maintenance: BudgetMaintenance;
-  /** Kept from tick to tick, by whichever process; without it each tick begins with the first group. */
-  readonly notes?: Map<string, string>;
-  /** Called with each outcome as soon as it is known, with the milliseconds the group took. */
-  readonly onOutcome: (outcome: Outcome, tookMs: number) => void;
-  readonly monotonic: () => number;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
   /** Once it fires, no further group is begun, and nothing more is asked of pods. */
   readonly stop: AbortSignal;
+  /** Whose pods are looked at, and whose turn is first; groups by `<namespace>/<group>`. */
+  readonly turns: {
+    /** True for a group whose pods are to be looked at even if its status says that there is nothing to do. */
+    readonly isResyncDue: (key: string) => boolean;
+    /** Kept from tick to tick, by whichever process; without it each tick begins with the first group. */
+    readonly notes?: Map<string, string>;
+  };
+  readonly scaling: Omit<Scaler, keyof Actor | "now" | "stop">;
+  readonly budgets: {
+    readonly mayDisrupt: MayDisrupt;
+    readonly maintenance: BudgetMaintenance;
+  };
+  readonly report: {
+    /** How often in a row the group, by its key, was superseded before this tick. */
+    readonly timesSuperseded: (key: string) => number;
+    /** Called with each outcome as soon as it is known, with the milliseconds the group took. */
+    readonly onOutcome: (outcome: Outcome, tookMs: number) => void;
+  };
 }
 
 export interface TickResult extends ZoneList {
@@ -49,23 +60,24 @@ export interface TickResult extends ZoneList {
 
 /** Rejects only if the StatefulSets could not be listed; what befalls one group is its own outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
-  const list = await gatherZones(input.cluster, input.namespaces, input.freshness);
-  const budgets = await input.maintenance.beginTick(input.namespaces);
+  const { namespaces, clock, stop, turns, budgets, report } = input;
+  const list = await gatherZones(input.cluster, namespaces, input.freshness);
+  const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const outcomes: Outcome[] = [];
-  const queue = takeTurns([...list.groups], input.notes?.get(BEGUN_LAST));
-  const others = input.maintenance.maintainOthers(list.groups, input.fence, input.stop);
-  await visitEach(queue, { atOnce: GROUPS_AT_A_TIME, signal: input.stop }, async ([key, zones]) => {
-    const startedAt = input.monotonic();
+  const queue = takeTurns([...list.groups], turns.notes?.get(BEGUN_LAST));
+  const others = budgets.maintenance.maintainOthers(list.groups, input.fence, stop);
+  await visitEach(queue, { atOnce: GROUPS_AT_A_TIME, signal: stop }, async ([key, zones]) => {
+    const startedAt = clock.monotonic();
     // At once, for the process may be killed.
-    input.notes?.set(BEGUN_LAST, key);
-    const outcome = await reconcileGroup(key, zones, budgets, input);
+    turns.notes?.set(BEGUN_LAST, key);
+    const outcome = await reconcileGroup(zones, budgetLists, input);
     outcomes.push(outcome);
-    input.onOutcome(outcome, input.monotonic() - startedAt);
+    report.onOutcome(outcome, clock.monotonic() - startedAt);
   });
   await others;
   // After a whole cycle the next one begins a group later, so that the end of a run does not always cut the same group short.
   const [first] = queue;
-  if (first && outcomes.length === queue.length) input.notes?.set(BEGUN_LAST, first[0]);
+  if (first && outcomes.length === queue.length) turns.notes?.set(BEGUN_LAST, first[0]);
   return { ...list, outcomes, skipped: queue.length - outcomes.length, acted: outcomes.some((outcome) => outcome.state === "acted") };
 }
 
@@ -75,34 +87,39 @@ function takeTurns<T>(groups: readonly [key: string, T][], begunLast = ""): [key
   return [...sorted.filter(([key]) => key > begunLast), ...sorted.filter(([key]) => key <= begunLast)];
 }
 
-async function reconcileGroup(key: string, zones: readonly Zone[], budgets: BudgetLists, input: TickInput): Promise<Outcome> {
+async function reconcileGroup(zones: readonly Zone[], lists: BudgetLists, input: TickInput): Promise<Outcome> {
   const common: Common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones, waits: [], notes: [] };
+  const { cluster, fence, freshness, stop } = input;
   try {
-    const { change, scalingHolds, notes } = await scaleGroup(zones, input);
+    const scaler = { ...input.scaling, cluster, fence, freshness, now: input.clock.now, stop };
+    const { change, scalingHolds, notes } = await scaleGroup(zones, scaler);
     const seen = { ...common, waits: scalingHolds };
     const outcome = change
       ? { ...seen, state: "acted" as const, decision: change, effect: { replaced: [], denied: [] } }
-      : await rollOut(key, seen, budgets, input).catch((error: unknown) => explain(error, key, seen, input));
+      : await rollOut(seen, lists, input).catch((error: unknown) => explain(error, seen, input));
     return { ...outcome, notes };
   } catch (error) {
-    return explain(error, key, common, input);
+    return explain(error, common, input);
   }
 }
 
-async function rollOut(key: string, common: Common, budgets: BudgetLists, input: TickInput): Promise<Outcome> {
+async function rollOut(common: Common, lists: BudgetLists, input: TickInput): Promise<Outcome> {
   const { zones } = common;
+  const { turns, budgets, clock } = input;
   const byStatus = decideByStatus(zones);
   const early: Outcome | undefined =
     byStatus === "look" ? undefined : byStatus ? { ...common, state: "held", hold: byStatus } : { ...common, state: "settled" };
-  if (early && !input.lookCloser(key) && !input.maintenance.needsReadyTime(zones)) return early;
+  if (early && !turns.isResyncDue(groupKey(common)) && !budgets.maintenance.needsReadyTime(zones)) return early;
 
-  const gatheredAt = input.monotonic();
-  const listed = await input.maintenance.readBudgets(common.namespace, budgets);
+  const gatheredAt = clock.monotonic();
+  const listed = await budgets.maintenance.readBudgets(common.namespace, lists);
   const snapshot = await gatherGroup(input.cluster, zones, input.freshness);
   try {
-    return early?.state === "held" ? early : await rollOutZones(snapshot, common, { ...input, gatheredAt });
+    const { cluster, fence, freshness, stop } = input;
+    const actor = { cluster, fence, freshness, mayDisrupt: budgets.mayDisrupt, clock, gatheredAt, stop };
+    return early?.state === "held" ? early : await rollOutZones(snapshot, common, actor);
   } finally {
-    await input.maintenance.maintainGroup(snapshot, listed, input.fence);
+    await budgets.maintenance.maintainGroup(snapshot, listed, input.fence);
   }
 }
 
@@ -118,7 +135,7 @@ async function rollOutZones(snapshot: GroupSnapshot, common: Common, actor: Batc
 }
 
 /** A pod that is gone, a zone that changed, a view that was stale: nothing is wrong, but nothing of this may be acted on. */
-function explain(error: unknown, key: string, common: Common, input: TickInput): Outcome {
+function explain(error: unknown, common: Common, { report }: TickInput): Outcome {
   if (!isSuperseded(error) && !hasCode(error, "Cancelled")) return { ...common, state: "failed", error };
-  return { ...common, state: "outrun", error, times: input.timesOutrun(key) + 1 };
+  return { ...common, state: "superseded", error, times: report.timesSuperseded(groupKey(common)) + 1 };
 }

@@ -5,6 +5,7 @@ import type { Event } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { dedupKeyOf, factsOf, type Hold, type ObjectRef } from "../model/decision.ts";
 import { isSettledByStatus, type Zone } from "../model/zone.ts";
+import type { GroupMemory } from "./memory.ts";
 import { holdsOf, type Outcome } from "./outcome.ts";
 
 export interface Draft {
@@ -14,22 +15,6 @@ export interface Draft {
   readonly message: string;
   /** What makes it the same Event although its message differs. */
   readonly cause?: string;
-}
-
-/** What is remembered of a group from tick to tick, no more than that: there may be thousands. A process that starts anew does without. */
-export interface GroupMemory {
-  readonly namespace: string;
-  readonly group: string;
-  /** What the log was last told of its state. */
-  readonly text: string;
-  /** The texts of its last notes. */
-  readonly notes: readonly string[];
-  /** Ticks in a row, up to the last, in which it was outrun. */
-  readonly timesOutrun: number;
-  /** When each hold was first met, monotonic milliseconds, by its cause. */
-  readonly holds: ReadonlyMap<string, number>;
-  /** A pod of the group has been replaced since it was last settled. */
-  readonly rolling: boolean;
 }
 
 /** The Events of one outcome. `heldMs`: how long a hold has lasted. */
@@ -53,7 +38,7 @@ function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined): Draf
       return [];
     case "settled":
       return earlier?.rolling && outcome.zones.every(isSettledByStatus) ? [completed(outcome)].filter((draft) => draft !== undefined) : [];
-    case "outrun":
+    case "superseded":
       return [];
     case "failed": {
       const [regarding] = outcome.zones;

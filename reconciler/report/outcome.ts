@@ -20,18 +20,18 @@ export type Outcome = Common &
     | { readonly state: "settled" }
     | { readonly state: "held"; readonly hold: Hold }
     | { readonly state: "acted"; readonly decision: Action; readonly effect: Effect }
-    /** Something changed between judging and acting; nothing was done, and the next tick decides anew. */
-    | { readonly state: "outrun"; readonly error: RolloutError; readonly times: number }
+    /** Something changed between judging and acting; nothing was done, and the next tick decides again. */
+    | { readonly state: "superseded"; readonly error: RolloutError; readonly times: number }
     | { readonly state: "failed"; readonly error: unknown }
   );
 
-/** From this many ticks in a row on, being outrun counts as failing. */
-const OUTRUN_TOO_OFTEN = 10;
+/** From this many ticks in a row on, being superseded counts as failing. */
+const SUPERSEDED_TOO_OFTEN = 10;
 
 /** True if someone should look into it: the group counts as failed, and so does the run if its last tick says so. */
 export function isFailure(outcome: Outcome): boolean {
   if (outcome.state === "held") return factsOf(outcome.hold.reason).fails === true;
-  return outcome.state === "failed" || (outcome.state === "outrun" && outcome.times >= OUTRUN_TOO_OFTEN);
+  return outcome.state === "failed" || (outcome.state === "superseded" && outcome.times >= SUPERSEDED_TOO_OFTEN);
 }
 
 /** All that holds the group back: its rollout, then its zones' scaling. */

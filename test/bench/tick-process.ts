@@ -44,27 +44,29 @@ async function once(): Promise<number> {
         throw new RolloutError("LeaseLost", "a benchmark writes nothing");
       },
     },
-    namespaces: ["default"],
     freshness: createFreshness(systemClock, { warn: () => {} }),
-    mayDisrupt: async () => undefined,
-    maintenance: {
-      beginTick: async (namespaces) => ({ namespaces, lists: new Map() }),
-      needsReadyTime: () => false,
-      readBudgets: async () => [],
-      maintainGroup: async () => {},
-      maintainOthers: async () => {},
-    },
-    lookCloser: () => process.env["LOOK"] === "all",
-    timesOutrun: () => 0,
-    onOutcome: () => {},
-    monotonic: () => performance.now(),
+    namespaces: ["default"],
+    clock: systemClock,
     stop: new AbortController().signal,
-    references: createReferences(cluster),
-    podHttp,
-    notifier: createPodNotifier({ http: podHttp, clock: systemClock, onNote: () => {}, signal: new AbortController().signal }),
-    clusterDomain: "cluster.local.",
-    zoneTracker: "rollout-operator-zone-tracker",
-    now: systemClock.now,
+    turns: { isResyncDue: () => process.env["LOOK"] === "all" },
+    scaling: {
+      references: createReferences(cluster),
+      podHttp,
+      notifier: createPodNotifier({ http: podHttp, clock: systemClock, onNote: () => {}, signal: new AbortController().signal }),
+      clusterDomain: "cluster.local.",
+      zoneTracker: "rollout-operator-zone-tracker",
+    },
+    budgets: {
+      mayDisrupt: async () => undefined,
+      maintenance: {
+        beginTick: async (namespaces) => ({ namespaces, lists: new Map() }),
+        needsReadyTime: () => false,
+        readBudgets: async () => [],
+        maintainGroup: async () => {},
+        maintainOthers: async () => {},
+      },
+    },
+    report: { timesSuperseded: () => 0, onOutcome: () => {} },
   });
   return performance.now() - startedAt;
 }

@@ -5,7 +5,7 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import type { DisruptionGrant } from "../../reconciler/actor.ts";
 import { hold } from "../../reconciler/model/decision.ts";
-import type { TickInput } from "../../reconciler/tick.ts";
+import type { MayDisrupt } from "../../reconciler/actor.ts";
 import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from "./stage.ts";
 
 const SETS = "statefulsets.apps";
@@ -63,7 +63,7 @@ function afterFirst(happen: () => void): { cluster: Cluster; calls: string[] } {
 }
 
 /** Grants that can be released, and those that were. */
-function grants(denied: readonly string[] = []): { mayDisrupt: TickInput["mayDisrupt"]; asked: string[]; released: string[] } {
+function grants(denied: readonly string[] = []): { mayDisrupt: MayDisrupt; asked: string[]; released: string[] } {
   const [asked, released]: [string[], string[]] = [[], []];
   return {
     asked,
@@ -130,7 +130,7 @@ describe("a batch of deletions", () => {
         { mayDisrupt: async (...pod) => (when === "the budget is asked" && asked.length === 0 && (await fail()), mayDisrupt(...pod)) },
       );
       const [outcome] = outcomes;
-      assert.match(outcome?.state === "outrun" ? String(outcome.error) : "", /zone-b is no longer healthy/);
+      assert.match(outcome?.state === "superseded" ? String(outcome.error) : "", /zone-b is no longer healthy/);
       assert.deepEqual([seen.deleted, asked.length, released.length], [[], 4, 4]);
     });
 

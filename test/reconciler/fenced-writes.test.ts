@@ -105,7 +105,7 @@ describe("a write", () => {
       const uid = (): string | undefined => stage.emulator.store.get("pods", "default", "ingester-zone-a-0")?.metadata.uid;
       const seen = witness(stage);
       const { outcomes } = await tickOnce(stage, cluster);
-      assert.equal(outcomes[0]?.state, "outrun");
+      assert.equal(outcomes[0]?.state, "superseded");
       assert.deepEqual(
         seen.deleted.filter((pod) => name !== "the pod was made anew" || pod !== "ingester-zone-a-0"),
         [],
@@ -128,7 +128,7 @@ describe("a write", () => {
       },
     };
     const { outcomes } = await tickOnce(stage, late);
-    assert.equal(outcomes[0]?.state, "outrun");
+    assert.equal(outcomes[0]?.state, "superseded");
     assert.equal(replicasOf(stage, "ingester-zone-b"), 6);
   });
 });

@@ -82,7 +82,7 @@ describe("a zone that is to shrink", () => {
     const stage = await follow(t, 2);
     const { cluster, calls } = annotateAfterList(stage, "b", { note: "changed" });
     const { outcomes } = await tickOnce(stage, cluster);
-    assert.equal(outcomes[0]?.state, "outrun");
+    assert.equal(outcomes[0]?.state, "superseded");
     assert.deepEqual([replicas(stage), calls.filter(isWrite)], [[2, 4, 4], []]);
   });
 

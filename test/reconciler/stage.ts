@@ -111,7 +111,6 @@ export function scalingOf(cluster: Cluster) {
     podHttp: noPods,
     clusterDomain: "cluster.local.",
     zoneTracker: "rollout-operator-zone-tracker",
-    settleDownscales: async () => {},
   };
 }
 
@@ -119,25 +118,35 @@ export function notifierOf(stage: Stage, http: PodHttp): PodNotifier {
   return createPodNotifier({ http, clock: stage.clock, onNote: () => {}, signal: new AbortController().signal });
 }
 
+/** What a test of a tick may set, each for its own place in the input. */
+type TickChoices = Partial<
+  Pick<TickInput, "fence" | "freshness" | "namespaces" | "stop"> &
+    TickInput["clock"] &
+    TickInput["turns"] &
+    TickInput["scaling"] &
+    TickInput["budgets"] &
+    TickInput["report"]
+>;
+
 /** One tick through this connection, with no memory but `freshness`. */
-export function tickOnce(stage: Stage, cluster: Cluster, more: Partial<TickInput> = {}): Promise<TickResult> {
-  return tick({
-    cluster,
+export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {}): Promise<TickResult> {
+  const { clock } = stage;
+  const all = {
+    ...clock,
     fence: { write: () => ({}) },
+    freshness: createFreshness(clock, { warn: () => {} }),
     namespaces: ["default"],
-    freshness: createFreshness(stage.clock, { warn: () => {} }),
+    stop: new AbortController().signal,
     mayDisrupt: async () => undefined,
     maintenance: noMaintenance,
-    lookCloser: () => false,
-    timesOutrun: () => 0,
+    isResyncDue: () => false,
+    timesSuperseded: () => 0,
     onOutcome: () => {},
-    monotonic: stage.clock.monotonic,
-    stop: new AbortController().signal,
-    now: stage.clock.now,
     ...scalingOf(cluster),
     notifier: notifierOf(stage, more.podHttp ?? noPods),
     ...more,
-  });
+  };
+  return tick({ ...all, cluster, clock: all, turns: all, scaling: all, budgets: all, report: all });
 }
 
 /** As on a cluster without budgets. */
@@ -204,9 +213,9 @@ export function runInputOf({ clock }: Stage, cluster: Cluster, identity: string)
     intervalMs: 5000,
     budgetMs: 55_000,
     lease: { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 },
-    mayDisrupt: async () => undefined,
-    maintenance: noMaintenance,
-    ...scalingOf(cluster),
+    scaling: scalingOf(cluster),
+    budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
+    settleDownscales: async () => {},
     caInjection: { once: async () => {}, follow: async () => {} },
     stop: new AbortController().signal,
   };

@@ -25,7 +25,8 @@ function beforeLastWrite(stage: Stage, resource: string): void {
   stage.emulator.faults.inject({ effect: { kind: "stale", resourceVersion: Math.max(...versions) - 1 }, resource, verb: "list" });
 }
 
-const codeOf = (outcome: Outcome | undefined): string | undefined => (outcome?.state === "outrun" ? outcome.error.code : outcome?.state);
+const codeOf = (outcome: Outcome | undefined): string | undefined =>
+  outcome?.state === "superseded" ? outcome.error.code : outcome?.state;
 
 describe("a list of pods", () => {
   it("from before an own deletion is refused", async (t) => {

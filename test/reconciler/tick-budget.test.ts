@@ -141,10 +141,10 @@ describe("a rollout under a budget", () => {
   it("gives the reservation back when the pod could not be deleted", async () => {
     const seen = await rollOut({});
     stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: "pods", verb: "delete", times: 1 });
-    assert.equal((await tick())?.state, "outrun");
+    assert.equal((await tick())?.state, "superseded");
     assert.deepEqual([seen.deleted, reserved(stage)], [[], {}]);
     stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: "statefulsets.apps", verb: "patch", times: 1 });
-    assert.equal((await tick())?.state, "outrun");
+    assert.equal((await tick())?.state, "superseded");
     assert.deepEqual([seen.deleted, reserved(stage)], [[], {}]);
   });
 

@@ -76,7 +76,7 @@ describe("whatever the API server does", () => {
     const { outcomes } = await tickOnce(stage, outrun);
     assert.deepEqual(
       outcomes.map((outcome) => outcome.state),
-      ["outrun"],
+      ["superseded"],
     );
     assert.deepEqual(seen.deleted, []);
   });
@@ -91,7 +91,7 @@ describe("whatever the API server does", () => {
     const { outcomes } = await tickOnce(stage, cluster, { freshness });
     assert.deepEqual(
       outcomes.map((outcome) => outcome.state),
-      ["outrun"],
+      ["superseded"],
     );
     assert.equal(seen.deleted.length, 1);
   });

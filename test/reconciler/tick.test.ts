@@ -44,7 +44,7 @@ describe("a tick, again and again", () => {
 
   it("a closer look lists the pods of each zone, and still writes nothing", async () => {
     const { cluster, calls } = stage.connect();
-    const { outcomes } = await tickOnce(stage, cluster, { lookCloser: () => true });
+    const { outcomes } = await tickOnce(stage, cluster, { isResyncDue: () => true });
     assert.equal(calls.length, 4);
     assert.ok(calls.every((call) => call.startsWith("GET")));
     const kept = outcomes.flatMap(({ zones }) => zones.filter((zone) => "pods" in zone));
@@ -120,7 +120,7 @@ describe("a tick, again and again", () => {
       const { skipped } = await tickOnce(stage, cluster, {
         now: () => seconds * 1000,
         stop: stop.signal,
-        lookCloser: () => true,
+        isResyncDue: () => true,
         onOutcome: ({ group }) => void entered.push(group),
       });
       return [entered.length, skipped];

@@ -107,8 +107,8 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the group is looked at again before each further pod of a batch",
     ...BATCH,
-    find: "if (!isFirst || actor.monotonic()",
-    replacement: "if (isFirst && actor.monotonic()",
+    find: "if (!isFirst || actor.clock.monotonic()",
+    replacement: "if (isFirst && actor.clock.monotonic()",
   },
   {
     breaks: "the group is looked at again before the first pod where it was read long ago",
@@ -125,8 +125,8 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a batch ends long before its reservations do",
     ...BATCH,
-    find: "if (actor.monotonic() >= endAt) throw",
-    replacement: "if (actor.monotonic() >= 1000 * endAt) throw",
+    find: "if (actor.clock.monotonic() >= endAt) throw",
+    replacement: "if (actor.clock.monotonic() >= 1000 * endAt) throw",
   },
   {
     breaks: "a batch ends once a zone is paused",

@@ -89,24 +89,23 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
     };
     const one = tick({
       cluster,
-      ...scalingOf(cluster),
-      notifier,
-      now: clock.now,
-      maintenance: createBudgetMaintenance({ cluster, clock, log: silent, onBudgets: () => {}, patchTimeoutMs: 5000 }),
       fence: { write },
-      namespaces: ["test"],
       freshness,
-      mayDisrupt: createMayDisrupt(reserver, clock, createMetrics().budgets),
-      lookCloser: () => true,
-      timesOutrun: () => 0,
-      onOutcome: () => {},
-      monotonic: clock.monotonic,
+      namespaces: ["test"],
+      clock,
       stop: new AbortController().signal,
+      turns: { isResyncDue: () => true },
+      scaling: { ...scalingOf(cluster), notifier },
+      budgets: {
+        mayDisrupt: createMayDisrupt(reserver, clock, createMetrics().budgets),
+        maintenance: createBudgetMaintenance({ cluster, clock, log: silent, onBudgets: () => {}, patchTimeoutMs: 5000 }),
+      },
+      report: { timesSuperseded: () => 0, onOutcome: () => {} },
     });
     const result = await one.catch(() => undefined);
     for (const outcome of result?.outcomes ?? []) {
       if (outcome.state === "acted" && outcome.effect.replaced.length > 1) world.reach("several deletions");
-      if (outcome.state === "outrun") world.reach(outcome.error.code);
+      if (outcome.state === "superseded") world.reach(outcome.error.code);
     }
   }
 }

@@ -27,7 +27,7 @@ function startTicks() {
     /** One tick; the calls that it took. */
     tick: async (closer = false, namespaces: readonly string[] = ["default"]): Promise<string[]> => {
       calls.length = 0;
-      await tickOnce(stage, cluster, { maintenance, namespaces, lookCloser: () => closer });
+      await tickOnce(stage, cluster, { maintenance, namespaces, isResyncDue: () => closer });
       return [...calls];
     },
   };
@@ -69,7 +69,7 @@ describe("ready times of pods (E24)", () => {
     const options = { clock: stage.clock, log, onBudgets: () => {}, patchTimeoutMs: 1234 };
     await tickOnce(stage, cluster, {
       maintenance: createBudgetMaintenance({ ...options, cluster: { ...cluster, patch } }),
-      lookCloser: () => true,
+      isResyncDue: () => true,
     });
     assert.deepEqual([...bounds], [1234]);
   });

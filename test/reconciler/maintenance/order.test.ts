@@ -31,7 +31,7 @@ it("a pod that was made anew and reserved after the pods were listed keeps its r
   const maintenance = createBudgetMaintenance({ cluster: racing, clock, log, onBudgets: () => {}, patchTimeoutMs: 5000 });
   // The first tick of a process reads the budgets in any case.
   await tickOnce(stage, cluster, { maintenance });
-  await tickOnce(stage, racing, { maintenance, lookCloser: () => true });
+  await tickOnce(stage, racing, { maintenance, isResyncDue: () => true });
   assert.ok(raced);
   assert.deepEqual(Object.keys(reserved(stage)), [POD]);
 });

@@ -5,7 +5,7 @@ import { RolloutError } from "../../../infra/errors.ts";
 import { errorOfStatus } from "../../../infra/kubernetes/api-error.ts";
 import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
-import type { TickInput } from "../../../reconciler/tick.ts";
+import type { MayDisrupt } from "../../../reconciler/actor.ts";
 import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from "../stage.ts";
 
 const FOLLOWS_A = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
@@ -48,7 +48,7 @@ function connect(refuse = false): Cluster {
 }
 
 const denyOrdinal =
-  (ordinal: number): TickInput["mayDisrupt"] =>
+  (ordinal: number): MayDisrupt =>
   async (pod, zone) =>
     pod.name.endsWith(`-${ordinal}`) ? hold("BudgetSpent", "no", [zone]) : undefined;
 
@@ -193,7 +193,7 @@ describe("scaling and rollout in one tick", () => {
     await zones(2, 3);
     const late = meanwhile(() => deploy(stage, "x:1", { zones: ["a"], replicas: 3 }));
     const { outcomes } = await tickOnce(stage, late);
-    assert.deepEqual([outcomes[0]?.state, replicasOf("ingester-zone-b")], ["outrun", 3]);
+    assert.deepEqual([outcomes[0]?.state, replicasOf("ingester-zone-b")], ["superseded", 3]);
   });
 
   it("a zone that was scaled down while its turn came counts", async () => {
@@ -219,7 +219,7 @@ describe("scaling and rollout in one tick", () => {
       },
     };
     const { outcomes } = await tickOnce(stage, late);
-    assert.deepEqual([outcomes[0]?.state, seen.deleted, replicasOf("ingester-zone-b")], ["outrun", [], 4]);
+    assert.deepEqual([outcomes[0]?.state, seen.deleted, replicasOf("ingester-zone-b")], ["superseded", [], 4]);
   });
 
   it("a chain of three goes up one zone after the other, each once the one before is ready, and down again", async () => {

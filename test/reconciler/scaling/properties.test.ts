@@ -18,22 +18,15 @@ async function pass(world: World, { cluster, podHttp, write, end }: Process): Pr
   world.touched.clear();
   const ticking = tick({
     cluster,
-    podHttp,
-    notifier,
-    references: createReferences(cluster),
     fence: { write },
     freshness: createFreshness({ monotonic: () => 0 }, { warn: () => {} }),
-    mayDisrupt: async () => undefined,
-    maintenance: noMaintenance,
     namespaces: ["test"],
-    lookCloser: () => true,
-    timesOutrun: () => 0,
-    onOutcome: () => {},
-    monotonic: () => 0,
-    clusterDomain: "cluster.local.",
-    zoneTracker: "tracker",
-    now: () => world.now,
+    clock: { now: () => world.now, monotonic: () => 0 },
     stop: new AbortController().signal,
+    turns: { isResyncDue: () => true },
+    scaling: { podHttp, notifier, references: createReferences(cluster), clusterDomain: "cluster.local.", zoneTracker: "tracker" },
+    budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
+    report: { timesSuperseded: () => 0, onOutcome: () => {} },
   });
   const result = await ticking.catch(() => undefined);
   over.abort();

@@ -1,0 +1,35 @@
+/** What a process remembers of a group from tick to tick, as a hint only: a pure function of what it remembered and of the outcome. */
+import { dedupKeyOf } from "../model/decision.ts";
+import { describeOutcome } from "./describe.ts";
+import { holdsOf, type Outcome } from "./outcome.ts";
+
+/** No more than that: there may be thousands of groups. A process that starts anew does without. */
+export interface GroupMemory {
+  readonly namespace: string;
+  readonly group: string;
+  /** What was last logged of its state. */
+  readonly text: string;
+  /** The texts of its last notes. */
+  readonly notes: readonly string[];
+  /** Ticks in a row, up to the last, in which it was superseded. */
+  readonly timesSuperseded: number;
+  /** When each hold was first met, monotonic milliseconds, by its dedupKey. */
+  readonly holds: ReadonlyMap<string, number>;
+  /** A pod of the group has been replaced since it was last settled. */
+  readonly rolling: boolean;
+}
+
+/** What is remembered after this outcome; `now` in monotonic milliseconds. */
+export function remember(earlier: GroupMemory | undefined, outcome: Outcome, now: number): GroupMemory {
+  const { namespace, group, state } = outcome;
+  const hasReplaced = state === "acted" && outcome.effect.replaced.length > 0;
+  return {
+    namespace,
+    group,
+    text: describeOutcome(outcome).text,
+    notes: outcome.notes.map((note) => note.text),
+    timesSuperseded: state === "superseded" ? outcome.times : 0,
+    holds: new Map(holdsOf(outcome).map((hold) => [dedupKeyOf(hold), earlier?.holds.get(dedupKeyOf(hold)) ?? now])),
+    rolling: hasReplaced || (state !== "settled" && earlier?.rolling === true),
+  };
+}
