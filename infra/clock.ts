@@ -1,8 +1,8 @@
 /** Time as an argument: entry points pass `systemClock`, tests their own. */
 export interface Clock {
-  /** Wall clock, milliseconds since the epoch: for what is written into objects and judged by others. */
+  /** Wall clock, milliseconds since the epoch: for times that are written into objects. */
   readonly now: () => number;
-  /** A clock that never jumps, milliseconds: for deadlines. */
+  /** Monotonic clock, milliseconds: for deadlines. */
   readonly monotonic: () => number;
   /** Resolves after `ms`, or as soon as `signal` fires; never rejects. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
@@ -28,8 +28,8 @@ export const systemClock: Clock = {
 };
 
 /**
- * Tells the milliseconds since it was started, by the clock that counted more of them. The monotonic clock stands still while a machine is
- * suspended, and the wall clock may be set back. One that was set ahead lets too much time pass: for bounds that must not be outlived.
+ * Returns the milliseconds since its start, by the clock that counted more. The monotonic clock stands still while a machine is suspended, and the
+ * wall clock may be set back. A wall clock that is set ahead makes it run too fast: use it for bounds that must not be exceeded.
  */
 export function startStopwatch({ now, monotonic }: Pick<Clock, "now" | "monotonic">): () => number {
   const wall = now();
@@ -37,7 +37,7 @@ export function startStopwatch({ now, monotonic }: Pick<Clock, "now" | "monotoni
   return () => Math.max(now() - wall, monotonic() - steady);
 }
 
-/** A signal that fires with the first of these. Unlike AbortSignal.any it holds on to its sources: a chain of those was seen to lose an abort. */
+/** A signal that fires with the first of its sources. Unlike AbortSignal.any it keeps references to them: chains of AbortSignal.any lost an abort. */
 export function firstOfSignals(...sources: readonly AbortSignal[]): AbortSignal {
   const first = new AbortController();
   for (const source of sources) {

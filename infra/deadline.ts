@@ -1,4 +1,4 @@
-/** One signal for both ends of a call: its time is up, or its caller gave up. */
+/** One signal for both ends of a call: its time is over, or its caller cancelled it. */
 import { type Clock, startStopwatch, systemClock } from "./clock.ts";
 import { RolloutError } from "./errors.ts";
 
@@ -12,7 +12,7 @@ export interface Deadline {
   [Symbol.dispose](): void;
 }
 
-/** Starts a deadline of `ms` milliseconds by `clock`; dispose of it when the call is over, or its timer keeps running. */
+/** Starts a deadline of `ms` milliseconds by `clock`; dispose of it after the call, or its timer keeps running. */
 export function startDeadline(ms: number, caller?: AbortSignal, clock: Clock = systemClock): Deadline {
   const controller = new AbortController();
   const elapsed = startStopwatch(clock);
@@ -31,12 +31,12 @@ export function startDeadline(ms: number, caller?: AbortSignal, clock: Clock = s
   };
 }
 
-/** What a call ends with whose caller gave up, by that signal. */
+/** The error of a call that its caller cancelled. */
 export function cancelled(caller: AbortSignal | undefined): RolloutError {
   return new RolloutError("Cancelled", "cancelled by the caller", { cause: caller?.reason });
 }
 
-/** The outcome of `work`, or the signal's reason when it fires first; `work` itself goes on. */
+/** The result of `work`, or the signal's reason if that fires first; `work` itself continues. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason);

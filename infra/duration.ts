@@ -1,4 +1,4 @@
-/** Durations as upstream reads and writes them: Go's grammar for flags and labels, Prometheus' for some annotations. Pure. */
+/** Durations in the formats of the original: Go's for flags and labels, Prometheus' for some annotations. Pure. */
 
 const NANOSECONDS: Readonly<Record<string, bigint>> = {
   ns: 1n,
@@ -14,12 +14,12 @@ const NANOSECONDS: Readonly<Record<string, bigint>> = {
 // U+00B5 and U+03BC are both micro: https://pkg.go.dev/time#ParseDuration
 const TERM = /(?<whole>\d*)(?:\.(?<fraction>\d*))?(?<unit>ns|us|µs|μs|ms|s|m|h)/y;
 const LARGEST = 2n ** 63n;
-/** Characters; none that is longer is within 292 years but by zeros. Reading digits takes time by the square of their number. */
+/** Characters; a longer duration exceeds 292 years unless it has superfluous zeros. Parsing takes time quadratic in the digits. */
 const LONGEST = 100;
 const PER_MS = 1_000_000n;
 
 /**
- * Milliseconds of a Go duration such as `1m30s`, `-1.5h` or `0`; undefined when it is none (§0.9a).
+ * Milliseconds of a Go duration such as `1m30s`, `-1.5h` or `0`; undefined if the text is none (§0.9a).
  * Exact to the nanosecond; beyond 292 years it is invalid, as in Go, and beyond 100 characters.
  */
 export function parseGoDuration(text: string): number | undefined {
@@ -60,7 +60,7 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
   ms: 1,
 };
 
-/** Milliseconds of a Prometheus duration such as `1h30m`, `2w` or `0`; undefined when it is none (§0.9b). Beyond 292 years it is invalid, as in Go, and beyond 100 characters. */
+/** Milliseconds of a Prometheus duration such as `1h30m`, `2w` or `0`; undefined if the text is none (§0.9b). Beyond 292 years it is invalid, as in Go, and beyond 100 characters. */
 export function parsePrometheusDuration(text: string): number | undefined {
   if (text.length > LONGEST) return undefined;
   if (text === "0") return 0;
@@ -72,7 +72,7 @@ export function parsePrometheusDuration(text: string): number | undefined {
 
 const LARGEST_FIRST = Object.entries(MILLISECONDS).filter(([unit]) => ["d", "h", "m", "s"].includes(unit));
 
-/** A duration for humans, in its two largest units from days to seconds: `2h10m`, `45s`, `12h`; less than a second is `0s`. */
+/** A duration for messages, in its two largest units from days to seconds: `2h10m`, `45s`, `12h`; less than a second is `0s`. */
 export function shortDuration(ms: number): string {
   let rest = Math.max(0, ms);
   const parts: string[] = [];

@@ -1,4 +1,4 @@
-/** The log: one line an entry, JSON or logfmt. */
+/** The log: one line an entry, as JSON or logfmt. */
 
 const LEVELS = { debug: 10, info: 20, warn: 30, error: 40 } as const;
 
@@ -9,16 +9,16 @@ type Write = (message: string, fields?: LogFields) => void;
 export type Log = Readonly<Record<LogLevel, Write>>;
 
 export interface LogOptions {
-  /** Entries below it are dropped. */
+  /** Entries below this level are dropped. */
   readonly level: LogLevel;
-  /** JSON, unless said. */
+  /** JSON by default. */
   readonly format?: LogFormat;
-  /** Takes a whole line, its end included. */
+  /** Receives a whole line with its line break. */
   readonly write: (line: string) => void;
   readonly now: () => Date;
 }
 
-/** A log whose entries carry `ts` (RFC 3339), `level`, `msg` and the fields; an Error among them shows its code, message and chain of causes. */
+/** A log whose entries have `ts` (RFC 3339), `level`, `msg` and the fields; an Error is written as code, message and chain of causes. */
 export function createLog({ level, format = "json", write, now }: LogOptions): Log {
   const entry =
     (of: LogLevel): Write =>
@@ -30,13 +30,13 @@ export function createLog({ level, format = "json", write, now }: LogOptions): L
   return { debug: entry("debug"), info: entry("info"), warn: entry("warn"), error: entry("error") };
 }
 
-/** Writes to standard output and, before the process ends, waits until it is out. */
+/** Writes to standard output; `flush` waits until all is written. */
 export const stdout = {
   write: (line: string): void => void process.stdout.write(line),
   flush: (): Promise<void> => new Promise((resolve) => process.stdout.write("", () => resolve())),
 };
 
-// A field that cannot be encoded (a cycle) must not take the process down with it.
+// A field that cannot be encoded (a cycle) must not end the process.
 function encode({ ts, level, msg, ...fields }: LogFields): string {
   try {
     return JSON.stringify({ ts, level, msg, ...fields }, showValue);
@@ -50,7 +50,7 @@ function showValue(_key: string, value: unknown): unknown {
   return typeof value === "bigint" ? String(value) : value;
 }
 
-/** Causes deeper than this are left out; a chain may even be a ring. */
+/** Deeper causes are left out; a chain of causes may be circular. */
 const DEPTH = 5;
 
 function showError(error: Error, depth = 1): LogFields {
@@ -60,7 +60,7 @@ function showError(error: Error, depth = 1): LogFields {
   return { ...shown, cause: error.cause instanceof Error ? showError(error.cause, depth + 1) : error.cause };
 }
 
-/** `key=value` pairs of what JSON holds, as the original's logger writes them; what is inside an object gets its path as key: `error.code=Timeout`. */
+/** `key=value` pairs in the format of the original's logger; a nested field has its path as key: `error.code=Timeout`. */
 function toLogfmt(value: unknown, path = ""): string[] {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     return Object.entries(value).flatMap(([key, inner]) => toLogfmt(inner, `${path}${path && "."}${key.replaceAll(/[\s="]/g, "_")}`));

@@ -1,4 +1,4 @@
-/** HTTP to the pods themselves (§2.7): apart from the Kubernetes client, without its credentials, and few at a time. */
+/** HTTP requests to pods (§2.7): without the credentials of the Kubernetes client, and few at a time. */
 import http from "node:http";
 import https from "node:https";
 import type { LookupFunction } from "node:net";
@@ -30,21 +30,21 @@ export interface PodHttp {
   send(method: PodMethod, url: string, request: PodRequest): Promise<PodAnswer>;
 }
 
-/** Told of every request. */
+/** Observes every request. */
 export interface PodObserver {
   /** `path` is the URL's; `status` the HTTP status, or `error`; `seconds` until the whole answer, the wait for a slot excluded. */
   podAnswered(call: { readonly path: string; readonly method: string; readonly status: string; readonly seconds: number }): void;
-  /** A pod said that it belongs to another cluster. */
+  /** A pod answered that it belongs to another cluster. */
   clusterRefused(call: { readonly method: string; readonly namespace: string }): void;
 }
 
 export interface PodHttpOptions {
-  /** Milliseconds a request may take, redirects included, from the moment it is sent. */
+  /** Milliseconds that a request may take after it is sent, redirects included. */
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Requests in flight at once; 32 unless said. */
+  /** Concurrent requests; 32 by default. */
   readonly atOnce?: number;
-  /** Resolves the names of pods instead of DNS. */
+  /** Resolves the names of pods in place of DNS. */
   readonly lookup?: LookupFunction;
   readonly observer?: PodObserver;
 }
@@ -53,7 +53,7 @@ const AT_ONCE = 32;
 const MOST_REDIRECTS = 10;
 const LONGEST_ANSWER = 64 * 1024;
 
-/** A client whose limit on requests in flight holds over all its users. */
+/** A client whose limit on concurrent requests covers all its callers. */
 export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, observer }: PodHttpOptions): PodHttp {
   const slots = createSlots(atOnce);
   return {
@@ -92,10 +92,10 @@ async function exchange(method: PodMethod | "GET", url: URL, sending: Sending, r
   if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return { status, body };
   if (redirects === MOST_REDIRECTS) throw new Error(`more than ${MOST_REDIRECTS} redirects`);
   const next = new URL(location, url);
-  // A pod must not be able to send us elsewhere: we may reach what it may not.
+  // A pod must not redirect us to another host, which we may reach and the pod may not.
   if (next.origin !== url.origin)
     throw new RolloutError("Invalid", "a redirect to another host, port or scheme is not followed", { status });
-  // RFC 9110, 15.4: 307 and 308 repeat the method; what others mean by it is GET.
+  // RFC 9110, 15.4: 307 and 308 repeat the method; other redirects turn it into GET.
   return exchange(status >= 307 ? method : "GET", next, sending, redirects + 1);
 }
 
@@ -106,10 +106,10 @@ function open(method: string, url: URL, { request, signal, lookup }: Sending): P
       method,
       headers: { ...request.headers, "x-cluster": request.namespace, "content-length": 0 },
       signal,
-      // Each pod is a host of its own: connections kept open would be as many as there are pods.
+      // Each pod is a host: kept-alive connections would be as many as pods.
       agent: false,
       ...(lookup && { lookup }),
-      // A certificate does not name the dot at the end of a fully qualified name.
+      // A certificate does not contain the trailing dot of a fully qualified name.
       ...(secure && { servername: url.hostname.replace(/\.$/, "") }),
     });
     outgoing.on("error", (error) => reject(signal.aborted ? signal.reason : error));
@@ -118,7 +118,7 @@ function open(method: string, url: URL, { request, signal, lookup }: Sending): P
   });
 }
 
-/** A URL as it may be shown: without user-info, query and fragment, any of which may carry a password. */
+/** A URL for messages: without user-info, query and fragment, as any of them may contain a password. */
 export function redactUrl(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;

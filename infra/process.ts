@@ -1,4 +1,4 @@
-/** How a process of ours lives: a signal asks it to stop, and its last line says what ended it, if anything did. */
+/** The life cycle of a process: a signal stops it, and its last log line gives the error that ended it, if any. */
 import { systemClock } from "./clock.ts";
 import { hasCode } from "./errors.ts";
 import { createLog, stdout } from "./log.ts";
@@ -6,8 +6,8 @@ import { createLog, stdout } from "./log.ts";
 export const END_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
 /**
- * Runs an entry to its exit code; `stop` fires at SIGTERM or SIGINT. If it rejects, that is told as `failure`, and the code is 1, or 2 for
- * `BadConfiguration`.
+ * Runs an entry to its exit code; `stop` fires at SIGTERM or SIGINT. If `main` rejects, the message `failure` is logged with the error, and the exit
+ * code is 1, or 2 for `BadConfiguration`.
  */
 export async function runEntry(failure: string, main: (stop: AbortSignal) => Promise<number>): Promise<never> {
   const stop = new AbortController();
@@ -16,18 +16,18 @@ export async function runEntry(failure: string, main: (stop: AbortSignal) => Pro
   return await end(exitCode);
 }
 
-/** Ends the process because of an error, as `runEntry` does. */
+/** Ends the process after an error, as `runEntry` does. */
 export async function giveUp(failure: string, error: unknown): Promise<never> {
   return await end(tellFailure(failure, error));
 }
 
-/** Ends the process once its log is out: idle connections to the API server would hold it for their whole idle time. */
+/** Ends the process once its log is written. Without it, idle connections to the API server would keep the process alive. */
 export async function end(exitCode: number): Promise<never> {
   await stdout.flush();
   process.exit(exitCode);
 }
 
-/** The message of a bad configuration says it all. Its format is read here, as there may be no configuration. */
+/** A bad configuration is fully described by its message. The log format is read here, as there may be no valid configuration. */
 function tellFailure(failure: string, error: unknown): 1 | 2 {
   const format = process.env["LOG_FORMAT"] === "logfmt" ? "logfmt" : "json";
   const log = createLog({ level: "error", format, write: stdout.write, now: () => new Date(systemClock.now()) });

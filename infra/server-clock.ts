@@ -1,27 +1,27 @@
 /**
- * The API server's clock, as its answers tell it: what processes of several machines write down and judge goes by this one clock.
+ * The API server's clock, from the `Date` of its answers: processes on several machines write and compare times by this one clock.
  *
  *   an answer with `Date: D`, in whole seconds, which took t  ->  its clock is ahead of ours by at least D - now, by less than that + 1 s + t
- *     -> what was assumed so far is within --> it stays;  it is not --> the nearer bound
+ *     -> the current offset lies within these bounds --> keep it;  otherwise --> take the nearer bound
  *
- * So it follows a drift, a step of either clock, and another API server behind the same address, with the next answer; quick answers at
- * various moments of a second make it finer, slow ones do no harm.
+ * So the next answer corrects a drift, a step of either clock, and a change to another API server behind the same address. Quick answers at
+ * different fractions of a second make the offset more precise; slow answers do no harm.
  */
 import type { Clock } from "./clock.ts";
 
-/** Told of each answer of the API server: its `Date`, and the milliseconds from before the request until it was there. */
+/** Receives the `Date` of each answer of the API server, and the milliseconds from before the request to the answer. */
 export type OnDate = (date: string | undefined, tookMs: number) => void;
 
 export interface ServerClock extends Clock {
   /**
-   * The API server's time, off by 1 s and the time that the last answer took at most; the machine's before the first answer. It may jump,
-   * both ways. Where several API servers answer, by the difference of their clocks as well.
+   * The API server's time, with an error of at most 1 s plus the duration of the last answer, plus the difference between the clocks of several
+   * API servers. The machine's time before the first answer. It may jump in both directions.
    */
   readonly now: () => number;
   readonly follow: OnDate;
   /**
-   * The same until an answer is older than one before it by more than `CLOCK_SKEW_MS`; from then on the machine's. For spans that must not be
-   * outlived: an answer that is far ahead shows that both clocks of the machine stood still, or that the clocks of API servers differ.
+   * The same until an answer is older than an earlier one by more than `CLOCK_SKEW_MS`; the machine's time from then on. For periods that must
+   * not be exceeded: an answer far ahead shows that both clocks of the machine stood still, or that the clocks of API servers differ.
    */
   readonly leaseClock: Clock;
 }
@@ -29,12 +29,12 @@ export interface ServerClock extends Clock {
 const DATE_RESOLUTION_MS = 1000;
 
 /**
- * By how much two processes may judge the same moment differently: a second each, answers that take half a second, and API servers whose
- * clocks are 2 s apart. A span that one process writes down and another waits for is longer by this.
+ * Upper bound of the difference between two processes' times, in milliseconds: a second each, answers that take half a second, and API servers
+ * whose clocks are 2 s apart. A period that one process starts and another waits for is extended by this.
  */
 export const CLOCK_SKEW_MS = 5000;
 
-/** Begins with the machine's own time. */
+/** A server clock that follows the machine's clock until the first answer. */
 export function createServerClock(machine: Clock): ServerClock {
   let aheadMs = 0;
   let isAnswered = false;

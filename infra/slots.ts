@@ -1,8 +1,8 @@
-/** So many at a time, the rest in the order in which they came: a limit over all callers, and one over the items of a list. */
+/** Limits concurrency, first come first served: over all callers (slots), and over the items of a list (visitEach). */
 import { cancelled } from "./deadline.ts";
 
 export interface Slots {
-  /** Waits for a free slot; dispose of it to free it. Rejects with `Cancelled` once `signal` fires. */
+  /** Waits for a free slot; dispose of the result to free it. Rejects with `Cancelled` once `signal` fires. */
   take(signal?: AbortSignal): Promise<Disposable>;
 }
 
@@ -46,8 +46,8 @@ export function createSlots(count: number): Slots {
 }
 
 /**
- * Visits the items in their order, at most `atOnce` (finite) at a time, taking each only when its turn comes. Once `signal` fires no further one is
- * taken; nor after the first visit that throws, which rejects at once: those under way are left to themselves.
+ * Visits the items in order, at most `atOnce` (finite) at a time, taking each item from the iterable only when its turn comes. After `signal` fires, no
+ * further item is taken. A visit that throws rejects at once; no further item is taken then, and visits in progress continue on their own.
  */
 export async function visitEach<T>(
   items: Iterable<T>,
@@ -56,7 +56,7 @@ export async function visitEach<T>(
 ): Promise<void> {
   const queue = takeUntil(items, signal);
   const work = async (): Promise<void> => {
-    // Whoever throws here ends the generator, and with it the work of the others.
+    // An exception here would end the generator, and with it the visits of the other workers.
     for (const item of queue) await visit(item);
   };
   await Promise.all(Array.from({ length: atOnce }, work));

@@ -1,4 +1,4 @@
-/** What the reconciler and the webhooks stand on alike: configuration -> log -> metrics -> connection -> cluster. */
+/** The start that the reconciler and the webhooks share: configuration -> log -> metrics -> connection -> cluster. */
 import type { Clock } from "./clock.ts";
 import { type Cluster, connectCluster } from "./kubernetes/cluster.ts";
 import { type Configuration, type ConfigurationOptions, type Environment, readConfiguration } from "./config/config.ts";
@@ -13,9 +13,9 @@ export interface Runtime {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly connection: Connection;
-  /** Observed by the metrics. */
+  /** Its calls are counted by the metrics. */
   readonly cluster: Cluster;
-  /** The API server's, as the cluster's answers tell it: for all but the log. */
+  /** The API server's clock, for everything but the log. */
   readonly clock: ServerClock;
 }
 

@@ -1,13 +1,13 @@
-/** Timestamps as Kubernetes and upstream write them: RFC 3339. Pure. */
+/** Timestamps in the format of Kubernetes and the original: RFC 3339. Pure. */
 
 const RFC3339 =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-/** Milliseconds since the epoch of a strict RFC 3339 timestamp, fractions and offsets allowed; undefined when it is none (§0.9), as for 30 February. */
+/** Milliseconds since the epoch of a strict RFC 3339 timestamp, fractions and offsets allowed; undefined if the text is none (§0.9), as for 30 February. */
 export function parseTimestamp(text: string): number | undefined {
   if (!RFC3339.test(text)) return undefined;
   const day = text.slice(0, 10);
-  // Date makes 2 March of 30 February.
+  // Date turns 30 February into 2 March.
   if (new Date(`${day}T00:00:00Z`).toISOString().slice(0, 10) !== day) return undefined;
   return Date.parse(text);
 }

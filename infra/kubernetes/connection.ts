@@ -1,36 +1,36 @@
-/** Where the API server is and how to prove who we are; the only importer of client-node's values. */
+/** Finds the API server and our credentials; the only module that imports values of client-node. */
 import type { OutgoingHttpHeaders } from "node:http";
 import https from "node:https";
 import type { KubeConfig } from "@kubernetes/client-node";
 import { RolloutError } from "../errors.ts";
 
-/** Sockets that idle longer are closed by us, before the API server (90 s) or a load balancer (60 s) does. */
+/** Milliseconds after which we close an idle socket, before the API server (90 s) or a load balancer (60 s) does. */
 const IDLE_SOCKET_MS = 30_000;
 
-/** What a request needs to be let in. */
+/** Credentials of one request. */
 export interface Credentials extends https.RequestOptions {
   headers?: OutgoingHttpHeaders;
 }
 
 export interface Connection {
   readonly server: URL;
-  /** Headers, TLS material and agent of the next request. Asked anew for each: tokens, certificates and exec credentials rotate. */
+  /** Headers, TLS material and agent of the next request. Called for each request, as tokens, certificates and exec credentials rotate. */
   readonly authorize: () => Promise<Credentials>;
   /** Closes idle connections. */
   close(): void;
 }
 
-/** What to read; the first that is set wins, and with none of them it is the pod's own ServiceAccount. */
+/** The source of the configuration; the first field that is set wins, otherwise the pod's own ServiceAccount. */
 export interface ConnectionSource {
   /** One kubeconfig file, its server replaced by `apiUrl`. */
   readonly explicit?: { readonly apiUrl: string; readonly configFile: string } | undefined;
   /** Value of KUBECONFIG: one kubeconfig file or several, separated by colons. */
   readonly kubeconfig?: string | undefined;
-  /** Directory in which the ServiceAccount's /var/run/secrets lies; / when left out. */
+  /** Directory that contains the ServiceAccount's /var/run/secrets; / by default. */
   readonly root?: string | undefined;
 }
 
-/** Reads the configuration; rejects with `BadConfiguration` when there is none or it cannot be used. */
+/** Reads the configuration; rejects with `BadConfiguration` if it is missing or unusable. */
 export async function loadConnection(source: ConnectionSource): Promise<Connection> {
   const module = await import("@kubernetes/client-node/dist/config.js");
   try {
@@ -77,7 +77,7 @@ function openConnection(config: KubeConfig): Connection {
       } catch (error) {
         throw new RolloutError("Unauthorized", `no credentials: ${String(error)}`, { cause: error });
       }
-      // client-node's own agent opens a connection a request; it stays where it knows the way through a proxy.
+      // client-node's own agent opens a connection a request; it is kept only where it handles a proxy.
       return cluster.proxyUrl || server.protocol !== "https:" ? options : { ...options, agent };
     },
     close: () => agent.destroy(),

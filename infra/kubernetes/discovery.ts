@@ -1,4 +1,4 @@
-/** Which resources serve a kind: the API server's own account of itself. */
+/** Finds the resources of a kind through the API server's discovery endpoints. */
 import type { Resource } from "./resources.ts";
 
 interface ApiGroup {
@@ -11,8 +11,8 @@ interface ApiResources {
 }
 
 /**
- * The resources of a kind in a group, the preferred version first; none if the server does not know it.
- * `read` resolves with the JSON at a path, or with undefined where there is nothing.
+ * The resources of a kind in a group, the preferred version first; none if the server does not know the kind.
+ * `read` resolves with the JSON at a path, or with undefined if the path does not exist.
  */
 export async function discoverKind(group: string, kind: string, read: (path: string) => Promise<unknown>): Promise<Resource[]> {
   const root = group === "" ? "/api" : `/apis/${encodeURIComponent(group)}`;

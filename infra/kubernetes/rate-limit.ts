@@ -5,7 +5,7 @@ import { hasCode, messageOf, RolloutError } from "../errors.ts";
 export interface Rate {
   /** Requests per second and API group; 0 or less means unlimited. */
   readonly qps: number;
-  /** Requests that may go at once after a quiet time; 0 or less means unlimited. */
+  /** Burst: requests that may be sent at once after a quiet time; 0 or less means unlimited. */
   readonly burst: number;
 }
 
@@ -19,17 +19,17 @@ interface Bucket {
   filledAt: number;
 }
 
-/** API groups come from what users let zones mirror, too: those beyond this many share a bucket. */
+/** Users name API groups in mirror references: groups beyond this number share a bucket. */
 const MOST_BUCKETS = 100;
 const SHARED = "";
 
-/** A set of buckets of its own; two limiters share nothing. */
+/** A limiter with its own buckets. */
 export function createRateLimiter({ qps, burst }: Rate, clock: Clock): RateLimiter {
   if (qps <= 0 || burst <= 0) return { take: () => Promise.resolve() };
   const buckets = new Map<string, Bucket>();
 
-  // Tokens go below zero: the debt is the queue. A wait that cannot fit its limit takes nothing, or
-  // callers that gave up would starve those behind them (§8.3).
+  // Tokens may become negative: the debt is the queue. A wait that exceeds its limit takes no token, as
+  // callers that cancelled would starve later ones (§8.3).
   const reserve = (group: string, limitMs: number): number | undefined => {
     const now = clock.monotonic();
     const key = buckets.has(group) || buckets.size < MOST_BUCKETS ? group : SHARED;

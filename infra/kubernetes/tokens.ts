@@ -1,4 +1,4 @@
-/** Who calls us: ServiceAccount tokens of the cluster, checked against the keys that its API server publishes. The only importer of jose in the product. */
+/** Checks ServiceAccount tokens of callers against the keys that the API server publishes. The only module that imports jose. */
 import { createRemoteJWKSet, customFetch, errors, jwtVerify } from "jose";
 import { systemClock } from "../clock.ts";
 import type { Connection } from "./connection.ts";
@@ -7,25 +7,25 @@ import { type Observer, requestJson } from "./request.ts";
 import type { OnDate } from "../server-clock.ts";
 
 export interface TokenOptions {
-  /** What the token must be for. */
+  /** The audience that the token must have. */
   readonly audience: string;
-  /** Milliseconds that fetching the keys may take. */
+  /** Timeout of fetching the keys, in milliseconds. */
   readonly timeoutMs: number;
   readonly observer?: Observer;
   readonly onDate?: OnDate;
-  /** By which tokens are judged, milliseconds since the epoch: the API server's, which signed them. */
+  /** The API server's time, milliseconds since the epoch, as the API server signs the tokens. */
   readonly now?: () => number;
 }
 
 /** https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/#service-account-issuer-discovery */
 const KEYS_PATH = "/openid/v1/jwks";
-/** All that the API server has there; it refuses other wishes with 406. */
+/** The only media type of that endpoint; the API server answers any other with 406. */
 const KEYS_TYPE = "application/jwk-set+json";
 const BEARER = /^Bearer (?<token>[\w.~+/=-]{1,16384})$/i;
 
 /**
- * Judges an Authorization header: resolves with true for a token that is genuine, in time and for our audience, with false for any other;
- * rejects when the keys cannot be had. Keys are kept for 10 minutes; an unknown key asks for them anew, at most every 30 seconds.
+ * Checks an Authorization header: resolves with true for a genuine, unexpired token for our audience, with false for any other; rejects if the keys
+ * cannot be read. Keys are cached for 10 minutes; an unknown key causes another read, at most every 30 seconds.
  */
 export function createTokenCheck(connection: Connection, options: TokenOptions): (authorization: string | undefined) => Promise<boolean> {
   const { audience, timeoutMs, observer, onDate, now = systemClock.now } = options;

@@ -1,11 +1,11 @@
-/** The watch: a stream of JSON lines, each an event, read as hints. */
+/** Watches: a stream of JSON lines, each an event, used as a hint. */
 import type { IncomingMessage } from "node:http";
 import { errorOfCall, errorOfStatus, isStatus } from "./api-error.ts";
 import { startDeadline } from "../deadline.ts";
 import { RolloutError } from "../errors.ts";
 import { type ApiCall, openAnswer, type Wiring } from "./request.ts";
 
-/** Metadata of an object, as a watch hint carries it. */
+/** The metadata of an object in a watch hint. */
 export interface Hint {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
   readonly namespace: string;
@@ -13,11 +13,11 @@ export interface Hint {
   readonly resourceVersion: string;
 }
 
-/** Seconds a watch lasts before the server is to end it; a connection that died unnoticed is given up a little later. */
+/** Seconds after which the server ends a watch; a connection that died unnoticed is closed a little later. */
 export const WATCH_SECONDS = 300;
 const GRACE_MS = 10_000;
 
-/** Streams hints until the server ends the watch or the caller's signal fires; rejects with `Expired` when the version is too old. */
+/** Streams hints until the server ends the watch or the caller's signal fires; rejects with `Expired` if the version is too old. */
 export async function streamHints(wiring: Wiring, call: ApiCall, onHint: (hint: Hint) => void): Promise<void> {
   try {
     const answer = await openStream(wiring, call);
@@ -33,13 +33,13 @@ export async function streamHints(wiring: Wiring, call: ApiCall, onHint: (hint: 
   }
 }
 
-// The answer outlives the deadline of its opening.
+// The stream lasts longer than the deadline of its opening.
 async function openStream(wiring: Wiring, call: ApiCall): Promise<IncomingMessage> {
   using opening = startDeadline(call.deadlineMs, call.signal, wiring.clock);
   return await openAnswer(wiring, call, opening);
 }
 
-/** Cuts chunks of UTF-8 into whole lines, wherever the chunks are cut. */
+/** Splits chunks of UTF-8 into whole lines, wherever the chunk boundaries are. */
 export function splitLines(): (chunk: Uint8Array) => string[] {
   const decoder = new TextDecoder();
   let rest = "";
