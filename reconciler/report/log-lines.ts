@@ -8,7 +8,7 @@ import { isFailure, type Outcome } from "./outcome.ts";
 /** The lines of one outcome: scaling holds and notes that are new, and its state if that is another one or something was done. */
 export function linesOf(outcome: Outcome, earlier: GroupMemory | undefined): LogLine[] {
   const { namespace, group, state } = outcome;
-  const waits = outcome.scalingHolds.filter((wait) => !earlier?.holds.has(dedupKeyOf(wait)));
+  const waits = outcome.waits.filter((wait) => !earlier?.holds.has(dedupKeyOf(wait)));
   const notes = outcome.notes.filter((note) => !earlier?.notes.includes(note.text));
   const line = describeOutcome(outcome);
   const isTold = line.text === earlier?.text && state !== "acted";
@@ -31,7 +31,7 @@ export function summarize(outcomes: readonly Outcome[], skipped: number): LogFie
   const counts = { settled: 0, held: 0, acted: 0, superseded: 0, failed: 0 };
   for (const outcome of outcomes) counts[isFailure(outcome) ? "failed" : outcome.state]++;
   const replaced = outcomes.flatMap((outcome) => (outcome.state === "acted" ? outcome.effect.replaced : []));
-  const waits = outcomes.flatMap((outcome) => outcome.scalingHolds.map(({ message }) => message));
+  const waits = outcomes.flatMap((outcome) => outcome.waits.map(({ message }) => message));
   return {
     groups: outcomes.length,
     ...counts,

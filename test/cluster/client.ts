@@ -15,7 +15,7 @@ export interface Admin {
   readonly server: string;
   /** The certificates to trust, PEM; undefined if the machine's own will do. */
   readonly ca: string | undefined;
-  /** Rejects with the server's words unless it answers with success. */
+  /** Rejects with the server's words, and the status as the cause, unless it answers with success. */
   readonly call: <T>(method: WireRequest["method"], path: string, body?: unknown) => Promise<T>;
   /**
    * Resolves when the stream ends; a refusal comes as one event of type ERROR. Rejects if the connection
@@ -42,7 +42,7 @@ export async function connectAdmin(kubeconfig: string | undefined): Promise<Admi
       const answer = await openExchange(connection, wire, { signal, remainingMs: () => CALL_MS });
       const text = await readText(answer, signal);
       const status = answer.statusCode ?? 0;
-      if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text.slice(0, 500)}`);
+      if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text.slice(0, 500)}`, { cause: status });
       return JSON.parse(text) as T;
     },
     async watch<T>(path: string, onEvent: (event: WatchEvent<T>) => void, signal: AbortSignal) {

@@ -1,12 +1,10 @@
 /**
  * Records what befalls every pod of a namespace, by watching; knows the StatefulSets' latest state as well.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Pod, StatefulSet } from "../../infra/kubernetes/resources.ts";
-import type { Admin, WatchEvent } from "./client.ts";
+import type { Admin } from "./client.ts";
+import { follow } from "./follow.ts";
 import type { Entry, PodState } from "./invariants.ts";
-
-type Followed = Pod | StatefulSet;
 
 export interface SeenPod extends Omit<Entry, "at"> {
   readonly resourceVersion: string;
@@ -54,13 +52,13 @@ export async function recordTimeline(admin: Admin, namespace: string): Promise<T
     for (const check of waiting) check();
   };
   const followPods = follow(admin, `/api/v1/namespaces/${namespace}/pods`, ended.signal, (type, pod) => {
-    enter(pod as Pod, type === "DELETED");
+    enter(pod, type === "DELETED");
     changed();
   });
   const followSets = follow(admin, `/apis/apps/v1/namespaces/${namespace}/statefulsets`, ended.signal, (type, set) => {
     const name = set.metadata?.name ?? "";
     if (type === "DELETED") statefulSets.delete(name);
-    else statefulSets.set(name, set as StatefulSet);
+    else statefulSets.set(name, set);
     changed();
   });
   await Promise.all([followPods, followSets]);
@@ -93,45 +91,6 @@ export function describe(entries: readonly Entry[]): string {
   return entries
     .map(({ at, pod, uid, revision, state }) => `${Math.round(at)} ms ${pod} ${uid.slice(0, 8)} ${revision} ${state}`)
     .join("\n");
-}
-
-/**
- * Lists, then watches for ever: from where the watch ended, or from a new list once that is too old. Resolves
- * after the first list.
- */
-async function follow(admin: Admin, path: string, signal: AbortSignal, onChange: (type: string, object: Followed) => void): Promise<void> {
-  const known = new Map<string, Followed>();
-  let version = await list();
-  void goOn();
-
-  async function list(): Promise<string> {
-    const { items, metadata } = await admin.call<{ items: Followed[]; metadata: { resourceVersion: string } }>("GET", path);
-    const found = new Set(items.map((item) => item.metadata?.uid));
-    for (const [uid, object] of known) if (!found.has(uid)) onEvent({ type: "DELETED", object });
-    for (const object of items) onEvent({ type: "ADDED", object });
-    return metadata.resourceVersion;
-  }
-
-  function onEvent({ type, object }: WatchEvent<Followed>): void {
-    version = object.metadata?.resourceVersion ?? "";
-    if (type === "ERROR" || type === "BOOKMARK") return;
-    const uid = object.metadata?.uid ?? "";
-    if (type === "DELETED") known.delete(uid);
-    else known.set(uid, object);
-    onChange(type, object);
-  }
-
-  async function goOn(): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        if (version === "") version = await list();
-        await admin.watch(`${path}?watch=1&allowWatchBookmarks=true&resourceVersion=${version}`, onEvent, signal);
-      } catch {
-        // The API server is down or coming up; the next attempt tells.
-      }
-      await sleep(20);
-    }
-  }
 }
 
 function readEntry(pod: Pod, gone: boolean): Omit<Entry, "at"> {

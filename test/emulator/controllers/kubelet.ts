@@ -1,6 +1,6 @@
 /**
  * The kubelets. Annotations of a pod control when it becomes ready, unready and gone, as they do for the
- * simulated kubelets of a real control plane:
+ * simulated kubelets of a real control plane (test/plane):
  *
  *   sim/ready-after-ms  from bound to Ready, 300      sim/ready  "false" keeps it not Ready, at any time
  *   sim/exit-after-ms   from deletion to gone, 100    sim/crash  "true": containers wait in CrashLoopBackOff
@@ -15,8 +15,8 @@ import { hasEnded, isTerminating, type Pod } from "./objects.ts";
 import { getByKey, keyOf, type Controller } from "./queue.ts";
 
 const LATENCY_MS = 1;
-const READY_AFTER_MS = 300;
-const EXIT_AFTER_MS = 100;
+export const READY_AFTER_MS = 300;
+export const EXIT_AFTER_MS = 100;
 const CRASHING = { waiting: { reason: "CrashLoopBackOff", message: "simulated crash" } };
 
 export function kubelets(store: Store, clock: Clock): Controller {
@@ -65,12 +65,12 @@ export function kubelets(store: Store, clock: Clock): Controller {
   };
 }
 
-function annotation(pod: Pod, name: string): string | undefined {
+export function annotation(pod: Pod, name: string): string | undefined {
   return pod.metadata.annotations?.[`sim/${name}`];
 }
 
 /** Milliseconds; 0 if the annotation is not a number. */
-function durationOf(pod: Pod, name: string, defaultMs: number): number {
+export function durationOf(pod: Pod, name: string, defaultMs: number): number {
   return Number(annotation(pod, name) ?? defaultMs) || 0;
 }
 
@@ -83,7 +83,7 @@ interface Observed {
 }
 
 /** The pod's new status; `now` is RFC 3339. A condition's time changes only with its status. */
-function statusOf({ spec, status }: Pod, { up, gatesOpen, crashing, ip }: Observed, now: string): Pod["status"] {
+export function statusOf({ spec, status }: Pod, { up, gatesOpen, crashing, ip }: Observed, now: string): Pod["status"] {
   const { conditions = [], startTime = now } = status;
   const desired = { PodScheduled: true, Initialized: true, ContainersReady: up, Ready: up && gatesOpen };
   const own = Object.entries(desired).map(([type, isTrue]) => {

@@ -1,0 +1,69 @@
+/** The scripts need Go, root or minutes to run: what can be told from their text is tested here. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { accessSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+const at = (path: string): string => join(import.meta.dirname, path);
+const read = (path: string): string => readFileSync(at(path), "utf8");
+
+const COMMANDS = ["build", "down", "image", "real-node", "restart", "up"];
+const SOURCED = ["env", "settings.sh", ...readdirSync(at("real")).flatMap((name) => (name.endsWith(".sh") ? [`real/${name}`] : []))];
+const SCRIPTS = [...COMMANDS, ...SOURCED];
+const MODULES = ["control-plane", "worker"];
+
+describe("the scripts of the control plane", () => {
+  for (const name of SCRIPTS) {
+    it(`${name} is bash`, () => {
+      const { status, stderr } = spawnSync("bash", ["-n", at(name)], { encoding: "utf8" });
+      assert.equal(status, 0, stderr);
+    });
+    it(`${name} names files that are there`, () => {
+      const named = [...read(name).matchAll(/\$here\/([\w./-]+)/g)].map(([, path = ""]) => path);
+      assert.deepEqual(
+        named.filter((path) => !path.startsWith("../../node_modules") && !existsSync(at(path))),
+        [],
+      );
+    });
+  }
+  for (const name of COMMANDS) {
+    it(`${name} can be run, and ends at the first command that fails`, () => {
+      accessSync(at(name), constants.X_OK);
+      assert.match(read(name), /^#!\/usr\/bin\/env bash\n(?:# .*\n)+\. "\$\(dirname "\$\{BASH_SOURCE\[0\]\}"\)\/settings\.sh"\n/);
+      assert.match(read("settings.sh"), /^set -euo pipefail$/m);
+    });
+  }
+
+  it("are the files beside this one", () => {
+    const files = readdirSync(at("."), { withFileTypes: true }).filter((entry) => entry.isFile() && !/\.(?:md|ts)$/.test(entry.name));
+    assert.deepEqual(files.map(({ name }) => name).toSorted(), SCRIPTS.filter((name) => !name.includes("/")).toSorted());
+  });
+
+  it("read no variable from outside that the README does not name", () => {
+    const variables = SCRIPTS.flatMap((name) => [...read(name).matchAll(/\$\{([A-Z_]+):-/g)].map(([, variable = ""]) => variable));
+    const others = "NODE_EXTRA_CA_CERTS"; // of Node.js
+    const readme = read("README.md");
+    const unnamed = new Set(variables.filter((variable) => variable !== others && !readme.includes(`| \`${variable}\` |`)));
+    assert.ok(variables.length > 10);
+    assert.deepEqual([...unnamed], []);
+  });
+});
+
+describe("the README of the control plane", () => {
+  const paths = [...read("README.md").matchAll(/test\/plane\/([\w-]+)/g)].map(([, path = ""]) => path);
+  for (const name of new Set(paths)) it(`names ${name}, which is there`, () => assert.ok(existsSync(at(name))));
+
+  it("names the version of Kubernetes that both modules pin", () => {
+    const versions = MODULES.map((name) => /^\tk8s\.io\/kubernetes v(\S+)$/m.exec(read(`${name}/go.mod`))?.[1] ?? "");
+    assert.equal(versions[0], versions[1]);
+    assert.ok(read("README.md").includes(`Kubernetes ${versions[0]?.replace(/\.\d+$/, "")}`));
+  });
+
+  it("names the version of Go that the modules need", () => {
+    for (const name of MODULES) {
+      const version = /^go (\d+\.\d+)/m.exec(read(`${name}/go.mod`))?.[1];
+      assert.ok(read("README.md").includes(`Go ${version} or later`));
+    }
+  });
+});
