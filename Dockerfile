@@ -1,4 +1,5 @@
-# One image for all parts: the CronJob runs dist/reconciler/main.js, functions are served from dist/functions/index.js.
+# One image for all parts: the CronJobs run dist/reconciler/main.js and dist/infra/certs/main.js, the Deployment dist/functions/serve.js, Knative
+# dist/functions/index.js.
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./

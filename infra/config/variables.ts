@@ -31,7 +31,7 @@ export interface Variable {
 export const VARIABLES = {
   KUBERNETES_NAMESPACE: {
     schema: z.string().regex(LABEL),
-    meaning: "Our own namespace: where the Lease is",
+    meaning: "The namespace of this installation: where its Lease and its certificate are",
     allowed: "the name of a namespace",
   },
   NAMESPACES: {
@@ -59,7 +59,7 @@ export const VARIABLES = {
     allowed: `${durationText("at least 1s")}, and below RECONCILE_TIME_BUDGET`,
     default: "15s",
   },
-  POD_NAME: { schema: text, meaning: "Who we are in the Lease", allowed: "any text", fallback: "HOSTNAME" },
+  POD_NAME: { schema: text, meaning: "Name of this process in Leases, reservations and Events", allowed: "any text", fallback: "HOSTNAME" },
   KUBERNETES_API_URL: {
     schema: url,
     meaning: "The API server, instead of the one that KUBERNETES_CONFIG_FILE names",
@@ -103,13 +103,13 @@ export const VARIABLES = {
   PODS_CLIENT_TIMEOUT: { ...aboveZero, meaning: "Time that a request to a pod may take", default: "5s" },
   ZONE_TRACKER_CONFIG_MAP_NAME: {
     schema: z.string().regex(SUBDOMAIN),
-    meaning: "Name of the ConfigMap that knows when each zone was last scaled down",
+    meaning: "Name of the ConfigMap that records when each zone was last scaled down",
     allowed: "a DNS-1123 subdomain",
     default: "rollout-operator-zone-tracker",
   },
   USE_ZONE_TRACKER: {
     ...flag,
-    meaning: "Whether prepare-downscale writes down times in that ConfigMap, and not in an annotation",
+    meaning: "Whether prepare-downscale records times in that ConfigMap instead of an annotation",
     default: "false",
   },
   ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT: {
@@ -152,7 +152,7 @@ export const VARIABLES = {
   },
   SERVER_TLS_SELF_SIGNED_CERT_ENABLED: {
     ...flag,
-    meaning: "Whether the certificate is made by the certificate job; with false it is yours to bring",
+    meaning: "Whether Zonewise makes the certificate; with false you bring your own",
     default: "true",
   },
   SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME: {
@@ -174,13 +174,13 @@ export const VARIABLES = {
   },
   SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION: {
     schema: validity,
-    meaning: "Time from the making of a certificate to its expiry; its successor is made after two thirds",
+    meaning: "Validity of a certificate; its successor is made after two thirds of it",
     allowed: "a duration in Prometheus' grammar (365d, 12w, 36h), at least 1h and at most 100y",
     default: "365d",
   },
   WEBHOOKS_UPDATE_CA_BUNDLE: {
     ...flag,
-    meaning: "Whether the CA is put into the webhook configurations that are labelled for it",
+    meaning: "Whether the webhook configurations that are labelled for it get the CA",
     default: "true",
   },
   PUSHGATEWAY_URL: {
