@@ -1,6 +1,7 @@
 /**
- * The cluster of the eviction bench, in a process of its own: rollout groups of three zones, each under a budget, their pods 8 kB each and
- * without controllers: nothing changes but by requests. Prints its kubeconfig; whatever message it gets, it answers with the figures since the last.
+ * The cluster of the eviction bench in a process of its own: rollout groups of three zones under a budget,
+ * with pods of 8 kB. Without controllers only requests change objects. It prints its kubeconfig, and answers
+ * each message with the figures since the last one.
  *
  *   eviction-cluster.ts '[{"name": "g0", "replicas": 100, "blocked": false}]'
  */
@@ -15,9 +16,9 @@ import { podJson } from "./pod-list.ts";
 
 export interface BenchGroup {
   readonly name: string;
-  /** Pods a zone. */
+  /** Pods per zone. */
   readonly replicas: number;
-  /** One pod of its last zone is not ready: no other zone may be disrupted. */
+  /** Whether a pod of the last zone is not ready, so that no other zone may be disrupted. */
   readonly blocked: boolean;
 }
 
@@ -25,7 +26,7 @@ export interface ClusterFigures {
   readonly calls: number;
   /** In both directions, with headers, before TLS. */
   readonly bytes: number;
-  /** The most lists of pods with one selector that were under way at once. */
+  /** The maximum number of concurrent lists of pods with the same selector. */
   readonly listsAtOnce: number;
 }
 

@@ -1,4 +1,7 @@
-/** Reviews of evictions sent to the webhook server for a while, by wrk where it is installed, else by a Node client, which takes more of the machine. */
+/**
+ * Sends reviews of evictions to the webhook server: with wrk if it is installed, else with a Node client,
+ * which needs more CPU.
+ */
 import { execFile } from "node:child_process";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import https from "node:https";
@@ -9,12 +12,12 @@ import { median } from "./row.ts";
 export interface Target {
   readonly port: number;
   readonly path: string;
-  /** For files that wrk reads. */
+  /** The folder for wrk's input. */
   readonly scratch: string;
 }
 
 export interface LoadFigures {
-  /** Answers a second. */
+  /** Responses per second. */
   readonly perSecond: number;
   /** Milliseconds. */
   readonly p50: number;
@@ -27,11 +30,11 @@ const run = promisify(execFile);
 
 export const LOADER: "wrk" | "Node" = await run("wrk", ["-v"]).then(
   () => "wrk" as const,
-  // It prints its version, and ends with 1.
+  // `wrk --version` exits with 1.
   (error: { code?: unknown }) => (error.code === "ENOENT" ? ("Node" as const) : ("wrk" as const)),
 );
 
-/** Asks for the pods in turn, on `connections` at once, for `seconds`. */
+/** Sends reviews of the pods in turn, on `connections` connections, for `seconds`. */
 export async function askFor(pods: readonly string[], target: Target, connections: number, seconds: number): Promise<LoadFigures> {
   const bodies = pods.map(reviewOf);
   return LOADER === "wrk" ? await askByWrk(bodies, target, connections, seconds) : await askByNode(bodies, target, connections, seconds);

@@ -1,46 +1,49 @@
 /**
- * Evictions through the webhook server as it is shipped, over TLS, on the embedded cluster with pods of 8 kB: denied ones, as drainers that
- * wait cause them, and allowed ones. Beside them stands what one list of the pods costs there.
+ * Evictions through the shipped webhook server, over TLS, on the embedded cluster with pods of 8 kB: denied
+ * ones, as waiting drainers cause them, and allowed ones. For comparison, the duration of one list of the
+ * pods.
  */
 import type { BenchGroup } from "./eviction-cluster.ts";
 import { LOADER, type LoadFigures } from "./eviction-load.ts";
-import { CONNECTIONS, type Scene, withScene } from "./eviction-scene.ts";
+import { CONNECTIONS, type Setup, withSetup } from "./eviction-setup.ts";
 import { type Aim, type Bench, median, type Row } from "./row.ts";
 
 const SECONDS = 8;
 const WARM_UP_SECONDS = 4;
 const SMALLEST = 3;
 const LARGEST = 500;
-/** Five times what upstream does on such a machine. */
+/** Five times upstream's rate on such a machine. */
 const LEAST_PER_SECOND = 730;
-/** Pods a zone: 9, 300 and 1,500 pods in all. */
+/** Pods per zone: 9, 300 and 1,500 pods in total. */
 const SIZES = [SMALLEST, 100, LARGEST];
 
-export const benchEvictions: Bench = async (ground) => {
+export const benchEvictions: Bench = async (environment) => {
   const rows: Row[] = [];
   for (const replicas of SIZES)
-    rows.push(...(await withScene(ground, [group("free", replicas), group("blocked", replicas)], (scene) => measure(scene, replicas))));
-  rows.push(...(await withScene(ground, [group("small", SMALLEST), group("large", LARGEST)], measureTwo)));
+    rows.push(
+      ...(await withSetup(environment, [group("free", replicas), group("blocked", replicas)], (setup) => measure(setup, replicas))),
+    );
+  rows.push(...(await withSetup(environment, [group("small", SMALLEST), group("large", LARGEST)], measureTwo)));
   return rows;
 
   function group(name: string, replicas: number): BenchGroup {
     return { name, replicas, blocked: name === "blocked" };
   }
 
-  async function measure(scene: Scene, replicas: number): Promise<Row[]> {
+  async function measure(setup: Setup, replicas: number): Promise<Row[]> {
     const where = `${(3 * replicas).toLocaleString("en")} pods`;
-    const idleMb = await scene.residentMb();
+    const idleMb = await setup.residentMb();
     const rows: Row[] = [];
     for (const [name, shouldAllow] of [
       ["blocked", false],
       ["free", true],
     ] as const) {
-      await scene.ask(name, WARM_UP_SECONDS);
-      const listsBefore = await scene.listMs(name);
-      await scene.figures();
-      const load = await scene.ask(name, SECONDS);
-      const { calls, bytes, listsAtOnce } = await scene.figures();
-      const listMs = median([...listsBefore, ...(await scene.listMs(name))]);
+      await setup.ask(name, WARM_UP_SECONDS);
+      const listsBefore = await setup.listMs(name);
+      await setup.figures();
+      const load = await setup.ask(name, SECONDS);
+      const { calls, bytes, listsAtOnce } = await setup.figures();
+      const listMs = median([...listsBefore, ...(await setup.listMs(name))]);
       if (load.allowed !== (shouldAllow ? load.answers : 0)) throw new Error(`${load.allowed} of ${load.answers} evictions were allowed`);
       const each = `${(calls / load.answers).toFixed(1)} calls and ${(bytes / load.answers / 1000).toFixed(1)} kB an answer`;
       const figure = `${rate(load)}; ${each}; at most ${listsAtOnce} lists at once; a plain list beside: ${listMs.toFixed(1)} ms`;
@@ -53,22 +56,22 @@ export const benchEvictions: Bench = async (ground) => {
     }
     rows.push({
       what: `evictions, ${where}: webhook server, resident`,
-      figure: `${idleMb.toFixed(0)} MB before, ${(await scene.residentMb()).toFixed(0)} MB after`,
+      figure: `${idleMb.toFixed(0)} MB before, ${(await setup.residentMb()).toFixed(0)} MB after`,
     });
     return rows;
   }
 
-  async function measureTwo(scene: Scene): Promise<Row[]> {
-    await scene.ask("small", WARM_UP_SECONDS);
-    await scene.ask("large", WARM_UP_SECONDS);
-    const alone = await scene.ask("small", SECONDS);
-    const large = scene.ask("large", SECONDS);
-    const beside = await scene.ask("small", SECONDS);
+  async function measureTwo(setup: Setup): Promise<Row[]> {
+    await setup.ask("small", WARM_UP_SECONDS);
+    await setup.ask("large", WARM_UP_SECONDS);
+    const alone = await setup.ask("small", SECONDS);
+    const large = setup.ask("large", SECONDS);
+    const beside = await setup.ask("small", SECONDS);
     await large;
     return [
       { what: "evictions under a budget of 9 pods, alone", figure: rate(alone) },
       {
-        what: "the same, while those under another budget of 1,500 pods are asked for",
+        what: "the same, beside evictions under another budget of 1,500 pods",
         figure: `${rate(beside)}; those of the other: ${rate(await large)}`,
       },
     ];

@@ -1,4 +1,4 @@
-/** Rollout groups of three zones on the embedded cluster, their pods as large as real ones. */
+/** Rollout groups of three zones on the embedded cluster, with pods of realistic size. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Emulator } from "../emulator/index.ts";
 import { managedFields, podSpec } from "./pod-list.ts";
@@ -7,7 +7,7 @@ const SETS = "statefulsets.apps";
 
 export interface Size {
   readonly groups: number;
-  /** Pods a zone. */
+  /** Pods per zone. */
   readonly replicas: number;
 }
 
@@ -17,7 +17,7 @@ export async function createGroups({ store }: Emulator, { groups, replicas }: Si
   for (const { group, zone } of zones) store.create(SETS, buildZone(group, `${group}-zone-${zone}`, replicas));
   const isReady = (set: object): boolean => (set as { status?: { readyReplicas?: number } }).status?.readyReplicas === replicas;
   while (!store.list(SETS, "default").every(isReady)) await sleep(200);
-  // The embedded cluster keeps no record of who wrote what; a real one sends it with every pod.
+  // The embedded cluster has no managedFields; a real one sends them with every pod.
   const written = { managedFields: managedFields() };
   for (const pod of store.list("pods", "default")) store.update("pods", { ...pod, metadata: { ...pod.metadata, ...written } });
   await sleep(500);
@@ -40,7 +40,7 @@ function buildZone(group: string, name: string, replicas: number) {
   };
 }
 
-/** Gives one zone another template: from then on its group rolls. */
+/** Changes one zone's template, which begins a rollout of its group. */
 export async function touchZone({ store }: Emulator, name: string): Promise<void> {
   const zone = store.get(SETS, "default", name);
   if (!zone) throw new Error(`there is no ${name}`);

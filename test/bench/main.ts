@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: every figure that the documentation quotes, as a table on the terminal and in docs/benchmarks.md.
- * `node test/bench/main.ts NAME...` runs only those named and writes nothing.
+ * `npm run bench` measures every figure in the documentation and writes them to the terminal and
+ * docs/benchmarks.md. `node test/bench/main.ts NAME...` runs only the named benches and writes no file.
  */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
@@ -17,7 +17,7 @@ import { benchStart } from "./start.ts";
 import { benchTick } from "./tick.ts";
 import { benchWebhooks } from "./webhooks.ts";
 
-/** A new bench: one file with one such function, and its line here. In the order of the table. */
+/** All benches, in the order of the table. A new bench is a file with one such function, and a line here. */
 const BENCHES: Readonly<Record<string, Bench>> = {
   rollout: benchRollout,
   tick: benchTick,

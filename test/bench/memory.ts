@@ -1,4 +1,4 @@
-/** Peak memory of the bundled reconciler over 15,000 pods that it has to look at, one and all. */
+/** Peak memory of the bundled reconciler with 15,000 pods, all of which it has to list. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -18,13 +18,13 @@ export const benchMemory: Bench = async ({ dist, scratch }) => {
   const rows: Row[] = [];
   for (const size of SIZES) {
     const peakMb = await measurePeak(join(dist, "reconciler/main.js"), join(scratch, "kubeconfig"), size);
-    const what = `peak memory, a closer look at ${size.groups} groups of 3 x ${size.replicas} pods`;
+    const what = `peak memory, a resync of ${size.groups} groups of 3 x ${size.replicas} pods`;
     rows.push({ what, figure: `${peakMb.toFixed(0)} MB`, aim: atMost(AIM_MB, " MB", peakMb) });
   }
   return rows;
 };
 
-/** The process's peak after its second tick: the first looks at every pod, as nobody has noted yet when that was last done. */
+/** The process's peak after its second tick: the first lists every pod, as no resync is recorded yet. */
 async function measurePeak(main: string, kubeconfig: string, size: Size): Promise<number> {
   const emulator = await startEmulator();
   try {

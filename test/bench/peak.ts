@@ -1,7 +1,10 @@
-/** The most memory that a process ever had. */
+/** The peak memory of a process. */
 import { existsSync, readFileSync } from "node:fs";
 
-/** Megabytes resident at most; NaN where there is no /proc. `resourceUsage()` would count what its parent had as it forked. */
+/**
+ * The peak resident set in MB; NaN without /proc. `resourceUsage()` would include the parent's memory at the
+ * fork.
+ */
 export function readPeakMb(pid: number | "self" = "self"): number {
   const file = `/proc/${pid}/status`;
   if (!existsSync(file)) return Number.NaN;

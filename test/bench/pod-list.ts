@@ -1,9 +1,12 @@
-/** A realistic list of pods as an API server would send it: what ring-based databases look like, managedFields included. */
+/** A realistic list of pods as an API server sends it: pods of a ring-based database, with managedFields. */
 import { createHash } from "node:crypto";
 
 const CONTAINERS = ["ingester", "config-reloader"];
 
-/** The pod of an ordinal as JSON; about 8 kB, as the managedFields of kubelet and StatefulSet controller make up a half of it. */
+/**
+ * The pod of an ordinal as JSON: about 8 kB, half of which are managedFields of kubelet and StatefulSet
+ * controller.
+ */
 export function podJson(ordinal: number): string {
   return JSON.stringify({
     metadata: { ...metadata(ordinal), managedFields: managedFields() },
@@ -30,7 +33,7 @@ export function podJson(ordinal: number): string {
   });
 }
 
-/** What such a pod asks for. */
+/** The spec of such a pod. */
 export function podSpec(ordinal: number) {
   return {
     containers: CONTAINERS.map((name) => container(name, ordinal)),
@@ -47,7 +50,7 @@ export function podSpec(ordinal: number) {
   };
 }
 
-/** Who wrote which field of such a pod. */
+/** The managedFields of such a pod. */
 export function managedFields() {
   const entry = { operation: "Update", apiVersion: "v1", time: STAMP, fieldsType: "FieldsV1" };
   return [
@@ -56,12 +59,12 @@ export function managedFields() {
   ];
 }
 
-// What a real list has and gzip cannot shrink.
+// Random text, which a real list has and gzip cannot compress.
 function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** The same pod as PartialObjectMetadata has it: with its managedFields, which no list leaves out. */
+/** The same pod as PartialObjectMetadata, with the managedFields that every list includes. */
 export function podMetadataJson(ordinal: number): string {
   const { metadata: whole } = JSON.parse(podJson(ordinal)) as { metadata: unknown };
   return JSON.stringify({ metadata: whole });

@@ -1,13 +1,13 @@
-/** Runs what is measured in a process of its own, as the image starts it. */
+/** Runs a measured script in a process of its own, with the image's arguments. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { parse } from "yaml";
 
-/** What the Dockerfile's ENTRYPOINT gives to node. */
+/** Node's arguments in the Dockerfile's ENTRYPOINT. */
 export const NODE_ARGS = readEntrypoint(readFileSync(new URL("../../Dockerfile", import.meta.url), "utf8"));
 
-/** What infra/manifests/functions adds for the webhook server, the script apart. */
+/** Node's additional arguments in infra/manifests/functions, for the webhook server. */
 export const SERVER_ARGS = readContainerArgs(
   parse(readFileSync(new URL("../../infra/manifests/functions/deployment.yaml", import.meta.url), "utf8")) as Deployment,
 );
@@ -28,7 +28,7 @@ function readEntrypoint(dockerfile: string): readonly string[] {
 
 const run = promisify(execFile);
 
-/** Resolves with what the script printed, parsed as JSON. */
+/** Resolves with the script's output, parsed as JSON. */
 export async function measure<T>(script: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<T> {
   const { stdout } = await run(process.execPath, [...NODE_ARGS, script, ...args], { env: { ...process.env, ...env } });
   return JSON.parse(stdout) as T;

@@ -1,9 +1,9 @@
-/** What a bench gives back: one line of the table each. */
+/** The results of a bench: the rows of the table. */
 
 export interface Row {
   readonly what: string;
   readonly figure: string;
-  /** What the figure should be, and whether it is. */
+  /** The target for the figure, and whether it is met. */
   readonly aim?: Aim;
 }
 
@@ -12,20 +12,20 @@ export interface Aim {
   readonly met: boolean;
 }
 
-/** One file in test/bench, one of these in it, one line in the list of main.ts. No rows if it cannot run here, after saying why. */
-export type Bench = (ground: Ground) => Promise<readonly Row[]>;
+/** A bench. It returns no rows if it cannot run here, after it has printed why. */
+export type Bench = (environment: BenchEnvironment) => Promise<readonly Row[]>;
 
-/** What every bench stands on. */
-export interface Ground {
-  /** The repository. */
+/** The environment of every bench. */
+export interface BenchEnvironment {
+  /** The repository's root. */
   readonly root: string;
-  /** What `npm run build` made of it, fresh. */
+  /** The output of `npm run build`, built for this run. */
   readonly dist: string;
-  /** A directory that is deleted in the end. It lies in `root`, as what is bundled there must find its packages. */
+  /** A temporary directory. It is below `root`, so that bundles in it find their packages. */
   readonly scratch: string;
 }
 
-/** An aim that is met from `limit` downwards. */
+/** A target that is met by figures of at most `limit`. */
 export function atMost(limit: number, unit: string, value: number): Aim {
   return { text: `at most ${limit}${unit}`, met: value <= limit };
 }

@@ -1,4 +1,7 @@
-/** A tick over 50 mirroring StatefulSets of 100 pods each, half of which are to go and are not prepared for long enough. */
+/**
+ * A tick over 50 mirroring StatefulSets of 100 pods each; half of the pods are to be removed, but not
+ * prepared long enough.
+ */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -17,7 +20,7 @@ const ZONES = 50;
 const REPLICAS = 100;
 const WANTED = 50;
 const AT_ONCE = 32;
-/** What a pod takes to answer, milliseconds. */
+/** The response time of a pod, milliseconds. */
 const ANSWER_MS = 5;
 const TICKS = 6;
 

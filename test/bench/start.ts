@@ -1,4 +1,7 @@
-/** Milliseconds from the start of the bundled reconciler to its first connection to the API server, beside the least that Node.js needs for one. */
+/**
+ * Milliseconds from the reconciler's start to its first connection to the API server, compared with Node's
+ * minimum.
+ */
 import { spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -11,7 +14,7 @@ import { type Bench, median, type Row } from "./row.ts";
 const AIM_MS = 250;
 const STARTS = 10;
 
-/** One connection and nothing else: what no program in Node.js is faster than. */
+/** A program that only opens one connection: the minimum for Node.js. */
 const FLOOR = ["-e", `require("node:https").get(process.env.SERVER).on("error", () => {})`];
 
 type Environment = Readonly<Record<string, string>>;
@@ -33,9 +36,9 @@ export const benchStart: Bench = async ({ dist, scratch }) => {
   return rows;
 };
 
-/** The starts and the floor in turn: whatever else the machine does befalls both. */
+/** Measures the reconciler and the minimum alternately, so that the machine's other load affects both. */
 async function timeStarts(what: string, main: readonly string[], kubeconfig: string, env: Environment): Promise<Row> {
-  // The first one warms the caches: the disk's and, where asked for, the compiler's.
+  // The first start warms the disk cache and, if enabled, the compile cache.
   await timeStart(main, kubeconfig, env);
   const times: number[] = [];
   const floors: number[] = [];
@@ -59,7 +62,7 @@ async function timeStart(program: readonly string[], kubeconfig: string, env: En
   const socket = await new Promise<{ destroy(): void }>((resolve) => server.once("connection", resolve));
   const took = performance.now() - startedAt;
   socket.destroy();
-  // Asked to end, as a process that is killed does not keep what it compiled.
+  // SIGTERM, as a killed process does not save its compile cache.
   child.kill("SIGTERM");
   await ended;
   server.close();

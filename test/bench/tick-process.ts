@@ -1,4 +1,6 @@
-/** The measured half of the tick's bench: ticks without acting, in a process of its own so that its memory is its own. */
+/**
+ * The measured part of the tick bench: ticks that do not act, in a process of its own to measure its memory.
+ */
 import { subscribe } from "node:diagnostics_channel";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -17,7 +19,7 @@ import { median } from "./row.ts";
 export interface TickFigures {
   readonly calls: number;
   readonly bytes: number;
-  /** The first tick, its connections and cold code included. */
+  /** The first tick, including connections and cold code. */
   readonly firstMs: number;
   /** The median of further ticks. */
   readonly ms: number;
@@ -38,7 +40,7 @@ async function once(): Promise<number> {
   const startedAt = performance.now();
   await tick({
     cluster,
-    // Judged in full, but never carried out: each tick meets the same cluster.
+    // Decisions are made but not executed, so that every tick sees the same cluster.
     fence: {
       write: () => {
         throw new RolloutError("LeaseLost", "a benchmark writes nothing");
@@ -48,7 +50,7 @@ async function once(): Promise<number> {
     namespaces: ["default"],
     clock: systemClock,
     stop: new AbortController().signal,
-    turns: { isResyncDue: () => process.env["LOOK"] === "all" },
+    turns: { isResyncDue: () => process.env["RESYNC"] === "all" },
     scaling: {
       references: createReferences(cluster),
       podHttp,

@@ -1,4 +1,4 @@
-/** Measures the webhook server as it is shipped: how soon it answers, how much it holds, and how fast it goes. */
+/** Measures the shipped webhook server: start-up time, memory and throughput. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
 import { atMost, type Bench, median } from "./row.ts";
 
 const NAME = "zonewise.default.svc";
-/** As the Dockerfile has it. */
+/** As in the Dockerfile. */
 const MALLOC_ARENA_MAX = "1";
 const CONNECTIONS = 8;
 const REQUESTS = 40_000;
@@ -20,7 +20,7 @@ interface Target {
   readonly ca: string;
 }
 
-/** What upstream takes on such a machine, and how much more is well. */
+/** Upstream's figures on such a machine, and the tolerance. */
 const START_MS = 255;
 const IDLE_MB = 75;
 const P50_MS = 0.77;
@@ -83,7 +83,7 @@ export const benchWebhooks: Bench = async ({ dist, scratch }) => {
   ];
 };
 
-/** Nobody is asked: an unlabelled StatefulSet is judged by its review alone. */
+/** An unlabelled StatefulSet is decided by its review, without requests to the API server. */
 const KUBECONFIG = JSON.stringify({
   clusters: [{ name: "bench", cluster: { server: "https://127.0.0.1:1" } }],
   users: [{ name: "bench", user: { token: "bench" } }],

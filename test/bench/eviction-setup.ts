@@ -1,4 +1,4 @@
-/** What the eviction bench measures: a webhook server as it is shipped, in front of the bench's cluster. */
+/** The setup of the eviction bench: the shipped webhook server, and the bench's cluster. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { pods } from "../../infra/kubernetes/resources.ts";
 import type { BenchGroup, ClusterFigures } from "./eviction-cluster.ts";
 import { askFor, type LoadFigures } from "./eviction-load.ts";
 import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
-import type { Ground } from "./row.ts";
+import type { BenchEnvironment } from "./row.ts";
 
 export const CONNECTIONS = 8;
 const LISTS = 7;
@@ -21,25 +21,25 @@ const NAME = "zonewise.default.svc";
 const CLUSTER = join(import.meta.dirname, "eviction-cluster.ts");
 const MANIFEST = new URL("../../infra/manifests/webhooks/pod-eviction.yaml", import.meta.url);
 
-/** The path as the manifest has it. */
+/** The path in the manifest. */
 const PATH = (parse(readFileSync(MANIFEST, "utf8")) as { webhooks: { clientConfig: { service: { path: string } } }[] }).webhooks[0]
   ?.clientConfig.service.path;
 
-export interface Scene {
-  /** Asks for the pods of a group's first zone in turn. */
+export interface Setup {
+  /** Sends reviews of the pods of a group's first zone in turn. */
   readonly ask: (group: string, seconds: number) => Promise<LoadFigures>;
-  /** Since they were last taken. */
+  /** The figures since the last call. */
   readonly figures: () => Promise<ClusterFigures>;
-  /** How long a list of the group's pods takes through our port, nothing else going on: a few figures, in milliseconds. */
+  /** Durations in milliseconds of a few lists of the group's pods on an idle server. */
   readonly listMs: (group: string) => Promise<number[]>;
   readonly residentMb: () => Promise<number>;
 }
 
-/** Starts both processes, plays, and ends them. */
-export async function withScene<T>(
-  { dist, scratch }: Ground,
+/** Starts both processes, runs the bench, and stops them. */
+export async function withSetup<T>(
+  { dist, scratch }: BenchEnvironment,
   groups: readonly BenchGroup[],
-  play: (scene: Scene) => Promise<T>,
+  play: (setup: Setup) => Promise<T>,
 ): Promise<T> {
   const children: ChildProcess[] = [];
   const kubeconfig = join(scratch, "evictions-kubeconfig");
@@ -55,7 +55,7 @@ export async function withScene<T>(
     const { port } = JSON.parse(server.line) as { port: number };
     const target = { port, path: PATH ?? "", scratch };
     const sizeOf = (name: string): number => groups.find((one) => one.name === name)?.replicas ?? 0;
-    const scene: Scene = {
+    const setup: Setup = {
       ask: (name, seconds) =>
         askFor(
           Array.from({ length: sizeOf(name) }, (_, ordinal) => `${name}-zone-a-${ordinal}`),
@@ -71,7 +71,7 @@ export async function withScene<T>(
       listMs: (name) => timeList(kubeconfig, name),
       residentMb: async () => Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${server.child.pid}/status`, "utf8"))?.[1] ?? 0) / 1024,
     };
-    return await play(scene);
+    return await play(setup);
   } finally {
     for (const child of children) child.kill("SIGKILL");
   }
@@ -88,7 +88,7 @@ async function timeList(kubeconfig: string, group: string): Promise<number[]> {
   return times.slice(1);
 }
 
-/** Starts a process and resolves with the first line that it writes of this pattern. */
+/** Starts a process and resolves with its first output line that matches the pattern. */
 async function start(children: ChildProcess[], args: readonly string[], env: Record<string, string>, pattern: RegExp) {
   const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit", "ipc"] });
   children.push(child);
