@@ -1,4 +1,5 @@
 /** From what an API server or the network said to a RolloutError. */
+import { decodeStatus } from "./pod-protobuf.ts";
 import { type ErrorCode, messageOf, RolloutError } from "../errors.ts";
 
 /** The part of a failure's metav1.Status that we read. */
@@ -21,9 +22,9 @@ const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
 };
 
 /** An answer other than success as an error, with the server's own words and its Status as the cause. */
-export function errorOfStatus(httpStatus: number, body: string, retryAfterMs?: number): RolloutError {
+export function errorOfStatus(httpStatus: number, body: Buffer | string, retryAfterMs?: number): RolloutError {
   const status = parseStatus(body);
-  const said = status?.message ?? (body.trim().slice(0, 500) || "no explanation");
+  const said = status?.message ?? ((typeof body === "string" && body.trim().slice(0, 500)) || "no explanation");
   return new RolloutError(codeOf(httpStatus, status), `${said} (${httpStatus}${status?.reason ? ` ${status.reason}` : ""})`, {
     status: httpStatus,
     ...(status && { cause: status }),
@@ -42,9 +43,9 @@ function isOfWebhook(status: Status | undefined): boolean {
   return status?.reason === "InternalError" && status.message?.startsWith('Internal error occurred: failed calling webhook "') === true;
 }
 
-function parseStatus(body: string): Status | undefined {
+function parseStatus(body: Buffer | string): Status | undefined {
   try {
-    const value: unknown = JSON.parse(body);
+    const value: unknown = typeof body === "string" ? JSON.parse(body) : decodeStatus(body);
     return isStatus(value) ? value : undefined;
   } catch {
     return undefined;

@@ -4,9 +4,10 @@ import { type Clock, startStopwatch, systemClock } from "../clock.ts";
 import type { Connection } from "./connection.ts";
 import { discoverKind } from "./discovery.ts";
 import { absent } from "../errors.ts";
+import { PROTOBUF } from "./protobuf.ts";
 import { createRateLimiter, type Rate } from "./rate-limit.ts";
-import { type ApiCall, type Observer, requestJson } from "./request.ts";
-import type { Resource } from "./resources.ts";
+import { type ApiCall, type Observer, requestObject } from "./request.ts";
+import type { ListBody, Resource } from "./resources.ts";
 import type { OnDate } from "../server-clock.ts";
 import { type Hint, streamHints, WATCH_SECONDS } from "./watch.ts";
 
@@ -82,6 +83,8 @@ export interface ClusterOptions {
 
 const PAGE_SIZE = 500;
 const FULL = "application/json";
+// A server that has no protobuf of a kind answers in JSON.
+const DECODED = `${PROTOBUF},${FULL}`;
 // Whoever cannot make a PartialObjectMetadata sends the object; either has the metadata.
 const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
@@ -93,10 +96,6 @@ const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
 
 interface Body {
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
-}
-
-interface ListBody<T> extends Body {
-  readonly items?: readonly T[] | null;
 }
 
 /** The port over HTTPS. Opens connections as calls need them and keeps them; `connection.close()` ends the idle ones. */
@@ -126,40 +125,46 @@ export function connectCluster(
       do {
         const bounds = call?.deadlineMs === undefined ? call : { ...call, deadlineMs: Math.max(0, call.deadlineMs - elapsed()) };
         const page = { ...selectors(query), limit: String(query.pageSize ?? resource.pageSize ?? PAGE_SIZE), continue: token };
-        const body = (await requestJson(wiring, { ...plan("list", resource, query, bounds, page), method: "GET" })) as ListBody<T>;
+        const { decodeList: decode } = resource;
+        const form = decode && { accept: DECODED, decode };
+        const body = (await requestObject(wiring, {
+          ...plan("list", resource, query, bounds, page),
+          method: "GET",
+          ...form,
+        })) as ListBody<T>;
         yield { items: body.items ?? [], resourceVersion: versionOf(body) };
         token = body.metadata?.continue || undefined;
       } while (token !== undefined);
     },
     async get<T>(resource: Resource<T>, ref: Ref, call?: Call) {
-      return (await requestJson(wiring, { ...plan("get", resource, ref, call), method: "GET" })) as T;
+      return (await requestObject(wiring, { ...plan("get", resource, ref, call), method: "GET" })) as T;
     },
     async create<T>(resource: Resource<T>, namespace: string, body: T, call?: Call) {
-      return (await requestJson(wiring, {
+      return (await requestObject(wiring, {
         ...plan("create", resource, { namespace }, call),
         method: "POST",
         body: JSON.stringify(body),
       })) as T;
     },
     async replace<T>(resource: Resource<T>, ref: Ref, body: T, call?: Call) {
-      return (await requestJson(wiring, { ...plan("replace", resource, ref, call), method: "PUT", body: JSON.stringify(body) })) as T;
+      return (await requestObject(wiring, { ...plan("replace", resource, ref, call), method: "PUT", body: JSON.stringify(body) })) as T;
     },
     async patch(resource, ref, type, body, call) {
       const contentType = CONTENT_TYPES[type];
       const patch = { method: "PATCH", body: JSON.stringify(body), contentType, accept: METADATA } as const;
-      return versionOf(await requestJson(wiring, { ...plan("patch", resource, ref, call), ...patch }));
+      return versionOf(await requestObject(wiring, { ...plan("patch", resource, ref, call), ...patch }));
     },
     async change<T>(resource: Resource<T>, ref: Ref, type: PatchType, body: unknown, call?: Call) {
       const patch = { method: "PATCH", body: JSON.stringify(body), contentType: CONTENT_TYPES[type] } as const;
-      return (await requestJson(wiring, { ...plan("patch", resource, ref, call), ...patch })) as T;
+      return (await requestObject(wiring, { ...plan("patch", resource, ref, call), ...patch })) as T;
     },
     async remove(resource, ref, preconditions, call) {
       const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions });
-      return versionOf(await requestJson(wiring, { ...plan("delete", resource, ref, call), method: "DELETE", accept: METADATA, body }));
+      return versionOf(await requestObject(wiring, { ...plan("delete", resource, ref, call), method: "DELETE", accept: METADATA, body }));
     },
     discover(group, kind, call) {
       const what = `discover ${kind}${group && `.${group}`}`;
-      return discoverKind(group, kind, (path) => requestJson(wiring, { ...settle(what, call), path, method: "GET" }).catch(absent));
+      return discoverKind(group, kind, (path) => requestObject(wiring, { ...settle(what, call), path, method: "GET" }).catch(absent));
     },
     async watch(resource, query, resourceVersion, onHint, signal) {
       const watch = { watch: "true", allowWatchBookmarks: "true", resourceVersion, timeoutSeconds: String(WATCH_SECONDS) };

@@ -6,9 +6,10 @@ import { type Clock, startStopwatch } from "../clock.ts";
 import type { Connection } from "./connection.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { RolloutError } from "../errors.ts";
+import { PROTOBUF } from "./protobuf.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 import type { OnDate } from "../server-clock.ts";
-import { openExchange, readText, type WireRequest } from "./transport.ts";
+import { openExchange, readBytes, readText, type WireRequest } from "./transport.ts";
 
 /** Told of every exchange. */
 export interface Observer {
@@ -34,14 +35,16 @@ export interface ApiCall extends Omit<WireRequest, "path"> {
   readonly query: Readonly<Record<string, string | undefined>>;
   readonly deadlineMs: number;
   readonly signal: AbortSignal | undefined;
+  /** For an answer in protobuf. */
+  readonly decode?: (bytes: Buffer) => unknown;
 }
 
-/** Sends the call and resolves with its parsed body; rejects with a RolloutError and nothing else. */
-export async function requestJson(wiring: Wiring, call: ApiCall): Promise<unknown> {
+/** Sends the call and resolves with the object in its answer; rejects with a RolloutError and nothing else. */
+export async function requestObject(wiring: Wiring, call: ApiCall): Promise<unknown> {
   using deadline = startDeadline(call.deadlineMs, call.signal, wiring.clock);
   try {
     const answer = await openAnswer(wiring, call, deadline);
-    return parseBody(await readText(answer, deadline.signal));
+    return parseBody(await readBody(answer, deadline.signal), call.decode);
   } catch (error) {
     throw errorOfCall(call.what, error);
   }
@@ -58,7 +61,7 @@ export async function openAnswer(wiring: Wiring, call: ApiCall, deadline: Deadli
     const answer = await measure(wiring, call, deadline);
     const status = answer.statusCode ?? 0;
     if (status < 300) return answer;
-    const error = errorOfStatus(status, await readText(answer, deadline.signal), retryAfterMs(answer));
+    const error = errorOfStatus(status, await readBody(answer, deadline.signal), retryAfterMs(answer));
     if (error.code !== "Throttled" || error.retryAfterMs === undefined || error.retryAfterMs >= deadline.remainingMs()) throw error;
     await wiring.clock.sleep(error.retryAfterMs, deadline.signal);
     deadline.signal.throwIfAborted();
@@ -104,10 +107,20 @@ function retryAfterMs(answer: IncomingMessage): number | undefined {
   return header !== undefined && /^\d+$/.test(header) ? Number(header) * 1000 : undefined;
 }
 
-function parseBody(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new RolloutError("ServerError", `the answer is not JSON: ${text.slice(0, 100)}`, { cause });
-  }
+/** Bytes of protobuf, which failures of calls that ask for it are in as well; otherwise text. */
+function readBody(answer: IncomingMessage, signal: AbortSignal): Promise<Buffer | string> {
+  return answer.headers["content-type"]?.startsWith(PROTOBUF) ? readBytes(answer, signal) : readText(answer, signal);
 }
+
+function parseBody(body: Buffer | string, decode: ApiCall["decode"]): unknown {
+  try {
+    if (typeof body === "string") return JSON.parse(body);
+    if (decode) return decode(body);
+  } catch (cause) {
+    throw new RolloutError("ServerError", describeUnread(body), { cause });
+  }
+  throw new RolloutError("ServerError", describeUnread(body));
+}
+
+const describeUnread = (body: Buffer | string): string =>
+  typeof body === "string" ? `the answer is not JSON: ${body.slice(0, 100)}` : "the answer is not the protobuf that was asked for";

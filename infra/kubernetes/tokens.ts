@@ -3,7 +3,7 @@ import { createRemoteJWKSet, customFetch, errors, jwtVerify } from "jose";
 import { systemClock } from "../clock.ts";
 import type { Connection } from "./connection.ts";
 import { createRateLimiter } from "./rate-limit.ts";
-import { type Observer, requestJson } from "./request.ts";
+import { type Observer, requestObject } from "./request.ts";
 import type { OnDate } from "../server-clock.ts";
 
 export interface TokenOptions {
@@ -39,7 +39,7 @@ export function createTokenCheck(connection: Connection, options: TokenOptions):
       query: {},
       accept: KEYS_TYPE,
     } as const;
-    return Response.json(await requestJson(wiring, { ...call, deadlineMs: timeoutMs, signal: undefined }));
+    return Response.json(await requestObject(wiring, { ...call, deadlineMs: timeoutMs, signal: undefined }));
   };
   const keys = createRemoteJWKSet(new URL(KEYS_PATH, connection.server), { [customFetch]: fetchKeys });
   return async (authorization = "") => {

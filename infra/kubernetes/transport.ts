@@ -2,6 +2,7 @@
 import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
+import { buffer } from "node:stream/consumers";
 import type { Connection } from "./connection.ts";
 import { type Deadline, unlessAborted } from "../deadline.ts";
 import { RolloutError } from "../errors.ts";
@@ -77,6 +78,15 @@ function onceOpen(socket: Socket & { readonly secureConnecting?: boolean }, then
   if (socket.secureConnecting) socket.once("secureConnect", then);
   else if (socket.connecting) socket.once("connect", then);
   else then();
+}
+
+/** The whole body; rejects with the signal's reason when that cut it short. */
+export async function readBytes(answer: http.IncomingMessage, signal: AbortSignal): Promise<Buffer> {
+  try {
+    return await buffer(answer);
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  }
 }
 
 /** The whole body as text, of at most `most` characters; rejects with the signal's reason when that cut it short. */

@@ -15,14 +15,16 @@ const RUNS = 3;
 
 const { pageSize = 500 } = pods;
 
-/** By the name of the row: the program, and its objects a page. */
-const WAYS: Readonly<Record<string, readonly ["client-typed" | "client-plain", number]>> = {
+/** By the name of the row: the program, its objects a page, and what our own port asks for. */
+const WAYS: Readonly<Record<string, readonly ["client-typed" | "client-plain", number, ("json" | "protobuf")?]>> = {
   "client-node's typed client, in one": ["client-typed", 0],
   "client-node's typed client, pages of 500": ["client-typed", 500],
-  "our own port, in one": ["client-plain", 0],
-  "our own port, pages of 500": ["client-plain", 500],
-  "our own port, pages of 250": ["client-plain", 250],
-  [`our own port, pages of ${pageSize} as everywhere`]: ["client-plain", pageSize],
+  "our own port, JSON, in one": ["client-plain", 0, "json"],
+  "our own port, JSON, pages of 500": ["client-plain", 500, "json"],
+  [`our own port, JSON, pages of ${pageSize}`]: ["client-plain", pageSize, "json"],
+  "our own port, protobuf, in one": ["client-plain", 0],
+  "our own port, protobuf, pages of 500": ["client-plain", 500],
+  [`our own port, protobuf, pages of ${pageSize} as everywhere`]: ["client-plain", pageSize],
 };
 
 export const benchClient: Bench = async ({ root, scratch }) => {
@@ -35,11 +37,11 @@ export const benchClient: Bench = async ({ root, scratch }) => {
   const kubeconfig = join(scratch, "kubeconfig");
   await writeFile(kubeconfig, kubeconfigFor(server.url, tls.caPem));
   const rows: Row[] = [];
-  for (const [name, [program, pageSize]] of Object.entries(WAYS)) {
+  for (const [name, [program, pageSize, form = "protobuf"]] of Object.entries(WAYS)) {
     const before = server.sentBytes();
     const runs: ListFigures[] = [];
     for (let i = 0; i < RUNS; i++)
-      runs.push(await measure<ListFigures>(join(scratch, `test/bench/${program}.js`), [kubeconfig, String(pageSize)]));
+      runs.push(await measure<ListFigures>(join(scratch, `test/bench/${program}.js`), [kubeconfig, String(pageSize), form]));
     const megabytes = (server.sentBytes() - before) / RUNS / 1e6;
     rows.push({ what: `list of ${PODS.toLocaleString("en")} pods, ${name}`, figure: `${megabytes.toFixed(1)} MB, ${show(runs)}` });
   }

@@ -1,12 +1,13 @@
 /** Answers in the representation that the client requested: the object, its metadata, or a table. */
-import type { Draft } from "./objects.ts";
+import type { Draft, Fields } from "./objects.ts";
+import { podListAnswer } from "./protobuf/list.ts";
 import { apiVersionOf } from "./registry.ts";
 import type { ApiRequest } from "./request.ts";
 import { columnsOf } from "./table/columns.ts";
 
 export interface Answer {
   readonly code: number;
-  readonly body: string;
+  readonly body: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -47,7 +48,7 @@ export function objectText(request: ApiRequest, object: Draft): string {
   return request.form === "metadata" ? JSON.stringify(metadataOf(object)) : fullText(object);
 }
 
-export function listText(request: ApiRequest, objects: readonly Draft[], metadata: object): string {
+function listText(request: ApiRequest, objects: readonly Draft[], metadata: object): string {
   if (request.form === "table") return tableText(request, objects, metadata);
   const list = { kind: `${request.kind.kind}List`, apiVersion: apiVersionOf(request.kind), metadata };
   if (request.form === "metadata")
@@ -55,6 +56,11 @@ export function listText(request: ApiRequest, objects: readonly Draft[], metadat
   // Only items of custom resources carry apiVersion and kind.
   const items = objects.map(request.kind.custom ? fullText : bareText);
   return `${JSON.stringify(list).slice(0, -1)},"items":[${items.join(",")}]}`;
+}
+
+export function listAnswer(request: ApiRequest, objects: readonly Draft[], metadata: Fields): Answer {
+  const inProtobuf = request.form === "protobuf" && request.resource === "pods" ? podListAnswer(objects, metadata) : undefined;
+  return inProtobuf ?? { code: 200, body: listText(request, objects, metadata) };
 }
 
 export function jsonAnswer(code: number, value: unknown): Answer {

@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
-import { dig, listOf } from "./objects.ts";
+import { connectCluster } from "../../infra/kubernetes/cluster.ts";
+import { loadConnection } from "../../infra/kubernetes/connection.ts";
+import { type Pod, pods } from "../../infra/kubernetes/resources.ts";
+import { type BudgetPod, readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import { podJson } from "../bench/pod-list.ts";
+import { dig, type Draft, listOf } from "./objects.ts";
 import { configMap, CONFIG_MAPS, MERGE, startFixture, watchUntil } from "./fixture.ts";
+
+const PODS = "/api/v1/namespaces/default/pods";
 
 const names = (body: unknown): unknown[] => listOf(dig(body, "items")).map((item) => dig(item, "metadata", "name"));
 
@@ -31,6 +41,37 @@ test("a watch with a selector gets ADDED when an object begins to match and DELE
     events.map(({ type }) => type),
     ["ADDED", "MODIFIED", "DELETED"],
   );
+});
+
+test("pods are listed in protobuf for clients that request it, and errors are too; other kinds are JSON", async (t) => {
+  const { emulator, client, call } = await startFixture(t);
+  const create = (name: string, more: object = {}): void => {
+    const { metadata, ...pod } = JSON.parse(podJson(1)) as Pick<Draft, "metadata">;
+    const { uid: _, resourceVersion: __, ...given } = metadata;
+    emulator.store.create("pods", { apiVersion: "v1", kind: "Pod", metadata: { ...given, name, namespace: "default" }, ...pod, ...more });
+  };
+  create("a");
+  create("b");
+  const accept = "application/vnd.kubernetes.protobuf,application/json";
+  const type = async (path: string): Promise<unknown> => (await client.call({ method: "GET", path, accept })).headers["content-type"];
+  assert.equal(await type(PODS), "application/vnd.kubernetes.protobuf");
+  assert.equal(await type(`${PODS}?continue=x`), "application/vnd.kubernetes.protobuf");
+  assert.deepEqual(await Promise.all([type(`${PODS}/a`), type(CONFIG_MAPS)]), ["application/json", "application/json"]);
+
+  const folder = await mkdtemp(join(tmpdir(), "emulator-"));
+  t.after(() => rm(folder, { recursive: true }));
+  await emulator.writeKubeconfig(join(folder, "kubeconfig"));
+  const connection = await loadConnection({ kubeconfig: join(folder, "kubeconfig") });
+  t.after(() => connection.close());
+  const inProtobuf: BudgetPod[] = [];
+  for await (const { items } of connectCluster(connection, { timeoutMs: 5000 }).list(pods, { namespace: "default", pageSize: 1 }))
+    inProtobuf.push(...items.map(readBudgetPod));
+  const inJson = listOf(dig((await call("GET", PODS)).body, "items")) as readonly Pod[];
+  assert.deepEqual(inProtobuf, inJson.map(readBudgetPod));
+
+  // A server may always respond with JSON.
+  create("c", { spec: { containers: [], unknownToTheTables: true } });
+  assert.equal(await type(PODS), "application/json");
 });
 
 test("a client gets the requested representation: an object's metadata, a list's, or a table", async (t) => {

@@ -2,7 +2,7 @@
  * get and list. A list returns the newest state and ignores the request's resourceVersion; all its pages
  * have the version of the first.
  */
-import { type Answer, listText, objectAnswer } from "./answer.ts";
+import { type Answer, listAnswer, objectAnswer } from "./answer.ts";
 import { badRequest, notFound } from "./api-error.ts";
 import type { KubeObject } from "./objects.ts";
 import type { Api, ApiRequest } from "./request.ts";
@@ -50,5 +50,5 @@ export function list({ store }: Api, request: ApiRequest): Answer {
     resourceVersion: String(at),
     ...(hasMore && { continue: Buffer.from(`${at} ${keyOf(last)}`).toString("base64url") }),
   };
-  return { code: 200, body: listText(request, page, metadata) };
+  return listAnswer(request, page, metadata);
 }

@@ -23,7 +23,7 @@ type Target = NonNullable<ReturnType<typeof parseTarget>>;
 export interface ApiRequest extends Target {
   readonly query: URLSearchParams;
   /** How the client wants each object returned. */
-  readonly form: "object" | "metadata" | "table";
+  readonly form: "object" | "protobuf" | "metadata" | "table";
   readonly contentType: string;
   /** The parsed body; an empty object if there is none. */
   readonly body: unknown;

@@ -5,13 +5,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { parseGoDuration } from "../../infra/duration.ts";
+import { PROTOBUF } from "../../infra/kubernetes/protobuf.ts";
 import { evict, requestToken } from "./subresources.ts";
 import { type Answer, jsonAnswer } from "./answer.ts";
 import { ApiError, badRequest, conflict, methodNotAllowed, statusError, tooManyRequests } from "./api-error.ts";
 import type { Effect } from "./faults.ts";
 import { numberOf } from "./objects.ts";
 import { answerNonResource } from "./non-resource.ts";
-import { readProtobuf } from "./protobuf.ts";
+import { statusAnswer } from "./protobuf/list.ts";
+import { readProtobuf } from "./protobuf/read.ts";
 import { storeAsOf, get, list } from "./read.ts";
 import { type Api, type ApiRequest, parseTarget } from "./request.ts";
 import { watch } from "./watch.ts";
@@ -27,7 +29,7 @@ const NOT_FOUND_PAGE: Answer = { code: 404, body: "404 page not found\n", header
 /** Serves one request; never throws. */
 export async function serve(api: Api, message: IncomingMessage, response: ServerResponse): Promise<void> {
   const warnings: string[] = [];
-  const answer = await handleRequest(api, { message, response, warnings }).catch(errorAnswer);
+  const answer = await handleRequest(api, { message, response, warnings }).catch((error: unknown) => errorAnswer(error, message));
   if (!answer || response.headersSent) return;
   const { code, headers } = answer;
   const warning = warnings.filter((text) => !/\p{Cc}/u.test(text)).map((text) => `299 - ${JSON.stringify(text)}`);
@@ -46,10 +48,11 @@ export async function serve(api: Api, message: IncomingMessage, response: Server
 /** By the emulator's clock; Node would use the machine's. */
 const dateOf = ({ clock }: Api): string => new Date(clock.now()).toUTCString();
 
-function errorAnswer(error: unknown): Answer {
+function errorAnswer(error: unknown, { headers: { accept = "" } }: IncomingMessage): Answer {
   const { status } = error instanceof ApiError ? error : statusError("InternalError", `Internal error occurred: ${String(error)}`);
   const seconds = numberOf(status.details?.["retryAfterSeconds"]);
-  return { ...jsonAnswer(status.code, status), ...(seconds && { headers: { "retry-after": String(seconds) } }) };
+  const answer: Answer = formOf(accept) === "protobuf" ? statusAnswer(status) : jsonAnswer(status.code, status);
+  return { ...answer, headers: { ...answer.headers, ...(seconds && { "retry-after": String(seconds) }) } };
 }
 
 interface Exchange {
@@ -91,7 +94,8 @@ async function readBody(message: IncomingMessage, type: string): Promise<unknown
 /** Reads from the Accept header how the client wants each object returned. */
 function formOf(accept: string): ApiRequest["form"] {
   if (accept.includes("as=Table")) return "table";
-  return accept.includes("as=PartialObjectMetadata") ? "metadata" : "object";
+  if (accept.includes("as=PartialObjectMetadata")) return "metadata";
+  return accept.startsWith(PROTOBUF) ? "protobuf" : "object";
 }
 
 /** Rejects with 504 after `timeout` (a Go duration; none for 0). The work itself continues. */

@@ -27,7 +27,7 @@ export function podObject(set: string, ordinal: number, traits: PodTraits = {}):
   const unschedulable = broken === "Unschedulable";
   const startTime = "2026-01-01T00:00:00Z";
   const turned = traits.restarts === undefined ? startTime : "2026-01-01T01:00:00Z";
-  const restartCount = traits.restarts ?? 0;
+  const whole = { name: "c", image: "i", imageID: "", restartCount: traits.restarts ?? 0 };
   return {
     metadata: {
       namespace: "test",
@@ -48,8 +48,8 @@ export function podObject(set: string, ordinal: number, traits: PodTraits = {}):
       containerStatuses: unschedulable
         ? []
         : [
-            { name: "c", image: "i", imageID: "", ready, restartCount, state: ready || !broken ? { running: {} } : waiting },
-            ...(traits.working ? [{ name: "d", image: "i", imageID: "", ready: true, restartCount: 0, state: { running: {} } }] : []),
+            { ...whole, ready, state: ready || !broken ? { running: {} } : waiting },
+            ...(traits.working ? [{ ...whole, name: "d", restartCount: 0, ready: true, state: { running: {} } }] : []),
           ],
     },
   };

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { leases, type Pod, pods, type Resource, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { seal, writeMessage } from "../../emulator/protobuf/write.ts";
 import { failure, json, type Reply, stage } from "../stage.ts";
 
 const ref = { namespace: "cache", name: "zone-a-0" };
@@ -16,8 +17,17 @@ async function pagesOf(cluster: Cluster, pageSize = 2): Promise<string[][]> {
   return pages;
 }
 
-const page = (names: readonly string[], token?: string): Reply =>
-  json({ metadata: { resourceVersion: "9", continue: token }, items: names.map((name) => ({ metadata: { name } })) });
+const pageOf = (names: readonly string[], token?: string) => ({
+  metadata: { resourceVersion: "9", continue: token },
+  items: names.map((name) => ({ metadata: { name } })),
+});
+const page = (names: readonly string[], token?: string): Reply => json(pageOf(names, token));
+
+const raw =
+  (body: Buffer, code = 200): Reply =>
+  (response) =>
+    response.writeHead(code, { "content-type": "application/vnd.kubernetes.protobuf" }).end(body);
+const protobuf = (kind: "PodList" | "Status", message: object, code = 200): Reply => raw(seal(kind, writeMessage(kind, message)), code);
 
 describe("a list", () => {
   it("follows the continuation from page to page", async () => {
@@ -66,6 +76,48 @@ describe("a list", () => {
     })();
     await assert.rejects(reading, { code: "Expired", status: 410 });
     assert.deepEqual(seen, ["p1", "p2"]);
+  });
+
+  it("reads pods in protobuf where the server has it, page by page", async () => {
+    const { cluster, seen } = await stage([protobuf("PodList", pageOf(["p1", "p2"], "next")), protobuf("PodList", pageOf(["p3"]))]);
+    assert.deepEqual(await pagesOf(cluster), [
+      ["9", "p1", "p2"],
+      ["9", "p3"],
+    ]);
+    assert.deepEqual(
+      seen.map(({ headers, query }) => [headers.accept, query["continue"]]),
+      [
+        ["application/vnd.kubernetes.protobuf,application/json", undefined],
+        ["application/vnd.kubernetes.protobuf,application/json", "next"],
+      ],
+    );
+  });
+
+  it("understands a failure in protobuf, which is what one gets who asks for it", async () => {
+    const status = { status: "Failure", message: "The provided continue parameter is too old", reason: "Expired", code: 410 };
+    const { cluster } = await stage([protobuf("Status", status, 410)]);
+    await assert.rejects(pagesOf(cluster), {
+      code: "Expired",
+      status: 410,
+      message: "list pods cache: The provided continue parameter is too old (410 Expired)",
+    });
+  });
+
+  it("refuses bytes that are not the list", async () => {
+    const replies = [protobuf("Status", { code: 200 }), raw(Buffer.from("k8s\0\xff")), raw(Buffer.alloc(0)), raw(Buffer.from("{}"))];
+    for (const reply of replies) {
+      const { cluster } = await stage([reply]);
+      await assert.rejects(pagesOf(cluster), {
+        code: "ServerError",
+        message: "list pods cache: the answer is not the protobuf that was asked for",
+      });
+    }
+  });
+
+  it("asks for JSON of kinds that it does not read in protobuf, and takes nothing else", async () => {
+    const { cluster, seen } = await stage([protobuf("PodList", { items: [] })]);
+    await assert.rejects(cluster.list(statefulSets, {}).next(), { code: "ServerError" });
+    assert.equal(seen[0]?.headers.accept, "application/json");
   });
 
   it("passes the text of an answer on unharmed, wherever the network cuts it", async () => {

@@ -12,7 +12,28 @@ const FRESHNESS = {
 };
 const READINESS = { ...ZONE, file: "reconciler/model/readiness.ts" };
 
+const PROTOBUF = { file: "infra/kubernetes/protobuf.ts", tests: ["test/infra/kubernetes/pod-protobuf.test.ts"] };
+
 export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "a protobuf list whose values exceed their message is refused",
+    ...PROTOBUF,
+    find: "if (reader.pos !== reader.length) throw",
+    replacement: "if (reader.pos < reader.length) throw",
+  },
+  {
+    breaks: "a protobuf answer without its list is not an empty list",
+    ...PROTOBUF,
+    find: "if (!object) throw new Error(`the ${kind} is missing`);\n  return object;",
+    replacement: "return object ?? {};",
+  },
+  {
+    breaks: "a pod that terminates does so in protobuf, too",
+    file: "infra/kubernetes/pod-protobuf.ts",
+    find: `  9: time("deletionTimestamp"),\n`,
+    replacement: "",
+    tests: PROTOBUF.tests,
+  },
   {
     breaks: "a list older than what was seen is refused",
     ...FRESHNESS,

@@ -3,7 +3,7 @@
  * k8s.io/api).
  */
 import { PbfReader } from "pbf";
-import { statusError } from "./api-error.ts";
+import { statusError } from "../api-error.ts";
 
 /**
  * The length-delimited values (wire type 2: strings, messages, map entries) of a message, by field number.

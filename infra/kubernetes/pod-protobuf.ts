@@ -1,0 +1,49 @@
+/**
+ * What is read of a list of pods in protobuf, and of a failure in its place. The numbers are those of k8s.io/api/core/v1/generated.proto and
+ * k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto; a field that is read of pods is also one of the type `Pod`.
+ */
+import { element, entry, flag, integer, type Message, object, readAnswer, text, time } from "./protobuf.ts";
+import type { ListBody, Pod } from "./resources.ts";
+
+const OWNER: Message = { 1: text("kind"), 3: text("name"), 4: text("uid"), 5: text("apiVersion"), 6: flag("controller") };
+
+const METADATA: Message = {
+  1: text("name"),
+  3: text("namespace"),
+  5: text("uid"),
+  6: text("resourceVersion"),
+  9: time("deletionTimestamp"),
+  11: entry("labels"),
+  12: entry("annotations"),
+  13: element("ownerReferences", OWNER),
+};
+
+const CONDITION: Message = { 1: text("type"), 2: text("status"), 4: time("lastTransitionTime"), 5: text("reason") };
+
+const CONTAINER: Message = {
+  2: object("state", { 1: object("waiting", { 1: text("reason") }), 2: object("running", { 1: time("startedAt") }) }),
+  4: flag("ready"),
+};
+
+const POD_STATUS: Message = {
+  1: text("phase"),
+  2: element("conditions", CONDITION),
+  7: time("startTime"),
+  8: element("containerStatuses", CONTAINER),
+  10: element("initContainerStatuses", CONTAINER),
+};
+
+const LIST_METADATA: Message = { 2: text("resourceVersion"), 3: text("continue"), 4: integer("remainingItemCount") };
+const POD: Message = { 1: object("metadata", METADATA), 3: object("status", POD_STATUS) };
+const POD_LIST: Message = { 1: object("metadata", LIST_METADATA), 2: element("items", POD) };
+const STATUS: Message = { 2: text("status"), 3: text("message"), 4: text("reason"), 6: integer("code") };
+
+/** Throws if it is no list of pods. */
+export function decodePodList(bytes: Buffer): ListBody<Pod> {
+  return readAnswer(bytes, "PodList", POD_LIST);
+}
+
+/** A metav1.Status; throws if it is none. */
+export function decodeStatus(bytes: Buffer): unknown {
+  return readAnswer(bytes, "Status", STATUS);
+}

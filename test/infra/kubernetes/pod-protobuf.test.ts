@@ -1,0 +1,168 @@
+/** Lists of pods in protobuf come to what they are in JSON, as far as it is read; whatever else arrives is refused, and at once. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { PbfWriter } from "pbf";
+import { decodePodList, decodeStatus } from "../../../infra/kubernetes/pod-protobuf.ts";
+import type { Pod } from "../../../infra/kubernetes/resources.ts";
+import { readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
+import { podJson } from "../../bench/pod-list.ts";
+import { seal, writeMessage } from "../../emulator/protobuf/write.ts";
+import { podObject } from "../../reconciler/builders.ts";
+import { arbitraryPod } from "./arbitrary-pod.ts";
+
+const TIME = "2026-01-02T03:04:05Z";
+
+const encode = (list: object): Buffer => seal("PodList", writeMessage("PodList", list));
+const decode = (pods: readonly object[]) => decodePodList(encode({ metadata: {}, items: pods })).items;
+
+/** A field that is a message. */
+const nest = (field: number, bytes: Iterable<number>): Buffer =>
+  Buffer.concat([Buffer.of((field << 3) | 2, [...bytes].length), Buffer.from([...bytes])]);
+
+/** Pods as JSON has them, with nothing that is not read. */
+const PODS: Readonly<Record<string, object>> = {
+  "nothing at all": {},
+  "empty parts": { metadata: {}, status: {} },
+  names: { metadata: { name: "zone-a-0", namespace: "cache", uid: "1-2-3", resourceVersion: "42" } },
+  "labels and annotations, empty and in other scripts": { metadata: { labels: { a: "", "b/c": "zöne-€-😀" }, annotations: { a: "\n" } } },
+  owners: {
+    metadata: {
+      ownerReferences: [
+        { apiVersion: "apps/v1", kind: "StatefulSet", name: "zone-a", uid: "4", controller: true },
+        { apiVersion: "v1", kind: "ConfigMap", name: "c", uid: "5", controller: false },
+        { apiVersion: "v1", kind: "ConfigMap", name: "d", uid: "6" },
+      ],
+    },
+  },
+  "a deletion under way": { metadata: { deletionTimestamp: TIME } },
+  "times before 1970 and far ahead": {
+    metadata: { deletionTimestamp: "1601-01-01T00:00:00Z" },
+    status: { startTime: "9999-12-31T23:59:59Z" },
+  },
+  "times that are not set": {
+    metadata: { deletionTimestamp: null },
+    status: { conditions: [{ type: "Ready", status: "True", lastTransitionTime: null }] },
+  },
+  "containers that run, wait and have ended": {
+    status: {
+      phase: "Running",
+      startTime: TIME,
+      conditions: [{ type: "Ready", status: "False", lastTransitionTime: TIME, reason: "ContainersNotReady" }],
+      containerStatuses: [
+        { ready: true, state: { running: { startedAt: TIME } } },
+        { ready: false, state: { waiting: { reason: "CrashLoopBackOff" } } },
+        { ready: false, state: { running: {} } },
+        { ready: false, state: {} },
+        { ready: false },
+      ],
+      initContainerStatuses: [{ ready: false, state: { waiting: {} } }],
+    },
+  },
+};
+
+describe("a list of pods in protobuf", () => {
+  for (const [name, pod] of Object.entries(PODS))
+    it(`reads ${name} as JSON has it`, () => {
+      assert.deepEqual(decode([pod, {}, pod]), [pod, {}, pod]);
+    });
+
+  it("reads its own metadata", () => {
+    const metadata = { resourceVersion: "7", continue: "eyJ2Ij==", remainingItemCount: 12_345_678_901 };
+    assert.deepEqual(decodePodList(encode({ metadata })), { metadata });
+  });
+
+  it("passes over whatever nobody reads, and keeps nothing of it", () => {
+    const whole = JSON.parse(podJson(3)) as Pod;
+    const [pod] = decode([whole]) ?? [];
+    assert.ok(pod);
+    assert.deepEqual(readBudgetPod(pod), readBudgetPod(whole));
+    assert.ok(JSON.stringify(pod).length < 1200);
+  });
+
+  it("passes over fields that are not known yet, of every wire type", () => {
+    const writer = new PbfWriter();
+    writer.writeVarintField(90, 2 ** 52);
+    writer.writeFixed32Field(91, 1);
+    writer.writeFixed64Field(92, 1);
+    writer.writeStringField(93, "later");
+    const pod = Buffer.concat([writer.finish(), writeMessage("Pod", PODS["names"])]);
+    const list = new PbfWriter();
+    list.writeBytesField(2, pod);
+    assert.deepEqual(decodePodList(seal("PodList", list.finish())).items, [PODS["names"]]);
+  });
+
+  it("gives the rules the same pods as JSON does, whatever they are", () => {
+    fc.assert(
+      fc.property(fc.array(arbitraryPod), (pods) => {
+        assert.deepEqual(decode(pods) ?? [], pods);
+        assert.deepEqual((decode(pods) ?? []).map(readBudgetPod), (pods as Pod[]).map(readBudgetPod));
+      }),
+    );
+  });
+});
+
+function readOrRefuse(bytes: Buffer): unknown {
+  try {
+    return decodePodList(bytes);
+  } catch (error) {
+    assert.ok(error instanceof Error);
+    return undefined;
+  }
+}
+
+describe("what is no list of pods in protobuf", () => {
+  const PAGE = encode({
+    metadata: { resourceVersion: "7" },
+    items: [podObject("zone-a", 0), podObject("zone-a", 1, { broken: "CrashLoopBackOff" })],
+  });
+
+  it("is refused wherever it is cut off", () => {
+    for (let length = 0; length < PAGE.length; length++) assert.throws(() => decodePodList(PAGE.subarray(0, length)), `${length} bytes`);
+  });
+
+  it("is refused, or read as something else, with any of its bytes changed: neither takes long, nor more than a list does", () => {
+    for (let at = 0; at < PAGE.length; at++)
+      for (const byte of [0x00, 0x07, 0x7f, 0x80, 0xff]) {
+        const bytes = Buffer.from(PAGE);
+        bytes[at] = byte;
+        const list = readOrRefuse(bytes);
+        assert.ok(JSON.stringify(list ?? "").length < 4 * PAGE.length, `${at}: ${byte}`);
+      }
+  });
+
+  it("is refused, or read as something else, when it is noise", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (noise) => {
+        const list = readOrRefuse(seal("PodList", noise));
+        assert.ok(JSON.stringify(list ?? "").length <= 40 * (noise.length + 1));
+      }),
+    );
+  });
+
+  const REFUSED: Readonly<Record<string, readonly [Buffer, RegExp]>> = {
+    JSON: [Buffer.from('{"items": []}'), /does not begin/],
+    nothing: [Buffer.alloc(0), /does not begin/],
+    "an envelope without a message": [Buffer.from("k8s\0"), /not a PodList/],
+    "an envelope without a list": [Buffer.from("6b3873000a0d0a0276311207506f644c697374", "hex"), /is missing/],
+    "another kind": [seal("Status", writeMessage("Status", { code: 400 })), /a Status, not a PodList/],
+    "a number where a text should be": [seal("PodList", Buffer.from([0x0a, 0x02, 0x10, 0x05])), /beyond its message/],
+    "a text where a number should be": [seal("PodList", Buffer.from([0x0a, 0x03, 0x22, 0x01, 0x61])), /not the number/],
+    "a text that is longer than its message": [seal("PodList", Buffer.from([0x0a, 0x03, 0x12, 0x7f, 0x61])), /beyond its message/],
+    "a length of 2^63": [
+      seal("PodList", Buffer.from([0x12, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01])),
+      /beyond its message/,
+    ],
+    "a number without an end": [seal("PodList", Buffer.alloc(40, 0x80)), /varint/],
+    "a time that no calendar has": [seal("PodList", nest(2, nest(1, nest(9, [0x08, ...Array<number>(8).fill(0xff), 0x0f])))), /time/],
+  };
+  for (const [name, [bytes, message]] of Object.entries(REFUSED))
+    it(`is refused when it is ${name}`, () => {
+      assert.throws(() => decodePodList(bytes), message);
+    });
+});
+
+it("a failure in protobuf has its words", () => {
+  const status = { status: "Failure", message: "The provided continue parameter is too old", reason: "Expired", code: 410 };
+  assert.deepEqual(decodeStatus(seal("Status", writeMessage("Status", { ...status, metadata: { continue: "x" } }))), status);
+});
