@@ -5,7 +5,7 @@ import { join } from "node:path";
 export const ROOT = join(import.meta.dirname, "../..");
 
 /** Every page, by its path from the root. */
-export const PAGES = globSync(["*.md", "docs/**/*.md", "knative/**/*.md"], { cwd: ROOT });
+export const PAGES = globSync(["*.md", "{docs,knative,test}/**/*.md"], { cwd: ROOT });
 
 export const readPage = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
