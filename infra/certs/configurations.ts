@@ -1,14 +1,14 @@
-/** Webhook configurations: which of them are ours, whom they trust, and what has to change. */
+/** Decides which webhook configurations are ours and which of them need our CA bundle. */
 import type { Resource, WebhookConfiguration } from "../kubernetes/resources.ts";
 import { findIssuer, readCertificates } from "./x509.ts";
 import type { KeyMaterial } from "./secret.ts";
 
-/** On every configuration that belongs to the installation in the namespace that it names. */
+/** A label on every configuration of the installation in the namespace that it names. */
 export const NAMESPACE_LABEL = "grafana.com/namespace";
-/** Exactly `true`, beside the other: its CA bundle is ours to keep. */
+/** A label, exactly `true`: we maintain the CA bundle. */
 const INJECT_LABEL = "grafana.com/inject-rollout-operator-ca";
 
-// https://cert-manager.io/docs/concepts/ca-injector/ and OpenShift's service CA: two writers of one field would take turns forever.
+// https://cert-manager.io/docs/concepts/ca-injector/ and OpenShift's service CA: two writers of one field would overwrite each other forever.
 const OTHER_INJECTORS = [
   "cert-manager.io/inject-ca-from",
   "cert-manager.io/inject-ca-from-secret",
@@ -18,7 +18,7 @@ const OTHER_INJECTORS = [
 
 export type HookType = "ValidatingWebhook" | "MutatingWebhook";
 
-/** A configuration as it was listed. */
+/** A configuration, as listed. */
 export interface Listed {
   readonly resource: Resource<WebhookConfiguration>;
   readonly type: HookType;
@@ -27,14 +27,14 @@ export interface Listed {
 
 export type JsonPatch = readonly { readonly op: "test" | "add"; readonly path: string; readonly value: string }[];
 
-/** True if its CA bundle is ours to keep (§7.6): labelled for it, and no other injector is asked for. */
+/** True if we maintain its CA bundle (§7.6): labelled for it, and not annotated for another injector. */
 export function isOurs({ configuration: { metadata } }: Listed, namespace: string): boolean {
   const { labels = {}, annotations = {} } = metadata ?? {};
   const isLabelled = labels[INJECT_LABEL] === "true" && labels[NAMESPACE_LABEL] === namespace;
   return isLabelled && OTHER_INJECTORS.every((annotation) => annotations[annotation] === undefined);
 }
 
-/** The patch after which each entry has this bundle; undefined if each has it. It fails if the configuration has changed since. */
+/** The patch that sets this bundle in each entry; undefined if each has it. It fails if the configuration has changed since. */
 export function planInjection({ configuration }: Listed, caPem: string): JsonPatch | undefined {
   const value = Buffer.from(caPem).toString("base64");
   const additions = (configuration.webhooks ?? []).flatMap(({ clientConfig }, index) =>
@@ -44,7 +44,7 @@ export function planInjection({ configuration }: Listed, caPem: string): JsonPat
   return additions.length > 0 ? [test, ...additions] : undefined;
 }
 
-/** True if an entry would refuse the waiting pair though it accepts the serving one: the injector of its bundle has not caught up. */
+/** True if an entry trusts the serving pair but not the next one: its injector lags behind. */
 export function lagsBehind({ configuration }: Listed, { serving, next }: KeyMaterial): boolean {
   if (!next) return false;
   return (configuration.webhooks ?? []).some(({ clientConfig: { caBundle } }) => {
@@ -57,7 +57,7 @@ export function lagsBehind({ configuration }: Listed, { serving, next }: KeyMate
   });
 }
 
-/** What is in force for one entry of a configuration (§9). */
+/** The failure policy of one entry of a configuration (§9). */
 export interface FailurePolicy {
   readonly type: HookType;
   readonly webhook: string;

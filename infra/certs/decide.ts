@@ -1,14 +1,14 @@
 /**
- * What to do about the Secret: a chain of small rules, the first with an opinion wins, each named for what it finds.
+ * Decides the next change of the Secret by an ordered list of small rules, each named for the situation it finds; the first with a decision wins.
  *
- *   absent --issue--> serving --2/3 of its time, or a name is missing--> publish: new CA in the bundle, new pair waiting
+ *   absent --issue--> serving --2/3 of its validity, or a name is missing--> publish: new CA in the bundle, next pair stored
  *      ^                 ^                                                  |
- *      |                 +-- switch: the bundle has been everywhere for a while, and the waiting pair serves
- *      +-- expired, not valid yet, not signed by the bundle, or for none of the names: every call is refused already, so that waiting
- *          would protect none: a new pair serves at once
+ *      |                 +-- switch: every configuration has had the bundle for a while, and the next pair serves
+ *      +-- expired, not valid yet, not signed by the bundle, or for none of the names: every call fails already, so waiting would
+ *          protect nothing: a new pair serves at once
  *
- * An old CA stays in the bundle until it expires, as its last certificate does: a reader may reload as late as it likes. Nobody has
- * its key, so that it can vouch for nothing else meanwhile.
+ * An old CA stays in the bundle until it expires, as its last certificate does: a reader may reload late. Its key was discarded, so it can sign
+ * nothing else meanwhile.
  */
 import type { X509Certificate } from "node:crypto";
 import type { KeyMaterial, Pair, Stored } from "./secret.ts";
@@ -16,15 +16,15 @@ import { findIssuer, missingNames, spentShare } from "./x509.ts";
 
 export interface Situation {
   readonly stored: Stored;
-  /** Names that the certificate must hold for. */
+  /** DNS names that the certificate must have. */
   readonly dnsNames: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Milliseconds for which the bundle, as stored, has been seen in every configuration that trusts us; undefined if it is not, or nobody looked. */
+  /** Milliseconds since every configuration of ours was first seen with the stored bundle; undefined if one lacks it, or if none was read. */
   readonly spreadForMs: number | undefined;
 }
 
-/** `issue`: a new pair serves at once; `publish`: it waits beside the serving one; `tidy`: only what surrounds the pairs is put right. */
+/** `issue`: a new pair serves at once; `publish`: it is stored as the next pair; `tidy`: only other keys of the Secret are corrected. */
 export type Action = "keep" | "issue" | "publish" | "switch" | "wait" | "tidy" | "refuse";
 
 export interface Decision {
@@ -33,13 +33,13 @@ export interface Decision {
   readonly message: string;
 }
 
-/** Share of a certificate's time after which its successor is made. */
+/** Share of a certificate's validity after which its successor is made. */
 const RENEW_AT = 2 / 3;
-/** Share after which the successor serves even if not every configuration is known to trust it: an expired certificate is trusted by none. */
+/** Share after which the successor serves even if not every configuration is known to trust it: no client trusts an expired certificate. */
 const SWITCH_ANYWAY_AT = 11 / 12;
-/** API servers learn of a configuration by a watch, in well under a second; several of them, and slow ones, in this time. */
+/** Milliseconds in which all API servers have seen a change of a configuration. They watch it, usually with a delay well under a second. */
 export const SETTLE_MS = 30_000;
-/** The next look may ask another API server, whose clock is behind: a certificate that begins sooner than this is left alone. */
+/** Milliseconds. A certificate that becomes valid within this time is kept: the next read may go to an API server whose clock is behind. */
 const CLOCKS_DIFFER_MS = 300_000;
 
 const say = (action: Action, reason: string, message: string): Decision => ({ action, reason, message });
@@ -107,7 +107,7 @@ const materialRules: readonly MaterialRule[] = [
     complete ? undefined : say("tidy", "LayoutIncomplete", "ca.crt, tls.crt and tls.key are not what ca, cert and key are"),
 ];
 
-/** What to do next (§7.3, §7.5, §13.9). */
+/** The next change of the Secret (§7.3, §7.5, §13.9). */
 export function decideCertificates(situation: Situation): Decision {
   for (const rule of rules) {
     const decision = rule(situation);
@@ -127,7 +127,7 @@ function findMissing({ serving: { chain } }: KeyMaterial, dnsNames: readonly str
   return chain[0] ? missingNames(chain[0], dnsNames) : [];
 }
 
-/** The larger of the shares that the leaf and its CA have spent. */
+/** The larger of the elapsed shares of the leaf's and its CA's validity. */
 function share(material: KeyMaterial, now: number): number {
   return Math.max(...[...material.serving.chain.slice(0, 1), ...issuers(material)].map((one) => spentShare(one, now)));
 }
@@ -137,7 +137,7 @@ function issuers({ serving, cas }: KeyMaterial): X509Certificate[] {
   return issuer ? [issuer] : [];
 }
 
-/** The waiting pair, if it could serve: signed by the bundle, for all names, valid already, and not due for renewal itself. */
+/** The next pair, if it can serve: signed by the bundle, for all names, valid already, and not due for renewal itself. */
 export function usableNext({ next, cas }: KeyMaterial, { dnsNames, now }: Pick<Situation, "dnsNames" | "now">): Pair | undefined {
   const [leaf] = next?.chain ?? [];
   if (!next || !leaf || missingNames(leaf, dnsNames).length > 0) return undefined;

@@ -1,7 +1,7 @@
 import { generate } from "selfsigned";
 
 export interface CertificateOptions {
-  /** Subject alternative names; the first is the common name. */
+  /** Subject alternative names; the first is also the common name. */
   readonly dnsNames: readonly string[];
   readonly ipAddresses?: readonly string[];
   readonly organization: string;
@@ -17,19 +17,19 @@ export interface Certificates {
 }
 
 const DAY_MS = 86_400_000;
-/** Clocks differ: an API server whose clock is behind ours must not find the certificate too new. */
+/** Milliseconds before now at which the certificate becomes valid, for API servers whose clock is behind. */
 const BACKDATE_MS = 300_000;
-/** X.520's bound on common names. */
+/** Upper bound of a common name (X.520). */
 const COMMON_NAME_LENGTH = 64;
 const KEY = { keyType: "ec", curve: "P-256", algorithm: "sha256" } as const;
 
-/** A fresh CA and a server certificate that it signed, ECDSA P-256. Only the leaf's key is handed out: the CA signs once. */
+/** A new CA and a server certificate that it signed, ECDSA P-256. Only the leaf's key is returned: the CA signs once. */
 export async function generateCertificates(options: CertificateOptions): Promise<Certificates> {
   const { dnsNames, ipAddresses = [], organization, validityDays, now } = options;
   const validity = { notBeforeDate: new Date(now.getTime() - BACKDATE_MS), notAfterDate: new Date(now.getTime() + validityDays * DAY_MS) };
   const ca = await generate(
     [
-      // OpenSSL looks for an issuer by its subject: two CAs in one bundle must not share theirs.
+      // OpenSSL finds an issuer by its subject: the subjects of CAs in one bundle must differ.
       { name: "commonName", value: `CA ${now.toISOString()}` },
       { name: "organizationName", value: escapeName(organization) },
     ],
@@ -65,7 +65,7 @@ export async function generateCertificates(options: CertificateOptions): Promise
   return { caPem: ca.cert, certPem: leaf.cert, keyPem: leaf.private };
 }
 
-/** A value inside a distinguished name's text (RFC 4514, 2.4). */
+/** Escapes a value of a distinguished name (RFC 4514, 2.4). */
 function escapeName(value: string): string {
   return value.replaceAll(/[\\,+"<>;=#]/g, (character) => `\\${character}`);
 }

@@ -1,9 +1,9 @@
 /**
- * Puts the CA bundle into the webhook configurations. The order of reads makes it safe beside any number of others that do the same:
+ * Injects the CA bundle into the webhook configurations. The order of reads makes concurrent injections safe:
  *
  *   list configurations -> read the Secret -> patch, if the configuration is still the one that was listed
  *
- * So a bundle never replaces a newer one: the newer one changed the configuration after the list, and the patch fails.
+ * So a bundle never replaces a newer one: the injection of the newer one changed the configuration after the list, and the patch fails.
  */
 import type { Call, Cluster, Query } from "../kubernetes/cluster.ts";
 import { absent, hasCode, isSuperseded } from "../errors.ts";
@@ -18,12 +18,12 @@ const KINDS: readonly (readonly [HookType, Resource<WebhookConfiguration>])[] = 
 
 export const HOOK_RESOURCES = KINDS.map(([, resource]) => resource);
 
-/** How often an injection starts again because a configuration changed meanwhile. */
+/** Attempts of one injection, as configurations may change meanwhile. */
 const ROUNDS = 3;
 
 export interface Configurations {
   readonly listed: readonly Listed[];
-  /** Where a watch of each kind goes on, by its plural. */
+  /** The resourceVersion from which each kind is watched, by its plural. */
   readonly resourceVersions: ReadonlyMap<string, string>;
 }
 
@@ -32,7 +32,7 @@ export function queryFor(namespace: string): Query {
   return { labelSelector: `${NAMESPACE_LABEL}=${namespace}` };
 }
 
-/** Lists the configurations of this namespace: two calls. Rejects with what the cluster says. */
+/** Lists the configurations of this namespace: two calls. Rejects with the error of the API server. */
 export async function listConfigurations(cluster: Cluster, namespace: string, call?: Call): Promise<Configurations> {
   const resourceVersions = new Map<string, string>();
   const lists = KINDS.map(async ([type, resource]) => {
@@ -46,21 +46,21 @@ export async function listConfigurations(cluster: Cluster, namespace: string, ca
   return { listed: (await Promise.all(lists)).flat(), resourceVersions };
 }
 
-/** A configuration that did not get the bundle, and why. */
+/** A configuration that did not get the bundle, and the error. */
 export interface Missed {
   readonly name: string;
   readonly error: unknown;
 }
 
 export interface Injection {
-  /** Configurations whose bundle was not this one, and now is. */
+  /** Configurations that got the bundle. */
   readonly patched: readonly string[];
-  /** Configurations that changed or were deleted since they were listed: to be listed again. */
+  /** Configurations that changed or were deleted after the list: list again. */
   readonly superseded: readonly Missed[];
   readonly failed: readonly Missed[];
 }
 
-/** Gives this bundle to the configurations that are ours and lack it. One that fails is reported, and does not stop the others. */
+/** Injects the bundle into our configurations that lack it. A failure is reported and does not stop the others. */
 export async function injectBundle(
   cluster: Cluster,
   namespace: string,
@@ -85,15 +85,15 @@ export async function injectBundle(
   return injection;
 }
 
-/** With every configuration of this namespace, as last listed. */
+/** The result, with every configuration of this namespace as last listed. */
 export interface CaInjectionResult extends Injection, Configurations {
-  /** When the certificate in the Secret expires; undefined if nobody had to read it, or there is none. */
+  /** The expiry of the certificate in the Secret; undefined if there is none or it was not read. */
   readonly expiresAt: Date | undefined;
 }
 
 /**
- * Lists the configurations and gives them the bundle that the Secret holds now (§7.6): two calls if none is ours, three if all is well.
- * No Secret yet: nothing to give. Rejects if lists or Secret cannot be read, or the bundle in it is none.
+ * Lists the configurations and injects the bundle of the Secret (§7.6): two calls if no configuration is ours, three if each has the bundle. Without
+ * a Secret it injects nothing. Rejects if the lists or the Secret cannot be read, or if its bundle is invalid.
  */
 export async function injectCaBundles(
   cluster: Cluster,
@@ -121,7 +121,7 @@ async function readSecret(cluster: Cluster, namespace: string, name: string, cal
   return { caPem, expiresAt: expiryOf(certPem) };
 }
 
-// The job reports a certificate that cannot be read; configurations get the CA all the same.
+// The certificate job reports an unreadable certificate; the CA is injected nevertheless.
 function expiryOf(certPem: string): Date | undefined {
   try {
     return readCertificates(certPem)[0]?.validToDate;

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Entry of the certificate job: configuration -> Secret and CA bundles -> exit code (0 well, 1 not everything could be done, 2 bad configuration). */
+/** Entry of the certificate job: configuration -> Secret and CA bundles -> exit code (0 done, 1 incomplete, 2 bad configuration). */
 import { systemClock } from "../clock.ts";
 import { connectCluster } from "../kubernetes/cluster.ts";
 import { readConfiguration } from "../config/config.ts";

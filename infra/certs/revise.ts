@@ -1,4 +1,4 @@
-/** Carries out a decision on the Secret: one write, with the resourceVersion that was judged. */
+/** Carries out a decision on the Secret: one write, with the resourceVersion that was read. */
 import { X509Certificate } from "node:crypto";
 import type { Cluster } from "../kubernetes/cluster.ts";
 import { secrets, type Secret } from "../kubernetes/resources.ts";
@@ -8,22 +8,22 @@ import type { Certificates } from "./generate.ts";
 import { composeData, type Contents, type KeyMaterial } from "./secret.ts";
 import { findIssuer, spentShare } from "./x509.ts";
 
-/** Makes a fresh CA and a pair that it signed. */
+/** Makes a new CA and a pair that it signed. */
 export type Issue = () => Promise<Certificates>;
 
-/** Two jobs that want different names would replace each other's pair for ever: what they leave behind is bounded. */
+/** Upper bound of the bundle: two jobs with different names would replace each other's pair forever. */
 const MOST_CAS = 10;
 
 export interface Revision {
   readonly namespace: string;
   readonly secretName: string;
-  /** As it was read; undefined if there is none. */
+  /** The Secret as it was read; undefined if there is none. */
   readonly secret: Secret | undefined;
   readonly situation: Situation;
   readonly issue: Issue;
 }
 
-/** Writes what was decided; resolves with false if that is nothing. Rejects with `Conflict`, `AlreadyExists` or `NotFound` when another was faster. */
+/** Writes the decided change; resolves with false without one. Rejects with `Conflict`, `AlreadyExists` or `NotFound` if another process was faster. */
 export async function reviseSecret(cluster: Cluster, { action }: Decision, revision: Revision): Promise<boolean> {
   const { namespace, secretName: name, secret, situation } = revision;
   const contents = await plan(action, situation, revision.issue);

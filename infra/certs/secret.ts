@@ -1,9 +1,9 @@
 /**
- * The Secret: upstream's layout (§7.2), the one that everybody else reads, and the pair that waits for its CA to be known everywhere.
+ * The layout of the Secret: the original's keys (§7.2), those of kubernetes.io/tls, and the next pair, which serves once its CA is trusted everywhere.
  *
- *   ca, cert, key              upstream's; these are what counts
- *   ca.crt, tls.crt, tls.key   the same once more
- *   next.crt, next.key         the pair that will serve once every webhook configuration trusts its CA, which is in `ca` already
+ *   ca, cert, key              the original's keys; these are decisive
+ *   ca.crt, tls.crt, tls.key   copies of the same values
+ *   next.crt, next.key         the next pair; its CA is in `ca` already
  */
 import { createPrivateKey, type X509Certificate } from "node:crypto";
 import { messageOf } from "../errors.ts";
@@ -19,12 +19,12 @@ export interface Pair {
 }
 
 export interface KeyMaterial {
-  /** The bundle as it is stored: this is what webhook configurations get. */
+  /** The stored bundle, as webhook configurations get it. */
   readonly caPem: string;
   readonly cas: readonly X509Certificate[];
   readonly serving: Pair;
   readonly next: Pair | undefined;
-  /** False if one of the second names is missing or says something else, or the remains of a waiting pair lie about. */
+  /** False if a copy is missing or differs, or if parts of a next pair are left over. */
   readonly complete: boolean;
 }
 
@@ -38,7 +38,7 @@ const ALIASES = { ca: "ca.crt", cert: "tls.crt", key: "tls.key" } as const;
 const NEXT = { cert: "next.crt", key: "next.key" } as const;
 const ADVICE = "delete the secret and try again";
 
-/** What a Secret holds (§7.3); a damaged one is told with the key that is at fault. */
+/** Reads a Secret (§7.3); the message for a damaged one names the key. */
 export function readStored(secret: Secret | undefined): Stored {
   if (!secret) return { state: "absent" };
   const data = new Map(Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]));
@@ -66,7 +66,7 @@ function readMaterial(data: ReadonlyMap<string, string>): KeyMaterial {
   };
 }
 
-// Nobody depends on the waiting pair yet: a broken one is not worth an alarm.
+// No process uses the next pair yet: a damaged one is ignored.
 function readNext(data: ReadonlyMap<string, string>): Pair | undefined {
   try {
     return readPair(data, NEXT.cert, NEXT.key);
@@ -96,7 +96,7 @@ export interface Contents {
   readonly next?: Pick<Pair, "certPem" | "keyPem"> | undefined;
 }
 
-/** The data of a Secret with these contents; keys that are not ours are kept. */
+/** The data of a Secret with these contents; other keys are kept. */
 export function composeData({ cas, serving, next }: Contents, before: Secret["data"] = {}): Record<string, string> {
   const ours = { ca: joinCertificates(cas), cert: serving.certPem, key: serving.keyPem };
   const waiting = next ? { [NEXT.cert]: next.certPem, [NEXT.key]: next.keyPem } : {};

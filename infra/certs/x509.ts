@@ -1,16 +1,16 @@
-/** What is asked of certificates, in terms of node:crypto's. */
+/** Functions on certificates of node:crypto. */
 import { X509Certificate } from "node:crypto";
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** The certificates of a PEM text in their order; throws if one cannot be read or there is none. */
+/** The certificates of a PEM text, in order; throws if one is invalid or there is none. */
 export function readCertificates(pem: string): X509Certificate[] {
   const blocks = pem.match(BLOCK);
   if (!blocks) throw new Error("no certificate in PEM format");
   return blocks.map((block) => new X509Certificate(block));
 }
 
-/** One PEM text of several; each certificate once. */
+/** Joins PEM texts; each certificate appears once. */
 export function joinCertificates(certificates: readonly X509Certificate[]): string {
   const unique = new Map(certificates.map((one) => [one.fingerprint256, one.toString().trim()]));
   return [...unique.values(), ""].join("\n");
@@ -20,7 +20,7 @@ function isSignedBy(certificate: X509Certificate, ca: X509Certificate): boolean 
   return ca.ca && certificate.checkIssued(ca) && certificate.verify(ca.publicKey);
 }
 
-/** The CA among `cas` that the chain (leaf first) leads to; undefined when it leads nowhere. */
+/** The CA among `cas` that the chain (leaf first) leads to; undefined if there is none. */
 export function findIssuer(chain: readonly X509Certificate[], cas: readonly X509Certificate[]): X509Certificate | undefined {
   let [at, ...rest] = chain;
   while (at) {
@@ -33,13 +33,13 @@ export function findIssuer(chain: readonly X509Certificate[], cas: readonly X509
   return undefined;
 }
 
-/** How much of the certificate's time is over: 0 when it begins, 1 when it ends. */
+/** The elapsed share of the certificate's validity: 0 at its begin, 1 at its end. */
 export function spentShare(certificate: X509Certificate, now: number): number {
   const from = certificate.validFromDate.getTime();
   return (now - from) / (certificate.validToDate.getTime() - from);
 }
 
-/** The names of `dnsNames` for which the certificate does not hold. The common name does not count, as for the API server (Go 1.15). */
+/** The names among `dnsNames` that the certificate lacks. The common name does not count, as for the API server (Go 1.15). */
 export function missingNames(certificate: X509Certificate, dnsNames: readonly string[]): string[] {
   return dnsNames.filter((name) => certificate.checkHost(name, { subject: "never" }) === undefined);
 }

@@ -1,4 +1,4 @@
-/** The process's configuration, read from its environment. */
+/** Reads the configuration of a process from its environment. */
 import type * as z from "zod";
 import type { ConnectionSource } from "../kubernetes/connection.ts";
 import { parseGoDuration } from "../duration.ts";
@@ -10,25 +10,25 @@ import { findUnknown } from "./unknown-variables.ts";
 import { ENVIRONMENT, type Variable, VARIABLE_ROWS, type VariableName } from "./variables.ts";
 
 export interface Configuration {
-  /** Our own namespace: where the Lease is. */
+  /** Our own namespace, which has the Lease. */
   readonly namespace: string;
-  /** The namespaces whose groups are ours. */
+  /** The namespaces that we manage. */
   readonly namespaces: readonly string[] | "*";
   readonly reconcileIntervalMs: number;
   readonly timeBudgetMs: number;
   readonly lease: { readonly name: string; readonly durationSeconds: number };
-  /** Name of this process in the Lease, where the environment tells. */
+  /** Name of this process in the Lease; undefined if the environment has none. */
   readonly identity: string | undefined;
   readonly connection: ConnectionSource;
   readonly clientTimeoutMs: number;
   readonly rate: Rate;
-  /** The domain at the end of pods' DNS names. */
+  /** The suffix of pods' DNS names. */
   readonly clusterDomain: string;
   readonly podTimeoutMs: number;
-  /** Name of the ConfigMap that tells when each zone was last scaled down. */
+  /** Name of the ConfigMap with the times of each zone's last downscale. */
   readonly zoneTracker: string;
   readonly useZoneTracker: boolean;
-  /** Bound of one write of a pod's ready time. */
+  /** Timeout of one write of a pod's ready time, in milliseconds. */
   readonly readyTimeTimeoutMs: number;
   readonly webhooks: WebhookConfiguration;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
@@ -37,19 +37,19 @@ export interface Configuration {
 }
 
 export interface CertificateConfiguration {
-  /** False: somebody else makes the certificate. */
+  /** False if another tool makes the certificate. */
   readonly selfSigned: boolean;
   readonly secretName: string;
   readonly dnsNames: readonly string[];
   readonly organization: string;
   readonly validityMs: number;
-  /** Whether the CA is put into webhook configurations; never one that is not ours. */
+  /** Whether the CA bundle is injected into webhook configurations; only our own CA ever is. */
   readonly inject: boolean;
 }
 
 export interface WebhookConfiguration {
   readonly requestTimeoutMs: number;
-  /** Callers must show a token for it, where it is set. */
+  /** If set, callers must present a token for this audience. */
   readonly audience: string | undefined;
   readonly certFile: string | undefined;
   readonly keyFile: string | undefined;
@@ -61,11 +61,11 @@ export interface WebhookConfiguration {
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ConfigurationOptions {
-  /** True in the process that ticks under the Lease: only there the Lease has to be shorter than a run. */
+  /** True in the process that ticks under the Lease: its Lease must be shorter than a run. */
   readonly holdsLease?: boolean;
 }
 
-/** The configuration; throws `BadConfiguration` that names every wrong variable, its value and what is allowed. An empty variable counts as not set. */
+/** The configuration; throws `BadConfiguration`, which names each wrong variable, its value and the allowed values. An empty variable counts as unset. */
 export function readConfiguration(env: Environment, { holdsLease = false }: ConfigurationOptions = {}): Configuration {
   const set = Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== "" && !isServiceLink(name, env)));
   const values = complete(set);
@@ -80,7 +80,7 @@ export function readConfiguration(env: Environment, { holdsLease = false }: Conf
   return arrange(parsed.data);
 }
 
-/** The name under which a variable is set: its own, or its old one. */
+/** The name under which a variable is set: its name or its former name. */
 function nameIn(set: Environment, name: string, { oldName }: Variable): string {
   return set[name] === undefined && oldName !== undefined && set[oldName] !== undefined ? oldName : name;
 }
@@ -91,7 +91,7 @@ function complete(set: Environment): Environment {
   );
 }
 
-/** Variables that are wrong only together (§8.2). */
+/** Problems of combinations of variables (§8.2). */
 function disagreements(set: Environment): VariableName[] {
   const wrong: VariableName[] = [];
   const { KUBERNETES_API_URL: apiUrl, KUBERNETES_CONFIG_FILE: file, KUBERNETES_CLIENT_QPS: qps, KUBERNETES_CLIENT_BURST: burst } = set;
@@ -101,14 +101,14 @@ function disagreements(set: Environment): VariableName[] {
   return wrong;
 }
 
-/** A run that waits for a killed one's Lease would never get to a tick, and nor would any run after it. */
+/** With a Lease as long as a run, every run after a killed one would only wait for the Lease and never tick. */
 function findLongLease(values: Environment): VariableName[] {
   const [leaseMs, budgetMs] = [parseGoDuration(values["LEASE_DURATION"] ?? ""), parseGoDuration(values["RECONCILE_TIME_BUDGET"] ?? "")];
   const isLong = leaseMs !== undefined && budgetMs !== undefined && wholeSeconds(leaseMs) * 1000 >= budgetMs;
   return isLong ? ["LEASE_DURATION", "RECONCILE_TIME_BUDGET"] : [];
 }
 
-/** As a Lease carries it. */
+/** Whole seconds, as in a Lease. */
 const wholeSeconds = (ms: number): number => Math.ceil(ms / 1000);
 
 function describeWrong(wrong: ReadonlySet<unknown>, set: Environment): string[] {
@@ -136,7 +136,7 @@ function describeUnknown(set: Environment): string[] {
   });
 }
 
-/** A URL that is wrong may carry a password nevertheless. */
+/** Hides the password of a URL, even of an invalid one. */
 function hidePassword(value: string): string {
   return value.replace(/\/\/.*@/, "//***@");
 }

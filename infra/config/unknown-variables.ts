@@ -1,9 +1,9 @@
-/** Variables that nobody reads, though their names say that they are meant for us: a typing error must not go unnoticed. */
+/** Finds variables that look like ours but are not known, as a misspelt one must not go unnoticed. */
 import type { Log } from "../log.ts";
 import { isServiceLink } from "./service-links.ts";
 import { VARIABLE_ROWS } from "./variables.ts";
 
-/** Nobody else's variables begin like this: an unknown one is refused. */
+/** Prefixes that only we use: an unknown variable with one of them is refused. */
 const OWN_PREFIXES = [
   "SERVER_TLS_",
   "SERVER_CLUSTER_VALIDATION_",
@@ -19,7 +19,7 @@ const OWN_PREFIXES = [
 const NAMES = VARIABLE_ROWS.map(([name]) => name);
 const KNOWN = new Set(VARIABLE_ROWS.flatMap(([name, { oldName = name }]) => [name, oldName]));
 
-/** The names among these that begin as only ours and the original's do and are neither, each with the known name that is nearest, if one begins like it. */
+/** The unknown names with a prefix of ours or the original's, each with the nearest known name of the same prefix, if any. */
 export function findUnknown(names: readonly string[]): { readonly name: string; readonly nearest: string | undefined }[] {
   return names.flatMap((name) => {
     const prefix = KNOWN.has(name) ? undefined : OWN_PREFIXES.find((prefix) => name.startsWith(prefix));
@@ -32,7 +32,7 @@ export function findUnknown(names: readonly string[]): { readonly name: string; 
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The names that are set, not known and not refused, but begin with the first word of one of ours and differ from it by one or two letters. */
+/** The unknown names that are not refused but differ from a known name only by one or two letters after its first word. */
 export function findMisspelt(env: Environment): { readonly name: string; readonly nearest: string }[] {
   const others = Object.keys(env).filter((name) => env[name] && !KNOWN.has(name) && !isServiceLink(name, env));
   return others.flatMap((name) => {
@@ -41,15 +41,15 @@ export function findMisspelt(env: Environment): { readonly name: string; readonl
   });
 }
 
-/** Says in one line which variables may have been meant for us, if any. */
+/** Logs one warning with all variables that may be misspelt, if any. */
 export function warnOfMisspelt(env: Environment, log: Log): void {
   const variables = findMisspelt(env);
-  if (variables.length > 0) log.warn("a variable is not known, and its name is nearly one that is: it has no effect here", { variables });
+  if (variables.length > 0) log.warn("an unknown variable has nearly the name of a known one: it has no effect", { variables });
 }
 
 const firstWord = (name: string): string | undefined => name.split("_")[0];
 
-/** Characters to insert, delete or replace until one text is the other (Levenshtein). */
+/** Levenshtein distance. */
 function countEdits(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at);
   for (const [i, from] of one.split("").entries()) {

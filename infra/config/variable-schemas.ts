@@ -1,8 +1,8 @@
-/** How the values of variables are read: one schema a kind, with the words for what it allows where several variables share it. */
+/** Parses the values of variables: one schema a kind, with the description of its allowed values if several variables share it. */
 import * as z from "zod";
 import { parseGoDuration, parsePrometheusDuration } from "../duration.ts";
 
-// A timer of Node's overflows above 24.8 days, and then fires at once.
+// A timer of Node overflows above 24.8 days and then fires at once.
 const LONGEST_MS = 24 * 3_600_000;
 
 export const duration = (leastMs: number) =>
@@ -16,7 +16,7 @@ export const duration = (leastMs: number) =>
 export const durationText = (least: string): string => `a duration in Go's grammar (300ms, 5s, 1m30s), ${least} and at most 24h`;
 
 const SHORTEST_VALIDITY_MS = 3_600_000;
-// selfsigned and Go read years of four digits.
+// selfsigned and Go support years of four digits.
 const LONGEST_VALIDITY_MS = 100 * 365 * 24 * 3_600_000;
 
 export const validity = z.string().transform((text, context) => {
@@ -53,7 +53,7 @@ export const namespaces = z
   .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
   .refine((names) => names.every((name) => LABEL.test(name)) || names.join() === "*");
 
-// RFC 1123's host names, as a certificate carries them.
+// Host names of RFC 1123, as in certificates.
 export const dnsNames = z
   .string()
   .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])

@@ -1,4 +1,4 @@
-/** The environment variables: one row each, for the parser, the error texts and the documentation. */
+/** The environment variables, one row each: for the parser, the error messages and the documentation. */
 import * as z from "zod";
 import {
   aboveZero,
@@ -17,13 +17,13 @@ import {
 
 export interface Variable {
   readonly meaning: string;
-  /** What it may be; the end of an error text. */
+  /** The allowed values, as the end of an error message. */
   readonly allowed: string;
-  /** Its value when it is not set. */
+  /** The default value. */
   readonly default?: string;
-  /** The variable whose value it has when it is not set. */
+  /** The variable that gives the default value. */
   readonly fallback?: string;
-  /** Its name in earlier versions, which is still read. Both set, and different, is refused. */
+  /** Its name in earlier versions, which still works. Different values of both are refused. */
   readonly oldName?: string;
   readonly schema: z.ZodType;
 }

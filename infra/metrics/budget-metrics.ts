@@ -1,9 +1,9 @@
-/** What is counted of disruption budgets, by the webhook and the reconciler alike (§9). */
+/** Metrics of disruption budgets, for the webhook and the reconciler alike (§9). */
 import { METRICS } from "./metric-table.ts";
 import type { Makers } from "./webhook-metrics.ts";
 
 export interface BudgetMetrics {
-  /** Counts a decision while it is being made. */
+  /** Counts a decision in progress. */
   deciding<T>(decision: Promise<T>): Promise<T>;
   decided(verdict: { readonly reason: string; readonly status: number }): void;
   /** A budget was read. */

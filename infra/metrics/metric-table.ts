@@ -1,4 +1,4 @@
-/** The metrics: one row each. Names and buckets as upstream's where the meaning is (§9); a group also has its namespace here. */
+/** The metrics, one row each. Names and buckets equal the original's where the meaning does (§9); groups have a namespace label as well. */
 import type { MetricType } from "prom-client";
 
 export interface MetricRow {

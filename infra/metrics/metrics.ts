@@ -1,4 +1,4 @@
-/** What the process counts and measures, in a registry of its own. */
+/** The metrics of a process, in its own registry. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { describePath, pathOf } from "../kubernetes/api-path.ts";
 import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
@@ -25,29 +25,29 @@ export interface Metrics {
   readonly budgets: BudgetMetrics;
   tickDone(result: string): void;
   reconcileStarted(group: GroupKey): void;
-  /** `finishedAt` is what a success is stamped with. */
+  /** `finishedAt` is the timestamp of a success. */
   reconcileDone(group: GroupKey, outcome: { readonly seconds: number; readonly failed: boolean; readonly finishedAt: Date }): void;
   podReplaced(group: GroupKey): void;
-  /** The one reason that holds the group back, or none. */
+  /** The reason of the group's first hold; undefined without one. */
   groupBlocked(group: GroupKey, reason: string | undefined): void;
   /** Drops the series of every group that is not among `living` (§1.8). */
   keepGroups(living: Iterable<GroupKey>): void;
-  /** The webhooks there are, and no others: those that are gone lose their series. */
+  /** Replaces the series: removed webhooks lose theirs. */
   failurePolicies(inForce: readonly FailurePolicy[]): void;
-  /** When the certificate of this installation expires, if it has one that is ours to know. */
+  /** The expiry of the installation's certificate; undefined removes it. */
   certificateExpiry(namespace: string, at: Date | undefined): void;
-  /** All of it in Prometheus' text format. */
+  /** All metrics in Prometheus' text format. */
   render(): Promise<string>;
   readonly contentType: string;
 }
 
-/** Label sets of a metric whose values others choose in part. */
+/** Upper bound of the series of a metric with label values that users choose. */
 export const MOST_SERIES = 200;
-/** Rollout groups with series of their own; those beyond are counted together, and their gauges left out. */
+/** Rollout groups with their own series; further groups share one series for counters and have no gauges. */
 export const MOST_GROUPS = 1000;
 export const MOST_WEBHOOKS = 100;
 
-// Zones may mirror any kind that a tenant writes down: paths and groups of others are one series.
+// Zones may mirror any kind that a user names: paths and groups of other kinds share one series.
 const PLACES = [{}, { name: "n" }, { name: "n", subresource: "status" }, { name: "n", subresource: "scale" }];
 const OWN = [...Object.values(resources), { ...resources.disruptionBudgets, plural: "replicatemplates" }];
 const OWN_PATHS: ReadonlySet<string> = new Set(OWN.flatMap((resource) => PLACES.map((place) => describePath(pathOf(resource, place)))));
@@ -78,7 +78,7 @@ export function createMetrics(): Metrics {
   const certificateExpiry = gauge(METRICS.certificateExpiry);
 
   const apiSeries = limitSeries(MOST_SERIES);
-  // Paths come from annotations, statuses from pods.
+  // Users choose paths in annotations, and pods choose statuses.
   const podSeries = limitSeries(MOST_SERIES);
   const refusedSeries = limitSeries(MOST_SERIES);
 
@@ -118,7 +118,7 @@ export function createMetrics(): Metrics {
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));
-      // There from the start, as alerts on it need (§1.3.1). The last success is not: a process of a minute does not know of those before it.
+      // Present from the start, as alerts need it (§1.3.1). The time of the last success is not, as a process does not know its predecessors'.
       groupFailures.inc(labelsOf(group), 0);
     },
     reconcileDone: (group, { seconds, failed, finishedAt }) => {

@@ -1,21 +1,21 @@
-/** Metrics of a short run, handed to a Prometheus Pushgateway. */
+/** Pushes the metrics of a run to a Prometheus Pushgateway. */
 import { RolloutError } from "../errors.ts";
 import type { Metrics } from "./metrics.ts";
 
 export interface PushTarget {
   readonly url: string;
   readonly job: string;
-  /** The installation, not the pod: a pod's name would leave dead series behind with each run. */
+  /** Names the installation, not the pod: with a pod's name, each run would leave stale series. */
   readonly instance: string;
   readonly deadlineMs: number;
 }
 
 /**
- * Replaces what this job and instance pushed before (PUT); rejects with a RolloutError when that fails, which is no reason to fail the run.
- * Credentials in the URL are sent as Basic authentication, and are in no message.
+ * Replaces the earlier metrics of this job and instance (PUT); rejects with a RolloutError, which should not fail the run. Credentials in the URL
+ * are sent as Basic authentication and appear in no message.
  */
 export async function pushMetrics(metrics: Metrics, { url, job, instance, deadlineMs }: PushTarget): Promise<void> {
-  // In base64, as a slash in a value does not survive otherwise: https://github.com/prometheus/pushgateway#url
+  // In base64, because of slashes: https://github.com/prometheus/pushgateway#url
   const grouping = `job@base64/${base64(job)}/instance@base64/${base64(instance)}`;
   const { address, authorization } = splitCredentials(`${url.replace(/\/+$/, "")}/metrics/${grouping}`);
   const headers = { "content-type": metrics.contentType, ...(authorization && { authorization }) };
@@ -38,7 +38,7 @@ async function put(
   }
 }
 
-/** fetch refuses a URL with credentials, and its error shows them. */
+/** Splits off the credentials: fetch refuses a URL with credentials and shows them in its error. */
 function splitCredentials(url: string): { readonly address: string; readonly authorization: string | undefined } {
   const address = new URL(url);
   const { username, password } = address;
@@ -48,7 +48,7 @@ function splitCredentials(url: string): { readonly address: string; readonly aut
   return { address: address.href, authorization: pair === ":" ? undefined : `Basic ${Buffer.from(pair).toString("base64")}` };
 }
 
-/** Of a URL's user or password; as it is written if its percent signs encode nothing. */
+/** Decodes the user or password of a URL; unchanged if it is not percent-encoded. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

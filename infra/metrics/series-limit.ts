@@ -1,13 +1,13 @@
-/** Keeps the series of a metric few where others choose the values of its labels. */
+/** Bounds the series of a metric with label values that users or callers choose. */
 
-/** Stands for every value that is not kept apart. */
+/** The label value for everything beyond the bound. */
 export const OTHER = "other";
 
 const LONGEST_VALUE = 200;
 
 /**
- * Resolves label sets to those that are recorded: the first `most` as they are, of any further one each label as `other`, as of one with a
- * value of more than 200 characters. So a metric has `most + 1` series at most.
+ * Returns the label set to record: the first `most` sets unchanged; for any further set, and for one with a value of more than 200 characters,
+ * every label is `other`. So a metric has at most `most + 1` series.
  */
 export function limitSeries(
   most: number,

@@ -1,4 +1,4 @@
-/** What is counted of inbound requests (§9). */
+/** Metrics of inbound requests (§9). */
 import type { Counter, Gauge, Histogram } from "prom-client";
 import { METRICS, type MetricRow } from "./metric-table.ts";
 import { OTHER } from "./series-limit.ts";
@@ -49,7 +49,7 @@ export function createWebhookMetrics({ counter, gauge, histogram }: Makers): Web
   };
 }
 
-/** Callers choose the method; every other one is refused alike. */
+/** The methods with their own series; callers choose the method, and every other one is refused. */
 function labelOf(method: string): string {
   return method === "POST" ? method : OTHER;
 }

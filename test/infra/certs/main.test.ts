@@ -67,7 +67,7 @@ describe("the certificate job's process", () => {
       LOG_LEVL: "error",
     });
     assert.equal(code, 0);
-    assert.match(output, /"level":"warn","msg":"a variable is not known.*"name":"LOG_LEVL","nearest":"LOG_LEVEL"/);
+    assert.match(output, /"level":"warn","msg":"an unknown variable has nearly.*"name":"LOG_LEVL","nearest":"LOG_LEVEL"/);
   });
 
   it("has nothing to do, and asks nobody, when others bring the certificate", async () => {
