@@ -24,8 +24,17 @@ until_true() {
 # start NAME COMMAND...: runs the command in the background, in $RUN, with NAME.log and NAME.pid.
 start() {
   local name=$1; shift
-  (cd "$RUN" && exec setsid nohup "$@" >>"$RUN/$name.log" 2>&1 </dev/null) &
+  (cd "$RUN" && close_others && exec setsid nohup "$@" >>"$RUN/$name.log" 2>&1 </dev/null) &
   echo $! >"$RUN/$name.pid"
+}
+
+# Closes the files that were inherited, as the process must not hold a lock of its starter, for example.
+close_others() {
+  local fd
+  for fd in /proc/"$BASHPID"/fd/*; do
+    fd=${fd##*/}
+    [ "$fd" -le 2 ] || eval "exec $fd>&-"
+  done
 }
 
 # alive NAME: whether the process runs. Its directory tells it from a stranger that has got its id since,
