@@ -7,14 +7,16 @@ import { assertNoViolations, deletions, returns } from "./invariants.ts";
 import { scenario } from "./stage.ts";
 
 const RESTART = join(import.meta.dirname, "../plane/restart");
-/** The control plane of test/plane keeps its processes' ids beside its kubeconfig; others we cannot restart. */
+/**
+ * The control plane of test/plane keeps its processes' ids beside its kubeconfig; others we cannot restart.
+ */
 const RUN = dirname(process.env["KUBECONFIG"] ?? "");
 const DOWN_SECONDS = "2";
 
 if (!existsSync(join(RUN, "kube-apiserver.pid"))) {
   console.log("KUBECONFIG does not name a control plane that test/plane/up started: the scenario that kills its API server is left out");
 } else {
-  scenario("an API server that is killed and comes back stops nothing for good and lets nothing slip", async (stage) => {
+  scenario("after an API server was killed and restarted, the rollout completes without a violation", async (stage) => {
     const { create, start, setImage, done, timeline } = stage;
     const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name }));
     await create(zones);

@@ -1,6 +1,6 @@
 /**
- * The stage hands' own way to the API server, as whoever KUBECONFIG says (an admin); the reconciler under
- * test never uses it.
+ * The tests' own client for the API server, with the rights of KUBECONFIG (an admin). The processes under
+ * test never use it.
  */
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { openExchange, readText, type WireRequest } from "../../infra/kubernetes/transport.ts";
@@ -13,13 +13,16 @@ export interface WatchEvent<T> {
 
 export interface Admin {
   readonly server: string;
-  /** The certificates to trust, PEM; undefined if the machine's own will do. */
+  /** The trusted certificates, PEM; undefined for the machine's own. */
   readonly ca: string | undefined;
-  /** Rejects with the server's words, and the status as the cause, unless it answers with success. */
+  /**
+   * Rejects with the server's message, and the status code as the cause, unless the server responds with
+   * success.
+   */
   readonly call: <T>(method: WireRequest["method"], path: string, body?: unknown) => Promise<T>;
   /**
-   * Resolves when the stream ends; a refusal comes as one event of type ERROR. Rejects if the connection
-   * breaks.
+   * Resolves when the stream ends. An error response becomes one event of type ERROR. Rejects if the
+   * connection breaks.
    */
   readonly watch: <T>(path: string, onEvent: (event: WatchEvent<T>) => void, signal: AbortSignal) => Promise<void>;
   readonly close: () => void;
@@ -29,7 +32,7 @@ const CALL_MS = 30_000;
 
 /** Connects with a kubeconfig file. */
 export async function connectAdmin(kubeconfig: string | undefined): Promise<Admin> {
-  if (kubeconfig === undefined) throw new Error("KUBECONFIG is not set: these tests play on the cluster that it names");
+  if (kubeconfig === undefined) throw new Error("KUBECONFIG is not set: these tests run on the cluster that it names");
   const connection = await loadConnection({ kubeconfig });
   const { ca } = await connection.authorize();
   return {

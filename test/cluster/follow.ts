@@ -1,4 +1,4 @@
-/** Follows all objects of a collection. */
+/** Lists and watches all objects of a collection, as a reflector does. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Admin, WatchEvent } from "./client.ts";
 
@@ -7,8 +7,8 @@ export interface Followed {
 }
 
 /**
- * Lists, then watches for ever: from where the watch ended, or from a new list once that is too old. Resolves
- * after the first list.
+ * Lists, then watches until `signal` is aborted. A new watch continues at the last version, or after a new
+ * list if that version is too old. Resolves after the first list.
  */
 export async function follow(
   admin: Admin,
@@ -19,7 +19,7 @@ export async function follow(
   const known = new Map<string, Followed>();
   let version = "";
   version = await list();
-  void goOn();
+  void keepWatching();
 
   async function list(): Promise<string> {
     const { items, metadata } = await admin.call<{ items: Followed[]; metadata: { resourceVersion: string } }>("GET", path);
@@ -38,13 +38,13 @@ export async function follow(
     onChange(type, object);
   }
 
-  async function goOn(): Promise<void> {
+  async function keepWatching(): Promise<void> {
     while (!signal.aborted) {
       try {
         if (version === "") version = await list();
         await admin.watch(`${path}?watch=1&allowWatchBookmarks=true&resourceVersion=${version}`, onEvent, signal);
       } catch {
-        // The API server is down or coming up; the next attempt tells.
+        // The API server is down or starting: try again.
       }
       await sleep(20);
     }

@@ -1,6 +1,4 @@
-/**
- * Records what befalls every pod of a namespace, by watching; knows the StatefulSets' latest state as well.
- */
+/** Records the changes of all pods of a namespace with a watch, and the StatefulSets' latest state. */
 import type { Pod, StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Admin } from "./client.ts";
 import { follow } from "./follow.ts";
@@ -12,20 +10,20 @@ export interface SeenPod extends Omit<Entry, "at"> {
 
 export interface Timeline {
   readonly entries: readonly Entry[];
-  /** The pods that are there, by name, each as it was last seen. */
+  /** The latest state of each existing pod, by name. */
   readonly pods: ReadonlyMap<string, SeenPod>;
   readonly statefulSets: ReadonlyMap<string, StatefulSet>;
   /**
-   * Resolves once `holds`, which is asked anew after each change; rejects after `patienceMs` with `what` and
-   * the end of the timeline.
+   * Resolves once `condition` is true, which is checked after each change. Rejects after `timeoutMs` with the
+   * description and the end of the timeline.
    */
-  readonly until: (what: string, holds: () => boolean, patienceMs?: number) => Promise<void>;
+  readonly until: (description: string, condition: () => boolean, timeoutMs?: number) => Promise<void>;
   readonly stop: () => void;
 }
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
-/** Resolves once the recording runs. */
+/** Starts a recording; resolves once it has listed all objects. */
 export async function recordTimeline(admin: Admin, namespace: string): Promise<Timeline> {
   const startedAt = performance.now();
   const entries: Entry[] = [];
@@ -35,31 +33,31 @@ export async function recordTimeline(admin: Admin, namespace: string): Promise<T
   const waiting = new Set<() => void>();
   const ended = new AbortController();
 
-  function enter(pod: Pod, gone: boolean): void {
+  function recordPod(pod: Pod, gone: boolean): void {
     const seen = readEntry(pod, gone);
     const entry = { ...seen, at: performance.now() - startedAt };
     if (gone) pods.delete(seen.pod);
     else pods.set(seen.pod, { ...seen, resourceVersion: pod.metadata?.resourceVersion ?? "" });
-    const before = latest.get(entry.pod);
-    if (before?.uid === entry.uid && before.state === entry.state) return;
-    // A new pod of the name: if the end of the old one went unseen (the watch was cut), it is told now.
-    if (before && before.uid !== entry.uid && before.state !== "gone") entries.push({ ...before, state: "gone", at: entry.at });
+    const previous = latest.get(entry.pod);
+    if (previous?.uid === entry.uid && previous.state === entry.state) return;
+    // If a watch missed the removal of the previous pod of this name, it is recorded now.
+    if (previous && previous.uid !== entry.uid && previous.state !== "gone") entries.push({ ...previous, state: "gone", at: entry.at });
     latest.set(entry.pod, entry);
     entries.push(entry);
   }
 
-  const changed = (): void => {
+  const checkConditions = (): void => {
     for (const check of waiting) check();
   };
   const followPods = follow(admin, `/api/v1/namespaces/${namespace}/pods`, ended.signal, (type, pod) => {
-    enter(pod, type === "DELETED");
-    changed();
+    recordPod(pod, type === "DELETED");
+    checkConditions();
   });
   const followSets = follow(admin, `/apis/apps/v1/namespaces/${namespace}/statefulsets`, ended.signal, (type, set) => {
     const name = set.metadata?.name ?? "";
     if (type === "DELETED") statefulSets.delete(name);
     else statefulSets.set(name, set);
-    changed();
+    checkConditions();
   });
   await Promise.all([followPods, followSets]);
 
@@ -67,14 +65,14 @@ export async function recordTimeline(admin: Admin, namespace: string): Promise<T
     entries,
     pods,
     statefulSets,
-    until: (what, holds, patienceMs = PATIENCE_MS) =>
+    until: (description, condition, timeoutMs = TIMEOUT_MS) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           waiting.delete(check);
-          reject(new Error(`not within ${patienceMs} ms: ${what}\n${describe(entries.slice(-30))}`));
-        }, patienceMs);
+          reject(new Error(`not within ${timeoutMs} ms: ${description}\n${describe(entries.slice(-30))}`));
+        }, timeoutMs);
         const check = (): void => {
-          if (!holds()) return;
+          if (!condition()) return;
           clearTimeout(timer);
           waiting.delete(check);
           resolve();
@@ -86,7 +84,7 @@ export async function recordTimeline(admin: Admin, namespace: string): Promise<T
   };
 }
 
-/** A timeline for humans. */
+/** Formats a timeline, one line per entry. */
 export function describe(entries: readonly Entry[]): string {
   return entries
     .map(({ at, pod, uid, revision, state }) => `${Math.round(at)} ms ${pod} ${uid.slice(0, 8)} ${revision} ${state}`)
