@@ -137,7 +137,7 @@ async function untilTrue(holds: () => boolean, { child }: Running): Promise<void
 
 test("starts with a time budget that concerns the reconciler alone, and warns of a variable that is nearly one of ours", async (t) => {
   const server = await start(t, await setStage(t), { RECONCILE_TIME_BUDGET: "10s", LOG_LEVL: "debug", WEBHOOK_PORT: "9443" });
-  await server.says(/"level":"warn","msg":"a variable is not known.*"name":"LOG_LEVL","nearest":"LOG_LEVEL"/);
+  await server.says(/"level":"warn","msg":"an unknown variable has nearly.*"name":"LOG_LEVL","nearest":"LOG_LEVEL"/);
   await server.says(/"listening"/);
 });
 
