@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * `npm run mutate [words]`: applies each mutation of the table (those whose sentence has all the words) to a copy of the tree and runs tests.
- * Exits with 0 if every mutation is killed, with 1 otherwise. Run by hand before a release.
+ * Exits with 0 if every mutation is killed, with 1 otherwise, and with 2 if no sentence has all the words. Run by hand before a release.
  *
  * StrykerJS generates thousands of mutants, runs node:test only through TAP with all tests of each file, and needs minutes of emulator
  * tests for each: hours on two cores, most of them about lines that no safety rule depends on. The table names the lines that count.
@@ -16,6 +16,10 @@ const AT_ONCE = 2;
 
 const words = process.argv.slice(2);
 const chosen = MUTATIONS.filter(({ breaks }) => words.every((word) => breaks.includes(word)));
+if (chosen.length === 0) {
+  console.error(`no mutation breaks a rule with all of these words: ${words.join(" ")}`);
+  process.exit(2);
+}
 const trees = await Promise.all(Array.from({ length: AT_ONCE }, () => copyTree(join(import.meta.dirname, "../.."))));
 let alive = 0;
 try {
