@@ -27,7 +27,7 @@ const PATH = (parse(readFileSync(MANIFEST, "utf8")) as { webhooks: { clientConfi
 
 export interface Setup {
   /** Sends reviews of the pods of a group's first zone in turn. */
-  readonly ask: (group: string, seconds: number) => Promise<LoadFigures>;
+  readonly sendLoad: (group: string, seconds: number) => Promise<LoadFigures>;
   /** The figures since the last call. */
   readonly figures: () => Promise<ClusterFigures>;
   /** Durations in milliseconds of a few lists of the group's pods on an idle server. */
@@ -56,7 +56,7 @@ export async function withSetup<T>(
     const target = { port, path: PATH ?? "", scratch };
     const sizeOf = (name: string): number => groups.find((one) => one.name === name)?.replicas ?? 0;
     const setup: Setup = {
-      ask: (name, seconds) =>
+      sendLoad: (name, seconds) =>
         askFor(
           Array.from({ length: sizeOf(name) }, (_, ordinal) => `${name}-zone-a-${ordinal}`),
           target,

@@ -38,10 +38,10 @@ export const benchEvictions: Bench = async (environment) => {
       ["blocked", false],
       ["free", true],
     ] as const) {
-      await setup.ask(name, WARM_UP_SECONDS);
+      await setup.sendLoad(name, WARM_UP_SECONDS);
       const listsBefore = await setup.listMs(name);
       await setup.figures();
-      const load = await setup.ask(name, SECONDS);
+      const load = await setup.sendLoad(name, SECONDS);
       const { calls, bytes, listsAtOnce } = await setup.figures();
       const listMs = median([...listsBefore, ...(await setup.listMs(name))]);
       if (load.allowed !== (shouldAllow ? load.answers : 0)) throw new Error(`${load.allowed} of ${load.answers} evictions were allowed`);
@@ -62,11 +62,11 @@ export const benchEvictions: Bench = async (environment) => {
   }
 
   async function measureTwo(setup: Setup): Promise<Row[]> {
-    await setup.ask("small", WARM_UP_SECONDS);
-    await setup.ask("large", WARM_UP_SECONDS);
-    const alone = await setup.ask("small", SECONDS);
-    const large = setup.ask("large", SECONDS);
-    const beside = await setup.ask("small", SECONDS);
+    await setup.sendLoad("small", WARM_UP_SECONDS);
+    await setup.sendLoad("large", WARM_UP_SECONDS);
+    const alone = await setup.sendLoad("small", SECONDS);
+    const large = setup.sendLoad("large", SECONDS);
+    const beside = await setup.sendLoad("small", SECONDS);
     await large;
     return [
       { what: "evictions under a budget of 9 pods, alone", figure: rate(alone) },

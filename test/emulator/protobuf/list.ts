@@ -1,4 +1,4 @@
-/** Lists of pods, and refusals, for clients that ask for protobuf; the emulator has everything else in JSON only, as servers may. */
+/** Lists of pods, and errors, for clients that accept protobuf; the emulator has everything else in JSON only, as servers may. */
 import { PROTOBUF } from "../../../infra/kubernetes/protobuf.ts";
 import type { Status } from "../api-error.ts";
 import type { Draft, Fields } from "../objects.ts";
