@@ -5,6 +5,7 @@ import * as targets from "../../functions/index.ts";
 import { type Variable, VARIABLE_ROWS } from "../../infra/config/variables.ts";
 import { METRICS, type MetricRow } from "../../infra/metrics/metric-table.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
+import { VERDICTS } from "../../reconciler/budget/verdict.ts";
 import { factsOf, hold, type Reason, REASONS } from "../../reconciler/model/decision.ts";
 import { draftEvents } from "../../reconciler/report/events.ts";
 import { namesIn, readPage, readSources, rowsOf } from "./pages.ts";
@@ -124,6 +125,15 @@ describe("docs/reference/webhooks.md", () => {
   it("has a section for downscales and one for disruption budgets", () => {
     assert.match(sectionOf(page, "Downscales"), /`DownscaleUndone`/);
     assert.match(sectionOf(page, "Disruption budgets"), /`status\.disruptedPods`/);
+  });
+});
+
+describe("the decisions of disruption budgets, in docs/behaviour.md", () => {
+  it("are those of the code, with their codes and the metric's reasons", () => {
+    const [, section = ""] = readPage("docs/behaviour.md").split(/\*\*§5\.[12] /);
+    const rows = section.split("\n").map((line) => line.slice(2, -2).split(" | "));
+    const told = rows.flatMap((cells) => (/^`[\w-]+`$/.test(cells.at(-1) ?? "") ? [`${cells.at(-3)?.slice(0, 3)} ${cells.at(-1)}`] : []));
+    assert.deepEqual(sorted(told), sorted(Object.values(VERDICTS).map((verdict) => `${verdict.code} ${code(verdict.metric)}`)));
   });
 });
 
