@@ -9,6 +9,7 @@ import { createTokenCheck } from "../infra/kubernetes/tokens.ts";
 import { evictionIdentity } from "../reconciler/budget/reservation.ts";
 import { composeBudgets } from "../reconciler/reservations/compose.ts";
 import type { Rim } from "./http/admission.ts";
+import { createBodyReader } from "./http/body.ts";
 import type { Webhook } from "./http/webhook.ts";
 import { recordInAnnotation, recordInTracker } from "./downscale/downscale-record.ts";
 import { createNoDownscale } from "./downscale/no-downscale.ts";
@@ -50,7 +51,7 @@ export async function compose(env: Environment, machine: Clock, lookup?: LookupF
     configuration: configuration.webhooks,
     log,
     metrics,
-    rim: { clock, log, metrics: metrics.webhooks, requestTimeoutMs, authenticate, tasks },
+    rim: { clock, log, metrics: metrics.webhooks, requestTimeoutMs, authenticate, tasks, readBody: createBodyReader() },
     webhooks: [
       createNoDownscale(tools),
       createPrepareDownscale({ ...tools, podHttp, tasks, clusterDomain: configuration.clusterDomain, record }),

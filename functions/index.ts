@@ -1,7 +1,9 @@
 /** The targets, by name: `functions-framework --target=noDownscale`. */
+import { systemClock } from "../infra/clock.ts";
 import { asTarget } from "./http/framework.ts";
+import { createReconcileTargets } from "./reconcile.ts";
 
-export { reconcile, reconcileEvent } from "./reconcile.ts";
+export const { reconcile, reconcileEvent } = createReconcileTargets(process.env, systemClock);
 export const noDownscale = asTarget("noDownscale");
 export const podEviction = asTarget("podEviction");
 export const prepareDownscale = asTarget("prepareDownscale");

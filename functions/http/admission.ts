@@ -14,7 +14,7 @@ import { parseGoDuration } from "../../infra/duration.ts";
 import { hasCode } from "../../infra/errors.ts";
 import type { Log } from "../../infra/log.ts";
 import type { WebhookMetrics } from "../../infra/metrics/webhook-metrics.ts";
-import { readBody, type Refusal } from "./body.ts";
+import type { ReadBody, Refusal } from "./body.ts";
 import { logAnswer } from "./answer-log.ts";
 import type { Webhook } from "./webhook.ts";
 import { readReview, type Review, writeReview } from "./review.ts";
@@ -25,6 +25,7 @@ export interface Rim {
   readonly log: Log;
   readonly metrics: WebhookMetrics;
   readonly tasks: BackgroundTasks;
+  readonly readBody: ReadBody;
   /** Upper bound of a request in milliseconds, also if its caller grants more. */
   readonly requestTimeoutMs: number;
   /** Resolves with true if the Authorization header is valid. Without it, every caller is admitted. */
@@ -117,7 +118,7 @@ async function receive(request: IncomingMessage, rim: Rim, signal: AbortSignal):
   try {
     if (rim.authenticate && !(await unlessAborted(isKnown(request, rim), signal)))
       return { status: 401, message: "a bearer token of the cluster for our audience is needed" };
-    const body = await readBody(request, signal);
+    const body = await rim.readBody(request, signal);
     if ("status" in body) return body;
     const review = readReview(body.value);
     return "problem" in review ? { status: 400, message: review.problem } : { review, bytes: body.bytes };

@@ -21,26 +21,31 @@ export interface Body {
 
 /** Bytes of all bodies that are still being received: slow senders must not fill the memory. */
 const MOST_BUFFERED = 48 * 1024 * 1024;
-let buffered = 0;
 
 const TOO_MUCH: Refusal = { status: 429, message: "too many bodies at once, try again" };
 const TOO_LARGE: Refusal = { status: 413, message: `the body is larger than ${LARGEST_BODY} bytes` };
 
 /** Reads the whole body; rejects when `signal` fires or the caller disconnects. */
-export async function readBody(request: IncomingMessage, signal: AbortSignal): Promise<Body | Refusal> {
-  if (Number(request.headers["content-length"] ?? 0) > LARGEST_BODY) return TOO_LARGE;
-  if (buffered > MOST_BUFFERED) return TOO_MUCH;
-  let own = 0;
-  const count = (bytes: number): void => {
-    own += bytes;
-    buffered += bytes;
+export type ReadBody = (request: IncomingMessage, signal: AbortSignal) => Promise<Body | Refusal>;
+
+/** A reader of bodies that bounds them together: one for a process. */
+export function createBodyReader(): ReadBody {
+  let buffered = 0;
+  return async (request, signal) => {
+    if (Number(request.headers["content-length"] ?? 0) > LARGEST_BODY) return TOO_LARGE;
+    if (buffered > MOST_BUFFERED) return TOO_MUCH;
+    let own = 0;
+    const count = (bytes: number): void => {
+      own += bytes;
+      buffered += bytes;
+    };
+    try {
+      const raw = await unlessAborted(collect(request, count), signal);
+      return raw === undefined ? TOO_LARGE : parse(raw);
+    } finally {
+      buffered -= own;
+    }
   };
-  try {
-    const raw = await unlessAborted(collect(request, count), signal);
-    return raw === undefined ? TOO_LARGE : parse(raw);
-  } finally {
-    buffered -= own;
-  }
 }
 
 /** Uses events: leaving an async iterator early would destroy the connection before the answer is sent. */

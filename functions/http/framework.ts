@@ -11,7 +11,7 @@ import { systemClock } from "../../infra/clock.ts";
 import { end, END_SIGNALS, giveUp } from "../../infra/process.ts";
 import { serveWebhook } from "./admission.ts";
 import { compose, type Composition } from "../compose.ts";
-import { AFTERWARDS_MS, drain, IDLE_CONNECTION_MS } from "./drain.ts";
+import { AFTERWARDS_MS, countRequests, type CountedServer, drain, IDLE_CONNECTION_MS } from "./drain.ts";
 import type { Webhook } from "./webhook.ts";
 import { beside } from "./server.ts";
 
@@ -55,13 +55,14 @@ function hideBody({ headers }: IncomingMessage): void {
 /** Replaces the framework's idle timeout and signal handlers, which exist once it listens. */
 function adopt(server: Server, composition: Promise<Composition>): void {
   server.keepAliveTimeout = IDLE_CONNECTION_MS;
+  const counted = countRequests(server);
   for (const signal of END_SIGNALS) {
     process.removeAllListeners(signal);
-    process.once(signal, () => void drainAndEnd(server, composition));
+    process.once(signal, () => void drainAndEnd(counted, composition));
   }
 }
 
-async function drainAndEnd(server: Server, composition: Promise<Composition>): Promise<void> {
+async function drainAndEnd(server: CountedServer, composition: Promise<Composition>): Promise<void> {
   const { configuration, rim, tasks } = await composition;
   await drain([server], tasks, { graceMs: configuration.requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
   await end(0);

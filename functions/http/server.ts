@@ -7,7 +7,7 @@ import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { type Handler, serveWebhook } from "./admission.ts";
 import { type CertificateFiles, followCertificate } from "./certificate.ts";
 import type { Composition } from "../compose.ts";
-import { AFTERWARDS_MS, drain, IDLE_CONNECTION_MS } from "./drain.ts";
+import { AFTERWARDS_MS, countRequests, drain, IDLE_CONNECTION_MS } from "./drain.ts";
 
 /** Milliseconds until a new certificate is in use, at most. */
 const RELOAD_MS = 1000;
@@ -23,6 +23,7 @@ export async function runServer({ configuration, rim, webhooks, metrics, tasks, 
     timeouts,
     beside(metrics, () => secure.listening && !stop.aborted),
   );
+  const servers = [secure, plain].map(countRequests);
 
   await listen(plain, port, address);
   log.info("listening", { what: "ready and metrics", port: portOf(plain) });
@@ -36,7 +37,7 @@ export async function runServer({ configuration, rim, webhooks, metrics, tasks, 
   if (!stop.aborted) log.info("listening", { what: "webhooks", port: portOf(secure) });
   await following;
   log.info("draining");
-  await drain([secure, plain], tasks, { graceMs: requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
+  await drain(servers, tasks, { graceMs: requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
 }
 
 /** `/ready` and `/metrics` (§8.1). */

@@ -3,6 +3,7 @@ import { Agent, createServer, request as open } from "node:http";
 import type { IncomingMessage } from "node:http";
 import type { TestContext } from "node:test";
 import { type Handler, type Rim, serveWebhook } from "../../functions/http/admission.ts";
+import { createBodyReader } from "../../functions/http/body.ts";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 import { systemClock } from "../../infra/clock.ts";
@@ -27,8 +28,8 @@ export interface Served {
 export async function serve(t: TestContext, webhook: Webhook, rim: Partial<Rim> = {}): Promise<Served> {
   const { log, entries } = keepingLog();
   const metrics = createMetrics();
-  const tools = { clock: systemClock, log, metrics: metrics.webhooks, tasks: createBackgroundTasks(), requestTimeoutMs: 10_000, ...rim };
-  const port = await listenWith(t, serveWebhook(webhook, tools));
+  const tools = { clock: systemClock, log, metrics: metrics.webhooks, tasks: createBackgroundTasks(), readBody: createBodyReader() };
+  const port = await listenWith(t, serveWebhook(webhook, { ...tools, requestTimeoutMs: 10_000, ...rim }));
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
   t.after(() => agent.destroy());
   return {

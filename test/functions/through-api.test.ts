@@ -1,6 +1,7 @@
 /** The webhooks behind the embedded cluster's API server, over TLS: what its users meet. */
 import assert from "node:assert/strict";
 import { createServer } from "node:https";
+import { createBodyReader } from "../../functions/http/body.ts";
 import { type TestContext, test } from "node:test";
 import { serveWebhook } from "../../functions/http/admission.ts";
 import { recordInAnnotation } from "../../functions/downscale/downscale-record.ts";
@@ -40,6 +41,7 @@ async function register(
     log: keepingLog().log,
     metrics: createMetrics().webhooks,
     tasks: createBackgroundTasks(),
+    readBody: createBodyReader(),
     requestTimeoutMs: 10_000,
   };
   const handler = serveWebhook(webhook, rim);

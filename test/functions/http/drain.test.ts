@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { connect } from "node:net";
 import { it } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
-import { drain } from "../../../functions/http/drain.ts";
+import { countRequests, drain } from "../../../functions/http/drain.ts";
 import { createBackgroundTasks } from "../../../functions/http/background-tasks.ts";
 import { listen } from "../../loopback.ts";
 
@@ -17,13 +17,14 @@ it("a connection on which no request ever came does not hold up the end; a reque
       resolve();
     });
   });
+  const counted = countRequests(server);
   const port = await listen(server);
   const unused = connect(port, "127.0.0.1");
   await new Promise((resolve) => unused.once("connect", resolve));
   const text = fetch(`http://127.0.0.1:${port}/`).then((response) => response.text());
   await arrived;
   let over = false;
-  const draining = drain([server], createBackgroundTasks(), { graceMs: GRACE_MS, clock: systemClock }).then(() => (over = true));
+  const draining = drain([counted], createBackgroundTasks(), { graceMs: GRACE_MS, clock: systemClock }).then(() => (over = true));
   const cut = new Promise<void>((resolve) => unused.once("close", () => resolve()));
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(over, false);
