@@ -2,7 +2,6 @@
 import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
-import { buffer } from "node:stream/consumers";
 import type { Connection } from "./connection.ts";
 import { type Deadline, unlessAborted } from "../deadline.ts";
 import { RolloutError } from "../errors.ts";
@@ -83,7 +82,9 @@ function onceOpen(socket: Socket & { readonly secureConnecting?: boolean }, then
 /** The whole body; rejects with the signal's reason when that cut it short. */
 export async function readBytes(answer: http.IncomingMessage, signal: AbortSignal): Promise<Buffer> {
   try {
-    return await buffer(answer);
+    const chunks: Buffer[] = [];
+    for await (const chunk of answer) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks);
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   }

@@ -33,6 +33,26 @@ const BEYOND_ASCII: Problem = {
   problem: "error parsing regexp: invalid character: podNamePartitionRegex may name ASCII characters only, as names of pods have no others",
 };
 
+/** Compiles a pattern, of which a capture group is the partition. */
+export type CompilePartition = (pattern: string, group: number | undefined) => PartitionOf | Problem;
+
+/** Clusters have one or two patterns; each is kept with the names that it was matched against. */
+const MAX_PATTERNS = 20;
+
+/** A compiler that compiles each pattern once, while it is among the 20 most recent. */
+export function createPartitionCache(): CompilePartition {
+  const compiled = new Map<string, PartitionOf | Problem>();
+  return (pattern, group) => {
+    if (pattern.length > LONGEST_PATTERN) return TOO_LARGE;
+    const key = `${group} ${pattern}`;
+    const known = compiled.get(key) ?? compilePartition(pattern, group);
+    compiled.delete(key);
+    compiled.set(key, known);
+    for (const oldest of compiled.keys()) if (compiled.size > MAX_PATTERNS) compiled.delete(oldest);
+    return known;
+  };
+}
+
 /** Compiles `pattern`, of which capture group `group` is the partition; group 1 if there is but one (§5.4, §6.7). */
 export function compilePartition(pattern: string, group: number | undefined): PartitionOf | Problem {
   if (pattern.length > LONGEST_PATTERN) return TOO_LARGE;

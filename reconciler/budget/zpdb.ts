@@ -4,7 +4,7 @@
  */
 import { parseGoDuration } from "../../infra/duration.ts";
 import { firstOf, type Rule } from "../model/decision.ts";
-import { compilePartition, type PartitionOf, type Problem } from "./partition.ts";
+import { type CompilePartition, compilePartition, type PartitionOf, type Problem } from "./partition.ts";
 import { type MatchLabels, problemOfSelector, readMatchLabels } from "./selector.ts";
 
 export const BUDGET_KIND = "ZoneAwarePodDisruptionBudget";
@@ -78,11 +78,11 @@ const findProblem = firstOf<[Draft], string>([
 ]);
 
 /** The budget, or the first problem in upstream's order (§6.2-§6.11). */
-export function parseBudget(object: unknown): Budget | Problem {
+export function parseBudget(object: unknown, compile: CompilePartition = compilePartition): Budget | Problem {
   const { metadata, kind, spec } = fieldsOf(object);
   if (spec === undefined) return { problem: "no spec found in unstructured object" };
   if (!isFields(spec)) return { problem: ".spec accessor error: it is not of the type map[string]interface{}" };
-  const draft = { kind, spec, partition: readPartition(spec), delayMs: readDelay(spec) };
+  const draft = { kind, spec, partition: readPartition(spec, compile), delayMs: readDelay(spec) };
   const problem = findProblem(draft);
   if (problem !== undefined) return { problem };
   const { namespace, name, uid, resourceVersion, generation } = fieldsOf(metadata);
@@ -123,13 +123,13 @@ function badInteger(field: string, judge: (value: number) => string | undefined)
 }
 
 /** An empty pattern is none, and its group then does not matter (§5.2). */
-function readPartition(spec: Fields): Draft["partition"] {
+function readPartition(spec: Fields, compile: CompilePartition): Draft["partition"] {
   const { [FIELDS.regex]: pattern, [FIELDS.group]: group } = spec;
   if (!has(spec, FIELDS.regex) || pattern === "") return undefined;
   if (typeof pattern !== "string") return { problem: `failed to extract regex value from config field ${FIELDS.regex}` };
   if (has(spec, FIELDS.group) && !Number.isSafeInteger(group))
     return { problem: `failed to extract group value from config field ${FIELDS.group}` };
-  return compilePartition(pattern, group === undefined ? undefined : Number(group));
+  return compile(pattern, group === undefined ? undefined : Number(group));
 }
 
 function readDelay(spec: Fields): number | undefined {

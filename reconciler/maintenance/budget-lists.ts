@@ -37,7 +37,7 @@ export function listOnce(scope: string, { lists }: BudgetLists, reader: BudgetRe
 
 async function read(scope: string, { cluster, clock, log, onBudgets }: BudgetReader): Promise<readonly ListedBudget[]> {
   try {
-    const budgets = await listBudgets(cluster, scope, createFreshness(clock, log));
+    const budgets = await listBudgets(scope, { cluster, freshness: createFreshness(clock, log) });
     onBudgets(scope, budgets);
     return budgets ?? [];
   } catch (error) {

@@ -69,7 +69,7 @@ export function callWithin(deadline: Deadline): Call {
 
 /** All budgets of the namespace; none if the API server does not know the kind. */
 export async function readBudgets(namespace: string, state: ReserverState, deadline: Deadline): Promise<readonly ListedBudget[]> {
-  const budgets = await listBudgets(state.cluster, namespace, state.freshness, callWithin(deadline));
+  const budgets = await listBudgets(namespace, state, callWithin(deadline));
   state.onBudgets(namespace, budgets);
   return budgets ?? [];
 }

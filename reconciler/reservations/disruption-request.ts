@@ -2,6 +2,7 @@
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { LastLook } from "../budget/last-look.ts";
+import type { CompilePartition } from "../budget/partition.ts";
 import type { Reservation } from "../budget/reservation.ts";
 import type { DisruptionTarget } from "../budget/scope.ts";
 import type { Verdict } from "../budget/verdict.ts";
@@ -54,6 +55,8 @@ export interface ReserverState {
   readonly lastLooks: Map<string, LastLook>;
   /** UIDs of budgets whose status does not keep reservations. */
   readonly leaseBudgets: Set<string>;
+  /** Keeps the patterns of budgets from batch to batch. */
+  readonly compilePartition: CompilePartition;
   readonly onBudgets: OnBudgets;
 }
 

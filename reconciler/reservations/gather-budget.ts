@@ -4,6 +4,7 @@ import { absent } from "../../infra/errors.ts";
 import { disruptionBudgets, pods, statefulSets, type DisruptionBudget } from "../../infra/kubernetes/resources.ts";
 import { missingPods } from "../budget/last-look.ts";
 import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget/budget-pod.ts";
+import type { CompilePartition } from "../budget/partition.ts";
 import type { StoredBudget } from "../budget/scope.ts";
 import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../budget/zpdb.ts";
 import type { Freshness } from "../freshness.ts";
@@ -16,22 +17,26 @@ export interface ListedBudget extends StoredBudget {
   readonly object: DisruptionBudget;
 }
 
+export interface BudgetSource {
+  readonly cluster: Cluster;
+  readonly freshness: Freshness;
+  /** Keeps compiled patterns from one list to the next; each list compiles them unless given. */
+  readonly compilePartition?: CompilePartition;
+}
+
 /** All budgets of the namespace ("" for all), valid or not; undefined if the cluster does not know the kind. */
-export async function listBudgets(
-  cluster: Cluster,
-  namespace: string,
-  freshness: Freshness,
-  call?: Call,
-): Promise<ListedBudget[] | undefined> {
+export async function listBudgets(namespace: string, source: BudgetSource, call?: Call): Promise<ListedBudget[] | undefined> {
+  const { cluster, freshness, compilePartition } = source;
   const query = namespace === "" ? {} : { namespace };
-  const list = await readAll(cluster, disruptionBudgets, query, readBudget, freshness, call).catch(absent);
+  const read = (object: DisruptionBudget): ListedBudget => readBudget(object, compilePartition);
+  const list = await readAll(cluster, disruptionBudgets, query, read, freshness, call).catch(absent);
   return list?.items;
 }
 
-function readBudget(object: DisruptionBudget): ListedBudget {
+function readBudget(object: DisruptionBudget, compile?: CompilePartition): ListedBudget {
   const { namespace = "", name = "", uid = "" } = object.metadata;
   // Items of a list may come without their kind.
-  const content = parseBudget({ kind: BUDGET_KIND, ...object });
+  const content = parseBudget({ kind: BUDGET_KIND, ...object }, compile);
   return { ref: { kind: BUDGET_KIND, namespace, name, uid }, content, matchLabels: selectorOf(object), object };
 }
 

@@ -8,6 +8,7 @@
  */
 import { isTransient, RolloutError } from "../../infra/errors.ts";
 import type { Call } from "../../infra/kubernetes/cluster.ts";
+import { createPartitionCache } from "../budget/partition.ts";
 import { verdict, type Verdict } from "../budget/verdict.ts";
 import { createBatchQueue } from "./batch-queue.ts";
 import { createDenyAgain } from "./deny-again.ts";
@@ -36,7 +37,7 @@ export interface Reserver {
   readonly release: (handle: ReservationHandle, call: Call) => Promise<void>;
 }
 
-export interface ReserverOptions extends Omit<ReserverState, "budgetCache" | "lastLooks" | "leaseBudgets"> {
+export interface ReserverOptions extends Omit<ReserverState, "budgetCache" | "lastLooks" | "leaseBudgets" | "compilePartition"> {
   /** From 0 to 1. */
   readonly random: () => number;
 }
@@ -50,7 +51,13 @@ const MAX_IMMEDIATE_RETRIES = 3;
 
 export function createReserver(options: ReserverOptions): Reserver {
   const { clock, random } = options;
-  const state: ReserverState = { ...options, budgetCache: new Map(), lastLooks: new Map(), leaseBudgets: new Set() };
+  const state: ReserverState = {
+    ...options,
+    budgetCache: new Map(),
+    lastLooks: new Map(),
+    leaseBudgets: new Set(),
+    compilePartition: createPartitionCache(),
+  };
   const denyAgain = createDenyAgain(state);
   const decideInBatch = createBatchQueue(state);
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { RE2JS } from "re2js";
-import { compilePartition, MOST_INSTRUCTIONS } from "../../../reconciler/budget/partition.ts";
+import { compilePartition, createPartitionCache, MOST_INSTRUCTIONS } from "../../../reconciler/budget/partition.ts";
 import { boundProgramSize } from "../../../reconciler/budget/pattern-size.ts";
 import { findBudget } from "../../../reconciler/budget/scope.ts";
 import { BUDGET_KIND, parseBudget } from "../../../reconciler/budget/zpdb.ts";
@@ -35,6 +35,30 @@ describe("the partition of a pod", () => {
       const budget = parse({ podNamePartitionRegex, ...(group && { podNameRegexGroup: group }) });
       assert.equal(budget.partitionOf?.(pod), expected);
     });
+});
+
+describe("a cache of patterns", () => {
+  it("compiles a pattern once, by its text and group, problems too", () => {
+    const compile = createPartitionCache();
+    for (const [pattern, group] of [
+      ["(a)-(b)", 1],
+      ["(a)-(b)", 2],
+      ["(", undefined],
+    ] as const) {
+      assert.equal(compile(pattern, group), compile(pattern, group));
+    }
+    const [first, second] = [compile("(a)-(b)", 1), compile("(a)-(b)", 2)].map((one) => typeof one === "function" && one("a-b"));
+    assert.deepEqual([first, second], ["a", "b"]);
+  });
+
+  it("keeps the 20 that were used last", () => {
+    const compile = createPartitionCache();
+    const kept = compile("(kept)", undefined);
+    const dropped = compile("(dropped)", undefined);
+    for (let i = 0; i < 19; i++) assert.notEqual(compile("(kept)", undefined), compile(`(${i})`, undefined));
+    assert.equal(compile("(kept)", undefined), kept);
+    assert.notEqual(compile("(dropped)", undefined), dropped);
+  });
 });
 
 describe("a pattern that would take long", () => {
