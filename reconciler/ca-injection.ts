@@ -3,8 +3,8 @@
  *
  *   no certificate? make it -> list -> inject --> watch from the list --a configuration changed, or 30 s--> ...
  *
- * A watch is only a hint: the truth is always a fresh list. Without the right to watch, the 30 s remain. The look after an injection of our
- * own finds nothing to do, and that ends the round.
+ * A watch is only a hint: every injection starts with a list. Without the right to watch, only the 30 s remain. The list after our own injection
+ * finds nothing to do, which ends the cycle.
  */
 import { failurePolicies } from "../infra/certs/configurations.ts";
 import { type FirstCertificate, issueFirstCertificate } from "../infra/certs/first-certificate.ts";
@@ -21,27 +21,27 @@ export interface CaInjectionInput {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** The namespace that configurations are labelled with. */
+  /** The namespace in the label of our configurations. */
   readonly namespace: string;
   readonly secretName: string;
-  /** False leaves the bundles alone: configurations are measured, and not watched. */
+  /** If false, configurations are only measured, not watched or changed. */
   readonly inject: boolean;
   /** How to fill a Secret that is missing or empty; undefined where somebody else brings the certificate. */
   readonly firstCertificate?: Pick<FirstCertificate, "dnsNames" | "issue"> | undefined;
 }
 
 export interface CaInjection {
-  /** One look, if the last one is long enough ago; never rejects. */
+  /** Injects once, unless it did so less than 30 s ago; never rejects. */
   readonly once: (signal: AbortSignal) => Promise<void>;
-  /** Looks at every change and every 30 s, until `signal` fires; never rejects. */
+  /** Injects at every change and every 30 s until `signal` fires; never rejects. */
   readonly follow: (signal: AbortSignal) => Promise<void>;
 }
 
-/** A look at the Secret and every webhook configuration costs four calls: this long apart when no change is heard of. */
-const EVERY_MS = 30_000;
-/** Two looks are at least this long apart: changes that come meanwhile share the second. */
+/** Milliseconds between two injections without a change; each costs four calls. */
+const INTERVAL_MS = 30_000;
+/** Least milliseconds between two injections: changes in between share the second. */
 const PAUSE_MS = 1000;
-/** After a look or a watch that failed. */
+/** Milliseconds after a failed injection or watch. */
 const RETRY_MS = 5000;
 const CALL_MS = 5000;
 
@@ -50,12 +50,12 @@ const NOTHING: Versions = new Map();
 
 export function createCaInjection(input: CaInjectionInput): CaInjection {
   const { cluster, clock, log, metrics, namespace, secretName, inject, firstCertificate } = input;
-  const told = new Set<string>();
-  let lookedAt = -Infinity;
+  const logged = new Set<string>();
+  let injectedAt = -Infinity;
 
-  /** Resolves with where to watch from; undefined if the look failed and is worth another soon. */
-  async function look(signal: AbortSignal): Promise<Versions | undefined> {
-    lookedAt = clock.monotonic();
+  /** Resolves with the resourceVersions to watch from; undefined if it failed and should be retried soon. */
+  async function injectOnce(signal: AbortSignal): Promise<Versions | undefined> {
+    injectedAt = clock.monotonic();
     const call = { signal, deadlineMs: CALL_MS };
     try {
       if (!inject) {
@@ -79,13 +79,13 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
     } catch (error) {
       if (hasCode(error, "Cancelled")) return undefined;
       if (hasCode(error, "Forbidden")) {
-        tellOnce(
-          "webhook configurations are not looked after: the ServiceAccount may not list them, or not read or make the Secret",
+        logOnce(
+          "the CA bundle is not injected: the ServiceAccount may not list the webhook configurations, or not read or create the Secret",
           error,
         );
         return NOTHING;
       }
-      log.warn("the webhook configurations could not be looked after", { error });
+      log.warn("the CA bundle could not be injected into webhook configurations", { error });
       return undefined;
     }
   }
@@ -96,9 +96,9 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
     if (written) log.info("the certificate of the webhooks was made", { secret: secretName });
   }
 
-  function tellOnce(message: string, error: unknown): void {
-    if (!told.has(message)) log.info(message, { error });
-    told.add(message);
+  function logOnce(message: string, error: unknown): void {
+    if (!logged.has(message)) log.info(message, { error });
+    logged.add(message);
   }
 
   const target = (plural: string): Watched => {
@@ -109,21 +109,21 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
 
   return {
     async once(signal) {
-      if (clock.monotonic() - lookedAt >= EVERY_MS) await look(signal);
+      if (clock.monotonic() - injectedAt >= INTERVAL_MS) await injectOnce(signal);
     },
     async follow(signal) {
       const changes = startChangeWatch({ cluster, clock, signal, target, pauseMs: RETRY_MS, onEnd });
       while (!signal.aborted) {
-        const versions = await look(signal);
+        const versions = await injectOnce(signal);
         changes.watchFrom(versions ?? NOTHING);
         await clock.sleep(PAUSE_MS, signal);
-        await changes.wait((versions ? EVERY_MS : RETRY_MS) - PAUSE_MS);
+        await changes.wait((versions ? INTERVAL_MS : RETRY_MS) - PAUSE_MS);
       }
 
-      // What changed between the end of a watch and the next one is found by a look.
+      // The next injection finds changes between the end of a watch and the next watch.
       function onEnd(error: unknown): void {
         if (hasCode(error, "Forbidden"))
-          tellOnce("webhook configurations are not watched, only looked at every 30 s: the ServiceAccount may not watch them", error);
+          logOnce("webhook configurations are not watched, only listed every 30 s: the ServiceAccount may not watch them", error);
         else changes.wake();
       }
     },

@@ -1,15 +1,15 @@
-/** Watches that say "something changed": they make the next look come sooner, and may die without harm. */
+/** Watches that hint at changes: a hint starts the next tick sooner. A watch that ends does no harm. */
 import type { Clock } from "../infra/clock.ts";
 import type { Cluster, Query } from "../infra/kubernetes/cluster.ts";
 import { type Resource, statefulSets } from "../infra/kubernetes/resources.ts";
 import { LABELS } from "./model/annotations.ts";
 
 export interface ChangeWatch {
-  /** Starts the watches that are not running, by their keys, each from where the latest list left off. */
+  /** Starts the watches that are not running, by their keys, each from the resourceVersion of the latest list. */
   readonly watchFrom: (resourceVersions: ReadonlyMap<string, string>) => void;
-  /** Resolves at the first change since the last call, after `ms`, or at the end. */
+  /** Resolves at the first change since the last call, after `ms` milliseconds, or when the signal fires. */
   readonly wait: (ms: number) => Promise<void>;
-  /** Counts as a change. */
+  /** Acts like a change. */
   readonly wake: () => void;
 }
 
@@ -23,20 +23,20 @@ export interface ChangeWatchOptions {
   readonly clock: Clock;
   /** Ends the watches. */
   readonly signal: AbortSignal;
-  /** What is watched under a key. */
+  /** The objects to watch under a key. */
   readonly target: (key: string) => Watched;
-  /** Milliseconds after which a watch that failed may be started again. */
+  /** Milliseconds before a failed watch is restarted. */
   readonly pauseMs: number;
-  /** Called once a watch may be started again; with the error, if it failed. */
+  /** Called when a watch may be restarted, with its error if it failed. */
   readonly onEnd?: (error: unknown) => void;
 }
 
-/** The zones of a namespace ("" for all): their status follows every change of a pod that matters. */
+/** The StatefulSets of a namespace ("" for all): their status follows every relevant change of a pod. */
 export function zonesOf(namespace: string): Watched {
   return { resource: statefulSets, query: { ...(namespace && { namespace }), labelSelector: LABELS.rolloutGroup } };
 }
 
-/** Watches metadata until `signal` fires; what comes of a watch is never an error. */
+/** Watches metadata until `signal` fires. A watch that fails is not an error. */
 export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEnd }: ChangeWatchOptions): ChangeWatch {
   const running = new Set<string>();
   let changed = new AbortController();

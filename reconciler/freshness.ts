@@ -1,13 +1,13 @@
 /**
- * The newest resourceVersion that a process has seen of each resource, by reading or by writing. A list older than that comes from a stale
- * view, as a lagging API server gives it, and is refused; but a store that was restored from a backup counts from further back for good:
+ * The newest resourceVersion (floor) of each resource that a process has read or written. An older list is stale, as from a lagging API server, and is
+ * refused. But after a restore from a backup, resourceVersions stay lower for good:
  *
- *   fresh --a list below the floor--> in doubt since that list, its version is the base
+ *   fresh --a list below the floor--> in doubt since that list; its version is the base
  *                                     --a list that reaches the floor--> fresh
- *                                     --a list below the base--> in doubt since that one
- *                                     --a list above the base, 30 s later--> restored: all floors are forgotten
+ *                                     --a list below the base--> in doubt since that list
+ *                                     --a list above the base, 30 s later--> restored: all floors are reset
  *
- * Versions of one resource compare as integers (KEP-5504); others than integers are not compared.
+ * Versions of one resource compare as integers (KEP-5504); versions that are not integers are not compared.
  */
 import type { Clock } from "../infra/clock.ts";
 import { RolloutError } from "../infra/errors.ts";
@@ -15,16 +15,16 @@ import type { Log } from "../infra/log.ts";
 import type { Resource } from "../infra/kubernetes/resources.ts";
 
 export interface Freshness {
-  /** Takes in a version that was written. Answers of writes that change nothing, or come late, may well be below the floor. */
+  /** Raises the floor to a version that was written. It may be lower, if the write changed nothing or its answer was late. */
   readonly noteWritten: (resource: Resource, resourceVersion: string) => void;
-  /** What a list that begins now has to reach: hand it the version of each page. Throws `StaleRead`. */
+  /** Call it before a list; call the result with the version of each page. Throws `StaleRead` below the floor. */
   readonly expect: (resource: Resource) => (resourceVersion: string) => void;
 }
 
 /**
- * Lists without a version are consistent reads: an API server whose cache has not caught up with etcd within 3 s refuses or asks etcd
- * itself (KEP-2340). Ten times that is no lag. Its versions have to grow meanwhile: a view that is cut off stands still, while a store at
- * work takes a write every few seconds, as nodes renew their Leases.
+ * Milliseconds. Lists without a version are consistent reads: an API server whose cache lags etcd by 3 s refuses or reads etcd itself (KEP-2340), so
+ * ten times that is no lag. Versions must also grow meanwhile: an isolated view stands still, while a live store has a write every few seconds, as
+ * nodes renew their Leases.
  */
 const RESTORED_AFTER_MS = 30_000;
 
@@ -41,7 +41,7 @@ export function createFreshness({ monotonic }: Pick<Clock, "monotonic">, log: Pi
     if (Number.isSafeInteger(version)) floors.set(plural, Math.max(version, floors.get(plural) ?? 0));
   }
 
-  /** Whether the store itself counts from further back. */
+  /** True if the store itself was restored to lower versions. */
   function isRestored({ plural }: Resource, version: number): boolean {
     const doubt = doubts.get(plural);
     if (!doubt || version < doubt.base) doubts.set(plural, { base: version, since: monotonic() });
@@ -63,7 +63,7 @@ export function createFreshness({ monotonic }: Pick<Clock, "monotonic">, log: Pi
             resourceVersion,
             seen: floor,
           });
-          // One store holds them all, or nearly.
+          // One store usually holds all resources.
           floors.clear();
           floor = version;
         }

@@ -1,53 +1,58 @@
 /**
- * Every group gets a closer look, pods and all, at least every 5 minutes, even if its status says that it is settled. Each group has a
- * moment of its own within the 5 minutes, so that the looks spread; up to when they have been taken is kept on the Lease, across processes.
+ * Every group is resynced at least every 5 minutes: its pods are read even if its status shows that it is settled. Each group has its own moment
+ * within the 5 minutes, so that resyncs spread. Annotations of the Lease keep the progress across processes.
  */
 
 const PERIOD_MS = 5 * 60_000;
 
-/** Annotations of the Lease. Where ticks are cut short, a cycle of looks goes over several: `since` is when it began, after the group `from`. */
-const NOTES = { until: "zonewise/looked-until", since: "zonewise/looking-since", from: "zonewise/looking-from" } as const;
+/** Annotations of the Lease. If ticks are cut short, one cycle of resyncs takes several: it began at `since`, after the group `from`. */
+const ANNOTATIONS = { through: "zonewise/resynced-through", since: "zonewise/resync-since", from: "zonewise/resync-from" } as const;
 
-type Notes = Map<string, string>;
+type LeaseAnnotations = Map<string, string>;
 
-/** Up to when every group that was due has had its closer look, milliseconds since the epoch; undefined if that is not known. */
-export function lookedUntil(notes: Notes): number | undefined {
-  const noted = notes.get(NOTES.until);
-  return noted === undefined ? undefined : Date.parse(noted);
+/** The time up to which every group that was due has been resynced, milliseconds since the epoch; undefined if it is unknown. */
+export function resyncedThrough(annotations: LeaseAnnotations): number | undefined {
+  const written = annotations.get(ANNOTATIONS.through);
+  return written === undefined ? undefined : Date.parse(written);
 }
 
-/** A tick, in which groups had their turns in the order of their keys. */
-export interface Turns {
+/** The progress of one tick, which starts its groups in the order of their keys. */
+export interface TickProgress {
+  /** Milliseconds since the epoch. */
   readonly startedAt: number;
-  /** The group that was begun last before it. */
+  /** The group that was started last before this tick. */
   readonly after: string;
   readonly groups: readonly string[];
-  /** How many of them were begun. */
+  /** How many of them were started. */
   readonly begun: number;
 }
 
-/** Notes the looks of a tick: they count once every group has had its turn, from the start of the first tick on. */
-export function noteLooks(notes: Notes, { startedAt, after, groups, begun }: Turns): void {
+/** Records the resyncs of a tick: they count from the start of their cycle once every group has been started. */
+export function recordResync(annotations: LeaseAnnotations, { startedAt, after, groups, begun }: TickProgress): void {
   const tickAt = new Date(startedAt).toISOString();
-  const open = notes.get(NOTES.since) || undefined;
+  const open = annotations.get(ANNOTATIONS.since) || undefined;
   const since = open ?? tickAt;
-  const from = open === undefined ? after : (notes.get(NOTES.from) ?? "");
-  const isLeft = (key: string): boolean => (after < from ? key > after && key <= from : key > after || key <= from);
-  const isOver = begun >= groups.filter(isLeft).length;
-  if (isOver) notes.set(NOTES.until, begun === groups.length ? tickAt : since);
+  const from = open === undefined ? after : (annotations.get(ANNOTATIONS.from) ?? "");
+  const isOver = begun >= groups.filter((key) => isBetween(key, after, from)).length;
+  if (isOver) annotations.set(ANNOTATIONS.through, begun === groups.length ? tickAt : since);
   if (isOver && open === undefined) return;
-  // Annotations are merged: one that is left out would stay.
-  notes.set(NOTES.since, isOver ? "" : since);
-  notes.set(NOTES.from, isOver ? "" : from);
+  // Annotations are merged: a key that is left out would remain.
+  annotations.set(ANNOTATIONS.since, isOver ? "" : since);
+  annotations.set(ANNOTATIONS.from, isOver ? "" : from);
 }
 
-/** The groups whose moment lies between `lookedUntil` and `now` (milliseconds since the epoch), and all of them if that is a period or more. */
-export function dueForCloserLook(lookedUntil: number | undefined, now: number): (key: string) => boolean {
-  if (lookedUntil === undefined || now - lookedUntil >= PERIOD_MS || now < lookedUntil) return () => true;
+/** True if the group comes after `after` and not after `last` in the circular order of keys. */
+function isBetween(key: string, after: string, last: string): boolean {
+  return after < last ? key > after && key <= last : key > after || key <= last;
+}
+
+/** True for the groups whose moment lies between `through` and `now` (milliseconds since the epoch), and for all if that is a period or more. */
+export function dueForResync(through: number | undefined, now: number): (key: string) => boolean {
+  if (through === undefined || now - through >= PERIOD_MS || now < through) return () => true;
   return (key) => {
     const moment = hash(key) % PERIOD_MS;
     const latest = now - ((((now - moment) % PERIOD_MS) + PERIOD_MS) % PERIOD_MS);
-    return latest > lookedUntil;
+    return latest > through;
   };
 }
 

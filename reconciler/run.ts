@@ -12,7 +12,7 @@ import type { Metrics } from "../infra/metrics/metrics.ts";
 import type { LogNote } from "./actor.ts";
 import type { CaInjection } from "./ca-injection.ts";
 import { startChangeWatch, zonesOf } from "./change-watch.ts";
-import { dueForCloserLook, lookedUntil, noteLooks } from "./resync.ts";
+import { dueForResync, resyncedThrough, recordResync } from "./resync.ts";
 import { createFreshness, type Freshness } from "./freshness.ts";
 import type { GroupMemory } from "./report/memory.ts";
 import { isFailure } from "./report/outcome.ts";
@@ -21,7 +21,7 @@ import { createRecorder } from "./report/recorder.ts";
 import { createReporter, type Reporter } from "./report/reporter.ts";
 import type { SettleDownscales } from "./pending-downscales/settle-downscales.ts";
 import { createPodNotifier, type PodNotifier } from "./scaler/pod-notifier.ts";
-import { BEGUN_LAST, tick, type TickInput, type TickResult } from "./tick.ts";
+import { LAST_STARTED, tick, type TickInput, type TickResult } from "./tick.ts";
 
 export interface RunInput {
   readonly cluster: Cluster;
@@ -149,8 +149,8 @@ interface Session {
 async function tickOnce(input: RunInput, { held, until, reporter, notifier, freshness }: Session): Promise<TickResult | undefined> {
   const { cluster, namespaces, clock, scaling, budgets } = input;
   const startedAt = clock.now();
-  const isResyncDue = dueForCloserLook(lookedUntil(held.notes), startedAt);
-  const after = held.notes.get(BEGUN_LAST) ?? "";
+  const isResyncDue = dueForResync(resyncedThrough(held.annotations), startedAt);
+  const after = held.annotations.get(LAST_STARTED) ?? "";
   const from = clock.monotonic();
   try {
     const result = await tick({
@@ -160,12 +160,12 @@ async function tickOnce(input: RunInput, { held, until, reporter, notifier, fres
       namespaces,
       clock,
       stop: until,
-      turns: { isResyncDue, notes: held.notes },
+      turns: { isResyncDue, annotations: held.annotations },
       scaling: { ...scaling, notifier },
       budgets,
       report: { timesSuperseded: reporter.timesSuperseded, onOutcome: reporter.report },
     });
-    noteLooks(held.notes, { startedAt, after, groups: [...result.groups.keys()], begun: result.outcomes.length });
+    recordResync(held.annotations, { startedAt, after, groups: [...result.groups.keys()], begun: result.outcomes.length });
     reporter.endTick(result, clock.monotonic() - from);
     return result;
   } catch (error) {

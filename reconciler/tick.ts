@@ -22,20 +22,20 @@ import type { Scaler } from "./scaler/scaler.ts";
 const GROUPS_AT_A_TIME = 8;
 
 /** Note with the key of the group that was begun last: the next tick goes on after it. */
-export const BEGUN_LAST = "zonewise/begun-last";
+export const LAST_STARTED = "zonewise/last-started-group";
 
 export interface TickInput extends Actor {
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
   readonly clock: Pick<Clock, "now" | "monotonic">;
-  /** Once it fires, no further group is begun, and nothing more is asked of pods. */
+  /** Once it fires, no further group is started and no further pod is called. */
   readonly stop: AbortSignal;
-  /** Whose pods are looked at, and whose turn is first; groups by `<namespace>/<group>`. */
+  /** Which groups to resync, and which to start first; groups by `<namespace>/<group>`. */
   readonly turns: {
-    /** True for a group whose pods are to be looked at even if its status says that there is nothing to do. */
+    /** True for a group whose pods must be read even if its status shows that it is settled. */
     readonly isResyncDue: (key: string) => boolean;
-    /** Kept from tick to tick, by whichever process; without it each tick begins with the first group. */
-    readonly notes?: Map<string, string>;
+    /** Annotations of the Lease, kept from tick to tick and from process to process; without them each tick starts with the first group. */
+    readonly annotations?: Map<string, string>;
   };
   readonly scaling: Omit<Scaler, keyof Actor | "now" | "stop">;
   readonly budgets: {
@@ -64,12 +64,12 @@ export async function tick(input: TickInput): Promise<TickResult> {
   const list = await gatherZones(input.cluster, namespaces, input.freshness);
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const outcomes: Outcome[] = [];
-  const queue = takeTurns([...list.groups], turns.notes?.get(BEGUN_LAST));
+  const queue = takeTurns([...list.groups], turns.annotations?.get(LAST_STARTED));
   const others = budgets.maintenance.maintainOthers(list.groups, input.fence, stop);
   await visitEach(queue, { atOnce: GROUPS_AT_A_TIME, signal: stop }, async ([key, zones]) => {
     const startedAt = clock.monotonic();
     // At once, for the process may be killed.
-    turns.notes?.set(BEGUN_LAST, key);
+    turns.annotations?.set(LAST_STARTED, key);
     const outcome = await reconcileGroup(zones, budgetLists, input);
     outcomes.push(outcome);
     report.onOutcome(outcome, clock.monotonic() - startedAt);
@@ -77,7 +77,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
   await others;
   // After a whole cycle the next one begins a group later, so that the end of a run does not always cut the same group short.
   const [first] = queue;
-  if (first && outcomes.length === queue.length) turns.notes?.set(BEGUN_LAST, first[0]);
+  if (first && outcomes.length === queue.length) turns.annotations?.set(LAST_STARTED, first[0]);
   return { ...list, outcomes, skipped: queue.length - outcomes.length, acted: outcomes.some((outcome) => outcome.state === "acted") };
 }
 

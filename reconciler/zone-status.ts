@@ -4,9 +4,9 @@ import type { Actor } from "./actor.ts";
 import type { Zone } from "./model/zone.ts";
 
 /**
- * Throws `Conflict` if the zone has changed, or was made anew, since it was read. With no `status` that is all it does: a zone that was paused,
- * scaled or given another template meanwhile is found out. Status patches meet no admission webhooks. The UID stays out: another one than the
- * object's is answered with 422, before the versions are compared.
+ * Patches the status of the zone; throws `Conflict` if the zone has changed or was recreated since it was read. Without `status` it only checks that:
+ * it detects a zone that was paused, scaled or given another template meanwhile. Status patches call no admission webhooks. The patch has no UID: a
+ * wrong UID would be answered with 422 before the versions are compared.
  */
 export async function patchStatus(zone: Zone, { cluster, fence, freshness }: Actor, status?: object): Promise<void> {
   const { name, namespace, resourceVersion } = zone;

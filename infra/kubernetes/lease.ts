@@ -33,7 +33,7 @@ export interface AcquiredLease extends Fence {
   /** Aborted when the Lease is lost. */
   readonly lost: AbortSignal;
   /** Values kept on the Lease as annotations; written with the next renewal. */
-  readonly notes: Map<string, string>;
+  readonly annotations: Map<string, string>;
   /** Frees the Lease for the next process; what goes wrong is left to its expiry. */
   readonly release: () => Promise<void>;
 }
@@ -112,7 +112,7 @@ async function takeLease(cluster: Cluster, options: LeaseOptions, clock: Clock, 
   const renewing = renewUntilEnded();
 
   return {
-    notes,
+    annotations: notes,
     lost: lost.signal,
     write() {
       const deadlineMs = Math.floor(remainingMs());

@@ -158,7 +158,7 @@ describe("CA injection", () => {
       await stage.time.advance(30_000);
     }
     assert.equal(lines.length, 1);
-    assert.match(lines[0] ?? "", /"level":"info".*not looked after/);
+    assert.match(lines[0] ?? "", /"level":"info".*the CA bundle is not injected/);
     granted = true;
     await look();
     assert.deepEqual(bundle("ours"), [ca]);
@@ -169,14 +169,14 @@ describe("CA injection", () => {
     on.putSecret(stage.emulator.store, { ca: "no PEM" });
     const { look, lines } = injector();
     await look();
-    assert.match(lines.join(""), /could not be looked after.*no certificate in PEM format/);
+    assert.match(lines.join(""), /could not be injected into webhook configurations.*no certificate in PEM format/);
     const ca = await giveSecret();
     stage.emulator.faults.inject({ effect: { kind: "error" }, verb: "list", resource: on.MUTATING, times: 1 });
     for (let ask = 0; ask < 2; ask++) {
       await stage.time.advance(30_000);
       await look();
     }
-    assert.equal(lines.filter((line) => line.includes("could not be looked after")).length, 2);
+    assert.equal(lines.filter((line) => line.includes("could not be injected into webhook configurations")).length, 2);
     assert.deepEqual(bundle("ours"), [ca]);
   });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { dueForCloserLook, lookedUntil, noteLooks } from "../../reconciler/resync.ts";
+import { dueForResync, resyncedThrough, recordResync } from "../../reconciler/resync.ts";
 
 const PERIOD = 5 * 60_000;
 
@@ -12,7 +12,7 @@ describe("the closer look", () => {
       [0, PERIOD],
       [5000, 4000],
     ] as const)
-      assert.ok(dueForCloserLook(lookedUntil, now)("ns/group"));
+      assert.ok(dueForResync(lookedUntil, now)("ns/group"));
   });
 
   it("comes to every group exactly once a period, however long the ticks take", () => {
@@ -28,10 +28,10 @@ describe("the closer look", () => {
             const until = now;
             now += pause;
             if (now - start > PERIOD) break;
-            if (dueForCloserLook(until, now)(key)) looks++;
+            if (dueForResync(until, now)(key)) looks++;
           }
           assert.ok(looks <= 1);
-          if (now - start >= PERIOD && pauses.length > 1) assert.ok(looks + Number(dueForCloserLook(start, start + PERIOD)(key)) >= 1);
+          if (now - start >= PERIOD && pauses.length > 1) assert.ok(looks + Number(dueForResync(start, start + PERIOD)(key)) >= 1);
         },
       ),
     );
@@ -118,13 +118,13 @@ describe("the closer look", () => {
     for (const [name, ticks, until] of TABLE) {
       const notes = new Map<string, string>();
       for (const [i, [after, begun, those = groups]] of ticks.entries())
-        noteLooks(notes, { startedAt: i * 1000, after, begun, groups: those });
-      assert.equal(lookedUntil(notes), until, name);
+        recordResync(notes, { startedAt: i * 1000, after, begun, groups: those });
+      assert.equal(resyncedThrough(notes), until, name);
     }
   });
 
   it("spreads the groups over the period", () => {
-    const due = dueForCloserLook(0, PERIOD / 2);
+    const due = dueForResync(0, PERIOD / 2);
     const count = Array.from({ length: 1000 }, (_, i) => `ns/group-${i}`).filter(due).length;
     assert.ok(count > 400 && count < 600, `${count} of 1000`);
   });

@@ -129,10 +129,10 @@ describe("a tick, again and again", () => {
     const stop = new AbortController();
     stop.abort();
     assert.equal((await tickOnce(stage, cluster, { stop: stop.signal })).skipped, 4);
-    const notes = new Map<string, string>();
+    const annotations = new Map<string, string>();
     const order = async (): Promise<string | undefined> => {
       const entered: string[] = [];
-      await tickOnce(stage, cluster, { notes, onOutcome: ({ group }) => void entered.push(group) });
+      await tickOnce(stage, cluster, { annotations, onOutcome: ({ group }) => void entered.push(group) });
       return entered.find((group) => group !== "ingester");
     };
     assert.notEqual((await order(), await order()), await order());

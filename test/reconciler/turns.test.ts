@@ -64,7 +64,7 @@ describe("when time is up before all groups have had their turn", () => {
     const lookedUntil: (string | undefined)[] = [];
     for (let i = 0; i < 3; i++) {
       await runProcess(`process-${i}`);
-      lookedUntil.push(notes()?.["zonewise/looked-until"]?.slice(0, 16));
+      lookedUntil.push(notes()?.["zonewise/resynced-through"]?.slice(0, 16));
       await stage.time.advance(60_000 - (stage.time.now() % 60_000));
     }
     assert.deepEqual(lookedUntil, [undefined, undefined, minute]);
@@ -80,13 +80,13 @@ describe("when time is up before all groups have had their turn", () => {
         yield* cluster.list(resource, query, call);
       },
     };
-    void tickOnce(stage, hanging, { notes, isResyncDue: () => true });
+    void tickOnce(stage, hanging, { annotations: notes, isResyncDue: () => true });
     for (let i = 0; i < 200 && notes.size === 0; i++) await stage.time.advance(10);
     const begun: string[] = [];
     await tickOnce(
       stage,
       connect((group) => void begun.push(group)),
-      { notes, isResyncDue: () => true },
+      { annotations: notes, isResyncDue: () => true },
     );
     assert.deepEqual(begun, [...GROUPS.slice(AT_A_TIME), ...GROUPS.slice(0, AT_A_TIME)]);
   });
@@ -98,7 +98,7 @@ describe("when time is up before all groups have had their turn", () => {
       await tickOnce(
         stage,
         connect((group) => void begun.push(group)),
-        { notes, isResyncDue: () => true },
+        { annotations: notes, isResyncDue: () => true },
       );
       return begun[0];
     };
