@@ -1,9 +1,13 @@
 /** `npm run build`: one self-contained file an entry in dist/, small and quick to start. */
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build, type BuildOptions, type Plugin } from "esbuild";
 
 /** What is built: a new entry is one more path here. */
-const ENTRIES = ["reconciler/main.ts", "functions/index.ts", "functions/serve.ts", "infra/certs/main.ts"];
+const ENTRIES = ["reconciler/main.ts", "functions/index.ts", "functions/serve.ts", "functions/framework.ts", "infra/certs/main.ts"];
+
+/** What entries import dynamically, as few runs need it: files of their own. */
+const LAZY = ["infra/certs/generate.ts"];
 
 /**
  * What client-node's KubeConfig imports but calls only to make typed API clients, which nobody here asks for: its HTTP client and
@@ -41,6 +45,32 @@ const requireHttp: Plugin = {
   },
 };
 
+/** Leaves a dynamic import of ours to the run: its file is built beside those that import it. */
+const keepLazy: Plugin = {
+  name: "keep lazy imports",
+  setup(hooks) {
+    hooks.onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ path, kind }) => {
+      if (kind !== "dynamic-import") return undefined;
+      if (!LAZY.some((file) => path.endsWith(`/${file}`))) return { errors: [{ text: `${path} is imported lazily and not in LAZY` }] };
+      return { path: path.replace(/\.ts$/, ".js"), external: true };
+    });
+  },
+};
+
+/** functions-framework hides its imports from bundlers, so that TypeScript leaves them as they are; one is of a package. */
+const HIDDEN_IMPORT = "new Function('modulePath', 'return import(modulePath)')";
+const showImports: Plugin = {
+  name: "show the imports of functions-framework",
+  setup(hooks) {
+    hooks.onLoad({ filter: /functions-framework\/build\/src\/loader\.js$/ }, async ({ path }) => {
+      const source = await readFile(path, "utf8");
+      if (!source.includes(HIDDEN_IMPORT)) return { errors: [{ text: `${path} no longer imports by ${HIDDEN_IMPORT}` }] };
+      const shown = '((path) => (path === "read-package-up" ? import("read-package-up") : import(path)))';
+      return { contents: source.replace(HIDDEN_IMPORT, shown) };
+    });
+  },
+};
+
 /** How everything is bundled, but for what is left out. */
 export const BUNDLE = {
   bundle: true,
@@ -57,13 +87,13 @@ export const BUNDLE = {
 
 /** Bundles each entry, a path below `root`, to the same path below `outdir`. Rejects if one cannot be built. */
 export async function bundle(entries: readonly string[], root: string, outdir: string): Promise<void> {
-  const plugins = [leaveOutUnused, requireHttp];
+  const plugins = [leaveOutUnused, requireHttp, keepLazy, showImports];
   await build({ ...BUNDLE, absWorkingDir: root, entryPoints: [...entries], outdir, outbase: root, plugins });
 }
 
 /** Builds all that the image runs. */
 export async function buildAll(root: string, outdir: string): Promise<void> {
-  await bundle(ENTRIES, root, outdir);
+  await bundle([...ENTRIES, ...LAZY], root, outdir);
 }
 
 if (import.meta.main) await buildAll(join(import.meta.dirname, ".."), join(import.meta.dirname, "../dist"));

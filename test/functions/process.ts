@@ -12,8 +12,14 @@ export interface Running {
   readonly exited: Promise<number | null>;
 }
 
-export function run(t: TestContext, command: string, args: readonly string[], env: Readonly<Record<string, string>>): Running {
-  const child = spawn(command, args, { env: { PATH: process.env["PATH"], ...env }, stdio: ["ignore", "pipe", "pipe"] });
+export function run(
+  t: TestContext,
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  cwd?: string,
+): Running {
+  const child = spawn(command, args, { cwd, env: { PATH: process.env["PATH"], ...env }, stdio: ["ignore", "pipe", "pipe"] });
   const lines: string[] = [];
   const waiting = new Set<() => void>();
   const keep = (line: string): void => {
