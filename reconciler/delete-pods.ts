@@ -91,11 +91,11 @@ async function requestGrants({ zone, pods: chosen }: DeletePods, actor: BatchAct
 }
 
 /** Throws `Conflict` if the batch may not go on with this pod, or what the cluster says. */
-async function confirmBatch(next: Omit<BatchView, "now">, { cluster, freshness }: Actor): Promise<void> {
-  const view = { ...next, now: await gatherGroupZones(cluster, next.zone, freshness) };
+async function confirmBatch(next: Omit<BatchView, "now">, actor: Actor): Promise<void> {
+  const view = { ...next, now: await gatherGroupZones(next.zone, actor) };
   const why = whyStopBatch(view);
   if (why) throw new RolloutError("Conflict", why);
-  const { zones } = await gatherGroup(cluster, zonesToList(view), freshness);
+  const { zones } = await gatherGroup(zonesToList(view), actor);
   const unsteady = zones.find((other) => !isSteady(other));
   if (unsteady) throw new RolloutError("Conflict", describeUnsteady(unsteady));
 }

@@ -7,6 +7,12 @@ import { byName, groupBy } from "./model/order.ts";
 import { readPod } from "./model/pod.ts";
 import { groupKey, readZone, withPods, type GroupSnapshot, type Zone } from "./model/zone.ts";
 
+/** Where lists are read from; one that is older than what `freshness` has seen is refused. */
+export interface Source {
+  readonly cluster: Cluster;
+  readonly freshness: Freshness;
+}
+
 export interface ZoneList {
   /** The zones of each group, by `<namespace>/<group>`. */
   readonly groups: ReadonlyMap<string, readonly Zone[]>;
@@ -17,14 +23,14 @@ export interface ZoneList {
 }
 
 /** Lists the StatefulSets of every rollout group: one call a namespace, or one for all of them. Throws `StaleRead`, or what the cluster says of the first, if none of the namespaces can be read. */
-export async function gatherZones(cluster: Cluster, namespaces: readonly string[], freshness: Freshness, call?: Call): Promise<ZoneList> {
+export async function gatherZones(namespaces: readonly string[], source: Source, call?: Call): Promise<ZoneList> {
   const resourceVersions = new Map<string, string>();
   const zones: Zone[] = [];
   const failures = new Map<string, unknown>();
   for (const namespace of namespaces) {
     const query = { ...(namespace && { namespace }), labelSelector: LABELS.rolloutGroup };
     try {
-      const list = await readAll(cluster, statefulSets, query, readZone, freshness, call);
+      const list = await readAll({ resource: statefulSets, query, read: readZone }, source, call);
       resourceVersions.set(namespace, list.resourceVersion);
       zones.push(...list.items);
     } catch (error) {
@@ -37,23 +43,28 @@ export async function gatherZones(cluster: Cluster, namespaces: readonly string[
 
 /** The zones of one group, in byte order of their names, read anew. Throws `StaleRead`, or what the cluster says. */
 export async function gatherGroupZones(
-  cluster: Cluster,
   { namespace, group }: Pick<Zone, "namespace" | "group">,
-  freshness: Freshness,
+  source: Source,
   call?: Call,
 ): Promise<readonly Zone[]> {
   const query = { namespace, labelSelector: `${LABELS.rolloutGroup}=${group}` };
-  return (await readAll(cluster, statefulSets, query, readZone, freshness, call)).items.toSorted(byName);
+  return (await readAll({ resource: statefulSets, query, read: readZone }, source, call)).items.toSorted(byName);
 }
 
 /** Completes the zones of one group with their pods. Throws `StaleRead`, or what the cluster says. */
-export async function gatherGroup(cluster: Cluster, zones: readonly Zone[], freshness: Freshness, call?: Call): Promise<GroupSnapshot> {
+export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GroupSnapshot> {
   const [first] = zones;
   const complete = zones.map(async (zone) => {
     const query = { namespace: zone.namespace, labelSelector: zone.selector };
-    return withPods(zone, (await readAll(cluster, pods, query, readPod, freshness, call)).items);
+    return withPods(zone, (await readAll({ resource: pods, query, read: readPod }, source, call)).items);
   });
   return { namespace: first?.namespace ?? "", name: first?.group ?? "", zones: await Promise.all(complete) };
+}
+
+interface ListToRead<O, T> {
+  readonly resource: Resource<O>;
+  readonly query: Query;
+  readonly read: (object: O) => T;
 }
 
 interface WholeList<T> {
@@ -63,11 +74,8 @@ interface WholeList<T> {
 
 /** Reads a list to its end, keeping only what `read` takes of each object. Throws `StaleRead`, or what the cluster says. */
 export async function readAll<O, T>(
-  cluster: Cluster,
-  resource: Resource<O>,
-  query: Query,
-  read: (object: O) => T,
-  freshness: Freshness,
+  { resource, query, read }: ListToRead<O, T>,
+  { cluster, freshness }: Source,
   call?: Call,
 ): Promise<WholeList<T>> {
   const confirmFresh = freshness.expect(resource);

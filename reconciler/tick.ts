@@ -61,7 +61,7 @@ export interface TickResult extends ZoneList {
 /** Rejects only if the StatefulSets could not be listed; what befalls one group is its own outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
   const { namespaces, clock, stop, turns, budgets, report } = input;
-  const list = await gatherZones(input.cluster, namespaces, input.freshness);
+  const list = await gatherZones(namespaces, input);
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const outcomes: Outcome[] = [];
   const queue = takeTurns([...list.groups], turns.annotations?.get(LAST_STARTED));
@@ -113,7 +113,7 @@ async function rollOut(common: Common, lists: BudgetLists, input: TickInput): Pr
 
   const gatheredAt = clock.monotonic();
   const listed = await budgets.maintenance.readBudgets(common.namespace, lists);
-  const snapshot = await gatherGroup(input.cluster, zones, input.freshness);
+  const snapshot = await gatherGroup(zones, input);
   try {
     const { cluster, fence, freshness, stop } = input;
     const actor = { cluster, fence, freshness, mayDisrupt: budgets.mayDisrupt, clock, gatheredAt, stop };

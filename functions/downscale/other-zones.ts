@@ -32,14 +32,12 @@ export interface Refusal {
 /** The refusal, if the downscale has to wait or it cannot be found out. */
 export async function refuseForOthers(place: Place, tools: Tools, { signal, log }: Context): Promise<Refusal | undefined> {
   const call = { signal };
-  const freshness = createFreshness(tools.clock, log);
+  const source = { cluster: tools.cluster, freshness: createFreshness(tools.clock, log) };
   const or = (reason: string, message: string) => (error: unknown) => {
     log.warn(message, { error, group: place.group });
     return { reason, message };
   };
-  const group = await gatherGroupZones(tools.cluster, place, freshness, call).catch(
-    or("GroupUnknown", "finding other statefulsets failed."),
-  );
+  const group = await gatherGroupZones(place, source, call).catch(or("GroupUnknown", "finding other statefulsets failed."));
   if ("reason" in group) return group;
   const written = await tools.record.load(place.namespace, group, call).catch(or("DownscalesUnknown", "loading zones failed."));
   if ("reason" in written) return written;
@@ -54,7 +52,7 @@ export async function refuseForOthers(place: Place, tools: Tools, { signal, log 
   if (early) return early;
   const admitted = findAdmitted(place.pending, others, now);
   if (admitted) return { reason: "OtherZoneNotReady", message: admitted.what };
-  return await gatherGroup(tools.cluster, others, freshness, call).then(
+  return await gatherGroup(others, source, call).then(
     ({ zones }) => refuseByHealth(zones),
     or("ZonesUnknown", "an error occurred while checking whether StatefulSets have non-updated replicas"),
   );

@@ -86,7 +86,7 @@ export async function writeReadyTimesOutsideGroups(
   try {
     const query = { namespace, labelSelector: selectorText({ matchLabels }) };
     const freshness = createFreshness(writer.clock, writer.log);
-    const sets = await readAll(writer.cluster, statefulSets, query, readZone, freshness, call);
+    const sets = await readAll({ resource: statefulSets, query, read: readZone }, { cluster: writer.cluster, freshness }, call);
     if (sets.items.every(({ uid }) => grouped.has(uid))) return;
     const { zones } = await gatherUnderBudget(writer.cluster, budget, freshness, call);
     const members = zones.filter(({ uid }) => !grouped.has(uid)).flatMap((zone) => zone.pods);

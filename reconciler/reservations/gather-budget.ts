@@ -8,7 +8,7 @@ import type { CompilePartition } from "../budget/partition.ts";
 import type { StoredBudget } from "../budget/scope.ts";
 import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../budget/zpdb.ts";
 import type { Freshness } from "../freshness.ts";
-import { readAll } from "../gather.ts";
+import { readAll, type Source } from "../gather.ts";
 import { byName, byOrdinal, groupBy } from "../model/order.ts";
 import { readZone, selectorText, type Zone } from "../model/zone.ts";
 
@@ -17,19 +17,16 @@ export interface ListedBudget extends StoredBudget {
   readonly object: DisruptionBudget;
 }
 
-export interface BudgetSource {
-  readonly cluster: Cluster;
-  readonly freshness: Freshness;
+export interface BudgetSource extends Source {
   /** Keeps compiled patterns from one list to the next; each list compiles them unless given. */
   readonly compilePartition?: CompilePartition;
 }
 
 /** All budgets of the namespace ("" for all), valid or not; undefined if the cluster does not know the kind. */
 export async function listBudgets(namespace: string, source: BudgetSource, call?: Call): Promise<ListedBudget[] | undefined> {
-  const { cluster, freshness, compilePartition } = source;
   const query = namespace === "" ? {} : { namespace };
-  const read = (object: DisruptionBudget): ListedBudget => readBudget(object, compilePartition);
-  const list = await readAll(cluster, disruptionBudgets, query, read, freshness, call).catch(absent);
+  const read = (object: DisruptionBudget): ListedBudget => readBudget(object, source.compilePartition);
+  const list = await readAll({ resource: disruptionBudgets, query, read }, source, call).catch(absent);
   return list?.items;
 }
 
@@ -53,10 +50,11 @@ const MOST_GETS = 5;
 /** The StatefulSets and pods under a budget, in one batch trip: two lists at a time at most. More are read where a StatefulSet's pods seem to be missing: they may lack the budget's labels. */
 export async function gatherUnderBudget(cluster: Cluster, budget: Budget, freshness: Freshness, call?: Call): Promise<UnderBudget> {
   const { namespace, matchLabels } = budget;
+  const source = { cluster, freshness };
   const query = { namespace, labelSelector: selectorText({ matchLabels }) };
   const [sets, selected] = await Promise.all([
-    readAll(cluster, statefulSets, query, readZone, freshness, call),
-    readAll(cluster, pods, query, readBudgetPod, freshness, call),
+    readAll({ resource: statefulSets, query, read: readZone }, source, call),
+    readAll({ resource: pods, query, read: readBudgetPod }, source, call),
   ]);
   const byOwner = groupBy(selected.items, ({ owner = "" }) => owner);
   const zones: BudgetZone[] = [];
@@ -70,7 +68,7 @@ export async function gatherUnderBudget(cluster: Cluster, budget: Budget, freshn
 
   async function readMissing(zone: Zone, own: readonly BudgetPod[], missing: readonly string[]): Promise<BudgetPod[]> {
     if (missing.length > MOST_GETS) {
-      const all = await readAll(cluster, pods, { namespace, labelSelector: zone.selector }, readBudgetPod, freshness, call);
+      const all = await readAll({ resource: pods, query: { namespace, labelSelector: zone.selector }, read: readBudgetPod }, source, call);
       return all.items.filter((pod) => pod.owner === zone.uid);
     }
     const found = await Promise.all(missing.map((name) => cluster.get(pods, { namespace, name }, call).catch(absent)));

@@ -39,8 +39,7 @@ export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold |
 
 /** All that must hold when a zone shrinks, looked at again: since the group was listed, pods may have taken their time, or other groups. */
 async function whyNotShrink({ zone, replicas }: ScaleZone, scaler: Scaler): Promise<Hold | undefined> {
-  const { cluster, freshness } = scaler;
-  const zones = await gatherGroupZones(cluster, zone, freshness);
+  const zones = await gatherGroupZones(zone, scaler);
   const same = zones.find(({ uid, resourceVersion }) => uid === zone.uid && resourceVersion === zone.resourceVersion);
   if (!same) throw new RolloutError("Conflict", `${zone.name} has changed since it was read`);
   // The hold reports a tracker that cannot be read.
@@ -53,7 +52,7 @@ async function whyNotShrink({ zone, replicas }: ScaleZone, scaler: Scaler): Prom
     if (again?.action === "hold") return again;
     if (again?.replicas !== replicas) throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
   }
-  return othersSteady(same, await gatherGroup(cluster, zones, freshness)) ?? (await othersAdmitted(same, zones, scaler));
+  return othersSteady(same, await gatherGroup(zones, scaler)) ?? (await othersAdmitted(same, zones, scaler));
 }
 
 /** The hold while another zone's downscale was admitted by the webhook and may still be stored. Read last, as one may be admitted at any time; throws what the cluster says. */

@@ -73,7 +73,7 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     breaks: "a zone is not scaled down while another loses pods",
     ...SCALE,
     tests: ["test/reconciler/scaling/properties.test.ts"],
-    find: "return othersSteady(same, await gatherGroup(cluster, zones, freshness)) ?? (",
+    find: "return othersSteady(same, await gatherGroup(zones, scaler)) ?? (",
     replacement: "return (",
   },
   {

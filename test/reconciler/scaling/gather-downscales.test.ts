@@ -39,9 +39,8 @@ describe("a downscale through /scale that only the group's Lease knows of", () =
       const data = tracked ? { "zone-a": JSON.stringify({ lastDownscaled: tracked }) } : {};
       store.create("configmaps", { apiVersion: "v1", kind: "ConfigMap", metadata: { name: TRACKER, namespace: "default" }, data });
       const zones = await gatherGroupZones(
-        stage.cluster,
         { namespace: "default", group: "ingester" },
-        createFreshness(systemClock, { warn: assert.fail }),
+        { cluster: stage.cluster, freshness: createFreshness(systemClock, { warn: assert.fail }) },
       );
       const now = Date.now();
       const times = await gatherDownscales(stage.cluster, zones, TRACKER, now);
