@@ -1,7 +1,7 @@
 /** The life cycle of a process: a signal stops it, and its last log line gives the error that ended it, if any. */
 import { systemClock } from "./clock.ts";
 import { hasCode } from "./errors.ts";
-import { createLog, stdout } from "./log.ts";
+import { createLog, type Log, stdout } from "./log.ts";
 
 export const END_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
@@ -11,7 +11,11 @@ export const END_SIGNALS = ["SIGTERM", "SIGINT"] as const;
  */
 export async function runEntry(failure: string, main: (stop: AbortSignal) => Promise<number>): Promise<never> {
   const stop = new AbortController();
-  for (const signal of END_SIGNALS) process.on(signal, () => stop.abort(signal));
+  for (const signal of END_SIGNALS)
+    process.on(signal, () => {
+      if (!stop.signal.aborted) createOwnLog().info("asked to stop; ending after the current step", { signal });
+      stop.abort(signal);
+    });
   const exitCode = await main(stop.signal).catch((error: unknown) => tellFailure(failure, error));
   return await end(exitCode);
 }
@@ -27,11 +31,21 @@ export async function end(exitCode: number): Promise<never> {
   process.exit(exitCode);
 }
 
-/** A bad configuration is fully described by its message. The log format is read here, as there may be no valid configuration. */
+/** Its format and level are read here, as there may be no valid configuration. */
+function createOwnLog(): Log {
+  const { LOG_FORMAT: format, LOG_LEVEL: level = "" } = process.env;
+  const isQuiet = level === "warn" || level === "error";
+  return createLog({
+    level: isQuiet ? level : "info",
+    format: format === "logfmt" ? "logfmt" : "json",
+    write: stdout.write,
+    now: () => new Date(systemClock.now()),
+  });
+}
+
+/** A bad configuration is fully described by its message. */
 function tellFailure(failure: string, error: unknown): 1 | 2 {
-  const format = process.env["LOG_FORMAT"] === "logfmt" ? "logfmt" : "json";
-  const log = createLog({ level: "error", format, write: stdout.write, now: () => new Date(systemClock.now()) });
   const badConfiguration = hasCode(error, "BadConfiguration");
-  log.error(badConfiguration ? error.message : failure, badConfiguration ? {} : { error });
+  createOwnLog().error(badConfiguration ? error.message : failure, badConfiguration ? {} : { error });
   return badConfiguration ? 2 : 1;
 }

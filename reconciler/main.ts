@@ -8,6 +8,7 @@ import { run } from "./run.ts";
 await runEntry("the reconciler failed", async (stop) => {
   const { push, run: input } = await compose(process.env, systemClock);
   const { exitCode, last } = await run({ ...input, stop });
+  input.log.info("the run ended", { exitCode });
   // A run that did nothing would wipe out what the last one pushed.
   if (last) await push();
   return exitCode;

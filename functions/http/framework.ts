@@ -63,7 +63,9 @@ function adopt(server: Server, composition: Promise<Composition>): void {
 }
 
 async function drainAndEnd(server: CountedServer, composition: Promise<Composition>): Promise<void> {
-  const { configuration, rim, tasks } = await composition;
+  const { configuration, rim, tasks, log } = await composition;
+  log.info("draining");
   await drain([server], tasks, { graceMs: configuration.requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
+  log.info("drained");
   await end(0);
 }

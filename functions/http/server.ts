@@ -19,11 +19,12 @@ export async function runServer({ configuration, rim, webhooks, metrics, tasks, 
   const routes = new Map(webhooks.flatMap((webhook) => webhook.paths.map((path) => [path, serveWebhook(webhook, rim)] as const)));
   const timeouts = { keepAliveTimeout: IDLE_CONNECTION_MS, requestTimeout: requestTimeoutMs, headersTimeout: requestTimeoutMs };
   const secure = https.createServer(timeouts, byPath(routes));
+  let isServed = false;
   const plain = http.createServer(
     timeouts,
-    beside(metrics, () => secure.listening && !stop.aborted),
+    beside(metrics, () => isServed),
   );
-  const servers = [secure, plain].map(countRequests);
+  const counted = countRequests(secure);
 
   await listen(plain, port, address);
   log.info("listening", { what: "ready and metrics", port: portOf(plain) });
@@ -34,10 +35,15 @@ export async function runServer({ configuration, rim, webhooks, metrics, tasks, 
   const ready = Promise.withResolvers<void>();
   await Promise.race([ready.promise, following]);
   if (!stop.aborted) await listen(secure, tlsPort, address);
+  isServed = secure.listening;
   if (!stop.aborted) log.info("listening", { what: "webhooks", port: portOf(secure) });
   await following;
   log.info("draining");
-  await drain(servers, tasks, { graceMs: requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
+  await drain([counted], tasks, { graceMs: requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
+  // Last, and ready to the end: the kubelet probes a pod that is being deleted, and would report each probe that fails.
+  plain.close();
+  plain.closeAllConnections();
+  log.info("drained");
 }
 
 /** `/ready` and `/metrics` (§8.1). */

@@ -122,11 +122,15 @@ test("waits for its certificate, serves every path, follows a new certificate, a
   assert.equal(renewed.status, 200);
   assert.notEqual(renewed.serial, answers[0]?.serial);
 
-  stage.emulator.faults.inject({ resource: "statefulsets.apps", verb: "get", effect: { kind: "latency", ms: 300 } });
+  stage.emulator.faults.inject({ resource: "statefulsets.apps", verb: "get", effect: { kind: "latency", ms: 1000 } });
   const underWay = server.post(paths[0] ?? "", reviewText(scaleReviewOf(zone, 1)), second.caPem);
   while (stage.emulator.faults.struck() === 0) await new Promise(setImmediate);
   server.child.kill("SIGTERM");
+  await server.says(/asked to stop.*"signal":"SIGTERM"/);
+  await server.says(/"draining"/);
+  assert.equal((await server.beside("/ready")).status, 200, "a probe that fails would be a Warning event of a good stop");
   assert.match((await underWay).text, /"allowed":false/);
+  await server.says(/"drained"/);
   assert.equal(await server.exited, 0);
 });
 
