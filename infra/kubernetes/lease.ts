@@ -12,8 +12,9 @@
  */
 import { type Clock, startStopwatch } from "../clock.ts";
 import type { Call, Cluster } from "./cluster.ts";
-import { absent, hasCode, RolloutError } from "../errors.ts";
-import { leases, type Lease } from "./resources.ts";
+import { hasCode, RolloutError } from "../errors.ts";
+import { changeLease, getLease, holdBy, writeLease } from "./lease-object.ts";
+import type { Lease } from "./resources.ts";
 
 /** What every write asks first. */
 export interface Fence {
@@ -47,7 +48,7 @@ export async function acquireLease(
 ): Promise<AcquiredLease | undefined> {
   let seen: { version: string; at: number } | undefined;
   while (!signal.aborted) {
-    const found = await cluster.get(leases, options, { signal }).catch(absent);
+    const found = await getLease(cluster, options, { signal });
     const version = found?.metadata?.resourceVersion ?? "";
     if (seen?.version !== version) seen = { version, at: clock.monotonic() };
     const { holderIdentity, leaseDurationSeconds = 0 } = found?.spec ?? {};
@@ -66,21 +67,19 @@ async function takeLease(cluster: Cluster, options: LeaseOptions, clock: Clock, 
   const { namespace, name, identity, durationMs } = options;
   const call = { deadlineMs: durationMs / 6 };
   const notes = new Map(Object.entries(found?.metadata?.annotations ?? {}));
-  const tenure = { acquireTime: microTime(clock.now()), leaseTransitions: (found?.spec?.leaseTransitions ?? 0) + (found ? 1 : 0) };
+  const { acquireTime } = holdBy(identity, durationMs, clock.now());
+  const tenure = { acquireTime, leaseTransitions: (found?.spec?.leaseTransitions ?? 0) + (found ? 1 : 0) };
   const ended = new AbortController();
   const lost = new AbortController();
 
-  let version = found?.metadata?.resourceVersion;
+  /** As we know it; only this version is written. */
+  let stored = found;
   let sinceProven = startStopwatch(clock);
 
   async function write(holderIdentity: string): Promise<void> {
     const sinceSent = startStopwatch(clock);
-    const spec = { ...tenure, holderIdentity, leaseDurationSeconds: Math.ceil(durationMs / 1000), renewTime: microTime(clock.now()) };
-    const metadata = { annotations: Object.fromEntries(notes), ...(version && { resourceVersion: version }) };
-    const created = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { ...metadata, name, namespace }, spec };
-    version = version
-      ? await cluster.patch(leases, options, "merge", { metadata, spec }, call)
-      : (await cluster.create(leases, namespace, created, call)).metadata?.resourceVersion;
+    const spec = { ...holdBy(holderIdentity, durationMs, clock.now()), ...tenure };
+    stored = await writeLease(cluster, changeLease(options, stored, { annotations: Object.fromEntries(notes), spec }), call);
     sinceProven = sinceSent;
   }
   await write(identity);
@@ -89,10 +88,10 @@ async function takeLease(cluster: Cluster, options: LeaseOptions, clock: Clock, 
 
   /** A renewal of ours whose answer was lost makes the next one conflict: then the Lease still bears our name. */
   async function readBack(): Promise<void> {
-    const current = await cluster.get(leases, options, call).catch(absent);
+    const current = await getLease(cluster, options, call);
     if (current?.spec?.holderIdentity !== identity)
       return lost.abort(new RolloutError("LeaseLost", `lease ${namespace}/${name} was taken`));
-    version = current.metadata?.resourceVersion;
+    stored = current;
   }
 
   async function renewUntilEnded(): Promise<void> {
@@ -129,10 +128,5 @@ async function takeLease(cluster: Cluster, options: LeaseOptions, clock: Clock, 
 }
 
 function lostRace(error: unknown): undefined {
-  if (!hasCode(error, "Conflict", "AlreadyExists")) throw error;
-}
-
-/** RFC 3339 with six fractional digits, as MicroTime wants it (§13.2). */
-export function microTime(ms: number): string {
-  return new Date(ms).toISOString().replace("Z", "000Z");
+  if (!hasCode(error, "Conflict")) throw error;
 }

@@ -5,8 +5,9 @@
  *                                              --its answer has not--> lost: the same again in a Lease, read first and written with its version
  */
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { absent, hasCode, RolloutError } from "../../infra/errors.ts";
-import { disruptionBudgets, leases, type DisruptionBudget, type Lease } from "../../infra/kubernetes/resources.ts";
+import { absent } from "../../infra/errors.ts";
+import { changeLease, getLease, type LeaseRef, writeLease } from "../../infra/kubernetes/lease-object.ts";
+import { disruptionBudgets, type DisruptionBudget, type Lease } from "../../infra/kubernetes/resources.ts";
 import { isSame, readReservations, type Reservations } from "../budget/reservation.ts";
 
 export interface ReservationStore {
@@ -24,8 +25,7 @@ export async function openReservationStore(
   withLease: boolean,
   call: Call,
 ): Promise<ReservationStore> {
-  const leaseRef = { namespace: budget.metadata.namespace ?? "", name: leaseName(budget) };
-  const lease = withLease ? await cluster.get(leases, leaseRef, call).catch(absent) : undefined;
+  const lease = withLease ? await getLease(cluster, leaseRefOf(budget), call) : undefined;
   const noted = readReservations(parseNote(lease?.metadata?.annotations?.[NOTE]));
   return {
     reservations: { ...noted, ...readReservations(budget.status?.disruptedPods) },
@@ -33,7 +33,7 @@ export async function openReservationStore(
       const kept = await writeStatus(cluster, budget, next, bounds);
       if (!withLease) return kept ? "kept" : "lost";
       if (kept && Object.keys(noted).length === 0) return "kept";
-      await writeLease(cluster, budget, lease, next, bounds);
+      await writeLease(cluster, leaseOf(budget, lease, next), bounds);
       return "kept";
     },
   };
@@ -56,37 +56,17 @@ async function writeStatus(cluster: Cluster, budget: DisruptionBudget, next: Res
   return Object.entries(next).every(([pod, reservation]) => isSame(kept[pod], reservation));
 }
 
-const leaseName = ({ metadata }: DisruptionBudget): string => `zonewise-budget-${metadata.uid ?? ""}`;
+const leaseRefOf = ({ metadata }: DisruptionBudget): LeaseRef => ({
+  namespace: metadata.namespace ?? "",
+  name: `zonewise-budget-${metadata.uid ?? ""}`,
+});
 
 /** The Lease goes with the budget. */
-async function writeLease(
-  cluster: Cluster,
-  budget: DisruptionBudget,
-  found: Lease | undefined,
-  next: Reservations,
-  call: Call,
-): Promise<void> {
-  const { namespace = "", name = "", uid = "" } = budget.metadata;
+function leaseOf(budget: DisruptionBudget, found: Lease | undefined, next: Reservations): Lease {
+  const { name = "", uid = "" } = budget.metadata;
   const { group, version } = disruptionBudgets;
-  const ref = { namespace, name: leaseName(budget) };
   const owner = { apiVersion: `${group}/${version}`, kind: "ZoneAwarePodDisruptionBudget", name, uid };
-  const annotations = { ...found?.metadata?.annotations, [NOTE]: JSON.stringify(next) };
-  const lease = {
-    ...found,
-    apiVersion: "coordination.k8s.io/v1",
-    kind: "Lease",
-    metadata: { ...found?.metadata, ...ref, annotations, ownerReferences: [owner] },
-  };
-  if (found) {
-    await cluster.replace(leases, ref, lease, call);
-    return;
-  }
-  try {
-    await cluster.create(leases, namespace, lease, call);
-  } catch (error) {
-    if (!hasCode(error, "AlreadyExists")) throw error;
-    throw new RolloutError("Conflict", error.message, { cause: error });
-  }
+  return changeLease(leaseRefOf(budget), found, { annotations: { [NOTE]: JSON.stringify(next) }, owner });
 }
 
 function parseNote(note: string | undefined): unknown {

@@ -150,6 +150,7 @@ describe("a run", () => {
         get: (...call) => cluster.get(...call).finally(answered),
         create: (...call) => cluster.create(...call).finally(answered),
         patch: (...call) => cluster.patch(...call).finally(answered),
+        replace: (...call) => cluster.replace(...call).finally(answered),
         list: async function* (...call) {
           for await (const page of cluster.list(...call)) {
             answered();

@@ -66,7 +66,7 @@ describe("the lease", () => {
     let cut = false;
     const flaky: Cluster = {
       ...good,
-      patch: (...call) => (cut ? Promise.reject(new RolloutError("Unreachable", "cut off")) : good.patch(...call)),
+      replace: (...call) => (cut ? Promise.reject(new RolloutError("Unreachable", "cut off")) : good.replace(...call)),
       get: (...call) => (cut ? Promise.reject(new RolloutError("Unreachable", "cut off")) : good.get(...call)),
     };
     const first = held(await acquire("first", flaky));
@@ -96,7 +96,7 @@ describe("the lease", () => {
 
   it("survives a renewal whose answer was lost", async () => {
     const first = held(await acquire("first"));
-    stage.emulator.faults.inject({ effect: { kind: "dropAfter" }, verb: "patch", resource: "leases.coordination.k8s.io", times: 1 });
+    stage.emulator.faults.inject({ effect: { kind: "dropAfter" }, verb: "update", resource: "leases.coordination.k8s.io", times: 1 });
     await stage.time.advance(60_000);
     assert.equal(first.lost.aborted, false);
     assert.equal(holder(), "first");

@@ -105,8 +105,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     breaks: "the Lease of a budget is written only as the version that was read",
     ...STORE,
     tests: INTERLEAVINGS,
-    find: "metadata: { ...found?.metadata, ...ref, annotations",
-    replacement: "metadata: { ...ref, annotations",
+    find: "changeLease(leaseRefOf(budget), found, {",
+    replacement: 'changeLease(leaseRefOf(budget), found && { ...found, metadata: { ...found.metadata, resourceVersion: "" } }, {',
   },
   {
     breaks: "a reservation counts for 2 minutes",

@@ -58,8 +58,8 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a Lease is renewed only as the version that the holder last wrote",
     ...LEASE,
-    find: "...(version && { resourceVersion: version }) };",
-    replacement: "};",
+    find: "changeLease(options, stored,",
+    replacement: "changeLease(options, await getLease(cluster, options, call),",
   },
   {
     breaks: "a holder that finds another name on the Lease has lost it",

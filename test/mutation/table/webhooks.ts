@@ -68,14 +68,16 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the Lease of a group is written only as the version that was read",
     ...GROUP_LEASE,
-    find: ": await cluster.replace(leases, { namespace, name }, lease, call);",
+    file: "infra/kubernetes/lease-object.ts",
+    find: "return await cluster.replace(leases, { namespace, name }, lease, call);",
     replacement:
-      ": await cluster.replace(leases, { namespace, name }, { ...lease, metadata: (await cluster.get(leases, { namespace, name }, call)).metadata ?? {} }, call);",
+      "return await cluster.replace(leases, { namespace, name }, { ...lease, metadata: (await cluster.get(leases, { namespace, name }, call)).metadata ?? {} }, call);",
   },
   {
     breaks: "the Lease of a group keeps other requests out",
     ...GROUP_LEASE,
-    find: "if (!holderIdentity || holderIdentity === uid) return false;",
+    file: "infra/kubernetes/lease-object.ts",
+    find: "if (!holderIdentity || holderIdentity === holder) return false;",
     replacement: "return false;",
   },
   {
