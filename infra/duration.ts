@@ -84,3 +84,16 @@ export function shortDuration(ms: number): string {
   }
   return parts.join("") || "0s";
 }
+
+/** `12h0m0s`, `1m30s`, `1.5s`, `250ms`, `0s`: as Go prints it, to the millisecond, as users search for the original's messages. */
+export function formatGoDuration(ms: number): string {
+  const size = Math.abs(Math.trunc(ms));
+  const sign = ms < 0 && size > 0 ? "-" : "";
+  if (size === 0) return "0s";
+  if (size < 1000) return `${sign}${size}ms`;
+  const seconds = (size % 60_000) / 1000;
+  const minutes = Math.floor(size / 60_000) % 60;
+  const hours = Math.floor(size / 3_600_000);
+  if (hours > 0) return `${sign}${hours}h${minutes}m${seconds}s`;
+  return minutes > 0 ? `${sign}${minutes}m${seconds}s` : `${sign}${seconds}s`;
+}

@@ -16,3 +16,8 @@ export function parseTimestamp(text: string): number | undefined {
 export function formatTimestamp(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
+
+/** `2026-01-01 00:00:00 +0000 UTC`: as Go prints it, as users search for the original's messages. */
+export function formatGoTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} +0000 UTC`;
+}

@@ -1,10 +1,11 @@
 /** Gathers what the other zones of a group have to say about a downscale, and asks whether it may be (§4.7). */
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { refuseByHealth, refuseByTime } from "../../reconciler/downscale/decide.ts";
+import { refuseByHealth } from "../../reconciler/downscale/decide.ts";
 import { findAdmitted, lastDownscaleOf, laterOf, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
 import { createFreshness } from "../../reconciler/freshness.ts";
 import { gatherGroup, gatherGroupZones } from "../../reconciler/gather.ts";
+import { refuseByTime } from "../../reconciler/scaling/min-time.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { Context } from "../http/webhook.ts";
 

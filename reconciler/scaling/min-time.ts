@@ -1,6 +1,18 @@
-/** The time that must lie between scaling down two zones of a group (§2.2). */
-import { parseGoDuration } from "../../infra/duration.ts";
-import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+/**
+ * The minimum time between downscales of two zones of a group: both rules of it, the reconciler's (§2.2) and the webhook's (§4.7c).
+ *
+ *                          minTimeOver, the reconciler        refuseByTime, the webhook
+ *   the label that counts  of the zone that wants to shrink   of each zone that was scaled down
+ *   without that label     a follower waits, a mirror goes    the zone is not waited for
+ *   over                   later than the time                at the time
+ *   read from              annotation, tracker, Lease         the tracker in its mode, else annotation and tracker; Lease
+ *   cannot be read         waits                              refuses
+ *
+ * They differ because the original's controller and webhook do, and users have labelled their zones for both. What the reconciler scales down
+ * passes the webhook as well where the pods are prepared: then both must agree. A downscale in the future, by a clock that is ahead, is not over.
+ */
+import { formatGoDuration, parseGoDuration } from "../../infra/duration.ts";
+import { formatGoTime, formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
@@ -55,4 +67,38 @@ function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): Downscale | H
     }
   }
   return newest;
+}
+
+/** Another zone of the group, and when it was last scaled down, as it is written somewhere. */
+export interface OtherZone {
+  readonly name: string;
+  readonly lastDownscale: string | undefined;
+  /** Its own label: how long others have to wait for it. */
+  readonly minTime: string | undefined;
+}
+
+/** Why the downscale has to wait for another zone's time. */
+export interface EarlyDownscale {
+  readonly reason: "DownscaleUnreadable" | "MinTimeNotElapsed";
+  readonly message: string;
+}
+
+/** Longer than any duration that makes sense; parsing takes time by the length. */
+const LONGEST_DURATION = 64;
+
+/** The first zone that has to be waited for: the label of the one that was scaled down counts, and none is permissive (§4.7c); `unreadable` is what to say of times that are none. */
+export function refuseByTime(others: readonly OtherZone[], now: number, unreadable: string): EarlyDownscale | undefined {
+  for (const { name, lastDownscale, minTime } of others) {
+    if (lastDownscale === undefined) continue;
+    const last = parseTimestamp(lastDownscale);
+    if (last === undefined) return { reason: "DownscaleUnreadable", message: unreadable };
+    if (minTime === undefined) continue;
+    const min = minTime.length > LONGEST_DURATION ? undefined : parseGoDuration(minTime);
+    if (min === undefined) return { reason: "DownscaleUnreadable", message: unreadable };
+    if (now - last < min) {
+      const message = `statefulset ${name} was downscaled at ${formatGoTime(last)} and is labelled to wait ${formatGoDuration(min)} between zone downscales`;
+      return { reason: "MinTimeNotElapsed", message };
+    }
+  }
+  return undefined;
 }

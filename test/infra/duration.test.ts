@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { parseGoDuration, parsePrometheusDuration, shortDuration } from "../../infra/duration.ts";
-import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import { formatGoDuration, parseGoDuration, parsePrometheusDuration, shortDuration } from "../../infra/duration.ts";
+import { formatGoTime, formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 
 const VALID: Readonly<Record<string, number>> = {
   "0": 0,
@@ -129,4 +129,18 @@ describe("a timestamp", () => {
     assert.equal(formatTimestamp(Date.UTC(2026, 0, 2, 3, 4, 5, 678)), "2026-01-02T03:04:05Z");
     assert.equal(parseTimestamp(formatTimestamp(0)), 0);
   });
+});
+
+describe("Go's words", () => {
+  const DURATIONS: readonly [number, string][] = [
+    [0, "0s"],
+    [250, "250ms"],
+    [1500, "1.5s"],
+    [90_000, "1m30s"],
+    [43_200_000, "12h0m0s"],
+    [3_661_001, "1h1m1.001s"],
+    [-5000, "-5s"],
+  ];
+  for (const [ms, expected] of DURATIONS) it(`${ms} ms are ${expected}`, () => assert.equal(formatGoDuration(ms), expected));
+  it("for a time", () => assert.equal(formatGoTime(Date.parse("2026-01-01T12:00:00Z") + 999), "2026-01-01 12:00:00 +0000 UTC"));
 });

@@ -123,6 +123,8 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the time of another zone's last downscale must be over",
     ...DECIDE,
+    file: "reconciler/scaling/min-time.ts",
+    tests: ["test/reconciler/scaling/min-time.test.ts"],
     find: "if (now - last < min) {",
     replacement: "if (now - last < min - 1000) {",
   },

@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { type OtherZone, refuseByHealth, refuseByTime } from "../../../reconciler/downscale/decide.ts";
+import { refuseByHealth } from "../../../reconciler/downscale/decide.ts";
 import { endpointsOf, readPreparation } from "../../../reconciler/downscale/preparation.ts";
 import { compareReplicas, readScalable } from "../../../reconciler/downscale/scalable.ts";
-import { goDuration, goTime } from "../../../reconciler/downscale/words.ts";
 import { zone } from "../builders.ts";
-
-const NOW = Date.parse("2026-01-01T12:00:00Z");
 
 describe("which way replicas go (P16)", () => {
   const CASES: readonly [number | null, number | null, string][] = [
@@ -75,34 +72,6 @@ describe("the pods that go (P17, P18)", () => {
   });
 });
 
-describe("waiting for other zones' time", () => {
-  const other = (lastDownscale: string | undefined, minTime: string | undefined): OtherZone => ({ name: "b", lastDownscale, minTime });
-  const wait = { reason: "MinTimeNotElapsed" };
-  const CASES: readonly [string, OtherZone[], object | undefined][] = [
-    ["no zone was scaled down", [other(undefined, "soon")], undefined],
-    ["it was long ago", [other("2025-12-31T00:00:00Z", "12h")], undefined],
-    ["its time is over this moment", [other("2026-01-01T00:00:00Z", "12h")], undefined],
-    ["a moment is missing", [other("2026-01-01T00:00:01Z", "12h")], wait],
-    ["its clock is ahead", [other("2026-01-02T00:00:00Z", "1s")], wait],
-    ["it is not labelled", [other("2026-01-01T12:00:00Z", undefined)], undefined],
-    ["its label is none", [other("2026-01-01T12:00:00Z", "1d")], { reason: "DownscaleUnreadable", message: "?" }],
-    ["its time is none", [other("2026-01-01 12:00:00", undefined)], { reason: "DownscaleUnreadable", message: "?" }],
-    ["the second zone", [other(undefined, "1h"), other("2026-01-01T11:30:00Z", "1h")], wait],
-  ];
-  for (const [name, others, expected] of CASES)
-    it(`when ${name}`, () => {
-      const refusal = refuseByTime(others, NOW, "?");
-      if (expected === undefined) assert.equal(refusal, undefined);
-      else assert.partialDeepStrictEqual(refusal, expected);
-    });
-
-  it("says which, when and how long", () =>
-    assert.equal(
-      refuseByTime([other("2026-01-01T02:00:00+02:00", "12h1m")], NOW, "")?.message,
-      "statefulset b was downscaled at 2026-01-01 00:00:00 +0000 UTC and is labelled to wait 12h1m0s between zone downscales",
-    ));
-});
-
 describe("waiting for other zones' health (P09, P12)", () => {
   const CASES: readonly [string, Parameters<typeof zone>[0], string | undefined][] = [
     ["all pods updated and ready", {}, undefined],
@@ -120,18 +89,4 @@ describe("waiting for other zones' health (P09, P12)", () => {
     ["a pod that is missing", { pods: { 2: null } }, "statefulset ingester-zone-a has 0 non-updated replicas and 1 non-ready replicas"],
   ];
   for (const [name, traits, expected] of CASES) it(name, () => assert.equal(refuseByHealth([zone(traits)])?.message, expected));
-});
-
-describe("Go's words", () => {
-  const DURATIONS: readonly [number, string][] = [
-    [0, "0s"],
-    [250, "250ms"],
-    [1500, "1.5s"],
-    [90_000, "1m30s"],
-    [43_200_000, "12h0m0s"],
-    [3_661_001, "1h1m1.001s"],
-    [-5000, "-5s"],
-  ];
-  for (const [ms, expected] of DURATIONS) it(`${ms} ms are ${expected}`, () => assert.equal(goDuration(ms), expected));
-  it("for a time", () => assert.equal(goTime(NOW + 999), "2026-01-01 12:00:00 +0000 UTC"));
 });

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { refuseByTime } from "../../../reconciler/downscale/decide.ts";
 import {
   findAdmitted,
   lastDownscaleOf,
@@ -11,6 +10,7 @@ import {
   type PendingDownscale,
   readPending,
 } from "../../../reconciler/downscale/pending.ts";
+import { refuseByTime } from "../../../reconciler/scaling/min-time.ts";
 import { settleDownscale } from "../../../reconciler/downscale/settlement.ts";
 import { addDownscale, refuseFurther, refuseNoted } from "../../../reconciler/downscale/turn.ts";
 

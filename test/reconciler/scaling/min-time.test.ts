@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { minTimeOver } from "../../../reconciler/scaling/min-time.ts";
+import { minTimeOver, type OtherZone, refuseByTime } from "../../../reconciler/scaling/min-time.ts";
 import type { ZoneTraits } from "../builders.ts";
 import { ago, downscaled, LAST, minTime, NOW, snapshot } from "./snapshots.ts";
 
@@ -56,4 +56,33 @@ describe("the time between scaling down two zones (L11, L12)", () => {
     assert.equal(at(NOW + 3_600_000)?.message, "ingester-zone-c waits: ingester-zone-b was downscaled 3h10m ago, 8h50m left of 12h");
     assert.equal(at(NOW)?.dedupKey, at(NOW + 3_600_000)?.dedupKey);
   });
+});
+
+describe("a downscale under admission, which waits for other zones' time", () => {
+  const AT = Date.parse("2026-01-01T12:00:00Z");
+  const other = (lastDownscale: string | undefined, minTime: string | undefined): OtherZone => ({ name: "b", lastDownscale, minTime });
+  const wait = { reason: "MinTimeNotElapsed" };
+  const CASES: readonly [string, OtherZone[], object | undefined][] = [
+    ["no zone was scaled down", [other(undefined, "soon")], undefined],
+    ["it was long ago", [other("2025-12-31T00:00:00Z", "12h")], undefined],
+    ["its time is over this moment", [other("2026-01-01T00:00:00Z", "12h")], undefined],
+    ["a moment is missing", [other("2026-01-01T00:00:01Z", "12h")], wait],
+    ["its clock is ahead", [other("2026-01-02T00:00:00Z", "1s")], wait],
+    ["it is not labelled", [other("2026-01-01T12:00:00Z", undefined)], undefined],
+    ["its label is none", [other("2026-01-01T12:00:00Z", "1d")], { reason: "DownscaleUnreadable", message: "?" }],
+    ["its time is none", [other("2026-01-01 12:00:00", undefined)], { reason: "DownscaleUnreadable", message: "?" }],
+    ["the second zone", [other(undefined, "1h"), other("2026-01-01T11:30:00Z", "1h")], wait],
+  ];
+  for (const [name, others, expected] of CASES)
+    it(`when ${name}`, () => {
+      const refusal = refuseByTime(others, AT, "?");
+      if (expected === undefined) assert.equal(refusal, undefined);
+      else assert.partialDeepStrictEqual(refusal, expected);
+    });
+
+  it("says which, when and how long", () =>
+    assert.equal(
+      refuseByTime([other("2026-01-01T02:00:00+02:00", "12h1m")], AT, "")?.message,
+      "statefulset b was downscaled at 2026-01-01 00:00:00 +0000 UTC and is labelled to wait 12h1m0s between zone downscales",
+    ));
 });
