@@ -6,6 +6,13 @@
  *
  * Then it is pending no more, and those of its pods that are there are told to stay.
  *
+ * Where the halves of it are:
+ *   functions/downscale/               the webhooks: refuse, note, POST to the pods, write down the time, or undo
+ *   reconciler/pending-downscales/     what webhooks and tick both do to the cluster: the Lease and its note, calls to pods, times that are read;
+ *                                      and the tick's part, settling
+ *   reconciler/downscale/              pure: this note, a zone's turn (turn.ts), how it ends (settlement.ts), the other zones' pods (decide.ts),
+ *                                      what pods want to be told (preparation.ts); the time between zones is in reconciler/scaling/min-time.ts
+ *
  * The StatefulSet itself cannot carry the note: writing to it makes a PUT of its scale conflict that names a resourceVersion.
  */
 import * as z from "zod";

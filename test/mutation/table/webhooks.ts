@@ -12,7 +12,7 @@ const PREPARE = {
 const ZONE = { ...PREPARE, file: "functions/downscale/prepare-zone.ts" };
 const GROUP_LEASE = {
   file: "reconciler/pending-downscales/downscale-lease.ts",
-  tests: ["test/reconciler/downscale-lease-versions.test.ts"],
+  tests: ["test/reconciler/pending-downscales/downscale-lease.test.ts"],
 };
 const TURN = {
   file: "reconciler/downscale/turn.ts",

@@ -4,11 +4,11 @@ import { describe, it } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
 import { createFreshness } from "../../../reconciler/freshness.ts";
 import { nameLease } from "../../../reconciler/pending-downscales/downscale-lease.ts";
-import { gatherDownscales } from "../../../reconciler/scaler/gather-scaling.ts";
+import { gatherDownscales } from "../../../reconciler/pending-downscales/gather-downscales.ts";
 import { gatherGroupZones } from "../../../reconciler/gather.ts";
 import { minTimeOver } from "../../../reconciler/scaling/min-time.ts";
 import { createZone, setStage } from "../../functions/stage.ts";
-import { minTime } from "./snapshots.ts";
+import { minTime } from "../scaling/snapshots.ts";
 
 const TRACKER = "tracker";
 const seconds = (ago: number): string => new Date(Date.now() - ago * 1000).toISOString();

@@ -1,11 +1,11 @@
 /** The Lease of a rollout group passes from one request to another: whoever acts on an older version of it has no say. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { systemClock } from "../../infra/clock.ts";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import type { PendingDownscales } from "../../reconciler/downscale/pending.ts";
-import { takeDownscaleLease } from "../../reconciler/pending-downscales/downscale-lease.ts";
-import { setStage, type Stage } from "../functions/stage.ts";
+import { systemClock } from "../../../infra/clock.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { PendingDownscales } from "../../../reconciler/downscale/pending.ts";
+import { takeDownscaleLease } from "../../../reconciler/pending-downscales/downscale-lease.ts";
+import { setStage, type Stage } from "../../functions/stage.ts";
 
 const LATE: PendingDownscales = { late: { uid: "u", generation: 1, from: 3, to: 2, lowest: 2, at: "2026-01-01T00:00:00Z" } };
 

@@ -1,0 +1,36 @@
+/** When zones were last scaled down, from all places but their annotations: the zone tracker, and the group's Lease for what is pending (§2.2, §4.2). */
+import { absent } from "../../infra/errors.ts";
+import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
+import { configMaps } from "../../infra/kubernetes/resources.ts";
+import { lastDownscaleOf, laterOf } from "../downscale/pending.ts";
+import { readTracker } from "../model/tracker.ts";
+import type { Zone } from "../model/zone.ts";
+import { gatherPending, nameLease } from "./downscale-lease.ts";
+
+/** The zone tracker of a namespace; empty if there is none. Throws what the cluster says. */
+export async function gatherTracker(cluster: Cluster, namespace: string, name: string, call?: Call): Promise<ReadonlyMap<string, string>> {
+  const found = await cluster.get(configMaps, { namespace, name }, call).catch(absent);
+  return readTracker(found?.data);
+}
+
+/**
+ * When the zones of one group were last scaled down: by the zone tracker and by downscales that are pending; what their annotations say comes
+ * with them. Nothing settles a pending one between reading the zones and this. Throws what the cluster says.
+ */
+export async function gatherDownscales(
+  cluster: Cluster,
+  zones: readonly Zone[],
+  tracker: string,
+  now: number,
+): Promise<ReadonlyMap<string, string>> {
+  const [first] = zones;
+  if (!first) return new Map();
+  const { namespace, group, name } = first;
+  const pending = await gatherPending(cluster, { namespace, name: nameLease(group, name) });
+  const times = new Map(await gatherTracker(cluster, namespace, tracker));
+  for (const zone of zones) {
+    const last = laterOf(times.get(zone.name), lastDownscaleOf(pending[zone.name], zone, now));
+    if (last !== undefined) times.set(zone.name, last);
+  }
+  return times;
+}
