@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
 import { connectAdmin } from "./client.ts";
-import { type Manifest, pathOfManifest, renderManifests } from "./manifests.ts";
+import { FOR_OLDER_CLUSTERS, type Manifest, pathOfManifest, renderManifests } from "./manifests.ts";
 
 const NAMESPACE = "cell-a-1";
 
@@ -12,6 +12,15 @@ function valuesOf(value: unknown, field: string): unknown[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, child]) => [...(key === field ? [child] : []), ...valuesOf(child, field)]);
 }
+
+/** The failure policies of the webhook configurations, by their names without the namespace. */
+const failuresOf = (manifests: readonly Manifest[]): Record<string, unknown> =>
+  Object.fromEntries(
+    manifests
+      .filter(({ kind }) => kind.endsWith("WebhookConfiguration"))
+      .map((one) => [one.metadata.name.replace(`-${NAMESPACE}`, ""), valuesOf(one, "failurePolicy")[0]] as const)
+      .toSorted(([a], [b]) => a.localeCompare(b)),
+  );
 
 const kindsOf = (manifests: readonly Manifest[], kind: string): string[] =>
   manifests.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name);
@@ -50,6 +59,13 @@ describe("J01 the manifests", () => {
     const manifests = await renderManifests(NAMESPACE);
     const hooks = ["no-downscale", "zpdb-validation"].map((name) => `${name}-${NAMESPACE}`);
     assert.deepEqual(kindsOf(manifests, "ValidatingWebhookConfiguration").toSorted(), hooks);
+    const policies = [`no-downscale.${NAMESPACE}`];
+    for (const kind of ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"])
+      assert.deepEqual(kindsOf(manifests, kind), policies);
+    assert.deepEqual(
+      manifests.flatMap((one) => valuesOf(one, "policyName")),
+      policies,
+    );
     const mutating = ["pod-eviction", "prepare-downscale"].map((name) => `${name}-${NAMESPACE}`);
     assert.deepEqual(kindsOf(manifests, "MutatingWebhookConfiguration").toSorted(), mutating);
     const entries = manifests.flatMap((one) => valuesOf(one, "webhooks")).flat() as { name: string }[];
@@ -61,18 +77,25 @@ describe("J01 the manifests", () => {
     assert.deepEqual(kindsOf(manifests, "CustomResourceDefinition"), []);
     const bound = new Set(manifests.flatMap((one) => valuesOf(one, "roleRef")).map((ref) => (ref as { name: string }).name));
     for (const name of clusterWide) assert.ok(bound.has(name), name);
-    assert.deepEqual(
-      manifests.flatMap((one) => valuesOf(one, "failurePolicy")),
-      ["Fail", "Fail", "Fail", "Fail"],
-    );
+    assert.deepEqual(failuresOf(manifests), {
+      "no-downscale": "Fail",
+      "pod-eviction": "Fail",
+      "prepare-downscale": "Fail",
+      "zpdb-validation": "Ignore",
+    });
   });
 
-  it("with the component, all four webhooks fail open", async () => {
+  it("on an older cluster the webhook takes the policy's place", async () => {
+    const manifests = await renderManifests(NAMESPACE, FOR_OLDER_CLUSTERS);
+    assert.deepEqual(kindsOf(manifests, "ValidatingAdmissionPolicy"), []);
+    assert.deepEqual(kindsOf(manifests, "ValidatingAdmissionPolicyBinding"), []);
+    const hook = manifests.find(({ metadata }) => metadata.name === `no-downscale-${NAMESPACE}`);
+    assert.deepEqual(valuesOf(hook, "resources"), [["statefulsets", "statefulsets/scale"]]);
+  });
+
+  it("with the component, all webhooks fail open", async () => {
     const manifests = await renderManifests(NAMESPACE, { components: ["infra/manifests/webhooks/ignore"] });
-    assert.deepEqual(
-      manifests.flatMap((one) => valuesOf(one, "failurePolicy")),
-      ["Ignore", "Ignore", "Ignore", "Ignore"],
-    );
+    assert.deepEqual(Object.values(failuresOf(manifests)), ["Ignore", "Ignore", "Ignore", "Ignore"]);
   });
 
   it("network policies are refused until the API server's range is filled in", async () => {

@@ -101,17 +101,34 @@ export interface Configuration extends Manifest {
   }[];
 }
 
-/**
- * Renders webhook configurations by name, for a server behind the Service at `port`; their rules get `more`
- * resources.
- */
+/** What a user of a cluster before 1.30 changes. */
+export const FOR_OLDER_CLUSTERS: Rendering = {
+  edit: {
+    "infra/manifests/complete/kustomization.yaml": (text) => text.replace("components: [", "components: [../webhooks/before-1.30, "),
+  },
+};
+
+/** The project's own admission policies and their bindings. */
+export async function renderPolicies(namespace: string, rendering?: Rendering): Promise<Manifest[]> {
+  return (await renderManifests(namespace, rendering)).filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy"));
+}
+
+export interface Registration {
+  readonly caPem: string;
+  readonly port: number;
+  /** Resources that are registered besides. */
+  readonly more?: readonly string[];
+  readonly rendering?: Rendering;
+}
+
+/** Renders webhook configurations by name, for a server behind the Service at `port`. */
 export async function renderConfigurations(
   namespace: string,
   names: readonly string[],
-  { caPem, port, more = [] }: { readonly caPem: string; readonly port: number; readonly more?: readonly string[] },
+  { caPem, port, more = [], rendering }: Registration,
 ): Promise<Configuration[]> {
   const caBundle = Buffer.from(caPem).toString("base64");
-  const all = (await renderManifests(namespace, { folder: "infra/manifests/complete" })) as Configuration[];
+  const all = (await renderManifests(namespace, rendering)) as Configuration[];
   const wanted = all.filter(({ metadata }) => names.some((name) => metadata.name === `${name}-${namespace}`));
   if (wanted.length !== names.length) throw new Error(`found ${wanted.length} of the configurations ${names.join(", ")}`);
   return wanted.map((configuration) => ({

@@ -17,7 +17,8 @@ import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { freePort, listen, toLoopback } from "../loopback.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin } from "./client.ts";
-import { createManifest, deleteManifest, renderConfigurations, SERVICE } from "./manifests.ts";
+import { createManifest, deleteManifest, FOR_OLDER_CLUSTERS, renderConfigurations, renderPolicies, SERVICE } from "./manifests.ts";
+import { untilPolicies } from "./policies.ts";
 
 export interface WebhookStage {
   readonly namespace: string;
@@ -30,10 +31,16 @@ export interface WebhookStage {
   /** Resolves with the exit code and all output. */
   kubectl(args: readonly string[], input?: object): Promise<{ code: number; text: string }>;
   get(name: string): Promise<StatefulSet>;
+  /** As if the functions had been scaled to 0: from here on nobody answers. */
+  stopFunctions(): Promise<void>;
 }
 
 /** Closes with the test; removes the webhook configurations first, as they fail closed. */
-export async function openWebhookStage(t: TestContext, env: Readonly<Record<string, string>> = {}): Promise<WebhookStage> {
+export async function openWebhookStage(
+  t: TestContext,
+  env: Readonly<Record<string, string>> = {},
+  { noDownscale = "policy" }: { readonly noDownscale?: "webhook" | "policy" | "both" } = {},
+): Promise<WebhookStage> {
   const kubeconfig = process.env["KUBECONFIG"] ?? "";
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
   const namespace = `zw-${randomBytes(4).toString("hex")}`;
@@ -66,6 +73,10 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
   };
   const stop = new AbortController();
   const serving = runServer(await compose(variables, systemClock, toLoopback), stop.signal);
+  const stopFunctions = async (): Promise<void> => {
+    stop.abort();
+    await serving;
+  };
   await untilReady(port);
   await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
     metadata: { name: SERVICE },
@@ -75,26 +86,30 @@ export async function openWebhookStage(t: TestContext, env: Readonly<Record<stri
   const server = { caPem, port: tlsPort };
   const more = ["deployments", "deployments/scale", "replicasets", "replicasets/scale"];
   const configurations = [
-    ...(await renderConfigurations(namespace, ["no-downscale"], { ...server, more })),
-    ...(await renderConfigurations(namespace, ["prepare-downscale"], server)),
+    ...(noDownscale === "policy"
+      ? await renderConfigurations(namespace, ["no-downscale"], server)
+      : await renderConfigurations(namespace, ["no-downscale"], { ...server, more, rendering: FOR_OLDER_CLUSTERS })),
+    ...(await renderConfigurations(namespace, ["prepare-downscale", "zpdb-validation"], server)),
+    ...(noDownscale === "webhook" ? [] : await renderPolicies(namespace)),
   ];
   for (const configuration of configurations) await createManifest(admin, configuration);
   t.after(async () => {
     for (const configuration of configurations) await deleteManifest(admin, configuration);
     await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
-    stop.abort();
-    await serving;
+    await stopFunctions();
     pods.server.closeAllConnections();
     pods.server.close();
     admin.close();
     await rm(folder, { recursive: true });
   });
+  if (noDownscale !== "webhook") await untilPolicies(admin, namespace);
   const stage: WebhookStage = {
     namespace,
     admin,
     podRequests: pods.requests,
     podResponse: () => 200,
     podPort: pods.port,
+    stopFunctions,
     kubectl: (args, input) => kubectl(["--kubeconfig", kubeconfig, "--namespace", namespace, ...args], input),
     get: (name) => admin.call("GET", `/apis/apps/v1/namespaces/${namespace}/statefulsets/${name}`),
   };

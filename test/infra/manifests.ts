@@ -42,8 +42,20 @@ const STATEFUL_SETS = {
 };
 /** What is registered for each webhook. */
 export const HOOKS = [
-  { name: "no-downscale", kind: "Validating", sideEffects: "None", rule: STATEFUL_SETS },
-  { name: "prepare-downscale", kind: "Mutating", sideEffects: "NoneOnDryRun", rule: STATEFUL_SETS },
+  {
+    name: "no-downscale",
+    kind: "Validating",
+    sideEffects: "None",
+    rule: { ...STATEFUL_SETS, resources: ["statefulsets/scale", "deployments/scale", "replicasets/scale"] },
+    sentOnlyIf: ["shrinks"],
+  },
+  {
+    name: "prepare-downscale",
+    kind: "Mutating",
+    sideEffects: "NoneOnDryRun",
+    rule: STATEFUL_SETS,
+    sentOnlyIf: ["not-a-dry-run", "shrinks", "is-prepared"],
+  },
   {
     name: "pod-eviction",
     kind: "Mutating",
@@ -54,6 +66,8 @@ export const HOOKS = [
   {
     name: "zpdb-validation",
     kind: "Validating",
+    // What it cannot be asked about is invalid as stored, and then nothing is evicted.
+    failurePolicy: "Ignore",
     sideEffects: "None",
     rule: {
       operations: ["CREATE", "UPDATE"],
