@@ -38,13 +38,18 @@ function sumTerms(body: string): bigint | undefined {
   let at = 0;
   while (at < body.length || at === 0) {
     TERM.lastIndex = at;
-    const { whole = "", fraction = "", unit = "" } = TERM.exec(body)?.groups ?? {};
-    const scale = NANOSECONDS[unit];
-    if (scale === undefined || whole + fraction === "") return undefined;
-    sum += BigInt(whole || "0") * scale + (BigInt(fraction || "0") * scale) / 10n ** BigInt(fraction.length);
+    const term = readTerm(TERM.exec(body)?.groups ?? {});
+    if (term === undefined) return undefined;
+    sum += term;
     at = TERM.lastIndex;
   }
   return sum;
+}
+
+function readTerm({ whole = "", fraction = "", unit = "" }: Readonly<Record<string, string | undefined>>): bigint | undefined {
+  const scale = NANOSECONDS[unit];
+  if (scale === undefined || whole + fraction === "") return undefined;
+  return BigInt(whole || "0") * scale + (BigInt(fraction || "0") * scale) / 10n ** BigInt(fraction.length);
 }
 
 const PROMETHEUS = /^(?:(?<y>\d+)y)?(?:(?<w>\d+)w)?(?:(?<d>\d+)d)?(?:(?<h>\d+)h)?(?:(?<m>\d+)m)?(?:(?<s>\d+)s)?(?:(?<ms>\d+)ms)?$/;

@@ -64,7 +64,7 @@ export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, obse
       const start = clock.monotonic();
       let status = "error";
       try {
-        const answer = await exchange(method, new URL(url), { request, signal: deadline.signal, lookup });
+        const answer = await exchange(new URL(url), { method, redirects: 0, request, signal: deadline.signal, lookup });
         status = String(answer.status);
         if (answer.status !== 511) return answer;
         observer?.clusterRefused({ method, namespace: request.namespace });
@@ -79,27 +79,30 @@ export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, obse
 }
 
 interface Sending {
+  readonly method: PodMethod | "GET";
+  /** How many redirects led here. */
+  readonly redirects: number;
   readonly request: PodRequest;
   readonly signal: AbortSignal;
   readonly lookup: LookupFunction | undefined;
 }
 
-async function exchange(method: PodMethod | "GET", url: URL, sending: Sending, redirects = 0): Promise<PodAnswer> {
-  const answer = await open(method, url, sending);
+async function exchange(url: URL, sending: Sending): Promise<PodAnswer> {
+  const answer = await open(url, sending);
   const body = await readText(answer, sending.signal, LONGEST_ANSWER);
   const status = answer.statusCode ?? 0;
   const { location } = answer.headers;
   if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return { status, body };
-  if (redirects === MOST_REDIRECTS) throw new Error(`more than ${MOST_REDIRECTS} redirects`);
+  if (sending.redirects === MOST_REDIRECTS) throw new Error(`more than ${MOST_REDIRECTS} redirects`);
   const next = new URL(location, url);
   // A pod must not redirect us to another host, which we may reach and the pod may not.
   if (next.origin !== url.origin)
     throw new RolloutError("Invalid", "a redirect to another host, port or scheme is not followed", { status });
   // RFC 9110, 15.4: 307 and 308 repeat the method; other redirects turn it into GET.
-  return exchange(status >= 307 ? method : "GET", next, sending, redirects + 1);
+  return exchange(next, { ...sending, method: status >= 307 ? sending.method : "GET", redirects: sending.redirects + 1 });
 }
 
-function open(method: string, url: URL, { request, signal, lookup }: Sending): Promise<http.IncomingMessage> {
+function open(url: URL, { method, request, signal, lookup }: Sending): Promise<http.IncomingMessage> {
   return new Promise((resolve, reject) => {
     const secure = url.protocol === "https:";
     const outgoing = (secure ? https : http).request(url, {

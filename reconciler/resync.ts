@@ -30,15 +30,20 @@ export interface TickProgress {
 /** Records the resyncs of a tick: they count from the start of their cycle once every group has been started. */
 export function recordResync(annotations: LeaseAnnotations, { startedAt, after, groups, begun }: TickProgress): void {
   const tickAt = new Date(startedAt).toISOString();
-  const open = annotations.get(ANNOTATIONS.since) || undefined;
-  const since = open ?? tickAt;
-  const from = open === undefined ? after : (annotations.get(ANNOTATIONS.from) ?? "");
+  const open = openCycle(annotations);
+  const { since, from } = open ?? { since: tickAt, from: after };
   const isOver = begun >= groups.filter((key) => isBetween(key, after, from)).length;
   if (isOver) annotations.set(ANNOTATIONS.through, begun === groups.length ? tickAt : since);
-  if (isOver && open === undefined) return;
+  if (isOver && !open) return;
   // Annotations are merged: a key that is left out would remain.
   annotations.set(ANNOTATIONS.since, isOver ? "" : since);
   annotations.set(ANNOTATIONS.from, isOver ? "" : from);
+}
+
+/** The cycle that an earlier tick began and did not end, if any. */
+function openCycle(annotations: LeaseAnnotations): { readonly since: string; readonly from: string } | undefined {
+  const since = annotations.get(ANNOTATIONS.since);
+  return since ? { since, from: annotations.get(ANNOTATIONS.from) ?? "" } : undefined;
 }
 
 /** True if the group comes after `after` and not after `last` in the circular order of keys. */

@@ -72,11 +72,10 @@ export async function run(input: RunInput): Promise<RunResult> {
   let leasesLost = 0;
   while (!stop.aborted) {
     try {
-      const held = await acquireLease(input.cluster, input.lease, input.leaseClock, stop);
-      if (held) result = await tickUntil(input, { held, stop, before: result });
-      else log.info("another process holds the lease", { lease: input.lease.name });
+      const term = await serveTerm(input, stop, result);
+      result = term.result;
       if (input.once) ended.abort();
-      if (held?.lost.aborted) {
+      if (term.isLost) {
         leasesLost++;
         await clock.sleep(PAUSE_MS, stop);
       }
@@ -92,6 +91,14 @@ export async function run(input: RunInput): Promise<RunResult> {
   if (leasesLost === 0 || result.last) return result;
   log.error("no tick was made: each lease was lost before", { lease: input.lease.name, leasesLost });
   return { ...result, exitCode: 1 };
+}
+
+/** Ticks under one Lease, if it could be taken before `stop` fired. Rejects if the cluster cannot say whose the Lease is. */
+async function serveTerm(input: RunInput, stop: AbortSignal, before: RunResult): Promise<{ result: RunResult; isLost: boolean }> {
+  const held = await acquireLease(input.cluster, input.lease, input.leaseClock, stop);
+  if (held) return { result: await tickUntil(input, { held, stop, before }), isLost: held.lost.aborted };
+  input.log.info("another process holds the lease", { lease: input.lease.name });
+  return { result: before, isLost: false };
 }
 
 /** The time under one Lease. */
@@ -120,7 +127,7 @@ async function tickUntil(input: RunInput, { held, stop, before }: Term): Promise
   while (!until.aborted) {
     await input.settleDownscales({ namespaces: input.namespaces, fence: held, recorder, signal: until });
     const result = await tickOnce(input, session);
-    verdict = { exitCode: result && result.failures.size === 0 && !result.outcomes.some(isFailure) ? 0 : 1, last: result ?? verdict.last };
+    verdict = addTick(verdict, result);
     if (result) changes.watchFrom(result.resourceVersions);
     if (input.once) break;
     if (!result?.acted) await changes.wait(input.intervalMs);
@@ -133,6 +140,12 @@ async function tickUntil(input: RunInput, { held, stop, before }: Term): Promise
   const flushed = Promise.race([recorder.flush(), clock.sleep(FLUSH_MS, flushing.signal)]).finally(() => flushing.abort());
   await Promise.all([flushed, held.release(), injecting]);
   return verdict;
+}
+
+/** A run succeeds if its last tick read the cluster and failed for no group. */
+function addTick({ last }: RunResult, result: TickResult | undefined): RunResult {
+  if (!result) return { exitCode: 1, last };
+  return { exitCode: result.failures.size > 0 || result.outcomes.some(isFailure) ? 1 : 0, last: result };
 }
 
 /** What the ticks under one Lease share. */

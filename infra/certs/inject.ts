@@ -5,7 +5,7 @@
  *
  * So a bundle never replaces a newer one: the injection of the newer one changed the configuration after the list, and the patch fails.
  */
-import type { Call, Cluster, Query } from "../kubernetes/cluster.ts";
+import type { Call, Cluster, Query, Ref } from "../kubernetes/cluster.ts";
 import { absent, hasCode, isSuperseded } from "../errors.ts";
 import { mutatingWebhooks, secrets, validatingWebhooks, type Resource, type WebhookConfiguration } from "../kubernetes/resources.ts";
 import { isOurs, NAMESPACE_LABEL, planInjection, type HookType, type Listed } from "./configurations.ts";
@@ -60,14 +60,16 @@ export interface Injection {
   readonly failed: readonly Missed[];
 }
 
+/** A CA bundle, and the configurations that may want it. */
+export interface Bundle {
+  /** Configurations of this namespace only get it. */
+  readonly namespace: string;
+  readonly listed: readonly Listed[];
+  readonly caPem: string;
+}
+
 /** Injects the bundle into our configurations that lack it. A failure is reported and does not stop the others. */
-export async function injectBundle(
-  cluster: Cluster,
-  namespace: string,
-  listed: readonly Listed[],
-  caPem: string,
-  call?: Call,
-): Promise<Injection> {
+export async function injectBundle(cluster: Cluster, { namespace, listed, caPem }: Bundle, call?: Call): Promise<Injection> {
   const injection = { patched: [] as string[], superseded: [] as Missed[], failed: [] as Missed[] };
   for (const one of listed.filter((one) => isOurs(one, namespace))) {
     const patch = planInjection(one, caPem);
@@ -104,17 +106,17 @@ export async function injectCaBundles(
   for (let round = 1; ; round++) {
     const { listed, resourceVersions } = await listConfigurations(cluster, namespace, call);
     const isNeeded = listed.some((one) => isOurs(one, namespace));
-    const secret = isNeeded ? await readSecret(cluster, namespace, secretName, call) : undefined;
+    const secret = isNeeded ? await readSecret(cluster, { namespace, name: secretName }, call) : undefined;
     if (!secret) return { expiresAt: undefined, listed, resourceVersions, patched, superseded: [], failed: [] };
-    const injection = await injectBundle(cluster, namespace, listed, secret.caPem, call);
+    const injection = await injectBundle(cluster, { namespace, listed, caPem: secret.caPem }, call);
     patched.push(...injection.patched);
     if (injection.superseded.length === 0 || round === ROUNDS)
       return { ...injection, expiresAt: secret.expiresAt, listed, resourceVersions, patched };
   }
 }
 
-async function readSecret(cluster: Cluster, namespace: string, name: string, call?: Call) {
-  const data = (await cluster.get(secrets, { namespace, name }, call).catch(absent))?.data ?? {};
+async function readSecret(cluster: Cluster, secret: Ref, call?: Call) {
+  const data = (await cluster.get(secrets, secret, call).catch(absent))?.data ?? {};
   const [caPem = "", certPem = ""] = ["ca", "cert"].map((key) => Buffer.from(data[key] ?? "", "base64").toString());
   if (caPem === "") return undefined;
   readCertificates(caPem);

@@ -10,11 +10,11 @@ import type { Cluster } from "../kubernetes/cluster.ts";
 import { absent, hasCode, isTransient, RolloutError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { secrets } from "../kubernetes/resources.ts";
-import { isOurs, lagsBehind } from "./configurations.ts";
+import { isOurs, lagsBehind, type Listed } from "./configurations.ts";
 import { decideCertificates, SETTLE_MS, type Decision } from "./decide.ts";
 import { injectBundle, listConfigurations, type Injection } from "./inject.ts";
 import { reviseSecret, type Issue } from "./revise.ts";
-import { readStored } from "./secret.ts";
+import { readStored, type Stored } from "./secret.ts";
 
 export interface JobInput {
   readonly cluster: Cluster;
@@ -41,22 +41,27 @@ const MOST_LOOKS = 15;
  * `stop` fired first; rejects with `Invalid` for a damaged Secret, and with what the cluster says when it goes on saying so.
  */
 export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
-  const { clock, log, stop } = input;
-  let spreadSince: number | undefined;
-  let verdict: 0 | 1 = 1;
+  const { log, stop } = input;
+  let step: Step | undefined;
+  let isMissed = true;
   for (let look = 1; look <= MOST_LOOKS && !stop.aborted; look++) {
-    const step = await takeStep(input, spreadSince).catch((error: unknown) => {
+    step = await takeStep(input, step?.spreadSince).catch((error: unknown) => {
       if (!mayPass(error) || look === MOST_LOOKS) throw error;
       log.warn("transient API error; trying again", { error });
       return undefined;
     });
-    spreadSince = step?.spreadSince;
     if (step && isDone(step, input)) return 0;
-    if (step) verdict = step.injection.failed.length + step.injection.superseded.length > 0 ? 1 : 0;
-    const settling = step?.decision.action === "wait" && spreadSince !== undefined;
-    if (!step?.written) await clock.sleep(settling ? SETTLE_MS - (clock.monotonic() - (spreadSince ?? 0)) : PAUSE_MS, stop);
+    if (step) isMissed = isAnyMissed(step.injection);
+    await pauseAfter(step, input);
   }
-  return stop.aborted ? 1 : verdict;
+  return stop.aborted || isMissed ? 1 : 0;
+}
+
+/** After a write, the next look follows at once. */
+async function pauseAfter(step: Step | undefined, { clock, stop }: JobInput): Promise<void> {
+  if (step?.written) return;
+  const isSettling = step?.decision.action === "wait" && step.spreadSince !== undefined;
+  await clock.sleep(isSettling ? SETTLE_MS - (clock.monotonic() - step.spreadSince) : PAUSE_MS, stop);
 }
 
 /** The API server may not know yet a role that was granted with the job. */
@@ -74,25 +79,48 @@ interface Step {
 
 function isDone({ decision, injection }: Step, { inject }: JobInput): boolean {
   if (decision.action === "wait") return !inject;
-  return decision.action === "keep" && injection.failed.length === 0 && injection.superseded.length === 0;
+  return decision.action === "keep" && !isAnyMissed(injection);
+}
+
+function isAnyMissed({ failed, superseded }: Injection): boolean {
+  return failed.length + superseded.length > 0;
+}
+
+/** How far the stored bundle has come. */
+interface Spread {
+  readonly injection: Injection;
+  /** Configurations of other injectors that have the old bundle. */
+  readonly lagging: readonly Listed[];
+  /** Every configuration has the bundle. */
+  readonly isSpread: boolean;
 }
 
 const NOTHING: Injection = { patched: [], superseded: [], failed: [] };
 
-async function takeStep(input: JobInput, spreadBefore: number | undefined): Promise<Step> {
-  const { cluster, clock, log, namespace, secretName, inject } = input;
-  const listed = inject ? (await listConfigurations(cluster, namespace)).listed : [];
-  const secret = await cluster.get(secrets, { namespace, name: secretName }).catch(absent);
-  const stored = readStored(secret);
-  const material = stored.state === "whole" ? stored.material : undefined;
-  const injection = material ? await injectBundle(cluster, namespace, listed, material.caPem) : NOTHING;
+/** Injects the stored bundle, if there is one, into what was listed. */
+async function spreadBundle({ cluster, log, namespace, inject }: JobInput, stored: Stored, listed: readonly Listed[]): Promise<Spread> {
+  if (stored.state !== "whole") return { injection: NOTHING, lagging: [], isSpread: false };
+  const { material } = stored;
+  const injection = await injectBundle(cluster, { namespace, listed, caPem: material.caPem });
   for (const { name, error } of [...injection.failed, ...injection.superseded])
     log.warn("a webhook configuration could not be given the CA bundle", { name, error });
   if (injection.patched.length > 0) log.info("webhook configurations were given the CA bundle", { names: injection.patched });
+  const lagging = listed.filter((one) => !isOurs(one, namespace) && lagsBehind(one, material));
+  return { injection, lagging, isSpread: inject && !isAnyMissed(injection) && lagging.length === 0 };
+}
 
-  const missed = injection.failed.length + injection.superseded.length > 0;
-  const lagging = material ? listed.filter((one) => !isOurs(one, namespace) && lagsBehind(one, material)) : [];
-  const isSpread = inject && material !== undefined && !missed && lagging.length === 0;
+function logDecision({ log, secretName }: JobInput, decision: Decision, lagging: readonly Listed[]): void {
+  const waitsFor = lagging.map(({ configuration }) => configuration.metadata?.name);
+  const level = decision.action === "keep" ? "debug" : "info";
+  log[level]("certificate", { ...decision, secret: secretName, ...(lagging.length > 0 && { waitsFor }) });
+}
+
+async function takeStep(input: JobInput, spreadBefore: number | undefined): Promise<Step> {
+  const { cluster, clock, namespace, secretName, inject } = input;
+  const listed = inject ? (await listConfigurations(cluster, namespace)).listed : [];
+  const secret = await cluster.get(secrets, { namespace, name: secretName }).catch(absent);
+  const stored = readStored(secret);
+  const { injection, lagging, isSpread } = await spreadBundle(input, stored, listed);
   const since = injection.patched.length > 0 ? undefined : spreadBefore;
   const spreadSince = isSpread ? (since ?? clock.monotonic()) : undefined;
 
@@ -100,12 +128,7 @@ async function takeStep(input: JobInput, spreadBefore: number | undefined): Prom
   const situation = { stored, dnsNames: input.dnsNames, now: clock.now(), spreadForMs };
   const decision = decideCertificates(situation);
   if (decision.action === "refuse") throw new RolloutError("Invalid", decision.message);
-  const waitsFor = lagging.map(({ configuration }) => configuration.metadata?.name);
-  log[decision.action === "keep" ? "debug" : "info"]("certificate", {
-    ...decision,
-    secret: secretName,
-    ...(lagging.length > 0 && { waitsFor }),
-  });
+  logDecision(input, decision, lagging);
   const written = await reviseSecret(cluster, decision, { namespace, secretName, secret, situation, issue: input.issue });
   return { decision, written, injection, spreadSince: written ? undefined : spreadSince };
 }

@@ -2,8 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import type { Cluster } from "../kubernetes/cluster.ts";
 import { secrets, type Secret } from "../kubernetes/resources.ts";
-import type { Decision } from "./decide.ts";
-import { usableNext, type Situation } from "./decide.ts";
+import { type Action, type Decision, type Situation, usableNext } from "./decide.ts";
 import type { Certificates } from "./generate.ts";
 import { composeData, type Contents, type KeyMaterial } from "./secret.ts";
 import { findIssuer, spentShare } from "./x509.ts";
@@ -26,7 +25,8 @@ export interface Revision {
 /** Writes the decided change; resolves with false without one. Rejects with `Conflict`, `AlreadyExists` or `NotFound` if another process was faster. */
 export async function reviseSecret(cluster: Cluster, { action }: Decision, revision: Revision): Promise<boolean> {
   const { namespace, secretName: name, secret, situation } = revision;
-  const contents = await plan(action, situation, revision.issue);
+  const material = situation.stored.state === "whole" ? situation.stored.material : undefined;
+  const contents = await PLANS[action](material, revision);
   if (!contents) return false;
   if (secret) await cluster.replace(secrets, { namespace, name }, { ...secret, data: composeData(contents, secret.data) });
   else {
@@ -36,31 +36,32 @@ export async function reviseSecret(cluster: Cluster, { action }: Decision, revis
   return true;
 }
 
-async function plan(action: Decision["action"], situation: Situation, issue: Issue): Promise<Contents | undefined> {
-  const { stored, now } = situation;
-  const material = stored.state === "whole" ? stored.material : undefined;
-  switch (action) {
-    case "issue": {
-      const { caPem, certPem, keyPem } = await issue();
-      return { cas: bundle([new X509Certificate(caPem), ...(material?.cas ?? [])], now), serving: { certPem, keyPem } };
-    }
-    case "publish": {
-      if (!material) return undefined;
-      const { caPem, certPem, keyPem } = await issue();
-      const needed = [new X509Certificate(caPem), ...servingCa(material)];
-      return { cas: bundle([...needed, ...material.cas], now), serving: material.serving, next: { certPem, keyPem } };
-    }
-    case "switch": {
-      const next = material && usableNext(material, situation);
-      return next && { cas: bundle(material.cas, now), serving: next };
-    }
-    case "tidy":
-      return material && { cas: bundle(material.cas, now), serving: material.serving, next: usableNext(material, situation) };
-    case "keep":
-    case "wait":
-    case "refuse":
-      return undefined;
-  }
+/** The contents that an action gives the Secret; undefined if it changes nothing, or needs material that is not there. */
+type Plan = (material: KeyMaterial | undefined, revision: Revision) => Contents | undefined | Promise<Contents>;
+
+const changeNothing: Plan = () => undefined;
+
+const PLANS: Readonly<Record<Action, Plan>> = {
+  async issue(material, { situation: { now }, issue }) {
+    const { caPem, certPem, keyPem } = await issue();
+    return { cas: bundle([new X509Certificate(caPem), ...(material?.cas ?? [])], now), serving: { certPem, keyPem } };
+  },
+  publish: (material, revision) => material && publish(material, revision),
+  switch(material, { situation }) {
+    const next = material && usableNext(material, situation);
+    return next && { cas: bundle(material.cas, situation.now), serving: next };
+  },
+  tidy: (material, { situation }) =>
+    material && { cas: bundle(material.cas, situation.now), serving: material.serving, next: usableNext(material, situation) },
+  keep: changeNothing,
+  wait: changeNothing,
+  refuse: changeNothing,
+};
+
+async function publish(material: KeyMaterial, { situation: { now }, issue }: Revision): Promise<Contents> {
+  const { caPem, certPem, keyPem } = await issue();
+  const needed = [new X509Certificate(caPem), ...servingCa(material)];
+  return { cas: bundle([...needed, ...material.cas], now), serving: material.serving, next: { certPem, keyPem } };
 }
 
 function servingCa({ serving, cas }: KeyMaterial): X509Certificate[] {

@@ -19,16 +19,17 @@ export async function pushMetrics(metrics: Metrics, { url, job, instance, deadli
   const grouping = `job@base64/${base64(job)}/instance@base64/${base64(instance)}`;
   const { address, authorization } = splitCredentials(`${url.replace(/\/+$/, "")}/metrics/${grouping}`);
   const headers = { "content-type": metrics.contentType, ...(authorization && { authorization }) };
-  const { status, text } = await put(address, headers, await metrics.render(), deadlineMs);
+  const { status, text } = await put(address, { headers, body: await metrics.render(), deadlineMs });
   if (status >= 300) throw new RolloutError("ServerError", `push metrics: ${text.trim().slice(0, 500)} (${status})`, { status });
 }
 
-async function put(
-  address: string,
-  headers: Readonly<Record<string, string>>,
-  body: string,
-  deadlineMs: number,
-): Promise<{ status: number; text: string }> {
+interface Put {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly deadlineMs: number;
+}
+
+async function put(address: string, { headers, body, deadlineMs }: Put): Promise<{ status: number; text: string }> {
   try {
     const answer = await fetch(address, { method: "PUT", headers, body, signal: AbortSignal.timeout(deadlineMs) });
     return { status: answer.status, text: await answer.text() };

@@ -55,22 +55,30 @@ export function createPartitionCache(): CompilePartition {
 
 /** Compiles `pattern`, of which capture group `group` is the partition; group 1 if there is but one (§5.4, §6.7). */
 export function compilePartition(pattern: string, group: number | undefined): PartitionOf | Problem {
-  if (pattern.length > LONGEST_PATTERN) return TOO_LARGE;
-  if (isBeyondAscii(pattern)) return BEYOND_ASCII;
-  if (boundProgramSize(pattern) > LARGEST_BOUND) return TOO_LARGE;
-  const regex = compile(`^${pattern}$`);
+  const regex = compileBounded(pattern);
   if ("problem" in regex) return regex;
-  if (regex.programSize() > MOST_INSTRUCTIONS) return TOO_LARGE;
-  const groups = regex.groupCount();
-  if (groups === 0) return { problem: "regular expression requires at least one subexpression" };
-  if (groups > 1 && group === undefined)
-    return { problem: "regular expression has multiple subexpressions and requires podNameRegexGroup to be set" };
-  const chosen = group ?? 1;
-  if (chosen < 1 || chosen > groups) return { problem: "regular expression subexpression index out of range" };
+  const chosen = chooseGroup(regex.groupCount(), group);
+  if (typeof chosen === "object") return chosen;
   return remember((podName) => {
     const matcher = regex.matcher(podName);
     return matcher.find() ? matcher.group(chosen) || undefined : undefined;
   });
+}
+
+function compileBounded(pattern: string): RE2JS | Problem {
+  if (pattern.length > LONGEST_PATTERN) return TOO_LARGE;
+  if (isBeyondAscii(pattern)) return BEYOND_ASCII;
+  if (boundProgramSize(pattern) > LARGEST_BOUND) return TOO_LARGE;
+  const regex = compile(`^${pattern}$`);
+  return "problem" in regex || regex.programSize() <= MOST_INSTRUCTIONS ? regex : TOO_LARGE;
+}
+
+function chooseGroup(count: number, group: number | undefined): number | Problem {
+  if (count === 0) return { problem: "regular expression requires at least one subexpression" };
+  if (count > 1 && group === undefined)
+    return { problem: "regular expression has multiple subexpressions and requires podNameRegexGroup to be set" };
+  const chosen = group ?? 1;
+  return chosen < 1 || chosen > count ? { problem: "regular expression subexpression index out of range" } : chosen;
 }
 
 /** Of more names than that none is remembered. */

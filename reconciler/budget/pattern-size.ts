@@ -13,8 +13,8 @@ export function boundProgramSize(pattern: string): number {
   // Instructions of the innermost open group, and of what a repetition that follows would repeat.
   let group = 0;
   let operand = 0;
-  for (const { 0: token, groups } of pattern.matchAll(TOKEN)) {
-    const before = operand;
+  for (const match of pattern.matchAll(TOKEN)) {
+    const [token] = match;
     if (token === "(") {
       around.push(group);
       group = 0;
@@ -22,16 +22,22 @@ export function boundProgramSize(pattern: string): number {
     } else if (token === ")") {
       operand = group + 3;
       group = (around.pop() ?? 0) + operand;
-    } else if (groups?.["least"] !== undefined) {
-      operand = (before + 1) * Math.max(1, Number(groups["most"] || groups["least"]));
-      group += operand - before;
-    } else if (token === "*" || token === "+" || token === "?" || token === "|") {
-      operand += 2;
-      group += 2;
     } else {
-      operand = token.startsWith("\\Q") ? token.length : 1;
-      group += operand;
+      const repeated = repeat(match, operand);
+      group += repeated === undefined ? sizeOf(token) : repeated - operand;
+      operand = repeated ?? sizeOf(token);
     }
   }
   return around.reduce((sum, size) => sum + size, group);
+}
+
+/** Instructions of the operand under this operator; undefined if the token is none. */
+function repeat({ 0: token, groups }: RegExpExecArray, operand: number): number | undefined {
+  const { least, most } = groups ?? {};
+  if (least !== undefined) return (operand + 1) * Math.max(1, Number(most || least));
+  return ["*", "+", "?", "|"].includes(token) ? operand + 2 : undefined;
+}
+
+function sizeOf(token: string): number {
+  return token.startsWith("\\Q") ? token.length : 1;
 }

@@ -33,6 +33,10 @@ export function findBudget(pod: BudgetPod, budgets: readonly StoredBudget[], { u
   if (pod.terminating && unpinned && found.length > 0)
     return verdict("PodTerminating", `${pod.name} is terminating; try again once it is gone`, [pod]);
   if (pod.terminating || ["Succeeded", "Failed"].includes(pod.phase)) return verdict("PodNotReady", "pod is not ready", [pod]);
+  return onlyValid(found, pod);
+}
+
+function onlyValid(found: readonly StoredBudget[], pod: BudgetPod): Budget | Verdict {
   const [only] = found;
   if (!only) return verdict("PodNotInScope", "no zoned pod disruption budget selects the pod", [pod]);
   const refs = found.map(({ ref }) => ref);

@@ -85,17 +85,26 @@ export function parseBudget(object: unknown, compile: CompilePartition = compile
   const draft = { kind, spec, partition: readPartition(spec, compile), delayMs: readDelay(spec) };
   const problem = findProblem(draft);
   if (problem !== undefined) return { problem };
-  const { namespace, name, uid, resourceVersion, generation } = fieldsOf(metadata);
+  return { ...readIdentity(fieldsOf(metadata)), ...readTerms(draft) };
+}
+
+function readIdentity({ namespace, name, uid, resourceVersion, generation }: Fields) {
   return {
     namespace: text(namespace),
     name: text(name),
     uid: text(uid),
     resourceVersion: text(resourceVersion),
     generation: typeof generation === "number" ? generation : undefined,
+  };
+}
+
+/** What a draft without problems declares. */
+function readTerms({ spec, partition, delayMs = 0 }: Draft) {
+  return {
     allowance: has(spec, FIELDS.percent) ? { percent: Number(spec[FIELDS.percent]) } : { pods: Number(spec[FIELDS.pods] ?? 1) },
     matchLabels: readMatchLabels(spec) ?? {},
-    partitionOf: typeof draft.partition === "function" ? draft.partition : undefined,
-    crossZoneEvictionDelayMs: draft.delayMs ?? 0,
+    partitionOf: typeof partition === "function" ? partition : undefined,
+    crossZoneEvictionDelayMs: delayMs,
   };
 }
 

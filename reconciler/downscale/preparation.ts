@@ -43,7 +43,7 @@ export function readPreparation({ metadata, spec }: StatefulSet): Preparation | 
 
 /** The URLs of the pods that go when `from` replicas become `to`, the last pod first; one at a time, as they may be very many. */
 export function* endpointsOf(preparation: Preparation, from: number, to: number, clusterDomain: string): Generator<string> {
-  const { statefulSet, namespace, serviceName, firstOrdinal, url } = preparation;
+  const { statefulSet, firstOrdinal, url } = preparation;
   for (let ordinal = firstOrdinal + from - 1; ordinal >= firstOrdinal + to; ordinal--)
-    yield urlOfHost(url, podFqdn(`${statefulSet}-${ordinal}`, serviceName, namespace, clusterDomain));
+    yield urlOfHost(url, podFqdn(`${statefulSet}-${ordinal}`, preparation, clusterDomain));
 }

@@ -88,7 +88,7 @@ export async function writeReadyTimesOutsideGroups(
     const freshness = createFreshness(writer.clock, writer.log);
     const sets = await readAll({ resource: statefulSets, query, read: readZone }, { cluster: writer.cluster, freshness }, call);
     if (sets.items.every(({ uid }) => grouped.has(uid))) return;
-    const { zones } = await gatherUnderBudget(writer.cluster, budget, freshness, call);
+    const { zones } = await gatherUnderBudget(budget, { cluster: writer.cluster, freshness }, call);
     const members = zones.filter(({ uid }) => !grouped.has(uid)).flatMap((zone) => zone.pods);
     await writeReadyTimes(members, writer, { fence, signal });
   } catch (error) {

@@ -84,8 +84,8 @@ export interface Hold {
 /** The facts of a reason. */
 export const factsOf = (reason: Reason): ReasonFacts => REASONS[reason];
 
-export function hold(reason: Reason, message: string, objects: readonly ObjectRef[], cause?: string): Hold {
-  return { action: "hold", reason, message, objects, ...(cause !== undefined && { dedupKey: cause }) };
+export function hold(reason: Reason, message: string, objects: readonly ObjectRef[]): Hold {
+  return { action: "hold", reason, message, objects };
 }
 
 /** Identifies a hold: two holds with the same key have the same cause. */

@@ -2,7 +2,11 @@
 
 /** Plain byte order of names. */
 export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+  return compareBytes(a.name, b.name);
+}
+
+function compareBytes(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 const RUNS = /\d+|\D+/g;
@@ -12,12 +16,15 @@ export function byOrdinal(a: { readonly name: string }, b: { readonly name: stri
   const left = a.name.match(RUNS) ?? [];
   const right = b.name.match(RUNS) ?? [];
   for (let i = 0; i < Math.min(left.length, right.length); i++) {
-    const [x = "", y = ""] = [left[i], right[i]];
-    const difference = Number(x) - Number(y);
-    if (difference) return difference;
-    if (Number.isNaN(difference) && x !== y) return x < y ? -1 : 1;
+    const difference = compareRuns(left[i] ?? "", right[i] ?? "");
+    if (difference !== 0) return difference;
   }
   return left.length - right.length || byName(a, b);
+}
+
+function compareRuns(a: string, b: string): number {
+  const difference = Number(a) - Number(b);
+  return Number.isNaN(difference) ? compareBytes(a, b) : difference;
 }
 
 /** The same items with those that match in front; the order within both parts is kept. */

@@ -1,7 +1,8 @@
 /** A pod as the rules see it. */
-import type { Pod as PodObject } from "../../infra/kubernetes/resources.ts";
+import type { Pod as PodObject, PodStatus } from "../../infra/kubernetes/resources.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "./annotations.ts";
+import { readIdentity } from "./identity.ts";
 
 export interface Pod {
   readonly kind: "Pod";
@@ -26,26 +27,30 @@ export interface Pod {
   readonly readyTime: string | undefined;
 }
 
-type Containers = NonNullable<PodObject["status"]>["containerStatuses"];
-
 /** Reads the fields that the rules need of a pod; 15,000 whole pods would not fit in memory. */
-export function readPod(object: PodObject): Pod {
-  const { metadata, status } = object;
-  const terminating = metadata?.deletionTimestamp !== undefined;
+export function readPod({ metadata = {}, status = {} }: PodObject): Pod {
+  const terminating = metadata.deletionTimestamp !== undefined;
+  const { revision, owner, readyTime } = readMarks(metadata);
   return {
     kind: "Pod",
-    namespace: metadata?.namespace ?? "",
-    name: metadata?.name ?? "",
-    uid: metadata?.uid ?? "",
-    resourceVersion: metadata?.resourceVersion ?? "",
-    revision: metadata?.labels?.[LABELS.revision],
-    owner: metadata?.ownerReferences?.find((owner) => owner.controller)?.uid,
+    ...readIdentity(metadata),
+    revision,
+    owner,
     terminating,
-    ready: !terminating && isRunningAndReady(object),
-    hasBeenReady: isRunningAndReady(object) || readyOnceBefore(status),
+    ready: !terminating && isRunningAndReady(status),
+    hasBeenReady: isRunningAndReady(status) || readyOnceBefore(status),
     broken: terminating ? undefined : whyBroken(status),
-    working: !terminating && (status?.containerStatuses ?? []).some((container) => container.ready),
-    readyTime: metadata?.annotations?.[ANNOTATIONS.readyTime],
+    working: !terminating && (status.containerStatuses ?? []).some((container) => container.ready),
+    readyTime,
+  };
+}
+
+/** What controllers and we wrote into its metadata. */
+function readMarks({ labels, annotations, ownerReferences }: NonNullable<PodObject["metadata"]>) {
+  return {
+    revision: labels?.[LABELS.revision],
+    owner: ownerReferences?.find((owner) => owner.controller)?.uid,
+    readyTime: annotations?.[ANNOTATIONS.readyTime],
   };
 }
 
@@ -53,8 +58,8 @@ export function readPod(object: PodObject): Pod {
  * Phase Running, every container ready and running; no container statuses count as ready (§0.6).
  * A Ready condition that is not True (a readiness gate that is closed) counts as well: the StatefulSet's own status follows it.
  */
-function isRunningAndReady({ status }: PodObject): boolean {
-  if (status?.phase !== "Running") return false;
+function isRunningAndReady(status: PodStatus): boolean {
+  if (status.phase !== "Running") return false;
   if (status.conditions?.some((condition) => condition.type === "Ready" && condition.status !== "True")) return false;
   return (status.containerStatuses ?? []).every((container) => container.ready && container.state?.running);
 }
@@ -66,24 +71,24 @@ const FIRST_REPORT_MS = 10_000;
  * The condition Ready is False from the kubelet's first report on, and its time moves only when it turns: a later time means that it was True in
  * between, however often containers have restarted. https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-conditions
  */
-function readyOnceBefore(status: PodObject["status"]): boolean {
-  const turnedAt = parseTimestamp(status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
-  const startedAt = parseTimestamp(status?.startTime ?? "");
+function readyOnceBefore(status: PodStatus): boolean {
+  const turnedAt = parseTimestamp(status.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
+  const startedAt = parseTimestamp(status.startTime ?? "");
   return turnedAt !== undefined && startedAt !== undefined && turnedAt > startedAt + FIRST_REPORT_MS;
 }
 
 /** Reasons of a waiting container that time alone seldom cures. */
 const CANNOT_START = /^(CrashLoopBackOff|ImagePullBackOff|ErrImagePull|CreateContainer\w*Error|RunContainerError|InvalidImageName)$/;
 
-function whyBroken(status: PodObject["status"]): string | undefined {
-  if (status?.phase === "Failed") return "Failed";
-  const waiting = [...waitingReasons(status?.initContainerStatuses), ...waitingReasons(status?.containerStatuses)];
-  const unschedulable = status?.conditions?.some(
+function whyBroken(status: PodStatus): string | undefined {
+  if (status.phase === "Failed") return "Failed";
+  const waiting = [...waitingReasons(status.initContainerStatuses), ...waitingReasons(status.containerStatuses)];
+  const unschedulable = status.conditions?.some(
     (condition) => condition.type === "PodScheduled" && condition.status === "False" && condition.reason === "Unschedulable",
   );
   return waiting.find((reason) => CANNOT_START.test(reason)) ?? (unschedulable ? "Unschedulable" : undefined);
 }
 
-function waitingReasons(containers: Containers): string[] {
+function waitingReasons(containers: PodStatus["containerStatuses"]): string[] {
   return (containers ?? []).flatMap((container) => container.state?.waiting?.reason ?? []);
 }

@@ -1,6 +1,7 @@
 /** A zone: one StatefulSet of a rollout group, as the rules see it. */
-import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
+import type { ObjectMeta, StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS, LABELS, parseMaxUnavailable, parsePaused } from "./annotations.ts";
+import { readIdentity } from "./identity.ts";
 import { byOrdinal } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import { readScaling, type Scaling } from "./scaling.ts";
@@ -67,40 +68,60 @@ export interface GroupSnapshot {
   readonly zones: readonly ZoneWithPods[];
 }
 
+type Spec = NonNullable<StatefulSet["spec"]>;
+type Status = NonNullable<StatefulSet["status"]>;
+
 /** Reads the fields that the rules need of a StatefulSet. */
-export function readZone({ metadata, spec, status }: StatefulSet): Zone {
-  const maxUnavailable = parseMaxUnavailable(metadata?.annotations?.[ANNOTATIONS.maxUnavailable], spec?.replicas);
-  const paused = parsePaused(metadata?.annotations?.[ANNOTATIONS.paused]);
-  const scaling = readScaling(metadata?.labels, metadata?.annotations);
-  const ready = status?.readyReplicas ?? 0;
+export function readZone({ metadata = {}, ...object }: StatefulSet): Zone {
+  const spec: Partial<Spec> = object.spec ?? {};
+  const status: Partial<Status> = object.status ?? {};
+  const { generation = 0 } = metadata;
   return {
     kind: "StatefulSet",
-    namespace: metadata?.namespace ?? "",
-    name: metadata?.name ?? "",
-    uid: metadata?.uid ?? "",
-    resourceVersion: metadata?.resourceVersion ?? "",
-    generation: metadata?.generation ?? 0,
-    group: metadata?.labels?.[LABELS.rolloutGroup] ?? "",
-    terminating: metadata?.deletionTimestamp !== undefined,
-    observed: (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0),
-    replicas: spec?.replicas ?? 1,
-    updateStrategy: spec?.updateStrategy?.type ?? "RollingUpdate",
+    ...readIdentity(metadata),
+    generation,
+    terminating: metadata.deletionTimestamp !== undefined,
+    observed: (status.observedGeneration ?? 0) >= generation,
+    ...readSpec(spec),
+    ...readSettings(metadata, spec.replicas),
+    status: readStatus(status, spec.minReadySeconds),
+  };
+}
+
+function readSpec({ replicas = 1, updateStrategy, selector, serviceName = "", ordinals, template }: Partial<Spec>) {
+  return {
+    replicas,
+    updateStrategy: updateStrategy?.type ?? "RollingUpdate",
+    selector: selectorText(selector),
+    serviceName,
+    firstOrdinal: ordinals?.start ?? 0,
+    podLabels: template?.metadata?.labels ?? {},
+  };
+}
+
+/** What users set by labels and annotations. */
+function readSettings({ labels, annotations }: ObjectMeta, replicas: number | undefined) {
+  const maxUnavailable = parseMaxUnavailable(annotations?.[ANNOTATIONS.maxUnavailable], replicas);
+  const paused = parsePaused(annotations?.[ANNOTATIONS.paused]);
+  const scaling = readScaling(labels, annotations);
+  return {
+    group: labels?.[LABELS.rolloutGroup] ?? "",
     paused: paused.value,
     maxUnavailable: maxUnavailable.value,
     problems: [maxUnavailable.problem, paused.problem, ...scaling.problems].filter((problem) => problem !== undefined),
-    selector: selectorText(spec?.selector),
-    serviceName: spec?.serviceName ?? "",
-    firstOrdinal: spec?.ordinals?.start ?? 0,
     scaling: scaling.value,
-    podLabels: spec?.template.metadata?.labels ?? {},
-    status: {
-      replicas: status?.replicas ?? 0,
-      ready: spec?.minReadySeconds ? Math.min(ready, status?.availableReplicas ?? 0) : ready,
-      updated: status?.updatedReplicas ?? 0,
-      current: status?.currentReplicas ?? 0,
-      currentRevision: status?.currentRevision ?? "",
-      updateRevision: status?.updateRevision ?? "",
-    },
+  };
+}
+
+function readStatus(status: Partial<Status>, minReadySeconds: number | undefined): ZoneStatus {
+  const { readyReplicas: ready = 0, availableReplicas: available = 0 } = status;
+  return {
+    replicas: status.replicas ?? 0,
+    ready: minReadySeconds ? Math.min(ready, available) : ready,
+    updated: status.updatedReplicas ?? 0,
+    current: status.currentReplicas ?? 0,
+    currentRevision: status.currentRevision ?? "",
+    updateRevision: status.updateRevision ?? "",
   };
 }
 
@@ -116,8 +137,6 @@ export function isSettledByStatus({ observed, replicas, status }: Zone): boolean
   return observed && updateRevision !== "" && currentRevision === updateRevision && counts.every((count) => count === replicas);
 }
 
-type Selector = NonNullable<StatefulSet["spec"]>["selector"];
-
 const OPERATORS: Record<string, (key: string, values: string) => string> = {
   In: (key, values) => `${key} in (${values})`,
   NotIn: (key, values) => `${key} notin (${values})`,
@@ -126,7 +145,7 @@ const OPERATORS: Record<string, (key: string, values: string) => string> = {
 };
 
 /** A LabelSelector in the notation of the API's `labelSelector` parameter. */
-export function selectorText(selector: Selector | undefined): string {
+export function selectorText(selector: Spec["selector"] | undefined): string {
   const labels = Object.entries(selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
   const expressions = (selector?.matchExpressions ?? []).map(
     ({ key, operator, values }) => OPERATORS[operator]?.(key, (values ?? []).join(",")) ?? "",

@@ -2,6 +2,7 @@
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import type { Log } from "../../infra/log.ts";
 import type { OnBudgets } from "../reservations/disruption-request.ts";
+import type { ListedBudget } from "../reservations/gather-budget.ts";
 import type { Draft } from "./events.ts";
 
 export interface Observer {
@@ -16,25 +17,28 @@ export function observeBudgets({ log, metrics, record }: Observer): OnBudgets {
   const seen = new Map<string, Map<string, string>>();
   let known = true;
 
+  function observe({ ref, content }: ListedBudget, isNew: boolean): void {
+    const problem = "problem" in content ? content.problem : undefined;
+    metrics.observed(problem !== undefined ? "invalid" : isNew ? "updated" : "ignored");
+    if (problem === undefined) return;
+    const message = `no pod that it selects is evicted: ${problem}`;
+    record([{ regarding: ref, type: "Warning", reason: "BudgetInvalid", message }]);
+    if (isNew) log.error("a disruption budget is not valid", { namespace: ref.namespace, budget: ref.name, problem });
+  }
+
   return (namespace, budgets) => {
     if (known !== (budgets !== undefined)) {
       known = budgets !== undefined;
       log.info(known ? "disruption budgets are on" : "disruption budgets are off: the cluster knows no ZoneAwarePodDisruptionBudget");
     }
     const earlier = seen.get(namespace) ?? new Map<string, string>();
-    const now = new Map<string, string>();
-    for (const { ref, content, object } of budgets ?? []) {
-      const version = `${ref.uid}/${object.metadata.generation}`;
-      const isNew = earlier.get(ref.name) !== version;
-      now.set(ref.name, version);
-      const problem = "problem" in content ? content.problem : undefined;
-      metrics.observed(problem !== undefined ? "invalid" : isNew ? "updated" : "ignored");
-      if (problem === undefined) continue;
-      const message = `no pod that it selects is evicted: ${problem}`;
-      record([{ regarding: ref, type: "Warning", reason: "BudgetInvalid", message }]);
-      if (isNew) log.error("a disruption budget is not valid", { namespace: ref.namespace, budget: ref.name, problem });
-    }
+    const now = new Map((budgets ?? []).map((budget) => [budget.ref.name, versionOf(budget)]));
+    for (const budget of budgets ?? []) observe(budget, earlier.get(budget.ref.name) !== versionOf(budget));
     for (const name of earlier.keys()) if (!now.has(name)) metrics.observed("deleted");
     seen.set(namespace, now);
   };
+}
+
+function versionOf({ ref, object }: ListedBudget): string {
+  return `${ref.uid}/${object.metadata.generation}`;
 }

@@ -42,7 +42,7 @@ export async function decideBatch(batch: Batch, state: ReserverState, deadline: 
   }
   const budget = listed.content;
   const store = await openReservationStore(state.cluster, listed.object, state.leaseBudgets.has(listed.ref.uid), call);
-  const seen = await gatherUnderBudget(state.cluster, budget, state.freshness, call);
+  const seen = await gatherUnderBudget(budget, state, call);
   const now = state.clock.now();
   const reservations = { ...livingReservations(store.reservations, uidsOf(seen), now) };
   const view: BatchView = { now, seen, budgets, listed, reservations, toReserve: [] };

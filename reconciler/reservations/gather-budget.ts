@@ -1,5 +1,5 @@
 /** Reads what evictions are decided by: the budgets first, then StatefulSets and pods, so that the write to the budget proves them fresh (§13.1). */
-import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
+import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { absent } from "../../infra/errors.ts";
 import { disruptionBudgets, pods, statefulSets, type DisruptionBudget } from "../../infra/kubernetes/resources.ts";
 import { missingPods } from "../budget/last-look.ts";
@@ -7,7 +7,6 @@ import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget/budget
 import type { CompilePartition } from "../budget/partition.ts";
 import type { StoredBudget } from "../budget/scope.ts";
 import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../budget/zpdb.ts";
-import type { Freshness } from "../freshness.ts";
 import { readAll, type Source } from "../gather.ts";
 import { byName, byOrdinal, groupBy } from "../model/order.ts";
 import { readZone, selectorText, type Zone } from "../model/zone.ts";
@@ -48,9 +47,7 @@ export interface UnderBudget {
 const MOST_GETS = 5;
 
 /** The StatefulSets and pods under a budget, in one batch trip: two lists at a time at most. More are read where a StatefulSet's pods seem to be missing: they may lack the budget's labels. */
-export async function gatherUnderBudget(cluster: Cluster, budget: Budget, freshness: Freshness, call?: Call): Promise<UnderBudget> {
-  const { namespace, matchLabels } = budget;
-  const source = { cluster, freshness };
+export async function gatherUnderBudget({ namespace, matchLabels }: Budget, source: Source, call?: Call): Promise<UnderBudget> {
   const query = { namespace, labelSelector: selectorText({ matchLabels }) };
   const [sets, selected] = await Promise.all([
     readAll({ resource: statefulSets, query, read: readZone }, source, call),
@@ -71,7 +68,7 @@ export async function gatherUnderBudget(cluster: Cluster, budget: Budget, freshn
       const all = await readAll({ resource: pods, query: { namespace, labelSelector: zone.selector }, read: readBudgetPod }, source, call);
       return all.items.filter((pod) => pod.owner === zone.uid);
     }
-    const found = await Promise.all(missing.map((name) => cluster.get(pods, { namespace, name }, call).catch(absent)));
+    const found = await Promise.all(missing.map((name) => source.cluster.get(pods, { namespace, name }, call).catch(absent)));
     const more = found.filter((pod) => pod !== undefined).map(readBudgetPod);
     return [...own, ...more.filter((pod) => pod.owner === zone.uid)];
   }

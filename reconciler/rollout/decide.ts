@@ -41,12 +41,8 @@ const statusObserved: StatusRule = ({ zones }) => {
 const oneZoneNotReady: GroupRule = ({ zones }) => {
   const unhealthy = zones.filter((zone) => !isHealthy(zone));
   if (unhealthy.length < 2) return undefined;
-  return hold(
-    "MultipleZonesNotReady",
-    `${unhealthy.length} zones have pods that are not ready: ${unhealthy.map(describeUnavailable).join("; ")}`,
-    unhealthy,
-    names(unhealthy),
-  );
+  const message = `${unhealthy.length} zones have pods that are not ready: ${unhealthy.map(describeUnavailable).join("; ")}`;
+  return { ...hold("MultipleZonesNotReady", message, unhealthy), dedupKey: names(unhealthy) };
 };
 
 /** The unhealthy zone comes first, the others by name; the first zone with a decision wins (§1.3.6, §1.3.7). */

@@ -41,12 +41,9 @@ const otherZonesSteady: ZoneRule = (zone, { zones }) => {
   if (outdated(zone).length === 0) return undefined;
   const unsteady = zones.filter((other) => other.uid !== zone.uid && !isSteady(other));
   if (unsteady.length === 0) return undefined;
-  return hold(
-    "OtherZoneNotReady",
-    `${zone.name} waits for ${unsteady.map(describeUnsteady).join("; ")}`,
-    [zone, ...unsteady],
-    `${zone.name} for ${unsteady.map(({ name }) => name).join(", ")}`,
-  );
+  const message = `${zone.name} waits for ${unsteady.map(describeUnsteady).join("; ")}`;
+  const dedupKey = `${zone.name} for ${unsteady.map(({ name }) => name).join(", ")}`;
+  return { ...hold("OtherZoneNotReady", message, [zone, ...unsteady]), dedupKey };
 };
 
 /**
@@ -74,7 +71,7 @@ const outdatedPods: ZoneRule = (zone) => {
   const room = zone.maxUnavailable - unavailable(zone).count;
   if (room <= 0) {
     const waiting = `${describeUnavailable(zone)}; at most ${zone.maxUnavailable} may be unavailable, and ${count(candidates)} to be updated`;
-    return hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods], zone.name);
+    return { ...hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods]), dedupKey: zone.name };
   }
   const ready = candidates.filter((pod) => pod.ready);
   const pods = (ready.length > 0 ? ready : candidates).slice(0, Math.min(room, MOST_AT_ONCE));
@@ -88,7 +85,7 @@ const outdatedPods: ZoneRule = (zone) => {
 
 const podsReady: ZoneRule = (zone) => {
   if (isHealthy(zone)) return undefined;
-  return hold("ZoneNotReady", `waiting for ${describeUnavailable(zone)}`, [zone, ...unavailable(zone).pods], zone.name);
+  return { ...hold("ZoneNotReady", `waiting for ${describeUnavailable(zone)}`, [zone, ...unavailable(zone).pods]), dedupKey: zone.name };
 };
 
 const finishedZone: ZoneRule = (zone) => {

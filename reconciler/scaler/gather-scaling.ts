@@ -35,5 +35,6 @@ export async function gatherReference(zone: Zone, snapshot: ScalingSnapshot, { r
   const at = now();
   const unreadable = (error: unknown): ReferenceReading => ({ unreadable: messageOf(error) });
   const reading = await references.read(zone.namespace, mirror).catch(unreadable);
-  return addFacts(snapshot, zone, factsOf(snapshot, zone).reference ? { confirmed: reading } : { reference: reading }, at);
+  const facts = factsOf(snapshot, zone).reference ? { confirmed: reading } : { reference: reading };
+  return addFacts(snapshot, zone, { facts, now: at });
 }

@@ -33,7 +33,10 @@ export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold |
   } catch (error) {
     // After any other error the group has changed, or the write may have taken effect: nothing of what was read counts any more.
     if (!isRefused(error)) throw error;
-    return hold("ScaleRefused", `${message}, was not done: ${error.message}`, [zone], `${zone.name} ${replicas} ${error.code}`);
+    return {
+      ...hold("ScaleRefused", `${message}, was not done: ${error.message}`, [zone]),
+      dedupKey: `${zone.name} ${replicas} ${error.code}`,
+    };
   }
 }
 
@@ -62,7 +65,7 @@ async function othersAdmitted(zone: Zone, zones: readonly Zone[], { cluster, now
   const admitted = findAdmitted(pending, others, now());
   if (!admitted) return undefined;
   const message = `${zone.name} waits to shrink: ${admitted.what}`;
-  return hold("OtherZoneNotReady", message, [zone, admitted.zone], `${zone.name} after ${admitted.zone.name}`);
+  return { ...hold("OtherZoneNotReady", message, [zone, admitted.zone]), dedupKey: `${zone.name} after ${admitted.zone.name}` };
 }
 
 /**

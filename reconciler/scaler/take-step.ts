@@ -22,7 +22,7 @@ export async function takeStep(
   { snapshot, scalingHolds }: Decided,
   scaler: Scaler,
 ): Promise<ScalingSnapshot> {
-  const learn = (facts: ZoneFacts): ScalingSnapshot => addFacts(snapshot, step.zone, facts, scaler.now());
+  const learn = (facts: ZoneFacts): ScalingSnapshot => addFacts(snapshot, step.zone, { facts, now: scaler.now() });
   switch (step.action) {
     case "cancelPreparation":
       await scaler.notifier.cancelPreparation(step.zone, step.pods);

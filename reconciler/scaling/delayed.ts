@@ -56,15 +56,20 @@ export interface PreparationPlan {
   readonly leave: Endpoints;
 }
 
+/** Where the pods of a zone are prepared. */
+export interface PreparationTarget extends Pick<Delay, "url"> {
+  readonly clusterDomain: string;
+}
+
 /** The pods to call when the zone is to have `wanted` replicas: all when it shrinks, and only those that exist when it does not. */
-export function planPreparation(zone: Zone, wanted: number, { url }: Delay, clusterDomain: string): PreparationPlan {
+export function planPreparation(zone: Zone, wanted: number, { url, clusterDomain }: PreparationTarget): PreparationPlan {
   const staying = Math.min(wanted, zone.replicas);
   const between = (from: number, to: number): Endpoints => ({
     count: to - from,
     *[Symbol.iterator]() {
       for (let place = from; place < to; place++) {
         const pod = `${zone.name}-${zone.firstOrdinal + place}`;
-        yield { pod, url: urlOfHost(url, podFqdn(pod, zone.serviceName, zone.namespace, clusterDomain)) };
+        yield { pod, url: urlOfHost(url, podFqdn(pod, zone, clusterDomain)) };
       }
     },
   });
@@ -103,15 +108,26 @@ export function foldAges({ ms }: Delay) {
   };
 }
 
+/** The pods that are to go, all of which have answered. */
+export interface Leaving {
+  readonly count: number;
+  /** The last of them whose delay is not over. */
+  readonly youngest: YoungPod | undefined;
+}
+
 /**
- * How many replicas the zone may shrink to now: without the longest run of pods at its end whose delay is over, never below those that stay.
- * `leaving` pods are to go, and all of them have answered.
+ * How many replicas the zone may shrink to at `now`, milliseconds since the epoch: without the longest run of pods at its end whose delay is over,
+ * never below those that stay.
  */
-export function shrinkTo(zone: Zone, leaving: number, young: YoungPod | undefined, { ms }: Delay, now: number): number | Hold {
-  const going = leaving - 1 - (young?.place ?? -1);
+export function shrinkTo(
+  zone: Zone,
+  { count, youngest: young }: Leaving,
+  { ms, now }: Pick<Delay, "ms"> & { readonly now: number },
+): number | Hold {
+  const going = count - 1 - (young?.place ?? -1);
   if (going > 0 || !young) return zone.replicas - going;
   const { preparedAt } = young;
   const pod = `${zone.name}-${zone.firstOrdinal + zone.replicas - 1}`;
   const message = `${zone.name} waits: ${pod} was prepared ${describeWait(preparedAt, ms, now)}`;
-  return hold("DelayNotReached", message, [zone], `${pod} since ${formatTimestamp(preparedAt)}`);
+  return { ...hold("DelayNotReached", message, [zone]), dedupKey: `${pod} since ${formatTimestamp(preparedAt)}` };
 }

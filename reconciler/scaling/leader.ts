@@ -39,7 +39,7 @@ const leaderReady: FollowerRule = (zone, snapshot) => {
   if (!leader || !zone.scaling.upscaleOnlyWhenLeaderReady || zone.scaling.forcedReplicas !== undefined) return undefined;
   if (leader.replicas <= zone.replicas || (leader.observed && leader.status.ready === leader.replicas)) return undefined;
   const waiting = `${zone.name} waits to grow to ${leader.replicas}: its leader ${leader.name} has ${leader.status.ready} of ${leader.replicas} pods ready`;
-  return hold("LeaderNotReady", waiting, [zone, leader], `${zone.name} to ${leader.replicas}`);
+  return { ...hold("LeaderNotReady", waiting, [zone, leader]), dedupKey: `${zone.name} to ${leader.replicas}` };
 };
 
 const timeBetweenZones: FollowerRule = (zone, snapshot) => {
@@ -50,7 +50,7 @@ const timeBetweenZones: FollowerRule = (zone, snapshot) => {
 const follow: FollowerRule = (zone, snapshot) => {
   const wanted = wantedReplicas(zone, snapshot);
   const why = zone.scaling.forcedReplicas === undefined ? `following ${zone.scaling.leader}` : "forced";
-  return wanted === zone.replicas ? undefined : planScale(zone, wanted, why, snapshot);
+  return wanted === zone.replicas ? undefined : planScale(zone, { replicas: wanted, why }, snapshot);
 };
 
 const decide = firstOf([notBoth, leaderExists, noCycle, leaderReady, timeBetweenZones, follow]);

@@ -41,8 +41,8 @@ export function minTimeOver(zone: Zone, snapshot: ZoneTimes, label: "required" |
   if (ms === undefined || ms < 0) return unknown(`its label ${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", which is no duration`);
   if (snapshot.now - last.at > ms) return undefined;
   const message = `${zone.name} waits: ${last.zone.name} was downscaled ${describeWait(last.at, ms, snapshot.now)}`;
-  const cause = `${zone.name} after ${last.zone.name} since ${formatTimestamp(last.at)}`;
-  return hold("MinTimeBetweenZones", message, [zone, last.zone], cause);
+  const dedupKey = `${zone.name} after ${last.zone.name} since ${formatTimestamp(last.at)}`;
+  return { ...hold("MinTimeBetweenZones", message, [zone, last.zone]), dedupKey };
 }
 
 /** The newest downscale of any other zone, or the hold of one that cannot be read. */

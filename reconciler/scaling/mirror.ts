@@ -34,7 +34,8 @@ type MirrorRule = Rule<[turn: Turn], ScalingStep | Unread>;
 
 const notifyStaying: MirrorRule = ({ zone, facts, delay, wanted, snapshot }) => {
   if (!delay || isHold(delay) || facts.notified) return undefined;
-  return { action: "cancelPreparation", zone, pods: planPreparation(zone, wanted, delay, snapshot.clusterDomain).stay };
+  const { stay } = planPreparation(zone, wanted, { url: delay.url, clusterDomain: snapshot.clusterDomain });
+  return { action: "cancelPreparation", zone, pods: stay };
 };
 
 const delayReadable: MirrorRule = ({ delay }) => (delay && isHold(delay) ? delay : undefined);
@@ -43,7 +44,8 @@ const prepareLeaving: MirrorRule = (turn) => {
   const { zone, wanted, facts, snapshot } = turn;
   const delay = delayOf(turn);
   if (!delay || facts.answers) return undefined;
-  return { action: "preparePods", zone, wanted, delay, pods: planPreparation(zone, wanted, delay, snapshot.clusterDomain).leave };
+  const { leave } = planPreparation(zone, wanted, { url: delay.url, clusterDomain: snapshot.clusterDomain });
+  return { action: "preparePods", zone, wanted, delay, pods: leave };
 };
 
 /** The pods answered for the number that is wanted, all of them, and the last ones have been prepared for long enough. */
@@ -66,7 +68,7 @@ const scaleAsAllowed: MirrorRule = (turn) => {
   if (typeof replicas !== "number") return undefined;
   if (delayOf(turn) && readWanted(zone, facts.confirmed) !== wanted) return undefined;
   const why = zone.scaling.forcedReplicas === undefined ? `mirroring ${mirror.kind}/${mirror.name}` : "forced";
-  return planScale(zone, replicas, why, snapshot);
+  return planScale(zone, { replicas, why }, snapshot);
 };
 
 const decide = firstOf([notifyStaying, delayReadable, prepareLeaving, delayOver, confirmReference, scaleAsAllowed]);
@@ -88,10 +90,15 @@ export function decideMirror(zone: Zone, snapshot: ScalingSnapshot): ScalingStep
 export function decideWriteBack(zone: Zone, snapshot: ScalingSnapshot): WriteBack | undefined {
   const { mirror } = zone.scaling;
   const { reference, refused, writtenBack } = factsOf(snapshot, zone);
-  if (!mirror?.writeBack || !reference || "unreadable" in reference || refused || writtenBack) return undefined;
-  const step = snapshot.scaled?.step;
-  const replicas = step?.zone.uid === zone.uid ? step.replicas : zone.replicas;
+  if (!mirror?.writeBack || !reference || "unreadable" in reference) return undefined;
+  if (refused || writtenBack) return undefined;
+  const replicas = currentReplicas(zone, snapshot);
   return reference.reportedReplicas === replicas ? undefined : { action: "writeBack", zone, reference, name: mirror.name, replicas };
+}
+
+/** The zone's replicas, after it was scaled in this tick too. */
+function currentReplicas(zone: Zone, { scaled }: ScalingSnapshot): number {
+  return scaled?.step.zone.uid === zone.uid ? scaled.step.replicas : zone.replicas;
 }
 
 /** The replicas that a mirroring zone is to have: forced ones win. */
@@ -116,13 +123,15 @@ function allowedReplicas(turn: Turn): number | Hold | undefined {
   const { answers } = facts;
   if (answers?.wanted !== wanted) return undefined;
   if ("failure" in answers) {
-    return hold("PrepareFailed", `${zone.name} is not scaled down: a pod could not be prepared: ${answers.failure}`, [zone], zone.name);
+    const message = `${zone.name} is not scaled down: a pod could not be prepared: ${answers.failure}`;
+    return { ...hold("PrepareFailed", message, [zone]), dedupKey: zone.name };
   }
-  return shrinkTo(zone, zone.replicas - wanted, answers.youngest, delay, snapshot.now);
+  return shrinkTo(zone, { count: zone.replicas - wanted, youngest: answers.youngest }, { ms: delay.ms, now: snapshot.now });
 }
 
 function unreadable(zone: Zone, { kind, name }: Mirror, why: string): Hold {
-  return hold("ReferenceUnreadable", `${zone.name} cannot mirror ${kind}/${name}: ${why}`, [zone], `${zone.name} ${kind}/${name}`);
+  const message = `${zone.name} cannot mirror ${kind}/${name}: ${why}`;
+  return { ...hold("ReferenceUnreadable", message, [zone]), dedupKey: `${zone.name} ${kind}/${name}` };
 }
 
 function isHold(value: object): value is Hold {

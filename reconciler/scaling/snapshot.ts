@@ -65,7 +65,14 @@ export interface Scaled {
 
 export const factsOf = ({ facts }: ScalingSnapshot, { uid }: Zone): ZoneFacts => facts.get(uid) ?? {};
 
-/** The snapshot with more facts about a zone, known at `now`. */
-export function addFacts(snapshot: ScalingSnapshot, zone: Zone, more: ZoneFacts, now: number): ScalingSnapshot {
-  return { ...snapshot, now, facts: new Map(snapshot.facts).set(zone.uid, { ...factsOf(snapshot, zone), ...more }) };
+/** Facts about a zone, known at `now`. */
+interface Findings {
+  readonly facts: ZoneFacts;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** The snapshot with more facts about a zone, as of the moment at which they were known. */
+export function addFacts(snapshot: ScalingSnapshot, zone: Zone, { facts, now }: Findings): ScalingSnapshot {
+  return { ...snapshot, now, facts: new Map(snapshot.facts).set(zone.uid, { ...factsOf(snapshot, zone), ...facts }) };
 }

@@ -21,8 +21,9 @@ export function othersSteady(zone: Zone, { zones }: GroupSnapshot): Hold | undef
   const busy = zones.filter((other) => other.uid !== zone.uid).flatMap((other) => whatIsUnderWay(other) ?? []);
   if (busy.length === 0) return undefined;
   const objects = [zone, ...busy.map(({ other }) => other)];
-  const cause = `${zone.name} after ${busy.map(({ other }) => other.name).join(", ")}`;
-  return hold("OtherZoneNotReady", `${zone.name} waits to shrink: ${busy.map(({ what }) => what).join("; ")}`, objects, cause);
+  const dedupKey = `${zone.name} after ${busy.map(({ other }) => other.name).join(", ")}`;
+  const message = `${zone.name} waits to shrink: ${busy.map(({ what }) => what).join("; ")}`;
+  return { ...hold("OtherZoneNotReady", message, objects), dedupKey };
 }
 
 function whatIsUnderWay(other: ZoneWithPods): { readonly other: Zone; readonly what: string } | undefined {

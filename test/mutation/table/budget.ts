@@ -11,7 +11,7 @@ const RESERVATION = { file: "reconciler/budget/reservation.ts", tests: RESERVE }
 const INTERLEAVINGS = ["test/reconciler/interleavings/slow-process.test.ts", "test/reconciler/interleavings/interleavings.test.ts"];
 
 const OPEN_STORE = "const store = await openReservationStore(state.cluster, listed.object, state.leaseBudgets.has(listed.ref.uid), call);";
-const GATHER = "const seen = await gatherUnderBudget(state.cluster, budget, state.freshness, call);";
+const GATHER = "const seen = await gatherUnderBudget(budget, state, call);";
 
 export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {

@@ -45,8 +45,14 @@ describe("order", () => {
   });
 
   it("U07 a pod's DNS name", () => {
-    assert.equal(podFqdn("statefulset-1", "service", "namespace"), "statefulset-1.service.namespace.svc.cluster.local.");
-    assert.equal(podFqdn("sts-0", "example-service", "ns", "cluster.example"), "sts-0.example-service.ns.svc.cluster.example");
+    assert.equal(
+      podFqdn("statefulset-1", { serviceName: "service", namespace: "namespace" }),
+      "statefulset-1.service.namespace.svc.cluster.local.",
+    );
+    assert.equal(
+      podFqdn("sts-0", { serviceName: "example-service", namespace: "ns" }, "cluster.example"),
+      "sts-0.example-service.ns.svc.cluster.example",
+    );
   });
 });
 

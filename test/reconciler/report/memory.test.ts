@@ -10,7 +10,7 @@ import { readPod } from "../../../reconciler/model/pod.ts";
 
 const stored = zone({ name: "zone-a" });
 const common = { namespace: "test", group: "g", zones: [stored], waits: [], notes: [] };
-const waitFor = (left: string) => hold("DelayNotReached", `${left} left`, [stored], "zone-a");
+const waitFor = (left: string) => ({ ...hold("DelayNotReached", `${left} left`, [stored]), dedupKey: "zone-a" });
 const change = new RolloutError("Conflict", "it changed");
 
 const settled: Outcome = { ...common, state: "settled" };

@@ -94,7 +94,7 @@ type Outcome = typeof outcome extends fc.Arbitrary<infer T> ? T : never;
 function carryOut(snapshot: ScalingSnapshot, { reading, youngest, succeeds }: Outcome): ScalingSnapshot | undefined {
   const { next, scalingHolds, unread } = decideScaling(snapshot);
   check(next, snapshot);
-  const learn = (zone: Zone, more: ZoneFacts): ScalingSnapshot => addFacts(snapshot, zone, more, snapshot.now + 1);
+  const learn = (zone: Zone, more: ZoneFacts): ScalingSnapshot => addFacts(snapshot, zone, { facts: more, now: snapshot.now + 1 });
   if (unread) return learn(unread, factsOf(snapshot, unread).reference ? { confirmed: reading } : { reference: reading });
   switch (next?.action) {
     case undefined:
@@ -126,7 +126,9 @@ describe("over random groups and facts", () => {
       fc.property(zones, fc.array(facts, { maxLength: 4, size: "max" }), fc.option(fc.nat(3)), (zones, facts, scaled) => {
         const scene = sceneOf(zones, facts);
         const zone = scene.zones[scaled ?? -1];
-        const snapshot = zone ? { ...scene, scaled: { step: planScale(zone, 2, "mirroring", scene), scalingHolds: [] } } : scene;
+        const snapshot = zone
+          ? { ...scene, scaled: { step: planScale(zone, { replicas: 2, why: "mirroring" }, scene), scalingHolds: [] } }
+          : scene;
         check(decideScaling(snapshot).next, snapshot);
       }),
       { numRuns: 5000 },

@@ -103,7 +103,7 @@ describe("the next step of a group's scaling", () => {
     );
     const [, b] = scene.zones;
     assert.ok(b);
-    const scaled = { ...scene, scaled: { step: planScale(b, 3, "mirroring", scene), scalingHolds: [refused] } };
+    const scaled = { ...scene, scaled: { step: planScale(b, { replicas: 3, why: "mirroring" }, scene), scalingHolds: [refused] } };
     assert.deepEqual(decide(scaled), ["write back 3 of b", "ScaleRefused"]);
     const facts = new Map(scaled.facts).set(b.uid, { reference: reference(3, 5), writtenBack: "done" });
     assert.deepEqual(decide({ ...scaled, facts }), ["nothing", "ScaleRefused"]);

@@ -64,7 +64,7 @@ describe("the delay of a zone", () => {
 describe("D16 whom to tell", () => {
   const plan = (traits: ZoneTraits, wanted: number, url?: string, domain = "cluster.local.") => {
     const all = { ...traits, ...delayed("1h", url) };
-    return planPreparation(zone(all), wanted, delayOf(all), domain);
+    return planPreparation(zone(all), wanted, { url: delayOf(all).url, clusterDomain: domain });
   };
   const ordinals = (endpoints: Iterable<{ pod: string }>): string[] => [...endpoints].map(({ pod }) => pod.replace("ingester-zone-a-", ""));
 
@@ -93,7 +93,10 @@ describe("D16 whom to tell", () => {
 
   it("makes the pods' names as they are needed: there may be more than fit in memory", () => {
     const { stay, leave } = plan({}, 1);
-    const many = planPreparation({ ...zone(delayed("1h")), replicas: 2 ** 31 - 1 }, 1, delayOf(delayed("1h")), "cluster.local.");
+    const many = planPreparation({ ...zone(delayed("1h")), replicas: 2 ** 31 - 1 }, 1, {
+      url: delayOf(delayed("1h")).url,
+      clusterDomain: "cluster.local.",
+    });
     assert.deepEqual([ordinals(stay), leave.count], [["0"], 2]);
     assert.equal(many.leave.count, 2 ** 31 - 2);
     const [first] = many.leave;
@@ -106,7 +109,7 @@ describe("D16 whom to tell", () => {
     const delay = readDelay(set);
     assert.ok(delay && "url" in delay);
     assert.deepEqual(
-      Array.from(planPreparation(set, 1, delay, "cluster.local.").leave, ({ url }) => url),
+      Array.from(planPreparation(set, 1, { url: delay.url, clusterDomain: "cluster.local." }).leave, ({ url }) => url),
       ["http://ingester-zone-a-8.ring.test.svc.cluster.local./prepare-delayed-downscale"],
     );
   });
@@ -137,7 +140,7 @@ describe("how far a zone may shrink", () => {
     const ages = foldAges(delay);
     // They answer in any order.
     for (const [place, minutes] of [...minutesAgo.entries()].toReversed()) ages.add(place, NOW - minutes * MINUTE, NOW);
-    const to = shrinkTo(zone(set), minutesAgo.length, ages.youngest(), delay, NOW);
+    const to = shrinkTo(zone(set), { count: minutesAgo.length, youngest: ages.youngest() }, { ms: delay.ms, now: NOW });
     return typeof to === "number" ? to : to.message;
   };
   it("D01 all delays are over", () => assert.equal(shrink(5, 70, 70), 3));

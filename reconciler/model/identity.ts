@@ -1,0 +1,14 @@
+/** What tells one object from another, and one version of it from the next. */
+import type { ObjectMeta } from "../../infra/kubernetes/resources.ts";
+
+export interface Identity {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** The identity of an object; what its metadata lacks is "". */
+export function readIdentity({ namespace = "", name = "", uid = "", resourceVersion = "" }: Partial<Identity & ObjectMeta>): Identity {
+  return { namespace, name, uid, resourceVersion };
+}
