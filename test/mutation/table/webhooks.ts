@@ -237,4 +237,11 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     replacement: "spreadForMs >= 0) return",
     tests: ["test/infra/certs/decide.test.ts", "test/infra/certs/job-renewal.test.ts"],
   },
+  {
+    breaks: "the first certificate replaces none that is there",
+    file: "infra/certs/first-certificate.ts",
+    tests: ["test/infra/certs/first-certificate.test.ts"],
+    find: `if (stored.state !== "absent" && stored.state !== "empty") return false;`,
+    replacement: "",
+  },
 ];
