@@ -1,6 +1,7 @@
 /** The start that the reconciler and the webhooks share: configuration -> log -> metrics -> connection -> cluster. */
 import type { Clock } from "./clock.ts";
-import { type Cluster, connectCluster } from "./kubernetes/cluster.ts";
+import type { Cluster } from "./kubernetes/cluster.ts";
+import { connectCluster } from "./kubernetes/connect-cluster.ts";
 import { type Configuration, type ConfigurationOptions, type Environment, readConfiguration } from "./config/config.ts";
 import { type Connection, loadConnection } from "./kubernetes/connection.ts";
 import { createLog, type Log, stdout } from "./log.ts";

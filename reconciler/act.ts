@@ -28,7 +28,7 @@ export async function act(decision: DeletePods | FinishZone, judged: readonly Zo
 export async function writeEvent(cluster: Cluster, event: Event, call: Call): Promise<void> {
   const { namespace = "", name = "" } = event.metadata;
   try {
-    await cluster.create(events, namespace, event, call);
+    await cluster.create(events, { namespace, body: event }, call);
   } catch (error) {
     if (!hasCode(error, "AlreadyExists")) throw error;
     const earlier = await cluster.get(events, { namespace, name }, call);
@@ -37,6 +37,6 @@ export async function writeEvent(cluster: Cluster, event: Event, call: Call): Pr
       ...(event.message && { message: event.message }),
       ...(event.lastTimestamp && { lastTimestamp: event.lastTimestamp }),
     };
-    await cluster.patch(events, { namespace, name }, "merge", again, call);
+    await cluster.patch(events, { namespace, name, type: "merge", body: again }, call);
   }
 }

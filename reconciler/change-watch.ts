@@ -50,7 +50,7 @@ export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEn
       if (hint.type !== "BOOKMARK") wake();
     };
     let failure: unknown;
-    await cluster.watch(resource, query, resourceVersion, onHint, signal).catch((error: unknown) => {
+    await cluster.watch(resource, { ...query, resourceVersion }, { onHint, signal }).catch((error: unknown) => {
       failure = error;
       return clock.sleep(pauseMs, signal);
     });

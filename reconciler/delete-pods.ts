@@ -102,7 +102,8 @@ async function confirmBatch(next: Omit<BatchView, "now">, actor: Actor): Promise
 
 /** Only the pod that was judged, as it was judged. */
 async function deletePod(pod: Pod, { cluster, fence, freshness }: BatchActor): Promise<void> {
-  const version = await cluster.remove(pods, pod, { uid: pod.uid, resourceVersion: pod.resourceVersion }, fence.write());
+  const { namespace, name, uid, resourceVersion } = pod;
+  const version = await cluster.remove(pods, { namespace, name, preconditions: { uid, resourceVersion } }, fence.write());
   freshness.noteWritten(pods, version);
 }
 

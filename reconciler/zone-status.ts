@@ -11,6 +11,6 @@ import type { Zone } from "./model/zone.ts";
 export async function patchStatus(zone: Zone, { cluster, fence, freshness }: Actor, status?: object): Promise<void> {
   const { name, namespace, resourceVersion } = zone;
   const body = { metadata: { resourceVersion }, ...(status && { status }) };
-  const version = await cluster.patch(statefulSets, { name, namespace, subresource: "status" }, "merge", body, fence.write());
+  const version = await cluster.patch(statefulSets, { name, namespace, subresource: "status", type: "merge", body }, fence.write());
   freshness.noteWritten(statefulSets, version);
 }

@@ -48,7 +48,11 @@ export function recordInAnnotation({ cluster, clock }: Tools, tracker: string): 
 export function recordInTracker({ cluster, clock }: Tools, name: string): DownscaleRecord {
   const create = (namespace: string, zones: readonly string[], call: Call): Promise<ConfigMap> => {
     const data = Object.fromEntries(zones.map((zone) => [zone, trackerEntry(clock.now())]));
-    return cluster.create(configMaps, namespace, { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace }, data }, call);
+    return cluster.create(
+      configMaps,
+      { namespace, body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace }, data } },
+      call,
+    );
   };
   return {
     words: {
@@ -72,7 +76,11 @@ export function recordInTracker({ cluster, clock }: Tools, name: string): Downsc
         const entry = found.data?.[zone];
         const replaced = earlier === undefined ? undefined : timeBefore(entry, earlier);
         const before = replaced ?? readTracker(found.data).get(zone) ?? "";
-        return cluster.replace(configMaps, ref, { ...found, data: { ...found.data, [zone]: trackerEntry(clock.now(), before) } }, call);
+        return cluster.replace(
+          configMaps,
+          { ...ref, body: { ...found, data: { ...found.data, [zone]: trackerEntry(clock.now(), before) } } },
+          call,
+        );
       });
       return undefined;
     },

@@ -76,7 +76,7 @@ export async function injectBundle(cluster: Cluster, { namespace, listed, caPem 
     const name = one.configuration.metadata?.name ?? "";
     if (!patch) continue;
     try {
-      await cluster.patch(one.resource, { name }, "json", patch, call);
+      await cluster.patch(one.resource, { name, type: "json", body: patch }, call);
       injection.patched.push(name);
     } catch (error) {
       // A failed `test` of a JSON patch is 422.

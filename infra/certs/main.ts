@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** Entry of the certificate job: configuration -> Secret and CA bundles -> exit code (0 done, 1 incomplete, 2 bad configuration). */
 import { systemClock } from "../clock.ts";
-import { connectCluster } from "../kubernetes/cluster.ts";
+import { connectCluster } from "../kubernetes/connect-cluster.ts";
 import { readConfiguration } from "../config/config.ts";
 import { loadConnection } from "../kubernetes/connection.ts";
 import { createLog, stdout } from "../log.ts";

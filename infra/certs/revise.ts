@@ -28,10 +28,10 @@ export async function reviseSecret(cluster: Cluster, { action }: Decision, revis
   const material = situation.stored.state === "whole" ? situation.stored.material : undefined;
   const contents = await PLANS[action](material, revision);
   if (!contents) return false;
-  if (secret) await cluster.replace(secrets, { namespace, name }, { ...secret, data: composeData(contents, secret.data) });
+  if (secret) await cluster.replace(secrets, { namespace, name, body: { ...secret, data: composeData(contents, secret.data) } });
   else {
-    const metadata = { name, namespace };
-    await cluster.create(secrets, namespace, { apiVersion: "v1", kind: "Secret", type: "Opaque", metadata, data: composeData(contents) });
+    const body = { apiVersion: "v1", kind: "Secret", type: "Opaque", metadata: { name, namespace }, data: composeData(contents) };
+    await cluster.create(secrets, { namespace, body });
   }
   return true;
 }

@@ -52,9 +52,9 @@ export function changeLease({ namespace, name }: LeaseRef, found: Lease | undefi
 /** Resolves with the Lease as it is stored. Rejects with `Conflict` if anybody has written or created it since it was read, or what the cluster says. */
 export async function writeLease(cluster: Cluster, lease: Lease, call: Call): Promise<Lease> {
   const { namespace = "", name = "", resourceVersion } = lease.metadata ?? {};
-  if (resourceVersion !== undefined) return await cluster.replace(leases, { namespace, name }, lease, call);
+  if (resourceVersion !== undefined) return await cluster.replace(leases, { namespace, name, body: lease }, call);
   try {
-    return await cluster.create(leases, namespace, lease, call);
+    return await cluster.create(leases, { namespace, body: lease }, call);
   } catch (error) {
     if (!hasCode(error, "AlreadyExists")) throw error;
     throw new RolloutError("Conflict", error.message, { cause: error });

@@ -59,16 +59,16 @@ export async function writeReadyTimes(
   await visitEach(
     changeReadyTimes(members, clock.now()),
     { atOnce: PATCHES_AT_A_TIME, signal: firstOfSignals(signal, trouble.signal) },
-    async ({ pod, value }: ReadyTimeChange) => {
-      const body = { metadata: { uid: pod.uid, annotations: { [ANNOTATIONS.readyTime]: value } } };
+    async ({ pod: { namespace, name, uid }, value }: ReadyTimeChange) => {
+      const body = { metadata: { uid, annotations: { [ANNOTATIONS.readyTime]: value } } };
       const call = fence.write();
       const deadlineMs = Math.min(patchTimeoutMs, call.deadlineMs ?? patchTimeoutMs);
-      await cluster.patch(pods, pod, "merge", body, { ...call, deadlineMs }).catch((error: unknown) => {
+      await cluster.patch(pods, { namespace, name, type: "merge", body }, { ...call, deadlineMs }).catch((error: unknown) => {
         complete = false;
         // A pod of another uid is no conflict to the API server: its patch is Invalid, as nobody may change a uid.
         if (isSuperseded(error) || hasCode(error, "Invalid")) return;
         trouble.abort();
-        log.warn("the ready time of a pod could not be written", { pod: pod.name, error });
+        log.warn("the ready time of a pod could not be written", { pod: name, error });
       });
     },
   );

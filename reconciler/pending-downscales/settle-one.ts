@@ -51,7 +51,7 @@ export async function settleOne(
   const written = annotations?.[ANNOTATIONS.lastDownscale];
   if (lastDownscale !== undefined && laterOf(lastDownscale, written) === lastDownscale && lastDownscale !== written) {
     const body = { metadata: { resourceVersion, annotations: { [ANNOTATIONS.lastDownscale]: lastDownscale } } };
-    await cluster.patch(statefulSets, { namespace, name }, "merge", body, fence.write());
+    await cluster.patch(statefulSets, { namespace, name, type: "merge", body }, fence.write());
   }
   if (!happened) await forgetTracked({ namespace, name, at }, { cluster, zoneTracker }, { fence, signal });
   const count = stay.to - stay.from;
@@ -88,5 +88,5 @@ async function forgetTracked(
   // Read while the Lease is ours: a webhook that has it after us may write a time that must stay.
   const found = await cluster.get(configMaps, ref, { signal }).catch(absent);
   const data = restoreEntry(found?.data, name, at);
-  if (found && data) await cluster.replace(configMaps, ref, { ...found, data }, fence.write());
+  if (found && data) await cluster.replace(configMaps, { ...ref, body: { ...found, data } }, fence.write());
 }

@@ -49,7 +49,7 @@ async function writeStatus(cluster: Cluster, budget: DisruptionBudget, next: Res
     kind: "ZoneAwarePodDisruptionBudget",
     status: { ...budget.status, disruptedPods: next },
   };
-  const stored = await cluster.replace(disruptionBudgets, { namespace, name, subresource: "status" }, body, call).catch(absent);
+  const stored = await cluster.replace(disruptionBudgets, { namespace, name, subresource: "status", body }, call).catch(absent);
   // No such budget any more, or no such subresource.
   if (!stored) return false;
   const kept = readReservations(stored.status?.disruptedPods);

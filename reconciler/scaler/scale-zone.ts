@@ -76,7 +76,7 @@ async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, { cluster
   const { name, namespace, resourceVersion } = zone;
   const annotations = recordAt === undefined ? undefined : { [ANNOTATIONS.lastDownscale]: formatTimestamp(recordAt) };
   const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, spec: { replicas } };
-  const result = await cluster.change(statefulSets, { name, namespace }, "strategic", body, fence.write());
+  const result = await cluster.change(statefulSets, { name, namespace, type: "strategic", body }, fence.write());
   freshness.noteWritten(statefulSets, result.metadata?.resourceVersion ?? "");
   if (result.spec?.replicas === replicas) return;
   throw new RolloutError("Invalid", `it was accepted, but ${name} still has ${result.spec?.replicas} replicas: something pins them`);

@@ -10,7 +10,7 @@ export async function writeBack(
 ): Promise<NonNullable<ZoneFacts["writtenBack"]>> {
   const ref = { namespace: zone.namespace, name, subresource: "status" } as const;
   try {
-    await cluster.patch(resource, ref, "merge", { status: { replicas } }, fence.write());
+    await cluster.patch(resource, { ...ref, type: "merge", body: { status: { replicas } } }, fence.write());
     return "done";
   } catch (error) {
     return { failure: `${resource.plural}/${name}: ${messageOf(error)}` };

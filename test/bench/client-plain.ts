@@ -1,5 +1,5 @@
 /** One measured list by our own port: `<kubeconfig> <page size> <protobuf or json>`, 0 for all in one. */
-import { connectCluster } from "../../infra/kubernetes/cluster.ts";
+import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { pods } from "../../infra/kubernetes/resources.ts";
 import { reportList } from "./client-figures.ts";

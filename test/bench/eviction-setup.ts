@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parse } from "yaml";
 import { generateCertificates } from "../../infra/certs/generate.ts";
-import { connectCluster } from "../../infra/kubernetes/cluster.ts";
+import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { pods } from "../../infra/kubernetes/resources.ts";
 import type { BenchGroup, ClusterFigures } from "./eviction-cluster.ts";

@@ -5,7 +5,7 @@ import { subscribe } from "node:diagnostics_channel";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { systemClock } from "../../infra/clock.ts";
-import { connectCluster } from "../../infra/kubernetes/cluster.ts";
+import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";

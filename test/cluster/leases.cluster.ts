@@ -11,7 +11,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseAllDocuments } from "yaml";
 import { systemClock } from "../../infra/clock.ts";
-import { connectCluster } from "../../infra/kubernetes/cluster.ts";
+import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { acquireLease } from "../../infra/kubernetes/lease.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";

@@ -1,6 +1,6 @@
 /** A real API server's lists of pods: the protobuf that we read is the same as its JSON. */
 import assert from "node:assert/strict";
-import { connectCluster } from "../../infra/kubernetes/cluster.ts";
+import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { type Pod, pods } from "../../infra/kubernetes/resources.ts";
 import { type BudgetPod, readBudgetPod } from "../../reconciler/budget/budget-pod.ts";

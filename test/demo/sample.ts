@@ -23,7 +23,7 @@ export async function applySample(cluster: Cluster, namespace: string): Promise<
   for (const manifest of manifests) {
     const resource = RESOURCES[manifest.kind];
     if (!resource) throw new Error(`${SAMPLE}: the demonstration does not support kind ${manifest.kind}`);
-    await cluster.create(resource, namespace, manifest);
+    await cluster.create(resource, { namespace, body: manifest });
   }
   return manifests.filter(({ kind }) => kind === "StatefulSet").map(({ metadata }) => metadata.name);
 }
@@ -35,10 +35,14 @@ interface ObjectName {
 
 /** Patches a StatefulSet as `kubectl set image` does. */
 export async function setImage(cluster: Cluster, statefulSet: ObjectName, container: { name: string; image: string }): Promise<void> {
-  await cluster.patch(statefulSets, statefulSet, "strategic", { spec: { template: { spec: { containers: [container] } } } });
+  await cluster.patch(statefulSets, {
+    ...statefulSet,
+    type: "strategic",
+    body: { spec: { template: { spec: { containers: [container] } } } },
+  });
 }
 
 /** Scales a StatefulSet as `kubectl scale` does. */
 export async function setReplicas(cluster: Cluster, statefulSet: ObjectName, replicas: number): Promise<void> {
-  await cluster.patch(statefulSets, statefulSet, "merge", { spec: { replicas } });
+  await cluster.patch(statefulSets, { ...statefulSet, type: "merge", body: { spec: { replicas } } });
 }

@@ -17,7 +17,7 @@ const PLANTED: readonly [string, string, string, RegExp?][] = [
   [
     "a pure folder uses the cluster",
     "reconciler/rollout/x.ts",
-    `import { connectCluster } from "../../infra/kubernetes/cluster.ts";\nexport const x = connectCluster;\n`,
+    `import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";\nexport const x = connectCluster;\n`,
     /no-restricted-imports/,
   ],
   [

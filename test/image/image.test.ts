@@ -8,7 +8,7 @@ import { Agent, request as open } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
-import { connectCluster } from "../../infra/kubernetes/cluster.ts";
+import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import type { Secret } from "../../infra/kubernetes/resources.ts";
 import { applySample } from "../demo/sample.ts";

@@ -1,17 +1,18 @@
 /** Every way in which a call can go wrong, told apart; and what is repeated, and what never. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Cluster, connectCluster } from "../../infra/kubernetes/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import type { ErrorCode, RolloutError } from "../../infra/errors.ts";
 import { pods } from "../../infra/kubernetes/resources.ts";
 import { connectionTo, failure, json, type Reply, reset, silence, stage } from "./stage.ts";
 
 const ref = { namespace: "cache", name: "zone-a-0" };
 const GET = (cluster: Cluster) => cluster.get(pods, ref);
-const CREATE = (cluster: Cluster) => cluster.create(pods, "cache", {});
-const DELETE = (cluster: Cluster) => cluster.remove(pods, ref, { uid: "u" });
-const PATCH = (cluster: Cluster) => cluster.patch(pods, ref, "merge", {});
-const PUT = (cluster: Cluster) => cluster.replace(pods, ref, {});
+const CREATE = (cluster: Cluster) => cluster.create(pods, { namespace: "cache", body: {} });
+const DELETE = (cluster: Cluster) => cluster.remove(pods, { ...ref, preconditions: { uid: "u" } });
+const PATCH = (cluster: Cluster) => cluster.patch(pods, { ...ref, type: "merge", body: {} });
+const PUT = (cluster: Cluster) => cluster.replace(pods, { ...ref, body: {} });
 
 async function errorOf(work: Promise<unknown>): Promise<RolloutError> {
   return await work.then(
@@ -62,7 +63,7 @@ describe("an answer that says no", () => {
 
   it("is explained with the call, the server's words, and its Status as the cause", async () => {
     const { cluster } = await stage([failure(409, "Conflict", "the object has been modified")]);
-    const error = await errorOf(cluster.patch(pods, { ...ref, subresource: "status" }, "merge", {}));
+    const error = await errorOf(cluster.patch(pods, { ...ref, subresource: "status", type: "merge", body: {} }));
     assert.equal(error.message, "patch pods/status cache/zone-a-0: the object has been modified (409 Conflict)");
     assert.equal((error.cause as { reason?: string }).reason, "Conflict");
     assert.equal(error.status, 409);

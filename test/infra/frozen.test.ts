@@ -4,7 +4,8 @@ import { Agent, type AgentOptions } from "node:https";
 import { connect, type ConnectionOptions } from "node:tls";
 import { describe, it } from "node:test";
 import type { Clock } from "../../infra/clock.ts";
-import { connectCluster, type Cluster, type ClusterOptions } from "../../infra/kubernetes/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { connectCluster, type ClusterOptions } from "../../infra/kubernetes/connect-cluster.ts";
 import { pods } from "../../infra/kubernetes/resources.ts";
 import { caPem, connectionTo, failure, json, stage } from "./stage.ts";
 
@@ -96,7 +97,7 @@ describe("a process that was frozen for longer than its write may take", () => {
           return { ...(await connectionTo(server).authorize()), agent };
         };
         const cluster = connectCluster({ server, authorize, close: () => {} }, { timeoutMs: 5000, clock, ...options });
-        const write = (): Promise<unknown> => cluster.patch(pods, ref, "merge", {}, { deadlineMs: DEADLINE_MS });
+        const write = (): Promise<unknown> => cluster.patch(pods, { ...ref, type: "merge", body: {} }, { deadlineMs: DEADLINE_MS });
         if (before > 0 && first === ok) await write();
         freezeAt(step);
         await assert.rejects(write(), { code: "Timeout", message: /its time was up before it could be sent/ });
@@ -116,7 +117,7 @@ describe("a process that was frozen for longer than its write may take", () => {
       const authorize = async () => ({ ...(await connectionTo(server).authorize()), agent });
       const cluster = connectCluster({ server, authorize, close: () => {} }, { timeoutMs: 5000, clock });
       freezeAt("handshake");
-      await cluster.remove(pods, ref, { uid: "u" }, { deadlineMs: DEADLINE_MS });
+      await cluster.remove(pods, { ...ref, preconditions: { uid: "u" } }, { deadlineMs: DEADLINE_MS });
       assert.equal(seen[0]?.query["timeout"], told);
     }
   });

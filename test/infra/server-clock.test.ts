@@ -142,7 +142,7 @@ describe("the port tells the date", () => {
       response.writeHead(200, { date }).end();
     };
     const { cluster } = await stage([slow], { clock, onDate: (when, tookMs) => void told.push([when, tookMs]) });
-    await cluster.watch(statefulSets, {}, "1", () => {}, new AbortController().signal);
+    await cluster.watch(statefulSets, { resourceVersion: "1" }, { onHint: () => {}, signal: new AbortController().signal });
     assert.deepEqual(told, [[date, 700]]);
   });
 });

@@ -4,7 +4,8 @@ import { Agent, createServer } from "node:https";
 import { after } from "node:test";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import type { Clock } from "../../infra/clock.ts";
-import { type Cluster, type ClusterOptions, connectCluster } from "../../infra/kubernetes/cluster.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { type ClusterOptions, connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import type { Connection } from "../../infra/kubernetes/connection.ts";
 import { listen } from "../loopback.ts";
 

@@ -197,8 +197,8 @@ describe("a batch of deletions", () => {
         stage,
         {
           ...cluster,
-          remove: (resource, ref, ...rest) =>
-            ref.name === `${A}-1` ? Promise.reject(new RolloutError(code, "no")) : cluster.remove(resource, ref, ...rest),
+          remove: (resource, removal, call) =>
+            removal.name === `${A}-1` ? Promise.reject(new RolloutError(code, "no")) : cluster.remove(resource, removal, call),
         },
         { mayDisrupt },
       );

@@ -21,11 +21,11 @@ async function beginRollout(t: TestContext): Promise<Stage> {
 function onWrite(cluster: Cluster, tell: (verb: string, name: string, call: Call | undefined) => void): Cluster {
   return {
     ...cluster,
-    create: (resource, namespace, body, call) => (tell("create", resource.plural, call), cluster.create(resource, namespace, body, call)),
-    replace: (resource, ref, body, call) => (tell("replace", ref.name, call), cluster.replace(resource, ref, body, call)),
-    patch: (resource, ref, type, body, call) => (tell("patch", ref.name, call), cluster.patch(resource, ref, type, body, call)),
-    change: (resource, ref, type, body, call) => (tell("change", ref.name, call), cluster.change(resource, ref, type, body, call)),
-    remove: (resource, ref, preconditions, call) => (tell("remove", ref.name, call), cluster.remove(resource, ref, preconditions, call)),
+    create: (resource, creation, call) => (tell("create", resource.plural, call), cluster.create(resource, creation, call)),
+    replace: (resource, replacement, call) => (tell("replace", replacement.name, call), cluster.replace(resource, replacement, call)),
+    patch: (resource, patch, call) => (tell("patch", patch.name, call), cluster.patch(resource, patch, call)),
+    change: (resource, patch, call) => (tell("change", patch.name, call), cluster.change(resource, patch, call)),
+    remove: (resource, removal, call) => (tell("remove", removal.name, call), cluster.remove(resource, removal, call)),
   };
 }
 

@@ -37,7 +37,7 @@ it("with hardly any time left nothing is reserved: the write could take effect a
       yield* cluster.list(resource, query);
       if (resource.plural === "pods") await stage.time.advance(4970);
     },
-    replace: (resource, ref, body) => cluster.replace(resource, ref, body),
+    replace: (resource, replacement) => cluster.replace(resource, replacement),
   };
   const { ask } = startProcess({ ...stage, connect: () => ({ cluster: slow, calls }) });
   assert.equal(await ask("zone-a-0", { deadlineMs: 5000 }), "NotNow");

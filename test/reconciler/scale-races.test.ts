@@ -63,8 +63,8 @@ describe("a zone that is scaled", () => {
     const { cluster } = stage.connect();
     const refusing: Cluster = {
       ...cluster,
-      change: (resource, ref, ...args) =>
-        cluster.change(resource, ref.name.endsWith("b") ? { ...ref, name: `${ref.name}-refused` } : ref, ...args),
+      change: (resource, patch, call) =>
+        cluster.change(resource, patch.name.endsWith("b") ? { ...patch, name: `${patch.name}-refused` } : patch, call),
     };
     stage.emulator.faults.inject({
       effect: { kind: "tooMany", retryAfterSeconds: 60 },

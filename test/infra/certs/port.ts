@@ -29,12 +29,12 @@ export function portOf(store: Store, gate: Gate): Cluster {
       yield { items, resourceVersion: "" };
     },
     get: (resource, { namespace, name }) => call("get", () => store.get(keyOf(resource), namespace, name) ?? missing()),
-    create: (resource, _namespace, body) => call("create", () => store.create(keyOf(resource), body as KubeObject)),
-    replace: (resource, _ref, body) => {
+    create: (resource, { body }) => call("create", () => store.create(keyOf(resource), body as KubeObject)),
+    replace: (resource, { body }) => {
       const object = body as unknown as KubeObject;
       return call("replace", () => store.update(keyOf(resource), object, { expectedResourceVersion: object.metadata.resourceVersion }));
     },
-    patch: (resource, { name }, _type, body) =>
+    patch: (resource, { name, body }) =>
       call("patch", () => {
         const before = store.get(keyOf(resource), undefined, name) ?? missing();
         const object = structuredClone(before) as KubeObject & { webhooks: { clientConfig: { caBundle?: string } }[] };

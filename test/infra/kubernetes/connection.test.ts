@@ -1,4 +1,4 @@
-import { connectCluster } from "../../../infra/kubernetes/cluster.ts";
+import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../../infra/kubernetes/connection.ts";
 import { describeConnections } from "../connections.ts";
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Clock } from "../../../infra/clock.ts";
-import { connectCluster, type Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { acquireLease, type AcquiredLease } from "../../../infra/kubernetes/lease.ts";
 import { leases } from "../../../infra/kubernetes/resources.ts";

@@ -26,7 +26,11 @@ const lines = (...events: readonly Event[]): string => events.map((one) => `${JS
 
 async function hintsOf(cluster: Cluster, signal = new AbortController().signal, version = "7"): Promise<Hint[]> {
   const hints: Hint[] = [];
-  await cluster.watch(pods, { namespace: "cache", labelSelector: "a=b" }, version, (hint) => hints.push(hint), signal);
+  await cluster.watch(
+    pods,
+    { namespace: "cache", labelSelector: "a=b", resourceVersion: version },
+    { onHint: (hint) => hints.push(hint), signal },
+  );
   return hints;
 }
 
@@ -60,7 +64,7 @@ describe("a watch", () => {
       hints.push(hint);
       stop.abort();
     };
-    await cluster.watch(pods, { namespace: "cache" }, "7", take, stop.signal);
+    await cluster.watch(pods, { namespace: "cache", resourceVersion: "7" }, { onHint: take, signal: stop.signal });
     assert.equal(hints.length, 1);
   });
 

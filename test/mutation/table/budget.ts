@@ -175,7 +175,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a ready time is written only on the pod that was seen, by UID",
     file: "reconciler/maintenance/ready-times.ts",
-    find: "metadata: { uid: pod.uid, annotations",
+    find: "metadata: { uid, annotations",
     replacement: "metadata: { annotations",
     tests: ["test/reconciler/maintenance/maintain-budgets.test.ts"],
   },

@@ -69,9 +69,9 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     breaks: "the Lease of a group is written only as the version that was read",
     ...GROUP_LEASE,
     file: "infra/kubernetes/lease-object.ts",
-    find: "return await cluster.replace(leases, { namespace, name }, lease, call);",
+    find: "return await cluster.replace(leases, { namespace, name, body: lease }, call);",
     replacement:
-      "return await cluster.replace(leases, { namespace, name }, { ...lease, metadata: (await cluster.get(leases, { namespace, name }, call)).metadata ?? {} }, call);",
+      "return await cluster.replace(leases, { namespace, name, body: { ...lease, metadata: (await cluster.get(leases, { namespace, name }, call)).metadata ?? {} } }, call);",
   },
   {
     breaks: "the Lease of a group keeps other requests out",

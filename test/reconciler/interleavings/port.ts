@@ -78,11 +78,11 @@ export function connectPort(actor: string, options: PortOptions): Cluster {
       yield { items: items as never[], resourceVersion: String(version) };
     },
     get: async ({ plural }, { name }) => (await call(`get ${plural} ${name}`, () => server.get(plural, name))) as never,
-    create: async ({ plural }, _, body) => (await call(`create ${plural}`, () => server.create(plural, body as Fields))) as never,
-    replace: async ({ plural }, { name }, body) =>
+    create: async ({ plural }, { body }) => (await call(`create ${plural}`, () => server.create(plural, body as Fields))) as never,
+    replace: async ({ plural }, { name, body }) =>
       (await call(`replace ${plural} ${name}`, () => server.replace(plural, name, body as Fields))) as never,
     patch: ({ plural }, { name }) => call(`patch ${plural} ${name}`, () => ""),
-    remove: async ({ plural }, { name }, preconditions) => {
+    remove: async ({ plural }, { name, preconditions }) => {
       const version = await call(`delete ${name}`, () => options.remove(name, preconditions));
       see(plural, Number(version));
       return version;

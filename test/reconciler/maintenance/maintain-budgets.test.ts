@@ -61,9 +61,9 @@ describe("ready times of pods (E24)", () => {
     writeBudget(stage, DELAYED);
     const { cluster } = stage.connect();
     const bounds = new Set<number | undefined>();
-    const patch: typeof cluster.patch = (resource, ref, type, body, call) => {
+    const patch: typeof cluster.patch = (resource, one, call) => {
       bounds.add(call?.deadlineMs);
-      return cluster.patch(resource, ref, type, body, call);
+      return cluster.patch(resource, one, call);
     };
     const log = createLog({ level: "error", write: () => {}, now: () => new Date(stage.time.now()) });
     const options = { clock: stage.clock, log, onBudgets: () => {}, patchTimeoutMs: 1234 };
@@ -122,14 +122,14 @@ describe("ready times of pods (E24)", () => {
     const { cluster, calls } = stage.connect();
     const late: typeof cluster = {
       ...cluster,
-      patch: (resource, ref, ...args) => {
+      patch: (resource, patch, call) => {
         const { store } = stage.emulator;
-        const before = store.get("pods", "default", ref.name);
-        if (before && ref.name === "ingester-zone-a-0") {
-          store.remove("pods", "default", ref.name, { gracePeriodSeconds: 0 });
+        const before = store.get("pods", "default", patch.name);
+        if (before && patch.name === "ingester-zone-a-0") {
+          store.remove("pods", "default", patch.name, { gracePeriodSeconds: 0 });
           store.create("pods", { ...before, metadata: { ...before.metadata, uid: "another" } });
         }
-        return cluster.patch(resource, ref, ...args);
+        return cluster.patch(resource, patch, call);
       },
     };
     stage = { ...stage, connect: () => ({ cluster: late, calls }) };

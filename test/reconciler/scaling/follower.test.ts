@@ -39,10 +39,10 @@ function connect(refuse = false): Cluster {
   const { cluster } = stage.connect();
   return {
     ...cluster,
-    change: async (resource, ref, type, body, call) => {
-      patches.push(body);
+    change: async (resource, patch, call) => {
+      patches.push(patch.body);
       if (refuse) throw new RolloutError("Forbidden", "denied the request");
-      return cluster.change(resource, ref, type, body, call);
+      return cluster.change(resource, patch, call);
     },
   };
 }
@@ -166,11 +166,12 @@ describe("scaling and rollout in one tick", () => {
     await zones(2, 3, { labels: {} });
     const pinned = connect();
     // As the API server would have stored it, with all defaults.
-    await pinned.patch(statefulSets, { namespace: "default", name: "ingester-zone-b" }, "merge", {});
+    await pinned.patch(statefulSets, { namespace: "default", name: "ingester-zone-b", type: "merge", body: {} });
     await stage.time.advance(500);
     const { outcomes, acted } = await tickOnce(stage, {
       ...pinned,
-      change: (resource, ref, type, body, call) => pinned.change(resource, ref, type, { ...(body as object), spec: { replicas: 3 } }, call),
+      change: (resource, patch, call) =>
+        pinned.change(resource, { ...patch, body: { ...(patch.body as object), spec: { replicas: 3 } } }, call),
     });
     assert.match(outcomes[0]?.waits[0]?.message ?? "", /accepted, but ingester-zone-b still has 3 replicas: something pins them/);
     assert.deepEqual([outcomes[0]?.state, acted, seen.deleted.length], ["acted", true, 2], "the rollout goes on");
@@ -213,9 +214,9 @@ describe("scaling and rollout in one tick", () => {
     const { cluster } = stage.connect();
     const late: Cluster = {
       ...cluster,
-      change: (resource, ref, type, body, call) => {
+      change: (resource, patch, call) => {
         deploy(stage, "x:3", { zones: ["b"], replicas: 4 });
-        return cluster.change(resource, ref, type, body, call);
+        return cluster.change(resource, patch, call);
       },
     };
     const { outcomes } = await tickOnce(stage, late);

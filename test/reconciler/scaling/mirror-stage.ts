@@ -99,16 +99,16 @@ export async function mirrorStage(): Promise<MirrorStage> {
       answers = answer;
       const recording: Cluster = {
         ...cluster,
-        change: async (resource, ref, type, body, given) => {
-          const result = await cluster.change(resource, ref, type, body, given);
-          patches.push(`${resource.plural} ${ref.name} ${(body as { spec: { replicas: number } }).spec.replicas}`);
+        change: async (resource, patch, given) => {
+          const result = await cluster.change(resource, patch, given);
+          patches.push(`${resource.plural} ${patch.name} ${(patch.body as { spec: { replicas: number } }).spec.replicas}`);
           return result;
         },
-        patch: async (resource, ref, type, body, given) => {
-          const result = await cluster.patch(resource, ref, type, body, given);
+        patch: async (resource, patch, given) => {
+          const { name, subresource, body } = patch;
+          const result = await cluster.patch(resource, patch, given);
           const replicas = (body as { status?: { replicas?: number } }).status?.replicas;
-          if (replicas !== undefined)
-            patches.push(`${resource.plural}${ref.subresource ? `/${ref.subresource}` : ""} ${ref.name} ${replicas}`);
+          if (replicas !== undefined) patches.push(`${resource.plural}${subresource ? `/${subresource}` : ""} ${name} ${replicas}`);
           return result;
         },
       };

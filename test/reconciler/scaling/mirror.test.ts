@@ -113,10 +113,10 @@ describe("mirroring", () => {
     const { cluster } = on.stage.connect();
     const refusing: Cluster = {
       ...cluster,
-      change: (resource, ref, type, body, call) =>
-        ref.name === "ingester-zone-a"
+      change: (resource, patch, call) =>
+        patch.name === "ingester-zone-a"
           ? Promise.reject(new RolloutError("Forbidden", 'admission webhook "x" denied the request: no'))
-          : cluster.change(resource, ref, type, body, call),
+          : cluster.change(resource, patch, call),
     };
     const { patches, waits, outcome } = await on.pass(undefined, refusing);
     assert.deepEqual([patches, waits], [["statefulsets ingester-zone-b 5"], ["ScaleRefused"]]);

@@ -1,5 +1,5 @@
 /** The world behind the Kubernetes port and behind HTTP to pods, as one process of the reconciler uses it: calls may fail in every way. */
-import type { Cluster, Preconditions, Query, Ref } from "../../../infra/kubernetes/cluster.ts";
+import type { Cluster, Patch, Query, Ref, Removal } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import type { Pod, StatefulSet } from "../../../infra/kubernetes/resources.ts";
@@ -99,7 +99,7 @@ export function startProcess(
     return zone;
   }
 
-  function removePod({ name }: Ref, { uid, resourceVersion }: Preconditions): string {
+  function removePod({ name, preconditions: { uid, resourceVersion } }: Removal): string {
     const at = name.lastIndexOf("-");
     const zone = zoneNamed(world, name.slice(0, at));
     const pod = zone.pods.get(Number(name.slice(at + 1)));
@@ -120,11 +120,10 @@ export function startProcess(
         return { spec: { replicas: world.reference }, status: {} };
       })) as Cluster["get"],
     discover: () => call(() => [{ group: "g", version: "v1", plural: "replicatemplates" }]),
-    patch: (resource, ref, _type, body) =>
-      call(() => (resource.plural === "statefulsets" ? (changeZone(ref, body as Fields), "") : ""), true),
-    change: ((_resource: unknown, ref: Ref, _type: unknown, body: unknown) =>
-      call(() => asStatefulSet(changeZone(ref, body as Fields)), true)) as Cluster["change"],
-    remove: (_resource, ref, preconditions) => call(() => removePod(ref, preconditions), true),
+    patch: (resource, patch) => call(() => (resource.plural === "statefulsets" ? (changeZone(patch, patch.body as Fields), "") : ""), true),
+    change: ((_resource: unknown, patch: Patch) =>
+      call(() => asStatefulSet(changeZone(patch, patch.body as Fields)), true)) as Cluster["change"],
+    remove: (_resource, removal) => call(() => removePod(removal), true),
   };
 
   const podHttp: PodHttp = { send: (method, url) => call(() => answerOf(world, method, url)) };

@@ -142,40 +142,40 @@ const WRITES: readonly {
 }[] = [
   {
     name: "create posts to the collection",
-    call: (cluster) => cluster.create(pods, "cache", pod),
+    call: (cluster) => cluster.create(pods, { namespace: "cache", body: pod }),
     sent: ["POST", "/api/v1/namespaces/cache/pods", "application/json"],
     body: pod,
   },
   {
     name: "replace puts the object, whose resourceVersion is the precondition",
-    call: (cluster) => cluster.replace(leases, { namespace: "own", name: "lease" }, { metadata: { resourceVersion: "7" } }),
+    call: (cluster) => cluster.replace(leases, { namespace: "own", name: "lease", body: { metadata: { resourceVersion: "7" } } }),
     sent: ["PUT", "/apis/coordination.k8s.io/v1/namespaces/own/leases/lease", "application/json"],
     body: { metadata: { resourceVersion: "7" } },
   },
   {
     name: "a merge patch of a subresource",
-    call: (cluster) => cluster.patch(statefulSets, { ...ref, subresource: "status" }, "merge", { status: {} }),
+    call: (cluster) => cluster.patch(statefulSets, { ...ref, subresource: "status", type: "merge", body: { status: {} } }),
     sent: ["PATCH", "/apis/apps/v1/namespaces/cache/statefulsets/zone-a-0/status", "application/merge-patch+json"],
     body: { status: {} },
     metadataOnly: true,
   },
   {
     name: "a strategic merge patch",
-    call: (cluster) => cluster.patch(pods, ref, "strategic", { a: 1 }),
+    call: (cluster) => cluster.patch(pods, { ...ref, type: "strategic", body: { a: 1 } }),
     sent: ["PATCH", "/api/v1/namespaces/cache/pods/zone-a-0", "application/strategic-merge-patch+json"],
     body: { a: 1 },
     metadataOnly: true,
   },
   {
     name: "a JSON patch",
-    call: (cluster) => cluster.patch(pods, ref, "json", []),
+    call: (cluster) => cluster.patch(pods, { ...ref, type: "json", body: [] }),
     sent: ["PATCH", "/api/v1/namespaces/cache/pods/zone-a-0", "application/json-patch+json"],
     body: [],
     metadataOnly: true,
   },
   {
     name: "remove sends its preconditions and nothing that changes the pod's grace period",
-    call: (cluster) => cluster.remove(pods, ref, { uid: "u1", resourceVersion: "7" }),
+    call: (cluster) => cluster.remove(pods, { ...ref, preconditions: { uid: "u1", resourceVersion: "7" } }),
     sent: ["DELETE", "/api/v1/namespaces/cache/pods/zone-a-0", "application/json"],
     body: { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid: "u1", resourceVersion: "7" } },
     metadataOnly: true,
@@ -201,8 +201,8 @@ describe("a write", () => {
       json({ metadata: { resourceVersion: "8" } }),
       json({ kind: "Status", status: "Success", metadata: {} }),
     ]);
-    assert.equal(await cluster.patch(pods, ref, "merge", {}), "8");
-    assert.equal(await cluster.remove(pods, ref, { uid: "u1" }), "");
+    assert.equal(await cluster.patch(pods, { ...ref, type: "merge", body: {} }), "8");
+    assert.equal(await cluster.remove(pods, { ...ref, preconditions: { uid: "u1" } }), "");
   });
 });
 
@@ -215,8 +215,8 @@ describe("the measurement", () => {
     };
     const { cluster } = await stage([json(pod), failure(404, "NotFound", "no"), (response) => response.socket?.destroy()], { observer });
     await cluster.get(pods, ref);
-    await assert.rejects(cluster.patch(statefulSets, { ...ref, subresource: "status" }, "merge", {}));
-    await assert.rejects(cluster.remove(pods, ref, { uid: "u" }));
+    await assert.rejects(cluster.patch(statefulSets, { ...ref, subresource: "status", type: "merge", body: {} }));
+    await assert.rejects(cluster.remove(pods, { ...ref, preconditions: { uid: "u" } }));
     assert.deepEqual(told, [
       ["core/v1/pods object", "GET", "200"],
       ["apps/v1/statefulsets object status subresource", "PATCH", "404"],

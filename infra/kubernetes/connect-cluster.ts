@@ -1,0 +1,140 @@
+/** The Kubernetes port over HTTPS: a request and its answer for each verb. */
+import { pathOf, type Place } from "./api-path.ts";
+import { type Clock, startStopwatch, systemClock } from "../clock.ts";
+import type { Call, Cluster, Creation, Patch, Query, Ref, Replacement } from "./cluster.ts";
+import type { Connection } from "./connection.ts";
+import { discoverKind } from "./discovery.ts";
+import { absent } from "../errors.ts";
+import { PROTOBUF } from "./protobuf.ts";
+import { createRateLimiter, type Rate } from "./rate-limit.ts";
+import { type ApiCall, type Observer, requestObject } from "./request.ts";
+import type { ListBody, Resource } from "./resources.ts";
+import type { OnDate } from "../server-clock.ts";
+import { streamHints, WATCH_SECONDS } from "./watch.ts";
+
+export interface ClusterOptions {
+  /** Milliseconds a call may take at most, and takes by default. */
+  readonly timeoutMs: number;
+  /** Unlimited when left out. */
+  readonly rate?: Rate;
+  readonly observer?: Observer;
+  readonly onDate?: OnDate;
+  readonly clock?: Clock;
+}
+
+const PAGE_SIZE = 500;
+const FULL = "application/json";
+// A server that has no protobuf of a kind answers in JSON.
+const DECODED = `${PROTOBUF},${FULL}`;
+// Whoever cannot make a PartialObjectMetadata sends the object; either has the metadata.
+const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+const CONTENT_TYPES: Readonly<Record<Patch["type"], string>> = {
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+  json: "application/json-patch+json",
+};
+
+/** One request of a verb, apart from its object. */
+interface Plan {
+  readonly verb: string;
+  readonly call: Call | undefined;
+  readonly query?: ApiCall["query"];
+}
+
+interface Body {
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+}
+
+/** The port over HTTPS. Opens connections as calls need them and keeps them; `connection.close()` ends the idle ones. */
+export function connectCluster(
+  connection: Connection,
+  { timeoutMs, rate, observer, onDate, clock = systemClock }: ClusterOptions,
+): Cluster {
+  const limiter = createRateLimiter(rate ?? { qps: 0, burst: 0 }, clock);
+  const wiring = { connection, clock, limiter, observer, onDate };
+
+  const settle = (what: string, call: Call = {}, query: ApiCall["query"] = {}) => ({
+    what,
+    query,
+    accept: FULL,
+    deadlineMs: Math.min(call.deadlineMs ?? timeoutMs, timeoutMs),
+    signal: call.signal,
+  });
+  const plan = (resource: Resource, place: Place, { verb, call, query }: Plan) => ({
+    ...settle(nameCall(verb, resource, place), call, query),
+    path: pathOf(resource, place),
+  });
+
+  return {
+    async *list<T>(resource: Resource<T>, query: Query, call?: Call) {
+      const elapsed = startStopwatch(clock);
+      let token: string | undefined;
+      do {
+        const bounds = call?.deadlineMs === undefined ? call : { ...call, deadlineMs: Math.max(0, call.deadlineMs - elapsed()) };
+        const page = { ...selectors(query), limit: String(query.pageSize ?? resource.pageSize ?? PAGE_SIZE), continue: token };
+        const { decodeList: decode } = resource;
+        const form = decode && { accept: DECODED, decode };
+        const body = (await requestObject(wiring, {
+          ...plan(resource, query, { verb: "list", call: bounds, query: page }),
+          method: "GET",
+          ...form,
+        })) as ListBody<T>;
+        yield { items: body.items ?? [], resourceVersion: versionOf(body) };
+        token = body.metadata?.continue || undefined;
+      } while (token !== undefined);
+    },
+    async get<T>(resource: Resource<T>, ref: Ref, call?: Call) {
+      return (await requestObject(wiring, { ...plan(resource, ref, { verb: "get", call }), method: "GET" })) as T;
+    },
+    async create<T>(resource: Resource<T>, { body, ...place }: Creation<T>, call?: Call) {
+      return (await requestObject(wiring, {
+        ...plan(resource, place, { verb: "create", call }),
+        method: "POST",
+        body: JSON.stringify(body),
+      })) as T;
+    },
+    async replace<T>(resource: Resource<T>, { body, ...ref }: Replacement<T>, call?: Call) {
+      const put = { method: "PUT", body: JSON.stringify(body) } as const;
+      return (await requestObject(wiring, { ...plan(resource, ref, { verb: "replace", call }), ...put })) as T;
+    },
+    async patch(resource, { type, body, ...ref }, call) {
+      const contentType = CONTENT_TYPES[type];
+      const patch = { method: "PATCH", body: JSON.stringify(body), contentType, accept: METADATA } as const;
+      return versionOf(await requestObject(wiring, { ...plan(resource, ref, { verb: "patch", call }), ...patch }));
+    },
+    async change<T>(resource: Resource<T>, { type, body, ...ref }: Patch, call?: Call) {
+      const patch = { method: "PATCH", body: JSON.stringify(body), contentType: CONTENT_TYPES[type] } as const;
+      return (await requestObject(wiring, { ...plan(resource, ref, { verb: "patch", call }), ...patch })) as T;
+    },
+    async remove(resource, { preconditions, ...ref }, call) {
+      const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions });
+      const deletion = { method: "DELETE", body, accept: METADATA } as const;
+      return versionOf(await requestObject(wiring, { ...plan(resource, ref, { verb: "delete", call }), ...deletion }));
+    },
+    discover(group, kind, call) {
+      const what = `discover ${kind}${group && `.${group}`}`;
+      return discoverKind(group, kind, (path) => requestObject(wiring, { ...settle(what, call), path, method: "GET" }).catch(absent));
+    },
+    async watch(resource, { resourceVersion, ...query }, { onHint, signal }) {
+      const watch = { watch: "true", allowWatchBookmarks: "true", resourceVersion, timeoutSeconds: String(WATCH_SECONDS) };
+      const call = plan(resource, query, { verb: "watch", call: { signal }, query: { ...selectors(query), ...watch } });
+      await streamHints(wiring, { ...call, method: "GET", accept: METADATA }, onHint);
+    },
+  };
+}
+
+function versionOf(body: unknown): string {
+  return (body as Body).metadata?.resourceVersion ?? "";
+}
+
+function selectors({ labelSelector, fieldSelector }: Query): ApiCall["query"] {
+  return { labelSelector, fieldSelector };
+}
+
+/** `patch statefulsets/status cache/zone-a`: the start of every error of the call. */
+function nameCall(verb: string, { plural }: Resource, { namespace, name, subresource }: Place): string {
+  const kind = subresource === undefined ? plural : `${plural}/${subresource}`;
+  const object = [namespace, name].filter((part) => part !== undefined).join("/");
+  return `${verb} ${kind}${object && ` ${object}`}`;
+}
