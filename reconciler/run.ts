@@ -95,7 +95,7 @@ export async function run(input: RunInput): Promise<RunResult> {
 
 /** Ticks under one Lease, if it could be taken before `stop` fired. Rejects if the cluster cannot say whose the Lease is. */
 async function serveTerm(input: RunInput, stop: AbortSignal, before: RunResult): Promise<{ result: RunResult; isLost: boolean }> {
-  const held = await acquireLease(input.cluster, input.lease, input.leaseClock, stop);
+  const held = await acquireLease({ cluster: input.cluster, clock: input.leaseClock }, input.lease, stop);
   if (held) return { result: await tickUntil(input, { held, stop, before }), isLost: held.lost.aborted };
   input.log.info("another process holds the lease", { lease: input.lease.name });
   return { result: before, isLost: false };

@@ -35,7 +35,7 @@ export function recordInAnnotation({ cluster, clock }: Tools, tracker: string): 
   return {
     words: { unreadable: "parsing downscale annotations failed.", unsaved: "adding an annotation to the statefulset failed." },
     async load(namespace, group, call) {
-      const tracked = await gatherTracker(cluster, namespace, tracker, call);
+      const tracked = await gatherTracker(cluster, { namespace, name: tracker }, call);
       return new Map(group.map(({ name, scaling }) => [name, laterOf(scaling.lastDownscale, tracked.get(name))]));
     },
     async save(request) {

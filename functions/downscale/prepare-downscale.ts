@@ -12,9 +12,10 @@ import { hasCode, RolloutError } from "../../infra/errors.ts";
 import { type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { readPreparation } from "../../reconciler/downscale/preparation.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
+import { readZone } from "../../reconciler/model/zone.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
-import { deny, type Job, prepareZone, type PrepareTools, UNDO_MS } from "./prepare-zone.ts";
-import { allowWithWarning, type Downscale, findDownscale } from "./find-downscale.ts";
+import { type Candidate, deny, type Job, type PrepareContext, prepareZone, type PrepareTools, UNDO_MS } from "./prepare-zone.ts";
+import { allowWithWarning, findDownscale } from "./find-downscale.ts";
 
 /** The part of the time that is kept free for undoing, where that is not far longer than it takes. */
 const UNDO_SHARE = 0.3;
@@ -31,15 +32,14 @@ export function createPrepareDownscale(tools: PrepareTools): Webhook {
       if (isStale(request)) return { allowed: true, reason: "Stale" };
       const remainingMs = context.deadlineAt - tools.clock.monotonic();
       using deadline = startDeadline(remainingMs - Math.min(UNDO_MS, remainingMs * UNDO_SHARE), context.signal);
-      const job = await findJob(request, downscale, tools, deadline.signal);
-      if ("allowed" in job) return job;
-      return await prepareZone(job, tools, { ...context, signal: deadline.signal }, remainingMs);
+      const job = await findJob({ request, downscale }, tools.cluster, { ...context, signal: deadline.signal, remainingMs });
+      return "allowed" in job ? job : await prepareZone(job, tools);
     },
     onFault(_error, request) {
       const downscale = findDownscale(request, "decode");
       return "allowed" in downscale
         ? downscale
-        : deny(request, downscale, "Fault", "an error occurred while its pods were prepared for shutdown.");
+        : deny({ request, downscale }, "Fault", "an error occurred while its pods were prepared for shutdown.");
     },
   };
 }
@@ -58,31 +58,27 @@ function versionOf(object: unknown): string | undefined {
 }
 
 /** The StatefulSet and what it wants, or the answer where there is nothing to do (§4.4, §4.6). */
-async function findJob(request: AdmissionRequest, downscale: Downscale, tools: PrepareTools, signal: AbortSignal): Promise<Job | Answer> {
+async function findJob(candidate: Candidate, cluster: Cluster, context: PrepareContext): Promise<Job | Answer> {
   let zone: StatefulSet;
   try {
-    zone = await findZone(request, downscale, tools.cluster, signal);
+    zone = await findZone(candidate, cluster, context);
   } catch (error) {
     if (hasCode(error, "NotFound", "Invalid")) return allowWithWarning("ParentUnknown", `${error.message}, allowing the change`);
     // It may want its pods prepared: better no downscale than one that they do not know of.
-    return deny(request, downscale, "ParentUnknown", "finding the statefulset failed.");
+    return deny(candidate, "ParentUnknown", "finding the statefulset failed.");
   }
   const labels = zone.metadata?.labels ?? {};
   if (labels[LABELS.prepareDownscale] !== "true") return { allowed: true, reason: "NotLabelled" };
   // The other webhook refuses it, after this one: pods must not be prepared for nothing (§4.4).
   if (labels[LABELS.noDownscale] === "true") return { allowed: true, reason: "NoDownscaleLabel" };
   const preparation = readPreparation(zone);
-  if ("problem" in preparation) return deny(request, downscale, "PreparationUnknown", preparation.problem);
-  return { request, downscale, zone, preparation };
+  if ("problem" in preparation) return deny(candidate, "PreparationUnknown", preparation.problem);
+  return { ...candidate, zone: readZone(zone), preparation, context };
 }
 
 /** As it was before the downscale. */
-async function findZone(
-  { resource, namespace = "", name = "", oldObject }: AdmissionRequest,
-  { old }: Downscale,
-  cluster: Cluster,
-  signal: AbortSignal,
-) {
+async function findZone({ request, downscale: { old } }: Candidate, cluster: Cluster, { signal }: PrepareContext): Promise<StatefulSet> {
+  const { resource, namespace = "", name = "", oldObject } = request;
   if (old.kind === "StatefulSet") return oldObject as StatefulSet;
   if (old.kind !== "Scale") throw new RolloutError("Invalid", `unsupported type apps/v1, Kind=${old.kind}`);
   if (resource.group !== "apps" || resource.resource !== "statefulsets")

@@ -7,14 +7,18 @@
 import { type Clock, startStopwatch } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { type PodHttp, redactUrl } from "../../infra/pod-http.ts";
-import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import type { Refusal } from "../../reconciler/downscale/decide.ts";
-import { mayHaveHappened, mayStillHappen, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
+import {
+  type Current,
+  mayHaveHappened,
+  mayStillHappen,
+  type PendingDownscale,
+  type PendingDownscales,
+} from "../../reconciler/downscale/pending.ts";
 import { endpointsOf, type Preparation } from "../../reconciler/downscale/preparation.ts";
 import { addDownscale, refuseFurther, refuseNoted } from "../../reconciler/downscale/turn.ts";
-import { type DownscaleLease, nameLease, takeDownscaleLease } from "../../reconciler/pending-downscales/downscale-lease.ts";
-import { LABELS } from "../../reconciler/model/annotations.ts";
+import { type Claim, type DownscaleLease, nameLease, takeDownscaleLease } from "../../reconciler/pending-downscales/downscale-lease.ts";
+import type { Zone } from "../../reconciler/model/zone.ts";
 import { type PodCalls, preparePods, unpreparePods } from "../../reconciler/pending-downscales/pod-calls.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { AdmissionRequest, Answer, Context } from "../http/webhook.ts";
@@ -32,12 +36,23 @@ export interface PrepareTools {
   readonly tasks: BackgroundTasks;
 }
 
-/** A downscale that is worth the trouble. */
-export interface Job {
+/** A request that is a downscale. */
+export interface Candidate {
   readonly request: AdmissionRequest;
   readonly downscale: Downscale;
-  readonly zone: StatefulSet;
+}
+
+export interface PrepareContext extends Context {
+  /** Milliseconds that the request had left when it came, those for undoing included. */
+  readonly remainingMs: number;
+}
+
+/** A downscale that is worth the trouble. */
+export interface Job extends Candidate {
+  /** As it was before the downscale. */
+  readonly zone: Zone;
   readonly preparation: Preparation;
+  readonly context: PrepareContext;
 }
 
 /** Milliseconds that undoing may take. */
@@ -46,52 +61,84 @@ export const UNDO_MS = 3000;
 const ANSWER_MS = 100;
 
 /** Under the Lease of the group, or of the StatefulSet where there is none (§4.7). */
-export async function prepareZone(job: Job, tools: PrepareTools, context: Context, remainingMs: number): Promise<Answer> {
-  const { request, downscale, zone } = job;
-  const { cluster, clock } = tools;
-  const { namespace = "", name = "", uid } = request;
-  const group = zone.metadata?.labels?.[LABELS.rolloutGroup];
-  const generation = zone.metadata?.generation ?? 0;
-  const note = (found: PendingDownscales): PendingDownscales => {
-    const { from, to } = downscale;
-    const next = { uid: current.uid, generation, from, to, at: formatTimestamp(clock.now()) };
-    return { ...found, [name]: addDownscale(found[name], next) };
-  };
-  const current = { uid: zone.metadata?.uid ?? "", generation, replicas: downscale.from };
-  const refuse = (found: PendingDownscales): Refusal | undefined => refuseFurther(found[name], current, clock.now());
-  const durationMs = remainingMs + UNDO_MS;
-  const owner = group ? undefined : { apiVersion: "apps/v1", kind: "StatefulSet", name, uid: current.uid };
-  const claim = { namespace, lease: nameLease(group, name), statefulSet: name, owner, uid, durationMs, refuse, note };
+export async function prepareZone(job: Job, tools: PrepareTools): Promise<Answer> {
+  const { request, context } = job;
+  const claim = claimOf(job, tools.clock);
   // From before the write: the process may be frozen at any time after it.
-  const elapsed = startStopwatch(clock);
+  const elapsed = startStopwatch(tools.clock);
   const isOurs = (): boolean => elapsed() < claim.durationMs;
-  let lease: Awaited<ReturnType<typeof takeDownscaleLease>>;
-  try {
-    lease = await takeDownscaleLease(cluster, claim, clock, { signal: context.signal });
-  } catch (error) {
-    context.log.warn("the lease of the rollout group could not be taken", { error, "request.uid": uid });
-    return deny(request, downscale, "LeaseUnavailable", "taking the lease of its rollout group failed.");
-  }
-  if ("holder" in lease) return deny(request, downscale, "Busy", `statefulset ${lease.holder} is already in process of updating replicas`);
-  if ("refusal" in lease) return deny(request, downscale, lease.refusal.reason, lease.refusal.message);
+  const lease = await takeDownscaleLease(tools, claim, { signal: context.signal }).catch((error: unknown) => {
+    context.log.warn("the lease of the rollout group could not be taken", { error, "request.uid": request.uid });
+    return undefined;
+  });
+  if (!lease) return deny(job, "LeaseUnavailable", "taking the lease of its rollout group failed.");
+  if ("holder" in lease) return deny(job, "Busy", `statefulset ${lease.holder} is already in process of updating replicas`);
+  if ("refusal" in lease) return deny(job, lease.refusal.reason, lease.refusal.message);
+  return await prepareUnderLease(job, { lease, isOurs }, tools);
+}
+
+function claimOf(job: Job, clock: Clock): Claim {
+  const { request, downscale, zone, context } = job;
+  const { namespace = "", name = "", uid } = request;
+  const { from, to } = downscale;
+  const current = currentOf(job);
+  return {
+    namespace,
+    lease: nameLease(zone.group, name),
+    statefulSet: name,
+    owner: zone.group ? undefined : { apiVersion: "apps/v1", kind: "StatefulSet", name, uid: zone.uid },
+    uid,
+    durationMs: context.remainingMs + UNDO_MS,
+    refuse: (found) => refuseFurther(found[name], current, clock.now()),
+    note(found) {
+      const next = { uid: zone.uid, generation: zone.generation, from, to, at: formatTimestamp(clock.now()) };
+      return { ...found, [name]: addDownscale(found[name], next) };
+    },
+  };
+}
+
+/** The zone before the downscale, as the request has it. */
+function currentOf({ zone: { uid, generation }, downscale }: Job): Current {
+  return { uid, generation, replicas: downscale.from };
+}
+
+interface Turn extends Pick<PodCalls, "isOurs"> {
+  readonly lease: DownscaleLease;
+}
+
+async function prepareUnderLease(job: Job, { lease, isOurs }: Turn, tools: PrepareTools): Promise<Answer> {
+  const { request, zone, context } = job;
+  const { namespace = "", name = "" } = request;
   const { found, noted } = lease;
   // Should anything throw from here on, pods may have been told: the note stays.
   let left = noted;
   try {
-    const refusal = group ? await refuseForOthers({ namespace, name, group, pending: found }, tools, context) : undefined;
+    const place = { namespace, name, group: zone.group, pending: found };
+    const refusal = zone.group ? await refuseForOthers(place, tools, context) : undefined;
     if (refusal) left = found;
-    if (refusal) return deny(request, downscale, refusal.reason, refusal.message);
-    const earlier = found[name];
-    const isAwaited = earlier && mayStillHappen(earlier, current, clock.now());
-    const unsettled = earlier && !mayHaveHappened(earlier, current) ? earlier.at : undefined;
-    const { answer, pods } = await prepare(job, { isAwaited, unsettled, isOurs }, tools, context);
+    if (refusal) return deny(job, refusal.reason, refusal.message);
+    const earlier = readEarlier(found[name], currentOf(job), tools.clock.now());
+    const { answer, pods } = await prepare(job, { ...earlier, isOurs }, tools);
     left = noteOutcome(pods, name, lease);
     return answer;
   } finally {
     // A release that is slow must not make the answer late; until it is done, the Lease keeps others out.
     const released = tools.tasks.track(lease.release(left));
-    await Promise.race([released, clock.sleep(Math.max(0, context.deadlineAt - clock.monotonic() - ANSWER_MS))]);
+    await Promise.race([released, tools.clock.sleep(Math.max(0, context.deadlineAt - tools.clock.monotonic() - ANSWER_MS))]);
   }
+}
+
+/** What an earlier request for the same pods may have done, or may still do. */
+interface Earlier {
+  /** It was admitted and may still be stored. */
+  readonly isAwaited: boolean;
+  /** When it was admitted, if it has not happened. */
+  readonly unsettled: string | undefined;
+}
+
+function readEarlier(earlier: PendingDownscale | undefined, current: Current, now: number): Earlier {
+  if (!earlier) return { isAwaited: false, unsettled: undefined };
+  return { isAwaited: mayStillHappen(earlier, current, now), unsettled: mayHaveHappened(earlier, current) ? undefined : earlier.at };
 }
 
 /** What became of the pods: they go; they have all been told that they stay; not all of them have; or nobody told them, as an earlier request may take them. */
@@ -105,34 +152,26 @@ function noteOutcome(pods: Told, name: string, { found, noted }: Pick<DownscaleL
   return { ...noted, [name]: { ...pending, at: found[name]?.at ?? pending.at } };
 }
 
-interface Around extends Pick<PodCalls, "isOurs"> {
-  /** An earlier request for the same pods was admitted and may still be stored. */
-  readonly isAwaited: boolean | undefined;
-  /** When an earlier one was admitted that has not happened. */
-  readonly unsettled: string | undefined;
-}
-
 /** Tells the pods and writes the time down, or takes it all back (§4.8-§4.10): not where another request for the same pods was admitted and may still be stored. */
 async function prepare(
-  { request, downscale, preparation }: Job,
-  { isAwaited, unsettled, isOurs }: Around,
-  tools: PrepareTools,
-  { signal, log }: Context,
+  job: Job,
+  { isAwaited, unsettled, isOurs }: Earlier & Pick<PodCalls, "isOurs">,
+  { podHttp, clusterDomain, record }: PrepareTools,
 ): Promise<{ readonly answer: Answer; readonly pods: Told }> {
-  const { from, to } = downscale;
-  const { podHttp, clusterDomain, record } = tools;
+  const { request, downscale, preparation, context } = job;
+  const { signal, log } = context;
   const onFailure = (url: string, error: unknown): void =>
     log.warn("pod refused preparation", { url: redactUrl(url), error, "request.uid": request.uid });
-  const endpoints = (): Iterable<string> => endpointsOf(preparation, from, to, clusterDomain);
+  const endpoints = (): Iterable<string> => endpointsOf(preparation, downscale, clusterDomain);
   const calls = { podHttp, namespace: request.namespace ?? "", endpoints, isOurs, onFailure };
   const undo = async (reason: string, message: string) => {
     const pods: Told = isAwaited ? "left" : (await unpreparePods(calls, UNDO_MS)) ? "staying" : "unknown";
-    return { answer: deny(request, downscale, reason, message), pods };
+    return { answer: deny(job, reason, message), pods };
   };
   if (!(await preparePods(calls, signal))) return await undo("PodsNotPrepared", "one or more pods failed to prepare for shutdown.");
   try {
     const patch = await record.save(request, unsettled, { signal });
-    const message = `${describeDownscale(request, from, to)} is allowed -- all pods successfully prepared for shutdown.`;
+    const message = `${describeDownscale(request, downscale.from, downscale.to)} is allowed -- all pods successfully prepared for shutdown.`;
     return { answer: { allowed: true, reason: "Prepared", message, ...(patch && { patch }), log: replicas(downscale) }, pods: "going" };
   } catch (error) {
     log.warn("the downscale could not be written down", { error, "request.uid": request.uid });
@@ -140,7 +179,7 @@ async function prepare(
   }
 }
 
-export function deny(request: AdmissionRequest, downscale: Downscale, reason: string, why: string): Answer {
+export function deny({ request, downscale }: Candidate, reason: string, why: string): Answer {
   const message = `${describeDownscale(request, downscale.from, downscale.to)} is not allowed because ${why}`;
   return { allowed: false, reason, message, log: replicas(downscale) };
 }

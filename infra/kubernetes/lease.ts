@@ -22,6 +22,11 @@ export interface Fence {
   readonly write: () => Call;
 }
 
+export interface LeaseTools {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+}
+
 export interface LeaseOptions {
   readonly namespace: string;
   readonly name: string;
@@ -40,21 +45,15 @@ export interface AcquiredLease extends Fence {
 }
 
 /** Takes the Lease as soon as it is free; undefined if `signal` fires first. Rejects with what the cluster said, a lost race apart. */
-export async function acquireLease(
-  cluster: Cluster,
-  options: LeaseOptions,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<AcquiredLease | undefined> {
+export async function acquireLease(tools: LeaseTools, options: LeaseOptions, signal: AbortSignal): Promise<AcquiredLease | undefined> {
+  const { cluster, clock } = tools;
   let seen: { version: string; at: number } | undefined;
   while (!signal.aborted) {
     const found = await getLease(cluster, options, { signal });
-    const version = found?.metadata?.resourceVersion ?? "";
+    const { version, isFree, leaseDurationSeconds } = readTenure(found, options.identity);
     if (seen?.version !== version) seen = { version, at: clock.monotonic() };
-    const { holderIdentity, leaseDurationSeconds = 0 } = found?.spec ?? {};
-    const free = !holderIdentity || holderIdentity === options.identity;
-    if (free || clock.monotonic() - seen.at >= leaseDurationSeconds * 1000) {
-      const held = await takeLease(cluster, options, clock, found).catch(lostRace);
+    if (isFree || clock.monotonic() - seen.at >= leaseDurationSeconds * 1000) {
+      const held = await takeLease(tools, options, found).catch(lostRace);
       if (held) return held;
     }
     await clock.sleep(Math.min(1000, options.durationMs / 5), signal);
@@ -62,8 +61,14 @@ export async function acquireLease(
   return undefined;
 }
 
+function readTenure(found: Lease | undefined, identity: string) {
+  const { holderIdentity, leaseDurationSeconds = 0 } = found?.spec ?? {};
+  const version = found?.metadata?.resourceVersion ?? "";
+  return { version, isFree: !holderIdentity || holderIdentity === identity, leaseDurationSeconds };
+}
+
 /** Writes our name into the Lease and keeps renewing it. */
-async function takeLease(cluster: Cluster, options: LeaseOptions, clock: Clock, found: Lease | undefined): Promise<AcquiredLease> {
+async function takeLease({ cluster, clock }: LeaseTools, options: LeaseOptions, found: Lease | undefined): Promise<AcquiredLease> {
   const { namespace, name, identity, durationMs } = options;
   const call = { deadlineMs: durationMs / 6 };
   const notes = new Map(Object.entries(found?.metadata?.annotations ?? {}));

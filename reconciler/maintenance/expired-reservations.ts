@@ -19,7 +19,7 @@ export async function removeExpired({ object }: ListedBudget, group: GroupSnapsh
   if (Object.keys(all).length === 0) return;
   const living = keepLiving(all, group, clock.now());
   if (Object.keys(living).length === Object.keys(all).length) return;
-  const store = await openReservationStore(cluster, object, false, {});
+  const store = await openReservationStore(cluster, { budget: object, withLease: false }, {});
   await store.write(living, fence.write());
 }
 

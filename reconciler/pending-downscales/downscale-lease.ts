@@ -6,7 +6,6 @@
  *                                                                             held --its time is over--> free, the note stays
  */
 import { createHash } from "node:crypto";
-import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { isSuperseded } from "../../infra/errors.ts";
 import {
@@ -18,6 +17,7 @@ import {
   type LeaseRef,
   writeLease,
 } from "../../infra/kubernetes/lease-object.ts";
+import type { LeaseTools } from "../../infra/kubernetes/lease.ts";
 import type { Lease } from "../../infra/kubernetes/resources.ts";
 import type { Refusal } from "../downscale/decide.ts";
 import { type PendingDownscales, readPending } from "../downscale/pending.ts";
@@ -73,26 +73,25 @@ export async function gatherPending(cluster: Cluster, ref: LeaseRef, call?: Call
 
 /** Takes the Lease, or says which StatefulSet has it, or why it is refused; rejects with what the cluster said, after 3 lost races too. */
 export async function takeDownscaleLease(
-  cluster: Cluster,
+  { cluster, clock }: LeaseTools,
   claim: Claim,
-  clock: Clock,
   call: Call,
 ): Promise<DownscaleLease | { readonly holder: string } | { readonly refusal: Refusal }> {
   let race: unknown;
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const lease = await getLease(cluster, refOf(claim), call);
-    if (lease && isHeldByOther(lease, claim.uid, clock.now())) return { holder: lease.metadata?.annotations?.[NOTES.holder] || "another" };
+    if (lease && isHeldByOther(lease, claim.uid, clock.now())) return { holder: holderOf(lease) };
     const found = pendingOf(lease);
     const refusal = claim.refuse?.(found);
     if (refusal) return { refusal };
     const noted = claim.note(found);
     try {
-      const taken = await writeLease(cluster, build(lease, noted, claim, clock.now()), call);
+      const taken = await writeLease(cluster, build(lease, claim, { note: noted, now: clock.now() }), call);
       return {
         found,
         noted,
         async release(note) {
-          await writeLease(cluster, build(taken, note, claim, "freed"), { deadlineMs: RELEASE_MS }).catch(() => {});
+          await writeLease(cluster, build(taken, claim, { note, now: "freed" }), { deadlineMs: RELEASE_MS }).catch(() => {});
         },
       };
     } catch (error) {
@@ -103,8 +102,19 @@ export async function takeDownscaleLease(
   throw race;
 }
 
+/** The StatefulSet that has the Lease. */
+function holderOf(lease: Lease): string {
+  return lease.metadata?.annotations?.[NOTES.holder] || "another";
+}
+
+interface Change {
+  readonly note: PendingDownscales;
+  /** From when on it is held, milliseconds since the epoch. */
+  readonly now: number | "freed";
+}
+
 /** The Lease as it is to be, held by `claim` or by nobody. */
-function build(found: Lease | undefined, note: PendingDownscales, claim: Claim, now: number | "freed"): Lease {
+function build(found: Lease | undefined, claim: Claim, { note, now }: Change): Lease {
   const { [LABEL]: _, ...labels } = found?.metadata?.labels ?? {};
   const isPending = Object.keys(note).length > 0;
   return changeLease(refOf(claim), found, {

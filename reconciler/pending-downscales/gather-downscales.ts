@@ -1,16 +1,23 @@
 /** When zones were last scaled down, from all places but their annotations: the zone tracker, and the group's Lease for what is pending (§2.2, §4.2). */
 import { absent } from "../../infra/errors.ts";
-import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
+import type { Call, Cluster, Ref } from "../../infra/kubernetes/cluster.ts";
 import { configMaps } from "../../infra/kubernetes/resources.ts";
 import { lastDownscaleOf, laterOf } from "../downscale/pending.ts";
 import { readTracker } from "../model/tracker.ts";
 import type { Zone } from "../model/zone.ts";
 import { gatherPending, nameLease } from "./downscale-lease.ts";
 
-/** The zone tracker of a namespace; empty if there is none. Throws what the cluster says. */
-export async function gatherTracker(cluster: Cluster, namespace: string, name: string, call?: Call): Promise<ReadonlyMap<string, string>> {
-  const found = await cluster.get(configMaps, { namespace, name }, call).catch(absent);
+/** A zone tracker; empty if there is none. Throws what the cluster says. */
+export async function gatherTracker(cluster: Cluster, tracker: Ref, call?: Call): Promise<ReadonlyMap<string, string>> {
+  const found = await cluster.get(configMaps, tracker, call).catch(absent);
   return readTracker(found?.data);
+}
+
+export interface DownscaleQuery {
+  /** Name of the zone tracker's ConfigMap. */
+  readonly zoneTracker: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
 }
 
 /**
@@ -20,14 +27,13 @@ export async function gatherTracker(cluster: Cluster, namespace: string, name: s
 export async function gatherDownscales(
   cluster: Cluster,
   zones: readonly Zone[],
-  tracker: string,
-  now: number,
+  { zoneTracker, now }: DownscaleQuery,
 ): Promise<ReadonlyMap<string, string>> {
   const [first] = zones;
   if (!first) return new Map();
   const { namespace, group, name } = first;
   const pending = await gatherPending(cluster, { namespace, name: nameLease(group, name) });
-  const times = new Map(await gatherTracker(cluster, namespace, tracker));
+  const times = new Map(await gatherTracker(cluster, { namespace, name: zoneTracker }));
   for (const zone of zones) {
     const last = laterOf(times.get(zone.name), lastDownscaleOf(pending[zone.name], zone, now));
     if (last !== undefined) times.set(zone.name, last);

@@ -15,6 +15,8 @@ import { formatTimestamp } from "../../infra/timestamp.ts";
 import { PENDING_SELECTOR, pendingOf, takeDownscaleLease } from "./downscale-lease.ts";
 import type { PendingDownscale, PendingDownscales } from "../downscale/pending.ts";
 import { settleDownscale } from "../downscale/settlement.ts";
+import { readIdentity } from "../model/identity.ts";
+import { readZone } from "../model/zone.ts";
 import { type Due, type SettleBounds, settleOne, type SettleOptions } from "./settle-one.ts";
 
 export interface SettleInput extends Omit<SettleBounds, "isOurs"> {
@@ -65,13 +67,7 @@ export function createSettler(options: SettleOptions): SettleDownscales {
       }
     };
     try {
-      for (const namespace of namespaces)
-        for await (const { items } of cluster.list(
-          leases,
-          { ...(namespace && { namespace }), labelSelector: PENDING_SELECTOR },
-          { signal },
-        ))
-          await visitEach(items, { atOnce: AT_ONCE, signal }, settleTurn);
+      for await (const items of listPending(namespaces, signal)) await visitEach(items, { atOnce: AT_ONCE, signal }, settleTurn);
     } catch (error) {
       if (!stop.aborted) log.warn("the Leases of pending downscales could not be listed", { error });
     }
@@ -82,32 +78,47 @@ export function createSettler(options: SettleOptions): SettleDownscales {
     begun.clear();
   };
 
+  /** The Leases in which a downscale is pending, page by page. */
+  async function* listPending(namespaces: readonly string[], signal: AbortSignal): AsyncGenerator<readonly Lease[]> {
+    for (const namespace of namespaces) {
+      const query = { ...(namespace && { namespace }), labelSelector: PENDING_SELECTOR };
+      for await (const { items } of cluster.list(leases, query, { signal })) yield items;
+    }
+  }
+
   async function settleLease(lease: Lease, around: Omit<SettleBounds, "isOurs">): Promise<Verdict> {
-    const { namespace = "", name = "" } = lease.metadata ?? {};
+    const { namespace, name } = readIdentity(lease.metadata ?? {});
     const pending = pendingOf(lease);
     const due = await findDue(namespace, pending, around.signal);
     const [first] = due.keys();
-    if (first === undefined) return Object.values(pending).every(({ tried }) => tried !== undefined) ? "failed" : "wait";
+    if (first === undefined) return judgeRest(pending);
     const claim = { namespace, lease: name, statefulSet: first, uid: `settle_${randomUUID()}`, durationMs: LEASE_MS, note: keep };
     // From before the write, whose answer may be late.
     using deadline = startDeadline(LEASE_MS - RELEASE_MS, around.signal, clock);
     const isOurs = (): boolean => !deadline.signal.aborted && deadline.remainingMs() > 0;
-    const taken = await takeDownscaleLease(cluster, claim, clock, around.fence.write());
+    const taken = await takeDownscaleLease(options, claim, around.fence.write());
     // A webhook has it: it knows better.
     if (!("release" in taken)) return "wait";
     let left = taken.noted;
     let isTold = true;
     try {
-      for (const [statefulSet, { zone, ...one }] of await findDue(namespace, taken.noted, deadline.signal)) {
+      for (const [statefulSet, one] of await findDue(namespace, taken.noted, deadline.signal)) {
         if (!isOurs()) throw cancelled(deadline.signal);
-        const isDone = !zone || (await settleOne({ zone, ...one }, options, { ...around, signal: deadline.signal, isOurs }));
-        left = leave(left, statefulSet, isDone ? one.settlement.rest : { ...one.pending, tried: formatTimestamp(clock.now()) });
+        const { isDone, note } = await settleDue(one, { ...around, signal: deadline.signal, isOurs });
+        left = leave(left, statefulSet, note);
         isTold &&= isDone;
       }
     } finally {
       await taken.release(left);
     }
-    return isTold ? (Object.keys(left).length > 0 ? "wait" : "settled") : "failed";
+    if (!isTold) return "failed";
+    return Object.keys(left).length > 0 ? "wait" : "settled";
+  }
+
+  /** Settles one, if its StatefulSet is still there, and resolves with the note that stays. */
+  async function settleDue({ zone, pending, settlement }: Due, bounds: SettleBounds) {
+    const isDone = !zone || (await settleOne({ zone, pending, settlement }, options, bounds));
+    return { isDone, note: isDone ? settlement.rest : { ...pending, tried: formatTimestamp(clock.now()) } };
   }
 
   /** Those that can be settled, with their StatefulSets as they are. Rejects with `Cancelled` once `signal` fires, or with what the cluster says. */
@@ -116,16 +127,16 @@ export function createSettler(options: SettleOptions): SettleDownscales {
     for (const [name, one] of Object.entries(pending).slice(0, MOST_NOTES)) {
       if (signal.aborted) throw cancelled(signal);
       const zone = await cluster.get(statefulSets, { namespace, name }, { signal }).catch(absent);
-      const current = zone && {
-        uid: zone.metadata?.uid ?? "",
-        generation: zone.metadata?.generation ?? 0,
-        replicas: zone.spec?.replicas ?? 1,
-      };
-      const settlement = settleDownscale(one, current, clock.now());
+      const settlement = settleDownscale(one, zone && readZone(zone), clock.now());
       if (settlement) due.set(name, { zone, pending: one, settlement });
     }
     return due;
   }
+}
+
+/** None is due yet: they may still happen, or are told again later. */
+function judgeRest(pending: PendingDownscales): Verdict {
+  return Object.values(pending).every(({ tried }) => tried !== undefined) ? "failed" : "wait";
 }
 
 const keep = (found: PendingDownscales): PendingDownscales => found;

@@ -10,6 +10,7 @@ import { laterOf, type PendingDownscale } from "../downscale/pending.ts";
 import { endpointsOf, readPreparation } from "../downscale/preparation.ts";
 import type { Settlement } from "../downscale/settlement.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
+import { readIdentity } from "../model/identity.ts";
 import { restoreEntry } from "../model/tracker.ts";
 import type { Draft } from "../report/events.ts";
 import type { Recorder } from "../report/recorder.ts";
@@ -41,41 +42,60 @@ export interface SettleBounds extends Pick<PodCalls, "isOurs"> {
 /** Milliseconds that telling the pods of one StatefulSet may take; webhooks of its group are refused meanwhile. */
 const TELL_MS = 5000;
 
+type Settled = Due & { readonly zone: StatefulSet };
+
 /** False if a pod could not be told. Throws what the cluster says, `Conflict` if the StatefulSet has changed. */
-export async function settleOne(
-  { zone, pending: { from, to, at }, settlement: { happened, lastDownscale, stay } }: Due & { readonly zone: StatefulSet },
-  { cluster, log, podHttp, clusterDomain, zoneTracker }: SettleOptions,
-  { fence, recorder, signal, isOurs }: SettleBounds,
-): Promise<boolean> {
-  const { namespace = "", name = "", uid = "", resourceVersion, annotations } = zone.metadata ?? {};
-  const written = annotations?.[ANNOTATIONS.lastDownscale];
-  if (lastDownscale !== undefined && laterOf(lastDownscale, written) === lastDownscale && lastDownscale !== written) {
-    const body = { metadata: { resourceVersion, annotations: { [ANNOTATIONS.lastDownscale]: lastDownscale } } };
-    await cluster.patch(statefulSets, { namespace, name, type: "merge", body }, fence.write());
-  }
-  if (!happened) await forgetTracked({ namespace, name, at }, { cluster, zoneTracker }, { fence, signal });
-  const count = stay.to - stay.from;
-  if (count === 0) return true;
+export async function settleOne(due: Settled, options: SettleOptions, bounds: SettleBounds): Promise<boolean> {
+  const { zone, pending, settlement } = due;
+  const { namespace, name } = readIdentity(zone.metadata ?? {});
+  await recordTime(zone, settlement.lastDownscale, { cluster: options.cluster, fence: bounds.fence });
+  if (!settlement.happened) await forgetTracked({ namespace, name, at: pending.at }, options, bounds);
+  if (settlement.stay.to === settlement.stay.from) return true;
+  const problem = await tellPods(due, options, bounds);
+  const draft = draftEvent(due, problem);
+  bounds.recorder.record([draft]);
+  options.log[problem === undefined ? "info" : "warn"](draft.message, { namespace, statefulSet: name });
+  return problem === undefined;
+}
+
+/** Writes the time of the downscale on its StatefulSet, unless that has a later one. */
+async function recordTime(
+  { metadata = {} }: StatefulSet,
+  at: string | undefined,
+  { cluster, fence }: Pick<SettleOptions, "cluster"> & Pick<SettleBounds, "fence">,
+): Promise<void> {
+  const { namespace, name, resourceVersion } = readIdentity(metadata);
+  const written = metadata.annotations?.[ANNOTATIONS.lastDownscale];
+  if (at === undefined || at === written || laterOf(at, written) !== at) return;
+  const body = { metadata: { resourceVersion, annotations: { [ANNOTATIONS.lastDownscale]: at } } };
+  await cluster.patch(statefulSets, { namespace, name, type: "merge", body }, fence.write());
+}
+
+/** DELETE to the pods that are prepared and stay. Resolves with what was in the way, if not all of them could be told. */
+async function tellPods(
+  { zone, settlement: { stay } }: Settled,
+  { podHttp, clusterDomain }: SettleOptions,
+  { isOurs, signal }: SettleBounds,
+): Promise<string | undefined> {
   const preparation = readPreparation(zone);
-  let problem = "problem" in preparation ? preparation.problem : undefined;
+  if ("problem" in preparation) return preparation.problem;
+  let problem: string | undefined;
   const onFailure = (url: string, error: unknown): void => void (problem ??= `${redactUrl(url)}: ${messageOf(error)}`);
-  const isTold =
-    !("problem" in preparation) &&
-    (await unpreparePods(
-      { podHttp, namespace, endpoints: () => endpointsOf(preparation, stay.to, stay.from, clusterDomain), isOurs, onFailure },
-      TELL_MS,
-      signal,
-    ));
+  const endpoints = (): Iterable<string> => endpointsOf(preparation, { from: stay.to, to: stay.from }, clusterDomain);
+  const calls = { podHttp, namespace: preparation.namespace, endpoints, isOurs, onFailure };
+  return (await unpreparePods(calls, TELL_MS, signal)) ? undefined : (problem ?? "not in time");
+}
+
+function draftEvent({ zone, pending: { from, to, at }, settlement: { stay } }: Settled, problem: string | undefined): Draft {
+  const { namespace, name, uid } = readIdentity(zone.metadata ?? {});
   const regarding = { kind: "StatefulSet" as const, namespace, name, uid };
+  const count = stay.to - stay.from;
   const what = `the downscale of ${name} from ${from} to ${to} replicas, admitted at ${at}, is not in effect`;
   const told = `${what}: its ${count} prepared pods were told that they stay`;
-  const untold = `${what}, and not all of its ${count} prepared pods could be told that they stay: ${problem ?? "not in time"}`;
-  const draft: Draft = isTold
+  const untold = `${what}, and not all of its ${count} prepared pods could be told that they stay: ${problem}`;
+  return problem === undefined
     ? { regarding, type: "Normal", reason: "DownscaleUndone", message: told }
     : { regarding, type: "Warning", reason: "DownscaleNotUndone", message: untold, cause: what };
-  recorder.record([draft]);
-  log[isTold ? "info" : "warn"](draft.message, { namespace, statefulSet: name });
-  return isTold;
 }
 
 /** Takes the time of a downscale that never happened out of the zone tracker. Throws what the cluster says. */

@@ -41,7 +41,8 @@ export async function decideBatch(batch: Batch, state: ReserverState, deadline: 
     return forgetBudget(requests, state);
   }
   const budget = listed.content;
-  const store = await openReservationStore(state.cluster, listed.object, state.leaseBudgets.has(listed.ref.uid), call);
+  const options = { budget: listed.object, withLease: state.leaseBudgets.has(listed.ref.uid) };
+  const store = await openReservationStore(state.cluster, options, call);
   const seen = await gatherUnderBudget(budget, state, call);
   const now = state.clock.now();
   const reservations = { ...livingReservations(store.reservations, uidsOf(seen), now) };

@@ -39,7 +39,7 @@ export function createDenyAgain(state: ReserverState): DenyAgain {
   async function readReservations({ namespace, name, uid, generation }: Budget, call: Call): Promise<Reservations | undefined> {
     const found = await cluster.get(disruptionBudgets, { namespace, name }, call).catch(absent);
     if (found?.metadata.uid !== uid || found.metadata.generation !== generation) return undefined;
-    return (await openReservationStore(cluster, found, state.leaseBudgets.has(uid), call)).reservations;
+    return (await openReservationStore(cluster, { budget: found, withLease: state.leaseBudgets.has(uid) }, call)).reservations;
   }
 
   async function check(

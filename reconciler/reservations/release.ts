@@ -16,7 +16,7 @@ export async function releaseReservation({ cluster, leaseBudgets }: State, handl
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     try {
       const budget = await cluster.get(disruptionBudgets, { namespace, name }, call);
-      const store = await openReservationStore(cluster, budget, leaseBudgets.has(budget.metadata.uid ?? ""), call);
+      const store = await openReservationStore(cluster, { budget, withLease: leaseBudgets.has(budget.metadata.uid ?? "") }, call);
       const { [pod]: found, ...others } = store.reservations;
       if (isSame(found, handle)) await store.write(others, call);
       return;

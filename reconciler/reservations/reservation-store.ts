@@ -18,19 +18,21 @@ export interface ReservationStore {
 
 const NOTE = "zonewise/disrupted-pods";
 
-/** The store of a budget as it was read; `withLease` reads the Lease as well, which must come before StatefulSets and pods. */
-export async function openReservationStore(
-  cluster: Cluster,
-  budget: DisruptionBudget,
-  withLease: boolean,
-  call: Call,
-): Promise<ReservationStore> {
+export interface StoreOptions {
+  /** As it was read. */
+  readonly budget: DisruptionBudget;
+  /** Reads the Lease as well, which must come before StatefulSets and pods. */
+  readonly withLease: boolean;
+}
+
+/** The store of a budget. */
+export async function openReservationStore(cluster: Cluster, { budget, withLease }: StoreOptions, call: Call): Promise<ReservationStore> {
   const lease = withLease ? await getLease(cluster, leaseRefOf(budget), call) : undefined;
   const noted = readReservations(parseNote(lease?.metadata?.annotations?.[NOTE]));
   return {
     reservations: { ...noted, ...readReservations(budget.status?.disruptedPods) },
     async write(next, bounds) {
-      const kept = await writeStatus(cluster, budget, next, bounds);
+      const kept = await writeStatus(cluster, { budget, next }, bounds);
       if (!withLease) return kept ? "kept" : "lost";
       if (kept && Object.keys(noted).length === 0) return "kept";
       await writeLease(cluster, leaseOf(budget, lease, next), bounds);
@@ -39,8 +41,13 @@ export async function openReservationStore(
   };
 }
 
+interface StatusChange {
+  readonly budget: DisruptionBudget;
+  readonly next: Reservations;
+}
+
 /** True if the answer has what was written. The write fails with `Conflict` on a CRD without the field, too. */
-async function writeStatus(cluster: Cluster, budget: DisruptionBudget, next: Reservations, call: Call): Promise<boolean> {
+async function writeStatus(cluster: Cluster, { budget, next }: StatusChange, call: Call): Promise<boolean> {
   const { namespace = "", name = "" } = budget.metadata;
   const { group, version } = disruptionBudgets;
   const body = {

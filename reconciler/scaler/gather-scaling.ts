@@ -21,7 +21,7 @@ export async function gatherTimes(
 ): Promise<ZoneTimes & Pick<ScalingSnapshot, "untracked">> {
   const at = now();
   try {
-    const tracked = isNeeded ? await gatherDownscales(cluster, zones, zoneTracker, at) : new Map<string, string>();
+    const tracked = isNeeded ? await gatherDownscales(cluster, zones, { zoneTracker, now: at }) : new Map<string, string>();
     return { zones, tracked, now: at };
   } catch (error) {
     return { zones, tracked: undefined, now: at, untracked: messageOf(error) };

@@ -81,7 +81,7 @@ test("the reconciler of all namespaces cannot write other components' Leases, al
   t.after(() => connection.close());
   const options = { namespace, name: "zonewise-reconciler", identity: "a", durationMs: 15_000 };
   const cluster = connectCluster(connection, { timeoutMs: 5000, clock: systemClock });
-  const held = await acquireLease(cluster, options, systemClock, AbortSignal.timeout(10_000));
+  const held = await acquireLease({ cluster, clock: systemClock }, options, AbortSignal.timeout(10_000));
   assert.ok(held);
   await held.release();
 });

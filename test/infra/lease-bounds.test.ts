@@ -24,7 +24,7 @@ async function take(tookMs: number): Promise<{ held: AcquiredLease; pass: (ms: n
     }) as Cluster["create"],
   };
   const options = { namespace: "default", name: "lease", identity: "one", durationMs: DURATION_MS };
-  const held = await acquireLease(cluster as Cluster, options, clock, new AbortController().signal);
+  const held = await acquireLease({ cluster: cluster as Cluster, clock }, options, new AbortController().signal);
   assert.ok(held);
   return { held, pass: (ms) => void (now += ms) };
 }

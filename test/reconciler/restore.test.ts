@@ -66,7 +66,7 @@ describe("after a restore of etcd", () => {
   describe("the lease", () => {
     const acquire = async (stage: Stage, identity: string): Promise<AcquiredLease> => {
       const options = { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 };
-      const taking = acquireLease(stage.connect().cluster, options, stage.clock, new AbortController().signal);
+      const taking = acquireLease({ cluster: stage.connect().cluster, clock: stage.clock }, options, new AbortController().signal);
       let lease: AcquiredLease | undefined;
       void taking.then((taken) => (lease = taken));
       for (let i = 0; i < 120 && !lease; i++) await stage.time.advance(250);

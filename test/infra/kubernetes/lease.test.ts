@@ -18,7 +18,7 @@ describe("the lease", () => {
   afterEach(() => stage.close());
 
   const acquire = (identity: string, cluster: Cluster = stage.connect().cluster, clock: Clock = stage.clock) =>
-    acquireLease(cluster, options(identity), clock, new AbortController().signal);
+    acquireLease({ cluster, clock }, options(identity), new AbortController().signal);
   const holder = (): unknown =>
     (stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler")?.["spec"] as { holderIdentity?: string })
       .holderIdentity;
@@ -50,7 +50,7 @@ describe("the lease", () => {
     const first = held(await acquire("first"));
     const stop = new AbortController();
     const { cluster, calls } = stage.connect();
-    const waiting = acquireLease(cluster, options("second"), stage.clock, stop.signal);
+    const waiting = acquireLease({ cluster, clock: stage.clock }, options("second"), stop.signal);
     await stage.time.advance(60_000);
     assert.equal(holder(), "first");
     assert.ok(

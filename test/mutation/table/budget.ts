@@ -10,7 +10,7 @@ const BATCH = { file: "reconciler/reservations/decide-batch.ts", tests: [...RESE
 const RESERVATION = { file: "reconciler/budget/reservation.ts", tests: RESERVE };
 const INTERLEAVINGS = ["test/reconciler/interleavings/slow-process.test.ts", "test/reconciler/interleavings/interleavings.test.ts"];
 
-const OPEN_STORE = "const store = await openReservationStore(state.cluster, listed.object, state.leaseBudgets.has(listed.ref.uid), call);";
+const OPEN_STORE = "const store = await openReservationStore(state.cluster, options, call);";
 const GATHER = "const seen = await gatherUnderBudget(budget, state, call);";
 
 export const BUDGET_MUTATIONS: readonly Mutation[] = [

@@ -62,7 +62,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a StatefulSet that cannot be read is not scaled down",
     ...PREPARE,
-    find: `return deny(request, downscale, "ParentUnknown", "finding the statefulset failed.");`,
+    find: `return deny(candidate, "ParentUnknown", "finding the statefulset failed.");`,
     replacement: `return { allowed: true, reason: "ParentUnknown" };`,
   },
   {

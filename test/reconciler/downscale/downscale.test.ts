@@ -48,14 +48,14 @@ describe("the pods that go (P17, P18)", () => {
   const HTTP = "grafana.com/prepare-downscale-http";
   const endpoints = (path: string, from: number, to: number): string[] => {
     const preparation = readPreparation(object({ [`${HTTP}-port`]: "8080", [`${HTTP}-path`]: path }));
-    return "problem" in preparation ? assert.fail(preparation.problem) : [...endpointsOf(preparation, from, to, "cluster.local.")];
+    return "problem" in preparation ? assert.fail(preparation.problem) : [...endpointsOf(preparation, { from, to }, "cluster.local.")];
   };
   it("are counted from the first ordinal", () => {
     const zone = object({ [`${HTTP}-port`]: "8080", [`${HTTP}-path`]: "p" });
     const preparation = readPreparation({ ...zone, spec: { ...zone.spec, ordinals: { start: 7 } } as never });
     assert.ok(!("problem" in preparation));
     assert.deepEqual(
-      [...endpointsOf(preparation, 3, 2, "cluster.local.")],
+      [...endpointsOf(preparation, { from: 3, to: 2 }, "cluster.local.")],
       ["http://test-9.service-name.default.svc.cluster.local.:8080/p"],
     );
   });
@@ -68,7 +68,7 @@ describe("the pods that go (P17, P18)", () => {
     assert.deepEqual(endpoints("/a/b?c", 1, 0), ["http://test-0.service-name.default.svc.cluster.local.:8080/a/b?c"]));
   it("may be more than fit in memory", () => {
     const preparation = { statefulSet: "s", namespace: "n", serviceName: "v", firstOrdinal: 0, url: new URL("http://pod:1/p") };
-    assert.match(endpointsOf(preparation, 2 ** 31 - 1, 0, "x").next().value ?? "", /s-2147483646/);
+    assert.match(endpointsOf(preparation, { from: 2 ** 31 - 1, to: 0 }, "x").next().value ?? "", /s-2147483646/);
   });
 });
 

@@ -14,7 +14,7 @@ function take({ cluster }: Pick<Stage, "cluster">, uid: string, aheadMs = 0) {
   const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
   const note = (found: PendingDownscales): PendingDownscales => found;
   const claim = { namespace: "default", lease: "lease", statefulSet: `zone-${uid}`, uid, durationMs: 1000, note };
-  return takeDownscaleLease(cluster, claim, clock, {});
+  return takeDownscaleLease({ cluster, clock }, claim, {});
 }
 
 function holder({ emulator }: Stage): unknown {

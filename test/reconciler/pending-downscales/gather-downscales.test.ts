@@ -43,7 +43,7 @@ describe("a downscale through /scale that only the group's Lease knows of", () =
         { cluster: stage.cluster, freshness: createFreshness(systemClock, { warn: assert.fail }) },
       );
       const now = Date.now();
-      const times = await gatherDownscales(stage.cluster, zones, TRACKER, now);
+      const times = await gatherDownscales(stage.cluster, zones, { zoneTracker: TRACKER, now });
       const [, b] = zones;
       assert.ok(b);
       assert.equal(minTimeOver(b, { zones, tracked: times, now }, "required")?.reason, expected);
