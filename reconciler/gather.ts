@@ -1,17 +1,11 @@
 /** Reads the cluster into snapshots: StatefulSets first, pods after them (§13.3), never a list twice. */
-import type { Call, Cluster, Query } from "../infra/kubernetes/cluster.ts";
+import type { Call, Query } from "../infra/kubernetes/cluster.ts";
 import { pods, statefulSets, type Resource } from "../infra/kubernetes/resources.ts";
-import type { Freshness } from "./freshness.ts";
+import type { Source } from "../infra/kubernetes/actor.ts";
 import { LABELS } from "./model/annotations.ts";
 import { byName, groupBy } from "./model/order.ts";
 import { readPod } from "./model/pod.ts";
 import { groupKey, readZone, withPods, type GroupSnapshot, type Zone } from "./model/zone.ts";
-
-/** Where lists are read from; one that is older than what `freshness` has seen is refused. */
-export interface Source {
-  readonly cluster: Cluster;
-  readonly freshness: Freshness;
-}
 
 export interface ZoneList {
   /** The zones of each group, by `<namespace>/<group>`. */

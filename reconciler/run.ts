@@ -3,17 +3,17 @@
  *
  *   wait for the Lease -> tick -> acted, or something changed: next tick at once; otherwise after the interval -> ... -> release -> exit code
  */
+import type { LogNote, TickResult } from "./report/outcome.ts";
 import { firstOfSignals, type Clock } from "../infra/clock.ts";
 import type { Cluster } from "../infra/kubernetes/cluster.ts";
 import { hasCode, isRetryable } from "../infra/errors.ts";
 import { acquireLease, type AcquiredLease, type LeaseOptions } from "../infra/kubernetes/lease.ts";
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics/metrics.ts";
-import type { LogNote } from "./actor.ts";
 import type { CaInjection } from "./ca-injection.ts";
 import { startChangeWatch, zonesOf } from "./change-watch.ts";
 import { dueForResync, resyncedThrough, recordResync } from "./resync.ts";
-import { createFreshness, type Freshness } from "./freshness.ts";
+import { createFreshness, type Freshness } from "../infra/kubernetes/freshness.ts";
 import type { GroupMemory } from "./report/memory.ts";
 import { isFailure } from "./report/outcome.ts";
 import type { Zone } from "./model/zone.ts";
@@ -21,7 +21,7 @@ import { createRecorder } from "./report/recorder.ts";
 import { createReporter, type Reporter } from "./report/reporter.ts";
 import type { SettleDownscales } from "./pending-downscales/settle-downscales.ts";
 import { createPodNotifier, type PodNotifier } from "./scaler/pod-notifier.ts";
-import { LAST_STARTED, tick, type TickInput, type TickResult } from "./tick.ts";
+import { LAST_STARTED, tick, type TickInput } from "./tick.ts";
 
 export interface RunInput {
   readonly cluster: Cluster;

@@ -4,17 +4,18 @@
  *   list StatefulSets -> per group: status says settled? -> done
  *                                   otherwise list its pods -> decideRollout -> act -> outcome
  */
+import type { MayDisrupt } from "./reservations/may-disrupt.ts";
 import type { Clock } from "../infra/clock.ts";
 import { hasCode, isSuperseded } from "../infra/errors.ts";
 import { visitEach } from "../infra/slots.ts";
-import { act } from "./act.ts";
-import type { Actor, MayDisrupt } from "./actor.ts";
-import type { BatchActor } from "./delete-pods.ts";
-import { gatherGroup, gatherZones, type ZoneList } from "./gather.ts";
+import { takeStep } from "./updater/take-step.ts";
+import type { Actor } from "../infra/kubernetes/actor.ts";
+import type { BatchActor } from "./updater/delete-pods.ts";
+import { gatherGroup, gatherZones } from "./gather.ts";
 import type { BudgetLists } from "./maintenance/budget-lists.ts";
 import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 import { groupKey, type GroupSnapshot, type Zone } from "./model/zone.ts";
-import type { Common, Outcome } from "./report/outcome.ts";
+import type { Common, Outcome, TickResult } from "./report/outcome.ts";
 import { decideByStatus, decideRollout } from "./rollout/decide.ts";
 import { scaleGroup } from "./scaler/scale-group.ts";
 import type { Scaler } from "./scaler/scaler.ts";
@@ -48,14 +49,6 @@ export interface TickInput extends Actor {
     /** Called with each outcome as soon as it is known, with the milliseconds the group took. */
     readonly onOutcome: (outcome: Outcome, tookMs: number) => void;
   };
-}
-
-export interface TickResult extends ZoneList {
-  readonly outcomes: readonly Outcome[];
-  /** Groups that the end came before. */
-  readonly skipped: number;
-  /** Something was written: the next tick follows at once. */
-  readonly acted: boolean;
 }
 
 /** Rejects only if the StatefulSets could not be listed; what befalls one group is its own outcome. */
@@ -128,7 +121,7 @@ async function rollOutZones(snapshot: GroupSnapshot, common: Common, actor: Batc
   if (!decision) return { ...common, state: "settled" };
   if (decision.action === "hold") return { ...common, state: "held", hold: decision };
 
-  const effect = await act(decision, snapshot.zones, actor);
+  const effect = await takeStep(decision, snapshot.zones, actor);
   const [denial] = effect.denied;
   if (denial && effect.replaced.length === 0) return { ...common, state: "held", hold: denial };
   return { ...common, state: "acted", decision, effect };

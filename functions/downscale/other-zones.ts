@@ -3,7 +3,7 @@ import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { refuseByHealth } from "../../reconciler/downscale/decide.ts";
 import { findAdmitted, lastDownscaleOf, laterOf, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
-import { createFreshness } from "../../reconciler/freshness.ts";
+import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { gatherGroup, gatherGroupZones } from "../../reconciler/gather.ts";
 import { refuseByTime } from "../../reconciler/scaling/min-time.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";

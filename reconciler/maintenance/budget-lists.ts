@@ -2,7 +2,7 @@
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../infra/log.ts";
-import { createFreshness } from "../freshness.ts";
+import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import type { OnBudgets } from "../reservations/disruption-request.ts";
 import { listBudgets, type ListedBudget } from "../reservations/gather-budget.ts";
 

@@ -14,7 +14,7 @@ import { pods, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { changeReadyTimes, type ReadyTimeChange } from "../budget/ready-time.ts";
 import type { Budget } from "../budget/zpdb.ts";
-import { createFreshness } from "../freshness.ts";
+import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { gatherUnderBudget } from "../reservations/gather-budget.ts";
 import { readAll } from "../gather.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";

@@ -1,8 +1,29 @@
 /** What one tick came to for one group, and for all. */
 import type { RolloutError } from "../../infra/errors.ts";
-import type { Action, Effect, LogNote } from "../actor.ts";
+import type { ZoneList } from "../gather.ts";
 import { factsOf, type Hold } from "../model/decision.ts";
+import type { Pod } from "../model/pod.ts";
 import type { Zone } from "../model/zone.ts";
+import type { DeletePods, FinishZone } from "../rollout/zone.ts";
+import type { ScaleZone } from "../scaling/steps.ts";
+
+/** A decision to act. */
+export type Action = DeletePods | FinishZone | ScaleZone;
+
+/** The effect of an action. */
+export interface Effect {
+  readonly replaced: readonly Pod[];
+  /** Holds of chosen pods that were not deleted. */
+  readonly denied: readonly Hold[];
+  /** Why the rest of the batch was left to the next tick, if it was. */
+  readonly stopped?: string;
+}
+
+/** Something worth a log line that changes nothing. */
+export interface LogNote {
+  readonly level: "info" | "warn";
+  readonly text: string;
+}
 
 export interface Common {
   readonly namespace: string;
@@ -24,6 +45,15 @@ export type Outcome = Common &
     | { readonly state: "superseded"; readonly error: RolloutError; readonly times: number }
     | { readonly state: "failed"; readonly error: unknown }
   );
+
+/** What one tick came to. */
+export interface TickResult extends ZoneList {
+  readonly outcomes: readonly Outcome[];
+  /** Groups that the end came before. */
+  readonly skipped: number;
+  /** Something was written: the next tick follows at once. */
+  readonly acted: boolean;
+}
 
 /** From this many ticks in a row on, being superseded counts as failing. */
 const SUPERSEDED_TOO_OFTEN = 10;

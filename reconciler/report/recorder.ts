@@ -3,7 +3,7 @@ import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../infra/log.ts";
 import type { Event } from "../../infra/kubernetes/resources.ts";
-import { writeEvent } from "../act.ts";
+import { writeEvent } from "./write-event.ts";
 import { buildEvent, eventName, type Draft } from "./events.ts";
 
 const QUIET_MS = 5 * 60_000;

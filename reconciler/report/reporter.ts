@@ -1,10 +1,10 @@
 /** Reports what happened: the same outcome feeds the log, the metrics and the Events. */
+import type { TickResult } from "./outcome.ts";
 import type { Clock } from "../../infra/clock.ts";
 import type { Log } from "../../infra/log.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { dedupKeyOf, type Hold } from "../model/decision.ts";
 import { groupKey } from "../model/zone.ts";
-import type { TickResult } from "../tick.ts";
 import { draftEvents } from "./events.ts";
 import { linesOf, summarize } from "./log-lines.ts";
 import { remember, type GroupMemory } from "./memory.ts";

@@ -4,8 +4,8 @@ import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../infra/log.ts";
 import type { OnBudgets } from "./disruption-request.ts";
-import { createFreshness } from "../freshness.ts";
-import { observeBudgets } from "../report/observe-budgets.ts";
+import { createFreshness } from "../../infra/kubernetes/freshness.ts";
+import { observeBudgets } from "./observe-budgets.ts";
 import { createRecorder } from "../report/recorder.ts";
 import { createReserver, type Reserver } from "./reserve.ts";
 

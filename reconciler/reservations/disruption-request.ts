@@ -6,7 +6,7 @@ import type { CompilePartition } from "../budget/partition.ts";
 import type { Reservation } from "../budget/reservation.ts";
 import type { DisruptionTarget } from "../budget/scope.ts";
 import type { Verdict } from "../budget/verdict.ts";
-import type { Freshness } from "../freshness.ts";
+import type { Freshness } from "../../infra/kubernetes/freshness.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 
 export interface DisruptionRequest extends DisruptionTarget {

@@ -1,4 +1,5 @@
 /** Reads what evictions are decided by: the budgets first, then StatefulSets and pods, so that the write to the budget proves them fresh (§13.1). */
+import type { Source } from "../../infra/kubernetes/actor.ts";
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { absent } from "../../infra/errors.ts";
 import { disruptionBudgets, pods, statefulSets, type DisruptionBudget } from "../../infra/kubernetes/resources.ts";
@@ -7,7 +8,7 @@ import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget/budget
 import type { CompilePartition } from "../budget/partition.ts";
 import type { StoredBudget } from "../budget/scope.ts";
 import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../budget/zpdb.ts";
-import { readAll, type Source } from "../gather.ts";
+import { readAll } from "../gather.ts";
 import { byName, byOrdinal, groupBy } from "../model/order.ts";
 import { readZone, selectorText, type Zone } from "../model/zone.ts";
 

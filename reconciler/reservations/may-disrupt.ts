@@ -2,10 +2,25 @@
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import type { Clock } from "../../infra/clock.ts";
 import { hasCode } from "../../infra/errors.ts";
-import type { MayDisrupt } from "../actor.ts";
 import { isAllowed, VERDICTS } from "../budget/verdict.ts";
-import { hold } from "../model/decision.ts";
+import type { Call } from "../../infra/kubernetes/cluster.ts";
+import { type Hold, hold } from "../model/decision.ts";
+import type { Pod } from "../model/pod.ts";
+import type { Zone } from "../model/zone.ts";
 import type { Reserver } from "./reserve.ts";
+
+/** A grant to delete a pod. */
+export interface DisruptionGrant {
+  readonly action: "grant";
+  /** Releases it, unused; never rejects. */
+  readonly release: (call: Call) => Promise<void>;
+}
+
+/**
+ * Called for each pod of a batch right before the batch is deleted, within the bounds of `call`. Resolves with a hold that forbids the deletion, a
+ * grant, or undefined if the deletion is allowed without a reservation.
+ */
+export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | DisruptionGrant | undefined>;
 
 /** Milliseconds that the rollout waits while other processes write to the same budget; the next tick asks again. */
 const LONGEST_WAIT_MS = 5000;

@@ -3,7 +3,8 @@ import { messageOf } from "../../infra/errors.ts";
 import type { Zone } from "../model/zone.ts";
 import { gatherDownscales } from "../pending-downscales/gather-downscales.ts";
 import { wantsDownscale } from "../scaling/leader.ts";
-import { addFacts, factsOf, type ReferenceReading, type ScalingSnapshot, type ZoneTimes } from "../scaling/snapshot.ts";
+import { addFacts, factsOf, type ReferenceReading, type ScalingSnapshot } from "../scaling/snapshot.ts";
+import type { ZoneTimes } from "../scaling/facts.ts";
 import type { Scaler } from "./scaler.ts";
 
 /** The snapshot for the first decision about a group. */

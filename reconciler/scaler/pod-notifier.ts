@@ -2,12 +2,12 @@
  * Notifies pods that they stay (§2.6), beside the ticks and never in their way. What they answer changes nothing, so that it is repeated only now
  * and then: by a new process, for a new number of pods, or after half a minute.
  */
+import type { LogNote } from "../report/outcome.ts";
 import { callPods } from "../../infra/call-pods.ts";
 import { firstOfSignals, type Clock } from "../../infra/clock.ts";
 import { hasCode, messageOf } from "../../infra/errors.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import { createSlots } from "../../infra/slots.ts";
-import type { LogNote } from "../actor.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Endpoints } from "../scaling/delayed.ts";
 

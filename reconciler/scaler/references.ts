@@ -3,7 +3,7 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import type { Resource, Scale } from "../../infra/kubernetes/resources.ts";
 import type { Mirror } from "../model/scaling.ts";
-import type { Reference } from "../scaling/snapshot.ts";
+import type { Reference } from "../scaling/facts.ts";
 
 export interface References {
   /** Reads the scale of the resource, freshly; throws if the server knows no such kind, or what it says. */

@@ -1,5 +1,5 @@
 /** Scales one zone of a group at most, before its rollout (§2.0): gather -> decideScaling -> step, until a zone is scaled or all that is left is to wait. */
-import type { LogNote } from "../actor.ts";
+import type { LogNote } from "../report/outcome.ts";
 import type { Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import { decideScaling } from "../scaling/decide.ts";

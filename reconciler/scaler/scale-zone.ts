@@ -6,7 +6,7 @@
 import { isRefused, RolloutError } from "../../infra/errors.ts";
 import { statefulSets } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import type { Actor } from "../actor.ts";
+import type { Actor } from "../../infra/kubernetes/actor.ts";
 import { findAdmitted } from "../downscale/pending.ts";
 import { gatherGroup, gatherGroupZones } from "../gather.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";

@@ -1,6 +1,6 @@
 /** What scaling works with. */
 import type { PodHttp } from "../../infra/pod-http.ts";
-import type { Actor } from "../actor.ts";
+import type { Actor } from "../../infra/kubernetes/actor.ts";
 import type { PodNotifier } from "./pod-notifier.ts";
 import type { References } from "./references.ts";
 

@@ -1,5 +1,5 @@
 import { messageOf } from "../../infra/errors.ts";
-import type { Actor } from "../actor.ts";
+import type { Actor } from "../../infra/kubernetes/actor.ts";
 import type { ZoneFacts } from "../scaling/snapshot.ts";
 import type { WriteBack } from "../scaling/steps.ts";
 

@@ -5,7 +5,7 @@
 import { firstOf, hold, type Rule } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import { minTimeOver } from "./min-time.ts";
-import type { ZoneTimes } from "./snapshot.ts";
+import type { ZoneTimes } from "./facts.ts";
 import { planScale, type ScaleDecision } from "./steps.ts";
 
 type FollowerRule = Rule<[zone: Zone, snapshot: ZoneTimes], ScaleDecision>;

@@ -16,7 +16,7 @@ import { formatGoTime, formatTimestamp, parseTimestamp } from "../../infra/times
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
-import type { ZoneTimes } from "./snapshot.ts";
+import type { ZoneTimes } from "./facts.ts";
 import { describeWait } from "./wait.ts";
 
 interface Downscale {

@@ -10,7 +10,8 @@ import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
 import type { Mirror } from "../model/scaling.ts";
 import type { Zone } from "../model/zone.ts";
 import { planPreparation, readDelay, shrinkTo, type Delay } from "./delayed.ts";
-import { factsOf, type Reference, type ReferenceReading, type ScalingSnapshot, type ZoneFacts } from "./snapshot.ts";
+import type { Reference } from "./facts.ts";
+import { factsOf, type ReferenceReading, type ScalingSnapshot, type ZoneFacts } from "./snapshot.ts";
 import { planScale, type ScalingStep, type WriteBack } from "./steps.ts";
 
 /** The reference is to be read before anything can be decided about the zone. */

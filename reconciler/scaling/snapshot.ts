@@ -1,19 +1,9 @@
 /** The facts that decisions about scaling look at. */
-import type { Resource } from "../../infra/kubernetes/resources.ts";
 import type { Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import type { YoungPod } from "./delayed.ts";
+import type { Reference, ZoneTimes } from "./facts.ts";
 import type { ScaleZone } from "./steps.ts";
-
-/** The zones of one group, and when they were last scaled down. */
-export interface ZoneTimes {
-  /** In byte order of their names. */
-  readonly zones: readonly Zone[];
-  /** When each zone was last scaled down, by the zone tracker's ConfigMap and by the group's downscale Lease; undefined if either cannot be read. */
-  readonly tracked: ReadonlyMap<string, string> | undefined;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
 
 /** All that a decision about scaling may look at. */
 export interface ScalingSnapshot extends ZoneTimes {
@@ -39,15 +29,6 @@ export interface ZoneFacts {
   readonly refused?: Hold;
   /** Its replicas were written back to the reference, or why they could not be. */
   readonly writtenBack?: "done" | { readonly failure: string };
-}
-
-/** A resource that a zone mirrors, and what its scale says. */
-export interface Reference {
-  readonly resource: Resource;
-  /** `spec.replicas`. */
-  readonly wantedReplicas: number;
-  /** `status.replicas`: what was written back. */
-  readonly reportedReplicas: number;
 }
 
 export type ReferenceReading = Reference | { readonly unreadable: string };

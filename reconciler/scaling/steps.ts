@@ -2,7 +2,7 @@
 import type { Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Delay, Endpoints } from "./delayed.ts";
-import type { Reference, ZoneTimes } from "./snapshot.ts";
+import type { Reference, ZoneTimes } from "./facts.ts";
 
 /** POST to the pods that are to go when the zone is to have `wanted` replicas, in order. */
 export interface PreparePods {

@@ -11,7 +11,7 @@ import { RolloutError } from "../../infra/errors.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
 import { createReferences } from "../../reconciler/scaler/references.ts";
 import { createPodNotifier } from "../../reconciler/scaler/pod-notifier.ts";
-import { createFreshness } from "../../reconciler/freshness.ts";
+import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { tick } from "../../reconciler/tick.ts";
 import { readPeakMb } from "./peak.ts";
 import { median } from "./row.ts";

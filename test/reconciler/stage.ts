@@ -1,4 +1,5 @@
 /** The reconciler's shell on the embedded cluster, under a clock that stands still unless it is moved. */
+import type { TickResult } from "../../reconciler/report/outcome.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,10 +11,10 @@ import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import { createReferences } from "../../reconciler/scaler/references.ts";
-import { createFreshness } from "../../reconciler/freshness.ts";
+import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import type { RunInput } from "../../reconciler/run.ts";
 import { createPodNotifier, type PodNotifier } from "../../reconciler/scaler/pod-notifier.ts";
-import { tick, type TickInput, type TickResult } from "../../reconciler/tick.ts";
+import { tick, type TickInput } from "../../reconciler/tick.ts";
 import type { BudgetMaintenance } from "../../reconciler/maintenance/maintain-budgets.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
 import { startEmulator, type Emulator } from "../emulator/index.ts";

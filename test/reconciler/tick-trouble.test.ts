@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { createFreshness } from "../../reconciler/freshness.ts";
+import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import type { Effect, Fault } from "../emulator/faults.ts";
 import { deploy, revisions, setStage, tickOnce, witness, type Stage } from "./stage.ts";
 

@@ -135,10 +135,10 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a grant is kept when it is not known whether the pod was deleted",
-    file: "reconciler/delete-pods.ts",
+    file: "reconciler/updater/delete-pods.ts",
     find: "if (wroteNothing(error)) unused.add(grant);",
     replacement: "unused.add(grant);",
-    tests: ["test/reconciler/tick-budget.test.ts", "test/reconciler/delete-pods.test.ts"],
+    tests: ["test/reconciler/tick-budget.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
   },
   {
     breaks: "a reserved pod counts as not ready",

@@ -3,10 +3,10 @@ import type { Mutation } from "../mutation.ts";
 
 const LEASE = { file: "infra/kubernetes/lease.ts", tests: ["test/infra/lease-bounds.test.ts", "test/infra/kubernetes/lease.test.ts"] };
 const BATCH = {
-  file: "reconciler/delete-pods.ts",
-  tests: ["test/reconciler/fenced-writes.test.ts", "test/reconciler/delete-pods.test.ts"],
+  file: "reconciler/updater/delete-pods.ts",
+  tests: ["test/reconciler/fenced-writes.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
 };
-const STATUS = { file: "reconciler/zone-status.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
+const STATUS = { file: "reconciler/updater/zone-status.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
 const SCALE = { file: "reconciler/scaler/scale-zone.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
 
 export const LEASE_MUTATIONS: readonly Mutation[] = [
@@ -133,14 +133,14 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/rollout/continue-batch.ts",
     find: "if (current?.paused) return",
     replacement: `if (current?.paused && current.name === "") return`,
-    tests: ["test/reconciler/rollout/continue-batch.test.ts", "test/reconciler/delete-pods.test.ts"],
+    tests: ["test/reconciler/rollout/continue-batch.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
   },
   {
     breaks: "a batch ends once another zone is unhealthy",
     file: "reconciler/rollout/continue-batch.ts",
     find: "(!other.observed || missingByStatus(other) > 0)",
     replacement: "!other.observed",
-    tests: ["test/reconciler/rollout/continue-batch.test.ts", "test/reconciler/delete-pods.test.ts"],
+    tests: ["test/reconciler/rollout/continue-batch.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
   },
   {
     breaks: "a status is patched only on the version that was read",

@@ -7,8 +7,8 @@ const ZONE = {
 };
 const GROUP = { ...ZONE, file: "reconciler/rollout/decide.ts" };
 const FRESHNESS = {
-  file: "reconciler/freshness.ts",
-  tests: ["test/reconciler/stale-lists.test.ts", "test/reconciler/freshness.test.ts"],
+  file: "infra/kubernetes/freshness.ts",
+  tests: ["test/reconciler/stale-lists.test.ts", "test/infra/kubernetes/freshness.test.ts"],
 };
 const READINESS = { ...ZONE, file: "reconciler/model/readiness.ts" };
 
@@ -54,14 +54,14 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the version of an own deletion counts as seen",
-    file: "reconciler/delete-pods.ts",
+    file: "reconciler/updater/delete-pods.ts",
     find: "freshness.noteWritten(pods, version);",
     replacement: "",
     tests: ["test/reconciler/stale-lists.test.ts"],
   },
   {
     breaks: "the version of an own patch counts as seen",
-    file: "reconciler/zone-status.ts",
+    file: "reconciler/updater/zone-status.ts",
     find: "freshness.noteWritten(statefulSets, version);",
     replacement: "",
     tests: ["test/reconciler/stale-lists.test.ts"],

@@ -5,7 +5,7 @@ import { RolloutError } from "../../../infra/errors.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
-import { createFreshness } from "../../../reconciler/freshness.ts";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { createMayDisrupt } from "../../../reconciler/reservations/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/reservations/reserve.ts";
 import { tick } from "../../../reconciler/tick.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { observeBudgets } from "../../../reconciler/report/observe-budgets.ts";
+import { observeBudgets } from "../../../reconciler/reservations/observe-budgets.ts";
 import { createBudgetMaintenance, type BudgetMaintenance } from "../../../reconciler/maintenance/maintain-budgets.ts";
 import { reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
 import { deploy, tickOnce, type Stage } from "../stage.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
-import { createFreshness } from "../../../reconciler/freshness.ts";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { nameLease } from "../../../reconciler/pending-downscales/downscale-lease.ts";
 import { gatherDownscales } from "../../../reconciler/pending-downscales/gather-downscales.ts";
 import { gatherGroupZones } from "../../../reconciler/gather.ts";

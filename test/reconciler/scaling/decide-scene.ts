@@ -1,7 +1,8 @@
 /** Snapshots of a group as decisions about its scaling look at them, and their decisions in a few words. */
 import type { Resource } from "../../../infra/kubernetes/resources.ts";
 import { decideScaling, type ScalingDecision } from "../../../reconciler/scaling/decide.ts";
-import type { Reference, ScalingSnapshot, ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
+import type { Reference } from "../../../reconciler/scaling/facts.ts";
+import type { ScalingSnapshot, ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
 import type { ZoneTraits } from "../builders.ts";
 import { snapshot } from "./snapshots.ts";
 

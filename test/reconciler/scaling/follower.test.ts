@@ -1,3 +1,4 @@
+import type { MayDisrupt } from "../../../reconciler/reservations/may-disrupt.ts";
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -5,7 +6,6 @@ import { RolloutError } from "../../../infra/errors.ts";
 import { errorOfStatus } from "../../../infra/kubernetes/api-error.ts";
 import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
-import type { MayDisrupt } from "../../../reconciler/actor.ts";
 import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from "../stage.ts";
 
 const FOLLOWS_A = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };

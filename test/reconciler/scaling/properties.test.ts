@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { createFreshness } from "../../../reconciler/freshness.ts";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { createReferences } from "../../../reconciler/scaler/references.ts";
 import type { Outcome } from "../../../reconciler/report/outcome.ts";
 import { createPodNotifier } from "../../../reconciler/scaler/pod-notifier.ts";

@@ -1,5 +1,6 @@
 /** Groups as scaling looks at them, at one moment. */
-import type { ZoneTimes } from "../../../reconciler/scaling/snapshot.ts";
+import type { ZoneTimes } from "../../../reconciler/scaling/facts.ts";
+
 import { group, type ZoneTraits } from "../builders.ts";
 
 export const NOW = Date.UTC(2026, 0, 2, 12);

@@ -9,10 +9,10 @@
  *
  * Versions of one resource compare as integers (KEP-5504); versions that are not integers are not compared.
  */
-import type { Clock } from "../infra/clock.ts";
-import { RolloutError } from "../infra/errors.ts";
-import type { Log } from "../infra/log.ts";
-import type { Resource } from "../infra/kubernetes/resources.ts";
+import type { Clock } from "../clock.ts";
+import { RolloutError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Resource } from "./resources.ts";
 
 export interface Freshness {
   /** Raises the floor to a version that was written. It may be lower, if the write changed nothing or its answer was late. */

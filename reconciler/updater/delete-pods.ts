@@ -5,17 +5,19 @@
  *
  * What has been done is reported however the batch ends; the next tick gathers anew and decides about the rest.
  */
-import type { Clock } from "../infra/clock.ts";
-import { hasCode, messageOf, RolloutError, wroteNothing } from "../infra/errors.ts";
-import { pods } from "../infra/kubernetes/resources.ts";
-import type { Actor, DisruptionGrant, Effect, MayDisrupt } from "./actor.ts";
-import { gatherGroup, gatherGroupZones } from "./gather.ts";
-import type { Hold } from "./model/decision.ts";
-import type { Pod } from "./model/pod.ts";
-import { describeUnsteady, isSteady } from "./model/readiness.ts";
-import type { Zone } from "./model/zone.ts";
-import { whyStopBatch, zonesToList, type BatchView } from "./rollout/continue-batch.ts";
-import type { DeletePods } from "./rollout/zone.ts";
+import type { DisruptionGrant, MayDisrupt } from "../reservations/may-disrupt.ts";
+import type { Effect } from "../report/outcome.ts";
+import type { Clock } from "../../infra/clock.ts";
+import { hasCode, messageOf, RolloutError, wroteNothing } from "../../infra/errors.ts";
+import { pods } from "../../infra/kubernetes/resources.ts";
+import type { Actor } from "../../infra/kubernetes/actor.ts";
+import { gatherGroup, gatherGroupZones } from "../gather.ts";
+import type { Hold } from "../model/decision.ts";
+import type { Pod } from "../model/pod.ts";
+import { describeUnsteady, isSteady } from "../model/readiness.ts";
+import type { Zone } from "../model/zone.ts";
+import { whyStopBatch, zonesToList, type BatchView } from "../rollout/continue-batch.ts";
+import type { DeletePods } from "../rollout/zone.ts";
 import { patchStatus } from "./zone-status.ts";
 
 export interface BatchActor extends Actor {

@@ -1,12 +1,11 @@
 /** What ends a batch of deletions early, from the tick to the pods. */
+import type { DisruptionGrant, MayDisrupt } from "../../../reconciler/reservations/may-disrupt.ts";
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { RolloutError } from "../../infra/errors.ts";
-import type { DisruptionGrant } from "../../reconciler/actor.ts";
-import { hold } from "../../reconciler/model/decision.ts";
-import type { MayDisrupt } from "../../reconciler/actor.ts";
-import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from "./stage.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import { hold } from "../../../reconciler/model/decision.ts";
+import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from "../stage.ts";
 
 const SETS = "statefulsets.apps";
 const [A, B] = ["ingester-zone-a", "ingester-zone-b"];

@@ -1,9 +1,9 @@
 /** Tells of the budgets that were read: what is wrong with them, once a change; that there are none, once; and the metric. */
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import type { Log } from "../../infra/log.ts";
-import type { OnBudgets } from "../reservations/disruption-request.ts";
-import type { ListedBudget } from "../reservations/gather-budget.ts";
-import type { Draft } from "./events.ts";
+import type { OnBudgets } from "./disruption-request.ts";
+import type { ListedBudget } from "./gather-budget.ts";
+import type { Draft } from "../report/events.ts";
 
 export interface Observer {
   readonly log: Log;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { pods, statefulSets } from "../../infra/kubernetes/resources.ts";
-import { createFreshness } from "../../reconciler/freshness.ts";
+import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 
 /** A list of pods: at this second, of this version, and whether it is taken. */
 type Step = readonly [second: number, version: number | string, taken: boolean];

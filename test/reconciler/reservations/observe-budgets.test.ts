@@ -5,7 +5,7 @@ import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
 import type { Draft } from "../../../reconciler/report/events.ts";
 import type { ListedBudget } from "../../../reconciler/reservations/gather-budget.ts";
-import { observeBudgets } from "../../../reconciler/report/observe-budgets.ts";
+import { observeBudgets } from "../../../reconciler/reservations/observe-budgets.ts";
 import { budgetObject } from "../budget/builders.ts";
 
 function listed(generation: number, spec: object = {}, name = "ingester"): ListedBudget {

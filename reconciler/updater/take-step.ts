@@ -1,0 +1,22 @@
+/** Carries out decisions about a rollout, with writes that take effect only if the judged objects have not changed. */
+import type { Effect } from "../report/outcome.ts";
+import { type BatchActor, deletePods } from "./delete-pods.ts";
+import type { Zone } from "../model/zone.ts";
+import type { DeletePods, FinishZone } from "../rollout/zone.ts";
+import { patchStatus } from "./zone-status.ts";
+
+/**
+ * Carries out the decision; `judged` are the zones of its group. Throws `Conflict` if the zone or a pod has changed since, `Cancelled`, `LeaseLost`, or
+ * the error of the API server.
+ */
+export async function takeStep(decision: DeletePods | FinishZone, judged: readonly Zone[], actor: BatchActor): Promise<Effect> {
+  switch (decision.action) {
+    case "deletePods":
+      return deletePods(decision, judged, actor);
+    case "finishZone":
+      await patchStatus(decision.zone, actor, { currentRevision: decision.zone.status.updateRevision });
+      return { replaced: [], denied: [] };
+    default:
+      return decision satisfies never;
+  }
+}
