@@ -1,7 +1,8 @@
-/** `npm run build`: one self-contained file an entry in dist/, small and quick to start. */
-import { readFile } from "node:fs/promises";
+/** `npm run build`: one self-contained file an entry in dist/, small and quick to start, and the list of the packages that are in them. */
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { build, type BuildOptions, type Plugin } from "esbuild";
+import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
+import { formatSbom, type Lockfile } from "./sbom.ts";
 
 /** What is built: a new entry is one more path here. */
 const ENTRIES = ["reconciler/main.ts", "functions/index.ts", "functions/serve.ts", "functions/framework.ts", "infra/certs/main.ts"];
@@ -85,15 +86,21 @@ export const BUNDLE = {
   banner: { js: 'import{createRequire as requireForBundle}from"node:module";const require=requireForBundle(import.meta.url);' },
 } satisfies BuildOptions;
 
-/** Bundles each entry, a path below `root`, to the same path below `outdir`. Rejects if one cannot be built. */
-export async function bundle(entries: readonly string[], root: string, outdir: string): Promise<void> {
+/**
+ * Bundles each entry, a path below `root`, to the same path below `outdir`, and resolves with what went into each. Rejects if one cannot be
+ * built.
+ */
+export async function bundle(entries: readonly string[], root: string, outdir: string): Promise<Metafile> {
   const plugins = [leaveOutUnused, requireHttp, keepLazy, showImports];
-  await build({ ...BUNDLE, absWorkingDir: root, entryPoints: [...entries], outdir, outbase: root, plugins });
+  const options = { ...BUNDLE, absWorkingDir: root, entryPoints: [...entries], outdir, outbase: root, plugins, metafile: true as const };
+  return (await build(options)).metafile;
 }
 
-/** Builds all that the image runs. */
+/** Builds all that the image runs, and `sbom.cdx.json` beside it, where scanners of images look for it. */
 export async function buildAll(root: string, outdir: string): Promise<void> {
-  await bundle([...ENTRIES, ...LAZY], root, outdir);
+  const metafile = await bundle([...ENTRIES, ...LAZY], root, outdir);
+  const lockfile = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")) as Lockfile;
+  await writeFile(join(outdir, "sbom.cdx.json"), formatSbom(metafile, lockfile));
 }
 
 if (import.meta.main) await buildAll(join(import.meta.dirname, ".."), join(import.meta.dirname, "../dist"));

@@ -1,10 +1,10 @@
 /** What is built behaves as its sources do, for all that it leaves out. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { buildAll, bundle } from "../../infra/build.ts";
 import { describeConnections, type Port } from "./connections.ts";
 
@@ -34,5 +34,36 @@ describe("what the bundle leaves out", () => {
     const { status, stdout } = spawnSync(process.execPath, [main], { env: {}, encoding: "utf8" });
     assert.equal(status, 2);
     assert.match(stdout, /KUBERNETES_NAMESPACE is not set/);
+  });
+});
+
+describe("a build", () => {
+  /** All files below a folder, with their contents. */
+  const filesOf = (folder: string): Record<string, string> =>
+    Object.fromEntries(
+      globSync("**/*.{js,json}", { cwd: folder })
+        .toSorted()
+        .map((path) => [path, readFileSync(join(folder, path), "utf8")]),
+    );
+  const dist = join(directory, "dist");
+  before(async () => await buildAll(root, dist));
+
+  it("of the same sources in another place gives the same bytes", async () => {
+    const copy = join(directory, "elsewhere/copy");
+    for (const part of ["functions", "reconciler", "infra", "package.json", "package-lock.json", "tsconfig.json"])
+      cpSync(join(root, part), join(copy, part), { recursive: true });
+    symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+    const again = join(directory, "again");
+    await buildAll(copy, again);
+    assert.deepEqual(Object.keys(filesOf(again)), Object.keys(filesOf(dist)));
+    for (const [path, text] of Object.entries(filesOf(again))) assert.ok(text === filesOf(dist)[path], `${path} differs`);
+  });
+
+  it("lists the packages that are in it, and no others", () => {
+    const { components } = JSON.parse(filesOf(dist)["sbom.cdx.json"] ?? "") as { components: { name: string }[] };
+    const names = new Set(components.map(({ name }) => name));
+    for (const name of ["@google-cloud/functions-framework", "@kubernetes/client-node", "express", "jose", "selfsigned", "zod"])
+      assert.ok(names.has(name), name);
+    for (const name of ["undici", "typescript", "esbuild", "@types/node"]) assert.ok(!names.has(name), name);
   });
 });
