@@ -7,7 +7,8 @@ import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { describe, it, type TestContext } from "node:test";
 import { connectAdmin } from "./client.ts";
-import { FOR_OLDER_CLUSTERS, KUBECTL, type Manifest, type Rendering, renderManifests } from "./manifests.ts";
+import { KUBECTL, type Manifest, type Rendering, renderManifests } from "./manifests.ts";
+import { OVERLAYS, renderOverlay } from "./overlays.ts";
 
 type Verb = readonly ["apply" | "delete" | "diff", ...string[]];
 
@@ -61,27 +62,11 @@ function run(args: readonly string[], input: object): Promise<{ code: number; te
   });
 }
 
-/** All that users may apply; Knative's own kinds are left out, as Knative need not be there. */
-const OVERLAYS: readonly [string, Rendering][] = [
-  [COMPLETE, {}],
-  [`${COMPLETE} before 1.30`, FOR_OLDER_CLUSTERS],
-  [`${COMPLETE} failing open`, { components: ["infra/manifests/webhooks/ignore"] }],
-  ["infra/manifests/reconciler", { components: ["infra/manifests/namespace"] }],
-  ["infra/manifests/all-namespaces", {}],
-  ["infra/manifests/crds", {}],
-  ["infra/manifests/replicas-policy", {}],
-  ["knative", {}],
-  ["knative/events", {}],
-];
-
 describe("kubectl apply", () => {
   for (const [name, rendering] of OVERLAYS)
     it(`${name}: a second time it changes nothing`, async (t) => {
       const { namespace, kubectl } = await openPlace(t);
-      const setNamespace = (text: string): string => text.replace("namespace: zonewise\n", `namespace: ${namespace}\n`);
-      const edit = { "infra/manifests/all-namespaces/kustomization.yaml": setNamespace };
-      const [folder = ""] = name.split(" ");
-      const all = await renderManifests(namespace, { ...rendering, folder, edit: { ...edit, ...rendering.edit } });
+      const all = await renderOverlay(namespace, rendering);
       const manifests = all.filter(({ apiVersion }) => !apiVersion.includes("knative.dev"));
       const first = await kubectl(["apply"], manifests);
       assert.equal(first.code, 0, first.text);

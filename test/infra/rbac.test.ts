@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { it } from "node:test";
+import { describe, it } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { VARIABLES } from "../../infra/config/variables.ts";
 import { collect, find, read } from "./manifests.ts";
+import { findUsedRights, rightsOf, rulesBoundTo } from "./rights.ts";
 
 interface Role {
   readonly kind: string;
@@ -55,3 +56,31 @@ it("every cluster-wide right of the certificates is named for the namespace that
   const clusterWide = read("infra/manifests/certificates/rbac.yaml").filter(({ kind = "" }) => kinds.has(kind));
   assert.deepEqual(new Set(selected), new Set(clusterWide.map(({ kind, metadata }) => `${kind} ${metadata?.name}`)));
 });
+
+const ACCOUNTS = [
+  { account: "zonewise-reconciler", entry: "reconciler/main.ts", notCalled: [] },
+  // Parts of the tick lie in files of which the webhooks need something else.
+  { account: "zonewise-functions", entry: "functions/serve.ts", notCalled: ["delete pods", "patch statefulsets/status"] },
+  { account: "zonewise-certificates", entry: "infra/certs/main.ts", notCalled: [] },
+];
+
+for (const { account, entry, notCalled } of ACCOUNTS)
+  describe(account, () => {
+    it("has the rights that its process uses, and no others", async () => {
+      const used = await findUsedRights(entry);
+      for (const right of notCalled) assert.ok(used.delete(right), `${right}: no file of the process has it any more`);
+      const allowed = new Set(rulesBoundTo(account).flatMap(rightsOf));
+      assert.deepEqual([...allowed].toSorted(), [...used].toSorted());
+    });
+
+    it("reaches Secrets and ConfigMaps by their names only; to create one has no name yet", () => {
+      const unnamed = rulesBoundTo(account).filter(({ resourceNames }) => resourceNames === undefined);
+      const rights = unnamed.flatMap(rightsOf).filter((right) => /secrets|configmaps/.test(right));
+      assert.deepEqual(
+        rights.filter((right) => !right.startsWith("create ")),
+        [],
+      );
+    });
+
+    it("names each verb and each resource: no wildcard", () => assert.doesNotMatch(JSON.stringify(rulesBoundTo(account)), /\*/));
+  });

@@ -1,0 +1,26 @@
+/** All kustomizations that users may apply, as they may apply them. */
+import { FOR_OLDER_CLUSTERS, type Manifest, renderManifests, type Rendering } from "./manifests.ts";
+
+const COMPLETE = "infra/manifests/complete";
+
+/** By what tests call them. Knative's own kinds are among the objects, and Knative need not be there. */
+export const OVERLAYS: readonly (readonly [string, Rendering])[] = [
+  [COMPLETE, { folder: COMPLETE }],
+  [`${COMPLETE} before 1.30`, { folder: COMPLETE, ...FOR_OLDER_CLUSTERS }],
+  [`${COMPLETE} failing open`, { folder: COMPLETE, components: ["infra/manifests/webhooks/ignore"] }],
+  ["infra/manifests/reconciler", { folder: "infra/manifests/reconciler", components: ["infra/manifests/namespace"] }],
+  ["infra/manifests/all-namespaces", { folder: "infra/manifests/all-namespaces" }],
+  ["infra/manifests/crds", { folder: "infra/manifests/crds" }],
+  ["infra/manifests/replicas-policy", { folder: "infra/manifests/replicas-policy" }],
+  ["knative", { folder: "knative" }],
+  ["knative/events", { folder: "knative/events" }],
+];
+
+/** Renders one of them for a namespace; the one for all namespaces is told by itself in which it lives. */
+export async function renderOverlay(namespace: string, { edit, ...rendering }: Rendering): Promise<Manifest[]> {
+  const setNamespace = (text: string): string => text.replace("namespace: zonewise\n", `namespace: ${namespace}\n`);
+  return await renderManifests(namespace, {
+    ...rendering,
+    edit: { "infra/manifests/all-namespaces/kustomization.yaml": setNamespace, ...edit },
+  });
+}

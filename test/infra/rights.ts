@@ -1,0 +1,79 @@
+/** What the processes need of RBAC, read from their sources, and what the manifests allow them. A right is `verb resource[/subresource]`. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "esbuild";
+import * as resources from "../../infra/kubernetes/resources.ts";
+import { type Manifest, read, ROOT } from "./manifests.ts";
+
+/** The port's verbs as RBAC knows them. */
+const VERBS: Readonly<Record<string, string>> = {
+  list: "list",
+  get: "get",
+  watch: "watch",
+  create: "create",
+  replace: "update",
+  patch: "patch",
+  change: "patch",
+  remove: "delete",
+};
+const CALL = new RegExp(
+  String.raw`\bcluster\s*\.(?<verb>${Object.keys(VERBS).join("|")})(?:<[^(]*>)?\(\s*(?<resource>[\w.]+),(?<rest>[^;]*)`,
+  "g",
+);
+
+const HOOKS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
+/** What the calls of a file may be about that name their resource by a variable. */
+const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
+  "functions/downscale/no-downscale.ts": ["statefulsets", "deployments", "replicasets"],
+  "infra/certs/inject.ts": HOOKS,
+  "reconciler/change-watch.ts": ["statefulsets", ...HOOKS],
+  "reconciler/gather.ts": ["statefulsets", "pods", "zoneawarepoddisruptionbudgets"],
+  "reconciler/reservations/deny-again.ts": ["statefulsets", "pods", "zoneawarepoddisruptionbudgets"],
+  // Whatever users let zones mirror; the manifests allow the kind that is ours.
+  "reconciler/scaler/references.ts": ["replicatemplates"],
+  "reconciler/scaler/write-back.ts": ["replicatemplates/status"],
+};
+
+/** The rights that the calls of a file use. Fails for a resource that is a variable in a file without a row above. */
+function rightsUsedIn(file: string): string[] {
+  const calls = [...readFileSync(join(ROOT, file), "utf8").matchAll(CALL)];
+  return calls.flatMap(({ groups: { verb = "", resource = "", rest = "" } = {} }) => {
+    const named = (resources as unknown as Readonly<Record<string, { plural: string } | undefined>>)[resource];
+    const plurals = named ? [named.plural] : (BY_VARIABLE[file] ?? assert.fail(`${file}: what is ${resource}?`));
+    const { subresource } = /subresource: "(?<subresource>\w+)"/.exec(rest)?.groups ?? {};
+    return plurals.map((plural) => [`${VERBS[verb]} ${plural}`, ...(subresource ? [subresource] : [])].join("/"));
+  });
+}
+
+/** The rights that the calls in the files of a process use. */
+export async function findUsedRights(entry: string): Promise<Set<string>> {
+  const options = { bundle: true, packages: "external", platform: "node", format: "esm", write: false, outdir: "unused" } as const;
+  const { metafile } = await build({ ...options, absWorkingDir: ROOT, entryPoints: [entry], metafile: true });
+  return new Set(Object.keys(metafile.inputs).flatMap(rightsUsedIn));
+}
+
+export interface Rule {
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+interface Binding extends Manifest {
+  readonly roleRef: { readonly kind: string; readonly name: string };
+  readonly subjects: readonly { readonly name: string }[];
+}
+
+const RBAC = ["functions", "reconciler", "certificates"].flatMap((folder) => read(`infra/manifests/${folder}/rbac.yaml`));
+
+/** The rules of all Roles that are bound to a ServiceAccount. */
+export function rulesBoundTo(account: string): readonly Rule[] {
+  const bindings = RBAC.filter(({ kind }) => kind?.endsWith("RoleBinding")) as Binding[];
+  const bound = bindings.filter(({ subjects }) => subjects.some(({ name }) => name === account)).map(({ roleRef }) => roleRef);
+  return bound.flatMap(({ kind, name }) => {
+    const role = RBAC.find((one) => one.kind === kind && one.metadata?.name === name) ?? assert.fail(`${kind} ${name}`);
+    return role["rules"] as Rule[];
+  });
+}
+
+export const rightsOf = (rule: Rule): string[] => rule.verbs.flatMap((verb) => rule.resources.map((resource) => `${verb} ${resource}`));
