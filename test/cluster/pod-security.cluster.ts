@@ -12,16 +12,11 @@ interface Template {
   readonly spec: { readonly containers: readonly object[]; readonly serviceAccountName?: string };
 }
 
-/** The templates of pods. The fields that only Knative knows are left out: it sets them on a container of its own. */
-function templatesOf(manifests: readonly Manifest[]): Template[] {
-  const found = collect(manifests, ({ template }) =>
+/** The templates of pods. The API server drops the fields that only Knative knows. */
+const templatesOf = (manifests: readonly Manifest[]): Template[] =>
+  collect(manifests, ({ template }) =>
     (template as Partial<Template> | undefined)?.spec?.containers ? (template as Template) : undefined,
   );
-  return found.map(({ metadata, spec: { timeoutSeconds: _, ...spec } }: Template & { spec: { timeoutSeconds?: number } }) => ({
-    ...(metadata && { metadata }),
-    spec,
-  }));
-}
 
 const makesPods = ({ apiVersion, kind }: Manifest): boolean =>
   ["Deployment", "CronJob"].includes(kind) || (kind === "Service" && apiVersion.startsWith("serving.knative.dev/"));
