@@ -36,7 +36,7 @@ export async function compose(env: Environment, machine: Clock, lookup?: LookupF
     timeoutMs: configuration.podTimeoutMs,
     clock,
     observer: metrics.podObserver,
-    // Each request keeps to 32 by itself (§4.8): one group's silent pods must not keep another's from being told.
+    // Each request limits itself to 32 (§4.8): silent pods of one group must not delay calls to another group's.
     atOnce: Number.POSITIVE_INFINITY,
     ...(lookup && { lookup }),
   });

@@ -77,7 +77,7 @@ function createRunner(env: Environment, clock: Clock): () => Promise<RunResult> 
 /** What a caller is told of a group. */
 function show(outcome: Outcome): object {
   const { namespace, group, state } = outcome;
-  const waits = outcome.waits.map(({ reason, message }) => ({ reason, message }));
+  const waits = outcome.scalingHolds.map(({ reason, message }) => ({ reason, message }));
   const common = { namespace, group, state, ...(waits.length > 0 && { waits }) };
   if (outcome.state === "held") return { ...common, reason: outcome.hold.reason, message: outcome.hold.message };
   if (outcome.state === "acted") return { ...common, message: outcome.decision.message };

@@ -107,7 +107,7 @@ export function absent(error: unknown): undefined {
   if (!hasCode(error, "NotFound")) throw error;
 }
 
-/** The words of whatever was thrown. */
+/** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -35,7 +35,7 @@ export async function gatherZones(namespaces: readonly string[], source: Source,
   return { failures, groups: groupBy(zones.toSorted(byName), groupKey), resourceVersions };
 }
 
-/** The zones of one group, in byte order of their names, read anew. Throws `StaleRead`, or what the cluster says. */
+/** Reads the zones of one group again, in byte order of their names. Throws `StaleRead`, or the error of the API server. */
 export async function gatherGroupZones(
   { namespace, group }: Pick<Zone, "namespace" | "group">,
   source: Source,

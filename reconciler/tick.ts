@@ -81,12 +81,12 @@ function takeTurns<T>(groups: readonly [key: string, T][], begunLast = ""): [key
 }
 
 async function reconcileGroup(zones: readonly Zone[], lists: BudgetLists, input: TickInput): Promise<Outcome> {
-  const common: Common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones, waits: [], notes: [] };
+  const common: Common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones, scalingHolds: [], notes: [] };
   const { cluster, fence, freshness, stop } = input;
   try {
     const scaler = { ...input.scaling, cluster, fence, freshness, now: input.clock.now, stop };
     const { change, scalingHolds, notes } = await scaleGroup(zones, scaler);
-    const seen = { ...common, waits: scalingHolds };
+    const seen = { ...common, scalingHolds };
     const outcome = change
       ? { ...seen, state: "acted" as const, decision: change, effect: { replaced: [], denied: [] } }
       : await rollOut(seen, lists, input).catch((error: unknown) => explain(error, seen, input));

@@ -21,7 +21,7 @@ const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   504: "Timeout",
 };
 
-/** An answer other than success as an error, with the server's own words and its Status as the cause. */
+/** The error of an unsuccessful answer, with the server's message and its Status as the cause. */
 export function errorOfStatus(httpStatus: number, body: Buffer | string, retryAfterMs?: number): RolloutError {
   const status = parseStatus(body);
   const said = status?.message ?? ((typeof body === "string" && body.trim().slice(0, 500)) || "no explanation");

@@ -1,4 +1,4 @@
-/** Paths of the Kubernetes API: made from a resource, and told apart for the metric and the rate limiter. */
+/** Paths of the Kubernetes API: built from a resource, and classified for the metric and the rate limiter. */
 import type { Resource } from "./resources.ts";
 
 export interface Place {

@@ -5,7 +5,7 @@ import { boundProgramSize } from "./pattern-size.ts";
 /** The partition that a pod of this name belongs to; undefined if the name does not tell. */
 export type PartitionOf = (podName: string) => string | undefined;
 
-/** What is wrong with an object, in upstream's words. */
+/** A problem of an object, in the original's words. */
 export interface Problem {
   readonly problem: string;
 }

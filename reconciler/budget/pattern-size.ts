@@ -1,4 +1,4 @@
-/** How large a regular expression becomes once it is compiled, told from its text alone. */
+/** Estimates the compiled size of a regular expression from its text alone. */
 
 // Escapes and classes are one token each, so that what looks like a repetition inside them is none.
 const TOKEN =

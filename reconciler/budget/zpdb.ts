@@ -1,6 +1,6 @@
 /**
  * A ZoneAwarePodDisruptionBudget from the object that declares it (§5.2, §6): what the validating webhook refuses is what the budget does
- * not understand, in upstream's words. JSON.parse cannot tell 1.0 from 1: both are the integer here, where upstream refuses the former.
+ * not understand, with the original's messages. JSON.parse yields the same integer for 1.0 and 1; the original refuses 1.0.
  */
 import { parseGoDuration } from "../../infra/duration.ts";
 import { firstOf, type Rule } from "../model/decision.ts";
@@ -49,7 +49,7 @@ const FIELDS = {
 /** Characters of a delay that a message shows; no duration has more. */
 const LONGEST_SHOWN = 100;
 
-/** In upstream's order: who mends the first is told the next (§6.3-§6.11). */
+/** In the original's order (§6.3-§6.11): only the first problem is reported. */
 const findProblem = firstOf<[Draft], string>([
   ({ kind }) => (kind === BUDGET_KIND ? undefined : `unexpected object kind - expecting ${BUDGET_KIND}`),
   ({ spec }) =>

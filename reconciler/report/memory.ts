@@ -3,7 +3,7 @@ import { dedupKeyOf } from "../model/decision.ts";
 import { describeOutcome } from "./describe.ts";
 import { holdsOf, type Outcome } from "./outcome.ts";
 
-/** No more than that: there may be thousands of groups. A process that starts anew does without. */
+/** The memory of a group between ticks; kept small, as there may be thousands of groups. A new process starts without it. */
 export interface GroupMemory {
   readonly namespace: string;
   readonly group: string;

@@ -31,7 +31,7 @@ export interface Common {
   /** Without their pods: those of all groups together would be kept until the tick is over. */
   readonly zones: readonly Zone[];
   /** Why zones of it were not scaled; the rollout goes on beside it. */
-  readonly waits: readonly Hold[];
+  readonly scalingHolds: readonly Hold[];
   /** What is worth a line besides. */
   readonly notes: readonly LogNote[];
 }
@@ -66,5 +66,5 @@ export function isFailure(outcome: Outcome): boolean {
 
 /** All that holds the group back: its rollout, then its zones' scaling. */
 export function holdsOf(outcome: Outcome): Hold[] {
-  return [...(outcome.state === "held" ? [outcome.hold] : []), ...outcome.waits];
+  return [...(outcome.state === "held" ? [outcome.hold] : []), ...outcome.scalingHolds];
 }

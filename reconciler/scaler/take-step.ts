@@ -22,19 +22,19 @@ export async function takeStep(
   { snapshot, scalingHolds }: Decided,
   scaler: Scaler,
 ): Promise<ScalingSnapshot> {
-  const learn = (facts: ZoneFacts): ScalingSnapshot => addFacts(snapshot, step.zone, { facts, now: scaler.now() });
+  const withFacts = (facts: ZoneFacts): ScalingSnapshot => addFacts(snapshot, step.zone, { facts, now: scaler.now() });
   switch (step.action) {
     case "cancelPreparation":
       await scaler.notifier.cancelPreparation(step.zone, step.pods);
-      return learn({ notified: true });
+      return withFacts({ notified: true });
     case "preparePods":
-      return learn({ answers: await preparePods(step, { http: scaler.podHttp, now: scaler.now, signal: scaler.stop }) });
+      return withFacts({ answers: await preparePods(step, { http: scaler.podHttp, now: scaler.now, signal: scaler.stop }) });
     case "scaleZone": {
       const refused = await scaleZone(step, scaler);
-      return refused ? learn({ refused }) : { ...snapshot, scaled: { step, scalingHolds } };
+      return refused ? withFacts({ refused }) : { ...snapshot, scaled: { step, scalingHolds } };
     }
     case "writeBack":
-      return learn({ writtenBack: await writeBack(step, scaler) });
+      return withFacts({ writtenBack: await writeBack(step, scaler) });
     default:
       return step satisfies never;
   }

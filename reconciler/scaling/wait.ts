@@ -1,4 +1,4 @@
-/** Waits in words. */
+/** Describes waiting times. */
 import { shortDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 

@@ -3,7 +3,7 @@
  *
  *   request all of them from the budget at once -> per pod: may the batch go on? -> delete it --ended early--> release the grants not used
  *
- * What has been done is reported however the batch ends; the next tick gathers anew and decides about the rest.
+ * The completed deletions are reported however the batch ends; the next tick gathers again and decides about the rest.
  */
 import type { DisruptionGrant, MayDisrupt } from "../reservations/may-disrupt.ts";
 import type { Effect } from "../report/outcome.ts";
@@ -57,7 +57,7 @@ export async function deletePods(decision: DeletePods, judged: readonly Zone[], 
       if (isFirst) await patchStatus(decision.zone, actor);
       if (!isFirst || actor.clock.monotonic() - actor.gatheredAt > FRESH_MS)
         await confirmBatch({ zone: decision.zone, pod: grant.pod, judged }, actor);
-      if (actor.stop.aborted) throw new RolloutError("Cancelled", "told to stop");
+      if (actor.stop.aborted) throw new RolloutError("Cancelled", "stopped");
       if (actor.clock.monotonic() >= endAt) throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
       unused.delete(grant);
       await deletePod(grant.pod, actor).catch((error: unknown) => {

@@ -87,7 +87,7 @@ describe("docs/reference/reasons.md", () => {
   /** The Event of a hold as its column puts it. */
   function describeEvent(reason: Reason): string {
     const { patienceMs, fails } = factsOf(reason);
-    const held = { namespace: "default", group: "group", zones: [], waits: [], notes: [] };
+    const held = { namespace: "default", group: "group", zones: [], scalingHolds: [], notes: [] };
     const outcome = { ...held, state: "held", hold: hold(reason, "", [zone]) } as const;
     assert.equal(draftEvents(outcome, undefined, () => patienceMs - 1).length, 0);
     const [draft] = draftEvents(outcome, undefined, () => patienceMs);

@@ -117,7 +117,7 @@ describe("a zone that is to shrink", () => {
       [],
     );
     const message = `ingester-zone-a waits to shrink: the downscale of ingester-zone-b from 3 to 2 replicas, admitted at ${at}, may still be stored`;
-    assert.partialDeepStrictEqual(outcome.waits, [{ reason: "OtherZoneNotReady", message }]);
+    assert.partialDeepStrictEqual(outcome.scalingHolds, [{ reason: "OtherZoneNotReady", message }]);
     await on.stage.time.advance(90_000);
     assert.deepEqual(
       (await on.pass()).patches.filter((patch) => patch.startsWith("statefulsets")),

@@ -9,13 +9,13 @@ import { podObject, zone } from "../builders.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 
 const stored = zone({ name: "zone-a" });
-const common = { namespace: "test", group: "g", zones: [stored], waits: [], notes: [] };
+const common = { namespace: "test", group: "g", zones: [stored], scalingHolds: [], notes: [] };
 const waitFor = (left: string) => ({ ...hold("DelayNotReached", `${left} left`, [stored]), dedupKey: "zone-a" });
 const change = new RolloutError("Conflict", "it changed");
 
 const settled: Outcome = { ...common, state: "settled" };
 const held: Outcome = { ...common, state: "held", hold: hold("ZonePaused", "zone-a is paused", [stored]) };
-const waiting = (left: string): Outcome => ({ ...settled, waits: [waitFor(left)] });
+const waiting = (left: string): Outcome => ({ ...settled, scalingHolds: [waitFor(left)] });
 const noted: Outcome = { ...settled, notes: [{ level: "warn", text: "a note" }] };
 const superseded = (times: number): Outcome => ({ ...common, state: "superseded", error: change, times });
 const finished = { action: "finishZone", zone: stored, message: "zone-a is updated" } as const;

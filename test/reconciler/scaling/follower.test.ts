@@ -62,7 +62,7 @@ describe("scaling and rollout in one tick", () => {
     const { outcomes } = await tickOnce(stage, connect());
     assert.deepEqual([patches, seen.deleted], [[], ["ingester-zone-b-0", "ingester-zone-b-1"]]);
     assert.match(
-      outcomes[0]?.waits[0]?.message ?? "",
+      outcomes[0]?.scalingHolds[0]?.message ?? "",
       /^ingester-zone-b waits: ingester-zone-a was downscaled 1h ago, 10h59m left of 12h$/,
     );
   });
@@ -81,7 +81,7 @@ describe("scaling and rollout in one tick", () => {
     const { outcomes } = await tickOnce(stage, connect(true));
     assert.deepEqual([patches.length, seen.deleted, replicasOf("ingester-zone-b")], [1, ["ingester-zone-b-0", "ingester-zone-b-1"], 3]);
     assert.deepEqual(
-      outcomes[0]?.waits.map(({ reason }) => reason),
+      outcomes[0]?.scalingHolds.map(({ reason }) => reason),
       ["ScaleRefused"],
     );
   });
@@ -111,7 +111,7 @@ describe("scaling and rollout in one tick", () => {
     const { outcomes } = await tickOnce(stage, { ...connect(), change: () => Promise.reject(down) });
     assert.deepEqual(seen.deleted, ["ingester-zone-b-0", "ingester-zone-b-1"]);
     assert.deepEqual(
-      outcomes[0]?.waits.map(({ reason }) => reason),
+      outcomes[0]?.scalingHolds.map(({ reason }) => reason),
       ["ScaleRefused"],
     );
   });
@@ -153,7 +153,7 @@ describe("scaling and rollout in one tick", () => {
     await stage.time.advance(50);
     const { outcomes } = await tickOnce(stage, cluster);
     assert.deepEqual(
-      outcomes[0]?.waits.map(({ reason, message }) => [reason, message]),
+      outcomes[0]?.scalingHolds.map(({ reason, message }) => [reason, message]),
       [["OtherZoneNotReady", "ingester-zone-b waits to shrink: ingester-zone-c: ingester-zone-c-0 not ready"]],
     );
     assert.equal(replicasOf("ingester-zone-b"), 3);
@@ -173,7 +173,7 @@ describe("scaling and rollout in one tick", () => {
       change: (resource, patch, call) =>
         pinned.change(resource, { ...patch, body: { ...(patch.body as object), spec: { replicas: 3 } } }, call),
     });
-    assert.match(outcomes[0]?.waits[0]?.message ?? "", /accepted, but ingester-zone-b still has 3 replicas: something pins them/);
+    assert.match(outcomes[0]?.scalingHolds[0]?.message ?? "", /accepted, but ingester-zone-b still has 3 replicas: something pins them/);
     assert.deepEqual([outcomes[0]?.state, acted, seen.deleted.length], ["acted", true, 2], "the rollout goes on");
   });
 
@@ -206,7 +206,7 @@ describe("scaling and rollout in one tick", () => {
       stage.emulator.store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations } });
     });
     const { outcomes } = await tickOnce(stage, late);
-    assert.deepEqual([outcomes[0]?.waits.map(({ reason }) => reason), replicasOf("ingester-zone-b")], [["MinTimeBetweenZones"], 3]);
+    assert.deepEqual([outcomes[0]?.scalingHolds.map(({ reason }) => reason), replicasOf("ingester-zone-b")], [["MinTimeBetweenZones"], 3]);
   });
 
   it("a zone that changed since it was read is not scaled, and nothing else is done to its group", async () => {

@@ -116,7 +116,7 @@ export async function mirrorStage(): Promise<MirrorStage> {
       await notifier.idle();
       const [outcome] = outcomes;
       if (!outcome) throw new Error("no group");
-      return { patches, requests: requests.toSorted(), outcome, waits: outcome.waits.map(({ reason }) => reason) };
+      return { patches, requests: requests.toSorted(), outcome, waits: outcome.scalingHolds.map(({ reason }) => reason) };
     },
   };
 }

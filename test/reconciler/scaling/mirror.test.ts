@@ -120,6 +120,6 @@ describe("mirroring", () => {
     };
     const { patches, waits, outcome } = await on.pass(undefined, refusing);
     assert.deepEqual([patches, waits], [["statefulsets ingester-zone-b 5"], ["ScaleRefused"]]);
-    assert.match(outcome.waits[0]?.message ?? "", /scaling ingester-zone-a from 2 to 5 replicas.*denied the request: no/);
+    assert.match(outcome.scalingHolds[0]?.message ?? "", /scaling ingester-zone-a from 2 to 5 replicas.*denied the request: no/);
   });
 });

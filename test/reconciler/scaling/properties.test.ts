@@ -90,7 +90,7 @@ describe("scaling and rolling out, whatever happens", () => {
             if (settles) happen(world, "sync", happening.by);
             const outcome = await pass(world, startProcess(world, { callsToLive: diesAfter, fates, earlier, reached }));
             assert.deepEqual(world.violations, []);
-            for (const { reason } of outcome?.waits ?? []) held[reason] = (held[reason] ?? 0) + 1;
+            for (const { reason } of outcome?.scalingHolds ?? []) held[reason] = (held[reason] ?? 0) + 1;
             if (outcome?.state === "acted" && outcome.effect.replaced.length > 1) held["several"] = (held["several"] ?? 0) + 1;
           }
         },
