@@ -1,12 +1,11 @@
 /** The metrics of a process, in its own registry. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import { describePath, pathOf } from "../kubernetes/api-path.ts";
+import { OWN_GROUPS, OWN_PATHS } from "../kubernetes/known-paths.ts";
 import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
 import { METRICS, type MetricRow } from "./metric-table.ts";
 import type { FailurePolicy } from "../certs/configurations.ts";
 import type { PodObserver } from "../pod-http.ts";
 import type { Observer } from "../kubernetes/request.ts";
-import * as resources from "../kubernetes/resources.ts";
 import { limitSeries, OTHER } from "./series-limit.ts";
 import { createWebhookMetrics, type WebhookMetrics } from "./webhook-metrics.ts";
 
@@ -46,12 +45,6 @@ export const MOST_SERIES = 200;
 /** Rollout groups with their own series; further groups share one series for counters and have no gauges. */
 export const MOST_GROUPS = 1000;
 export const MOST_WEBHOOKS = 100;
-
-// Zones may mirror any kind that a user names: paths and groups of other kinds share one series.
-const PLACES = [{}, { name: "n" }, { name: "n", subresource: "status" }, { name: "n", subresource: "scale" }];
-const OWN = [...Object.values(resources), { ...resources.disruptionBudgets, plural: "replicatemplates" }];
-const OWN_PATHS: ReadonlySet<string> = new Set(OWN.flatMap((resource) => PLACES.map((place) => describePath(pathOf(resource, place)))));
-const OWN_GROUPS: ReadonlySet<string> = new Set(OWN.map(({ group }) => group || "core"));
 
 const amongOurs = (value: string, ours: ReadonlySet<string>): string => (ours.has(value) ? value : OTHER);
 

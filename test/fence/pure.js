@@ -1,5 +1,22 @@
-/** A lint rule of our own: pure folders read no clock and import nothing at run time. The names that oxlint can forbid itself stand in .oxlintrc.json. */
-const message = "pure folder: time is part of the snapshot";
+/**
+ * Lint rules of our own: what is pure reads no clock, imports nothing at run time, and takes values only from what is pure. The files are those
+ * of the override that turns these rules on; the names that oxlint can forbid itself stand there as well.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { eachImport, isAmong } from "./imports.js";
+
+const { overrides } = JSON.parse(readFileSync(join(import.meta.dirname, "../../.oxlintrc.json"), "utf8"));
+const PURE = overrides
+  .filter(({ rules }) => rules["pure/imports"])
+  .flatMap(({ files }) => files)
+  .map((glob) => glob.replace(/\*\*$/, ""));
+
+/** Packages that do no I/O, and what of a module of Node.js does none. */
+const PACKAGES = new Set(["zod", "re2js", "pbf"]);
+const CRYPTO = new Set(["X509Certificate", "createHash", "createPrivateKey"]);
+
+const message = "pure: time is part of the snapshot";
 
 const impure = {
   create(context) {
@@ -7,9 +24,18 @@ const impure = {
     return {
       NewExpression: (node) => node.callee.name === "Date" && node.arguments.length === 0 && report(node),
       CallExpression: (node) => node.callee.name === "Date" && report(node),
-      ImportExpression: (node) => context.report({ node, message: "pure folder: no import at run time" }),
+      ImportExpression: (node) => context.report({ node, message: "pure: no import at run time" }),
     };
   },
 };
 
-export default { meta: { name: "pure" }, rules: { "no-clock": impure } };
+const imports = {
+  create: (context) =>
+    eachImport(context, ({ to, names, report }) => {
+      if (names.length === 0 || isAmong(PURE, to) || PACKAGES.has(to)) return;
+      if (to === "node:crypto" && names.every((name) => CRYPTO.has(name))) return;
+      report(`pure: ${to} is not, so only types may come from it`);
+    }),
+};
+
+export default { meta: { name: "pure" }, rules: { "no-clock": impure, imports } };
