@@ -42,7 +42,7 @@ export async function startPodServer(count: number, tls: { readonly cert: string
   };
   const listMessage = (from: number, limit: number, next: string): Buffer => {
     const metadata = writeMessage("PodList", { metadata: { resourceVersion: "7", continue: next } });
-    return seal("PodList", Buffer.concat([metadata, ...messages.slice(from, from + limit)]));
+    return seal("PodList", metadata, ...messages.slice(from, from + limit));
   };
   const listText = (form: Form, from: number, limit: number, next: string): string => {
     const partial = form === "metadata";

@@ -33,7 +33,7 @@ export async function serve(api: Api, message: IncomingMessage, response: Server
   if (!answer || response.headersSent) return;
   const { code, headers } = answer;
   const warning = warnings.filter((text) => !/\p{Cc}/u.test(text)).map((text) => `299 - ${JSON.stringify(text)}`);
-  const body = Buffer.from(answer.body);
+  const body = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
   response.writeHead(code, {
     "content-type": "application/json",
     date: dateOf(api),

@@ -26,7 +26,7 @@ function itemOf(pod: Draft): Buffer | undefined {
 export function podListAnswer(pods: readonly Draft[], metadata: Fields): ProtobufAnswer | undefined {
   const written = pods.map(itemOf);
   if (!written.every((item) => item !== undefined)) return undefined;
-  return { code: 200, headers: HEADERS, body: seal("PodList", Buffer.concat([writeMessage("PodList", { metadata }), ...written])) };
+  return { code: 200, headers: HEADERS, body: seal("PodList", writeMessage("PodList", { metadata }), ...written) };
 }
 
 export function statusAnswer({ code, ...status }: Status): ProtobufAnswer {

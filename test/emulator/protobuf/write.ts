@@ -3,12 +3,16 @@ import { PbfWriter } from "pbf";
 import { type Fields, fieldsOf, plainText } from "../objects.ts";
 import { type Field, FIELDS, isMessage, type MessageName, type Scalar } from "./messages.ts";
 
-/** An answer: `k8s\0`, then a runtime.Unknown with the message in it. */
-export function seal(kind: MessageName, message: Uint8Array): Buffer {
-  const writer = new PbfWriter(new Uint8Array(message.length + 64));
-  writer.writeMessage(1, writeTexts, ["v1", kind]);
-  writer.writeBytesField(2, message);
-  return Buffer.concat([Buffer.from("k8s\0"), writer.finish()]);
+const MAGIC = Buffer.from("k8s\0");
+const LENGTH_DELIMITED = 2;
+
+/** An answer: `k8s\0`, then a runtime.Unknown with the message in it, which may come in parts and is copied once. */
+export function seal(kind: MessageName, ...parts: readonly Uint8Array[]): Buffer {
+  const head = new PbfWriter();
+  head.writeMessage(1, writeTexts, ["v1", kind]);
+  head.writeTag(2, LENGTH_DELIMITED);
+  head.writeVarint(parts.reduce((sum, { length }) => sum + length, 0));
+  return Buffer.concat([MAGIC, head.finish(), ...parts]);
 }
 
 /** The object as a message; throws if it has fields that the table has not. */
