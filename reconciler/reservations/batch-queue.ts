@@ -2,12 +2,11 @@
  * One queue a budget: requests that arrive while a batch is decided form the next batch. Queues of different budgets do not wait for each other.
  * Requests whose budget is unknown wait in a queue of their namespace, until one list of its budgets sends each of them on.
  */
-import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { type Deadline, startDeadline } from "../../infra/deadline.ts";
 import { groupBy } from "../model/order.ts";
 import { callWithin, decideBatch, readBudgets } from "./decide-batch.ts";
 import { type BatchResult, budgetKey, type ReserverState, remaining, type TimedDisruptionRequest } from "./disruption-request.ts";
-import { cacheKey, chooseBudget } from "./find-budget.ts";
+import { type BatchContext, cacheKey, chooseBudget } from "./find-budget.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 
 interface Waiting {
@@ -68,22 +67,25 @@ export function createBatchQueue(state: ReserverState): DecideInBatch {
     }
   }
 
-  /** Sends each request on to the queue of its pod's budget. */
+  /** Sends each request on to the queue of its pod's budget. One pod is read of each StatefulSet, as its budget is cached then. */
   async function sendOn(namespace: string, batch: readonly Waiting[], deadline: Deadline): Promise<void> {
     const budgets = await readBudgets(namespace, state, deadline);
-    const call = callWithin(deadline);
-    const chosen = await Promise.all(batch.map(async (waiting) => ({ waiting, budget: await nameBudget(waiting, budgets, call) })));
-    const known = chosen.filter(({ budget }) => budget !== undefined);
-    for (const [budget, members] of groupBy(known, (one) => one.budget ?? "")) {
-      const waiting = members.map((one) => one.waiting);
-      enqueue({ namespace, budget }, waiting, budgets);
-    }
+    const context = { budgets, state, call: callWithin(deadline) };
+    const names = new Map<Waiting, string | undefined>();
+    const ofOneSet = groupBy(batch, ({ request }) => cacheKey(request) ?? request.name).values();
+    await Promise.all(
+      ofOneSet.map(async (group) => {
+        for (const waiting of group) names.set(waiting, await nameBudget(waiting, context));
+      }),
+    );
+    const known = batch.filter((waiting) => names.get(waiting) !== undefined);
+    for (const [budget, waiting] of groupBy(known, (one) => names.get(one) ?? "")) enqueue({ namespace, budget }, waiting, budgets);
   }
 
   /** The name of the budget, or undefined once the request is settled without one. */
-  async function nameBudget({ request, settle }: Waiting, budgets: Budgets, call: Call): Promise<string | undefined> {
+  async function nameBudget({ request, settle }: Waiting, context: BatchContext): Promise<string | undefined> {
     try {
-      const found = await chooseBudget(request, { budgets, state, call });
+      const found = await chooseBudget(request, context);
       if (!("outcome" in found)) return found.ref.name;
       settle(found);
     } catch (error) {

@@ -49,7 +49,7 @@ export interface ReserverState {
   /** Signs the reservations. */
   readonly by: string;
   readonly freshness: Freshness;
-  /** By `<namespace>/<StatefulSet>`, the budget that last selected its pods, "" for none. A wrong entry costs calls, never a wrong verdict. */
+  /** By `<namespace>/<StatefulSet>`, the budget that last selected its pods. A wrong entry costs calls, never a wrong verdict. */
   readonly budgetCache: Map<string, string>;
   /** By `<namespace>/<budget>`, the pods that were unavailable when the budget was last read whole. A hint as well. */
   readonly lastLooks: Map<string, LastLook>;

@@ -1,4 +1,4 @@
-/** Finds the budget that selects a pod, with few calls. */
+/** Finds the budget that selects a pod, by a read of the pod, and remembers it for the other pods of its StatefulSet. */
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { absent } from "../../infra/errors.ts";
 import { pods } from "../../infra/kubernetes/resources.ts";
@@ -23,15 +23,11 @@ export function cacheKey({ namespace, name }: Pick<DisruptionRequest, "namespace
   return set === undefined ? undefined : `${namespace}/${set}`;
 }
 
-/** The budget that selects the pod. A cached name saves a call, as the list of the budget's pods includes the pod. */
+/** The cached budget of the pod's StatefulSet, or else the one that its labels are found to select. */
 export async function chooseBudget(request: DisruptionRequest, context: BatchContext): Promise<ListedBudget | BatchResult> {
-  const { budgets, state } = context;
-  const key = cacheKey(request);
-  const cached = key && state.budgetCache.get(key);
-  const guess =
-    cached === undefined && key !== undefined && budgets.length === 1 ? budgets[0] : budgets.find(({ ref }) => ref.name === cached);
-  if (guess && !("problem" in guess.content)) return guess;
-  return await findBudgetOfPod(request, context);
+  const cached = context.state.budgetCache.get(cacheKey(request) ?? "");
+  const listed = context.budgets.find(({ ref }) => ref.name === cached);
+  return listed && !("problem" in listed.content) ? listed : await findBudgetOfPod(request, context);
 }
 
 /** Reads the pod to find its budget. Rejects with the error of the API server. */
@@ -47,10 +43,11 @@ export async function findBudgetOfPod(request: DisruptionRequest, context: Batch
 
 const MAX_CACHED = 10_000;
 
-/** Caches the budget of the pod's StatefulSet. */
+/** Caches the budget of the pod's StatefulSet; forgets it if there is none. */
 export function cacheBudget(request: DisruptionRequest, found: Budget | Verdict, { budgetCache }: ReserverState): void {
   const key = cacheKey(request);
   if (key === undefined || ("reason" in found && found.reason !== "PodNotInScope")) return;
   if (budgetCache.size >= MAX_CACHED) budgetCache.clear();
-  budgetCache.set(key, "reason" in found ? "" : found.name);
+  if ("reason" in found) budgetCache.delete(key);
+  else budgetCache.set(key, found.name);
 }

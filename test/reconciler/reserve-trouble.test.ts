@@ -26,7 +26,7 @@ describe("a reservation in trouble", () => {
     conflictOn({ times: 2 });
     const one = startProcess(stage);
     assert.equal(await one.ask("zone-a-0"), "Allowed");
-    assert.equal(one.calls.length, 12);
+    assert.equal(one.calls.length, 13);
   });
 
   it("conflicts until the deadline are a no for now", async () => {

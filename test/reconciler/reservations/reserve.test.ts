@@ -5,6 +5,7 @@ import { reserved, setBudgetStage, startProcess, writeBudget } from "../budget-s
 import type { Stage } from "../stage.ts";
 
 const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
+const READ_POD = "GET core/v1/pods object";
 const READ_AND_RESERVE = [
   "GET rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets collection",
   "GET apps/v1/statefulsets collection",
@@ -17,16 +18,28 @@ afterEach(() => stage.close());
 
 const uidOf = (pod: string): string | undefined => stage.emulator.store.get("pods", "default", `ingester-${pod}`)?.metadata.uid;
 describe("an eviction under a budget", () => {
-  it("costs 4 calls in 3 round trips, and is written down", async () => {
+  it("costs 4 calls in 3 round trips, a read of the pod before the first of its StatefulSet, and is written down", async () => {
     stage = await setBudgetStage();
-    writeBudget(stage);
+    writeBudget(stage, { maxUnavailable: 2 });
     const one = startProcess(stage);
     assert.equal(await one.ask("zone-a-0"), "Allowed");
-    assert.deepEqual(one.calls.toSorted(), READ_AND_RESERVE.toSorted());
-    assert.equal(one.roundTrips(), 3);
+    assert.deepEqual(one.calls.toSorted(), [READ_POD, ...READ_AND_RESERVE].toSorted());
+    assert.equal(one.roundTrips(), 4);
     assert.deepEqual(reserved(stage), {
       "ingester-zone-a-0": { uid: uidOf("zone-a-0"), time: new Date(stage.time.now()).toISOString(), by: "one" },
     });
+    one.calls.length = 0;
+    assert.equal(await one.ask("zone-a-1"), "Allowed");
+    assert.deepEqual(one.calls.toSorted(), READ_AND_RESERVE.toSorted());
+    assert.equal(one.roundTrips(), 4 + 3);
+  });
+
+  it("lists no pods for one that the only budget of the namespace does not select", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage, { selector: { matchLabels: { "rollout-group": "store-gateway" } } });
+    const one = startProcess(stage);
+    for (const pod of ["zone-a-0", "zone-a-1"]) assert.equal(await one.ask(pod), "PodNotInScope");
+    assert.ok(!one.calls.includes("GET core/v1/pods collection"), one.calls.join());
   });
 
   it("E25 keeps every other process from the other zones, and from the rest of its own", async () => {
@@ -68,7 +81,7 @@ describe("an eviction under a budget", () => {
     writeBudget(stage);
     const one = startProcess(stage);
     assert.equal(await one.ask("zone-a-0", { dryRun: true }), "Allowed");
-    assert.deepEqual(one.calls.toSorted(), READ_AND_RESERVE.slice(0, 3).toSorted());
+    assert.deepEqual(one.calls.toSorted(), [READ_POD, ...READ_AND_RESERVE.slice(0, 3)].toSorted());
     assert.deepEqual(reserved(stage), {});
     assert.equal(await one.ask("zone-b-0"), "Allowed");
     assert.equal(await one.ask("zone-a-0", { dryRun: true }), "1 pod not ready in ingester-zone-b");
@@ -80,7 +93,7 @@ describe("an eviction under a budget", () => {
     const one = startProcess(stage);
     const said = await Promise.all(["zone-a-0", "zone-b-0", "zone-a-1", "zone-a-2"].map((pod) => one.ask(pod)));
     assert.deepEqual(said, ["Allowed", "1 pod not ready in ingester-zone-a", "Allowed", "2 pods not ready in ingester-zone-a"]);
-    assert.equal(one.calls.length, 4);
+    assert.deepEqual(one.calls.filter((call) => call !== READ_POD).toSorted(), READ_AND_RESERVE.toSorted());
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0", "ingester-zone-a-1"]);
   });
 
@@ -92,7 +105,7 @@ describe("an eviction under a budget", () => {
     const first = reserved(stage);
     await stage.time.advance(39_000);
     assert.equal(await one.ask("zone-a-0"), "Allowed");
-    assert.deepEqual([one.calls.length, reserved(stage)], [7, first]);
+    assert.deepEqual([one.calls.length, reserved(stage)], [8, first]);
     assert.equal(await startProcess(stage, "two").ask("zone-a-0"), "Allowed");
     assert.equal(reserved(stage)["ingester-zone-a-0"]?.by, "two");
     await one.ask("zone-a-0");
