@@ -18,6 +18,8 @@ interface Source {
   readonly bytes: Buffer;
   /** Texts of the times that have been met, by their seconds: pods of a list have most of them in common. */
   readonly times: Map<number, string>;
+  /** Recent texts, by a hash of their bytes: most texts of a list are in all its pods, and each need be made but once. */
+  readonly texts: (string | undefined)[];
 }
 
 /** The wire types. */
@@ -78,6 +80,8 @@ const TIME: Message = { 1: integer("seconds") };
 const ENTRY: Message = { 1: text("key"), 2: text("value") };
 // runtime.Unknown, of k8s.io/apimachinery/pkg/runtime.
 const ENVELOPE = (message: Message): Message => ({ 1: object("type", { 2: text("kind") }), 2: object("object", message) });
+const LAST_ASCII = 127;
+const SLOTS = 512;
 const MAGIC = Buffer.from("k8s\0");
 
 /**
@@ -88,7 +92,12 @@ export function readAnswer(bytes: Buffer, kind: string, message: Message): Field
   if (!bytes.subarray(0, MAGIC.length).equals(MAGIC)) throw new Error("it does not begin as protobuf of Kubernetes does");
   const reader = new PbfReader(bytes);
   reader.pos = MAGIC.length;
-  const { type, object } = readFields(ENVELOPE(message), { reader, bytes, times: new Map() }) as {
+  const { type, object } = readFields(ENVELOPE(message), {
+    reader,
+    bytes,
+    times: new Map(),
+    texts: new Array<string | undefined>(SLOTS),
+  }) as {
     type?: { kind?: string };
     object?: Fields;
   };
@@ -114,11 +123,27 @@ function readFields(message: Message, source: Source): Fields {
   return into;
 }
 
-function readText({ reader, bytes }: Source): string {
+function readText({ reader, bytes, texts }: Source): string {
   const end = endOfValue(reader);
-  const value = bytes.toString("utf8", reader.pos, end);
+  const start = reader.pos;
   reader.pos = end;
-  return value;
+  if (start === end) return "";
+  const [first = 0, middle = 0, last = 0] = [bytes[start], bytes[(start + end) >> 1], bytes[end - 1]];
+  const slot = (first * 7 + middle * 31 + last + end - start) % SLOTS;
+  const recent = texts[slot];
+  if (recent !== undefined && recent.length === end - start && isAscii(recent, bytes, start)) return recent;
+  const made = bytes.toString("utf8", start, end);
+  texts[slot] = made;
+  return made;
+}
+
+/** True if the bytes from `start` on are those of the text, all of them ASCII. */
+function isAscii(text: string, bytes: Buffer, start: number): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const byte = bytes[start + at] ?? 0;
+    if (byte > LAST_ASCII || byte !== text.charCodeAt(at)) return false;
+  }
+  return true;
 }
 
 function readNumber({ reader }: Source): number {
