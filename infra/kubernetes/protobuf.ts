@@ -96,7 +96,7 @@ export function readAnswer(bytes: Buffer, kind: string, message: Message): Field
     reader,
     bytes,
     times: new Map(),
-    texts: new Array<string | undefined>(SLOTS),
+    texts: [],
   }) as {
     type?: { kind?: string };
     object?: Fields;
