@@ -25,9 +25,27 @@ export function allowWithWarning(reason: string, warning: string): Answer {
   return { allowed: true, reason, warnings: [warning] };
 }
 
+/** A request that is a downscale. */
+export interface Candidate {
+  readonly request: AdmissionRequest;
+  readonly downscale: Downscale;
+}
+
+/** The answer that refuses it; `why` ends the sentence. */
+export function deny(candidate: Candidate, reason: string, why: string): Answer {
+  const message = `${describeDownscale(candidate)} is not allowed because ${why}`;
+  return { allowed: false, reason, message, log: logged(candidate.downscale) };
+}
+
 /** `downscale of statefulsets/web in shop from 3 to 2 replicas`: how every message on it begins. */
-export function describeDownscale({ resource, namespace = "", name = "" }: AdmissionRequest, from: number, to: number): string {
+export function describeDownscale({ request, downscale: { from, to } }: Candidate): string {
+  const { resource, namespace = "", name = "" } = request;
   return `downscale of ${resource.resource}/${name} in ${namespace} from ${from} to ${to} replicas`;
+}
+
+/** What the log line of an answer says about it. */
+export function logged({ from, to }: Downscale): Readonly<Record<string, number>> {
+  return { "object.old_replicas": from, "object.new_replicas": to };
 }
 
 function unreadable(which: "old" | "new", { cause, problem }: Unscalable, words: Unscalable["cause"]): Answer {

@@ -4,7 +4,7 @@ import { RolloutError } from "../../infra/errors.ts";
 import { deployments, replicaSets, type Resource, type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
-import { allowWithWarning, describeDownscale, type Downscale, findDownscale } from "./find-downscale.ts";
+import { allowWithWarning, type Candidate, deny, type Downscale, findDownscale } from "./find-downscale.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -35,7 +35,7 @@ export function createNoDownscale({ cluster }: { readonly cluster: Cluster }): W
       const found = findDownscale(request);
       if ("allowed" in found) return found;
       try {
-        return judge(request, found, await labelsOf(request, found, signal));
+        return judge({ request, downscale: found }, await labelsOf(request, found, signal));
       } catch (error) {
         return failOpen("ParentUnknown", error, request);
       }
@@ -44,14 +44,9 @@ export function createNoDownscale({ cluster }: { readonly cluster: Cluster }): W
   };
 }
 
-function judge(request: AdmissionRequest, { from, to }: Downscale, labels: Labels): Answer {
+function judge(candidate: Candidate, labels: Labels): Answer {
   if (labels[LABELS.noDownscale] !== "true") return { allowed: true, reason: "NotLabelled" };
-  return {
-    allowed: false,
-    reason: "NoDownscaleLabel",
-    message: `${describeDownscale(request, from, to)} is not allowed because it has the label '${LABELS.noDownscale}=true'`,
-    log: { "object.old_replicas": from, "object.new_replicas": to },
-  };
+  return deny(candidate, "NoDownscaleLabel", `it has the label '${LABELS.noDownscale}=true'`);
 }
 
 function failOpen(reason: string, error: unknown, { resource, namespace = "", name = "" }: AdmissionRequest): Answer {

@@ -14,8 +14,8 @@ import { readPreparation } from "../../reconciler/downscale/preparation.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
-import { type Candidate, deny, type Job, type PrepareContext, prepareZone, type PrepareTools, UNDO_MS } from "./prepare-zone.ts";
-import { allowWithWarning, findDownscale } from "./find-downscale.ts";
+import { type Job, type PrepareContext, prepareZone, type PrepareTools, UNDO_MS } from "./prepare-zone.ts";
+import { allowWithWarning, type Candidate, deny, findDownscale } from "./find-downscale.ts";
 
 /** The part of the time that is kept free for undoing, where that is not far longer than it takes. */
 const UNDO_SHARE = 0.3;

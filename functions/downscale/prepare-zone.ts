@@ -21,9 +21,9 @@ import { type Claim, type DownscaleLease, nameLease, takeDownscaleLease } from "
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { type PodCalls, preparePods, unpreparePods } from "../../reconciler/pending-downscales/pod-calls.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
-import type { AdmissionRequest, Answer, Context } from "../http/webhook.ts";
+import type { Answer, Context } from "../http/webhook.ts";
 import { refuseForOthers } from "./other-zones.ts";
-import { describeDownscale, type Downscale } from "./find-downscale.ts";
+import { type Candidate, deny, describeDownscale, logged } from "./find-downscale.ts";
 import type { BackgroundTasks } from "../http/background-tasks.ts";
 
 export interface PrepareTools {
@@ -34,12 +34,6 @@ export interface PrepareTools {
   readonly record: DownscaleRecord;
   /** What goes on after the answer, and has to be over before the process is. */
   readonly tasks: BackgroundTasks;
-}
-
-/** A request that is a downscale. */
-export interface Candidate {
-  readonly request: AdmissionRequest;
-  readonly downscale: Downscale;
 }
 
 export interface PrepareContext extends Context {
@@ -171,19 +165,10 @@ async function prepare(
   if (!(await preparePods(calls, signal))) return await undo("PodsNotPrepared", "one or more pods failed to prepare for shutdown.");
   try {
     const patch = await record.save(request, unsettled, { signal });
-    const message = `${describeDownscale(request, downscale.from, downscale.to)} is allowed -- all pods successfully prepared for shutdown.`;
-    return { answer: { allowed: true, reason: "Prepared", message, ...(patch && { patch }), log: replicas(downscale) }, pods: "going" };
+    const message = `${describeDownscale(job)} is allowed -- all pods successfully prepared for shutdown.`;
+    return { answer: { allowed: true, reason: "Prepared", message, ...(patch && { patch }), log: logged(downscale) }, pods: "going" };
   } catch (error) {
     log.warn("the downscale could not be written down", { error, "request.uid": request.uid });
     return await undo("NotRecorded", record.words.unsaved);
   }
-}
-
-export function deny({ request, downscale }: Candidate, reason: string, why: string): Answer {
-  const message = `${describeDownscale(request, downscale.from, downscale.to)} is not allowed because ${why}`;
-  return { allowed: false, reason, message, log: replicas(downscale) };
-}
-
-function replicas({ from, to }: Downscale): Readonly<Record<string, number>> {
-  return { "object.old_replicas": from, "object.new_replicas": to };
 }
