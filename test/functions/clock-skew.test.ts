@@ -11,7 +11,7 @@ import { run } from "../../reconciler/run.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
 import { listen, toLoopback } from "../loopback.ts";
 import { reserved, setBudgetStage, writeBudget } from "../reconciler/budget-stage.ts";
-import { ask, createZone, scaleReviewOf, setStage, type Stage, writeKubeconfig } from "./stage.ts";
+import { callWebhook, createZone, scaleReviewOf, setStage, type Stage, writeKubeconfig } from "./stage.ts";
 
 /** By how much the clocks of two machines are ahead of the API server's, seconds. */
 const SKEWS: readonly (readonly [number, number])[] = [
@@ -35,17 +35,17 @@ async function webhookOf(name: Webhook["name"], kubeconfig: string, clock: Clock
   return webhook;
 }
 
-/** Pods that answer once they are let; `asked` resolves with the first question. */
+/** Pods that answer once they are let; `called` resolves at the first request. */
 async function playSlowPods(t: TestContext) {
-  const asked = Promise.withResolvers<void>();
+  const called = Promise.withResolvers<void>();
   const answers = Promise.withResolvers<void>();
   const server = createServer((_request, response) => {
-    asked.resolve();
+    called.resolve();
     void answers.promise.then(() => response.end());
   });
   const port = await listen(server);
   t.after(() => (server.closeAllConnections(), server.close()));
-  return { asked: asked.promise, answer: answers.resolve, annotations: { "grafana.com/prepare-downscale-http-port": String(port) } };
+  return { called: called.promise, answer: answers.resolve, annotations: { "grafana.com/prepare-downscale-http-port": String(port) } };
 }
 
 /** Stores the downscale that was admitted, and does what the controllers do then. */
@@ -77,10 +77,10 @@ describe("two zones that are to be 12 h apart", () => {
       const first = await webhookOf("prepareDownscale", kubeconfig, skewed(time, one));
       const second = await webhookOf("prepareDownscale", kubeconfig, skewed(time, two));
       let uid = 0;
-      const shrinkB = async (): Promise<boolean> => (await ask(second, scaleReviewOf(b, 1, { uid: `b-${uid++}` }))).allowed;
+      const shrinkB = async (): Promise<boolean> => (await callWebhook(second, scaleReviewOf(b, 1, { uid: `b-${uid++}` }))).allowed;
 
-      const shrinkingA = ask(first, scaleReviewOf(a, 1));
-      await pods.asked;
+      const shrinkingA = callWebhook(first, scaleReviewOf(a, 1));
+      await pods.called;
       assert.equal(await shrinkB(), false, "while the first is under way");
       pods.answer();
       assert.equal((await shrinkingA).allowed, true);
@@ -95,7 +95,7 @@ describe("two zones that are to be 12 h apart", () => {
 
 describe("a reservation", () => {
   const evict = (webhook: Webhook, name: string): Promise<Answer> =>
-    ask(webhook, {
+    callWebhook(webhook, {
       uid: name,
       operation: "CREATE",
       subResource: "eviction",

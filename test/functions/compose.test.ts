@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { compose } from "../../functions/compose.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { listen, toLoopback } from "../loopback.ts";
-import { ask, createZone, reviewOf, setStage, writeKubeconfig } from "./stage.ts";
+import { callWebhook, createZone, reviewOf, setStage, writeKubeconfig } from "./stage.ts";
 
 test("pods of one group that do not answer do not keep another group's pods from being told", async (t) => {
   const stage = await setStage(t);
@@ -27,9 +27,13 @@ test("pods of one group that do not answer do not keep another group's pods from
   const webhook = webhooks.find(({ name }) => name === "prepareDownscale");
   assert.ok(webhook);
 
-  const hanging = ask(webhook, reviewOf(createZone(stage, "silent-zone-a", { group: "silent", replicas: 40, annotations }), 0), 4000);
+  const hanging = callWebhook(
+    webhook,
+    reviewOf(createZone(stage, "silent-zone-a", { group: "silent", replicas: 40, annotations }), 0),
+    4000,
+  );
   await allAsked.promise;
-  const answer = await ask(webhook, reviewOf(createZone(stage, "store-zone-a", { group: "store", annotations }), 1), 2000);
+  const answer = await callWebhook(webhook, reviewOf(createZone(stage, "store-zone-a", { group: "store", annotations }), 1), 2000);
 
   assert.equal(answer.reason, "Prepared");
   pods.closeAllConnections();

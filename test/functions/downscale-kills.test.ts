@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Scene, set, shrink, store } from "./downscale-scene.ts";
 import { A, inTracker, LAST, leftPrepared, MODES, pendingOf, tracked, TRACKER } from "./prepare-stage.ts";
-import { ask, reviewOf } from "./stage.ts";
+import { callWebhook, reviewOf } from "./stage.ts";
 
 /** Whatever happened before: no pod of the 3 is left prepared that stays, B waits for A only if A was scaled down, and 30 s later nothing is pending of A. */
 async function checkEnd(scene: Scene, isStored: boolean, when: string): Promise<void> {
@@ -11,7 +11,7 @@ async function checkEnd(scene: Scene, isStored: boolean, when: string): Promise<
   assert.deepEqual(prepared, isStored ? [`${A}-1`, `${A}-2`] : [], when);
   const written = scene.emulator.store.get("statefulsets.apps", "default", A)?.metadata.annotations?.[LAST];
   assert.equal(written !== undefined, isStored, when);
-  const answer = await ask(scene.process().webhook, reviewOf(scene.zones[1], 1, { uid: "end" }));
+  const answer = await callWebhook(scene.process().webhook, reviewOf(scene.zones[1], 1, { uid: "end" }));
   if (!isStored) assert.equal(tracked(scene)[A], undefined, when);
   if (isStored) assert.match(answer.message ?? "", /ingester-zone-a was downscaled at .* is labelled to wait 12h0m0s/, when);
   else assert.equal(answer.allowed, true, `${when}: ${answer.message}`);
@@ -66,7 +66,7 @@ describe("a downscale that was admitted", () => {
     scene.pass(80_000);
     await scene.settle();
     assert.deepEqual([...leftPrepared(scene.seen)].toSorted(), [`${A}-1`, `${A}-2`]);
-    const early = await ask(scene.process().webhook, reviewOf(scene.zones[1], 1));
+    const early = await callWebhook(scene.process().webhook, reviewOf(scene.zones[1], 1));
     assert.match(early.message ?? "", /ingester-zone-a was downscaled at/);
   });
 
@@ -128,7 +128,7 @@ describe("a downscale that was stored, after which the zone grew again before an
           assert.ok(written);
           assert.deepEqual([pendingOf(scene), [...leftPrepared(scene.seen)], tracked(scene)[A]], [{}, [], time]);
         }
-        const answer = await ask(scene.process().webhook, reviewOf(scene.zones[1], 2));
+        const answer = await callWebhook(scene.process().webhook, reviewOf(scene.zones[1], 2));
         assert.match(answer.message ?? "", /ingester-zone-a was downscaled at .* is labelled to wait 12h0m0s/);
       });
 });
@@ -154,7 +154,7 @@ describe("pods that cannot be told that they stay", () => {
       return isDown ? 503 : 200;
     });
     assert.equal((await shrink(scene, Infinity)).isAdmitted, false);
-    const other = await ask(scene.process().webhook, reviewOf(scene.zones[1], 3));
+    const other = await callWebhook(scene.process().webhook, reviewOf(scene.zones[1], 3));
     assert.equal(other.allowed, true);
     assert.equal(pendingOf(scene)[A]?.refused, true);
     await scene.settle();

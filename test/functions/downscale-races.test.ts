@@ -8,7 +8,7 @@ import { systemClock } from "../../infra/clock.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Effect } from "../emulator/faults.ts";
 import { leftPrepared } from "./prepare-stage.ts";
-import { ask, createZone, playPods, reviewOf, scaleReviewOf, setStage } from "./stage.ts";
+import { callWebhook, createZone, playPods, reviewOf, scaleReviewOf, setStage } from "./stage.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
 const ROUNDS = 40;
@@ -52,7 +52,7 @@ for (const mode of ["annotation mode", "tracker mode"])
         for (const [i, effect] of EFFECTS.entries())
           for (const resource of ["leases.coordination.k8s.io", "statefulsets.apps", "configmaps", "pods"])
             stage.emulator.faults.inject({ effect, resource, probability: ((round * 7 + i * 3) % 5) / 40 });
-        const answers = await Promise.all(zones.map((zone, i) => ask(processOf(), requestFor(zone, round, i))));
+        const answers = await Promise.all(zones.map((zone, i) => callWebhook(processOf(), requestFor(zone, round, i))));
         const through = ZONES.filter((_, i) => answers[i]?.allowed);
         assert.ok(through.length <= 1, `round ${round}: ${through.join()}`);
         for (const pod of leftPrepared(seen)) assert.ok(through.includes(pod.slice(0, -2)), `round ${round}: ${pod} is left prepared`);
@@ -66,7 +66,7 @@ for (const mode of ["annotation mode", "tracker mode"])
 
 /** So that the group's Lease is there, and free: taking it is then another call than making it. */
 async function leaveLease(processOf: () => ReturnType<typeof createPrepareDownscale>, zone: StatefulSet): Promise<void> {
-  assert.equal((await ask(processOf(), reviewOf(zone, 2, { uid: "first" }))).allowed, true);
+  assert.equal((await callWebhook(processOf(), reviewOf(zone, 2, { uid: "first" }))).allowed, true);
 }
 
 /** Some through their own object, some through their scale. */
@@ -84,5 +84,5 @@ async function askOthers(
   if (!answers.some(({ allowed }) => allowed)) return;
   for (const [i, zone] of zones.entries())
     if (!answers[i]?.allowed)
-      assert.equal((await ask(processOf(), reviewOf(zone, 1, { uid: `late-${i}` }))).allowed, false, zone.metadata?.name ?? "");
+      assert.equal((await callWebhook(processOf(), reviewOf(zone, 1, { uid: `late-${i}` }))).allowed, false, zone.metadata?.name ?? "");
 }

@@ -8,7 +8,7 @@ import type { PodHttp } from "../../infra/pod-http.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { createSettler } from "../../reconciler/pending-downscales/settle-downscales.ts";
 import { A, B, inAnnotation, MIN_TIME, type RecordOf, settle as settleTimes, TRACKER } from "./prepare-stage.ts";
-import { ask, createZone, keepingLog, playPods, scaleReviewOf, setStage, type Stage } from "./stage.ts";
+import { callWebhook, createZone, keepingLog, playPods, scaleReviewOf, setStage, type Stage } from "./stage.ts";
 
 class Killed extends Error {}
 
@@ -95,6 +95,6 @@ export function store({ emulator }: Scene, name: string, replicas: number): void
 /** Asks for the downscale of A through its scale in a process that dies at this call; true if it was admitted. */
 export async function shrink(scene: Scene, diesAt: number, uid = "first"): Promise<{ isAdmitted: boolean; made: number }> {
   const { webhook, made } = scene.process(diesAt);
-  const answer = await ask(webhook, scaleReviewOf(scene.zones[0], 1, { uid })).catch(() => undefined);
+  const answer = await callWebhook(webhook, scaleReviewOf(scene.zones[0], 1, { uid })).catch(() => undefined);
   return { isAdmitted: answer?.allowed === true, made: made() };
 }

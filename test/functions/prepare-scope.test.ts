@@ -4,7 +4,7 @@ import { describe, it, test } from "node:test";
 import type { AdmissionRequest } from "../../functions/http/webhook.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { A, B, MIN_TIME, because, inAnnotation, play, track } from "./prepare-stage.ts";
-import { ask, createZone, reviewOf, scaleReviewOf } from "./stage.ts";
+import { callWebhook, createZone, reviewOf, scaleReviewOf } from "./stage.ts";
 
 describe("whose pods are prepared at all", () => {
   const HTTP = "grafana.com/prepare-downscale-http";
@@ -32,7 +32,7 @@ describe("whose pods are prepared at all", () => {
   for (const [name, traits, why] of CASES)
     it(name, async (t) => {
       const stage = await play(t, inAnnotation);
-      const answer = await ask(stage.webhook, reviewOf(createZone(stage, A, traits), 1));
+      const answer = await callWebhook(stage.webhook, reviewOf(createZone(stage, A, traits), 1));
       assert.deepEqual([answer.allowed, answer.message], [why === undefined, why && because(A, why)]);
       assert.deepEqual(stage.seen, []);
     });
@@ -41,7 +41,10 @@ describe("whose pods are prepared at all", () => {
     const stage = await play(t, inAnnotation);
     const review = reviewOf(createZone(stage, A), 1);
     const object = review.object as { metadata: object };
-    const answer = await ask(stage.webhook, { ...review, object: { ...object, metadata: { ...object.metadata, resourceVersion: "1" } } });
+    const answer = await callWebhook(stage.webhook, {
+      ...review,
+      object: { ...object, metadata: { ...object.metadata, resourceVersion: "1" } },
+    });
     assert.deepEqual([answer.allowed, stage.seen], [true, []]);
   });
 
@@ -57,7 +60,11 @@ describe("whose pods are prepared at all", () => {
         const { object, oldObject, ...request } = review(zone, 2);
         const at = (one: unknown, resourceVersion: string): object => ({ ...(one as object), metadata: { resourceVersion } });
         const old = kind === "Scale" ? at(oldObject, stored) : oldObject;
-        const answer = await ask(stage.webhook, { ...request, oldObject: old, object: at(object, version.replace("<stored>", stored)) });
+        const answer = await callWebhook(stage.webhook, {
+          ...request,
+          oldObject: old,
+          object: at(object, version.replace("<stored>", stored)),
+        });
         assert.deepEqual([answer.reason, stage.seen], ["Prepared", [`POST ${A}-2`]]);
       });
 
@@ -65,7 +72,7 @@ describe("whose pods are prepared at all", () => {
     const stage = await play(t, inAnnotation);
     track(stage, { [B]: Date.now() });
     createZone(stage, B, { labels: { [MIN_TIME]: "12h" } });
-    const answer = await ask(stage.webhook, reviewOf(createZone(stage, A), 1));
+    const answer = await callWebhook(stage.webhook, reviewOf(createZone(stage, A), 1));
     assert.match(answer.message ?? "", /statefulset ingester-zone-b was downscaled at .* labelled to wait 12h0m0s/);
   });
 
@@ -83,8 +90,8 @@ describe("whose pods are prepared at all", () => {
       ],
     ];
     for (const [request, warning] of warnings)
-      assert.partialDeepStrictEqual(await ask(stage.webhook, request), { allowed: true, warnings: [warning] });
-    const missing = await ask(stage.webhook, scaleReviewOf(zone, 1, { name: "gone" }));
+      assert.partialDeepStrictEqual(await callWebhook(stage.webhook, request), { allowed: true, warnings: [warning] });
+    const missing = await callWebhook(stage.webhook, scaleReviewOf(zone, 1, { name: "gone" }));
     assert.match(missing.warnings?.[0] ?? "", /"gone" not found.*, allowing the change$/);
   });
 });
@@ -93,7 +100,7 @@ test("a StatefulSet that cannot be read is not scaled down: it may want its pods
   const stage = await play(t, inAnnotation);
   const zone = createZone(stage, A);
   stage.emulator.faults.inject({ verb: "get", resource: "statefulsets.apps", effect: { kind: "error" } });
-  assert.equal((await ask(stage.webhook, scaleReviewOf(zone, 1))).message, because(A, "finding the statefulset failed."));
+  assert.equal((await callWebhook(stage.webhook, scaleReviewOf(zone, 1))).message, because(A, "finding the statefulset failed."));
   assert.deepEqual(stage.seen, []);
 });
 
@@ -115,7 +122,7 @@ for (const [group, owners] of [
   it(`the Lease of a StatefulSet ${group ? "in a group outlives it" : "without a group goes with it"}`, async (t) => {
     const stage = await play(t, inAnnotation);
     const zone = createZone(stage, A, { group });
-    assert.equal((await ask(stage.webhook, reviewOf(zone, 1))).allowed, true);
+    assert.equal((await callWebhook(stage.webhook, reviewOf(zone, 1))).allowed, true);
     const [lease] = stage.emulator.store.list("leases.coordination.k8s.io", "default");
     assert.deepEqual(
       lease?.metadata.ownerReferences,

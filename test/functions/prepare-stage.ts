@@ -76,10 +76,10 @@ export function recorded(stage: Stage, zone: string, answer?: Answer): string | 
 
 /** The downscales that the Leases note as pending. */
 export function pendingOf({ emulator }: Stage): PendingDownscales {
-  const notes = emulator.store
+  const annotations = emulator.store
     .list("leases.coordination.k8s.io", "default")
     .map((lease) => readPending(lease.metadata.annotations?.["zonewise/pending-downscales"]));
-  return Object.assign({}, ...notes) as PendingDownscales;
+  return Object.assign({}, ...annotations) as PendingDownscales;
 }
 
 /** Pods that were told that they are to go, and never that they are not. */

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { A, B, because, leftPrepared, MIN_TIME, MODES, pendingOf, play, settle, shrink } from "./prepare-stage.ts";
-import { ask, createZone, reviewOf } from "./stage.ts";
+import { callWebhook, createZone, reviewOf } from "./stage.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
 for (const [mode, recordOf] of MODES)
@@ -19,18 +19,18 @@ for (const [mode, recordOf] of MODES)
       });
       settle(stage, recordOf);
       const [a, b] = [createZone(stage, A), createZone(stage, B)];
-      const stranger = createZone(stage, "store-zone-a", { group: "store" });
-      const first = ask(stage.webhook, reviewOf(a, 2));
+      const unrelated = createZone(stage, "store-zone-a", { group: "store" });
+      const first = callWebhook(stage.webhook, reviewOf(a, 2));
       await arrived.promise;
-      const second = await ask(stage.webhook, reviewOf(b, 2));
+      const second = await callWebhook(stage.webhook, reviewOf(b, 2));
       assert.equal(second.message, because(B, `statefulset ${A} is already in process of updating replicas`, 2));
-      assert.equal((await ask(stage.webhook, reviewOf(stranger, 2))).allowed, true);
+      assert.equal((await callWebhook(stage.webhook, reviewOf(unrelated, 2))).allowed, true);
       held.resolve(200);
       assert.equal((await first).allowed, true);
       // It is stored, and its pod goes.
       shrink(stage, a, { status: 2 });
       stage.emulator.store.remove("pods", "default", `${A}-2`);
-      assert.equal((await ask(stage.webhook, reviewOf(b, 2, { uid: "later" }))).allowed, true);
+      assert.equal((await callWebhook(stage.webhook, reviewOf(b, 2, { uid: "later" }))).allowed, true);
     });
 
     for (const [verb, effect] of [
@@ -42,7 +42,7 @@ for (const [mode, recordOf] of MODES)
         const stage = await play(t, recordOf);
         settle(stage, recordOf);
         stage.emulator.faults.inject({ verb, resource: "leases.coordination.k8s.io", effect: { kind: effect } });
-        const { allowed, message } = await ask(stage.webhook, reviewOf(createZone(stage, A), 1));
+        const { allowed, message } = await callWebhook(stage.webhook, reviewOf(createZone(stage, A), 1));
         assert.deepEqual([allowed, message], [false, because(A, "taking the lease of its rollout group failed.")]);
         assert.deepEqual(stage.seen, []);
       });
@@ -53,13 +53,13 @@ for (const [mode, recordOf] of MODES)
       const other = createPrepareDownscale({ ...one, clock: systemClock, clusterDomain: "cluster.local.", tasks: createBackgroundTasks() });
       const labels = { [MIN_TIME]: "12h" };
       const zones = [createZone(one, A, { labels }), createZone(one, B, { labels })] as const;
-      const both = await Promise.all([ask(one.webhook, reviewOf(zones[0], 1)), ask(other, reviewOf(zones[1], 1))]);
+      const both = await Promise.all([callWebhook(one.webhook, reviewOf(zones[0], 1)), callWebhook(other, reviewOf(zones[1], 1))]);
       assert.deepEqual(both.map(({ allowed }) => allowed).toSorted(), [false, true]);
       const [winner, loser] = both[0].allowed ? [zones[0], zones[1]] : [zones[1], zones[0]];
       // The patch of the one that was let through has not been applied to anything.
-      const later = await ask(other, reviewOf(loser, 1, { uid: "later" }));
+      const later = await callWebhook(other, reviewOf(loser, 1, { uid: "later" }));
       assert.match(later.message ?? "", /was downscaled at .* and is labelled to wait 12h0m0s between zone downscales$/);
-      assert.equal((await ask(other, reviewOf(winner, 0, { uid: "again" }))).allowed, true);
+      assert.equal((await callWebhook(other, reviewOf(winner, 0, { uid: "again" }))).allowed, true);
       assert.deepEqual(new Set(one.seen.map((request) => request.slice(5, -2))), new Set([winner.metadata?.name]));
     });
 
@@ -71,16 +71,16 @@ for (const [mode, recordOf] of MODES)
       const webhook = createPrepareDownscale({ ...stage, clock, clusterDomain: "cluster.local.", tasks: createBackgroundTasks() });
       const labels = { [MIN_TIME]: "12h" };
       const zones = [createZone(stage, A, { labels }), createZone(stage, B, { labels })] as const;
-      assert.equal((await ask(webhook, reviewOf(zones[0], 1))).allowed, true);
+      assert.equal((await callWebhook(webhook, reviewOf(zones[0], 1))).allowed, true);
       later = 60_000;
-      assert.match((await ask(webhook, reviewOf(zones[1], 1, { uid: "later" }))).message ?? "", /is labelled to wait 12h0m0s/);
+      assert.match((await callWebhook(webhook, reviewOf(zones[1], 1, { uid: "later" }))).message ?? "", /is labelled to wait 12h0m0s/);
     });
 
     it("a Lease that was never released is waited for no longer than its time", async (t) => {
       const stage = await play(t, recordOf);
       settle(stage, recordOf);
       const [a, b] = [createZone(stage, A), createZone(stage, B)];
-      await ask(stage.webhook, reviewOf(a, 2));
+      await callWebhook(stage.webhook, reviewOf(a, 2));
       shrink(stage, a, { status: 2 });
       stage.emulator.store.remove("pods", "default", `${A}-2`);
       const { store } = stage.emulator;
@@ -92,9 +92,9 @@ for (const [mode, recordOf] of MODES)
         store.update("leases.coordination.k8s.io", { ...current, spec } as never);
       };
       left(14_000);
-      assert.equal((await ask(stage.webhook, reviewOf(b, 2))).allowed, false);
+      assert.equal((await callWebhook(stage.webhook, reviewOf(b, 2))).allowed, false);
       left(16_000);
-      assert.equal((await ask(stage.webhook, reviewOf(b, 2))).allowed, true);
+      assert.equal((await callWebhook(stage.webhook, reviewOf(b, 2))).allowed, true);
     });
 
     it(
@@ -110,7 +110,7 @@ for (const [mode, recordOf] of MODES)
         };
         const work = createBackgroundTasks();
         const webhook = createPrepareDownscale({ ...stage, cluster, clock: systemClock, clusterDomain: "cluster.local.", tasks: work });
-        assert.equal((await ask(webhook, reviewOf(createZone(stage, A), 1), 300)).allowed, true);
+        assert.equal((await callWebhook(webhook, reviewOf(createZone(stage, A), 1), 300)).allowed, true);
         let isSettled = false;
         const settled = work.settled().then(() => (isSettled = true));
         await new Promise(setImmediate);
@@ -127,14 +127,14 @@ for (const [mode, recordOf] of MODES)
       const stage = await play(t, recordOf, async (_method, pod) => {
         if (later > 0 || !pod.endsWith("-1")) return 200;
         later = 30_000;
-        others.push((await ask(webhookOf(), reviewOf(zone, 1, { uid: "other" }))).allowed);
+        others.push((await callWebhook(webhookOf(), reviewOf(zone, 1, { uid: "other" }))).allowed);
         return 503;
       });
       settle(stage, recordOf);
       const zone = createZone(stage, A);
       const webhookOf = (): ReturnType<typeof createPrepareDownscale> =>
         createPrepareDownscale({ ...stage, clock, clusterDomain: "cluster.local.", tasks: createBackgroundTasks() });
-      others.push((await ask(webhookOf(), reviewOf(zone, 1, { uid: "frozen" }))).allowed);
+      others.push((await callWebhook(webhookOf(), reviewOf(zone, 1, { uid: "frozen" }))).allowed);
       assert.deepEqual(others, [true, false]);
       assert.deepEqual([...leftPrepared(stage.seen)].toSorted(), [`${A}-1`, `${A}-2`]);
       assert.equal(pendingOf(stage)[A]?.refused, undefined);
@@ -144,7 +144,7 @@ for (const [mode, recordOf] of MODES)
       const stage = await play(t, recordOf, (method) => (method === "POST" ? new Promise(() => {}) : 200));
       settle(stage, recordOf);
       const zone = createZone(stage, A);
-      const answer = await ask(stage.webhook, reviewOf(zone, 1), 500);
+      const answer = await callWebhook(stage.webhook, reviewOf(zone, 1), 500);
       assert.equal(answer.message, because(A, "one or more pods failed to prepare for shutdown."));
       assert.deepEqual(stage.seen.slice(2).toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`]);
     });

@@ -22,11 +22,11 @@ export function run(
   const child = spawn(command, args, { cwd, env: { PATH: process.env["PATH"], ...env }, stdio: ["ignore", "pipe", "pipe"] });
   const lines: string[] = [];
   const waiting = new Set<() => void>();
-  const keep = (line: string): void => {
+  const keepLine = (line: string): void => {
     lines.push(line);
     for (const look of waiting) look();
   };
-  for (const stream of [child.stdout, child.stderr]) createInterface(stream).on("line", keep);
+  for (const stream of [child.stdout, child.stderr]) createInterface(stream).on("line", keepLine);
   const exited = new Promise<number | null>((resolve) => child.once("close", resolve));
   t.after(() => (child.kill("SIGKILL"), exited));
   return {

@@ -39,8 +39,8 @@ describe("reconcile as a function", () => {
 
   it("answers a POST with the outcome of each group, however many ask at once", async (t) => {
     const url = await start(t, "reconcile", "http");
-    const ask = async (): Promise<unknown> => await (await fetch(url, { method: "POST" })).json();
-    const answers = await Promise.all([ask(), ask(), ask(), ask()]);
+    const post = async (): Promise<unknown> => await (await fetch(url, { method: "POST" })).json();
+    const answers = await Promise.all([post(), post(), post(), post()]);
     const group = { namespace: "default", group: "g", state: "held", reason: "UpdateStrategyNotOnDelete" };
     for (const answer of answers) assert.partialDeepStrictEqual(answer, { failed: true, groups: [group] });
     const refused = await fetch(url);

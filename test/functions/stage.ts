@@ -133,7 +133,7 @@ export function keepingLog() {
 }
 
 /** Asks a handler as the rim does, with so much time. */
-export async function ask(webhook: Webhook, request: AdmissionRequest, timeoutMs = 9000): Promise<Answer> {
+export async function callWebhook(webhook: Webhook, request: AdmissionRequest, timeoutMs = 9000): Promise<Answer> {
   const context: Context = {
     path: "",
     signal: AbortSignal.timeout(timeoutMs),

@@ -80,7 +80,7 @@ test("a downscale is prepared and its annotation stored, or denied in the user's
   t.after(() => client.close());
   const scale = (name: string, replicas: number, below = ""): ReturnType<typeof client.call> =>
     client.call({ method: "PATCH", path: `${SETS}/${name}${below}`, type: MERGE, body: { spec: { replicas } } });
-  const said = ({ body }: { body: unknown }): string => (body as { message: string }).message;
+  const messageOf = ({ body }: { body: unknown }): string => (body as { message: string }).message;
 
   assert.equal((await scale("zone-a", 2)).status, 200);
   assert.deepEqual(pods.seen, ["POST zone-a-2"]);
@@ -89,12 +89,15 @@ test("a downscale is prepared and its annotation stored, or denied in the user's
 
   const early = await scale("zone-b", 2, "/scale");
   assert.match(
-    said(early),
+    messageOf(early),
     /^admission webhook "preparedownscale.example.com" denied the request: downscale of statefulsets\/zone-b .* because statefulset zone-a was downscaled at/,
   );
   assert.equal((await scale("zone-a", 1, "/scale")).status, 200);
-  const kept = await scale("kept", 1);
-  assert.match(said(kept), /^admission webhook "nodownscale.example.com" denied the request: .* label 'grafana.com\/no-downscale=true'$/);
+  const denied = await scale("kept", 1);
+  assert.match(
+    messageOf(denied),
+    /^admission webhook "nodownscale.example.com" denied the request: .* label 'grafana.com\/no-downscale=true'$/,
+  );
   assert.deepEqual(new Set(pods.seen), new Set(["POST zone-a-2", "POST zone-a-1"]));
 });
 
@@ -135,7 +138,7 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
 
 test("V01: a budget is taken or refused with what is wrong with it", async (t) => {
   const { handle } = createZpdbValidation();
-  const ask = (object: unknown) =>
+  const review = (object: unknown) =>
     handle(
       {
         uid: "u",
@@ -162,7 +165,7 @@ test("V01: a budget is taken or refused with what is wrong with it", async (t) =
     [{ kind: "Other", spec: {} }, "unexpected object kind - expecting ZoneAwarePodDisruptionBudget"],
   ];
   for (const [object, message] of CASES) {
-    const answer = await ask(object);
+    const answer = await review(object);
     assert.deepEqual(
       [answer.allowed, answer.message, answer.code],
       message === undefined ? [true, undefined, undefined] : [false, message, 400],

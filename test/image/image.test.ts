@@ -112,8 +112,8 @@ async function playReconciler(t: TestContext, process: ImageProcess): Promise<vo
   await running.says(/the certificate of the webhooks was made/);
   await running.says(/"msg":"tick"/);
   await end(running);
-  const told = running.lines.filter((line) => /asked to stop.*"SIGTERM"|the run ended.*"exitCode":0/.test(line));
-  assert.equal(told.length, 2, running.lines.join("\n"));
+  const ending = running.lines.filter((line) => /asked to stop.*"SIGTERM"|the run ended.*"exitCode":0/.test(line));
+  assert.equal(ending.length, 2, running.lines.join("\n"));
 }
 
 async function playJob(t: TestContext, process: ImageProcess): Promise<void> {

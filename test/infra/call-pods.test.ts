@@ -21,9 +21,9 @@ async function call(count: number, answer: (pod: number) => number | Error, more
       await new Promise(setImmediate);
       inFlight--;
       if (signal?.aborted) throw new RolloutError("Cancelled", "cancelled");
-      const said = answer(Number(url));
-      if (said instanceof Error) throw said;
-      return { status: said, body: "" };
+      const answered = answer(Number(url));
+      if (answered instanceof Error) throw answered;
+      return { status: answered, body: "" };
     },
   };
   function* targets(): Generator<Target> {
@@ -64,8 +64,8 @@ describe("calling pods", () => {
   });
 
   it("calls no pod once it may not, whatever is in flight", async () => {
-    let asked = 0;
-    const { done, seen, failures } = await call(1000, () => 200, { mayCall: () => ++asked <= 40 });
+    let checks = 0;
+    const { done, seen, failures } = await call(1000, () => 200, { mayCall: () => ++checks <= 40 });
     assert.deepEqual([done, seen], [false, 40]);
     assert.match(failures[0] ?? "", /the lease of its rollout group is no longer ours/);
   });

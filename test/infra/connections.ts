@@ -146,7 +146,7 @@ export function describeConnections(as: string, { loadConnection, connectCluster
   });
 
   describe(`${as}: a request`, () => {
-    async function ask(cluster: object, user: object = {}): Promise<void> {
+    async function sendRequest(cluster: object, user: object = {}): Promise<void> {
       const connection = await loadConnection({ kubeconfig: kubeconfig({ cluster, user }) });
       await connectCluster(connection, { timeoutMs: 5000 }).get(pods, { namespace: "ns", name: "p" });
       connection.close();
@@ -154,7 +154,7 @@ export function describeConnections(as: string, { loadConnection, connectCluster
 
     it("goes below the server's own path, as behind Rancher", async () => {
       const { server, seen } = await stage([json({})]);
-      await ask({ server: `${server.origin}/k8s/clusters/c-1/`, "certificate-authority-data": base64(caPem) });
+      await sendRequest({ server: `${server.origin}/k8s/clusters/c-1/`, "certificate-authority-data": base64(caPem) });
       assert.equal(seen[0]?.path, "/k8s/clusters/c-1/api/v1/namespaces/ns/pods/p");
     });
 
@@ -170,7 +170,7 @@ export function describeConnections(as: string, { loadConnection, connectCluster
         },
       );
       const cluster = { server: `https://127.0.0.1:${await listen(server)}`, "certificate-authority-data": base64(caPem) };
-      await ask(cluster, { "client-certificate-data": base64(certPem), "client-key-data": base64(keyPem) });
+      await sendRequest(cluster, { "client-certificate-data": base64(certPem), "client-key-data": base64(keyPem) });
       server.close();
       assert.deepEqual(
         shown.map((pem) => pem.trim()),
@@ -180,16 +180,16 @@ export function describeConnections(as: string, { loadConnection, connectCluster
 
     it("goes through the cluster's proxy", async () => {
       const { server, seen } = await stage([json({})]);
-      const asked: (string | undefined)[] = [];
+      const proxied: (string | undefined)[] = [];
       const proxy = createServer().on("connect", (request, socket) => {
-        asked.push(request.url);
+        proxied.push(request.url);
         const onward = connect(Number(server.port), server.hostname, () => socket.write("HTTP/1.1 200 OK\r\n\r\n"));
         onward.pipe(socket).pipe(onward);
       });
       const proxyUrl = `http://127.0.0.1:${await listen(proxy)}`;
-      await ask({ server: server.origin, "certificate-authority-data": base64(caPem), "proxy-url": proxyUrl });
+      await sendRequest({ server: server.origin, "certificate-authority-data": base64(caPem), "proxy-url": proxyUrl });
       proxy.close();
-      assert.deepEqual([asked, seen.length], [[server.host], 1]);
+      assert.deepEqual([proxied, seen.length], [[server.host], 1]);
     });
   });
 }

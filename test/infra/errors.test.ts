@@ -24,7 +24,7 @@ const ANSWERS: Readonly<Record<ErrorCode, readonly (keyof typeof QUESTIONS)[]>> 
   LeaseLost: [],
 };
 
-const answersOf = (error: unknown): string[] => Object.entries(QUESTIONS).flatMap(([name, ask]) => (ask(error) ? [name] : []));
+const answersOf = (error: unknown): string[] => Object.entries(QUESTIONS).flatMap(([name, holds]) => (holds(error) ? [name] : []));
 
 describe("what follows from an error", () => {
   for (const [code, answers] of Object.entries(ANSWERS) as [ErrorCode, readonly string[]][]) {

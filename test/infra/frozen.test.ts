@@ -105,7 +105,7 @@ describe("a process that was frozen for longer than its write may take", () => {
       });
 
   it("for less, tells the server what is left: no more, and never 0", async (t) => {
-    for (const [wallMs, told] of [
+    for (const [wallMs, timeout] of [
       [1500, "500ms"],
       [1999, "1ms"],
       [0, "2000ms"],
@@ -118,7 +118,7 @@ describe("a process that was frozen for longer than its write may take", () => {
       const cluster = connectCluster({ server, authorize, close: () => {} }, { timeoutMs: 5000, clock });
       freezeAt("handshake");
       await cluster.remove(pods, { ...ref, preconditions: { uid: "u" } }, { deadlineMs: DEADLINE_MS });
-      assert.equal(seen[0]?.query["timeout"], told);
+      assert.equal(seen[0]?.query["timeout"], timeout);
     }
   });
 });
@@ -128,7 +128,7 @@ describe("the deadline of a list", () => {
   async function listing(
     pages: number,
     read: (cluster: Cluster) => AsyncIterable<unknown>,
-  ): Promise<{ work: Promise<void>; asked: () => number }> {
+  ): Promise<{ work: Promise<void>; requests: () => number }> {
     let time = 0;
     const clock: Clock = { now: () => time, monotonic: () => time, sleep: () => Promise.resolve() };
     let answered = 0;
@@ -144,17 +144,17 @@ describe("the deadline of a list", () => {
     const work = (async () => {
       for await (const page of read(cluster)) assert.ok(page);
     })();
-    return { work, asked: () => seen.length };
+    return { work, requests: () => seen.length };
   }
 
   it("bounds all its pages together: what is left shrinks from page to page, and then nothing is asked", async () => {
-    const { work, asked } = await listing(9, (cluster) => cluster.list(pods, {}, { deadlineMs: 1000 }));
+    const { work, requests: asked } = await listing(9, (cluster) => cluster.list(pods, {}, { deadlineMs: 1000 }));
     await assert.rejects(work, { code: "Timeout" });
     assert.equal(asked(), 3);
   });
 
   it("is each page's own when none is given: a long list of quick pages is read to its end", async () => {
-    const { work, asked } = await listing(20, (cluster) => cluster.list(pods, {}));
+    const { work, requests: asked } = await listing(20, (cluster) => cluster.list(pods, {}));
     await work;
     assert.equal(asked(), 20);
   });

@@ -119,30 +119,30 @@ describe("the port tells the date", () => {
       reply(response, seen);
     };
   const ref = { namespace: "cache", name: "zone-a-0" };
-  const ANSWERS: readonly [name: string, Reply, told: boolean][] = [
+  const ANSWERS: readonly [name: string, Reply, hasDate: boolean][] = [
     ["of an answer", json({}), true],
     ["of a conflict", failure(409, "Conflict", "no"), true],
     ["of what is not there", failure(404, "NotFound", "no"), true],
     ["but not of a proxy that has no API server to ask", (response) => response.writeHead(502).end("<h1>Bad gateway</h1>"), false],
   ];
-  for (const [name, reply, isTold] of ANSWERS)
+  for (const [name, reply, hasDate] of ANSWERS)
     it(name, async () => {
-      const told: (string | undefined)[] = [];
-      const { cluster } = await stage([dated(reply)], { onDate: (when) => void told.push(when) });
+      const dates: (string | undefined)[] = [];
+      const { cluster } = await stage([dated(reply)], { onDate: (when) => void dates.push(when) });
       await cluster.get(pods, ref).catch(() => {});
-      assert.deepEqual(told, isTold ? [date] : []);
+      assert.deepEqual(dates, hasDate ? [date] : []);
     });
 
   it("of a watch, and how long the answer took", async () => {
     let time = 0;
     const clock: Clock = { now: () => time, monotonic: () => time, sleep: () => Promise.resolve() };
-    const told: [string | undefined, number][] = [];
+    const dates: [string | undefined, number][] = [];
     const slow: Reply = (response) => {
       time += 700;
       response.writeHead(200, { date }).end();
     };
-    const { cluster } = await stage([slow], { clock, onDate: (when, tookMs) => void told.push([when, tookMs]) });
+    const { cluster } = await stage([slow], { clock, onDate: (when, tookMs) => void dates.push([when, tookMs]) });
     await cluster.watch(statefulSets, { resourceVersion: "1" }, { onHint: () => {}, signal: new AbortController().signal });
-    assert.deepEqual(told, [[date, 700]]);
+    assert.deepEqual(dates, [[date, 700]]);
   });
 });

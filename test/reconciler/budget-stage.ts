@@ -59,7 +59,7 @@ export function reserved(stage: Stage, name = "ingester"): Record<string, { uid:
   return { ...status?.disruptedPods };
 }
 
-export interface AskOptions {
+export interface DisruptionOptions {
   readonly dryRun?: boolean;
   readonly rollout?: { readonly maxUnavailable: number };
   readonly deadlineMs?: number;
@@ -74,7 +74,7 @@ export interface Process {
   readonly lines: string[];
   readonly metrics: Metrics;
   /** Asks about a pod of the group: what is said, in a word. */
-  ask(pod: string, more?: AskOptions): Promise<string>;
+  requestDisruption(pod: string, more?: DisruptionOptions): Promise<string>;
 }
 
 /** A process that asks budgets. Its pauses take no time, but move its clock. */
@@ -97,10 +97,10 @@ export function startProcess(stage: Stage, by = "one"): Process {
     roundTrips: counted.roundTrips,
     lines,
     metrics,
-    async ask(pod, { deadlineMs = 5000, dryRun = false, ...more } = {}) {
+    async requestDisruption(pod, { deadlineMs = 5000, dryRun = false, ...more } = {}) {
       const deadlineAt = clock.monotonic() + deadlineMs;
-      const ask = { namespace: "default", name: `ingester-${pod}`, dryRun, deadlineAt, ...more };
-      const { verdict } = await reserver.reserve(ask);
+      const request = { namespace: "default", name: `ingester-${pod}`, dryRun, deadlineAt, ...more };
+      const { verdict } = await reserver.reserve(request);
       return verdict.reason === "BudgetSpent" ? verdict.message : verdict.reason;
     },
   };

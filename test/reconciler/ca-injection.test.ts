@@ -83,7 +83,7 @@ describe("CA injection", () => {
 
   it("looks no more often than every 30 seconds, however often it is asked", async () => {
     const { look, calls } = injector();
-    for (let ask = 0; ask < 13; ask++) {
+    for (let i = 0; i < 13; i++) {
       await look();
       await stage.time.advance(5000);
     }
@@ -153,7 +153,7 @@ describe("CA injection", () => {
       throw new RolloutError("Forbidden", "not you");
     };
     const { look, lines } = injector({ cluster: { ...cluster, list } });
-    for (let ask = 0; ask < 3; ask++) {
+    for (let i = 0; i < 3; i++) {
       await look();
       await stage.time.advance(30_000);
     }
@@ -172,7 +172,7 @@ describe("CA injection", () => {
     assert.match(lines.join(""), /could not be injected into webhook configurations.*no certificate in PEM format/);
     const ca = await giveSecret();
     stage.emulator.faults.inject({ effect: { kind: "error" }, verb: "list", resource: on.MUTATING, times: 1 });
-    for (let ask = 0; ask < 2; ask++) {
+    for (let i = 0; i < 2; i++) {
       await stage.time.advance(30_000);
       await look();
     }

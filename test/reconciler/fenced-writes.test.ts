@@ -18,14 +18,14 @@ async function beginRollout(t: TestContext): Promise<Stage> {
 }
 
 /** Tells of each write before it is sent; reads pass. */
-function onWrite(cluster: Cluster, tell: (verb: string, name: string, call: Call | undefined) => void): Cluster {
+function onWrite(cluster: Cluster, onSend: (verb: string, name: string, call: Call | undefined) => void): Cluster {
   return {
     ...cluster,
-    create: (resource, creation, call) => (tell("create", resource.plural, call), cluster.create(resource, creation, call)),
-    replace: (resource, replacement, call) => (tell("replace", replacement.name, call), cluster.replace(resource, replacement, call)),
-    patch: (resource, patch, call) => (tell("patch", patch.name, call), cluster.patch(resource, patch, call)),
-    change: (resource, patch, call) => (tell("change", patch.name, call), cluster.change(resource, patch, call)),
-    remove: (resource, removal, call) => (tell("remove", removal.name, call), cluster.remove(resource, removal, call)),
+    create: (resource, creation, call) => (onSend("create", resource.plural, call), cluster.create(resource, creation, call)),
+    replace: (resource, replacement, call) => (onSend("replace", replacement.name, call), cluster.replace(resource, replacement, call)),
+    patch: (resource, patch, call) => (onSend("patch", patch.name, call), cluster.patch(resource, patch, call)),
+    change: (resource, patch, call) => (onSend("change", patch.name, call), cluster.change(resource, patch, call)),
+    remove: (resource, removal, call) => (onSend("remove", removal.name, call), cluster.remove(resource, removal, call)),
   };
 }
 

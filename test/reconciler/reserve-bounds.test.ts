@@ -20,9 +20,9 @@ describe("a young reservation", () => {
     it(name, async () => {
       stage = await setBudgetStage();
       writeBudget(stage);
-      assert.equal(await startProcess(stage, first).ask("zone-a-0"), "Allowed");
+      assert.equal(await startProcess(stage, first).requestDisruption("zone-a-0"), "Allowed");
       await stage.time.advance(20_000);
-      assert.equal(await startProcess(stage, second).ask("zone-a-0"), "Allowed");
+      assert.equal(await startProcess(stage, second).requestDisruption("zone-a-0"), "Allowed");
       assert.equal(reserved(stage)[POD]?.by, by);
     });
 });
@@ -39,7 +39,7 @@ it("with hardly any time left nothing is reserved: the write could take effect a
     },
     replace: (resource, replacement) => cluster.replace(resource, replacement),
   };
-  const { ask } = startProcess({ ...stage, connect: () => ({ cluster: slow, calls }) });
-  assert.equal(await ask("zone-a-0", { deadlineMs: 5000 }), "NotNow");
+  const { requestDisruption } = startProcess({ ...stage, connect: () => ({ cluster: slow, calls }) });
+  assert.equal(await requestDisruption("zone-a-0", { deadlineMs: 5000 }), "NotNow");
   assert.deepEqual(reserved(stage), {});
 });

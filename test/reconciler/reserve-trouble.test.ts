@@ -25,7 +25,7 @@ describe("a reservation in trouble", () => {
     writeBudget(stage);
     conflictOn({ times: 2 });
     const one = startProcess(stage);
-    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
     assert.equal(one.calls.length, 13);
   });
 
@@ -33,14 +33,14 @@ describe("a reservation in trouble", () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     conflictOn();
-    assert.equal(await startProcess(stage).ask("zone-a-0"), "NotNow");
+    assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "NotNow");
   });
 
   it("a lost answer to the reservation leaves it, and does not stand in the way of the same pod", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     conflictOn({ effect: { kind: "dropAfter" }, times: 1 });
-    assert.equal(await startProcess(stage).ask("zone-a-0"), "Allowed");
+    assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "Allowed");
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
   });
 
@@ -48,9 +48,9 @@ describe("a reservation in trouble", () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     stage.emulator.faults.inject({ effect: { kind: "error" } });
-    assert.equal(await startProcess(stage).ask("zone-a-0"), "NotNow");
+    assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "NotNow");
     stage.emulator.faults.clear();
-    assert.equal(await startProcess(stage).ask("zone-a-0", { deadlineMs: 0 }), "NotNow");
+    assert.equal(await startProcess(stage).requestDisruption("zone-a-0", { deadlineMs: 0 }), "NotNow");
   });
 
   it("an attempt may take as long as the most patient of those that share it", async () => {
@@ -64,9 +64,9 @@ describe("a reservation in trouble", () => {
         yield* cluster.list(resource, query, call);
       },
     };
-    const { ask } = startProcess({ ...stage, connect: () => ({ ...connected, cluster: slow }) });
-    assert.equal(await ask("zone-a-0", { deadlineMs: 500 }), "NotNow");
-    const both = [ask("zone-a-0", { deadlineMs: 500 }), ask("zone-a-1", { deadlineMs: 5000 })];
+    const { requestDisruption } = startProcess({ ...stage, connect: () => ({ ...connected, cluster: slow }) });
+    assert.equal(await requestDisruption("zone-a-0", { deadlineMs: 500 }), "NotNow");
+    const both = [requestDisruption("zone-a-0", { deadlineMs: 500 }), requestDisruption("zone-a-1", { deadlineMs: 5000 })];
     assert.deepEqual(await Promise.all(both), ["Allowed", "Allowed"]);
   });
 
@@ -123,11 +123,11 @@ describe("a reservation in trouble", () => {
       ...pod,
       metadata: { ...pod.metadata, labels: { ...pod.metadata.labels, "rollout-group": "store-gateway" } },
     });
-    const { ask } = startProcess({ ...stage, connect: () => ({ ...connected, cluster: stuck }) });
-    const waiting = ask("zone-c-0");
+    const { requestDisruption } = startProcess({ ...stage, connect: () => ({ ...connected, cluster: stuck }) });
+    const waiting = requestDisruption("zone-c-0");
     await begun.promise;
-    assert.equal(await ask("zone-a-0"), "Allowed");
-    assert.equal(await ask("zone-a-1"), "1 pod not ready in ingester-zone-a");
+    assert.equal(await requestDisruption("zone-a-0"), "Allowed");
+    assert.equal(await requestDisruption("zone-a-1"), "1 pod not ready in ingester-zone-a");
     released.resolve();
     assert.equal(await waiting, "OwnerNotFound");
   });
@@ -136,7 +136,7 @@ describe("a reservation in trouble", () => {
     it(`what an eviction reserved ${seconds} s ago the rollout may use, and never takes back: it may still take effect`, async () => {
       stage = await setBudgetStage();
       writeBudget(stage);
-      await startProcess(stage, evictionIdentity("one")).ask("zone-a-0");
+      await startProcess(stage, evictionIdentity("one")).requestDisruption("zone-a-0");
       await stage.time.advance(seconds * 1000);
       const { reserver } = startProcess(stage, "rollout");
       const rollout = { maxUnavailable: 1 };
@@ -148,17 +148,17 @@ describe("a reservation in trouble", () => {
         deadlineAt: Infinity,
       });
       assert.deepEqual([verdict.reason, held], ["Allowed", undefined]);
-      assert.equal(await startProcess(stage, evictionIdentity("two")).ask("zone-b-0"), "1 pod not ready in ingester-zone-a");
+      assert.equal(await startProcess(stage, evictionIdentity("two")).requestDisruption("zone-b-0"), "1 pod not ready in ingester-zone-a");
     });
 
   it("a reservation is taken back: that one, not another of the same pod", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const { reserver } = startProcess(stage);
-    const ask = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
-    const first = (await reserver.reserve(ask)).handle;
+    const request = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
+    const first = (await reserver.reserve(request)).handle;
     await stage.time.advance(41_000);
-    const second = (await reserver.reserve(ask)).handle;
+    const second = (await reserver.reserve(request)).handle;
     assert.ok(first && second);
     await reserver.release(first, {});
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);

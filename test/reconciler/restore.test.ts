@@ -33,10 +33,10 @@ describe("after a restore of etcd", () => {
     const webhook = startProcess(stage);
     const backup = stage.emulator.store.version();
     await live(stage, 60);
-    assert.equal(await webhook.ask("zone-a-0"), "Allowed");
+    assert.equal(await webhook.requestDisruption("zone-a-0"), "Allowed");
     stage.emulator.store.restore(backup);
     const answers: string[] = [];
-    await live(stage, 40, async () => void answers.push(await webhook.ask("zone-b-0", { deadlineMs: 100 })));
+    await live(stage, 40, async () => void answers.push(await webhook.requestDisruption("zone-b-0", { deadlineMs: 100 })));
     assert.equal(answers[0], "NotNow");
     assert.equal(answers.at(-1), "Allowed");
     assert.equal(new Set(answers).size, 2);
@@ -51,14 +51,14 @@ describe("after a restore of etcd", () => {
     const rollout = { rollout: { maxUnavailable: 1 } };
     await live(stage, 20);
     const before = stage.emulator.store.version();
-    assert.equal(await webhook.ask("zone-a-0"), "Allowed");
+    assert.equal(await webhook.requestDisruption("zone-a-0"), "Allowed");
     for (let second = 0; second < 90; second++) {
       await live(stage, 1);
-      if (second % 20 === 19) assert.equal(await webhook.ask("zone-b-0", rollout), "1 pod not ready in ingester-zone-a");
+      if (second % 20 === 19) assert.equal(await webhook.requestDisruption("zone-b-0", rollout), "1 pod not ready in ingester-zone-a");
       const lagging = { kind: "stale", resourceVersion: before - 20 + second } as const;
-      const heal = stage.emulator.faults.inject({ effect: lagging, verb: "list" });
-      assert.equal(await webhook.ask("zone-b-0", { ...rollout, deadlineMs: 100 }), "NotNow");
-      heal();
+      const endFault = stage.emulator.faults.inject({ effect: lagging, verb: "list" });
+      assert.equal(await webhook.requestDisruption("zone-b-0", { ...rollout, deadlineMs: 100 }), "NotNow");
+      endFault();
     }
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
   });

@@ -116,10 +116,10 @@ describe("the closer look", () => {
       ],
     ];
     for (const [name, ticks, until] of TABLE) {
-      const notes = new Map<string, string>();
+      const annotations = new Map<string, string>();
       for (const [i, [after, begun, those = groups]] of ticks.entries())
-        recordResync(notes, { startedAt: i * 1000, after, begun, groups: those });
-      assert.equal(resyncedThrough(notes), until, name);
+        recordResync(annotations, { startedAt: i * 1000, after, begun, groups: those });
+      assert.equal(resyncedThrough(annotations), until, name);
     }
   });
 

@@ -39,7 +39,7 @@ describe("a run", () => {
   }
 
   /** The messages that were logged. */
-  const said = ({ lines }: { lines: string[] }): string[] => lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  const messages = ({ lines }: { lines: string[] }): string[] => lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
 
   const countEvents = (reason: string): number => eventReasons().filter((other) => other === reason).length;
 
@@ -161,7 +161,7 @@ describe("a run", () => {
       const one = input("one", { cluster: balanced, clock, leaseClock: clock.leaseClock });
       const [result] = await play(run(one));
       assert.deepEqual([result?.exitCode, seen.deleted.length, seen.violations], [0, 9, []]);
-      assert.ok(said(one).filter((message) => message === "the lease was lost").length <= 1);
+      assert.ok(messages(one).filter((message) => message === "the lease was lost").length <= 1);
     });
 
   it("that loses each Lease before its first tick pauses between them, says so and ends with 1", async () => {
@@ -170,9 +170,9 @@ describe("a run", () => {
     const one = input("one", { leaseClock, budgetMs: 5000 });
     const [result] = await play(run(one));
     assert.deepEqual([result?.exitCode, result?.last], [1, undefined]);
-    const taken = said(one).filter((message) => message === "holding the lease").length;
+    const taken = messages(one).filter((message) => message === "holding the lease").length;
     assert.ok(taken > 1 && taken <= 6, `${taken} times`);
-    assert.ok(said(one).includes("no tick was made: each lease was lost before"));
+    assert.ok(messages(one).includes("no tick was made: each lease was lost before"));
   });
 
   it("calls of one process remember since when a group is held: what lasts becomes an Event, though its words change", async () => {

@@ -109,14 +109,14 @@ describe("a rollout under a budget", () => {
 
   it("asks for 20 pods at once: what the budget costs does not grow with them", async () => {
     const seen = await rollOutLarge();
-    const asking = startProcess(stage, "rollout");
+    const rollout = startProcess(stage, "rollout");
     const { cluster } = stage.connect();
-    await tickOnce(stage, cluster, { mayDisrupt: createMayDisrupt(asking.reserver, stage.clock, createMetrics().budgets) });
+    await tickOnce(stage, cluster, { mayDisrupt: createMayDisrupt(rollout.reserver, stage.clock, createMetrics().budgets) });
     assert.deepEqual([seen.deleted.length, Object.keys(reserved(stage)).length, seen.violations], [20, 20, []]);
-    const pages = asking.calls.filter((call) => call === "GET core/v1/pods collection");
-    const reads = asking.calls.filter((call) => call === "GET core/v1/pods object");
-    const writes = asking.calls.filter((call) => !call.startsWith("GET"));
-    assert.deepEqual([pages.length, reads.length, writes.length], [1, 1, 1], asking.calls.join());
+    const pages = rollout.calls.filter((call) => call === "GET core/v1/pods collection");
+    const reads = rollout.calls.filter((call) => call === "GET core/v1/pods object");
+    const writes = rollout.calls.filter((call) => !call.startsWith("GET"));
+    assert.deepEqual([pages.length, reads.length, writes.length], [1, 1, 1], rollout.calls.join());
   });
 
   it("gives back the reservations of pods that it did not delete after all", async () => {
@@ -178,8 +178,8 @@ describe("a rollout under a budget", () => {
     const one = startProcess(stage, "function");
     for (let i = 0; i < 200 && seen.deleted.length < 9; i++) {
       await stage.time.advance(100);
-      const [said] = await Promise.all([one.ask("zone-c-2"), tick()]);
-      if (said === "Allowed") stage.emulator.store.remove("pods", "default", "ingester-zone-c-2");
+      const [answer] = await Promise.all([one.requestDisruption("zone-c-2"), tick()]);
+      if (answer === "Allowed") stage.emulator.store.remove("pods", "default", "ingester-zone-c-2");
     }
     assert.deepEqual(seen.violations, []);
     assert.ok(seen.deleted.length >= 9);

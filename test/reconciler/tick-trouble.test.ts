@@ -25,7 +25,7 @@ async function beginRollout(t: TestContext): Promise<{ stage: Stage; cluster: Cl
 }
 
 describe("whatever the API server does", () => {
-  for (const [seed, atOnce] of [1, 2, 3, 4, 5, 6].flatMap((dice) => [[dice, 1] as const, [dice, 3] as const])) {
+  for (const [seed, atOnce] of [1, 2, 3, 4, 5, 6].flatMap((seed) => [[seed, 1] as const, [seed, 3] as const])) {
     it(`no two zones are disrupted, and the rollout ends (dice ${seed}, ${atOnce} pods at once: lost answers, conflicts, errors, two reconcilers that know nothing of each other)`, async () => {
       const stage = await setStage(seed);
       try {
@@ -66,14 +66,14 @@ describe("whatever the API server does", () => {
       const { name, namespace = "default", labels = {} } = set.metadata;
       store.create("statefulsets.apps", { ...set, metadata: { name, namespace, labels } });
     };
-    const outrun: Cluster = {
+    const recreating: Cluster = {
       ...cluster,
       patch: (...call) => {
         remake();
         return cluster.patch(...call);
       },
     };
-    const { outcomes } = await tickOnce(stage, outrun);
+    const { outcomes } = await tickOnce(stage, recreating);
     assert.deepEqual(
       outcomes.map((outcome) => outcome.state),
       ["superseded"],

@@ -47,8 +47,8 @@ describe("a tick, again and again", () => {
     const { outcomes } = await tickOnce(stage, cluster, { isResyncDue: () => true });
     assert.equal(calls.length, 4);
     assert.ok(calls.every((call) => call.startsWith("GET")));
-    const kept = outcomes.flatMap(({ zones }) => zones.filter((zone) => "pods" in zone));
-    assert.deepEqual(kept, [], "pods are let go when their group is done");
+    const withPods = outcomes.flatMap(({ zones }) => zones.filter((zone) => "pods" in zone));
+    assert.deepEqual(withPods, [], "pods are let go when their group is done");
   });
 
   it("asks the budget right before each deletion; a denied pod stays, the next has its turn, the next zone has not (R07-R10)", async () => {
@@ -61,15 +61,15 @@ describe("a tick, again and again", () => {
     }
     await stage.time.advance(1000);
     const seen = witness(stage, 2);
-    const asked: [string, number][] = [];
+    const requested: [string, number][] = [];
     const { cluster } = stage.connect();
     const denyAll = await tickOnce(stage, cluster, {
       mayDisrupt: async (pod, zone) => {
-        asked.push([pod.name, zone.maxUnavailable]);
+        requested.push([pod.name, zone.maxUnavailable]);
         return { action: "hold", reason: "BudgetSpent", message: `${pod.name} denied`, objects: [zone, pod] };
       },
     });
-    assert.deepEqual(asked, [
+    assert.deepEqual(requested, [
       ["ingester-zone-a-0", 2],
       ["ingester-zone-a-1", 2],
     ]);

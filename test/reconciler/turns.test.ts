@@ -59,19 +59,20 @@ describe("when time is up before all groups have had their turn", () => {
   });
 
   it("the closer look of all groups counts as taken from its first run on, once the last group has had its turn", async () => {
-    const notes = () => stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler")?.metadata.annotations;
+    const annotations = () =>
+      stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler")?.metadata.annotations;
     const minute = new Date(stage.time.now()).toISOString().slice(0, 16);
     const lookedUntil: (string | undefined)[] = [];
     for (let i = 0; i < 3; i++) {
       await runProcess(`process-${i}`);
-      lookedUntil.push(notes()?.["zonewise/resynced-through"]?.slice(0, 16));
+      lookedUntil.push(annotations()?.["zonewise/resynced-through"]?.slice(0, 16));
       await stage.time.advance(60_000 - (stage.time.now() % 60_000));
     }
     assert.deepEqual(lookedUntil, [undefined, undefined, minute]);
   });
 
   it("a process that is killed in the middle leaves the groups after those that it had begun to the next", async () => {
-    const notes = new Map<string, string>();
+    const annotations = new Map<string, string>();
     const { cluster } = stage.connect();
     const hanging: Cluster = {
       ...cluster,
@@ -80,25 +81,25 @@ describe("when time is up before all groups have had their turn", () => {
         yield* cluster.list(resource, query, call);
       },
     };
-    void tickOnce(stage, hanging, { annotations: notes, isResyncDue: () => true });
-    for (let i = 0; i < 200 && notes.size === 0; i++) await stage.time.advance(10);
+    void tickOnce(stage, hanging, { annotations, isResyncDue: () => true });
+    for (let i = 0; i < 200 && annotations.size === 0; i++) await stage.time.advance(10);
     const begun: string[] = [];
     await tickOnce(
       stage,
       connect((group) => void begun.push(group)),
-      { annotations: notes, isResyncDue: () => true },
+      { annotations, isResyncDue: () => true },
     );
     assert.deepEqual(begun, [...GROUPS.slice(AT_A_TIME), ...GROUPS.slice(0, AT_A_TIME)]);
   });
 
   it("a whole cycle is followed by one that begins a group later, and a group that is gone is passed over", async () => {
-    const notes = new Map<string, string>();
+    const annotations = new Map<string, string>();
     const order = async (): Promise<string | undefined> => {
       const begun: string[] = [];
       await tickOnce(
         stage,
         connect((group) => void begun.push(group)),
-        { annotations: notes, isResyncDue: () => true },
+        { annotations, isResyncDue: () => true },
       );
       return begun[0];
     };

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { A, B, HOUR, inAnnotation, inTracker, isRecent, LAST, MIN_TIME, play, recorded, track, tracked } from "../prepare-stage.ts";
-import { ask, createZone, reviewOf } from "../stage.ts";
+import { callWebhook, createZone, reviewOf } from "../stage.ts";
 
 describe("the annotation", () => {
   it("goes into the answer for a StatefulSet, also where the object has none yet", async (t) => {
@@ -10,7 +10,7 @@ describe("the annotation", () => {
     const zone = createZone(stage, A);
     const bare = structuredClone(reviewOf(zone, 1).object) as { metadata: { annotations?: object } };
     delete bare.metadata.annotations;
-    const [patch] = (await ask(stage.webhook, reviewOf(zone, 1, { object: bare }))).patch as {
+    const [patch] = (await callWebhook(stage.webhook, reviewOf(zone, 1, { object: bare }))).patch as {
       path: string;
       value: Record<string, string>;
     }[];
@@ -25,7 +25,7 @@ describe("the zone tracker", () => {
     const stage = await play(t, inTracker);
     const zone = createZone(stage, A);
     createZone(stage, B, { labels: { [MIN_TIME]: "2h" } });
-    const answer = await ask(stage.webhook, reviewOf(zone, 1));
+    const answer = await callWebhook(stage.webhook, reviewOf(zone, 1));
     assert.match(
       answer.message ?? "",
       /statefulset ingester-zone-b was downscaled at .* and is labelled to wait 2h0m0s between zone downscales$/,
@@ -37,16 +37,16 @@ describe("the zone tracker", () => {
     const stage = await play(t, inTracker);
     const before = { [A]: Date.now() - HOUR, "store-zone-a": "not ours", "ingester-zone-c": Date.now() - HOUR };
     track(stage, before);
-    const kept = { ...tracked(stage) };
-    assert.equal((await ask(stage.webhook, reviewOf(createZone(stage, A), 1))).allowed, true);
+    const earlier = { ...tracked(stage) };
+    assert.equal((await callWebhook(stage.webhook, reviewOf(createZone(stage, A), 1))).allowed, true);
     isRecent(recorded(stage, A));
-    assert.deepEqual({ ...tracked(stage), [A]: undefined }, { ...kept, [A]: undefined });
+    assert.deepEqual({ ...tracked(stage), [A]: undefined }, { ...earlier, [A]: undefined });
   });
 
   it("is made for a zone without a group too, and not replaced", async (t) => {
     const stage = await play(t, inTracker);
-    assert.equal((await ask(stage.webhook, reviewOf(createZone(stage, "lonely", { group: "" }), 1))).allowed, true);
-    assert.equal((await ask(stage.webhook, reviewOf(createZone(stage, "lonelier", { group: "" }), 1))).allowed, true);
+    assert.equal((await callWebhook(stage.webhook, reviewOf(createZone(stage, "lonely", { group: "" }), 1))).allowed, true);
+    assert.equal((await callWebhook(stage.webhook, reviewOf(createZone(stage, "lonelier", { group: "" }), 1))).allowed, true);
     assert.deepEqual(Object.keys(tracked(stage)).toSorted(), ["lonelier", "lonely"]);
   });
 
@@ -54,7 +54,7 @@ describe("the zone tracker", () => {
     const stage = await play(t, inTracker);
     track(stage, {});
     const zones = ["a", "b", "c", "d"].map((group) => createZone(stage, `${group}-zone-a`, { group }));
-    const answers = await Promise.all(zones.map((zone) => ask(stage.webhook, reviewOf(zone, 1))));
+    const answers = await Promise.all(zones.map((zone) => callWebhook(stage.webhook, reviewOf(zone, 1))));
     assert.deepEqual(
       answers.map(({ allowed }) => allowed),
       [true, true, true, true],

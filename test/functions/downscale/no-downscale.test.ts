@@ -4,7 +4,7 @@ import { describe, it, test } from "node:test";
 import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";
 import { createNoDownscale } from "../../../functions/downscale/no-downscale.ts";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { ask, createZone, reviewOf, scaleReviewOf, setStage, type Stage } from "../stage.ts";
+import { callWebhook, createZone, reviewOf, scaleReviewOf, setStage, type Stage } from "../stage.ts";
 
 const LABEL = "grafana.com/no-downscale";
 const workload = (kind: string, replicas: number | null | undefined, labels: Record<string, string> = { [LABEL]: "true" }): StatefulSet =>
@@ -15,7 +15,9 @@ const DENIED =
   "downscale of statefulsets/web in default from 3 to 2 replicas is not allowed because it has the label 'grafana.com/no-downscale=true'";
 
 /** A cluster that must not be asked. */
-const unasked = createNoDownscale({ cluster: new Proxy({}, { get: () => assert.fail("the cluster was asked") }) as Stage["cluster"] });
+const withoutCluster = createNoDownscale({
+  cluster: new Proxy({}, { get: () => assert.fail("the cluster was asked") }) as Stage["cluster"],
+});
 
 describe("a workload's own review", () => {
   const allowed = { allowed: true };
@@ -76,7 +78,8 @@ describe("a workload's own review", () => {
       warned("can't get old replicas, allowing the change, err: unsupported type apps/v1, Kind=DaemonSet"),
     ],
   ];
-  for (const [name, request, expected] of CASES) it(name, async () => assert.partialDeepStrictEqual(await ask(unasked, request), expected));
+  for (const [name, request, expected] of CASES)
+    it(name, async () => assert.partialDeepStrictEqual(await callWebhook(withoutCluster, request), expected));
 });
 
 test("a Scale is judged by its parent's label", async (t) => {
@@ -95,17 +98,20 @@ test("a Scale is judged by its parent's label", async (t) => {
   const denied = (resource: string): Partial<Answer> => ({ allowed: false, message: DENIED.replace("statefulsets", resource) });
 
   for (const resource of ["statefulsets", "deployments", "replicasets"])
-    assert.partialDeepStrictEqual(await ask(webhook, of(resource)), denied(resource));
-  assert.partialDeepStrictEqual(await ask(webhook, of("statefulsets", { dryRun: true })), denied("statefulsets"));
-  assert.deepEqual(await ask(webhook, of("statefulsets", { name: "free" })), { allowed: true, reason: "NotLabelled" });
-  assert.deepEqual(await ask(webhook, scaleReviewOf(web, 4)), { allowed: true, reason: "NoDownscale" });
+    assert.partialDeepStrictEqual(await callWebhook(webhook, of(resource)), denied(resource));
+  assert.partialDeepStrictEqual(await callWebhook(webhook, of("statefulsets", { dryRun: true })), denied("statefulsets"));
+  assert.deepEqual(await callWebhook(webhook, of("statefulsets", { name: "free" })), { allowed: true, reason: "NotLabelled" });
+  assert.deepEqual(await callWebhook(webhook, scaleReviewOf(web, 4)), { allowed: true, reason: "NoDownscale" });
 
-  const missing = await ask(webhook, of("statefulsets", { name: "gone" }));
+  const missing = await callWebhook(webhook, of("statefulsets", { name: "gone" }));
   assert.equal(missing.allowed, true);
   assert.match(missing.warnings?.[0] ?? "", /^can't get statefulsets\/gone in namespace default, allowing the change: .*"gone" not found/);
-  const strange = await ask(webhook, of("widgets"));
+  const strange = await callWebhook(webhook, of("widgets"));
   assert.deepEqual(strange.warnings, ["can't get widgets/web in namespace default, allowing the change: unsupported resource widgets"]);
-  const foreign = await ask(webhook, of("statefulsets", { resource: { group: "example.com", version: "v1", resource: "statefulsets" } }));
+  const foreign = await callWebhook(
+    webhook,
+    of("statefulsets", { resource: { group: "example.com", version: "v1", resource: "statefulsets" } }),
+  );
   assert.equal(foreign.allowed, true);
 });
 
@@ -113,6 +119,6 @@ test("a Scale that does not say its replicas has none", async (t) => {
   const stage = await setStage(t);
   const web = createZone(stage, "web", { labels: { [LABEL]: "true" } });
   const nothing = { apiVersion: "autoscaling/v1", kind: "Scale" };
-  const answer = await ask(createNoDownscale(stage), scaleReviewOf(web, 0, { object: nothing }));
+  const answer = await callWebhook(createNoDownscale(stage), scaleReviewOf(web, 0, { object: nothing }));
   assert.match(answer.message ?? "", /from 3 to 0 replicas/);
 });

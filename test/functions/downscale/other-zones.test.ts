@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { A, B, because, MODES, pendingOf, play, settle } from "../prepare-stage.ts";
-import { ask, createZone, reviewOf, scaleReviewOf } from "../stage.ts";
+import { callWebhook, createZone, reviewOf, scaleReviewOf } from "../stage.ts";
 
 for (const [mode, recordOf] of MODES)
   for (const [kind, review] of [
@@ -13,9 +13,9 @@ for (const [mode, recordOf] of MODES)
       const stage = await play(t, recordOf);
       settle(stage, recordOf);
       const [a, b] = [createZone(stage, A), createZone(stage, B)];
-      assert.equal((await ask(stage.webhook, review(a, 2))).allowed, true);
+      assert.equal((await callWebhook(stage.webhook, review(a, 2))).allowed, true);
       const { at } = pendingOf(stage)[A] ?? {};
-      const answer = await ask(stage.webhook, review(b, 2));
+      const answer = await callWebhook(stage.webhook, review(b, 2));
       const why = `the downscale of ${A} from 3 to 2 replicas, admitted at ${at}, may still be stored`;
       assert.deepEqual([answer.allowed, answer.reason, answer.message], [false, "OtherZoneNotReady", because(B, why, 2)]);
       assert.deepEqual([stage.seen, Object.keys(pendingOf(stage))], [[`POST ${A}-2`], [A]]);

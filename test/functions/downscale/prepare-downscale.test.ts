@@ -20,7 +20,7 @@ import {
   type Shrinking,
   track,
 } from "../prepare-stage.ts";
-import { ask, createZone, reviewOf, scaleReviewOf, type ZoneTraits } from "../stage.ts";
+import { callWebhook, createZone, reviewOf, scaleReviewOf, type ZoneTraits } from "../stage.ts";
 
 /** What the StatefulSet controller has got to when another zone wants to shrink, and how that one is refused. */
 const SHRINKING: readonly [string, ZoneTraits, Shrinking, string][] = [
@@ -58,7 +58,7 @@ for (const [mode, recordOf] of MODES) {
       const stage = await play(t, recordOf);
       const zone = createZone(stage, A);
       for (const request of [reviewOf(zone, 5), reviewOf(zone, 3), reviewOf(zone, 1, { dryRun: true }), scaleReviewOf(zone, 3)])
-        assert.equal((await ask(stage.webhook, request)).allowed, true);
+        assert.equal((await callWebhook(stage.webhook, request)).allowed, true);
       assert.deepEqual([stage.seen, stage.calls], [[], []]);
     });
 
@@ -67,7 +67,7 @@ for (const [mode, recordOf] of MODES) {
         const stage = await play(t, recordOf, () => status);
         settle(stage, recordOf);
         const zone = createZone(stage, A);
-        const answer = await ask(stage.webhook, reviewOf(zone, 1));
+        const answer = await callWebhook(stage.webhook, reviewOf(zone, 1));
         const what = `downscale of statefulsets/${A} in default from 3 to 1 replicas`;
         assert.equal(answer.message, `${what} is allowed -- all pods successfully prepared for shutdown.`);
         assert.equal(answer.allowed, true);
@@ -82,7 +82,7 @@ for (const [mode, recordOf] of MODES) {
       const stage = await play(t, recordOf);
       settle(stage, recordOf);
       const zone = createZone(stage, A);
-      const answer = await ask(stage.webhook, scaleReviewOf(zone, 1));
+      const answer = await callWebhook(stage.webhook, scaleReviewOf(zone, 1));
       assert.deepEqual([answer.allowed, answer.patch], [true, undefined]);
       assert.deepEqual(stage.seen.toSorted(), [`POST ${A}-1`, `POST ${A}-2`]);
       isRecent(pendingOf(stage)[A]?.at);
@@ -98,7 +98,7 @@ for (const [mode, recordOf] of MODES) {
       const zone = createZone(stage, A);
       createZone(stage, B, { labels: { [MIN_TIME]: "12h" }, ...wasDownscaled(0) });
       if (isTracker) track(stage, { [B]: Date.now() });
-      const answer = await ask(stage.webhook, reviewOf(zone, 1));
+      const answer = await callWebhook(stage.webhook, reviewOf(zone, 1));
       assert.equal(answer.allowed, false);
       assert.match(
         answer.message ?? "",
@@ -117,7 +117,7 @@ for (const [mode, recordOf] of MODES) {
         const zone = createZone(stage, A, { labels: { [MIN_TIME]: "12h" }, ...wasDownscaled(0) });
         createZone(stage, B, { labels: label ? { [MIN_TIME]: label } : {}, ...wasDownscaled(age) });
         if (isTracker) track(stage, { [A]: Date.now(), [B]: Date.now() - age });
-        assert.equal((await ask(stage.webhook, reviewOf(zone, 1))).allowed, true);
+        assert.equal((await callWebhook(stage.webhook, reviewOf(zone, 1))).allowed, true);
       });
 
     const unreadable = isTracker
@@ -132,14 +132,14 @@ for (const [mode, recordOf] of MODES) {
         const zone = createZone(stage, A);
         createZone(stage, B, { labels: { [MIN_TIME]: label }, annotations: isTracker ? {} : { [LAST]: time } });
         if (isTracker) track(stage, { [B]: JSON.stringify({ LASTDOWNSCALED: time }) });
-        assert.equal((await ask(stage.webhook, reviewOf(zone, 1))).message, because(A, unreadable));
+        assert.equal((await callWebhook(stage.webhook, reviewOf(zone, 1))).message, because(A, unreadable));
       });
 
     it("P06: pods that answer 500 are all told that it was nothing, and it is denied", async (t) => {
       const stage = await play(t, recordOf, (method) => (method === "POST" ? 500 : 200));
       settle(stage, recordOf);
       const zone = createZone(stage, A);
-      const answer = await ask(stage.webhook, reviewOf(zone, 1));
+      const answer = await callWebhook(stage.webhook, reviewOf(zone, 1));
       assert.equal(answer.message, because(A, "one or more pods failed to prepare for shutdown."));
       assert.deepEqual(stage.seen.filter((request) => request.startsWith("DELETE")).toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`]);
       assert.equal(recorded(stage, A, answer), undefined);
@@ -151,7 +151,7 @@ for (const [mode, recordOf] of MODES) {
         settle(stage, recordOf);
         const zone = createZone(stage, A);
         stage.emulator.faults.inject({ verb: "update", resource: "configmaps", effect: { kind: "error" } });
-        const answer = await ask(stage.webhook, scaleReviewOf(zone, 1));
+        const answer = await callWebhook(stage.webhook, scaleReviewOf(zone, 1));
         assert.equal(answer.message, because(A, stage.record.words.unsaved));
         assert.deepEqual(stage.seen.toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`, `POST ${A}-1`, `POST ${A}-2`]);
         assert.deepEqual(pendingOf(stage), {});
@@ -163,7 +163,7 @@ for (const [mode, recordOf] of MODES) {
         settle(stage, recordOf);
         const zone = createZone(stage, A);
         shrink(stage, createZone(stage, B, traits), change);
-        const answer = await ask(stage.webhook, reviewOf(zone, 1));
+        const answer = await callWebhook(stage.webhook, reviewOf(zone, 1));
         assert.equal(answer.message, because(A, expected));
         assert.deepEqual(stage.seen, []);
       });
@@ -173,14 +173,14 @@ for (const [mode, recordOf] of MODES) {
       settle(stage, recordOf);
       const zone = createZone(stage, A, { ready: 1 });
       const other = createZone(stage, B, { replicas: 1, updated: 0 });
-      const ask1 = async (): Promise<string | undefined> => (await ask(stage.webhook, reviewOf(zone, 1))).message;
-      assert.equal(await ask1(), because(A, `statefulset ${B} has 1 non-updated replicas and 0 non-ready replicas`));
+      const messageOfRequest = async (): Promise<string | undefined> => (await callWebhook(stage.webhook, reviewOf(zone, 1))).message;
+      assert.equal(await messageOfRequest(), because(A, `statefulset ${B} has 1 non-updated replicas and 0 non-ready replicas`));
       const { store } = stage.emulator;
       store.remove("pods", "default", `${B}-0`);
-      assert.equal(await ask1(), because(A, `statefulset ${B} has 1 non-updated replicas and 1 non-ready replicas`));
+      assert.equal(await messageOfRequest(), because(A, `statefulset ${B} has 1 non-updated replicas and 1 non-ready replicas`));
       assert.deepEqual(stage.seen, []);
       store.remove("statefulsets.apps", "default", other.metadata?.name ?? "");
-      assert.match((await ask1()) ?? "", /successfully prepared/);
+      assert.match((await messageOfRequest()) ?? "", /successfully prepared/);
     });
   });
 }

@@ -30,7 +30,7 @@ function review(more: Partial<AdmissionRequest> = {}): AdmissionRequest {
 let processes = 0;
 
 /** Asks a new process. */
-async function ask(more: Partial<AdmissionRequest> = {}, path = MUTATING): Promise<{ answer: Answer; metrics: Metrics }> {
+async function callWebhook(more: Partial<AdmissionRequest> = {}, path = MUTATING): Promise<{ answer: Answer; metrics: Metrics }> {
   const { reserver, metrics } = startProcess(stage, evictionIdentity(`process-${++processes}`));
   const webhook = createPodEviction({ reserver, metrics: metrics.budgets });
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -96,7 +96,7 @@ describe("/admission/pod-eviction", () => {
       stage = await setBudgetStage();
       if (metric === "pod-not-ready") stage.emulator.store.remove("pods", "default", "ingester-zone-c-2");
       else writeBudget(stage);
-      const { answer, metrics } = await ask(more);
+      const { answer, metrics } = await callWebhook(more);
       for (const [key, value] of Object.entries(expected)) assert.deepEqual(answer[key as keyof Answer], value);
       assert.equal(answer.allowed, expected.code === undefined);
       const text = await metrics.render();
@@ -109,11 +109,11 @@ describe("/admission/pod-eviction", () => {
     it(`an allowed eviction is bound to the pod that was judged: ${what}`, async () => {
       stage = await setBudgetStage();
       writeBudget(stage);
-      const { answer } = await ask({ object: eviction(deleteOptions) });
+      const { answer } = await callWebhook({ object: eviction(deleteOptions) });
       const uid = uidOf("ingester-zone-a-0");
       assert.deepEqual(answer.patch, JSON.parse(JSON.stringify(patch).replace("UID", uid)));
       assert.equal(reserved(stage)["ingester-zone-a-0"]?.uid, uid);
-      assert.equal((await ask({ object: eviction(deleteOptions) }, VALIDATING)).answer.patch, undefined);
+      assert.equal((await callWebhook({ object: eviction(deleteOptions) }, VALIDATING)).answer.patch, undefined);
     });
   }
 
@@ -121,7 +121,7 @@ describe("/admission/pod-eviction", () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const own = { preconditions: { uid: uidOf("ingester-zone-a-0") } };
-    const { answer } = await ask({ object: eviction(own) });
+    const { answer } = await callWebhook({ object: eviction(own) });
     assert.deepEqual([answer.allowed, answer.patch], [true, undefined]);
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
   });
@@ -129,7 +129,7 @@ describe("/admission/pod-eviction", () => {
   it("one that is bound to another UID passes without a reservation: it cannot take effect", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
-    const { answer } = await ask({ object: eviction({ preconditions: { uid: "of the one before" } }) });
+    const { answer } = await callWebhook({ object: eviction({ preconditions: { uid: "of the one before" } }) });
     assert.deepEqual([answer.allowed, answer.reason, answer.patch], [true, "OtherPod", undefined]);
     assert.deepEqual(reserved(stage), {});
   });
@@ -140,39 +140,39 @@ describe("/admission/pod-eviction", () => {
     const uid = uidOf("ingester-zone-c-2");
     stage.emulator.store.remove("pods", "default", "ingester-zone-c-2");
     const name = "ingester-zone-c-2";
-    const mutating = (await ask({ name, object: eviction() })).answer;
+    const mutating = (await callWebhook({ name, object: eviction() })).answer;
     assert.deepEqual([mutating.allowed, mutating.warnings], [true, ["pod is not ready"]]);
     assert.deepEqual(mutating.patch, [{ op: "add", path: "/deleteOptions", value: { preconditions: { uid } } }]);
-    const validating = (await ask({ name, object: eviction() }, VALIDATING)).answer;
+    const validating = (await callWebhook({ name, object: eviction() }, VALIDATING)).answer;
     assert.deepEqual([validating.code, validating.reason], [429, "PodTerminating"]);
-    assert.equal((await ask({ name, object: eviction({ preconditions: { uid } }) }, VALIDATING)).answer.allowed, true);
+    assert.equal((await callWebhook({ name, object: eviction({ preconditions: { uid } }) }, VALIDATING)).answer.allowed, true);
   });
 
   it("a Pending pod is judged and reserved like others", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     setPhase("ingester-zone-a-0", "Pending");
-    assert.equal((await ask({ name: "ingester-zone-b-0" })).answer.message, "1 pod not ready in ingester-zone-a");
-    assert.equal((await ask()).answer.reason, "Allowed");
+    assert.equal((await callWebhook({ name: "ingester-zone-b-0" })).answer.message, "1 pod not ready in ingester-zone-a");
+    assert.equal((await callWebhook()).answer.reason, "Allowed");
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
     setPhase("ingester-zone-a-0", "Running");
-    assert.equal((await ask({ name: "ingester-zone-b-0" })).answer.message, "1 pod not ready in ingester-zone-a");
+    assert.equal((await callWebhook({ name: "ingester-zone-b-0" })).answer.message, "1 pod not ready in ingester-zone-a");
   });
 
   it("registered as validating, it allows a UID once in 15 s", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const object = eviction();
-    assert.equal((await ask({ object }, VALIDATING)).answer.reason, "Allowed");
-    const again = (await ask({ object }, VALIDATING)).answer;
+    assert.equal((await callWebhook({ object }, VALIDATING)).answer.reason, "Allowed");
+    const again = (await callWebhook({ object }, VALIDATING)).answer;
     assert.deepEqual([again.code, again.reason], [429, "AllowedAlready"]);
     await stage.time.advance(15_000);
-    assert.equal((await ask({ object }, VALIDATING)).answer.reason, "Allowed");
+    assert.equal((await callWebhook({ object }, VALIDATING)).answer.reason, "Allowed");
   });
 
   it("a pod that no budget is about is bound as well: its successor may be under one", async () => {
     stage = await setBudgetStage();
-    const { answer } = await ask({ object: eviction() });
+    const { answer } = await callWebhook({ object: eviction() });
     const uid = uidOf("ingester-zone-a-0");
     assert.deepEqual([answer.reason, answer.patch], ["PodNotInScope", add("", { preconditions: { uid } })]);
   });
@@ -180,13 +180,13 @@ describe("/admission/pod-eviction", () => {
   it("registered as validating, it allows a UID once in 15 s for as long as it is asked", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
-    const said: (string | undefined)[] = [];
+    const reasons: (string | undefined)[] = [];
     for (let second = 0; second < 60; second += 4) {
-      said.push((await ask({ object: eviction() }, VALIDATING)).answer.reason);
+      reasons.push((await callWebhook({ object: eviction() }, VALIDATING)).answer.reason);
       await stage.time.advance(4000);
     }
-    const yes = said.flatMap((reason, i) => (reason === "Allowed" ? [i * 4] : []));
-    assert.deepEqual(yes, [0, 16, 32, 48]);
+    const allowedAt = reasons.flatMap((reason, i) => (reason === "Allowed" ? [i * 4] : []));
+    assert.deepEqual(allowedAt, [0, 16, 32, 48]);
   });
 
   it("registered as both, it refuses nothing and reserves nothing twice", async () => {
@@ -194,9 +194,9 @@ describe("/admission/pod-eviction", () => {
     writeBudget(stage);
     const versionOf = (): string | undefined => stage.emulator.store.get(BUDGETS, "default", "ingester")?.metadata.resourceVersion;
     const uid = uidOf("ingester-zone-a-0");
-    assert.equal((await ask({ object: eviction() })).answer.reason, "Allowed");
+    assert.equal((await callWebhook({ object: eviction() })).answer.reason, "Allowed");
     const [version, before] = [versionOf(), reserved(stage)];
-    assert.equal((await ask({ object: eviction({ preconditions: { uid } }) }, VALIDATING)).answer.reason, "Allowed");
+    assert.equal((await callWebhook({ object: eviction({ preconditions: { uid } }) }, VALIDATING)).answer.reason, "Allowed");
     assert.deepEqual([versionOf(), reserved(stage)], [version, before]);
   });
 
@@ -204,14 +204,14 @@ describe("/admission/pod-eviction", () => {
   it("E08 a budget of 0 is a no for now; and so is one that is spent", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 0 });
-    const zero = await ask();
+    const zero = await callWebhook();
     assert.deepEqual(
       [zero.answer.code, zero.answer.message, zero.answer.log?.["reason"]],
       [429, "max unavailable = 0", "max unavailable = 0"],
     );
     writeBudget(stage, { maxUnavailable: 1 });
-    assert.equal((await ask()).answer.allowed, true);
-    const spent = await ask({ name: "ingester-zone-b-0" });
+    assert.equal((await callWebhook()).answer.allowed, true);
+    const spent = await callWebhook({ name: "ingester-zone-b-0" });
     assert.deepEqual(
       [spent.answer.code, spent.answer.message, spent.answer.log],
       [429, "1 pod not ready in ingester-zone-a", { reason: "zpdb exceeded", budget: "ingester" }],
@@ -222,14 +222,14 @@ describe("/admission/pod-eviction", () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const object = { apiVersion: "policy/v1", kind: "Eviction", metadata: {}, deleteOptions: { dryRun: ["All"] } };
-    assert.equal((await ask({ object })).answer.allowed, true);
+    assert.equal((await callWebhook({ object })).answer.allowed, true);
     assert.deepEqual(reserved(stage), {});
   });
 
   it("E26 a dry run records nothing", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
-    assert.equal((await ask({ dryRun: true })).answer.allowed, true);
+    assert.equal((await callWebhook({ dryRun: true })).answer.allowed, true);
     assert.deepEqual(reserved(stage), {});
   });
 
@@ -237,12 +237,12 @@ describe("/admission/pod-eviction", () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const notNow = [429, "no decision could be made in time, try again"];
-    const withdraw = stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: BUDGETS });
-    const { answer } = await ask();
+    const endFault = stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: BUDGETS });
+    const { answer } = await callWebhook();
     assert.deepEqual([answer.code, answer.message], notNow);
-    withdraw();
+    endFault();
     stage.emulator.faults.inject({ effect: { kind: "error" } });
-    await assert.rejects(ask(), { code: "ServerError" });
+    await assert.rejects(callWebhook(), { code: "ServerError" });
     const { reserver, metrics } = startProcess(stage);
     const fault = createPodEviction({ reserver, metrics: metrics.budgets }).onFault(new Error("secret"), review());
     assert.deepEqual([fault.code, fault.message], notNow);

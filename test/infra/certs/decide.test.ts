@@ -102,7 +102,7 @@ describe("the decision about the Secret", () => {
     assert.equal(reason, "LayoutIncomplete");
   });
 
-  const DAMAGES: readonly (readonly [what: string, but: Kept["but"], told: RegExp])[] = [
+  const DAMAGES: readonly (readonly [what: string, but: Kept["but"], expected: RegExp])[] = [
     [
       "no ca",
       { ca: undefined },
@@ -116,7 +116,7 @@ describe("the decision about the Secret", () => {
     ["a key that is none", { key: "hello" }, /its key "key" cannot be read/],
     ["the key of another", { key: other.keyPem }, /its key "key" is not the one of "cert"/],
   ];
-  for (const [what, but, told] of DAMAGES) {
+  for (const [what, but, expected] of DAMAGES) {
     it(`refuses ${what}, and says where the damage is`, () => {
       const { message } = decideCertificates({
         stored: holding({ cas: [old], ...(but && { but }) }),
@@ -124,7 +124,7 @@ describe("the decision about the Secret", () => {
         now: T0,
         spreadForMs: 0,
       });
-      assert.match(message, told);
+      assert.match(message, expected);
     });
   }
 });

@@ -208,16 +208,16 @@ describe("a write", () => {
 
 describe("the measurement", () => {
   it("tells path, method and status of each exchange, and `error` when there was no answer", async () => {
-    const told: string[][] = [];
+    const measured: string[][] = [];
     const observer = {
-      answered: ({ path, method, status }: { path: string; method: string; status: string }) => void told.push([path, method, status]),
+      answered: ({ path, method, status }: { path: string; method: string; status: string }) => void measured.push([path, method, status]),
       rateLimited: () => undefined,
     };
     const { cluster } = await stage([json(pod), failure(404, "NotFound", "no"), (response) => response.socket?.destroy()], { observer });
     await cluster.get(pods, ref);
     await assert.rejects(cluster.patch(statefulSets, { ...ref, subresource: "status", type: "merge", body: {} }));
     await assert.rejects(cluster.remove(pods, { ...ref, preconditions: { uid: "u" } }));
-    assert.deepEqual(told, [
+    assert.deepEqual(measured, [
       ["core/v1/pods object", "GET", "200"],
       ["apps/v1/statefulsets object status subresource", "PATCH", "404"],
       ["core/v1/pods object", "DELETE", "error"],

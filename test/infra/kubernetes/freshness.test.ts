@@ -88,8 +88,8 @@ const SEQUENCES: readonly [name: string, steps: readonly Step[], restores: numbe
 
 function setStage() {
   let seconds = 0;
-  const told: unknown[] = [];
-  const freshness = createFreshness({ monotonic: () => seconds * 1000 }, { warn: (text, fields) => void told.push([text, fields]) });
+  const warnings: unknown[] = [];
+  const freshness = createFreshness({ monotonic: () => seconds * 1000 }, { warn: (text, fields) => void warnings.push([text, fields]) });
   const take = (second: number, version: number | string): boolean => {
     seconds = second;
     try {
@@ -100,18 +100,18 @@ function setStage() {
       return false;
     }
   };
-  return { freshness, take, told };
+  return { freshness, take, warnings };
 }
 
 describe("freshness", () => {
   for (const [name, steps, restores] of SEQUENCES)
     it(name, () => {
-      const { take, told } = setStage();
+      const { take, warnings } = setStage();
       assert.deepEqual(
         steps.map(([second, version]) => [second, version, take(second, version)]),
         steps,
       );
-      assert.equal(told.length, restores, "one line for each restore");
+      assert.equal(warnings.length, restores, "one line for each restore");
     });
 
   it("counts what was written, and goes on from a write that changed nothing", () => {

@@ -101,11 +101,11 @@ describe("callers with a deadline (K05)", () => {
   });
 
   it("never get more than burst + rate x time", async () => {
-    const asks = fc.array(fc.record({ pauseMs: fc.integer({ min: 0, max: 500 }), limitMs: fc.integer({ min: 0, max: 2000 }) }), {
+    const callers = fc.array(fc.record({ pauseMs: fc.integer({ min: 0, max: 500 }), limitMs: fc.integer({ min: 0, max: 2000 }) }), {
       maxLength: 60,
     });
     await fc.assert(
-      fc.asyncProperty(asks, fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 10 }), async (callers, qps, burst) => {
+      fc.asyncProperty(callers, fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 10 }), async (callers, qps, burst) => {
         const { take, clock } = limiter({ qps, burst });
         let granted = 0;
         for (const { pauseMs, limitMs } of callers) {

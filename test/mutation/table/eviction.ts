@@ -7,7 +7,7 @@ const LOOK = {
   file: "reconciler/budget/last-look.ts",
   tests: [
     "test/reconciler/budget/last-look.test.ts",
-    "test/reconciler/budget/zone-made-anew.test.ts",
+    "test/reconciler/budget/recreated-zone.test.ts",
     "test/reconciler/reservations/deny-again.test.ts",
   ],
 };

@@ -27,7 +27,7 @@ export function budget(spec: object = {}): Budget {
 }
 
 /** Pods of every zone, with the labels that the budget selects. */
-export function members(traits: ZoneTraits): BudgetPod[] {
+export function budgetPods(traits: ZoneTraits): BudgetPod[] {
   return podObjects(traits).map((object) => {
     const labels = { ...object.metadata?.labels, "rollout-group": "ingester" };
     return readBudgetPod({ ...object, metadata: { ...object.metadata, labels } });
@@ -64,7 +64,7 @@ export function snapshot({
 }: Case): EvictionSnapshot {
   const all = Object.entries({ a: {}, b: {}, c: {}, ...zones }).map(([letter, traits]): BudgetZone => {
     const named: ZoneTraits = { name: `ingester-zone-${letter}`, ...traits };
-    return { ...readZone(statefulSetObject(named)), pods: members(named) };
+    return { ...readZone(statefulSetObject(named)), pods: budgetPods(named) };
   });
   const name = `ingester-${pod}`;
   const found = all.flatMap((zone) => zone.pods).find((one) => one.name === name);

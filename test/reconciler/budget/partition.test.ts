@@ -6,7 +6,7 @@ import { compilePartition, createPartitionCache, MOST_INSTRUCTIONS } from "../..
 import { boundProgramSize } from "../../../reconciler/budget/pattern-size.ts";
 import { findBudget } from "../../../reconciler/budget/scope.ts";
 import { BUDGET_KIND, parseBudget } from "../../../reconciler/budget/zpdb.ts";
-import { members } from "./builders.ts";
+import { budgetPods } from "./builders.ts";
 import { object, parse, selector } from "./stored.ts";
 
 describe("the partition of a pod", () => {
@@ -92,7 +92,7 @@ describe("a pattern that would compile to a large program", () => {
   it("a stored budget with one denies the evictions of its pods", () => {
     const ref = { kind: BUDGET_KIND, namespace: "test", name: "ingester", uid: "u" } as const;
     const content = parseBudget(object({ podNamePartitionRegex: LARGE[0] }));
-    const [pod] = members({ name: "ingester-zone-a" });
+    const [pod] = budgetPods({ name: "ingester-zone-a" });
     const found = pod && findBudget(pod, [{ ref, content, ...selector }]);
     assert.ok(found && "reason" in found);
     assert.equal(found.reason, "BudgetInvalid");

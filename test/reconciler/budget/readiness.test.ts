@@ -9,7 +9,7 @@ import { decideEviction } from "../../../reconciler/budget/decide.ts";
 const ago = (minutes: number): string => new Date(NOW - minutes * 60_000).toISOString();
 
 /** A pod with these times: the annotation, the turn of its Ready condition, the start of its container. */
-function member(annotation: string | undefined, { turned = ago(120), started = ago(120), ready = true } = {}) {
+function budgetPod(annotation: string | undefined, { turned = ago(120), started = ago(120), ready = true } = {}) {
   const object = podObject("ingester-zone-b", 0, { ready });
   const { status } = object;
   return readBudgetPod({
@@ -25,18 +25,18 @@ function member(annotation: string | undefined, { turned = ago(120), started = a
   });
 }
 
-const DELAYS: readonly [string, ReturnType<typeof member>, string, boolean][] = [
-  ["delay 0, without the annotation", member(undefined), "0s", true],
-  ["without the annotation", member(undefined), "1m", false],
-  ["ready for an hour", member(ago(60)), "1m", true],
-  ["not running", member(ago(60), { ready: false }), "1m", false],
-  ["just ready", member(ago(0)), "1m", false],
-  ["ready for exactly the delay", member(ago(1)), "1m", false],
-  ["an annotation that is none", member("yesterday"), "1m", false],
-  ["an annotation from the future", member(ago(-60)), "1m", false],
-  ["an annotation with an offset", member("2026-01-01T12:00:00+01:00"), "1m", true],
-  ["13.4 an annotation that has missed that the pod was unready", member(ago(60), { turned: ago(0.5) }), "1m", false],
-  ["13.4 an annotation that has missed a restart", member(ago(60), { started: ago(0.5) }), "1m", false],
+const DELAYS: readonly [string, ReturnType<typeof budgetPod>, string, boolean][] = [
+  ["delay 0, without the annotation", budgetPod(undefined), "0s", true],
+  ["without the annotation", budgetPod(undefined), "1m", false],
+  ["ready for an hour", budgetPod(ago(60)), "1m", true],
+  ["not running", budgetPod(ago(60), { ready: false }), "1m", false],
+  ["just ready", budgetPod(ago(0)), "1m", false],
+  ["ready for exactly the delay", budgetPod(ago(1)), "1m", false],
+  ["an annotation that is none", budgetPod("yesterday"), "1m", false],
+  ["an annotation from the future", budgetPod(ago(-60)), "1m", false],
+  ["an annotation with an offset", budgetPod("2026-01-01T12:00:00+01:00"), "1m", true],
+  ["13.4 an annotation that has missed that the pod was unready", budgetPod(ago(60), { turned: ago(0.5) }), "1m", false],
+  ["13.4 an annotation that has missed a restart", budgetPod(ago(60), { started: ago(0.5) }), "1m", false],
 ];
 
 describe("the cross-zone delay (E23, 13.4)", () => {
@@ -54,7 +54,7 @@ describe("the cross-zone delay (E23, 13.4)", () => {
     const whole = snapshot({ pod: "zone-a-0", spec: { ...PARTITIONS, crossZoneEvictionDelay: "1m" }, now: NOW + 1 });
     const zones = whole.zones
       .slice(0, 2)
-      .map((zone) => (zone.name.endsWith("b") ? { ...zone, pods: [member(ago(1)), ...zone.pods.slice(1)] } : zone));
+      .map((zone) => (zone.name.endsWith("b") ? { ...zone, pods: [budgetPod(ago(1)), ...zone.pods.slice(1)] } : zone));
     assert.equal(decideEviction({ ...whole, zones }).reason, "Allowed");
   });
 
@@ -62,7 +62,7 @@ describe("the cross-zone delay (E23, 13.4)", () => {
     const whole = snapshot({ pod: "zone-a-0", spec: { ...PARTITIONS, crossZoneEvictionDelay: "1m" }, reserved: ["zone-b-0"] });
     const zones = whole.zones
       .slice(0, 2)
-      .map((zone) => (zone.name.endsWith("b") ? { ...zone, pods: [member(ago(60)), ...zone.pods.slice(1)] } : zone));
+      .map((zone) => (zone.name.endsWith("b") ? { ...zone, pods: [budgetPod(ago(60)), ...zone.pods.slice(1)] } : zone));
     assert.equal(decideEviction({ ...whole, zones }).reason, "BudgetSpent");
   });
 });

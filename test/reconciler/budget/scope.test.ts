@@ -4,7 +4,7 @@ import type { BudgetPod } from "../../../reconciler/budget/budget-pod.ts";
 import { findBudget, type StoredBudget } from "../../../reconciler/budget/scope.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
-import { budgetObject, members } from "./builders.ts";
+import { budgetObject, budgetPods } from "./builders.ts";
 
 function stored(spec: object = {}, name = "ingester"): StoredBudget {
   const object = budgetObject(spec, name);
@@ -12,7 +12,7 @@ function stored(spec: object = {}, name = "ingester"): StoredBudget {
   return { ref, content: parseBudget(object), matchLabels: selectorOf(object) };
 }
 
-const [pod] = members({}) as [BudgetPod];
+const [pod] = budgetPods({}) as [BudgetPod];
 const elsewhere = { selector: { matchLabels: { "rollout-group": "store-gateway" } } };
 
 const CASES: readonly [string, BudgetPod, readonly StoredBudget[], 200 | 400, string][] = [

@@ -22,7 +22,7 @@ type Name = (typeof ZONES)[number];
 /** What becomes of one that is admitted: something else refuses it, it is stored after so long, its pods answer neither POST nor DELETE, or its process dies before the answer. */
 type Fate = { readonly storedAfterMs: number } | "refused elsewhere" | "pods do not answer" | "dies";
 type Step =
-  | { readonly kind: "ask"; readonly name: Name; readonly fate: Fate }
+  | { readonly kind: "downscale"; readonly name: Name; readonly fate: Fate }
   | { readonly kind: "edit"; readonly name: Name }
   | { readonly kind: "tick" };
 
@@ -32,7 +32,7 @@ const fate: fc.Arbitrary<Fate> = fc.oneof(
 );
 const name = fc.constantFrom<Name>("a", "a", "a", "b", "c");
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 8, arbitrary: fc.record({ kind: fc.constant("ask" as const), name, fate }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant("downscale" as const), name, fate }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("edit" as const), name }) },
   { weight: 3, arbitrary: fc.constant({ kind: "tick" as const }) },
 );
@@ -53,7 +53,7 @@ function createWorld() {
   let pending: Record<string, PendingDownscale> = {};
   let underway: { readonly zone: Zone; readonly generation: number; readonly to: number; readonly at: number }[] = [];
   const stored = new Set<Name>();
-  const seen = { admitted: 0, held: 0, neverStored: 0, stored: 0, taken: 0 };
+  const seen = { admitted: 0, refused: 0, neverStored: 0, stored: 0, taken: 0 };
   /** When each zone's turn was first and last admitted, as seen from outside. */
   const turns = new Map<Name, { first: number; last: number; generation: number }>();
 
@@ -79,7 +79,7 @@ function createWorld() {
     return refuseByTime(times, now, "unreadable") !== undefined || findAdmitted(pending, others, now) !== undefined;
   }
 
-  function askFor(zone: Zone, fate: Fate): void {
+  function requestDownscale(zone: Zone, fate: Fate): void {
     const found = pending[zone.name];
     const refusal = refuseFurther(found, zone, now);
     if (refusal) return void seen.neverStored++;
@@ -91,7 +91,7 @@ function createWorld() {
       to,
       at: new Date(now).toISOString(),
     });
-    if (isHeld(zone)) return void seen.held++;
+    if (isHeld(zone)) return void seen.refused++;
     if (fate === "pods do not answer") {
       // Pods that an earlier request prepared, and that may still go, are left alone.
       if (!found || !mayStillHappen(found, zone, now)) pending = { ...pending, [zone.name]: refuseNoted(found, note) };
@@ -134,13 +134,13 @@ function createWorld() {
       const zone = zones.find(({ name }) => step.kind !== "tick" && name === step.name);
       if (step.kind === "tick") tick();
       else if (zone && step.kind === "edit") zone.generation++;
-      else if (zone && step.kind === "ask") askFor(zone, step.fate);
+      else if (zone && step.kind === "downscale") requestDownscale(zone, step.fate);
     },
   };
 }
 
 it("never two zones shrink, and none holds the others longer than its turn and the time to store, whatever is asked: 2,000 groups", () => {
-  const reached = { admitted: 0, held: 0, neverStored: 0, stored: 0, taken: 0 };
+  const reached = { admitted: 0, refused: 0, neverStored: 0, stored: 0, taken: 0 };
   fc.assert(
     fc.property(steps, (steps) => {
       const world = createWorld();

@@ -52,13 +52,13 @@ export async function evictor(stage: Stage, actor: string, names: readonly strin
     for (let i = 0; i < tries; i++) {
       const epoch = world.epoch();
       const deadlineAt = world.now() + TIMEOUT_MS;
-      const { verdict, handle: held } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt });
+      const { verdict, handle } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt });
       if (verdict.reason === "NotNow" && world.now() >= deadlineAt) world.reach("a deadline passed");
       const { code } = VERDICTS[verdict.reason];
       if (code === 429) continue;
       if (code === 400) return;
       await stepper.step(`evict ${name}`, "apiserver");
-      if (world.epoch() === epoch) world.evict(name, held?.uid ?? uid);
+      if (world.epoch() === epoch) world.evict(name, handle?.uid ?? uid);
       return;
     }
   });
@@ -68,8 +68,8 @@ export async function evictor(stage: Stage, actor: string, names: readonly strin
 /** A process that reserves a pod and takes it back, as a rollout does whose deletion is refused. */
 export async function hesitator(stage: Stage, actor: string, name: string): Promise<void> {
   const reserver = reserverOf(stage, actor);
-  const { handle: held } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt: Infinity });
-  if (held) await reserver.release(held, {});
+  const { handle } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt: Infinity });
+  if (handle) await reserver.release(handle, {});
 }
 
 /** The reconciler itself, so many ticks long. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { evictor, reconciler } from "./actors.ts";
-import { dice, type Dice } from "./dice.ts";
+import { seededRandom, type Random } from "./random.ts";
 import { createStepper, playEveryOrder } from "./stepper.ts";
 import { FATES, type Fate } from "./port.ts";
 import { createWorld, type WorldOptions } from "./world.ts";
@@ -12,7 +12,7 @@ const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 const MOST_ORDERS = 5000;
 
 /** Two processes, each asked about one pod. */
-async function playTwo(pods: readonly [string, string], options: Partial<WorldOptions>, choose: Dice) {
+async function playTwo(pods: readonly [string, string], options: Partial<WorldOptions>, choose: Random) {
   const stepper = createStepper();
   const world = createWorld({ stepper, zones: 2, replicas: 2, spec: {}, revives: false, ...options });
   const stage = { stepper, world };
@@ -65,14 +65,14 @@ const MOST_TROUBLE = 6;
 interface Large {
   readonly options: Pick<WorldOptions, "spec" | "keepsStatus" | "replicas" | "rollout" | "reach"> & { readonly checksVersions?: boolean };
   /** Pods that each process of the function is asked about. */
-  readonly asked: readonly (readonly string[])[];
+  readonly podsOfFunctions: readonly (readonly string[])[];
   readonly stumbles: readonly string[];
   /** How often more time passes than a reservation lasts. */
   readonly elapses: number;
 }
 
 /** Three functions, a reconciler that rolls all zones out, pods that come back, and some that stumble by themselves. */
-async function playLarge({ options, asked, stumbles, elapses }: Large, choose: Dice) {
+async function playLarge({ options, podsOfFunctions, stumbles, elapses }: Large, choose: Random) {
   let trouble = 0;
   const fate = (): Fate => {
     const drawn = choose(60);
@@ -85,7 +85,7 @@ async function playLarge({ options, asked, stumbles, elapses }: Large, choose: D
   const stepper = createStepper();
   const world = createWorld({ stepper, zones: 3, revives: true, fate, ...options });
   const stage = { stepper, world };
-  asked.forEach((pods, i) => void evictor(stage, `function ${i}`, pods, 2));
+  podsOfFunctions.forEach((pods, i) => void evictor(stage, `function ${i}`, pods, 2));
   void reconciler(stage, "reconciler", 3);
   void reconciler(stage, "successor", 2);
   void (async () => {
@@ -113,7 +113,7 @@ const large = fc.record({
     rollout: fc.constantFrom({ "rollout-max-unavailable": "1" }, { "rollout-max-unavailable": "2" }),
     replicas: fc.constant(2),
   }),
-  asked: fc.array(fc.array(pod, { minLength: 1, maxLength: 2 }), { minLength: 3, maxLength: 3 }),
+  podsOfFunctions: fc.array(fc.array(pod, { minLength: 1, maxLength: 2 }), { minLength: 3, maxLength: 3 }),
   stumbles: fc.array(pod, { maxLength: 5 }),
   elapses: fc.constantFrom(0, 0, 0, 1, 2),
 });
@@ -141,7 +141,7 @@ describe("three functions, a reconciler, pods that come and go, lost answers and
     const reached: Record<string, number> = {};
     const reach = (what: string): void => void (reached[what] = (reached[what] ?? 0) + 1);
     const property = fc.asyncProperty(large, fc.integer(), async (play, seed) => {
-      const world = await playLarge({ ...play, options: { ...play.options, reach } }, dice(seed));
+      const world = await playLarge({ ...play, options: { ...play.options, reach } }, seededRandom(seed));
       for (const _ of world.deleted) reach("deleted");
       assert.deepEqual(world.violations, []);
     });
@@ -151,7 +151,7 @@ describe("three functions, a reconciler, pods that come and go, lost answers and
 
   it("would be found out without the precondition", async () => {
     const property = fc.asyncProperty(large, fc.integer(), async (play, seed) => {
-      const world = await playLarge({ ...play, options: { ...play.options, checksVersions: false } }, dice(seed));
+      const world = await playLarge({ ...play, options: { ...play.options, checksVersions: false } }, seededRandom(seed));
       assert.deepEqual(world.violations, []);
     });
     const { failed } = await fc.check(property, { numRuns: 200, endOnFailure: true });

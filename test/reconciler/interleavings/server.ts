@@ -74,8 +74,8 @@ export function createServer(options: ServerOptions) {
     },
     /** All that are written somewhere. */
     reservations: (): Readonly<Record<string, { readonly uid: string }>> => {
-      const notes = [...leases.values()].map((lease) => lease.metadata?.annotations?.["zonewise/disrupted-pods"] ?? "{}");
-      return Object.assign({}, budget.status?.disruptedPods, ...notes.map((note) => JSON.parse(note) as object)) as Record<
+      const annotations = [...leases.values()].map((lease) => lease.metadata?.annotations?.["zonewise/disrupted-pods"] ?? "{}");
+      return Object.assign({}, budget.status?.disruptedPods, ...annotations.map((note) => JSON.parse(note) as object)) as Record<
         string,
         { uid: string }
       >;

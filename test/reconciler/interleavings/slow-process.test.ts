@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { evictor, hesitator, reconciler } from "./actors.ts";
-import { dice } from "./dice.ts";
+import { seededRandom } from "./random.ts";
 import { createStepper, type Choose } from "./stepper.ts";
 import { createWorld } from "./world.ts";
 
@@ -10,7 +10,7 @@ const SLOW = "slow function";
 
 /** The slow process makes so many calls, then waits for all others to end. Pods that come back are ready only after that. */
 function stall(calls: number, seed: number): { readonly choose: Choose; readonly made: () => number } {
-  const roll = dice(seed);
+  const random = seededRandom(seed);
   let made = 0;
   const choose: Choose = (_, waiting) => {
     const own = waiting.findIndex(({ actor }) => actor === SLOW);
@@ -19,7 +19,7 @@ function stall(calls: number, seed: number): { readonly choose: Choose; readonly
       return own;
     }
     const others = waiting.flatMap(({ actor, label }, i) => (actor === SLOW || label.endsWith("is ready") ? [] : [i]));
-    return others.length > 0 ? (others[roll(others.length)] ?? 0) : Math.max(0, own);
+    return others.length > 0 ? (others[random(others.length)] ?? 0) : Math.max(0, own);
   };
   return { choose, made: () => made };
 }

@@ -161,12 +161,12 @@ describe("ready times of pods (E24)", () => {
     writeBudget(stage, DELAYED);
     const one = startProcess(stage);
     const [soon, now] = ["2 pods not ready in partition 0", "Allowed"];
-    assert.equal(await one.ask("zone-a-0"), soon);
+    assert.equal(await one.requestDisruption("zone-a-0"), soon);
     await startTicks().tick(true);
     await stage.time.advance(60_000);
-    assert.equal(await one.ask("zone-a-0"), soon);
+    assert.equal(await one.requestDisruption("zone-a-0"), soon);
     await stage.time.advance(1000);
-    assert.equal(await one.ask("zone-a-0"), now);
+    assert.equal(await one.requestDisruption("zone-a-0"), now);
   });
 });
 
@@ -342,8 +342,8 @@ describe("reservations that are over", () => {
     deploy(stage, "x:1", { group: "other", zones: ["a"] });
     await stage.time.advance(2000);
     const one = startProcess(stage);
-    await one.ask("zone-a-0");
-    await one.ask("zone-a-1");
+    await one.requestDisruption("zone-a-0");
+    await one.requestDisruption("zone-a-1");
     const { tick } = startTicks();
     await tick(true);
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0", "ingester-zone-a-1"]);

@@ -25,7 +25,7 @@ it("a pod that was made anew and reserved after the pods were listed keeps its r
       raced = true;
       stage.emulator.store.remove("pods", "default", POD, { gracePeriodSeconds: 0 });
       await stage.time.advance(3000);
-      assert.equal(await startProcess(stage).ask("zone-a-0"), "Allowed");
+      assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "Allowed");
     },
   };
   const maintenance = createBudgetMaintenance({ cluster: racing, clock, log, onBudgets: () => {}, patchTimeoutMs: 5000 });

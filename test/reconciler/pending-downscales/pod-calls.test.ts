@@ -19,9 +19,9 @@ function play(count: number, answer: (pod: number) => number | Error) {
       most = Math.max(most, ++inFlight);
       await new Promise(setImmediate);
       inFlight--;
-      const said = answer(Number(url));
-      if (said instanceof Error) throw said;
-      return { status: said, body: "" };
+      const answered = answer(Number(url));
+      if (answered instanceof Error) throw answered;
+      return { status: answered, body: "" };
     },
   };
   function* endpoints(): Generator<string> {

@@ -26,21 +26,21 @@ async function set(
     replace: (...call) => stage.cluster.replace(...call).finally(onReplaced),
   };
   const { store } = stage.emulator;
-  const told: string[] = [];
+  const notified: string[] = [];
   const events: Draft[] = [];
   const { log, entries } = keepingLog();
   let later = 0;
   const clock = { ...systemClock, now: () => systemClock.now() + later, monotonic: () => later };
   const podHttp: PodHttp = {
     send: (method, url, request) => {
-      told.push(`${method} ${new URL(url).hostname.split(".")[0]}`);
+      notified.push(`${method} ${new URL(url).hostname.split(".")[0]}`);
       return send(method, url, request);
     },
   };
   const settle = createSettler({ cluster, clock, log, podHttp, clusterDomain: "x", zoneTracker: "tracker" });
   return {
     ...stage,
-    told,
+    notified,
     events,
     entries,
     pass: (ms: number) => void (later += ms),
@@ -90,7 +90,7 @@ describe("settling pending downscales", () => {
     const zone = createZone(on, "web", { replicas: 5 });
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "", at: new Date().toISOString() } });
     for (let i = 0; i < 2; i++) assert.deepEqual(await on.look(), [LIST, "GET apps/v1/statefulsets object 200"]);
-    assert.deepEqual(on.told, []);
+    assert.deepEqual(on.notified, []);
   });
 
   it("writes the time of one that happened, forgets it, and tells no pod", async (t) => {
@@ -104,7 +104,7 @@ describe("settling pending downscales", () => {
     );
     assert.equal(on.written(), OLD);
     assert.deepEqual([on.noted()?.labels ?? {}, on.noted()?.annotations?.["zonewise/pending-downscales"]], [{}, "{}"]);
-    assert.deepEqual([on.told, on.events, await on.look()], [[], [], []]);
+    assert.deepEqual([on.notified, on.events, await on.look()], [[], [], []]);
   });
 
   it("does not write the time again where it is written, as the webhook's patch does for a whole StatefulSet, or a later one", async (t) => {
@@ -125,7 +125,7 @@ describe("settling pending downscales", () => {
     const zone = createZone(on, "web", { replicas: 5, group: "" });
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
     await on.look();
-    assert.deepEqual(on.told.toSorted(), ["DELETE web-3", "DELETE web-4"]);
+    assert.deepEqual(on.notified.toSorted(), ["DELETE web-3", "DELETE web-4"]);
     const message = `the downscale of web from 5 to 3 replicas, admitted at ${OLD}, is not in effect: its 2 prepared pods were told that they stay`;
     assert.partialDeepStrictEqual(on.events, [{ type: "Normal", reason: "DownscaleUndone", message, regarding: { name: "web" } }]);
     assert.partialDeepStrictEqual(on.entries, [{ msg: message, level: "info" }]);
@@ -185,13 +185,13 @@ describe("settling pending downscales", () => {
     const at = new Date(Date.now() - 95_000).toISOString();
     on.note({ web: { ...FROM_5, at, uid: zone.metadata?.uid ?? "" } });
     await on.look();
-    const told = [...on.told];
+    const notified = [...on.notified];
     const note = on.noted()?.annotations?.["zonewise/pending-downscales"];
     assert.deepEqual(await on.look(), [LIST, "GET apps/v1/statefulsets object 200"]);
     assert.deepEqual([JSON.parse(note ?? "").web.refused, on.noted()?.annotations?.["zonewise/pending-downscales"]], [true, note]);
     on.pass(25_000);
     await on.look();
-    assert.deepEqual([on.noted()?.labels ?? {}, on.told, on.events.length], [{}, told, 1]);
+    assert.deepEqual([on.noted()?.labels ?? {}, on.notified, on.events.length], [{}, notified, 1]);
   });
 
   it("forgets one whose StatefulSet is gone or was made anew", async (t) => {
@@ -199,7 +199,7 @@ describe("settling pending downscales", () => {
     createZone(on, "web", { replicas: 5 });
     on.note({ web: { ...FROM_5, uid: "old" }, gone: { ...FROM_5, uid: "gone" } });
     await on.look();
-    assert.deepEqual([on.told, on.noted()?.labels ?? {}], [[], {}]);
+    assert.deepEqual([on.notified, on.noted()?.labels ?? {}], [[], {}]);
   });
 
   it("leaves a Lease alone that a webhook holds", async (t) => {
@@ -211,24 +211,24 @@ describe("settling pending downscales", () => {
       { holderIdentity: "request", leaseDurationSeconds: 12, acquireTime: time, renewTime: time },
     );
     assert.ok((await on.look()).every((call) => call.startsWith("GET")));
-    assert.deepEqual(on.told, []);
+    assert.deepEqual(on.notified, []);
   });
 
   it("begins no further Lease once pods have taken their time: the rest has its turn before the next tick", async (t) => {
     // The first of each 8 takes its time.
-    const take = (): void => on.pass(on.told.length % 8 === 1 ? 2000 : 0);
+    const take = (): void => on.pass(on.notified.length % 8 === 1 ? 2000 : 0);
     const on: Awaited<ReturnType<typeof set>> = await set(t, async () => (take(), { status: 503, body: "" }));
     for (let i = 0; i < 20; i++) {
       const zone = createZone(on, `web-${i}`, { replicas: 5, group: `${i}` });
       on.note({ [`web-${i}`]: { ...FROM_5, to: 4, lowest: 4, uid: zone.metadata?.uid ?? "" } }, undefined, `${LEASE}-${i}`);
     }
-    const told: number[] = [];
+    const notified: number[] = [];
     for (let tick = 0; tick < 4; tick++) {
       await on.look();
-      told.push(on.told.length);
+      notified.push(on.notified.length);
     }
-    assert.deepEqual(told, [8, 16, 20, 20]);
-    assert.equal(new Set(on.told).size, 20);
+    assert.deepEqual(notified, [8, 16, 20, 20]);
+    assert.equal(new Set(on.notified).size, 20);
   });
 
   it("ends at once when it is told to stop, and leaves the rest noted", async (t) => {
@@ -251,7 +251,7 @@ describe("settling pending downscales", () => {
     const zone = createZone(on, "web", { replicas: 5 });
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
     await on.look();
-    assert.deepEqual([on.told, on.events], [[], []]);
+    assert.deepEqual([on.notified, on.events], [[], []]);
     assert.equal(on.noted()?.labels?.["zonewise/downscale"], "pending");
   });
 

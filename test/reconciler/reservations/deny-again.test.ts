@@ -28,11 +28,11 @@ const setReady = async (pod: string, ready: boolean): Promise<void> => {
   await stage.time.advance(2000);
 };
 
-/** What the process says to another ask, and what it costs. */
-async function again(one: Process, pod: string): Promise<{ said: string; calls: string[] }> {
+/** The verdict of one more request to the process, and its API calls. */
+async function requestAgain(one: Process, pod: string): Promise<{ answer: string; calls: string[] }> {
   const before = one.calls.length;
-  const said = await one.ask(pod);
-  return { said, calls: one.calls.slice(before).toSorted() };
+  const answer = await one.requestDisruption(pod);
+  return { answer, calls: one.calls.slice(before).toSorted() };
 }
 
 describe("a budget that said no", () => {
@@ -42,14 +42,14 @@ describe("a budget that said no", () => {
     await setReady("zone-b-1", false);
     const one = startProcess(stage);
     const denied = "1 pod not ready in ingester-zone-b";
-    assert.equal(await one.ask("zone-a-0"), denied);
+    assert.equal(await one.requestDisruption("zone-a-0"), denied);
     const trips = one.roundTrips();
-    assert.deepEqual(await again(one, "zone-a-0"), { said: denied, calls: [POD, POD, BUDGET].toSorted() });
+    assert.deepEqual(await requestAgain(one, "zone-a-0"), { answer: denied, calls: [POD, POD, BUDGET].toSorted() });
     assert.equal(one.roundTrips(), trips + 1);
-    assert.deepEqual(await again(one, "zone-c-2"), { said: denied, calls: [POD, POD, BUDGET].toSorted() });
-    assert.deepEqual(await again(one, "zone-b-0"), { said: denied, calls: [POD, POD, BUDGET].toSorted() });
+    assert.deepEqual(await requestAgain(one, "zone-c-2"), { answer: denied, calls: [POD, POD, BUDGET].toSorted() });
+    assert.deepEqual(await requestAgain(one, "zone-b-0"), { answer: denied, calls: [POD, POD, BUDGET].toSorted() });
     // The pod that is not ready is no reason against itself.
-    assert.equal(await one.ask("zone-b-1"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-b-1"), "Allowed");
   });
 
   it("shares the reads of those that ask at once", async () => {
@@ -57,9 +57,9 @@ describe("a budget that said no", () => {
     writeBudget(stage);
     await setReady("zone-b-1", false);
     const one = startProcess(stage);
-    await one.ask("zone-a-0");
+    await one.requestDisruption("zone-a-0");
     const before = one.calls.length;
-    await Promise.all(["zone-a-0", "zone-a-1", "zone-c-0"].map((pod) => one.ask(pod)));
+    await Promise.all(["zone-a-0", "zone-a-1", "zone-c-0"].map((pod) => one.requestDisruption(pod)));
     assert.deepEqual(one.calls.slice(before).toSorted(), [POD, POD, POD, POD, BUDGET].toSorted());
   });
 
@@ -68,23 +68,23 @@ describe("a budget that said no", () => {
     writeBudget(stage);
     await setReady("zone-b-1", false);
     const one = startProcess(stage);
-    await one.ask("zone-a-0");
+    await one.requestDisruption("zone-a-0");
     await setReady("zone-b-1", true);
-    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
 
   it("because of a reservation, as long as that lives", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const [one, two] = [startProcess(stage), startProcess(stage, "two")];
-    assert.equal(await two.ask("zone-b-0"), "Allowed");
+    assert.equal(await two.requestDisruption("zone-b-0"), "Allowed");
     const denied = "1 pod not ready in ingester-zone-b";
-    assert.equal(await one.ask("zone-a-0"), denied);
-    assert.deepEqual(await again(one, "zone-a-0"), { said: denied, calls: [POD, POD, BUDGET].toSorted() });
+    assert.equal(await one.requestDisruption("zone-a-0"), denied);
+    assert.deepEqual(await requestAgain(one, "zone-a-0"), { answer: denied, calls: [POD, POD, BUDGET].toSorted() });
     await stage.time.advance(60_000);
-    assert.equal(await one.ask("zone-a-0"), denied);
+    assert.equal(await one.requestDisruption("zone-a-0"), denied);
     await stage.time.advance(60_000);
-    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
 
   it("because of a missing pod, as long as its zone is to have it", async () => {
@@ -93,10 +93,10 @@ describe("a budget that said no", () => {
     const one = startProcess(stage);
     change(SETS, "zone-b", (set) => put(set, ["spec", "replicas"], 4));
     const denied = "1 pod unknown in ingester-zone-b";
-    assert.equal(await one.ask("zone-a-0"), denied);
-    assert.deepEqual(await again(one, "zone-a-0"), { said: denied, calls: [POD, POD, BUDGET, SET].toSorted() });
+    assert.equal(await one.requestDisruption("zone-a-0"), denied);
+    assert.deepEqual(await requestAgain(one, "zone-a-0"), { answer: denied, calls: [POD, POD, BUDGET, SET].toSorted() });
     change(SETS, "zone-b", (set) => put(set, ["spec", "replicas"], 3));
-    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
 
   it("because the pod's own zone has as many unavailable as may be; with one more that may, it looks again", async () => {
@@ -106,10 +106,10 @@ describe("a budget that said no", () => {
     await setReady("zone-a-2", false);
     const one = startProcess(stage);
     const denied = "2 pods not ready in ingester-zone-a";
-    assert.equal(await one.ask("zone-a-0"), denied);
-    assert.deepEqual(await again(one, "zone-a-0"), { said: denied, calls: [POD, POD, POD, BUDGET].toSorted() });
+    assert.equal(await one.requestDisruption("zone-a-0"), denied);
+    assert.deepEqual(await requestAgain(one, "zone-a-0"), { answer: denied, calls: [POD, POD, POD, BUDGET].toSorted() });
     writeBudget(stage, { maxUnavailable: 3 });
-    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
 
   it("in partition mode because of the pod's peers, and of no others", async () => {
@@ -118,19 +118,19 @@ describe("a budget that said no", () => {
     await setReady("zone-b-1", false);
     const one = startProcess(stage);
     const denied = "1 pod not ready in partition 1";
-    assert.equal(await one.ask("zone-a-1"), denied);
-    assert.deepEqual(await again(one, "zone-c-1"), { said: denied, calls: [POD, POD, BUDGET].toSorted() });
-    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-1"), denied);
+    assert.deepEqual(await requestAgain(one, "zone-c-1"), { answer: denied, calls: [POD, POD, BUDGET].toSorted() });
+    assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
 
   it("of 0, after a read of the pod and of the budget", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 0 });
     const one = startProcess(stage);
-    assert.equal(await one.ask("zone-a-0"), "MaxUnavailableZero");
-    assert.deepEqual(await again(one, "zone-b-0"), { said: "MaxUnavailableZero", calls: [POD, BUDGET].toSorted() });
+    assert.equal(await one.requestDisruption("zone-a-0"), "MaxUnavailableZero");
+    assert.deepEqual(await requestAgain(one, "zone-b-0"), { answer: "MaxUnavailableZero", calls: [POD, BUDGET].toSorted() });
     writeBudget(stage, { maxUnavailable: 1 });
-    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
 
   it("is not asked about a pod that is gone, that is ending, or that the eviction is not for", async () => {
@@ -138,11 +138,11 @@ describe("a budget that said no", () => {
     writeBudget(stage);
     await setReady("zone-b-1", false);
     const one = startProcess(stage);
-    await one.ask("zone-a-0");
-    assert.equal(await one.ask("zone-a-0", { uid: "of the one before" }), "OtherPod");
-    assert.equal((await again(one, "zone-a-9")).said, "PodNotFound");
+    await one.requestDisruption("zone-a-0");
+    assert.equal(await one.requestDisruption("zone-a-0", { uid: "of the one before" }), "OtherPod");
+    assert.equal((await requestAgain(one, "zone-a-9")).answer, "PodNotFound");
     stage.emulator.store.remove("pods", "default", "ingester-zone-a-2");
-    assert.deepEqual(await again(one, "zone-a-2"), { said: "PodNotReady", calls: [POD, POD, BUDGET].toSorted() });
+    assert.deepEqual(await requestAgain(one, "zone-a-2"), { answer: "PodNotReady", calls: [POD, POD, BUDGET].toSorted() });
   });
 
   it("is read as a whole once a minute: there may be another budget by then", async () => {
@@ -150,10 +150,10 @@ describe("a budget that said no", () => {
     writeBudget(stage);
     await setReady("zone-b-1", false);
     const one = startProcess(stage);
-    await one.ask("zone-a-0");
+    await one.requestDisruption("zone-a-0");
     writeBudget(stage, {}, "twin");
     await stage.time.advance(61_000);
-    assert.equal(await one.ask("zone-a-0"), "SeveralBudgets");
+    assert.equal(await one.requestDisruption("zone-a-0"), "SeveralBudgets");
   });
 
   it("and is gone, or does not select the pod any more, no longer counts", async () => {
@@ -161,9 +161,9 @@ describe("a budget that said no", () => {
     writeBudget(stage);
     await setReady("zone-b-1", false);
     const one = startProcess(stage);
-    await one.ask("zone-a-0");
+    await one.requestDisruption("zone-a-0");
     writeBudget(stage, { selector: { matchLabels: { "rollout-group": "store-gateway" } } });
-    assert.equal(await one.ask("zone-a-0"), "PodNotInScope");
+    assert.equal(await one.requestDisruption("zone-a-0"), "PodNotInScope");
   });
 
   it("does not keep the rollout from replacing what is lost", async () => {
@@ -172,7 +172,7 @@ describe("a budget that said no", () => {
     change("pods", "zone-a-1", (pod) => put(pod, ["metadata", "annotations"], { "sim/crash": "true" }));
     await stage.time.advance(2000);
     const one = startProcess(stage);
-    assert.equal(await one.ask("zone-a-0"), "1 pod not ready in ingester-zone-a");
-    assert.equal(await one.ask("zone-a-1", { rollout: { maxUnavailable: 1 } }), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0"), "1 pod not ready in ingester-zone-a");
+    assert.equal(await one.requestDisruption("zone-a-1", { rollout: { maxUnavailable: 1 } }), "Allowed");
   });
 });

@@ -14,14 +14,14 @@ describe("on the original's CRD, which drops the status", () => {
     stage = await setBudgetStage({ crd: "upstream" });
     writeBudget(stage);
     const [one, two] = [startProcess(stage), startProcess(stage, "two")];
-    const said = await Promise.all([one.ask("zone-a-0"), two.ask("zone-b-0")]);
-    assert.equal(said.filter((word) => word === "Allowed").length, 1, said.join());
+    const answers = await Promise.all([one.requestDisruption("zone-a-0"), two.requestDisruption("zone-b-0")]);
+    assert.equal(answers.filter((word) => word === "Allowed").length, 1, answers.join());
     assert.deepEqual(reserved(stage), {});
     const [pod = ""] = Object.keys(JSON.parse(note()) as object);
     const denied = `1 pod not ready in ${pod.slice(0, -2)}`;
     // A process that knows of no Lease yet comes upon it when it wants to write.
-    assert.equal(await startProcess(stage, "three").ask("zone-c-0"), denied);
-    assert.equal(await one.ask("zone-c-1"), denied);
+    assert.equal(await startProcess(stage, "three").requestDisruption("zone-c-0"), denied);
+    assert.equal(await one.requestDisruption("zone-c-1"), denied);
     const budget = stage.emulator.store.get(BUDGETS, "default", "ingester");
     const [lease] = stage.emulator.store.list("leases.coordination.k8s.io", "default");
     assert.equal(lease?.metadata.ownerReferences?.[0]?.uid, budget?.metadata.uid);
@@ -31,10 +31,10 @@ describe("on the original's CRD, which drops the status", () => {
     stage = await setBudgetStage({ crd: "upstream" });
     writeBudget(stage);
     const { reserver } = startProcess(stage);
-    const ask = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
-    const { handle: held } = await reserver.reserve(ask);
-    assert.ok(held);
-    await reserver.release(held, {});
+    const request = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
+    const { handle } = await reserver.reserve(request);
+    assert.ok(handle);
+    await reserver.release(handle, {});
     assert.equal(note(), "{}");
   });
 
@@ -42,13 +42,13 @@ describe("on the original's CRD, which drops the status", () => {
     stage = await setBudgetStage({ crd: "upstream" });
     writeBudget(stage);
     const one = startProcess(stage);
-    await one.ask("zone-a-0");
+    await one.requestDisruption("zone-a-0");
     const { store } = stage.emulator;
     const earlier = store.get("customresourcedefinitions.apiextensions.k8s.io", undefined, BUDGETS);
     assert.ok(earlier);
     store.update("customresourcedefinitions.apiextensions.k8s.io", { ...earlier, spec: budgetDefinition()["spec"] });
     await stage.time.advance(41_000);
-    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
   });
 });

@@ -22,14 +22,14 @@ describe("an eviction under a budget", () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 2 });
     const one = startProcess(stage);
-    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
     assert.deepEqual(one.calls.toSorted(), [READ_POD, ...READ_AND_RESERVE].toSorted());
     assert.equal(one.roundTrips(), 4);
     assert.deepEqual(reserved(stage), {
       "ingester-zone-a-0": { uid: uidOf("zone-a-0"), time: new Date(stage.time.now()).toISOString(), by: "one" },
     });
     one.calls.length = 0;
-    assert.equal(await one.ask("zone-a-1"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-1"), "Allowed");
     assert.deepEqual(one.calls.toSorted(), READ_AND_RESERVE.toSorted());
     assert.equal(one.roundTrips(), 4 + 3);
   });
@@ -38,7 +38,7 @@ describe("an eviction under a budget", () => {
     stage = await setBudgetStage();
     writeBudget(stage, { selector: { matchLabels: { "rollout-group": "store-gateway" } } });
     const one = startProcess(stage);
-    for (const pod of ["zone-a-0", "zone-a-1"]) assert.equal(await one.ask(pod), "PodNotInScope");
+    for (const pod of ["zone-a-0", "zone-a-1"]) assert.equal(await one.requestDisruption(pod), "PodNotInScope");
     assert.ok(!one.calls.includes("GET core/v1/pods collection"), one.calls.join());
   });
 
@@ -46,15 +46,18 @@ describe("an eviction under a budget", () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const [one, two] = [startProcess(stage), startProcess(stage, "two")];
-    const said = await Promise.all([one.ask("zone-a-0"), two.ask("zone-b-0")]);
-    assert.equal(said.filter((word) => word === "Allowed").length, 1, said.join());
+    const answers = await Promise.all([one.requestDisruption("zone-a-0"), two.requestDisruption("zone-b-0")]);
+    assert.equal(answers.filter((answer) => answer === "Allowed").length, 1, answers.join());
     const [pod = ""] = Object.keys(reserved(stage));
     const denied = `1 pod not ready in ${pod.slice(0, -2)}`;
-    assert.deepEqual(await Promise.all([two.ask("zone-a-1"), one.ask("zone-b-1"), startProcess(stage).ask("zone-c-0")]), [
-      denied,
-      denied,
-      denied,
-    ]);
+    assert.deepEqual(
+      await Promise.all([
+        two.requestDisruption("zone-a-1"),
+        one.requestDisruption("zone-b-1"),
+        startProcess(stage).requestDisruption("zone-c-0"),
+      ]),
+      [denied, denied, denied],
+    );
     assert.deepEqual(Object.keys(reserved(stage)), [pod]);
   });
 
@@ -62,17 +65,17 @@ describe("an eviction under a budget", () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const one = startProcess(stage);
-    await one.ask("zone-a-0");
+    await one.requestDisruption("zone-a-0");
     await stage.time.advance(119_000);
-    assert.equal(await one.ask("zone-b-0"), "1 pod not ready in ingester-zone-a");
+    assert.equal(await one.requestDisruption("zone-b-0"), "1 pod not ready in ingester-zone-a");
     await stage.time.advance(1000);
-    assert.equal(await one.ask("zone-b-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-b-0"), "Allowed");
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-b-0"]);
 
     stage.emulator.store.remove("pods", "default", "ingester-zone-b-0");
-    assert.equal(await one.ask("zone-c-0"), "1 pod not ready in ingester-zone-b");
+    assert.equal(await one.requestDisruption("zone-c-0"), "1 pod not ready in ingester-zone-b");
     await stage.time.advance(3000);
-    assert.equal(await one.ask("zone-c-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-c-0"), "Allowed");
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-0"]);
   });
 
@@ -80,19 +83,19 @@ describe("an eviction under a budget", () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const one = startProcess(stage);
-    assert.equal(await one.ask("zone-a-0", { dryRun: true }), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0", { dryRun: true }), "Allowed");
     assert.deepEqual(one.calls.toSorted(), [READ_POD, ...READ_AND_RESERVE.slice(0, 3)].toSorted());
     assert.deepEqual(reserved(stage), {});
-    assert.equal(await one.ask("zone-b-0"), "Allowed");
-    assert.equal(await one.ask("zone-a-0", { dryRun: true }), "1 pod not ready in ingester-zone-b");
+    assert.equal(await one.requestDisruption("zone-b-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0", { dryRun: true }), "1 pod not ready in ingester-zone-b");
   });
 
   it("shares one gather and one write with those that wait in the same process, each judged after the one before", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 2 });
     const one = startProcess(stage);
-    const said = await Promise.all(["zone-a-0", "zone-b-0", "zone-a-1", "zone-a-2"].map((pod) => one.ask(pod)));
-    assert.deepEqual(said, ["Allowed", "1 pod not ready in ingester-zone-a", "Allowed", "2 pods not ready in ingester-zone-a"]);
+    const answers = await Promise.all(["zone-a-0", "zone-b-0", "zone-a-1", "zone-a-2"].map((pod) => one.requestDisruption(pod)));
+    assert.deepEqual(answers, ["Allowed", "1 pod not ready in ingester-zone-a", "Allowed", "2 pods not ready in ingester-zone-a"]);
     assert.deepEqual(one.calls.filter((call) => call !== READ_POD).toSorted(), READ_AND_RESERVE.toSorted());
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0", "ingester-zone-a-1"]);
   });
@@ -101,16 +104,16 @@ describe("an eviction under a budget", () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const one = startProcess(stage);
-    await one.ask("zone-a-0");
+    await one.requestDisruption("zone-a-0");
     const first = reserved(stage);
     await stage.time.advance(39_000);
-    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
     assert.deepEqual([one.calls.length, reserved(stage)], [8, first]);
-    assert.equal(await startProcess(stage, "two").ask("zone-a-0"), "Allowed");
+    assert.equal(await startProcess(stage, "two").requestDisruption("zone-a-0"), "Allowed");
     assert.equal(reserved(stage)["ingester-zone-a-0"]?.by, "two");
-    await one.ask("zone-a-0");
+    await one.requestDisruption("zone-a-0");
     await stage.time.advance(40_000);
-    await one.ask("zone-a-0");
+    await one.requestDisruption("zone-a-0");
     assert.equal(reserved(stage)["ingester-zone-a-0"]?.time, new Date(stage.time.now()).toISOString());
   });
 
@@ -119,9 +122,9 @@ describe("an eviction under a budget", () => {
     writeBudget(stage, PARTITIONS);
     writeBudget(stage, { selector: { matchLabels: { "rollout-group": "store-gateway" } } }, "store-gateway");
     const one = startProcess(stage);
-    assert.equal(await one.ask("zone-a-0"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
     assert.equal(one.calls.length, 5);
-    assert.equal(await one.ask("zone-a-1"), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-1"), "Allowed");
     assert.equal(one.calls.length, 9);
   });
 
@@ -129,10 +132,10 @@ describe("an eviction under a budget", () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const one = startProcess(stage);
-    assert.equal(await one.ask("zone-a-0", { dryRun: true }), "Allowed");
+    assert.equal(await one.requestDisruption("zone-a-0", { dryRun: true }), "Allowed");
     writeBudget(stage, {}, "twin");
-    assert.equal(await one.ask("zone-a-0"), "SeveralBudgets");
-    assert.equal(await startProcess(stage).ask("zone-a-0"), "SeveralBudgets");
+    assert.equal(await one.requestDisruption("zone-a-0"), "SeveralBudgets");
+    assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "SeveralBudgets");
   });
 
   it("counts pods that lack the budget's labels", async () => {
@@ -142,7 +145,7 @@ describe("an eviction under a budget", () => {
     const pod = store.get("pods", "default", "ingester-zone-b-1");
     assert.ok(pod);
     store.update("pods", { ...pod, metadata: { ...pod.metadata, labels: { name: "ingester-zone-b" } } });
-    assert.equal(await startProcess(stage).ask("zone-a-0"), "Allowed");
+    assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "Allowed");
   });
 });
 
@@ -152,20 +155,20 @@ describe("pods that no valid budget is about", () => {
     writeBudget(stage);
     stage.emulator.store.remove("pods", "default", "ingester-zone-b-0");
     const one = startProcess(stage);
-    assert.equal(await one.ask("zone-b-0"), "PodNotReady");
-    assert.equal(await one.ask("zone-b-7"), "PodNotFound");
+    assert.equal(await one.requestDisruption("zone-b-0"), "PodNotReady");
+    assert.equal(await one.requestDisruption("zone-b-7"), "PodNotFound");
     assert.deepEqual(reserved(stage), {});
   });
 
   it("E07 no budget; and a cluster that knows no budgets, with one line in the log", async () => {
     stage = await setBudgetStage();
-    assert.equal(await startProcess(stage).ask("zone-a-0"), "PodNotInScope");
+    assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "PodNotInScope");
     await stage.close();
     stage = await setBudgetStage({ crd: "none" });
     const one = startProcess(stage);
-    assert.equal(await one.ask("zone-a-0"), "PodNotInScope");
-    assert.equal(await one.ask("zone-a-1"), "PodNotInScope");
-    assert.equal(await one.ask("zone-b-7"), "PodNotFound");
+    assert.equal(await one.requestDisruption("zone-a-0"), "PodNotInScope");
+    assert.equal(await one.requestDisruption("zone-a-1"), "PodNotInScope");
+    assert.equal(await one.requestDisruption("zone-b-7"), "PodNotFound");
     assert.equal(one.lines.length, 1, one.lines.join());
     assert.match(one.lines.join(), /disruption budgets are off/);
   });
@@ -174,11 +177,11 @@ describe("pods that no valid budget is about", () => {
     stage = await setBudgetStage();
     writeBudget(stage, { podNamePartitionRegex: "(" });
     const one = startProcess(stage);
-    assert.equal(await one.ask("zone-a-0"), "BudgetInvalid");
-    assert.equal(await one.ask("zone-b-0"), "BudgetInvalid");
+    assert.equal(await one.requestDisruption("zone-a-0"), "BudgetInvalid");
+    assert.equal(await one.requestDisruption("zone-b-0"), "BudgetInvalid");
     assert.match(await one.metrics.render(), /zpdb_configurations_observed_total\{result="invalid"\} 2/);
     const written = (): KubeObject[] => stage.emulator.store.list("events").filter((event) => event["reason"] === "BudgetInvalid");
-    for (let i = 0; i < 100 && written().length === 0; i++) await one.ask("zone-c-0");
+    for (let i = 0; i < 100 && written().length === 0; i++) await one.requestDisruption("zone-c-0");
     const [event, ...more] = written();
     assert.deepEqual(more, []);
     assert.equal((event?.["involvedObject"] as { kind?: string } | undefined)?.kind, "ZoneAwarePodDisruptionBudget");

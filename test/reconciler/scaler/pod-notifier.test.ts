@@ -40,14 +40,14 @@ const never: PodHttp["send"] = (_method, _url, { signal }) =>
 describe("notifying pods that they stay", () => {
   it("is repeated after half a minute, or at once for another number of pods", async () => {
     const { notifier, sent, time } = stage();
-    const tell = async (count: number): Promise<number> => {
+    const notify = async (count: number): Promise<number> => {
       await notifier.cancelPreparation(zone(), pods(count));
       await notifier.idle();
       return sent.splice(0).length;
     };
-    assert.deepEqual([await tell(3), await tell(3), await tell(2), await tell(3)], [3, 0, 2, 3]);
+    assert.deepEqual([await notify(3), await notify(3), await notify(2), await notify(3)], [3, 0, 2, 3]);
     time.now += 30_000;
-    assert.equal(await tell(3), 3);
+    assert.equal(await notify(3), 3);
   });
 
   it("goes on beside the tick, and is over before fewer pods are told: some are to go now", async () => {

@@ -94,24 +94,24 @@ type Outcome = typeof outcome extends fc.Arbitrary<infer T> ? T : never;
 function carryOut(snapshot: ScalingSnapshot, { reading, youngest, succeeds }: Outcome): ScalingSnapshot | undefined {
   const { next, scalingHolds, unread } = decideScaling(snapshot);
   check(next, snapshot);
-  const learn = (zone: Zone, more: ZoneFacts): ScalingSnapshot => addFacts(snapshot, zone, { facts: more, now: snapshot.now + 1 });
-  if (unread) return learn(unread, factsOf(snapshot, unread).reference ? { confirmed: reading } : { reference: reading });
+  const addToZone = (zone: Zone, more: ZoneFacts): ScalingSnapshot => addFacts(snapshot, zone, { facts: more, now: snapshot.now + 1 });
+  if (unread) return addToZone(unread, factsOf(snapshot, unread).reference ? { confirmed: reading } : { reference: reading });
   switch (next?.action) {
     case undefined:
     case "hold":
       return undefined;
     case "cancelPreparation":
-      return learn(next.zone, { notified: true });
+      return addToZone(next.zone, { notified: true });
     case "preparePods": {
       const { wanted, pods } = next;
       assert.equal(pods.count, next.zone.replicas - wanted);
       const place = youngest && youngest.place < pods.count ? youngest : undefined;
-      return learn(next.zone, { answers: succeeds ? { wanted, youngest: place } : { wanted, failure: "no" } });
+      return addToZone(next.zone, { answers: succeeds ? { wanted, youngest: place } : { wanted, failure: "no" } });
     }
     case "scaleZone":
-      return succeeds ? { ...snapshot, scaled: { step: next, scalingHolds } } : learn(next.zone, { refused: refusal });
+      return succeeds ? { ...snapshot, scaled: { step: next, scalingHolds } } : addToZone(next.zone, { refused: refusal });
     case "writeBack":
-      return learn(next.zone, { writtenBack: succeeds ? "done" : { failure: "no" } });
+      return addToZone(next.zone, { writtenBack: succeeds ? "done" : { failure: "no" } });
     default:
       return next satisfies never;
   }

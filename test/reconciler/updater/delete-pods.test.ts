@@ -62,13 +62,13 @@ function afterFirst(happen: () => void): { cluster: Cluster; calls: string[] } {
 }
 
 /** Grants that can be released, and those that were. */
-function grants(denied: readonly string[] = []): { mayDisrupt: MayDisrupt; asked: string[]; released: string[] } {
-  const [asked, released]: [string[], string[]] = [[], []];
+function grants(denied: readonly string[] = []): { mayDisrupt: MayDisrupt; requested: string[]; released: string[] } {
+  const [requested, released]: [string[], string[]] = [[], []];
   return {
-    asked,
+    requested,
     released,
     mayDisrupt: async (pod, zone) => {
-      asked.push(pod.name);
+      requested.push(pod.name);
       if (denied.includes(pod.name)) return hold("BudgetSpent", `${pod.name} stays`, [zone]);
       return { action: "grant", release: async () => void released.push(pod.name) } satisfies DisruptionGrant;
     },
@@ -93,11 +93,11 @@ describe("a batch of deletions", () => {
       () => stage.emulator.store.remove("pods", "default", `${B}-1`),
       /zone-b: ingester-zone-b-1 terminating/,
     ],
-    ["the process is told to stop", () => stop.abort(), /told to stop/],
+    ["the process is stopped", () => stop.abort(), /^stopped$/],
   ];
   for (const [name, happen, why] of ENDS) {
     it(`ends once ${name}; what was done is reported, and the other grants are released`, async () => {
-      const { mayDisrupt, asked, released } = grants();
+      const { mayDisrupt, requested, released } = grants();
       const { cluster } = afterFirst(happen);
       const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt, stop: stop.signal });
       const outcome = outcomes.find(({ group }) => group === "ingester");
@@ -111,7 +111,7 @@ describe("a batch of deletions", () => {
         outcome.effect.replaced.map((pod) => pod.name),
         PODS.slice(0, 1),
       );
-      assert.deepEqual([asked, released], [PODS, PODS.slice(1)]);
+      assert.deepEqual([requested, released], [PODS, PODS.slice(1)]);
     });
   }
 
@@ -121,16 +121,16 @@ describe("a batch of deletions", () => {
         setReady(`${B}-1`, false);
         await stage.time.advance(8000);
       };
-      const { mayDisrupt, asked, released } = grants();
+      const { mayDisrupt, requested, released } = grants();
       const { cluster } = stage.connect();
       const { outcomes } = await tickOnce(
         stage,
         { ...cluster, patch: async (...call) => (when === "the zone is checked" && (await fail()), cluster.patch(...call)) },
-        { mayDisrupt: async (...pod) => (when === "the budget is asked" && asked.length === 0 && (await fail()), mayDisrupt(...pod)) },
+        { mayDisrupt: async (...pod) => (when === "the budget is asked" && requested.length === 0 && (await fail()), mayDisrupt(...pod)) },
       );
       const [outcome] = outcomes;
       assert.match(outcome?.state === "superseded" ? String(outcome.error) : "", /zone-b is no longer healthy/);
-      assert.deepEqual([seen.deleted, asked.length, released.length], [[], 4, 4]);
+      assert.deepEqual([seen.deleted, requested.length, released.length], [[], 4, 4]);
     });
 
   it("ends once as many other pods of its zone have failed as may be unavailable", async () => {

@@ -1,8 +1,8 @@
-/** From 0 to `count` - 1. */
-export type Dice = (count: number) => number;
+/** A random number from 0 to `count` - 1. */
+export type Random = (count: number) => number;
 
-/** Choices from a seed, so that a play can be repeated: mulberry32. */
-export function dice(seed: number): Dice {
+/** The same numbers for the same seed, so that a play can be repeated: mulberry32. */
+export function seededRandom(seed: number): Random {
   let state = seed;
   return (count) => {
     state = (state + 0x6d2b79f5) | 0;
