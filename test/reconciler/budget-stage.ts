@@ -1,4 +1,4 @@
-/** Disruption budgets on the embedded cluster: the CRD as we ship it, or without a status, as the original has it. */
+/** Disruption budgets on the embedded cluster: with the shipped CRD, or with the original's CRD, which has no status. */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -53,7 +53,7 @@ export function writeBudget(stage: Stage, spec: object = {}, name = "ingester"):
     });
 }
 
-/** What is reserved in the budget's status, by pod. */
+/** The reservations in the budget's status, by pod. */
 export function reserved(stage: Stage, name = "ingester"): Record<string, { uid: string; time: string; by: string }> {
   const status = stage.emulator.store.get(BUDGETS, "default", name)?.["status"] as { disruptedPods?: object } | undefined;
   return { ...status?.disruptedPods };
@@ -69,15 +69,15 @@ export interface DisruptionOptions {
 export interface Process {
   readonly reserver: Reserver;
   readonly calls: string[];
-  /** How often it waited for the cluster. */
+  /** The number of times that it waited for the cluster. */
   readonly roundTrips: () => number;
   readonly lines: string[];
   readonly metrics: Metrics;
-  /** Asks about a pod of the group: what is said, in a word. */
+  /** Requests the disruption of a pod of the group; resolves with the verdict's reason, or with its message if the budget is spent. */
   requestDisruption(pod: string, more?: DisruptionOptions): Promise<string>;
 }
 
-/** A process that asks budgets. Its pauses take no time, but move its clock. */
+/** A process that requests disruptions. Its pauses take no time, but move its clock. */
 export function startProcess(stage: Stage, by = "one"): Process {
   const { cluster, calls } = stage.connect();
   const lines: string[] = [];

@@ -13,9 +13,9 @@ export interface PodTraits {
   /** Reason of a waiting container, `Failed` for the phase, `Unschedulable` for a pod without a node. */
   readonly broken?: string;
   readonly phase?: string;
-  /** It has a second container, which is ready. */
+  /** The pod has a second container, which is ready. */
   readonly working?: boolean;
-  /** It was ready before, and its containers have restarted so many times since. */
+  /** The pod was ready before; the number of its containers' restarts since. */
   readonly restarts?: number;
 }
 
@@ -59,12 +59,12 @@ export interface ZoneTraits {
   readonly name?: string;
   readonly group?: string;
   readonly replicas?: number;
-  /** `status.readyReplicas`; all unless said. */
+  /** `status.readyReplicas`; all by default. */
   readonly statusReady?: number;
   readonly statusReplicas?: number;
   readonly available?: number;
   readonly minReadySeconds?: number;
-  /** All pods are at this revision, LAST unless said. */
+  /** The revision of all pods; LAST by default. */
   readonly at?: string;
   readonly currentRevision?: string;
   readonly updateRevision?: string;
@@ -74,7 +74,7 @@ export interface ZoneTraits {
   readonly observedGeneration?: number;
   readonly annotations?: Record<string, string>;
   readonly labels?: Record<string, string>;
-  /** Traits of single pods, by ordinal, which may be beyond the replicas; null for a pod that does not exist. */
+  /** Traits of single pods by ordinal, also beyond the replicas; null for a pod that does not exist. */
   readonly pods?: Readonly<Record<number, PodTraits | null>>;
 }
 
@@ -122,12 +122,12 @@ export function podObjects(traits: ZoneTraits = {}): PodObject[] {
   });
 }
 
-/** A zone with its pods, as the rules see it. */
+/** A zone with its pods: the input of the rules. */
 export function zone(traits: ZoneTraits = {}): ZoneWithPods {
   return withPods(readZone(statefulSetObject(traits)), podObjects(traits).map(readPod));
 }
 
-/** A group of zones a, b, c…, one for each set of traits; max-unavailable 2 unless an annotation says otherwise, as the spec's fixtures have it. */
+/** A group of zones a, b, c…, one for each set of traits; max-unavailable is 2 without an annotation, as in the original's fixtures. */
 export function group(...zones: readonly ZoneTraits[]): GroupSnapshot {
   return {
     namespace: "test",

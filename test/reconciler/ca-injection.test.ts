@@ -1,4 +1,4 @@
-/** What a run does for the webhook configurations beside its ticks (§7.6, §9). */
+/** A run's work on the webhook configurations in parallel with its ticks (§7.6, §9). */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
@@ -42,7 +42,7 @@ describe("CA injection", () => {
   };
   const bundle = (name: string): string[] => on.bundlesOf(stage.emulator.store, on.VALIDATING, name);
 
-  it("K06 gives the bundle to configurations of both kinds that come late or are edited, and otherwise writes nothing", async () => {
+  it("K06 injects the bundle into configurations of both kinds that are created late or edited, and otherwise writes nothing", async () => {
     const ca = await giveSecret();
     const { store } = stage.emulator;
     const { look, calls } = injector();
@@ -61,7 +61,7 @@ describe("CA injection", () => {
     assert.deepEqual([calls.length, store.version()], [3, version]);
   });
 
-  it("makes the certificate where the Secret is empty, and injects it in the same look", async () => {
+  it("issues the certificate if the Secret is empty, and injects it in the same check", async () => {
     const { store } = stage.emulator;
     on.putSecret(store, {});
     on.addHook(store, on.VALIDATING, "ours");
@@ -73,7 +73,7 @@ describe("CA injection", () => {
     assert.match(lines[0] ?? "", /the certificate of the webhooks was made/);
   });
 
-  it("makes one also where it may not inject the CA, and none where others bring it", async () => {
+  it("also issues one without the right to inject the CA, and none if another component provides it", async () => {
     const firstCertificate = { dnsNames: [on.SERVICE], issue: on.issueAt(() => stage.time.now()) };
     await injector({ inject: false }).look();
     assert.deepEqual(on.secretOf(stage.emulator.store), {});
@@ -81,7 +81,7 @@ describe("CA injection", () => {
     assert.notDeepEqual(on.secretOf(stage.emulator.store), {});
   });
 
-  it("looks no more often than every 30 seconds, however often it is asked", async () => {
+  it("checks at most every 30 seconds, however often it is called", async () => {
     const { look, calls } = injector();
     for (let i = 0; i < 13; i++) {
       await look();
@@ -90,7 +90,7 @@ describe("CA injection", () => {
     assert.equal(calls.length, 6);
   });
 
-  it("K07 tells the failure policy of each webhook of its namespace, follows it, and forgets those that are gone", async () => {
+  it("K07 exports the failure policy of each webhook of its namespace, follows changes, and removes deleted webhooks", async () => {
     const { store } = stage.emulator;
     on.addHook(store, on.VALIDATING, "unset");
     on.addHook(store, on.MUTATING, "ignoring", { failurePolicy: "Ignore", labels: { "grafana.com/namespace": "default" } });
@@ -113,7 +113,7 @@ describe("CA injection", () => {
     assert.deepEqual(await policies(), series("ValidatingWebhook", "unset", 0));
   });
 
-  it("tells when the certificate expires, and forgets it with the Secret", async () => {
+  it("exports the certificate's expiry, and removes it with the Secret", async () => {
     await giveSecret();
     on.addHook(stage.emulator.store, on.VALIDATING, "ours");
     const { look, metrics } = injector();
@@ -135,7 +135,7 @@ describe("CA injection", () => {
     assert.equal(await expiry(), undefined);
   });
 
-  it("with a certificate that others bring, it measures and touches nothing", async () => {
+  it("with a certificate from another component, it measures and writes nothing", async () => {
     await giveSecret();
     on.addHook(stage.emulator.store, on.VALIDATING, "ours");
     const { look, calls, policies } = injector({ inject: false });
@@ -143,7 +143,7 @@ describe("CA injection", () => {
     assert.deepEqual([bundle("ours"), calls.length, (await policies()).length], [[""], 2, 2]);
   });
 
-  it("says only once that it may not list them, and looks after them when it may", async () => {
+  it("logs only once that it may not list configurations, and injects once it may", async () => {
     const ca = await giveSecret();
     on.addHook(stage.emulator.store, on.VALIDATING, "ours");
     const { cluster } = stage.connect();
@@ -164,7 +164,7 @@ describe("CA injection", () => {
     assert.deepEqual(bundle("ours"), [ca]);
   });
 
-  it("survives a cluster in trouble and a Secret that is none, says so, and goes on", async () => {
+  it("continues after API errors and with an invalid Secret, and logs both", async () => {
     on.addHook(stage.emulator.store, on.VALIDATING, "ours");
     on.putSecret(stage.emulator.store, { ca: "no PEM" });
     const { look, lines } = injector();
@@ -192,7 +192,7 @@ describe("CA injection", () => {
       await followed;
     });
 
-    /** Starts to follow, and counts the lists (two a look) and the watches (one of each kind). */
+    /** Starts to follow; counts the lists (two per check) and the watches (one per kind). */
     function follow(more: Partial<CaInjectionInput> = {}) {
       const { cluster } = stage.connect();
       const counts = { lists: 0, watches: 0 };
@@ -209,7 +209,7 @@ describe("CA injection", () => {
       return { ...started, counts };
     }
 
-    /** Until this holds, while the clock stands still. */
+    /** Waits until the condition holds while the clock stands still. */
     async function until(holds: () => boolean, what: string): Promise<void> {
       for (let turn = 0; !holds(); turn++) {
         assert.ok(turn < 300_000, what);
@@ -217,7 +217,7 @@ describe("CA injection", () => {
       }
     }
 
-    /** Moves the time on as slowly as calls are answered. */
+    /** Advances the clock as slowly as calls are answered. */
     async function pass(ms: number): Promise<void> {
       for (let passed = 0; passed < ms; passed += 250) {
         await stage.time.advance(250);
@@ -225,7 +225,7 @@ describe("CA injection", () => {
       }
     }
 
-    /** Until this holds, while the time goes by. */
+    /** Waits until the condition holds while time passes. */
     async function passUntil(holds: () => boolean, what: string): Promise<void> {
       for (let passed = 0; !holds(); passed++) {
         assert.ok(passed < 1000, what);
@@ -241,7 +241,7 @@ describe("CA injection", () => {
       store.update(on.VALIDATING, { ...before, webhooks } as never);
     };
 
-    it("injects into what is added or edited without any time going by", async () => {
+    it("injects into added or edited configurations before any time passes", async () => {
       const ca = await giveSecret();
       const { counts } = follow();
       await until(() => counts.watches === 2, "both kinds are watched");
@@ -250,7 +250,7 @@ describe("CA injection", () => {
       addHook("late");
       await until(() => bundle("late")[0] === ca, "what is added has the bundle");
       assert.equal(stage.time.now(), from);
-      await passUntil(() => counts.lists === 6, "the look after its own injection");
+      await passUntil(() => counts.lists === 6, "the check after its own injection");
       await pass(1000);
       clearBundle("late");
       const edited = stage.time.now();
@@ -258,7 +258,7 @@ describe("CA injection", () => {
       assert.equal(stage.time.now(), edited);
     });
 
-    it("shares looks among the changes of a storm, at most one a second, and its own injections end in silence", async () => {
+    it("shares one check a second among many changes, and its own injections cause no further ones", async () => {
       const ca = await giveSecret();
       const { counts, lines } = follow();
       await until(() => counts.watches === 2, "both kinds are watched");
@@ -280,7 +280,7 @@ describe("CA injection", () => {
       assert.deepEqual([counts.lists, lines.length], settled);
     });
 
-    it("looks again when a watch has died, and watches on", async () => {
+    it("checks again when a watch has ended, and watches again", async () => {
       const ca = await giveSecret();
       const { counts } = follow();
       await until(() => counts.watches === 2, "both kinds are watched");
@@ -289,14 +289,14 @@ describe("CA injection", () => {
       await pass(250);
       addHook("meanwhile");
       const from = stage.time.now();
-      await passUntil(() => bundle("meanwhile")[0] === ca && counts.watches === 3, "a look, and a new watch");
-      assert.ok(stage.time.now() - from < 25_000, "before the look that would have come anyway");
+      await passUntil(() => bundle("meanwhile")[0] === ca && counts.watches === 3, "a check, and a new watch");
+      assert.ok(stage.time.now() - from < 25_000, "before the next periodic check");
       await pass(3000);
       addHook("afterwards");
       await until(() => bundle("afterwards")[0] === ca, "the new watch hears of it");
     });
 
-    it("without the right to watch looks every 30 s, and says so once", async () => {
+    it("without the right to watch checks every 30 s, and logs that once", async () => {
       const ca = await giveSecret();
       const { cluster } = stage.connect();
       const watch: typeof cluster.watch = () => Promise.reject(new RolloutError("Forbidden", "not you"));
@@ -305,12 +305,12 @@ describe("CA injection", () => {
       addHook("late");
       await pass(29_000);
       assert.deepEqual([counts.lists, bundle("late")], [2, [""]]);
-      await passUntil(() => bundle("late")[0] === ca, "the next look");
+      await passUntil(() => bundle("late")[0] === ca, "the next check");
       await passUntil(() => counts.lists === 6 && counts.watches === 6, "the one after it, and that it tried again");
       assert.equal(lines.filter((line) => line.includes("are not watched")).length, 1);
     });
 
-    it("tries again soon when it could not list them", async () => {
+    it("retries soon if listing failed", async () => {
       const ca = await giveSecret();
       addHook("ours");
       stage.emulator.faults.inject({ effect: { kind: "error" }, verb: "list", resource: on.MUTATING, times: 1 });
@@ -321,9 +321,9 @@ describe("CA injection", () => {
       assert.ok(stage.time.now() - from < 25_000);
     });
 
-    it("watches nothing where others bring the certificate", async () => {
+    it("watches nothing if another component provides the certificate", async () => {
       const { counts } = follow({ inject: false });
-      await passUntil(() => counts.lists === 4, "two looks");
+      await passUntil(() => counts.lists === 4, "two checks");
       assert.equal(counts.watches, 0);
     });
   });

@@ -1,4 +1,4 @@
-/** Every write of a tick carries the bounds of the Lease, and takes effect only on what was judged. */
+/** Every write of a tick carries the bounds of the Lease, and takes effect only on the object version that was judged. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -17,7 +17,7 @@ async function beginRollout(t: TestContext): Promise<Stage> {
   return stage;
 }
 
-/** Tells of each write before it is sent; reads pass. */
+/** Calls `onSend` before each write is sent; reads pass. */
 function onWrite(cluster: Cluster, onSend: (verb: string, name: string, call: Call | undefined) => void): Cluster {
   return {
     ...cluster,
@@ -29,7 +29,7 @@ function onWrite(cluster: Cluster, onSend: (verb: string, name: string, call: Ca
   };
 }
 
-/** Lets something happen once, when the pods have been listed. */
+/** Runs `happen` once, after the pods have been listed. */
 function afterPods(cluster: Cluster, happen: () => void): Cluster {
   let happened = false;
   return {
@@ -89,7 +89,7 @@ describe("a write", () => {
     ["the zone was paused", (stage) => annotate(stage, "statefulsets.apps", "ingester-zone-a", { "grafana.com/rollout-paused": "true" })],
     ["the pod changed", (stage) => annotate(stage, "pods", "ingester-zone-a-0", { note: "changed" })],
     [
-      "the pod was made anew",
+      "the pod was recreated",
       ({ emulator: { store } }) => {
         const pod = store.get("pods", "default", "ingester-zone-a-0") as KubeObject;
         store.remove("pods", "default", pod.metadata.name, { gracePeriodSeconds: 0 });
@@ -107,7 +107,7 @@ describe("a write", () => {
       const { outcomes } = await tickOnce(stage, cluster);
       assert.equal(outcomes[0]?.state, "superseded");
       assert.deepEqual(
-        seen.deleted.filter((pod) => name !== "the pod was made anew" || pod !== "ingester-zone-a-0"),
+        seen.deleted.filter((pod) => name !== "the pod was recreated" || pod !== "ingester-zone-a-0"),
         [],
       );
       assert.notEqual(uid(), undefined);

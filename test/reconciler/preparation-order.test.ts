@@ -1,4 +1,4 @@
-/** Requests to a pod that it stays must be over before the same pod is asked to prepare: the last word counts. */
+/** Requests that cancel a pod's preparation must end before the same pod is prepared: the last request counts. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { PodHttp } from "../../infra/pod-http.ts";
@@ -11,7 +11,7 @@ const pods = (count: number) =>
     { count },
   );
 
-it("a zone that is to shrink waits for the requests that are under way, even for those that are cancelled and end late", async () => {
+it("a zone that shrinks waits for the requests in flight, even for cancelled ones that end late", async () => {
   const arrived = Promise.withResolvers<void>();
   const http: PodHttp = {
     send: async () => {

@@ -1,4 +1,4 @@
-/** Which reservations do for a second request, and how late one may be made. */
+/** The reuse of reservations by a second request, and the latest time for a new one. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { evictionIdentity } from "../../reconciler/budget/reservation.ts";
@@ -13,8 +13,8 @@ afterEach(() => stage.close());
 describe("a young reservation", () => {
   const [one, two] = ["one", "two"].map(evictionIdentity);
   const CASES: readonly [string, string | undefined, string | undefined, string | undefined][] = [
-    ["for an eviction does for an eviction through another process", one, two, one],
-    ["of a rollout, which may take it back, does not do for an eviction", "rollout", one, one],
+    ["for an eviction is reused by an eviction through another process", one, two, one],
+    ["of a rollout, which may release it, is not reused by an eviction", "rollout", one, one],
   ];
   for (const [name, first, second, by] of CASES)
     it(name, async () => {
@@ -27,7 +27,7 @@ describe("a young reservation", () => {
     });
 });
 
-it("with hardly any time left nothing is reserved: the write could take effect after the answer", async () => {
+it("shortly before the deadline nothing is reserved: the write could take effect after the answer", async () => {
   stage = await setBudgetStage();
   writeBudget(stage);
   const { cluster, calls } = stage.connect();

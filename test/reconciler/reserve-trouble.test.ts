@@ -19,8 +19,8 @@ afterEach(() => stage.close());
 const conflictOn = (more: Partial<Fault> = {}): void =>
   void stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: BUDGETS, verb: "update", ...more });
 
-describe("a reservation in trouble", () => {
-  it("a conflict means gathering and deciding anew", async () => {
+describe("a reservation under errors", () => {
+  it("a conflict leads to a new gather and decision", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     conflictOn({ times: 2 });
@@ -29,14 +29,14 @@ describe("a reservation in trouble", () => {
     assert.equal(one.calls.length, 13);
   });
 
-  it("conflicts until the deadline are a no for now", async () => {
+  it("conflicts until the deadline end in NotNow", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     conflictOn();
     assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "NotNow");
   });
 
-  it("a lost answer to the reservation leaves it, and does not stand in the way of the same pod", async () => {
+  it("a lost answer leaves the reservation in place, and it does not block the same pod", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     conflictOn({ effect: { kind: "dropAfter" }, times: 1 });
@@ -44,7 +44,7 @@ describe("a reservation in trouble", () => {
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
   });
 
-  it("an API server in trouble is a no for now", async () => {
+  it("errors of the API server end in NotNow", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     stage.emulator.faults.inject({ effect: { kind: "error" } });
@@ -53,7 +53,7 @@ describe("a reservation in trouble", () => {
     assert.equal(await startProcess(stage).requestDisruption("zone-a-0", { deadlineMs: 0 }), "NotNow");
   });
 
-  it("an attempt may take as long as the most patient of those that share it", async () => {
+  it("a batch may last until the latest deadline of the requests that share it", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 2 });
     const { cluster, ...connected } = stage.connect();
@@ -70,7 +70,7 @@ describe("a reservation in trouble", () => {
     assert.deepEqual(await Promise.all(both), ["Allowed", "Allowed"]);
   });
 
-  it("an attempt ends with its deadline, however many pages its lists have: nothing is written for who was refused", async () => {
+  it("a batch ends at its deadline, regardless of the number of pages: nothing is written for refused requests", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const { cluster, calls } = stage.connect();
@@ -133,7 +133,7 @@ describe("a reservation in trouble", () => {
   });
 
   for (const seconds of [16, 41])
-    it(`what an eviction reserved ${seconds} s ago the rollout may use, and never takes back: it may still take effect`, async () => {
+    it(`the rollout may reuse an eviction's reservation of ${seconds} s ago, and never releases it: the eviction may still take effect`, async () => {
       stage = await setBudgetStage();
       writeBudget(stage);
       await startProcess(stage, evictionIdentity("one")).requestDisruption("zone-a-0");
@@ -151,7 +151,7 @@ describe("a reservation in trouble", () => {
       assert.equal(await startProcess(stage, evictionIdentity("two")).requestDisruption("zone-b-0"), "1 pod not ready in ingester-zone-a");
     });
 
-  it("a reservation is taken back: that one, not another of the same pod", async () => {
+  it("a release removes exactly its own reservation, not another of the same pod", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const { reserver } = startProcess(stage);

@@ -1,4 +1,4 @@
-/** etcd is restored from a backup: resourceVersions go back under processes that live on. */
+/** etcd is restored from a backup: resourceVersions go back under running processes. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { acquireLease, type AcquiredLease } from "../../infra/kubernetes/lease.ts";
@@ -14,7 +14,7 @@ async function setStage(t: TestContext): Promise<Stage> {
   return stage;
 }
 
-/** Somebody else's writes, one a second, as the nodes' Leases are renewed. */
+/** Writes of other clients, one per second, such as the renewals of the nodes' Leases. */
 async function live(stage: Stage, seconds: number, meanwhile: () => Promise<void> = async () => {}): Promise<void> {
   const { store } = stage.emulator;
   for (let i = 0; i < seconds; i++) {
@@ -28,7 +28,7 @@ async function live(stage: Stage, seconds: number, meanwhile: () => Promise<void
 }
 
 describe("after a restore of etcd", () => {
-  it("a process that asks budgets says not now for half a minute, and decides again without a restart", async (t) => {
+  it("a process that decides evictions answers NotNow for half a minute, and decides again without a restart", async (t) => {
     const stage = await setStage(t);
     const webhook = startProcess(stage);
     const backup = stage.emulator.store.version();
@@ -44,10 +44,10 @@ describe("after a restore of etcd", () => {
     assert.equal(webhook.lines.filter((line) => line.includes("have gone back")).length, 1);
   });
 
-  it("a process that meets a lagging API server among others decides by none of its lists", async (t) => {
+  it("a process uses no list of a lagging API server among others", async (t) => {
     const stage = await setStage(t);
     const webhook = startProcess(stage);
-    // A rollout's asks are decided by lists, never by what denied the last one.
+    // A rollout's requests are decided by lists, never by the previous denial.
     const rollout = { rollout: { maxUnavailable: 1 } };
     await live(stage, 20);
     const before = stage.emulator.store.version();
@@ -74,7 +74,7 @@ describe("after a restore of etcd", () => {
       return lease;
     };
 
-    it("goes on as ours where the backup has it as ours", async (t) => {
+    it("stays ours if it is ours in the backup", async (t) => {
       const stage = await setStage(t);
       const lease = await acquire(stage, "one");
       const backup = stage.emulator.store.version();
@@ -86,7 +86,7 @@ describe("after a restore of etcd", () => {
       await lease.release();
     });
 
-    it("is lost where the backup is older than it, and can be taken again", async (t) => {
+    it("is lost if the backup is older than it, and can be taken again", async (t) => {
       const stage = await setStage(t);
       const backup = stage.emulator.store.version();
       const lease = await acquire(stage, "one");
@@ -99,7 +99,7 @@ describe("after a restore of etcd", () => {
       await next.release();
     });
 
-    it("of a dead process that the backup brings back is waited for once, and then taken", async (t) => {
+    it("of a dead process in the backup is taken after one wait", async (t) => {
       const stage = await setStage(t);
       const dead = await acquire(stage, "dead");
       const backup = stage.emulator.store.version();

@@ -5,8 +5,8 @@ import { dueForResync, resyncedThrough, recordResync } from "../../reconciler/re
 
 const PERIOD = 5 * 60_000;
 
-describe("the closer look", () => {
-  it("is due for every group when none is on record, when the last is a period ago, or when the clock went back", () => {
+describe("the resync", () => {
+  it("is due for every group if none is recorded, if the last was a period ago, or if the clock went back", () => {
     for (const [lookedUntil, now] of [
       [undefined, 1000],
       [0, PERIOD],
@@ -15,7 +15,7 @@ describe("the closer look", () => {
       assert.ok(dueForResync(lookedUntil, now)("ns/group"));
   });
 
-  it("comes to every group exactly once a period, however long the ticks take", () => {
+  it("reaches every group exactly once per period, regardless of the ticks' duration", () => {
     fc.assert(
       fc.property(
         fc.string(),
@@ -37,7 +37,7 @@ describe("the closer look", () => {
     );
   });
 
-  it("of ticks that are cut short counts once the turns have come round, from the first of them on", () => {
+  it("of interrupted ticks counts once every group has had its turn, from the first of them on", () => {
     const groups = ["a", "b", "c", "d", "e"];
     const TABLE: readonly [
       name: string,
@@ -46,7 +46,7 @@ describe("the closer look", () => {
     ][] = [
       ["a whole tick", [["", 5]], 0],
       ["a tick without groups", [["", 0, []]], 0],
-      ["a tick that was cut short", [["", 4]], undefined],
+      ["an interrupted tick", [["", 4]], undefined],
       [
         "two that reach every group",
         [
@@ -56,7 +56,7 @@ describe("the closer look", () => {
         0,
       ],
       [
-        "two that come round, begun in the middle",
+        "two that complete a cycle from its middle",
         [
           ["c", 3],
           ["a", 2],
@@ -64,7 +64,7 @@ describe("the closer look", () => {
         0,
       ],
       [
-        "two that do not come round",
+        "two that do not complete a cycle",
         [
           ["c", 3],
           ["a", 1],
@@ -72,7 +72,7 @@ describe("the closer look", () => {
         undefined,
       ],
       [
-        "a cut one and a whole one",
+        "an interrupted one and a whole one",
         [
           ["c", 3],
           ["a", 5],
@@ -80,7 +80,7 @@ describe("the closer look", () => {
         1000,
       ],
       [
-        "groups that are gone since",
+        "groups that were deleted since",
         [
           ["", 2],
           ["b", 2, ["a", "d", "e"]],
@@ -88,7 +88,7 @@ describe("the closer look", () => {
         0,
       ],
       [
-        "a group that came since",
+        "a group that was created since",
         [
           ["", 2],
           ["b", 3, [...groups, "f"]],

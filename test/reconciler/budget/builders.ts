@@ -1,4 +1,4 @@
-/** Snapshots of evictions: three zones of three pods, all well, and a budget of 1, unless said. */
+/** Snapshots of evictions: by default three zones of three healthy pods, and a budget of 1. */
 import assert from "node:assert/strict";
 import { decideEviction } from "../../../reconciler/budget/decide.ts";
 import { type BudgetZone, type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
@@ -38,15 +38,15 @@ export interface Case {
   /** `zone-a-0` of `ingester-zone-a-0`. */
   readonly pod: string;
   readonly spec?: object;
-  /** By letter; zones a, b and c if it is left out. */
+  /** By letter; zones a, b and c by default. */
   readonly zones?: Readonly<Record<string, ZoneTraits>>;
-  /** Pods that have been reserved. */
+  /** The reserved pods. */
   readonly reserved?: readonly string[];
   readonly rollout?: number;
-  /** It goes by the pod's name alone. */
+  /** The eviction names the pod without a UID. */
   readonly unpinned?: boolean;
   readonly now?: number;
-  /** Who made the reservations, and how many milliseconds ago. */
+  /** The process that made the reservations, and their age in milliseconds. */
   readonly reservedBy?: string;
   readonly reservedFor?: number;
 }

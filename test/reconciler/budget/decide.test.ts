@@ -12,10 +12,10 @@ const met = (partition: string): string => `zpdb met for partition ${partition} 
 const CASES: [string, Case, 200 | 400 | 429, string][] = [
   // Upstream answers E08 and E11 with 403, which makes drainers give up.
   ["E08, E09 maxUnavailable 0 is a no for now", { pod: "zone-a-0", spec: { maxUnavailable: 0 } }, 429, "max unavailable = 0"],
-  ["E10 0 gives way to the rollout's own limit", { pod: "zone-a-0", spec: { maxUnavailable: 0 }, rollout: 1 }, 200, ZONES_MET],
-  ["E10 in partition mode to 1", { pod: "zone-a-0", spec: { maxUnavailable: 0, ...PARTITIONS }, rollout: 3 }, 200, met("0")],
+  ["E10 the rollout's own limit replaces 0", { pod: "zone-a-0", spec: { maxUnavailable: 0 }, rollout: 1 }, 200, ZONES_MET],
+  ["E10 in partition mode 1 replaces 0", { pod: "zone-a-0", spec: { maxUnavailable: 0, ...PARTITIONS }, rollout: 3 }, 200, met("0")],
   [
-    "R12 in partition mode to 1, whatever the rollout may",
+    "R12 in partition mode 1 replaces 0, regardless of the rollout's limit",
     { pod: "zone-a-0", spec: { maxUnavailable: 0, ...PARTITIONS }, rollout: 3, zones: { b: { pods: { 0: UNREADY } } } },
     429,
     "1 pod not ready in partition 0",
@@ -46,8 +46,8 @@ const CASES: [string, Case, 200 | 400 | 429, string][] = [
     "1 pod not ready, 1 pod unknown in partition 2",
   ],
   ["E14 the pod's own zone has one reserved", { pod: "zone-a-2", reserved: ["zone-a-0"] }, 429, "1 pod not ready in ingester-zone-a"],
-  ["E14 its own reservation does not stand in its way", { pod: "zone-a-0", reserved: ["zone-a-0"] }, 200, ZONES_MET],
-  ["E16 all well", { pod: "zone-a-0" }, 200, ZONES_MET],
+  ["E14 its own reservation does not block it", { pod: "zone-a-0", reserved: ["zone-a-0"] }, 200, ZONES_MET],
+  ["E16 all pods ready", { pod: "zone-a-0" }, 200, ZONES_MET],
   [
     "E16 a failure in the zone, max 1",
     { pod: "zone-a-0", zones: { a: { pods: { 1: FAILED } } } },
@@ -73,13 +73,13 @@ const CASES: [string, Case, 200 | 400 | 429, string][] = [
     "1 pod not ready in ingester-zone-c",
   ],
   [
-    "E16 status counts a pod that is not there",
+    "E16 the status counts a pod that does not exist",
     { pod: "zone-a-0", zones: { b: { statusReplicas: 4 } } },
     429,
     "1 pod unknown in ingester-zone-b",
   ],
   [
-    "pods that are gone and pods that are ending",
+    "missing pods and terminating pods",
     { pod: "zone-a-0", zones: { b: { pods: { 0: null, 1: { terminating: true }, 2: null } } } },
     429,
     "1 pod not ready, 2 pods unknown in ingester-zone-b",
@@ -91,7 +91,7 @@ const CASES: [string, Case, 200 | 400 | 429, string][] = [
     ZONES_MET,
   ],
   ["E17 a reservation in another zone", { pod: "zone-b-0", reserved: ["zone-a-0"], rollout: 2 }, 429, "1 pod not ready in ingester-zone-a"],
-  ["E18 partition: all well", { pod: "zone-a-0", spec: PARTITIONS }, 200, met("0")],
+  ["E18 partition: all pods ready", { pod: "zone-a-0", spec: PARTITIONS }, 200, met("0")],
   [
     "E18 partition: the own zone does not count",
     { pod: "zone-a-0", spec: PARTITIONS, zones: { a: { pods: { 1: FAILED } } } },
@@ -117,7 +117,7 @@ const CASES: [string, Case, 200 | 400 | 429, string][] = [
     "1 pod not ready in partition 0",
   ],
   [
-    "E18 partition: a missing pod is charged to each",
+    "E18 partition: a missing pod counts in every partition",
     { pod: "zone-a-0", spec: PARTITIONS, zones: { b: { statusReplicas: 4 } } },
     429,
     "1 pod unknown in partition 0",
@@ -151,19 +151,19 @@ const CASES: [string, Case, 200 | 400 | 429, string][] = [
     "failed to extract partition from pod Name regular expression",
   ],
   [
-    "the rollout replaces what is lost already: its own zone's trouble is no reason against it",
+    "the rollout replaces an unavailable pod: the unavailable pods of its own zone do not block it",
     { pod: "zone-a-0", rollout: 1, zones: { a: { pods: { 0: { broken: "CrashLoopBackOff" }, 1: { broken: "CrashLoopBackOff" } } } } },
     200,
     ZONES_MET,
   ],
   [
-    "an eviction of the same pod is not the rollout's",
+    "they do block an eviction of the same pod",
     { pod: "zone-a-0", zones: { a: { pods: { 0: { broken: "CrashLoopBackOff" }, 1: { broken: "CrashLoopBackOff" } } } } },
     429,
     "1 pod not ready in ingester-zone-a",
   ],
   [
-    "another zone's trouble is, even for what is lost",
+    "unavailable pods of another zone block the rollout even for an unavailable pod",
     { pod: "zone-a-0", rollout: 1, zones: { a: { pods: { 0: { broken: "CrashLoopBackOff" } } }, b: { pods: { 0: UNREADY } } } },
     429,
     "1 pod not ready in ingester-zone-b",
@@ -176,20 +176,20 @@ const AGAIN = { pod: "zone-a-0", reserved: ["zone-a-0"], reservedBy: EVICTIONS }
 
 CASES.push(
   [
-    "all zones that block are named, the pod's own last",
+    "all blocking zones are named, the pod's own last",
     { pod: "zone-a-0", zones: { a: { pods: { 1: UNREADY } }, b: { statusReplicas: 4 }, c: { pods: { 0: UNREADY, 2: UNREADY } } } },
     429,
     "1 pod unknown in ingester-zone-b; 2 pods not ready in ingester-zone-c; 1 pod not ready in ingester-zone-a",
   ],
-  ["an eviction of the UID that another eviction may have: they are one", AGAIN, 200, ZONES_MET],
-  ["one that goes by the name may reach the successor", { ...AGAIN, unpinned: true }, 429, moment("an eviction")],
-  ["so may a second one of the same process", { ...AGAIN, unpinned: true, reservedBy: "test" }, 429, moment("the rollout")],
+  ["an eviction of a UID that another eviction has reserved: both are the same disruption", AGAIN, 200, ZONES_MET],
+  ["an eviction without a UID may reach the successor", { ...AGAIN, unpinned: true }, 429, moment("an eviction")],
+  ["a second one of the same process may, too", { ...AGAIN, unpinned: true, reservedBy: "test" }, 429, moment("the rollout")],
   ["for 15 seconds: until then the API server may retry", { ...AGAIN, unpinned: true, reservedFor: 14_999 }, 429, moment("an eviction")],
   ["then it is judged like any other", { ...AGAIN, unpinned: true, reservedFor: 15_000 }, 200, ZONES_MET],
-  ["the first that goes by the name is judged like any other", { pod: "zone-a-0", unpinned: true }, 200, ZONES_MET],
-  ["the rollout leaves a pod alone that is being evicted", { ...AGAIN, rollout: 1 }, 429, moment("an eviction")],
-  ["an eviction leaves a pod alone that the rollout replaces", { ...AGAIN, reservedBy: "another" }, 429, moment("the rollout")],
-  ["the rollout takes over what another rollout left", { ...AGAIN, reservedBy: "another", rollout: 1 }, 200, ZONES_MET],
+  ["the first eviction without a UID is judged like any other", { pod: "zone-a-0", unpinned: true }, 200, ZONES_MET],
+  ["the rollout does not touch a pod that is being evicted", { ...AGAIN, rollout: 1 }, 429, moment("an eviction")],
+  ["an eviction does not touch a pod that the rollout replaces", { ...AGAIN, reservedBy: "another" }, 429, moment("the rollout")],
+  ["the rollout takes over another rollout's reservation", { ...AGAIN, reservedBy: "another", rollout: 1 }, 200, ZONES_MET],
 );
 
 describe("the eviction of a pod", () => {

@@ -10,7 +10,7 @@ import { PARTITIONS, snapshot } from "./builders.ts";
 
 const MOST_READS = 4;
 
-/** The blocking as another snapshot has them. */
+/** The blocking pods with their state in another snapshot. */
 function reread(now: EvictionSnapshot, blocking: readonly Reread["blocker"][]): Reread[] {
   return blocking.map((blocker) => {
     const zone = now.zones.find(({ uid }) => uid === blocker.zone.uid);
@@ -19,7 +19,7 @@ function reread(now: EvictionSnapshot, blocking: readonly Reread["blocker"][]): 
   });
 }
 
-/** The denial that the look proves for the pod of `now`; undefined if it proves none. */
+/** The denial that an earlier look proves for the pod of `now`; undefined if it proves none. */
 function denyAgain(before: EvictionSnapshot, now: EvictionSnapshot): string | undefined {
   const claim = planDenialCheck(now.pod.name, rememberLook(before.zones, before, 0), MOST_READS);
   return claim && checkDenial(claim, reread(now, claim.blocking), now);
@@ -38,14 +38,14 @@ const specs = fc.oneof(
 );
 const reserved = fc.subarray(["zone-a-1", "zone-b-0", "zone-c-2"]);
 
-/** The pod that asks is there. */
+/** The pod to evict exists. */
 const at = (all: Readonly<Record<"a" | "b" | "c", ZoneTraits>>): Readonly<Record<string, ZoneTraits>> => ({
   ...all,
   a: { ...all.a, pods: { ...all.a.pods, 0: {} } },
 });
 
 describe("a look at a budget", () => {
-  it("proves no denial that the whole budget would not give, whatever has changed since", () => {
+  it("proves no denial that a full read would not give, after any change", () => {
     const reached = { denied: 0, lookedAgain: 0, allowed: 0 };
     fc.assert(
       fc.property(specs, zones, reserved, zones, reserved, (spec, first, reservedFirst, second, reservedSecond) => {
@@ -61,12 +61,12 @@ describe("a look at a budget", () => {
     for (const [what, count] of Object.entries(reached)) assert.ok(count > 20, `${what}: ${count}`);
   });
 
-  it("proves a denial again, in the same words, where nothing has changed and few pods block", () => {
+  it("proves a denial again, with the same message, if nothing has changed and few pods block", () => {
     const here = snapshot({ pod: "zone-a-0", zones: { b: { pods: { 0: { ready: false }, 2: null } } } });
     assert.equal(denyAgain(here, here), decideEviction(here).message);
   });
 
-  it("is of no use where too many pods would have to be read, or nothing speaks against the pod", () => {
+  it("is not used if too many pods would have to be read, or if no pod blocks", () => {
     const down = { pods: { 1: { ready: false }, 2: { ready: false } }, replicas: 9 };
     const many = snapshot({ pod: "zone-a-0", spec: { maxUnavailable: 5 }, zones: { a: down } });
     assert.equal(planDenialCheck("ingester-zone-a-0", rememberLook(many.zones, many, 0), MOST_READS), undefined);
@@ -75,7 +75,7 @@ describe("a look at a budget", () => {
   });
 });
 
-it("pods that are missing are named by the ordinals that the zone is to have", () => {
+it("missing pods are named by the ordinals that the zone wants", () => {
   const { zones: all } = snapshot({ pod: "zone-a-0", zones: { b: { statusReplicas: 5, pods: { 1: null } } } });
   const zone = all.find(({ name }) => name === "ingester-zone-b");
   assert.ok(zone);
@@ -85,7 +85,7 @@ it("pods that are missing are named by the ordinals that the zone is to have", (
   assert.deepEqual(missingPods(from, zone.pods, 9), ["ingester-zone-b-3", "ingester-zone-b-4", "ingester-zone-b-5"]);
 });
 
-it("a zone that asks for more pods than memory holds is remembered by a few of them", () => {
+it("a zone with more replicas than memory can hold is remembered by a few of its pods", () => {
   const here = snapshot({ pod: "zone-a-0" });
   const zones = here.zones.map((zone) => (zone.name === "ingester-zone-b" ? { ...zone, replicas: 2_147_483_647 } : zone));
   const look = rememberLook(zones, here, 0);

@@ -11,8 +11,8 @@ describe("the StatefulSets of an eviction", () => {
     assert.deepEqual([answer.reason, answer.message], ["TooFewZones", "minimum number of StatefulSets not found"]);
   });
 
-  // Upstream answers E06 with 500; what can be foreseen is no fault of the server.
-  it("E06 a pod that nobody owns, or no StatefulSet, is refused for good", () => {
+  // Upstream answers E06 with 500, but a foreseeable case is no server error.
+  it("E06 a pod without an owner, or owned by another kind than StatefulSet, is refused for good", () => {
     const whole = snapshot({ pod: "zone-a-0" });
     const orphan = decideEviction({ ...whole, pod: { ...whole.pod, owner: undefined, controller: undefined } });
     assert.deepEqual([orphan.reason, orphan.message], ["OwnerNotFound", "unable to find a StatefulSet pod owner"]);
@@ -21,7 +21,7 @@ describe("the StatefulSets of an eviction", () => {
     assert.equal(VERDICTS[deployed.reason].code, 400);
   });
 
-  // Upstream ends here (13.15).
+  // Upstream stops here (13.15).
   it("E27 an owner that the budget does not select is refused for good", () => {
     const whole = snapshot({ pod: "zone-a-0" });
     const answer = decideEviction({ ...whole, zones: whole.zones.slice(1) });

@@ -24,7 +24,7 @@ describe("the partition of a pod", () => {
     [OPTIONAL, 1, "ingester-foo-zone-c-1", "-foo"],
     ["a capture that takes nothing: (x?).*", 1, "a capture that takes nothing: ", undefined],
     [OPTIONAL, 1, "ingester-zone-c-1", undefined],
-    // Anchors bind tighter than a bar: the first alternative may end early, the second start late.
+    // Anchors bind tighter than `|`: the first alternative may end early, the second may start late.
     ["zone-(a)|zone-(b)", 1, "zone-a-and-more", "a"],
     ["zone-(a)|zone-(b)", 2, "more-and-zone-b", "b"],
     ["zone-(a)|zone-(b)", 1, "more-and-zone-a", undefined],
@@ -51,7 +51,7 @@ describe("a cache of patterns", () => {
     assert.deepEqual([first, second], ["a", "b"]);
   });
 
-  it("keeps the 20 that were used last", () => {
+  it("keeps the 20 most recently used", () => {
     const compile = createPartitionCache();
     const kept = compile("(kept)", undefined);
     const dropped = compile("(dropped)", undefined);
@@ -174,13 +174,13 @@ const { pattern } = fc.letrec<{ pattern: string; piece: string }>((tie) => ({
 const soup = fc.array(fc.constantFrom(..."()[]{}90,a\\QEpL|*?^-:".split("")), { maxLength: 40 }).map((characters) => characters.join(""));
 
 describe("whatever the pattern", () => {
-  it("its size is never above the bound that its text tells, and nothing larger than is allowed is accepted", () => {
+  it("its size never exceeds the bound computed from its text, and no program above the limit is accepted", () => {
     let [accepted, refused] = [0, 0];
     fc.assert(
       fc.property(fc.oneof(pattern, soup), (inside) => {
         const written = `(${inside})`;
         const bound = boundProgramSize(written);
-        // Compiled here to compare: what is larger would take long.
+        // Only smaller programs are compiled here for comparison: larger ones would take long.
         if (bound > 10_000) return;
         const size = sizeOf(`^${written}$`);
         if (size === undefined) return;
@@ -195,10 +195,10 @@ describe("whatever the pattern", () => {
   });
 });
 
-/** Instructions that a program has besides its pattern's: both anchors, the match and its failure. */
+/** A program's instructions in addition to its pattern's: both anchors, the match and the failure. */
 const FRAME = 6;
 
-/** Undefined if it does not compile. */
+/** Undefined if the pattern does not compile. */
 function sizeOf(expression: string): number | undefined {
   try {
     return RE2JS.compile(expression).programSize();

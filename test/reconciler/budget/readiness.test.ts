@@ -8,7 +8,7 @@ import { decideEviction } from "../../../reconciler/budget/decide.ts";
 
 const ago = (minutes: number): string => new Date(NOW - minutes * 60_000).toISOString();
 
-/** A pod with these times: the annotation, the turn of its Ready condition, the start of its container. */
+/** A pod with these times: its annotation, the last transition of its Ready condition, the start of its container. */
 function budgetPod(annotation: string | undefined, { turned = ago(120), started = ago(120), ready = true } = {}) {
   const object = podObject("ingester-zone-b", 0, { ready });
   const { status } = object;
@@ -32,11 +32,11 @@ const DELAYS: readonly [string, ReturnType<typeof budgetPod>, string, boolean][]
   ["not running", budgetPod(ago(60), { ready: false }), "1m", false],
   ["just ready", budgetPod(ago(0)), "1m", false],
   ["ready for exactly the delay", budgetPod(ago(1)), "1m", false],
-  ["an annotation that is none", budgetPod("yesterday"), "1m", false],
+  ["an annotation that is not a time", budgetPod("yesterday"), "1m", false],
   ["an annotation from the future", budgetPod(ago(-60)), "1m", false],
   ["an annotation with an offset", budgetPod("2026-01-01T12:00:00+01:00"), "1m", true],
-  ["13.4 an annotation that has missed that the pod was unready", budgetPod(ago(60), { turned: ago(0.5) }), "1m", false],
-  ["13.4 an annotation that has missed a restart", budgetPod(ago(60), { started: ago(0.5) }), "1m", false],
+  ["13.4 an annotation from before the pod was unready", budgetPod(ago(60), { turned: ago(0.5) }), "1m", false],
+  ["13.4 an annotation from before a restart", budgetPod(ago(60), { started: ago(0.5) }), "1m", false],
 ];
 
 describe("the cross-zone delay (E23, 13.4)", () => {
@@ -50,7 +50,7 @@ describe("the cross-zone delay (E23, 13.4)", () => {
     });
   }
 
-  it("is over a moment after it has passed", () => {
+  it("ends a moment after it has passed", () => {
     const whole = snapshot({ pod: "zone-a-0", spec: { ...PARTITIONS, crossZoneEvictionDelay: "1m" }, now: NOW + 1 });
     const zones = whole.zones
       .slice(0, 2)
@@ -73,7 +73,7 @@ describe("a reservation (E20, E21, E22)", () => {
     ["counts from the start", entry(ago(0)), "u", true],
     ["counts for almost 2 minutes", entry(ago(1.99)), "u", true],
     ["is over after 2 minutes", entry(ago(2)), "u", false],
-    ["counts if another clock is ahead", entry(ago(-5)), "u", true],
+    ["counts if the other process's clock is ahead", entry(ago(-5)), "u", true],
     ["is over once the pod is gone", entry(ago(0)), undefined, false],
     ["is over once another pod has its name", entry(ago(0)), "v", false],
     ["counts without its author", { pod: { uid: "u", time: ago(0) } }, "u", true],

@@ -3,7 +3,7 @@ import { it } from "node:test";
 import { planDenialCheck, checkDenial, rememberLook } from "../../../reconciler/budget/last-look.ts";
 import { snapshot } from "./builders.ts";
 
-it("a pod that was missing speaks against an eviction only as long as its StatefulSet is the one that was seen", () => {
+it("a missing pod blocks an eviction only as long as its StatefulSet has not been recreated", () => {
   const seen = snapshot({ pod: "zone-a-0", zones: { b: { pods: { 2: null } } } });
   const claim = planDenialCheck(seen.pod.name, rememberLook(seen.zones, seen, 0), 4);
   const [blocker] = claim?.blocking ?? [];

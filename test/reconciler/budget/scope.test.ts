@@ -17,38 +17,32 @@ const elsewhere = { selector: { matchLabels: { "rollout-group": "store-gateway" 
 
 const CASES: readonly [string, BudgetPod, readonly StoredBudget[], 200 | 400, string][] = [
   ["E05 a pod that failed", { ...pod, phase: "Failed" }, [stored()], 200, "pod is not ready"],
-  ["E05 a pod that is done", { ...pod, phase: "Succeeded" }, [stored()], 200, "pod is not ready"],
-  ["E05 a pod on its way out", { ...pod, terminating: true }, [stored()], 200, "pod is not ready"],
+  ["E05 a pod that has completed", { ...pod, phase: "Succeeded" }, [stored()], 200, "pod is not ready"],
+  ["E05 a terminating pod", { ...pod, terminating: true }, [stored()], 200, "pod is not ready"],
   ["E07 no budget", pod, [], 200, "no zoned pod disruption budget selects the pod"],
   ["B08 no budget that selects the pod", pod, [stored(elsewhere)], 200, "no zoned pod disruption budget selects the pod"],
   [
-    "E28 two budgets that do",
+    "E28 two budgets that select the pod",
     pod,
     [stored(), stored({}, "other"), stored(elsewhere, "third")],
     400,
     "multiple zoned pod disruption budgets found for pod: ingester, other",
   ],
   [
-    "13.6 one that is invalid as stored",
+    "13.6 a stored budget that is invalid",
     pod,
     [stored({ maxUnavailable: -1 })],
     400,
     "zoned pod disruption budget ingester is not valid: invalid value: max unavailable must be 0 <= val, got -1",
   ],
   [
-    "an invalid one of other pods",
+    "an invalid budget of other pods",
     pod,
     [stored({ ...elsewhere, maxUnavailable: -1 })],
     200,
     "no zoned pod disruption budget selects the pod",
   ],
-  [
-    "an invalid one that nobody can tell what it selects",
-    pod,
-    [stored({ selector: {} })],
-    200,
-    "no zoned pod disruption budget selects the pod",
-  ],
+  ["an invalid budget whose selector is invalid", pod, [stored({ selector: {} })], 200, "no zoned pod disruption budget selects the pod"],
 ];
 
 describe("the budget of a pod", () => {
@@ -60,17 +54,17 @@ describe("the budget of a pod", () => {
     });
   }
 
-  it("a running pod that is not ready is subject to it like any other", () => {
+  it("a running pod that is not ready is subject to its budget", () => {
     const found = findBudget({ ...pod, ready: false }, [stored(elsewhere, "third"), stored()]);
     assert.equal("matchLabels" in found && found.name, "ingester");
   });
 
-  it("so is one that is Pending: it may be ready by the time it is deleted", () => {
+  it("a Pending pod is subject to its budget: it may be ready by the time it is deleted", () => {
     const found = findBudget({ ...pod, phase: "Pending", ready: false }, [stored()]);
     assert.equal("matchLabels" in found && found.name, "ingester");
   });
 
-  it("a disruption that goes by the name of a terminating pod has to wait: it might reach the successor", () => {
+  it("a disruption that names a terminating pod without a UID waits: it might reach the successor", () => {
     const going = { ...pod, terminating: true };
     const reasonOf = (budgets: readonly StoredBudget[]): string => {
       const found = findBudget(going, budgets, { unpinned: true });
@@ -81,7 +75,7 @@ describe("the budget of a pod", () => {
     assert.equal(reasonOf([stored(elsewhere)]), "PodNotReady");
   });
 
-  it("a disruption that is bound to another UID passes: it cannot take effect", () => {
+  it("a disruption with another UID passes: it cannot take effect", () => {
     const found = findBudget(pod, [stored()], { uid: "of the one before" });
     assert.ok("reason" in found);
     assert.deepEqual([found.reason, VERDICTS[found.reason].code], ["OtherPod", 200]);

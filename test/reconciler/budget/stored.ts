@@ -1,4 +1,4 @@
-/** Budgets as they are stored. */
+/** Stored budgets. */
 import assert from "node:assert/strict";
 import { type Budget, parseBudget } from "../../../reconciler/budget/zpdb.ts";
 
@@ -12,7 +12,7 @@ export const object = (spec: object, more: object = {}): object => ({
   ...more,
 });
 
-/** As a budget that is valid. */
+/** The same as a valid budget. */
 export function parse(spec: object): Budget {
   const budget = parseBudget(object(spec));
   assert.ok(!("problem" in budget), JSON.stringify(budget));

@@ -6,7 +6,7 @@ import { object, parse, selector } from "./stored.ts";
 
 const REGEX = "[a-z\\-]+-zone-[a-z]-([0-9]+)";
 
-describe("how many pods a budget allows to be unavailable (B01)", () => {
+describe("the number of pods that a budget allows to be unavailable (B01)", () => {
   const CASES: readonly [object, { spec: number | undefined; status: number }, number][] = [
     [{}, { spec: 3, status: 3 }, 1],
     [{ maxUnavailable: 0 }, { spec: 3, status: 3 }, 0],
@@ -27,7 +27,7 @@ describe("how many pods a budget allows to be unavailable (B01)", () => {
       assert.equal(allowedUnavailable(parse(spec), replicas), expected));
 });
 
-describe("what a budget must not be (B04, B06, B07, B10)", () => {
+describe("an invalid budget (B04, B06, B07, B10)", () => {
   const REFUSED: readonly [unknown, string][] = [
     [{}, "no spec found in unstructured object"],
     [{ spec: [] }, ".spec accessor error: it is not of the type map[string]interface{}"],
@@ -96,7 +96,7 @@ describe("what a budget must not be (B04, B06, B07, B10)", () => {
       object({ maxUnavailablePercentage: 50, podNamePartitionRegex: REGEX }),
       "invalid value: max unavailable percentage can not be used with partition awareness",
     ],
-    // Two faults: the order is upstream's.
+    // Two errors: upstream has the same order.
     [object({ maxUnavailable: -1, selector: {} }), "invalid value: max unavailable must be 0 <= val, got -1"],
     [object({ maxUnavailable: -1 }, { kind: "Pod" }), "unexpected object kind - expecting ZoneAwarePodDisruptionBudget"],
     [null, "no spec found in unstructured object"],
@@ -106,7 +106,7 @@ describe("what a budget must not be (B04, B06, B07, B10)", () => {
     it(`${JSON.stringify(written)}: ${problem}`, () => assert.deepEqual(parseBudget(written), { problem }));
 });
 
-describe("what a budget may be (B06, B07)", () => {
+describe("a valid budget (B06, B07)", () => {
   const ACCEPTED: readonly [object, Partial<Budget>][] = [
     [{}, { namespace: "test", name: "ingester", uid: "u", resourceVersion: "7", allowance: { pods: 1 }, partitionOf: undefined }],
     [{ maxUnavailable: 0 }, { allowance: { pods: 0 } }],
@@ -127,7 +127,7 @@ describe("what a budget may be (B06, B07)", () => {
     });
 });
 
-describe("which objects a budget selects (B08)", () => {
+describe("the objects that a budget selects (B08)", () => {
   const CASES: readonly [Record<string, string>, Record<string, string> | undefined, boolean][] = [
     [{ a: "1" }, { a: "1", b: "2" }, true],
     [{ a: "1", b: "2" }, { a: "1" }, false],

@@ -6,7 +6,7 @@ import { endpointsOf, readPreparation } from "../../../reconciler/downscale/prep
 import { compareReplicas, readScalable } from "../../../reconciler/downscale/scalable.ts";
 import { zone } from "../builders.ts";
 
-describe("which way replicas go (P16)", () => {
+describe("the direction of a change of replicas (P16)", () => {
   const CASES: readonly [number | null, number | null, string][] = [
     [null, null, "not down"],
     [null, 3, "unknown"],
@@ -19,7 +19,7 @@ describe("which way replicas go (P16)", () => {
   for (const [from, to, expected] of CASES) it(`${from} to ${to}: ${expected}`, () => assert.equal(compareReplicas(from, to), expected));
 });
 
-describe("reading what can be scaled (P15)", () => {
+describe("reading a scalable object (P15)", () => {
   const apps = (kind: string, spec: unknown): unknown => ({ apiVersion: "apps/v1", kind, metadata: {}, spec });
   const CASES: readonly [unknown, object][] = [
     [apps("Deployment", { replicas: 3 }), { kind: "Deployment", replicas: 3 }],
@@ -40,7 +40,7 @@ describe("reading what can be scaled (P15)", () => {
     it(`of ${JSON.stringify(object)}`, () => assert.partialDeepStrictEqual(readScalable(object), expected));
 });
 
-describe("the pods that go (P17, P18)", () => {
+describe("the pods to remove (P17, P18)", () => {
   const object = (annotations: Record<string, string>): StatefulSet => ({
     metadata: { name: "test", namespace: "default", annotations },
     spec: { serviceName: "service-name", selector: {}, template: {} },
@@ -59,14 +59,14 @@ describe("the pods that go (P17, P18)", () => {
       ["http://test-9.service-name.default.svc.cluster.local.:8080/p"],
     );
   });
-  it("are called by name, the last first", () =>
+  it("are called by name, in descending order", () =>
     assert.deepEqual(endpoints("prepare-downscale", 5, 3), [
       "http://test-4.service-name.default.svc.cluster.local.:8080/prepare-downscale",
       "http://test-3.service-name.default.svc.cluster.local.:8080/prepare-downscale",
     ]));
-  it("are called with one slash, however the path begins", () =>
+  it("are called with one slash before the path", () =>
     assert.deepEqual(endpoints("/a/b?c", 1, 0), ["http://test-0.service-name.default.svc.cluster.local.:8080/a/b?c"]));
-  it("may be more than fit in memory", () => {
+  it("may be more than memory can hold", () => {
     const preparation = { statefulSet: "s", namespace: "n", serviceName: "v", firstOrdinal: 0, url: new URL("http://pod:1/p") };
     assert.match(endpointsOf(preparation, { from: 2 ** 31 - 1, to: 0 }, "x").next().value ?? "", /s-2147483646/);
   });

@@ -19,7 +19,7 @@ const zone = (replicas: number, uid = "u", generation = replicas === 5 ? 7 : 8) 
 
 describe("a pending downscale from 5 to 3", () => {
   const EARLIER = at(3600);
-  /** What it counts as, and how it ends: the time that is written and the pods that are told to stay; undefined while it may still happen. */
+  /** Its state, and its settlement: the time to write and the pods whose preparation is cancelled; undefined while it may still happen. */
   const CASES: readonly [
     string,
     PendingDownscale,
@@ -58,7 +58,7 @@ describe("a pending downscale from 5 to 3", () => {
       assert.deepEqual(settled && [settled.lastDownscale, settled.stay.from, settled.stay.to], end);
     });
 
-  it("of a StatefulSet that is gone leaves nothing to do", () =>
+  it("of a deleted StatefulSet leaves nothing to do", () =>
     assert.deepEqual(settleDownscale(pending(), undefined, NOW), {
       happened: false,
       lastDownscale: undefined,
@@ -69,14 +69,14 @@ describe("a pending downscale from 5 to 3", () => {
 
 describe("a further downscale of the same StatefulSet", () => {
   const next = { uid: "u", generation: 7, from: 5, to: 4, at: at(0) };
-  it("keeps the pods of the one before it", () => assert.deepEqual(addDownscale(pending(), next), { ...next, since: at(10), lowest: 3 }));
-  it("that was admitted on the same spec has happened as soon as either has", () => {
+  it("keeps the pods of the previous one", () => assert.deepEqual(addDownscale(pending(), next), { ...next, since: at(10), lowest: 3 }));
+  it("that was admitted on the same spec has happened as soon as one of both has", () => {
     const further = addDownscale(pending(), { ...next, to: 2 });
     assert.deepEqual([further.to, further.lowest], [3, 2]);
     const settled = settleDownscale(further, zone(3), NOW);
     assert.deepEqual(settled, { happened: true, lastDownscale: at(0), stay: { from: 2, to: 3 }, rest: undefined });
   });
-  it("keeps the time of the one before it, if that happened", () =>
+  it("keeps the time of the previous one if that happened", () =>
     assert.deepEqual(addDownscale(pending(), { ...next, generation: 8, from: 3, to: 2 }), {
       ...next,
       generation: 8,
@@ -86,16 +86,17 @@ describe("a further downscale of the same StatefulSet", () => {
       lowest: 2,
       earlier: at(10),
     }));
-  it("keeps the time of the one before it, if that may have happened and been followed by an upscale", () =>
+  it("keeps the time of the previous one if that may have happened before an upscale", () =>
     assert.equal(addDownscale(pending(), { ...next, generation: 9 }).earlier, at(10)));
-  it("keeps the time of an even earlier one, if the one before it did not happen", () =>
+  it("keeps the time of an even earlier one if the previous one did not happen", () =>
     assert.equal(addDownscale(pending({ earlier: at(99) }), next).earlier, at(99)));
-  it("forgets that the one before it was refused", () => assert.equal(addDownscale(pending({ refused: true }), next).refused, undefined));
-  it("has nothing to do with a StatefulSet that was made anew", () =>
+  it("does not keep the refusal of the previous one", () =>
+    assert.equal(addDownscale(pending({ refused: true }), next).refused, undefined));
+  it("ignores one of a StatefulSet that has been recreated", () =>
     assert.deepEqual(addDownscale(pending({ uid: "old" }), next), { ...next, since: at(0), lowest: 4 }));
 });
 
-describe("the note in the Lease", () => {
+describe("the pending downscales in the Lease", () => {
   for (const note of [
     undefined,
     "",
@@ -107,14 +108,14 @@ describe("the note in the Lease", () => {
     '{"a":null}',
     `{"a":${JSON.stringify({ ...pending(), to: "3" })}}`,
   ])
-    it(`says nothing: ${note}`, () => assert.deepEqual(readPending(note), {}));
-  it("is read as it was written, by an older version too", () => {
+    it(`are none: ${note}`, () => assert.deepEqual(readPending(note), {}));
+  it("are read back as they were written, also by an older version", () => {
     const all = { a: pending(), b: pending({ refused: true, earlier: at(1), since: at(2), tried: at(3) }) };
     assert.deepEqual(readPending(JSON.stringify(all)), all);
   });
 });
 
-it("of two times the later counts, or the one that is none, so that it is noticed", () => {
+it("the later of two times counts; an unreadable one takes precedence, so that it is noticed", () => {
   assert.equal(laterOf(at(1), at(2)), at(1));
   assert.equal(laterOf(at(2), at(1)), at(1));
   assert.equal(laterOf("none", at(1)), "none");

@@ -1,4 +1,4 @@
-/** Turns of zones whose downscales are never stored: whatever is asked, whenever the reconciler looks, whatever else changes. */
+/** Turns of zones whose downscales are never stored, under any requests, at any time of the reconciler's ticks, and with any other changes. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -19,7 +19,7 @@ const START = Date.parse("2026-01-01T12:00:00Z");
 const ZONES = ["a", "b", "c"] as const;
 type Name = (typeof ZONES)[number];
 
-/** What becomes of one that is admitted: something else refuses it, it is stored after so long, its pods answer neither POST nor DELETE, or its process dies before the answer. */
+/** The outcome of an admitted downscale: it is stored after a while, another webhook refuses it, its pods answer neither POST nor DELETE, or its process dies before the answer. */
 type Fate = { readonly storedAfterMs: number } | "refused elsewhere" | "pods do not answer" | "dies";
 type Step =
   | { readonly kind: "downscale"; readonly name: Name; readonly fate: Fate }
@@ -46,7 +46,7 @@ interface Zone {
   last?: string | undefined;
 }
 
-/** Three zones of a group with 12 h between downscales, the note of their Lease, and what is on its way to be stored. */
+/** Three zones of a group with 12 h between downscales, the pending downscales in their Lease, and the admitted downscales that are not stored yet. */
 function createWorld() {
   let now = START;
   const zones = ZONES.map((name): Zone => ({ name, uid: name, generation: 1, replicas: 9 }));
@@ -54,7 +54,7 @@ function createWorld() {
   let underway: { readonly zone: Zone; readonly generation: number; readonly to: number; readonly at: number }[] = [];
   const stored = new Set<Name>();
   const seen = { admitted: 0, refused: 0, neverStored: 0, stored: 0, taken: 0 };
-  /** When each zone's turn was first and last admitted, as seen from outside. */
+  /** The first and the last admission of each zone's turn, seen from outside. */
   const turns = new Map<Name, { first: number; last: number; generation: number }>();
 
   function store(): void {
@@ -93,7 +93,7 @@ function createWorld() {
     });
     if (isHeld(zone)) return void seen.refused++;
     if (fate === "pods do not answer") {
-      // Pods that an earlier request prepared, and that may still go, are left alone.
+      // Pods that an earlier request prepared, and that may still be removed, stay prepared.
       if (!found || !mayStillHappen(found, zone, now)) pending = { ...pending, [zone.name]: refuseNoted(found, note) };
       return;
     }
@@ -103,7 +103,7 @@ function createWorld() {
     if (typeof fate === "object") underway.push({ zone, generation: zone.generation, to, at: now + fate.storedAfterMs });
   }
 
-  /** Those that follow each other within 120 s are one turn, and none is longer than 90 s: so others are held for 180 s at most, and not for 30 s after. */
+  /** Admissions within 120 s of each other are one turn, of at most 90 s: other zones wait for at most 180 s, and not for 30 s after that. */
   function checkTurn({ name, generation }: Zone): void {
     const turn = turns.get(name);
     const goesOn = turn && now - turn.last < 120 * S && generation <= turn.generation + 1;
@@ -119,7 +119,7 @@ function createWorld() {
       zone.last = laterOf(zone.last, settlement.lastDownscale);
       const { [zone.name]: _, ...others } = pending;
       pending = settlement.rest ? { ...others, [zone.name]: settlement.rest } : others;
-      // As it is written into the Lease.
+      // The Lease stores it as JSON.
       pending = readPending(JSON.stringify(pending));
       seen.taken++;
     }
@@ -139,7 +139,7 @@ function createWorld() {
   };
 }
 
-it("never two zones shrink, and none holds the others longer than its turn and the time to store, whatever is asked: 2,000 groups", () => {
+it("two zones never shrink together, and no zone holds the others longer than its turn and the time to store, in 2,000 random groups", () => {
   const reached = { admitted: 0, refused: 0, neverStored: 0, stored: 0, taken: 0 };
   fc.assert(
     fc.property(steps, (steps) => {
@@ -170,7 +170,7 @@ describe("a further downscale of a zone", () => {
     ...more,
   });
   const CASES: readonly [string, PendingDownscale | undefined, boolean][] = [
-    ["is not refused if nothing is noted", undefined, false],
+    ["is not refused if none is recorded", undefined, false],
     ["is refused once the first was admitted more than 90 s ago", note({}), true],
     ["is not refused 90 s after the first", note({ since: ago(90) }), false],
     ["is refused until 120 s after the last", note({ at: ago(119), since: ago(200) }), true],
@@ -179,16 +179,16 @@ describe("a further downscale of a zone", () => {
     ["goes by `at` in a note of an older version, which may be young", { ...note({}), since: undefined }, false],
     ["is refused after another change of the spec, too", note({ generation: 6 }), true],
     ["is not refused if the last one has happened", note({ to: 5 }), false],
-    ["is not refused if the last one may have happened and been followed by an upscale", note({ generation: 5 }), false],
-    ["is refused after the last one was taken back", note({ refused: true, lowest: 5 }), true],
+    ["is not refused if the last one may have happened before an upscale", note({ generation: 5 }), false],
+    ["is refused after the last one was canceled", note({ refused: true, lowest: 5 }), true],
     ["is not refused if none was admitted", { ...note({ refused: true }), since: undefined }, false],
-    ["is not refused for a StatefulSet that was made anew", note({ uid: "old" }), false],
-    ["is refused if nobody can read since when", note({ since: "soon" }), true],
+    ["is not refused for a recreated StatefulSet", note({ uid: "old" }), false],
+    ["is refused if its start cannot be read", note({ since: "soon" }), true],
   ];
   for (const [name, pending, refused] of CASES)
     it(name, () => assert.equal(refuseFurther(pending, zone, START)?.reason, refused ? "NeverStored" : undefined));
 
-  it("that is denied while pods do not answer begins no turn, and does not end one", () => {
+  it("neither begins nor ends a turn if it is denied because pods do not answer", () => {
     const next = { uid: "u", generation: 7, from: 5, to: 4, at: ago(0) };
     assert.equal(refuseNoted(undefined, addDownscale(undefined, next)).since, undefined);
     const earlier = note({ since: ago(50) });

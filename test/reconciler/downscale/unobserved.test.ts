@@ -3,7 +3,7 @@ import { it } from "node:test";
 import { refuseByHealth } from "../../../reconciler/downscale/decide.ts";
 import { zone } from "../builders.ts";
 
-it("a zone whose status is older than its spec, though all its pods look well, keeps the others from shrinking: it may be about to roll out", () => {
+it("a zone whose status is older than its spec holds the downscales of other zones although all its pods are ready: it may be about to roll out", () => {
   assert.equal(refuseByHealth([zone()]), undefined);
   assert.equal(refuseByHealth([zone({ generation: 2, observedGeneration: 1 })])?.reason, "OtherZoneNotReady");
 });

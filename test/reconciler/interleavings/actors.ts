@@ -1,4 +1,4 @@
-/** Who takes part in a play: processes of the eviction function, with the API server that asks them, and reconcilers. */
+/** The actors of a play: processes of the eviction function, with the API server that calls them, and reconcilers. */
 import type { Clock } from "../../../infra/clock.ts";
 import { createLog } from "../../../infra/log.ts";
 import { RolloutError } from "../../../infra/errors.ts";
@@ -22,13 +22,13 @@ export interface Stage {
 
 const silent = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
 
-/** Time stands still unless the world lets it pass; a pause is a step like any other. */
+/** Time passes only in steps of the world; a pause is a step like any other. */
 function clockOf({ stepper, world }: Stage, actor: string): Clock {
   const start = Date.parse("2026-01-01T00:00:00Z");
   return { now: () => start + world.now(), monotonic: () => world.now(), sleep: () => stepper.step("pause", actor) };
 }
 
-/** Milliseconds that an API server waits for a webhook. */
+/** The API server's timeout for a webhook, milliseconds. */
 const TIMEOUT_MS = 3000;
 
 function reserverOf(stage: Stage, actor: string, by = actor): Reserver {
@@ -43,7 +43,7 @@ function reserverOf(stage: Stage, actor: string, by = actor): Reserver {
   });
 }
 
-/** A process of the function that is asked about these pods, all at once, and again so many times after a "not now", as drainers do. */
+/** A process of the function that gets concurrent requests for these pods; after NotNow each is repeated, at most `tries` in all, as drainers do. */
 export async function evictor(stage: Stage, actor: string, names: readonly string[], tries = 1): Promise<void> {
   const { world, stepper } = stage;
   const reserver = reserverOf(stage, actor, evictionIdentity(actor));
@@ -65,14 +65,14 @@ export async function evictor(stage: Stage, actor: string, names: readonly strin
   await Promise.all(evictions);
 }
 
-/** A process that reserves a pod and takes it back, as a rollout does whose deletion is refused. */
+/** A process that reserves a pod and releases the reservation, as the rollout does after a refused deletion. */
 export async function hesitator(stage: Stage, actor: string, name: string): Promise<void> {
   const reserver = reserverOf(stage, actor);
   const { handle } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt: Infinity });
   if (handle) await reserver.release(handle, {});
 }
 
-/** The reconciler itself, so many ticks long. */
+/** The reconciler itself, for so many ticks. */
 export async function reconciler(stage: Stage, actor: string, ticks: number): Promise<void> {
   const reserver = reserverOf(stage, actor);
   const clock = clockOf(stage, actor);

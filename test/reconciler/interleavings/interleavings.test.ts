@@ -11,7 +11,7 @@ const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 
 const MOST_ORDERS = 5000;
 
-/** Two processes, each asked about one pod. */
+/** Two processes, each with a request for one pod. */
 async function playTwo(pods: readonly [string, string], options: Partial<WorldOptions>, choose: Random) {
   const stepper = createStepper();
   const world = createWorld({ stepper, zones: 2, replicas: 2, spec: {}, revives: false, ...options });
@@ -51,7 +51,7 @@ describe("two evictions in every order of their API calls (E25)", () => {
     assert.ok(plays > 500, String(plays));
   });
 
-  it("would go wrong in an API server that ignores versions", async () => {
+  it("both are allowed by an API server that ignores versions", async () => {
     let wrong = 0;
     await playEveryOrder(async (choose) => {
       wrong += (await playTwo(["zone-a-0", "zone-b-0"], { checksVersions: false }, choose)).violations.length;
@@ -64,19 +64,19 @@ const MOST_TROUBLE = 6;
 
 interface Large {
   readonly options: Pick<WorldOptions, "spec" | "keepsStatus" | "replicas" | "rollout" | "reach"> & { readonly checksVersions?: boolean };
-  /** Pods that each process of the function is asked about. */
+  /** The pods requested of each process of the function. */
   readonly podsOfFunctions: readonly (readonly string[])[];
   readonly stumbles: readonly string[];
-  /** How often more time passes than a reservation lasts. */
+  /** The number of times that more time passes than a reservation lasts. */
   readonly elapses: number;
 }
 
-/** Three functions, a reconciler that rolls all zones out, pods that come back, and some that stumble by themselves. */
+/** Three functions, a reconciler that rolls out all zones, pods that are recreated, and pods that fail and recover by themselves. */
 async function playLarge({ options, podsOfFunctions, stumbles, elapses }: Large, choose: Random) {
   let trouble = 0;
   const fate = (): Fate => {
     const drawn = choose(60);
-    // A list that is too old costs nobody a step.
+    // The refusal of a stale list takes no step.
     if (drawn >= 50) return "stale";
     const fate = trouble < MOST_TROUBLE ? FATES[drawn] : undefined;
     if (fate) trouble++;
@@ -118,7 +118,7 @@ const large = fc.record({
   elapses: fc.constantFrom(0, 0, 0, 1, 2),
 });
 
-/** How often the plays must come across each of these, or they say nothing about it. */
+/** The minimum number of plays that reach each of these cases; below it they prove nothing about it. */
 const LEAST = {
   deleted: 800,
   "several deletions": 15,
@@ -137,7 +137,7 @@ const LEAST = {
 };
 
 describe("three functions, a reconciler, pods that come and go, lost answers and kills", () => {
-  it("never two zones disrupted by us, never more than allowed, in 1,500 random orders", async () => {
+  it("we never disrupt two zones, nor more pods than allowed, in 1,500 random orders", async () => {
     const reached: Record<string, number> = {};
     const reach = (what: string): void => void (reached[what] = (reached[what] ?? 0) + 1);
     const property = fc.asyncProperty(large, fc.integer(), async (play, seed) => {
@@ -149,7 +149,7 @@ describe("three functions, a reconciler, pods that come and go, lost answers and
     for (const [what, least] of Object.entries(LEAST)) assert.ok((reached[what] ?? 0) >= least, `${what}: ${JSON.stringify(reached)}`);
   });
 
-  it("would be found out without the precondition", async () => {
+  it("violations are found without the precondition", async () => {
     const property = fc.asyncProperty(large, fc.integer(), async (play, seed) => {
       const world = await playLarge({ ...play, options: { ...play.options, checksVersions: false } }, seededRandom(seed));
       assert.deepEqual(world.violations, []);

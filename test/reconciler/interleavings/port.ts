@@ -1,10 +1,10 @@
-/** The Kubernetes port as one process of a play uses it: each call takes effect at one step, and may fail in every way. */
+/** The Kubernetes port of one process of a play: each call takes effect in one step, and may fail in every way. */
 import type { Cluster, Preconditions } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { createServer, Fields } from "./server.ts";
 import type { Stepper } from "./stepper.ts";
 
-/** What happens to a call. A late one takes effect after its caller has given up; a stale list is older than what the process has seen. */
+/** The outcome of a call. A late one takes effect after its caller has given up; a stale list is older than what the process has seen. */
 export const FATES = ["lostBefore", "lostAfter", "late", "throttled", "killed", "stale"] as const;
 export type Fate = "well" | (typeof FATES)[number];
 
@@ -12,10 +12,10 @@ export interface PortOptions {
   readonly stepper: Stepper;
   readonly server: ReturnType<typeof createServer>;
   readonly fate: (actor: string) => Fate;
-  /** Changes when more time passes than any call may take. */
+  /** Changes when more time passes than any call may last. */
   readonly epoch: () => number;
   readonly version: () => number;
-  /** StatefulSets stay as they are: when they are read makes no difference. */
+  /** StatefulSets do not change, so that the time of their reads makes no difference. */
   readonly unchanging: boolean;
   readonly remove: (name: string, preconditions: Preconditions) => string;
   readonly reach: (what: string) => void;
@@ -31,7 +31,7 @@ export function connectPort(actor: string, options: PortOptions): Cluster {
     await stepper.step(label, actor);
     const fate = options.fate(actor);
     if (fate !== "well" && fate !== "stale") reach(fate);
-    // Its time was up before it came to the server.
+    // Its deadline passed before it reached the server.
     if (epoch() !== begun) throw new RolloutError("Timeout", label);
     if (fate === "throttled") throw new RolloutError("Throttled", label);
     if (fate === "lostBefore") throw new RolloutError("Timeout", label);
@@ -52,7 +52,7 @@ export function connectPort(actor: string, options: PortOptions): Cluster {
 
   const see = (plural: string, version: number): void => void seen.set(plural, Math.max(version, seen.get(plural) ?? 0));
 
-  /** As it is, or as it was when this process read it earlier, if it has seen something newer since. A view that is older for 30 s would count as a restored store. */
+  /** The current list, or the one that this process read earlier if it has seen a newer version since. An older view for 30 s would count as a restored store. */
   async function list(plural: string, selector: string) {
     const key = `${plural} ${selector}`;
     const answer = await call(`list ${plural}`, (fate) => {

@@ -1,4 +1,4 @@
-/** What an API server does at the instant of a call: StatefulSets and pods as they live, a budget and Leases as they were written. */
+/** The API server's state: StatefulSets and pods as they currently are, the budget and Leases as they were written. */
 import { RolloutError } from "../../../infra/errors.ts";
 import type { DisruptionBudget, Lease, Pod, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { podObject, statefulSetObject } from "../builders.ts";
@@ -9,10 +9,10 @@ export interface Life {
   readonly ordinal: number;
   uid: string;
   version: number;
-  /** A limping pod has a container that cannot start beside one that works. */
+  /** A limping pod has one container that cannot start and one that works. */
   state: "ready" | "recovering" | "limping" | "terminating" | "missing";
   revision: string;
-  /** It went by our doing, and its successor is not ready yet. */
+  /** We removed it, and its successor is not ready yet. */
   disrupted: boolean;
 }
 
@@ -72,7 +72,7 @@ export function createServer(options: ServerOptions) {
       if (plural === "pods") return podObjects().filter((pod) => set === undefined || pod.metadata?.labels?.["name"] === set);
       return setObjects();
     },
-    /** All that are written somewhere. */
+    /** All reservations, in the budget's status and in Leases. */
     reservations: (): Readonly<Record<string, { readonly uid: string }>> => {
       const annotations = [...leases.values()].map((lease) => lease.metadata?.annotations?.["zonewise/disrupted-pods"] ?? "{}");
       return Object.assign({}, budget.status?.disruptedPods, ...annotations.map((note) => JSON.parse(note) as object)) as Record<
@@ -93,7 +93,7 @@ export function createServer(options: ServerOptions) {
     replace: (plural: string, name: string, body: Fields): unknown => {
       const current: Fields = plural === "leases" ? (leases.get(name) ?? {}) : budget;
       const expected = body.metadata?.resourceVersion;
-      // A Lease may be replaced without a version, a custom resource may not.
+      // A Lease may be replaced without a version; a custom resource may not.
       const unconditional = plural === "leases" && expected === undefined;
       if (checksVersions && !unconditional && current.metadata?.resourceVersion !== expected) throw conflict(name);
       const stored = { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(nextVersion()) } };

@@ -1,4 +1,4 @@
-/** A process that stands still between any two of its calls, while everything else goes on: what it read before must not deceive it. */
+/** A process that is suspended between two of its calls while all others continue: it must not act on what it read before. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { evictor, hesitator, reconciler } from "./actors.ts";
@@ -8,7 +8,7 @@ import { createWorld } from "./world.ts";
 
 const SLOW = "slow function";
 
-/** The slow process makes so many calls, then waits for all others to end. Pods that come back are ready only after that. */
+/** The slow process makes so many calls, then waits until all others have ended. Recreated pods are ready only after that. */
 function stall(calls: number, seed: number): { readonly choose: Choose; readonly made: () => number } {
   const random = seededRandom(seed);
   let made = 0;
@@ -24,7 +24,7 @@ function stall(calls: number, seed: number): { readonly choose: Choose; readonly
   return { choose, made: () => made };
 }
 
-/** One play; its violations, and how many calls the slow process made before it had to wait. */
+/** One play: its violations, and the number of calls that the slow process made before it had to wait. */
 async function play(calls: number, seed: number, keepsStatus: boolean, checksVersions = true) {
   const stepper = createStepper();
   const rollout = { "rollout-max-unavailable": "2" };
@@ -64,7 +64,7 @@ async function playAll(keepsStatus: boolean, checksVersions = true) {
   }
 }
 
-describe("a function that stands still between any two of its calls", () => {
+describe("a function that is suspended between two of its calls", () => {
   for (const [name, keepsStatus] of [
     ["with reservations in the budget's status", true],
     ["with reservations in a Lease", false],
@@ -75,7 +75,7 @@ describe("a function that stands still between any two of its calls", () => {
       assert.ok(reached.stalled >= 4 && reached.deleted > reached.plays, JSON.stringify(reached));
     });
 
-  it("would, if the API server ignored versions", async () => {
+  it("does if the API server ignores versions", async () => {
     const { violations } = await playAll(true, false);
     assert.ok(violations.length > 20, String(violations.length));
   });

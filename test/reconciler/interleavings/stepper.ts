@@ -1,4 +1,4 @@
-/** Many asynchronous actors on one thread, of which exactly one goes on at a time: whoever is chosen. */
+/** Many asynchronous actors on one thread, of which exactly one, the chosen one, continues at a time. */
 
 /** A step that could be the next one. */
 export interface Waiting {
@@ -12,9 +12,9 @@ export type Choose = (count: number, waiting: readonly Waiting[]) => number;
 export interface Stepper {
   /** Resolves when this step is chosen. */
   readonly step: (label: string, actor: string) => Promise<void>;
-  /** Drops all that the actor does from now on, as if its process had been killed. */
+  /** Drops all further steps of the actor, as if its process had been killed. */
   readonly kill: (actor: string) => void;
-  /** Chooses step after step until nobody waits; resolves with the labels in order. */
+  /** Chooses step after step until no actor waits; resolves with the labels in order. */
   readonly run: (choose: Choose) => Promise<string[]>;
 }
 
@@ -43,12 +43,12 @@ export function createStepper(): Stepper {
   };
 }
 
-/** Until every promise that can has settled: nothing in here waits for anything but steps. */
+/** Resolves once every promise that can settle has settled: actors wait only for steps. */
 function quiet(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Plays every order there is, each from the start: `play` gets the choices and resolves when the play is over. Resolves with their number. */
+/** Plays every possible order, each from the start: `play` gets the choices and resolves at the end of the play. Resolves with the number of orders. */
 export async function playEveryOrder(play: (choose: (count: number) => number) => Promise<void>, most: number): Promise<number> {
   let prefix: number[] = [];
   for (let plays = 1; ; plays++) {

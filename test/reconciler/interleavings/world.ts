@@ -1,6 +1,6 @@
 /**
  * A cluster as a value, for plays of every order: StatefulSets, pods, a budget and Leases behind the Kubernetes port. Each call takes effect
- * at one step; the API server's own part in an eviction, and the life of a pod after it, are steps as well.
+ * at one step; the API server's own part in an eviction, and the recreation of a pod after it, are steps as well.
  */
 import type { Cluster, Preconditions } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
@@ -22,22 +22,22 @@ export interface WorldOptions {
   readonly spec: object;
   /** Annotations of the StatefulSets. */
   readonly rollout?: Readonly<Record<string, string>>;
-  /** False for a CRD without a status. */
+  /** Whether the CRD has a status. */
   readonly keepsStatus?: boolean;
-  /** False for an API server that ignores the versions of budgets: to see that the plays find what it leads to. */
+  /** False for an API server that ignores the versions of budgets, which proves that the plays find the violations. */
   readonly checksVersions?: boolean;
   readonly fate?: (actor: string) => Fate;
-  /** Told what a play comes across. */
+  /** Called with each case that a play reaches. */
   readonly reach?: (what: string) => void;
-  /** Whether what is deleted comes back, step by step. */
+  /** Whether deleted pods are recreated, step by step. */
   readonly revives: boolean;
 }
 
 export interface World {
   readonly pods: ReadonlyMap<string, Life>;
-  /** The port, as this process uses it. */
+  /** The port of this process. */
   connect(actor: string): Cluster;
-  /** Deletes the pod of this UID, as the API server does after an eviction was allowed. */
+  /** Deletes the pod with this UID, as the API server does after an allowed eviction. */
   evict(name: string, uid: string): void;
   /** Milliseconds since the play began. */
   now(): number;
@@ -45,9 +45,9 @@ export interface World {
   epoch(): number;
   elapse(): void;
   reach(what: string): void;
-  /** The pod fails by itself, with a container that goes on working or without, or recovers. */
+  /** The pod fails by itself, with or without a container that still works, or recovers. */
   stumble(name: string): void;
-  /** What must never happen, and did. */
+  /** The violations that occurred. */
   readonly violations: string[];
   readonly deleted: string[];
 }
@@ -55,7 +55,7 @@ export interface World {
 export function createWorld(options: WorldOptions): World {
   const { stepper, fate = () => "well" } = options;
   const spec = options.spec as { maxUnavailable?: number; podNamePartitionRegex?: string };
-  // A configured 0 stops evictions, not the rollout, which has a limit of its own.
+  // A configured 0 stops evictions, but not the rollout, which has its own limit.
   const most = spec.maxUnavailable || Number(options.rollout?.["rollout-max-unavailable"] ?? 1);
   const pods = new Map<string, Life>();
   const zones = Array.from({ length: options.zones }, (_, i) => `ingester-zone-${"abc".charAt(i)}`);
@@ -103,7 +103,7 @@ export function createWorld(options: WorldOptions): World {
 
   const server = createServer({ ...options, pods, zones, nextVersion: () => ++version });
 
-  /** Deletes the pod if it is the one that was judged. */
+  /** Deletes the pod if its UID is the judged one. */
   function removeIf(name: string, preconditions: Preconditions): string {
     const life = pods.get(name);
     if (!life || life.state === "missing") throw new RolloutError("NotFound", name);
@@ -115,7 +115,7 @@ export function createWorld(options: WorldOptions): World {
   const reach = options.reach ?? (() => {});
   const port = { stepper, server, fate, reach, remove: removeIf, unchanging: !options.revives, epoch: () => epoch, version: () => version };
 
-  /** So much time that every reservation expires, every call and eviction is given up, and every Lease is lost. */
+  /** Enough time for every reservation to expire, every call and eviction to be given up, and every Lease to be lost. */
   function elapse(): void {
     for (const [name, { uid }] of Object.entries(server.reservations())) if (pods.get(name)?.uid === uid) reach("a reservation expired");
     now += LONG_MS;

@@ -24,7 +24,7 @@ function startTicks() {
   const maintenance: BudgetMaintenance = createBudgetMaintenance({ cluster, clock: stage.clock, log, onBudgets, patchTimeoutMs: 5000 });
   return {
     lines,
-    /** One tick; the calls that it took. */
+    /** Runs one tick; resolves with its API calls. */
     tick: async (closer = false, namespaces: readonly string[] = ["default"]): Promise<string[]> => {
       calls.length = 0;
       await tickOnce(stage, cluster, { maintenance, namespaces, isResyncDue: () => closer });
@@ -33,7 +33,7 @@ function startTicks() {
   };
 }
 
-/** Ready times by pod, of those that have one. */
+/** The ready times, by pod. */
 function readyTimes(): Record<string, string | undefined> {
   const pods = stage.emulator.store
     .list("pods", "default")
@@ -43,7 +43,7 @@ function readyTimes(): Record<string, string | undefined> {
 
 const isWrite = (call: string): boolean => !call.startsWith("GET");
 
-/** Makes the pod unready, or ready again. */
+/** Sets the pod's Ready condition. */
 async function setReady(pod: string, ready: boolean): Promise<void> {
   const { store } = stage.emulator;
   const object = store.get("pods", "default", pod);
@@ -56,7 +56,7 @@ async function setReady(pod: string, ready: boolean): Promise<void> {
 }
 
 describe("ready times of pods (E24)", () => {
-  it("are written within the time that the configuration gives", async () => {
+  it("are written within the configured timeout", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, DELAYED);
     const { cluster } = stage.connect();
@@ -74,7 +74,7 @@ describe("ready times of pods (E24)", () => {
     assert.deepEqual([...bounds], [1234]);
   });
 
-  it("are set when a pod is first seen ready, left as they are, and removed when it is not ready", async () => {
+  it("are set when a pod is first seen ready, then unchanged, and removed when it is not ready", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, DELAYED);
     const { tick } = startTicks();
@@ -97,14 +97,14 @@ describe("ready times of pods (E24)", () => {
     assert.notEqual(readyTimes()["ingester-zone-a-0"], first);
   });
 
-  it("are of pods under a budget alone", async () => {
+  it("are written only on pods under a budget", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { selector: { matchLabels: { "rollout-group": "other" } } });
     assert.deepEqual((await startTicks().tick(true)).filter(isWrite), []);
     assert.deepEqual(readyTimes(), {});
   });
 
-  it("a pod that is gone meanwhile does no harm", async () => {
+  it("a pod that was deleted meanwhile is no error", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: "pods", verb: "patch", times: 3 });
@@ -116,7 +116,7 @@ describe("ready times of pods (E24)", () => {
     assert.equal(Object.keys(readyTimes()).length, 9);
   });
 
-  it("are not written on a pod of the same name that came meanwhile, nor is that worth a warning", async () => {
+  it("are not written on a new pod of the same name, and that logs no warning", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const { cluster, calls } = stage.connect();
@@ -139,7 +139,7 @@ describe("ready times of pods (E24)", () => {
     assert.deepEqual(lines, []);
   });
 
-  it("are kept in paused zones, too", async () => {
+  it("are also maintained in paused zones", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, DELAYED);
     const { store } = stage.emulator;
@@ -156,7 +156,7 @@ describe("ready times of pods (E24)", () => {
     assert.equal(Object.keys(readyTimes()).length, 8);
   });
 
-  it("let an eviction pass once the delay is over (E23)", async () => {
+  it("allow an eviction once the delay is over (E23)", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, DELAYED);
     const one = startProcess(stage);
@@ -170,7 +170,7 @@ describe("ready times of pods (E24)", () => {
   });
 });
 
-it("a cluster in trouble is not asked for the rest of a zone", async () => {
+it("after an API error the rest of the zone is not requested", async () => {
   stage = await setBudgetStage();
   writeBudget(stage);
   deploy(stage, "x:1", { podLabels: { "rollout-group": "ingester" }, replicas: 30 });
@@ -188,7 +188,7 @@ describe("pods of StatefulSets in no rollout group", () => {
   const STORE = { ...DELAYED, selector: { matchLabels: { app: "store" } } };
   const PODS = ["a", "b"].flatMap((zone) => [0, 1, 2].map((i) => `store-zone-${zone}-${i}`));
 
-  /** Two StatefulSets of three pods without a group, beside the group of the stage. */
+  /** Two StatefulSets of three pods outside the stage's group. */
   async function deployStore(): Promise<void> {
     stage = await setBudgetStage();
     const { store } = stage.emulator;
@@ -202,7 +202,7 @@ describe("pods of StatefulSets in no rollout group", () => {
   }
 
   for (const namespaces of [["default"], [""]]) {
-    it(`are given their ready times under a budget with a delay, so that evictions pass (namespaces ${namespaces[0] || "*"})`, async () => {
+    it(`get ready times under a budget with a delay, so that evictions are allowed (namespaces ${namespaces[0] || "*"})`, async () => {
       await deployStore();
       writeBudget(stage, STORE, "store");
       const { tick } = startTicks();
@@ -215,7 +215,7 @@ describe("pods of StatefulSets in no rollout group", () => {
     });
   }
 
-  it("are looked at every 30 s, and lose their ready times when they are not ready", async () => {
+  it("are checked every 30 s, and lose their ready times when they are not ready", async () => {
     await deployStore();
     writeBudget(stage, STORE, "store");
     const { tick } = startTicks();
@@ -242,7 +242,7 @@ describe("pods of StatefulSets in no rollout group", () => {
     assert.deepEqual(Object.keys(readyTimes()).toSorted(), PODS);
   });
 
-  it("are read for 8 budgets at a time, and for no more once that takes 5 s: the rest follow with the next ticks", async () => {
+  it("are read for 8 budgets at a time for at most 5 s: the rest follow in the next ticks", async () => {
     await deployStore();
     for (let i = 0; i < 20; i++) writeBudget(stage, { ...DELAYED, selector: { matchLabels: { app: `store-${i}` } } }, `store-${i}`);
     const { cluster, calls } = stage.connect();
@@ -263,7 +263,7 @@ describe("pods of StatefulSets in no rollout group", () => {
     assert.deepEqual([await tick(), most], [[LIST], 8]);
   });
 
-  it("are looked at no more once the budget has no delay", async () => {
+  it("are no longer checked once the budget has no delay", async () => {
     await deployStore();
     writeBudget(stage, { ...STORE, crossZoneEvictionDelay: undefined }, "store");
     const { tick } = startTicks();
@@ -271,7 +271,7 @@ describe("pods of StatefulSets in no rollout group", () => {
     assert.deepEqual(readyTimes(), {});
   });
 
-  it("that cannot be read or written keep the groups from nothing", async () => {
+  it("that cannot be read or written do not hold the groups", async () => {
     await deployStore();
     writeBudget(stage, STORE, "store");
     stage.emulator.faults.inject({ effect: { kind: "error" }, resource: "pods", verb: "patch" });
@@ -292,7 +292,7 @@ describe("pods of StatefulSets in no rollout group", () => {
 });
 
 describe("a settled cluster", () => {
-  it("costs one list a tick, and the budgets once a process", async () => {
+  it("costs one list per tick, and one list of budgets per process", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const { tick } = startTicks();
@@ -302,7 +302,7 @@ describe("a settled cluster", () => {
     assert.deepEqual(await tick(), [LIST]);
   });
 
-  it("is looked at once a process where a delay makes ready times matter", async () => {
+  it("is checked once per process if a budget has a delay", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, DELAYED);
     const { tick } = startTicks();
@@ -311,7 +311,7 @@ describe("a settled cluster", () => {
     assert.deepEqual(await tick(), [LIST]);
   });
 
-  it("lists no pods later on either: every 30 s the budgets, and the StatefulSets of those with a delay", async () => {
+  it("lists no pods later either: every 30 s only the budgets, and the StatefulSets of budgets with a delay", async () => {
     stage = await setBudgetStage();
     for (const set of stage.emulator.store.list("statefulsets.apps", "default"))
       stage.emulator.store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, labels: { "rollout-group": "ingester" } } });
@@ -325,7 +325,7 @@ describe("a settled cluster", () => {
     }
   });
 
-  it("that knows no budgets costs no more, and says so once", async () => {
+  it("without the CRD costs no more, and logs that once", async () => {
     stage = await setBudgetStage({ crd: "none" });
     const { tick, lines } = startTicks();
     await tick(true);
@@ -335,8 +335,8 @@ describe("a settled cluster", () => {
   });
 });
 
-describe("reservations that are over", () => {
-  it("are removed by the tick, and no others", async () => {
+describe("expired reservations", () => {
+  it("are removed by the tick; others are not", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 2 });
     deploy(stage, "x:1", { group: "other", zones: ["a"] });

@@ -1,4 +1,4 @@
-/** A reservation that is made while the tick reads must not be taken for one whose pod is gone. */
+/** A reservation made during the tick's reads must not count as one whose pod is gone. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -9,7 +9,7 @@ import { tickOnce } from "../stage.ts";
 
 const POD = "ingester-zone-a-0";
 
-it("a pod that was made anew and reserved after the pods were listed keeps its reservation", async (t) => {
+it("a pod that was recreated and reserved after the list of pods keeps its reservation", async (t) => {
   const stage = await setBudgetStage();
   t.after(() => stage.close());
   writeBudget(stage);
@@ -29,7 +29,7 @@ it("a pod that was made anew and reserved after the pods were listed keeps its r
     },
   };
   const maintenance = createBudgetMaintenance({ cluster: racing, clock, log, onBudgets: () => {}, patchTimeoutMs: 5000 });
-  // The first tick of a process reads the budgets in any case.
+  // The first tick of a process always reads the budgets.
   await tickOnce(stage, cluster, { maintenance });
   await tickOnce(stage, racing, { maintenance, isResyncDue: () => true });
   assert.ok(raced);

@@ -46,7 +46,7 @@ describe("rollout-paused", () => {
     ["True", false, true],
     ["yes", false, true],
   ] as const) {
-    it(`${written} ${value ? "pauses" : "does not pause"}${problem ? " and is pointed out" : ""}`, () => {
+    it(`${written} ${value ? "pauses" : "does not pause"}${problem ? "and is reported" : ""}`, () => {
       assert.equal(parsePaused(written).value, value);
       assert.equal(parsePaused(written).problem !== undefined, problem);
     });

@@ -19,7 +19,7 @@ describe("order", () => {
     assert.deepEqual(sorted, ["i-0", "i-1", "i-10", "i-11", "i-20"]);
   });
 
-  it("U03 names of pods keep their order", () => {
+  it("U03 the names of pods keep their order", () => {
     const zone = withPods(
       readZone(statefulSetObject()),
       [2, 0, 1].map((i) => readPod(podObject("ingester-zone-a", i))),
@@ -34,7 +34,7 @@ describe("order", () => {
     );
   });
 
-  it("U06 what has no group label is in the group without a name", () => {
+  it("U06 an object without a group label is in the group without a name", () => {
     const sets = [{ metadata: { name: "x", uid: "1" } }, statefulSetObject({ name: "y" }), statefulSetObject({ name: "z" })];
     const groups = groupBy(
       sets.map((set) => readZone(set)),
@@ -82,13 +82,13 @@ describe("running and ready", () => {
 });
 
 describe("a zone's pods", () => {
-  it("P14 (design: by owner, not by the label `name`): are those it controls, whatever their labels say (design: deviates from 0.7)", () => {
+  it("P14 (design: by owner, not by the label `name`): are those it controls, regardless of their labels (design: deviates from 0.7)", () => {
     const zone = readZone(statefulSetObject({ name: "ingester-zone-a" }));
     const mixed = [podObject("ingester-zone-a", 0), podObject("ingester-zone-b", 0)].map(readPod);
     assert.deepEqual(names(withPods(zone, mixed).pods), ["ingester-zone-a-0"]);
   });
 
-  it("are found by the whole selector", () => {
+  it("are selected by the whole selector", () => {
     const text = selectorText({
       matchLabels: { name: "a", tier: "x" },
       matchExpressions: [
@@ -102,7 +102,7 @@ describe("a zone's pods", () => {
   });
 });
 
-describe("has a pod been Ready since it was created", () => {
+describe("whether a pod has been Ready since it was created", () => {
   const START = "2026-01-01T00:00:00Z";
   const ready = (status: string, lastTransitionTime?: string) => ({
     startTime: START,
@@ -114,8 +114,8 @@ describe("has a pod been Ready since it was created", () => {
     ["it is ready", true, ready("True", START)],
     ["its condition turned long after its start", true, ready("False", "2026-01-01T00:00:11Z")],
     ["its condition is as old as its start, whatever its containers do", false, ready("False", START)],
-    ["its condition came with a first report that took its time", false, ready("False", "2026-01-01T00:00:10Z")],
-    ["its condition bears no time", false, ready("False")],
+    ["its condition is from a late first report", false, ready("False", "2026-01-01T00:00:10Z")],
+    ["its condition has no time", false, ready("False")],
     ["it has not started", false, { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False" }] }],
     ["there is no status at all", false, {}],
   ];

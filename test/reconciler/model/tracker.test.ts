@@ -5,7 +5,7 @@ import { readTracker, trackerEntry } from "../../../reconciler/model/tracker.ts"
 const AT = Date.UTC(2026, 0, 2, 3, 4, 5);
 
 describe("the zone tracker", () => {
-  it("Z03 reads what it writes, which is never empty", () => {
+  it("Z03 reads back what it writes, which is never empty", () => {
     assert.equal(trackerEntry(AT), '{"lastDownscaled":"2026-01-02T03:04:05Z"}');
     assert.deepEqual([...readTracker({ "zone-a": trackerEntry(AT) })], [["zone-a", "2026-01-02T03:04:05Z"]]);
   });
@@ -15,11 +15,12 @@ describe("the zone tracker", () => {
     assert.equal(readTracker({}).size, 0);
   });
 
-  it("Z06 of an unknown zone it knows nothing", () => assert.equal(readTracker({ "zone-a": trackerEntry(AT) }).get("zone-b"), undefined));
+  it("Z06 has no entry for an unknown zone", () => assert.equal(readTracker({ "zone-a": trackerEntry(AT) }).get("zone-b"), undefined));
 
-  it("takes the key in any case, as Go does", () =>
+  it("accepts the key in any case, as Go does", () =>
     assert.equal(readTracker({ z: '{"LASTdownscaled":"2026-01-02T03:04:05Z"}' }).get("z"), "2026-01-02T03:04:05Z"));
 
   for (const entry of ["", "{", "null", "[]", '{"lastDownscaled": 5}', "2026"])
-    it(`leaves ${JSON.stringify(entry)} as it is, to be refused as a time`, () => assert.equal(readTracker({ z: entry }).get("z"), entry));
+    it(`returns ${JSON.stringify(entry)} unchanged, which is later refused as a time`, () =>
+      assert.equal(readTracker({ z: entry }).get("z"), entry));
 });

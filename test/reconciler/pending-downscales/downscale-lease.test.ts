@@ -1,4 +1,4 @@
-/** The Lease of a rollout group passes from one request to another: whoever acts on an older version of it has no say. */
+/** The Lease of a rollout group passes from one request to another: a write on an older version of it has no effect. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
@@ -9,7 +9,7 @@ import { setStage, type Stage } from "../../functions/stage.ts";
 
 const LATE: PendingDownscales = { late: { uid: "u", generation: 1, from: 3, to: 2, lowest: 2, at: "2026-01-01T00:00:00Z" } };
 
-/** Takes the Lease with a clock that is so far ahead. */
+/** Takes the Lease with a clock that is ahead by this many milliseconds. */
 function take({ cluster }: Pick<Stage, "cluster">, uid: string, aheadMs = 0) {
   const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
   const note = (found: PendingDownscales): PendingDownscales => found;
@@ -37,7 +37,7 @@ describe("the Lease of a group", () => {
     assert.ok("release" in (await take(stage, "second")));
   });
 
-  it("is not released by a request that held it too long, and lost it to another", async (t) => {
+  it("is not released by a request that held it too long and lost it to another", async (t) => {
     const { stage, first } = await begin(t);
     const second = await take(stage, "second", 60_000);
     assert.ok("release" in second);
@@ -49,7 +49,7 @@ describe("the Lease of a group", () => {
     assert.deepEqual("release" in third && third.found, {}, "the first one's late note is not kept");
   });
 
-  it("is taken by one of two that saw it free", async (t) => {
+  it("is taken by exactly one of two requests that saw it free", async (t) => {
     const { stage, first } = await begin(t);
     await first.release({});
     const bothRead = Promise.withResolvers<void>();

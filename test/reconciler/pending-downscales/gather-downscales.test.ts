@@ -1,4 +1,4 @@
-/** When zones were last scaled down, as the reconciler gathers it beside their annotations. */
+/** The times of the zones' last downscales that the reconciler gathers in addition to their annotations. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
@@ -13,7 +13,7 @@ import { minTime } from "../scaling/snapshots.ts";
 const TRACKER = "tracker";
 const seconds = (ago: number): string => new Date(Date.now() - ago * 1000).toISOString();
 
-describe("a downscale through /scale that only the group's Lease knows of", () => {
+describe("a downscale through /scale that is recorded only in the group's Lease", () => {
   const CASES: readonly [string, { to: number; at: string }, string | undefined, string | undefined][] = [
     ["that may still be stored holds the other zone", { to: 2, at: seconds(10) }, undefined, "MinTimeBetweenZones"],
     ["that happened holds it", { to: 3, at: seconds(4000) }, undefined, "MinTimeBetweenZones"],

@@ -1,4 +1,4 @@
-/** P10, P11: many pods, few at a time. */
+/** P10, P11: many pods, few concurrent calls. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type PodCalls, preparePods, unpreparePods } from "../../../reconciler/pending-downscales/pod-calls.ts";
@@ -7,7 +7,7 @@ import { RolloutError } from "../../../infra/errors.ts";
 
 const never = new AbortController().signal;
 
-/** Pods 0 to `count` - 1; each answers what `answer` says of its number. */
+/** Pods 0 to `count` - 1; each answers with `answer` of its number. */
 function play(count: number, answer: (pod: number) => number | Error) {
   const seen: string[] = [];
   const failures: string[] = [];
@@ -36,11 +36,11 @@ const unreachable = new RolloutError("Unreachable", "gone");
 describe("preparing pods", () => {
   const CASES: readonly [string, number, (pod: number) => number | Error, boolean, number | undefined][] = [
     ["none", 0, () => 200, true, 0],
-    ["64 that agree", 64, (pod) => 200 + (pod % 5), true, 64],
-    ["64 that do not", 64, () => 500, false, undefined],
+    ["64 that succeed", 64, (pod) => 200 + (pod % 5), true, 64],
+    ["64 that fail", 64, () => 500, false, undefined],
     ["64 that cannot be reached", 64, () => unreachable, false, undefined],
-    ["64 of which the last does not", 64, (pod) => (pod === 63 ? 300 : 200), false, 64],
-    ["as many as there can be, of which the third does not", 2 ** 31, (pod) => (pod === 2 ? 500 : 200), false, undefined],
+    ["64 of which the last fails", 64, (pod) => (pod === 63 ? 300 : 200), false, 64],
+    ["the maximum number, of which the third fails", 2 ** 31, (pod) => (pod === 2 ? 500 : 200), false, undefined],
   ];
   for (const [name, count, answer, expected, calls] of CASES)
     it(`${name}: ${expected}`, async () => {
@@ -52,7 +52,7 @@ describe("preparing pods", () => {
       assert.equal(stage.failures.length > 0, !expected);
     });
 
-  it("ends when its time is up, and counts as not prepared", async () => {
+  it("ends at its deadline, and counts as not prepared", async () => {
     const stop = new AbortController();
     const stage = play(1000, (pod) => (pod === 40 && stop.abort(), 200));
     assert.equal(await preparePods(stage.calls, stop.signal), false);
@@ -61,8 +61,8 @@ describe("preparing pods", () => {
   });
 });
 
-describe("taking it back", () => {
-  it("reaches all of 64 pods, whatever each says", async () => {
+describe("cancelling the preparation", () => {
+  it("calls all of 64 pods, regardless of their answers", async () => {
     const stage = play(64, (pod) => (pod % 2 ? unreachable : 409));
     await unpreparePods(stage.calls, 5000);
     assert.deepEqual([stage.seen.length, stage.failures.length], [64, 64]);
@@ -70,12 +70,12 @@ describe("taking it back", () => {
   });
 });
 
-describe("pods that another process may tell otherwise by now", () => {
+describe("pods that another process may call by now", () => {
   for (const [name, tell] of [
     ["are not prepared", (calls: PodCalls) => preparePods(calls, never)],
-    ["are not told that they stay", (calls: PodCalls) => unpreparePods(calls, 5000)],
+    ["are not called to cancel it", (calls: PodCalls) => unpreparePods(calls, 5000)],
   ] as const)
-    it(`${name} any more, and it counts as not done`, async () => {
+    it(`${name} any more, and the call counts as not done`, async () => {
       const stage = play(1000, () => 200);
       assert.equal(await tell({ ...stage.calls, isOurs: () => stage.seen.length < 40 }), false);
       assert.equal(stage.seen.length, 40);

@@ -1,4 +1,4 @@
-/** What the reconciler does about downscales that are pending, by its calls, Events and lines. */
+/** The reconciler settles pending downscales: its API calls, Events and log lines. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
@@ -44,7 +44,7 @@ async function set(
     events,
     entries,
     pass: (ms: number) => void (later += ms),
-    /** The calls of one look. */
+    /** Settles once; resolves with the API calls. */
     async look(namespaces: readonly string[] = ["default"], signal = new AbortController().signal): Promise<string[]> {
       stage.calls.length = 0;
       const recorder = { record: (drafts: readonly Draft[]) => void events.push(...drafts) };
@@ -74,7 +74,7 @@ const FROM_5_GONE = { generation: 1, from: 5, to: 3, lowest: 3, at: OLD, uid: "g
 const FROM_5 = { generation: 1, from: 5, to: 3, lowest: 3, at: OLD };
 
 describe("settling pending downscales", () => {
-  it("costs one list at the start and one every 30 s while nothing is pending, and no write", async (t) => {
+  it("costs one list at the start, one every 30 s while nothing is pending, and no write", async (t) => {
     const on = await set(t);
     createZone(on, "web");
     const looks = [await on.look(), await on.look()];
@@ -85,7 +85,7 @@ describe("settling pending downscales", () => {
     assert.deepEqual(looks, [[LIST], [], [], [LIST]]);
   });
 
-  it("looks at each tick while a downscale may still happen, and writes nothing", async (t) => {
+  it("checks in each tick while a downscale may still happen, and writes nothing", async (t) => {
     const on = await set(t);
     const zone = createZone(on, "web", { replicas: 5 });
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "", at: new Date().toISOString() } });
@@ -93,7 +93,7 @@ describe("settling pending downscales", () => {
     assert.deepEqual(on.notified, []);
   });
 
-  it("writes the time of one that happened, forgets it, and tells no pod", async (t) => {
+  it("writes the time of one that happened, removes it, and calls no pod", async (t) => {
     const on = await set(t);
     const zone = createZone(on, "web", { replicas: 3 });
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
@@ -107,7 +107,7 @@ describe("settling pending downscales", () => {
     assert.deepEqual([on.notified, on.events, await on.look()], [[], [], []]);
   });
 
-  it("does not write the time again where it is written, as the webhook's patch does for a whole StatefulSet, or a later one", async (t) => {
+  it("does not write the time again if the webhook's patch of a whole StatefulSet has written it, or a later one", async (t) => {
     for (const written of [OLD, new Date().toISOString()]) {
       const on = await set(t);
       const zone = createZone(on, "web", { replicas: 3, annotations: { [LAST]: written } });
@@ -120,7 +120,7 @@ describe("settling pending downscales", () => {
     }
   });
 
-  it("tells the pods of one that never happened that they stay, in a zone without a group too, and says so", async (t) => {
+  it("cancels the preparation of the pods of one that never happened, also in a zone without a group, and reports it", async (t) => {
     const on = await set(t);
     const zone = createZone(on, "web", { replicas: 5, group: "" });
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
@@ -134,13 +134,13 @@ describe("settling pending downscales", () => {
 
   for (const [name, traits, send, why] of [
     [
-      "a pod does not answer well",
+      "a pod answers with an error",
       {},
       async () => ({ status: 503, body: "secret" }),
       /: http:\/\/web-4\.ingester\.default\.svc\.x:8080\/prepare: it answered 503$/,
     ],
     [
-      "the annotations are gone",
+      "the annotations were removed",
       { annotations: { "grafana.com/prepare-downscale-http-port": undefined } },
       undefined,
       /annotation is not set or empty\.$/,
@@ -163,7 +163,7 @@ describe("settling pending downscales", () => {
       assert.equal(on.noted()?.labels?.["zonewise/downscale"], "pending");
     });
 
-  it("tries ever more seldom while a pod does not answer, each 5 min at last, and reads 2 objects every 30 s between", async (t) => {
+  it("tries less and less often while a pod does not answer, at last every 5 min, and reads 2 objects every 30 s in between", async (t) => {
     const on = await set(t, async () => ({ status: 503, body: "" }));
     const zone = createZone(on, "web", { replicas: 5 });
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
@@ -179,7 +179,7 @@ describe("settling pending downscales", () => {
     assert.ok(later && later.tried >= 11 && later.tried <= 13 && later.reads < 120 * 3, JSON.stringify(hours));
   });
 
-  it("leaves one that it has taken back noted until 120 s after it was admitted, and does nothing more for it", async (t) => {
+  it("keeps the record of a cancelled one until 120 s after its admission, and does nothing more for it", async (t) => {
     const on = await set(t);
     const zone = createZone(on, "web", { replicas: 5 });
     const at = new Date(Date.now() - 95_000).toISOString();
@@ -194,7 +194,7 @@ describe("settling pending downscales", () => {
     assert.deepEqual([on.noted()?.labels ?? {}, on.notified, on.events.length], [{}, notified, 1]);
   });
 
-  it("forgets one whose StatefulSet is gone or was made anew", async (t) => {
+  it("removes one whose StatefulSet was deleted or recreated", async (t) => {
     const on = await set(t);
     createZone(on, "web", { replicas: 5 });
     on.note({ web: { ...FROM_5, uid: "old" }, gone: { ...FROM_5, uid: "gone" } });
@@ -202,7 +202,7 @@ describe("settling pending downscales", () => {
     assert.deepEqual([on.notified, on.noted()?.labels ?? {}], [[], {}]);
   });
 
-  it("leaves a Lease alone that a webhook holds", async (t) => {
+  it("does not touch a Lease that a webhook holds", async (t) => {
     const on = await set(t);
     const zone = createZone(on, "web", { replicas: 5 });
     const time = new Date().toISOString().replace("Z", "000Z");
@@ -214,8 +214,8 @@ describe("settling pending downscales", () => {
     assert.deepEqual(on.notified, []);
   });
 
-  it("begins no further Lease once pods have taken their time: the rest has its turn before the next tick", async (t) => {
-    // The first of each 8 takes its time.
+  it("begins no further Lease once pods have answered slowly: the rest follows before the next tick", async (t) => {
+    // The first of each 8 answers slowly.
     const take = (): void => on.pass(on.notified.length % 8 === 1 ? 2000 : 0);
     const on: Awaited<ReturnType<typeof set>> = await set(t, async () => (take(), { status: 503, body: "" }));
     for (let i = 0; i < 20; i++) {
@@ -231,7 +231,7 @@ describe("settling pending downscales", () => {
     assert.equal(new Set(on.notified).size, 20);
   });
 
-  it("ends at once when it is told to stop, and leaves the rest noted", async (t) => {
+  it("ends at once when it is stopped, and leaves the rest recorded", async (t) => {
     const stop = new AbortController();
     const on = await set(t, undefined, () => stop.abort());
     on.note({ web: FROM_5_GONE, api: FROM_5_GONE });
@@ -239,14 +239,14 @@ describe("settling pending downscales", () => {
     assert.deepEqual([on.entries, on.noted()?.labels?.["zonewise/downscale"]], [[], "pending"]);
   });
 
-  it("follows 100 notes of a Lease at a time", async (t) => {
+  it("settles 100 downscales of a Lease at a time", async (t) => {
     const on = await set(t);
     on.note(Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`web-${i}`, FROM_5_GONE])));
     const looked = async () => (await on.look()).filter((call) => call.includes("statefulsets")).length;
     assert.deepEqual([await looked(), await looked(), on.noted()?.labels ?? {}], [200, 100, {}]);
   });
 
-  it("tells no pod once its Lease may have passed to a webhook, also if only the answer to its own write was late", async (t) => {
+  it("calls no pod once its Lease may have passed to a webhook, also if only the answer to its own write was late", async (t) => {
     const on: Awaited<ReturnType<typeof set>> = await set(t, undefined, undefined, () => on.pass(20_000));
     const zone = createZone(on, "web", { replicas: 5 });
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
@@ -255,7 +255,7 @@ describe("settling pending downscales", () => {
     assert.equal(on.noted()?.labels?.["zonewise/downscale"], "pending");
   });
 
-  it("says when it may not list Leases, and goes on", async (t) => {
+  it("logs that it may not list Leases, and continues", async (t) => {
     const on = await set(t);
     on.emulator.faults.inject({ verb: "list", resource: "leases.coordination.k8s.io", effect: { kind: "error" } });
     await on.look();

@@ -22,16 +22,16 @@ const finished = { action: "finishZone", zone: stored, message: "zone-a is updat
 const finish: Outcome = { ...common, state: "acted", decision: finished, effect: { replaced: [], denied: [] } };
 const replace: Outcome = { ...finish, effect: { replaced: [readPod(podObject("zone-a", 0))], denied: [] } };
 
-/** What is remembered after these outcomes, a second apart. */
+/** The memory after these outcomes, one second apart. */
 function rememberAll(...outcomes: readonly Outcome[]): GroupMemory | undefined {
   return outcomes.reduce<GroupMemory | undefined>((earlier, outcome, i) => remember(earlier, outcome, i * 1000), undefined);
 }
 
 const REMEMBERED: readonly [name: string, outcomes: readonly Outcome[], expected: Partial<GroupMemory>][] = [
-  ["when a hold was first met, while it lasts", [held, held, held], { holds: new Map([["ZonePaused: zone-a is paused", 0]]) }],
-  ["the same hold as a new one after it was gone", [held, settled, held], { holds: new Map([["ZonePaused: zone-a is paused", 2000]]) }],
+  ["the start of a hold, while it lasts", [held, held, held], { holds: new Map([["ZonePaused: zone-a is paused", 0]]) }],
+  ["the same hold as a new one after it ended", [held, settled, held], { holds: new Map([["ZonePaused: zone-a is paused", 2000]]) }],
   [
-    "a scaling hold by its cause, whatever its message",
+    "a scaling hold by its dedupKey, regardless of its message",
     [waiting("9s"), waiting("8s")],
     { holds: new Map([["DelayNotReached: zone-a", 0]]) },
   ],
@@ -39,24 +39,24 @@ const REMEMBERED: readonly [name: string, outcomes: readonly Outcome[], expected
   ["that a pod was replaced, until the group is settled", [replace, held, finish], { rolling: true }],
   ["that the rollout is over", [replace, settled], { rolling: false }],
   ["no rollout where no pod was replaced", [finish, held], { rolling: false }],
-  ["how often in a row it was superseded", [superseded(1), superseded(2)], { timesSuperseded: 2 }],
-  ["no times once it was not", [superseded(1), held], { timesSuperseded: 0 }],
+  ["the number of times in a row that it was superseded", [superseded(1), superseded(2)], { timesSuperseded: 2 }],
+  ["none once it was not", [superseded(1), held], { timesSuperseded: 0 }],
   ["the last notes alone", [noted, settled], { notes: [] }],
 ];
 
-describe("of a group a process remembers", () => {
+describe("a process remembers of a group", () => {
   for (const [name, outcomes, expected] of REMEMBERED)
     it(name, () => assert.partialDeepStrictEqual(rememberAll(...outcomes), { namespace: "test", group: "g", ...expected }));
 });
 
 const LOGGED: readonly [name: string, earlier: readonly Outcome[], outcome: Outcome, lines: readonly string[]][] = [
   ["a new state", [settled], held, ["info zone-a is paused"]],
-  ["a state that stays, once", [held], held, []],
-  ["what was done, each time", [finish], finish, ["info zone-a is updated"]],
+  ["an unchanged state, once", [held], held, []],
+  ["each action", [finish], finish, ["info zone-a is updated"]],
   ["a new scaling hold", [settled], waiting("9s"), ["info 9s left"]],
   ["a scaling hold that lasts, once", [waiting("9s")], waiting("8s"), []],
   ["a new note", [settled], noted, ["warn a note"]],
-  ["a note that stays, once", [noted], noted, []],
+  ["an unchanged note, once", [noted], noted, []],
   ["that it was superseded", [], superseded(1), ["warn the group changed meanwhile; the next tick decides again"]],
 ];
 

@@ -19,7 +19,7 @@ function change(resource: string, name: string, edit: (object: KubeObject) => Ku
   stage.emulator.store.update(resource, edit(object));
 }
 
-/** A pod that does not come up, and one that does. */
+/** A pod that never becomes ready, and one that does. */
 const hold = (pod: string, ready: boolean): void =>
   change("pods", pod, (one) => put(one, ["metadata", "annotations"], { ...one.metadata.annotations, "sim/ready": String(ready) }));
 
@@ -35,8 +35,8 @@ async function requestAgain(one: Process, pod: string): Promise<{ answer: string
   return { answer, calls: one.calls.slice(before).toSorted() };
 }
 
-describe("a budget that said no", () => {
-  it("says no again after a read each of the pod, the budget and what blocks, in one round trip", async () => {
+describe("a budget that denied an eviction", () => {
+  it("denies again after reads of the pod, the budget and the blocking pods, in one round trip", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     await setReady("zone-b-1", false);
@@ -48,11 +48,11 @@ describe("a budget that said no", () => {
     assert.equal(one.roundTrips(), trips + 1);
     assert.deepEqual(await requestAgain(one, "zone-c-2"), { answer: denied, calls: [POD, POD, BUDGET].toSorted() });
     assert.deepEqual(await requestAgain(one, "zone-b-0"), { answer: denied, calls: [POD, POD, BUDGET].toSorted() });
-    // The pod that is not ready is no reason against itself.
+    // A pod that is not ready does not block itself.
     assert.equal(await one.requestDisruption("zone-b-1"), "Allowed");
   });
 
-  it("shares the reads of those that ask at once", async () => {
+  it("shares reads among concurrent requests", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     await setReady("zone-b-1", false);
@@ -63,7 +63,7 @@ describe("a budget that said no", () => {
     assert.deepEqual(one.calls.slice(before).toSorted(), [POD, POD, POD, POD, BUDGET].toSorted());
   });
 
-  it("says yes once what blocked has recovered", async () => {
+  it("allows once the blocking pods have recovered", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     await setReady("zone-b-1", false);
@@ -73,7 +73,7 @@ describe("a budget that said no", () => {
     assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
 
-  it("because of a reservation, as long as that lives", async () => {
+  it("denies because of a reservation, as long as that is valid", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const [one, two] = [startProcess(stage), startProcess(stage, "two")];
@@ -87,7 +87,7 @@ describe("a budget that said no", () => {
     assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
 
-  it("because of a missing pod, as long as its zone is to have it", async () => {
+  it("denies because of a missing pod, as long as its zone wants it", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const one = startProcess(stage);
@@ -99,7 +99,7 @@ describe("a budget that said no", () => {
     assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
 
-  it("because the pod's own zone has as many unavailable as may be; with one more that may, it looks again", async () => {
+  it("denies because the pod's own zone has the maximum unavailable; after the maximum has grown it is read as a whole again", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 2 });
     await setReady("zone-a-1", false);
@@ -112,7 +112,7 @@ describe("a budget that said no", () => {
     assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
 
-  it("in partition mode because of the pod's peers, and of no others", async () => {
+  it("denies in partition mode because of the pod's peers, and of no other pods", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, PARTITIONS);
     await setReady("zone-b-1", false);
@@ -123,7 +123,7 @@ describe("a budget that said no", () => {
     assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
 
-  it("of 0, after a read of the pod and of the budget", async () => {
+  it("denies with a maximum of 0 after reads of the pod and of the budget", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 0 });
     const one = startProcess(stage);
@@ -133,7 +133,7 @@ describe("a budget that said no", () => {
     assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
 
-  it("is not asked about a pod that is gone, that is ending, or that the eviction is not for", async () => {
+  it("does not judge a pod that is gone, terminating, or of another UID than the eviction's", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     await setReady("zone-b-1", false);
@@ -145,7 +145,7 @@ describe("a budget that said no", () => {
     assert.deepEqual(await requestAgain(one, "zone-a-2"), { answer: "PodNotReady", calls: [POD, POD, BUDGET].toSorted() });
   });
 
-  it("is read as a whole once a minute: there may be another budget by then", async () => {
+  it("is read as a whole once a minute: another budget may exist by then", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     await setReady("zone-b-1", false);
@@ -156,7 +156,7 @@ describe("a budget that said no", () => {
     assert.equal(await one.requestDisruption("zone-a-0"), "SeveralBudgets");
   });
 
-  it("and is gone, or does not select the pod any more, no longer counts", async () => {
+  it("no longer counts once it is deleted or does not select the pod any more", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     await setReady("zone-b-1", false);
@@ -166,7 +166,7 @@ describe("a budget that said no", () => {
     assert.equal(await one.requestDisruption("zone-a-0"), "PodNotInScope");
   });
 
-  it("does not keep the rollout from replacing what is lost", async () => {
+  it("does not stop the rollout from replacing unavailable pods", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     change("pods", "zone-a-1", (pod) => put(pod, ["metadata", "annotations"], { "sim/crash": "true" }));

@@ -16,19 +16,19 @@ function listed(generation: number, spec: object = {}, name = "ingester"): Liste
 
 const INVALID = { maxUnavailable: -1 };
 
-/** What is read, list after list, and the counts by result that it leaves (B11): nothing is kept, so there is nothing stale to ignore (B09). */
+/** Successive lists and the resulting counts by result (B11): no budget is stored, so no stale one has to be ignored (B09). */
 const CASES: readonly [string, readonly (readonly ListedBudget[])[], Record<string, number>][] = [
   ["a new one", [[listed(1)]], { updated: 1 }],
   ["the same again", [[listed(1)], [listed(1)], [listed(1)]], { updated: 1, ignored: 2 }],
   ["a later generation", [[listed(1)], [listed(3)]], { updated: 2 }],
-  ["one that is gone", [[listed(1)], []], { updated: 1, deleted: 1 }],
-  ["one that comes back", [[listed(1)], [], [listed(1)]], { updated: 2, deleted: 1 }],
-  ["an invalid one counts each time: alerts go by the rate", [[listed(1, INVALID)], [listed(1, INVALID)]], { invalid: 2 }],
-  ["one that is mended", [[listed(1, INVALID)], [listed(2)]], { invalid: 1, updated: 1 }],
+  ["one that is deleted", [[listed(1)], []], { updated: 1, deleted: 1 }],
+  ["one that is created again", [[listed(1)], [], [listed(1)]], { updated: 2, deleted: 1 }],
+  ["an invalid one counts each time: alerts use the rate", [[listed(1, INVALID)], [listed(1, INVALID)]], { invalid: 2 }],
+  ["one that is fixed", [[listed(1, INVALID)], [listed(2)]], { invalid: 1, updated: 1 }],
   ["two", [[listed(1), listed(1, INVALID, "other")]], { updated: 1, invalid: 1 }],
 ];
 
-describe("budgets that are read", () => {
+describe("listed budgets", () => {
   for (const [name, lists, expected] of CASES) {
     it(`${name}: ${JSON.stringify(expected)}`, async () => {
       const metrics = createMetrics();
@@ -40,7 +40,7 @@ describe("budgets that are read", () => {
     });
   }
 
-  it("an invalid one is logged once a change, and recorded as an Event on it", () => {
+  it("an invalid one is logged once per change, and recorded as an Event on it", () => {
     const lines: string[] = [];
     const drafts: Draft[] = [];
     const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(0) });
@@ -54,7 +54,7 @@ describe("budgets that are read", () => {
     );
   });
 
-  it("a cluster that comes to know budgets, or to forget them, is told once", () => {
+  it("the addition or removal of the CRD is logged once", () => {
     const lines: string[] = [];
     const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(0) });
     const observe = observeBudgets({ log, metrics: createMetrics().budgets, record: () => {} });

@@ -10,7 +10,7 @@ describe("on the original's CRD, which drops the status", () => {
   const note = (): string =>
     String(stage.emulator.store.list("leases.coordination.k8s.io", "default")[0]?.metadata.annotations?.["zonewise/disrupted-pods"]);
 
-  it("a Lease a budget serialises and remembers", async () => {
+  it("one Lease per budget serializes writes and stores reservations", async () => {
     stage = await setBudgetStage({ crd: "upstream" });
     writeBudget(stage);
     const [one, two] = [startProcess(stage), startProcess(stage, "two")];
@@ -19,7 +19,7 @@ describe("on the original's CRD, which drops the status", () => {
     assert.deepEqual(reserved(stage), {});
     const [pod = ""] = Object.keys(JSON.parse(note()) as object);
     const denied = `1 pod not ready in ${pod.slice(0, -2)}`;
-    // A process that knows of no Lease yet comes upon it when it wants to write.
+    // A process that has not seen the Lease yet finds it at its write.
     assert.equal(await startProcess(stage, "three").requestDisruption("zone-c-0"), denied);
     assert.equal(await one.requestDisruption("zone-c-1"), denied);
     const budget = stage.emulator.store.get(BUDGETS, "default", "ingester");
@@ -27,7 +27,7 @@ describe("on the original's CRD, which drops the status", () => {
     assert.equal(lease?.metadata.ownerReferences?.[0]?.uid, budget?.metadata.uid);
   });
 
-  it("a reservation is taken back there, too", async () => {
+  it("a reservation is released there, too", async () => {
     stage = await setBudgetStage({ crd: "upstream" });
     writeBudget(stage);
     const { reserver } = startProcess(stage);

@@ -18,7 +18,7 @@ afterEach(() => stage.close());
 
 const uidOf = (pod: string): string | undefined => stage.emulator.store.get("pods", "default", `ingester-${pod}`)?.metadata.uid;
 describe("an eviction under a budget", () => {
-  it("costs 4 calls in 3 round trips, a read of the pod before the first of its StatefulSet, and is written down", async () => {
+  it("costs 4 calls in 3 round trips, a read of the pod before the first of its StatefulSet, and is stored", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 2 });
     const one = startProcess(stage);
@@ -42,7 +42,7 @@ describe("an eviction under a budget", () => {
     assert.ok(!one.calls.includes("GET core/v1/pods collection"), one.calls.join());
   });
 
-  it("E25 keeps every other process from the other zones, and from the rest of its own", async () => {
+  it("E25 blocks every other process from the other zones, and from the rest of its own", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const [one, two] = [startProcess(stage), startProcess(stage, "two")];
@@ -79,7 +79,7 @@ describe("an eviction under a budget", () => {
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-0"]);
   });
 
-  it("E26 as a dry run reads and judges, and leaves nothing", async () => {
+  it("E26 as a dry run reads and judges, and stores nothing", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const one = startProcess(stage);
@@ -90,7 +90,7 @@ describe("an eviction under a budget", () => {
     assert.equal(await one.requestDisruption("zone-a-0", { dryRun: true }), "1 pod not ready in ingester-zone-b");
   });
 
-  it("shares one gather and one write with those that wait in the same process, each judged after the one before", async () => {
+  it("shares one gather and one write with those that wait in the same process, each judged after the previous one", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 2 });
     const one = startProcess(stage);
@@ -100,7 +100,7 @@ describe("an eviction under a budget", () => {
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0", "ingester-zone-a-1"]);
   });
 
-  it("of the same pod again leaves a young reservation of its own as it is, and renews an older one, or another's", async () => {
+  it("of the same pod again keeps its own young reservation, and renews an older one or another process's", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const one = startProcess(stage);
@@ -128,7 +128,7 @@ describe("an eviction under a budget", () => {
     assert.equal(one.calls.length, 9);
   });
 
-  it("E28 is refused under two budgets, even where each was guessed to be the one", async () => {
+  it("E28 is refused under two budgets, even if the cache named one of them", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const one = startProcess(stage);
@@ -149,8 +149,8 @@ describe("an eviction under a budget", () => {
   });
 });
 
-describe("pods that no valid budget is about", () => {
-  it("E04 a pod that is missing, E05 one that is ending", async () => {
+describe("pods that no valid budget selects", () => {
+  it("E04 a missing pod, E05 a terminating pod", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     stage.emulator.store.remove("pods", "default", "ingester-zone-b-0");
@@ -160,7 +160,7 @@ describe("pods that no valid budget is about", () => {
     assert.deepEqual(reserved(stage), {});
   });
 
-  it("E07 no budget; and a cluster that knows no budgets, with one line in the log", async () => {
+  it("E07 no budget; and a cluster without the CRD, with one log line", async () => {
     stage = await setBudgetStage();
     assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "PodNotInScope");
     await stage.close();
@@ -173,7 +173,7 @@ describe("pods that no valid budget is about", () => {
     assert.match(one.lines.join(), /disruption budgets are off/);
   });
 
-  it("13.6 a budget that is invalid as stored protects the pods that it selects, and says so in an Event on it", async () => {
+  it("13.6 a stored budget that is invalid protects the pods that it selects, and an Event on it says so", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { podNamePartitionRegex: "(" });
     const one = startProcess(stage);

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { whyStopBatch, zonesToList, type BatchView } from "../../../reconciler/rollout/continue-batch.ts";
 import { group, PREVIOUS, type ZoneTraits } from "../builders.ts";
 
-/** Zone a loses pods while zones b and c wait; `changes` are what has become of a, b and c since. */
+/** Zone a loses pods while zones b and c wait; `changes` of a, b and c since. */
 function view(...changes: readonly ZoneTraits[]): BatchView {
   const judged = group({ at: PREVIOUS }, {}, {}).zones;
   const now = group({ at: PREVIOUS, ...changes[0] }, { ...changes[1] }, { ...changes[2] }).zones;
@@ -16,35 +16,35 @@ function view(...changes: readonly ZoneTraits[]): BatchView {
 describe("a batch of deletions", () => {
   const TABLE: readonly [string, BatchView, string | undefined][] = [
     ["nothing has changed", view(), undefined],
-    ["its own deletions show", view({ statusReady: 2 }), undefined],
+    ["its own deletions are visible", view({ statusReady: 2 }), undefined],
     ["its zone is paused", view({ annotations: { "grafana.com/rollout-paused": "true" } }), "zone-a was paused"],
     ["its zone has another spec", view({ generation: 2 }), "zone-a was changed"],
     ["its zone may lose fewer pods", view({ annotations: { "rollout-max-unavailable": "1" } }), "zone-a was changed"],
-    ["as many pods of its zone are down as may be", view({ statusReady: 1 }), "zone-a has 2 unavailable pods already"],
+    ["the maximum of its zone's pods is unavailable", view({ statusReady: 1 }), "zone-a has 2 unavailable pods already"],
     ["pods of its zone are missing", view({ statusReady: 1, statusReplicas: 1 }), "zone-a has 2 unavailable pods already"],
     ["its zone is being deleted", view({ terminating: true }), "zone-a is being deleted"],
     ["another zone is being deleted", view({}, {}, { terminating: true }), "zone-c is being deleted"],
     ["another zone has fewer ready pods", view({}, { statusReady: 2 }), "zone-b is no longer healthy"],
     ["another zone has fewer available pods", view({}, { minReadySeconds: 9, available: 2 }), "zone-b is no longer healthy"],
     ["another zone has more pods than replicas", view({}, { statusReplicas: 4 }), "zone-b has more pods than it should have"],
-    ["another zone misses a pod", view({}, { statusReplicas: 2 }), "zone-b is no longer healthy"],
+    ["another zone lacks a pod", view({}, { statusReplicas: 2 }), "zone-b is no longer healthy"],
     ["another zone has another spec", view({}, {}, { generation: 2, observedGeneration: 1 }), "zone-c is no longer healthy"],
     [
-      "another zone was made anew under its name",
+      "another zone was recreated under its name",
       { ...view(), judged: group({}, {}, { name: "x" }).zones },
       "the group has other zones than before",
     ],
-    ["another zone is gone", { ...view(), now: group({ at: PREVIOUS }, {}).zones }, "the group has other zones than before"],
+    ["another zone was removed", { ...view(), now: group({ at: PREVIOUS }, {}).zones }, "the group has other zones than before"],
   ];
   for (const [name, given, expected] of TABLE)
     it(`${name}: ${expected ?? "it goes on"}`, () => assert.equal(whyStopBatch(given)?.replaceAll("ingester-", ""), expected));
 
-  it("takes a pod that is not ready although as many are down as may be: it is one of them", () => {
+  it("takes a pod that is not ready although the maximum is unavailable: it is one of them", () => {
     const given = view({ statusReady: 1 });
     assert.equal(whyStopBatch({ ...given, pod: { ...given.pod, ready: false } }), undefined);
   });
 
-  it("looks at the pods of zones whose status may hide a terminating one", () => {
+  it("reads the pods of zones whose status may hide a terminating one", () => {
     const { zones } = group({ at: PREVIOUS }, {}, {}, {}, {});
     const counted = [
       [0, 3],

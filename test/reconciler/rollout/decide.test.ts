@@ -48,7 +48,7 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
   ["R11 both zones outdated", [old, old], "delete a-0 a-1"],
   ["R13 max-unavailable is not a number", [{ ...old, annotations: { "rollout-max-unavailable": "xxx" } }, old], "delete a-0"],
   ["R14 zone b is not ready and goes first", [old, { ...old, statusReady: 2 }], "delete b-0"],
-  ["R15 zone b has no pod to spare", [updated, { ...old, statusReady: 1 }], "hold MaxUnavailableReached"],
+  ["R15 zone b has the maximum unavailable", [updated, { ...old, statusReady: 1 }], "hold MaxUnavailableReached"],
   ["R16 a terminating pod uses one of the places", [{ ...old, pods: { 0: { terminating: true } } }, updated], "delete a-1"],
   ["R17 a finished zone", [{ currentRevision: PREVIOUS }, updated], "finish a"],
   ["R18 updated, but not ready by status", [{ currentRevision: PREVIOUS, statusReady: 1 }, updated], "hold ZoneNotReady"],
@@ -67,7 +67,7 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
   ["R36 no update revision", [{ updateRevision: "", currentRevision: "x" }, updated], "hold RevisionUnknown"],
   ["R36 a paused zone may lack them", [{ currentRevision: "", ...paused }, old], "delete b-0 b-1"],
   [
-    "R37 a paused zone that is not ready holds the others (design: zones must all be well)",
+    "R37 a paused zone that is not ready holds the others (design: all zones must be healthy)",
     [{ ...paused, statusReady: 2 }, old],
     "hold OtherZoneNotReady",
   ],
@@ -117,17 +117,17 @@ const BROKEN: readonly [string, ZoneTraits[], string][] = [
     "delete a-1",
   ],
   [
-    "all of a zone's crash-looping pods go at once",
+    "all of a zone's crash-looping pods are deleted at once",
     [{ ...old, statusReady: 0, pods: { 0: crashing, 1: crashing, 2: crashing } }, old],
     "delete a-0 a-1 a-2",
   ],
   [
-    "of pods whose sidecar alone crash-loops no more than may be unavailable go",
+    "of pods with only a crash-looping sidecar no more than the maximum unavailable are deleted",
     [{ ...old, statusReady: 0, pods: { 0: limping, 1: limping, 2: limping }, annotations: { "rollout-max-unavailable": "1" } }, updated],
     "delete a-0",
   ],
   [
-    "and none while one is on its way back",
+    "and none while one is being recreated",
     [
       {
         ...old,
@@ -140,7 +140,7 @@ const BROKEN: readonly [string, ZoneTraits[], string][] = [
     "hold MaxUnavailableReached",
   ],
   [
-    "and none once a replacement cannot start either",
+    "and none once a replacement cannot start, either",
     [
       {
         ...old,
@@ -153,7 +153,7 @@ const BROKEN: readonly [string, ZoneTraits[], string][] = [
     "hold MaxUnavailableReached",
   ],
   [
-    "and one more where there is room beside a replacement that cannot start",
+    "and one more if the maximum allows it besides a replacement that cannot start",
     [{ ...old, replicas: 4, statusReady: 0, pods: { 0: { ...crashing, revision: "last" }, 1: limping, 2: limping, 3: limping } }, updated],
     "delete a-1",
   ],
@@ -172,22 +172,26 @@ const BROKEN: readonly [string, ZoneTraits[], string][] = [
     ],
     "hold MaxUnavailableReached",
   ],
-  ["broken pods go before healthy ones, and alone", [{ ...old, statusReady: 2, pods: { 2: crashing } }, updated], "delete a-2"],
+  ["broken pods are deleted before healthy ones, and alone", [{ ...old, statusReady: 2, pods: { 2: crashing } }, updated], "delete a-2"],
   [
     "not while another zone is degraded",
     [{ ...old, statusReady: 2, pods: { 1: crashing } }, { statusReady: 2 }],
     "hold MultipleZonesNotReady",
   ],
   ["not in a paused zone", [{ ...old, ...paused, statusReady: 2, pods: { 1: crashing } }, updated], "hold ZonePaused"],
-  ["an updated pod that crash-loops is nobody's to delete", [{ statusReady: 2, pods: { 1: crashing } }, old], "hold ZoneNotReady"],
+  ["an updated pod that crash-loops is not deleted", [{ statusReady: 2, pods: { 1: crashing } }, old], "hold ZoneNotReady"],
   [
     "a pod that is merely not ready is left to recover",
     [{ ...old, statusReady: 2, pods: { 1: { ready: false } }, annotations: { "rollout-max-unavailable": "1" } }, updated],
     "hold MaxUnavailableReached",
   ],
-  ["ready pods go before one that is merely not ready", [{ ...old, statusReady: 2, pods: { 0: { ready: false } } }, updated], "delete a-1"],
   [
-    "one that is merely not ready goes last, where max-unavailable leaves a place",
+    "ready pods are deleted before one that is merely not ready",
+    [{ ...old, statusReady: 2, pods: { 0: { ready: false } } }, updated],
+    "delete a-1",
+  ],
+  [
+    "one that is merely not ready is deleted last, if max-unavailable leaves a place",
     [{ statusReady: 2, pods: { 1: { ready: false, revision: PREVIOUS } } }, updated],
     "delete a-1",
   ],
@@ -211,7 +215,7 @@ describe("broken pods first (design: deviates from 1.5.6)", () => {
   for (const [name, zones, expected] of BROKEN) it(`${name}: ${expected}`, () => assert.equal(decide(...zones), expected));
 });
 
-it("one decision deletes at most 50 pods: the zones are gathered anew after as many", () => {
+it("one decision deletes at most 50 pods, after which the zones are gathered again", () => {
   const large = { ...old, replicas: 120, annotations: { "rollout-max-unavailable": "100%" } };
   const lost = { ...large, statusReady: 0, pods: Object.fromEntries(Array.from({ length: 120 }, (_, i) => [i, crashing])) };
   for (const zone of [large, lost]) {
@@ -232,7 +236,7 @@ describe("a hold", () => {
     assert.match(decision.message, /ingester-zone-a-1 not ready, ingester-zone-a-2 terminating/);
   });
 
-  it("R01 tells the strategy", () => {
+  it("R01 names the strategy", () => {
     const decision = decideRollout(group({ updateStrategy: "RollingUpdate" }));
     assert.match(decision?.action === "hold" ? decision.message : "", /ingester-zone-a has RollingUpdate update strategy/);
   });

@@ -18,7 +18,7 @@ import {
 
 const step = fc.oneof(
   { weight: 3, arbitrary: fc.constant("tick" as const) },
-  // Without it most ticks would find some status older than its spec.
+  // Without it some status would be older than its spec in most ticks.
   { weight: 2, arbitrary: fc.constant({ what: "syncAll" as const, zone: 0, pod: 0 }) },
   { weight: 7, arbitrary: fc.record({ what: fc.constantFrom(...HAPPENINGS), zone: fc.nat(3), pod: fc.nat(5) }) },
 );
@@ -29,7 +29,7 @@ const history = fc.record({
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** Plays a history; `onTick` sees the world right before each decision of ours is carried out. */
+/** Plays a history; `onTick` sees the world right before each of our decisions is executed. */
 function play(
   zones: SimulatedZone[],
   steps: readonly Step[],
@@ -49,7 +49,7 @@ function play(
   }
 }
 
-/** How often the histories must come across each of these, or the property says nothing about it. */
+/** The minimum number of histories that reach each of these cases; below it the property proves nothing about it. */
 const LEAST = {
   "several deletions": 100,
   "a limping pod deleted": 100,
@@ -80,7 +80,7 @@ describe("over random groups and histories", () => {
           );
           assert.ok(chosen.every((pod) => pod.phase !== "terminating" && pod.phase !== "missing"));
           const healthy = chosen.filter((pod) => pod.phase !== "crashing");
-          // An outdated pod that limps and is left alone works as before.
+          // An outdated limping pod that is not deleted works as before.
           const isSpared = (pod: SimulatedPod): boolean => pod.phase === "limping" && pod.revision !== target.status.update;
           const downAfter = target.pods.filter((pod) => healthy.includes(pod) || (isDown(pod) && !isSpared(pod))).length;
           if (healthy.length > 0) assert.ok(downAfter <= maxUnavailable, `${downAfter} of ${target.name} down, ${maxUnavailable} allowed`);
@@ -97,12 +97,12 @@ describe("over random groups and histories", () => {
     for (const [what, least] of Object.entries(LEAST)) assert.ok((reached[what] ?? 0) >= least, `${what}: ${JSON.stringify(reached)}`);
   });
 
-  it("every group that can settle does settle, and a settled group gets no write and no second look", () => {
+  it("every group that can settle does settle, and a settled group gets no write and no second read", () => {
     fc.assert(
       fc.property(history, ({ sizes, maxUnavailable, steps }) => {
         const zones = createWorld(sizes, maxUnavailable);
         play(zones, steps, () => {});
-        // Nobody can help a pod that crash-loops or limps at the wanted revision, nor two zones with pods that do: those get well by themselves.
+        // The rollout cannot fix a pod that crash-loops or limps at the wanted revision, nor two zones with such pods: those recover by themselves.
         const isBroken = ({ phase }: SimulatedPod): boolean => phase === "crashing" || phase === "limping";
         const broken = zones.filter((zone) => zone.pods.some(isBroken));
         for (const zone of zones) {

@@ -1,9 +1,9 @@
-/** A group of zones with a StatefulSet controller and kubelets, as a value: what the properties of the rollout are checked against. */
+/** A model of a group of zones with a StatefulSet controller and kubelets, for the properties of the rollout. */
 import type { GroupSnapshot } from "../../../reconciler/model/zone.ts";
 import type { RolloutDecision } from "../../../reconciler/rollout/zone.ts";
 import { zone, type PodTraits } from "../builders.ts";
 
-/** A limping pod has a container that cannot start beside one that works. */
+/** A limping pod has one container that cannot start and one that works. */
 type Phase = "ready" | "recovering" | "crashing" | "limping" | "terminating" | "missing";
 
 export interface SimulatedPod {
@@ -17,11 +17,11 @@ export interface SimulatedZone {
   paused: boolean;
   template: number;
   readonly pods: SimulatedPod[];
-  /** What the StatefulSet controller last wrote: it lags. */
+  /** The last status of the StatefulSet controller: it lags. */
   status: { ready: number; replicas: number; updated: number; current: number; update: number; template: number };
 }
 
-/** Everything that may happen to a group beside ourselves. */
+/** All changes of a group by others. */
 export const HAPPENINGS = [
   "recover",
   "stumble",
@@ -46,7 +46,7 @@ export function createWorld(sizes: readonly number[], maxUnavailable: number): S
   });
 }
 
-/** Lets one thing happen to a zone, and to the pod that `at` picks; nothing if it cannot. */
+/** Applies one change to a zone, or to its pod picked by `at`; does nothing if it is impossible. */
 export function happen(what: Happening, zones: readonly SimulatedZone[], in_: SimulatedZone, at: number): void {
   const pod = in_.pods[at % Math.max(1, in_.pods.length)];
   const moves: Record<Happening, () => void> = {
@@ -78,7 +78,7 @@ function sync(zone: SimulatedZone): void {
   };
 }
 
-/** What a tick would gather: statuses as they were last written, pods as they are. */
+/** The snapshot that a tick would gather: statuses as last written, pods as they currently are. */
 export function observe(zones: readonly SimulatedZone[]): GroupSnapshot {
   return { namespace: "test", name: "ingester", zones: zones.map(observeZone) };
 }
@@ -110,7 +110,7 @@ function observeZone({ name, maxUnavailable, paused, template, pods, status }: S
   });
 }
 
-/** Carries out a decision. */
+/** Executes a decision. */
 export function carryOut(decision: RolloutDecision, zones: readonly SimulatedZone[]): void {
   if (decision.action === "hold") return;
   const target = zones.find((zone) => zone.name === decision.zone.name);
@@ -127,7 +127,7 @@ export function podNamed(zone: SimulatedZone, name: string): SimulatedPod {
 
 export const isDown = (pod: SimulatedPod): boolean => pod.phase !== "ready";
 
-/** Kubelets and controllers do all they can: only a pod that crash-loops or limps, and is let alone, stays as it is. */
+/** Kubelets and controllers do all they can: only a pod that crash-loops or limps and is not deleted stays unchanged. */
 export function calmDown(zones: readonly SimulatedZone[]): void {
   for (const zone of zones) {
     for (const pod of zone.pods) {
