@@ -74,6 +74,10 @@ describe("J01 the manifests", () => {
     const clusterWide = ["ca", "watch"].map((right) => `zonewise-webhook-${right}.${NAMESPACE}`);
     assert.deepEqual(kindsOf(manifests, "ClusterRole").toSorted(), clusterWide);
     assert.deepEqual(kindsOf(manifests, "ClusterRoleBinding").toSorted(), clusterWide);
+    assert.deepEqual(
+      (manifests.flatMap((one) => (one.kind === "ClusterRole" ? valuesOf(one, "resourceNames") : [])) as string[][]).flat().toSorted(),
+      [...hooks, ...mutating].toSorted(),
+    );
     assert.deepEqual(kindsOf(manifests, "CustomResourceDefinition"), []);
     const bound = new Set(manifests.flatMap((one) => valuesOf(one, "roleRef")).map((ref) => (ref as { name: string }).name));
     for (const name of clusterWide) assert.ok(bound.has(name), name);

@@ -15,7 +15,11 @@ type Request = string;
 const ALLOWED: Readonly<Record<string, readonly Request[]>> = {
   reconciler: ["delete pods /p", "patch statefulsets.apps /s", `get secrets /${SECRET}`, "update leases.coordination.k8s.io /l"],
   functions: ["get pods /p", `update ${BUDGETS}/status /b`, "update leases.coordination.k8s.io /l"],
-  certificates: [`update secrets /${SECRET}`, "patch mutatingwebhookconfigurations.admissionregistration.k8s.io"],
+  certificates: [
+    `update secrets /${SECRET}`,
+    `patch mutatingwebhookconfigurations.admissionregistration.k8s.io pod-eviction-${namespace}`,
+    `patch validatingwebhookconfigurations.admissionregistration.k8s.io no-downscale-${namespace}`,
+  ],
 };
 
 /** Nobody of ours may do these, whatever the rules above. */
@@ -45,6 +49,8 @@ const NEVER: readonly Request[] = [
   "create rolebindings.rbac.authorization.k8s.io /",
   "escalate roles.rbac.authorization.k8s.io /zonewise-reconciler",
   "bind clusterroles.rbac.authorization.k8s.io cluster-admin",
+  "patch mutatingwebhookconfigurations.admissionregistration.k8s.io another",
+  "patch validatingwebhookconfigurations.admissionregistration.k8s.io no-downscale-zonewise",
   "create mutatingwebhookconfigurations.admissionregistration.k8s.io",
   "delete validatingwebhookconfigurations.admissionregistration.k8s.io",
   "delete validatingadmissionpolicies.admissionregistration.k8s.io",
