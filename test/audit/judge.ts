@@ -1,0 +1,45 @@
+/** Judges what `npm audit --json` says: each known vulnerability must be one that was looked at. */
+
+/** A vulnerability that does not concern us. */
+export interface Accepted {
+  /** Such as `GHSA-xxxx-xxxx-xxxx`. */
+  readonly advisory: string;
+  /** Why not: which code of the package we do not reach, for example. */
+  readonly reason: string;
+}
+
+export type Verdict =
+  /** The registry has no answer; in npm's words. */
+  | { readonly kind: "unanswered"; readonly message: string }
+  /** `unexplained` holds a line each; `stale` the accepted advisories that no package has any more. */
+  | { readonly kind: "answered"; readonly unexplained: readonly string[]; readonly stale: readonly string[] };
+
+interface Advisory {
+  readonly name: string;
+  readonly severity: string;
+  readonly title: string;
+  readonly url: string;
+  readonly range: string;
+}
+
+interface Report {
+  readonly message?: string;
+  /** By package; `via` names another package of this report, or has the advisory. */
+  readonly vulnerabilities?: Readonly<Record<string, { readonly via: readonly (string | Advisory)[] }>>;
+}
+
+/** Throws if `output` is no JSON. */
+export function judgeAudit(output: string, accepted: readonly Accepted[]): Verdict {
+  const { vulnerabilities, message = "no message" } = JSON.parse(output) as Report;
+  if (vulnerabilities === undefined) return { kind: "unanswered", message };
+  const all = Object.values(vulnerabilities).flatMap(({ via }) => via.filter((one) => typeof one !== "string"));
+  const found = new Map(all.map((advisory) => [advisory.url.split("/").at(-1) ?? "", advisory]));
+  const known = new Set(accepted.map(({ advisory }) => advisory));
+  return {
+    kind: "answered",
+    unexplained: [...found].filter(([id]) => !known.has(id)).map(([id, advisory]) => describe(id, advisory)),
+    stale: [...known].filter((id) => !found.has(id)),
+  };
+}
+
+const describe = (id: string, { name, range, severity, title }: Advisory): string => `${id} (${severity}) ${name} ${range}: ${title}`;
