@@ -26,7 +26,7 @@ const ALLOWED: Readonly<Record<string, readonly Request[]>> = {
 const NEVER: readonly Request[] = [
   "get secrets /another",
   "list secrets /",
-  "delete secrets /another",
+  `delete secrets /${SECRET}`,
   `get secrets other/${SECRET}`,
   "create secrets other/",
   "get pods other/p",
@@ -61,7 +61,7 @@ const NEVER: readonly Request[] = [
 
 /** What one of ours may do and another may not. */
 const NOT_ITS_OWN: Readonly<Record<string, readonly Request[]>> = {
-  reconciler: ["create configmaps /", "delete leases.coordination.k8s.io /l", `delete secrets /${SECRET}`, "list pods other/"],
+  reconciler: ["create configmaps /", "delete leases.coordination.k8s.io /l", "list pods other/"],
   functions: [
     "delete pods /p",
     "patch statefulsets.apps /s",

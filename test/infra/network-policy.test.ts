@@ -1,7 +1,8 @@
 /** The optional network policies: one for each kind of pod, nothing open to everybody, ports that exist. */
 import assert from "node:assert/strict";
+import { globSync } from "node:fs";
 import { describe, it } from "node:test";
-import { collect, find, read } from "./manifests.ts";
+import { collect, find, read, ROOT } from "./manifests.ts";
 
 interface Rule {
   readonly from?: readonly object[];
@@ -24,7 +25,7 @@ const policies = read("infra/manifests/network-policy/policies.yaml").map(({ met
 
 /** Labels of the pods that a manifest makes. */
 const podNames = (file: string): (string | undefined)[] =>
-  read(`infra/manifests/${file}`).flatMap((manifest) =>
+  read(file).flatMap((manifest) =>
     collect(manifest, (object) => (object["spec"] as { containers?: object } | undefined)?.containers && object).map(
       (template) => (template["metadata"] as { labels: Record<string, string> }).labels[NAME],
     ),
@@ -32,7 +33,7 @@ const podNames = (file: string): (string | undefined)[] =>
 
 describe("the network policies", () => {
   it("cover every pod of ours, in both directions", () => {
-    const pods = ["functions/deployment.yaml", "reconciler/cronjob.yaml", "certificates/cronjob.yaml"].flatMap(podNames);
+    const pods = globSync("infra/manifests/**/*.yaml", { cwd: ROOT }).flatMap(podNames);
     assert.deepEqual(new Set(pods), new Set(policies.map(({ podSelector }) => podSelector.matchLabels[NAME])));
     for (const { name, podSelector, policyTypes } of policies) {
       assert.deepEqual(podSelector.matchLabels, { [NAME]: name });
@@ -52,7 +53,7 @@ describe("the network policies", () => {
     assert.deepEqual(open.flatMap((rule) => rule.ports?.map(({ port }) => port) ?? []).toSorted(), ports.toSorted());
     assert.deepEqual(
       open.map(({ from = [] }) => Object.keys(from[0] ?? {})),
-      [["ipBlock"], ["namespaceSelector"]],
+      [["ipBlock"], ["namespaceSelector", "podSelector"]],
     );
   });
 
