@@ -12,6 +12,17 @@ import type { Clock } from "./clock.ts";
 /** Receives the `Date` of each answer of the API server, and the milliseconds from before the request to the answer. */
 export type OnDate = (date: string | undefined, tookMs: number) => void;
 
+/**
+ * The clock of a Lease's holder and of those that wait for it. A step of the machine's clock must not let a holder write too early a time, or a
+ * challenger judge by too late a one: both go by the wall clock and by the monotonic clock, each corrected by the API server's answers.
+ */
+export interface LeaseClock extends Clock {
+  /** The API server's time for `renewTime`: the later one. */
+  readonly latest?: () => number;
+  /** The API server's time to judge others' `renewTime` by: the earlier one; undefined before the first answer, and once answers have contradicted each other. */
+  readonly earliest?: () => number | undefined;
+}
+
 export interface ServerClock extends Clock {
   /**
    * The API server's time, with an error of at most 1 s plus the duration of the last answer, plus the difference between the clocks of several
@@ -23,7 +34,7 @@ export interface ServerClock extends Clock {
    * The same until an answer is older than an earlier one by more than `CLOCK_SKEW_MS`; the machine's time from then on. For periods that must
    * not be exceeded: an answer far ahead shows that both clocks of the machine stood still, or that the clocks of API servers differ.
    */
-  readonly leaseClock: Clock;
+  readonly leaseClock: LeaseClock;
 }
 
 const DATE_RESOLUTION_MS = 1000;
@@ -36,20 +47,37 @@ export const CLOCK_SKEW_MS = 5000;
 
 /** A server clock that follows the machine's clock until the first answer. */
 export function createServerClock(machine: Clock): ServerClock {
-  let aheadMs = 0;
+  const wall = followServer(machine.now);
+  const steady = followServer(machine.monotonic);
   let isAnswered = false;
   let isContradicted = false;
   return {
     ...machine,
-    now: () => machine.now() + aheadMs,
-    leaseClock: { ...machine, now: () => machine.now() + (isContradicted ? 0 : aheadMs) },
+    now: wall.now,
+    leaseClock: {
+      ...machine,
+      now: () => (isContradicted ? machine.now() : wall.now()),
+      latest: () => Math.max(wall.now(), steady.now()),
+      earliest: () => (isAnswered && !isContradicted ? Math.min(wall.now(), steady.now()) : undefined),
+    },
     follow(date, tookMs) {
-      const least = Date.parse(date ?? "") - machine.now();
-      if (Number.isNaN(least)) return;
-      const most = least + DATE_RESOLUTION_MS + Math.ceil(tookMs);
-      isContradicted ||= isAnswered && aheadMs - most > CLOCK_SKEW_MS;
+      const at = Date.parse(date ?? "");
+      if (Number.isNaN(at)) return;
+      const uncertaintyMs = DATE_RESOLUTION_MS + Math.ceil(tookMs);
+      isContradicted ||= isAnswered && wall.now() - (at + uncertaintyMs) > CLOCK_SKEW_MS;
       isAnswered = true;
-      aheadMs = Math.min(Math.max(aheadMs, least), most);
+      for (const clock of [wall, steady]) clock.follow(at, at + uncertaintyMs);
+    },
+  };
+}
+
+/** One of the machine's clocks, and by how much the API server's is ahead of it: the time of an answer lies between `from` and `to`. */
+function followServer(read: () => number) {
+  let aheadMs = 0;
+  return {
+    now: () => read() + aheadMs,
+    follow(from: number, to: number): void {
+      aheadMs = Math.min(Math.max(aheadMs, from - read()), to - read());
     },
   };
 }

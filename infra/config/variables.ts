@@ -43,9 +43,9 @@ export const VARIABLES = {
   RECONCILE_INTERVAL: { ...aboveZero, meaning: "Time from one tick to the next when nothing happens", default: "5s" },
   RECONCILE_TIME_BUDGET: {
     schema: duration(0),
-    meaning: "Time after which a run starts no further tick",
+    meaning: "Time after which a run starts no further tick; the next run takes over before, unless it is missing",
     allowed: `${durationText("above 0")}, and above LEASE_DURATION`,
-    default: "55s",
+    default: "110s",
   },
   LEASE_NAME: {
     schema: z.string().regex(SUBDOMAIN),

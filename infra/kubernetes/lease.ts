@@ -2,18 +2,21 @@
  * A Lease says which process may write (coordination.k8s.io/v1; §13.2).
  *
  *   free --create/take--> held --renew every 1/3--> held --release--> free
- *                          held --not renewed for its whole duration, as we saw it--> free for the taking
+ *                          held --not renewed: lease-succession.ts says for how long--> free for the taking
+ *                          held --another announces that it waits: the next renewal conflicts--> held, and awaited
  *
- * The holder stops writing after 2/3 of the duration without a renewal, counted from before the request was sent; a challenger waits
- * the whole duration, counted from when it saw the last renewal. Clocks of different machines are never compared.
+ * The holder stops writing after 2/3 of the duration without a renewal, counted from before the request was sent.
  *
  * A machine that was suspended: its monotonic clock stood still, so that the holder also counts by the wall clock, and takes the longer
  * time. Where both stood still it learns of it from the first answer after: what it sends before is kept by its preconditions alone.
  */
-import { type Clock, startStopwatch } from "../clock.ts";
+import { startStopwatch } from "../clock.ts";
 import type { Call, Cluster } from "./cluster.ts";
 import { hasCode, RolloutError } from "../errors.ts";
+import type { LeaseClock } from "../server-clock.ts";
 import { changeLease, getLease, holdBy, writeLease } from "./lease-object.ts";
+import { mayTake, SUCCESSOR, successorOf } from "./lease-succession.ts";
+import { createAnnouncer, observeRenewals } from "./lease-wait.ts";
 import type { Lease } from "./resources.ts";
 
 /** What every write asks first. */
@@ -24,7 +27,7 @@ export interface Fence {
 
 export interface LeaseTools {
   readonly cluster: Cluster;
-  readonly clock: Clock;
+  readonly clock: LeaseClock;
 }
 
 export interface LeaseOptions {
@@ -33,38 +36,43 @@ export interface LeaseOptions {
   /** Unique for the process. */
   readonly identity: string;
   readonly durationMs: number;
+  /** While it waits it asks the holder to hand over. */
+  readonly announces?: boolean;
 }
 
 export interface AcquiredLease extends Fence {
   /** Aborted when the Lease is lost. */
   readonly lost: AbortSignal;
+  /** Aborted when another process has announced that it waits; the reason is its identity. */
+  readonly awaited: AbortSignal;
   /** Values kept on the Lease as annotations; written with the next renewal. */
   readonly annotations: Map<string, string>;
   /** Frees the Lease for the next process; what goes wrong is left to its expiry. */
   readonly release: () => Promise<void>;
 }
 
+/** Milliseconds between two looks at the Lease: of one that asks for it, and of all others. */
+const ASKING_POLL_MS = 200;
+const POLL_MS = 1000;
+
 /** Takes the Lease as soon as it is free; undefined if `signal` fires first. Rejects with what the cluster said, a lost race apart. */
 export async function acquireLease(tools: LeaseTools, options: LeaseOptions, signal: AbortSignal): Promise<AcquiredLease | undefined> {
   const { cluster, clock } = tools;
-  let seen: { version: string; at: number } | undefined;
+  const { identity, durationMs, announces = false } = options;
+  const startedAt = clock.monotonic();
+  const countUnchanged = observeRenewals(clock);
+  const announce = createAnnouncer(tools, options, signal);
   while (!signal.aborted) {
     const found = await getLease(cluster, options, { signal });
-    const { version, isFree, leaseDurationSeconds } = readTenure(found, options.identity);
-    if (seen?.version !== version) seen = { version, at: clock.monotonic() };
-    if (isFree || clock.monotonic() - seen.at >= leaseDurationSeconds * 1000) {
+    if (mayTake(found, { identity, unchangedMs: countUnchanged(found), now: clock.earliest?.() })) {
       const held = await takeLease(tools, options, found).catch(lostRace);
       if (held) return held;
-    }
-    await clock.sleep(Math.min(1000, options.durationMs / 5), signal);
+    } else if (announces) await announce(found);
+    // A holder that is asked answers within a renewal and a tick.
+    const isAsking = announces && clock.monotonic() - startedAt < durationMs;
+    await clock.sleep(Math.min(isAsking ? ASKING_POLL_MS : POLL_MS, durationMs / 5), signal);
   }
   return undefined;
-}
-
-function readTenure(found: Lease | undefined, identity: string) {
-  const { holderIdentity, leaseDurationSeconds = 0 } = found?.spec ?? {};
-  const version = found?.metadata?.resourceVersion ?? "";
-  return { version, isFree: !holderIdentity || holderIdentity === identity, leaseDurationSeconds };
 }
 
 /** Writes our name into the Lease and keeps renewing it. */
@@ -72,31 +80,51 @@ async function takeLease({ cluster, clock }: LeaseTools, options: LeaseOptions, 
   const { namespace, name, identity, durationMs } = options;
   const call = { deadlineMs: durationMs / 6 };
   const notes = new Map(Object.entries(found?.metadata?.annotations ?? {}));
+  // Ours is fulfilled, and the process of another announces itself again.
+  notes.delete(SUCCESSOR);
   const { acquireTime } = holdBy(identity, durationMs, clock.now());
   const tenure = { acquireTime, leaseTransitions: (found?.spec?.leaseTransitions ?? 0) + (found ? 1 : 0) };
   const ended = new AbortController();
   const lost = new AbortController();
+  const awaited = new AbortController();
 
   /** As we know it; only this version is written. */
   let stored = found;
   let sinceProven = startStopwatch(clock);
 
-  async function write(holderIdentity: string): Promise<void> {
+  async function write(holderIdentity: string, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
     const sinceSent = startStopwatch(clock);
-    const spec = { ...holdBy(holderIdentity, durationMs, clock.now()), ...tenure };
-    stored = await writeLease(cluster, changeLease(options, stored, { annotations: Object.fromEntries(notes), spec }), call);
+    const spec = { ...holdBy(holderIdentity, durationMs, clock.latest?.() ?? clock.now()), ...tenure };
+    stored = await writeLease(
+      cluster,
+      changeLease(options, stored, { annotations: { ...Object.fromEntries(notes), ...annotations }, spec }),
+      call,
+    );
     sinceProven = sinceSent;
   }
-  await write(identity);
+  await write(identity, { [SUCCESSOR]: "" });
 
   const remainingMs = (): number => (lost.signal.aborted ? 0 : durationMs * (2 / 3) - sinceProven());
 
-  /** A renewal of ours whose answer was lost makes the next one conflict: then the Lease still bears our name. */
+  /** A renewal of ours whose answer was lost makes the next one conflict, as an announcement does: then the Lease still bears our name. */
   async function readBack(): Promise<void> {
     const current = await getLease(cluster, options, call);
     if (current?.spec?.holderIdentity !== identity)
       return lost.abort(new RolloutError("LeaseLost", `lease ${namespace}/${name} was taken`));
     stored = current;
+    const successor = successorOf(current, clock.now());
+    if (successor !== undefined && successor !== identity) awaited.abort(successor);
+  }
+
+  /** An announcement that comes between the last renewal and the release makes the release conflict. */
+  async function free(): Promise<void> {
+    try {
+      await write("");
+    } catch (error) {
+      if (!hasCode(error, "Conflict")) return;
+      await readBack().catch(() => {});
+      if (remainingMs() > 0) await write("").catch(() => {});
+    }
   }
 
   async function renewUntilEnded(): Promise<void> {
@@ -118,6 +146,7 @@ async function takeLease({ cluster, clock }: LeaseTools, options: LeaseOptions, 
   return {
     annotations: notes,
     lost: lost.signal,
+    awaited: awaited.signal,
     write() {
       const deadlineMs = Math.floor(remainingMs());
       if (deadlineMs <= 0)
@@ -127,7 +156,7 @@ async function takeLease({ cluster, clock }: LeaseTools, options: LeaseOptions, 
     async release() {
       ended.abort();
       await renewing;
-      if (remainingMs() > 0) await write("").catch(() => {});
+      if (remainingMs() > 0) await free();
     },
   };
 }

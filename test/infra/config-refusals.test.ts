@@ -132,7 +132,7 @@ describe("refused, with its name, its value and what is allowed, is", () => {
   it("a Lease that is longer than a run by default", () =>
     assert.match(
       refusalOf({ ...minimal, LEASE_DURATION: "2m" }),
-      /RECONCILE_TIME_BUDGET is 55s by default, allowed is .* above LEASE_DURATION/,
+      /RECONCILE_TIME_BUDGET is 110s by default, allowed is .* above LEASE_DURATION/,
     ));
 
   const UNKNOWN: readonly [name: string, nearest: string][] = [

@@ -12,7 +12,7 @@ describe("the configuration", () => {
       namespace: "own",
       namespaces: ["own"],
       reconcileIntervalMs: 5000,
-      timeBudgetMs: 55_000,
+      timeBudgetMs: 110_000,
       lease: { name: "zonewise-reconciler", durationSeconds: 15 },
       identity: undefined,
       connection: { explicit: undefined, kubeconfig: undefined },

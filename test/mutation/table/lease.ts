@@ -2,6 +2,10 @@
 import type { Mutation } from "../mutation.ts";
 
 const LEASE = { file: "infra/kubernetes/lease.ts", tests: ["test/infra/lease-bounds.test.ts", "test/infra/kubernetes/lease.test.ts"] };
+const SUCCESSION = {
+  file: "infra/kubernetes/lease-succession.ts",
+  tests: ["test/infra/kubernetes/lease-succession.test.ts", "test/infra/kubernetes/two-writers.test.ts"],
+};
 const BATCH = {
   file: "reconciler/updater/delete-pods.ts",
   tests: ["test/reconciler/fenced-writes.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
@@ -45,14 +49,90 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a challenger waits for the whole duration",
+    ...SUCCESSION,
+    find: "if (unchangedMs >= durationMs) return true;",
+    replacement: "if (unchangedMs >= durationMs / 2) return true;",
+  },
+  {
+    breaks: "a challenger that goes by the clocks sees no renewal for half the duration",
+    ...SUCCESSION,
+    find: "unchangedMs >= durationMs / 2 && ",
+    replacement: "",
+  },
+  {
+    breaks: "a challenger takes the Lease before its duration only if by the clocks it has expired",
+    ...SUCCESSION,
+    find: " && !isHeldByOther(found, identity, now)",
+    replacement: "",
+  },
+  {
+    breaks: "a challenger goes by the clocks only while API servers agree",
+    file: "infra/server-clock.ts",
+    find: "isAnswered && !isContradicted ?",
+    replacement: "isAnswered || isContradicted ?",
+    tests: ["test/infra/server-clock.test.ts"],
+  },
+  {
+    breaks: "a step of its machine's clock does not make a holder write too early a time",
+    file: "infra/server-clock.ts",
+    find: "Math.max(wall.now(), steady.now())",
+    replacement: "wall.now()",
+    tests: ["test/infra/server-clock.test.ts"],
+  },
+  {
+    breaks: "a step of its machine's clock does not make a challenger judge by too late a time",
+    file: "infra/server-clock.ts",
+    find: "Math.min(wall.now(), steady.now())",
+    replacement: "wall.now()",
+    tests: ["test/infra/server-clock.test.ts"],
+  },
+  {
+    breaks: "a holder writes the time that no step of its machine's clock makes too early",
     ...LEASE,
-    find: "seen.at >= leaseDurationSeconds * 1000",
-    replacement: "seen.at >= leaseDurationSeconds * 500",
+    find: "clock.latest?.() ?? clock.now()",
+    replacement: "clock.now()",
+    tests: ["test/infra/kubernetes/two-writers.test.ts"],
+  },
+  {
+    breaks: "a run that handed its Lease over goes on if it is free after all",
+    file: "reconciler/run.ts",
+    find: "if (isOver(input, term)) ended.abort();",
+    replacement: 'if (isOver(input, term) || term.end === "handedOver") ended.abort();',
+    tests: ["test/reconciler/handover.test.ts"],
+  },
+  {
+    breaks: "an old announcement is not heeded",
+    file: "infra/kubernetes/lease-succession.ts",
+    find: "Math.abs(now - announcedAt) < ANNOUNCEMENT_MS",
+    replacement: "Math.abs(now - announcedAt) < 1e15",
+    tests: ["test/infra/kubernetes/lease-succession.test.ts"],
+  },
+  {
+    breaks: "an announcement does not pass for a renewal",
+    file: "infra/kubernetes/lease-succession.ts",
+    find: `[holderIdentity, acquireTime, renewTime, leaseTransitions].join(" ")`,
+    replacement: `found?.metadata?.resourceVersion ?? ""`,
+    tests: ["test/infra/kubernetes/handover.test.ts"],
+  },
+  {
+    breaks: "an announcement is written only on the version that was read",
+    file: "infra/kubernetes/lease-wait.ts",
+    find: "changeLease(options, found, { annotations:",
+    replacement: "changeLease(options, { ...found, metadata: { annotations: found?.metadata?.annotations ?? {} } }, { annotations:",
+    tests: ["test/infra/kubernetes/handover.test.ts"],
+  },
+  {
+    breaks: "a release that an announcement makes conflict is made again",
+    ...LEASE,
+    find: 'if (remainingMs() > 0) await write("").catch(() => {});\n    }',
+    replacement: "}",
+    tests: ["test/infra/kubernetes/handover.test.ts"],
   },
   {
     breaks: "a challenger waits anew after each renewal that it sees",
-    ...LEASE,
-    find: "if (seen?.version !== version) seen =",
+    file: "infra/kubernetes/lease-wait.ts",
+    tests: LEASE.tests,
+    find: "if (seen?.renewal !== renewal) seen =",
     replacement: "if (seen === undefined) seen =",
   },
   {

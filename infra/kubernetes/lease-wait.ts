@@ -1,0 +1,41 @@
+/** What a process does while another holds the Lease: it counts since when it has seen no renewal, and asks the holder to hand over. */
+import type { Clock } from "../clock.ts";
+import { hasCode } from "../errors.ts";
+import { formatAnnouncement, renewalOf, SUCCESSOR, successorOf } from "./lease-succession.ts";
+import { changeLease, writeLease } from "./lease-object.ts";
+import type { LeaseOptions, LeaseTools } from "./lease.ts";
+import type { Lease } from "./resources.ts";
+
+/** Milliseconds between two announcements of one process: each makes a renewal of the holder conflict. */
+const ANNOUNCE_EVERY_MS = 10_000;
+
+/** Resolves once the Lease, as it was found, says that a process waits; never rejects. */
+export type Announce = (found: Lease | undefined) => Promise<void>;
+
+/** Returns the milliseconds since this renewal was seen first. */
+export function observeRenewals(clock: Pick<Clock, "monotonic">): (found: Lease | undefined) => number {
+  let seen: { readonly renewal: string; readonly at: number } | undefined;
+  return (found) => {
+    const renewal = renewalOf(found);
+    const at = clock.monotonic();
+    if (seen?.renewal !== renewal) seen = { renewal, at };
+    return at - seen.at;
+  };
+}
+
+/** Announces that this process waits, at most once in 10 s, and only while no other has lately: any that waits will do. */
+export function createAnnouncer({ cluster, clock }: LeaseTools, options: LeaseOptions, signal: AbortSignal): Announce {
+  let announcedAt = -Infinity;
+  return async (found) => {
+    const [at, now] = [clock.monotonic(), clock.now()];
+    if (at - announcedAt < ANNOUNCE_EVERY_MS || successorOf(found, now) !== undefined) return;
+    const announcement = changeLease(options, found, { annotations: { [SUCCESSOR]: formatAnnouncement(options.identity, now) } });
+    try {
+      await writeLease(cluster, announcement, { deadlineMs: options.durationMs / 6, signal });
+      announcedAt = at;
+    } catch (error) {
+      // After a conflict, the holder has just renewed it, the next look tries again. Whatever else goes wrong only makes us wait longer.
+      if (!hasCode(error, "Conflict")) announcedAt = at;
+    }
+  };
+}
