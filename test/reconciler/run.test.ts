@@ -30,7 +30,7 @@ describe("a run", () => {
     };
   }
 
-  /** Moves the time on until all runs have ended. */
+  /** Advances the clock until all runs have ended. */
   async function play<T>(...runs: Promise<T>[]): Promise<T[]> {
     let open = runs.length;
     for (const one of runs) void one.finally(() => open--);
@@ -38,7 +38,7 @@ describe("a run", () => {
     return await Promise.all(runs);
   }
 
-  /** The messages that were logged. */
+  /** The logged messages. */
   const messages = ({ lines }: { lines: string[] }): string[] => lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
 
   const countEvents = (reason: string): number => eventReasons().filter((other) => other === reason).length;
@@ -50,7 +50,7 @@ describe("a run", () => {
         (event["source"] as { component?: string } | undefined)?.component === "zonewise" ? [String(event["reason"])] : [],
       );
 
-  it("rolls a group out, tells it by Events, says so in one line a tick, and ends by itself with 0", async () => {
+  it("rolls a group out, reports it by Events and one log line a tick, and exits with 0", async () => {
     const seen = witness(stage);
     deploy(stage, "x:2");
     const one = input("one");
@@ -64,7 +64,7 @@ describe("a run", () => {
     assert.equal((lease?.["spec"] as { holderIdentity: string }).holderIdentity, "");
   });
 
-  it("processes that take over after every tick tell the same Events", async () => {
+  it("processes that take over after every tick record the same Events", async () => {
     deploy(stage, "x:2");
     for (let i = 0; i < 60 && countEvents("RolloutCompleted") === 0; i++) {
       await play(run(input(`process-${i}`, { once: true })));
@@ -83,7 +83,7 @@ describe("a run", () => {
     assert.equal(writers.length, 1);
   });
 
-  it("R01 R30 ends with 1 when a group needs mending, blames it once in an Event and in the metrics", async () => {
+  it("R01 R30 exits with 1 if a group has to be fixed, and reports it once in an Event and in the metrics", async () => {
     const set = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-b");
     assert.ok(set);
     stage.emulator.store.update("statefulsets.apps", {
@@ -99,7 +99,7 @@ describe("a run", () => {
     assert.match(metrics, /zonewise_group_blocked\{[^}]*reason="UpdateStrategyNotOnDelete"\} 1/);
   });
 
-  it("stops after the current step when told to, and frees the lease", async () => {
+  it("stops after the current step on request, and releases the lease", async () => {
     deploy(stage, "x:2");
     const stop = new AbortController();
     const seen = witness(stage);
@@ -129,7 +129,7 @@ describe("a run", () => {
     await play(running);
   });
 
-  it("goes on without its watches, only slower", async () => {
+  it("continues without its watches, only slower", async () => {
     const seen = witness(stage);
     stage.emulator.faults.inject({ effect: { kind: "error" }, verb: "watch" });
     deploy(stage, "x:2");
@@ -138,7 +138,7 @@ describe("a run", () => {
   });
 
   for (const aheadMs of [4000, 11_000, 30_000])
-    it(`goes on while every other answer comes from an API server whose clock is ${aheadMs} ms ahead`, async () => {
+    it(`continues while every other answer comes from an API server whose clock is ${aheadMs} ms ahead`, async () => {
       const seen = witness(stage);
       deploy(stage, "x:2");
       const { cluster } = stage.connect();
@@ -164,7 +164,7 @@ describe("a run", () => {
       assert.ok(messages(one).filter((message) => message === "the lease was lost").length <= 1);
     });
 
-  it("that loses each Lease before its first tick pauses between them, says so and ends with 1", async () => {
+  it("that loses each Lease before its first tick pauses between them, logs it and exits with 1", async () => {
     let jumpedMs = 0;
     const leaseClock = { ...stage.clock, now: () => stage.clock.now() + (jumpedMs += 20_000) };
     const one = input("one", { leaseClock, budgetMs: 5000 });
@@ -175,7 +175,7 @@ describe("a run", () => {
     assert.ok(messages(one).includes("no tick was made: each lease was lost before"));
   });
 
-  it("calls of one process remember since when a group is held: what lasts becomes an Event, though its words change", async () => {
+  it("the calls of one process remember the start of a hold: a lasting hold becomes an Event although its message changes", async () => {
     const memory = new Map();
     const pods = ["ingester-zone-a-0", "ingester-zone-b-0"];
     for (const [i, flapping] of ["ingester-zone-c-1", "ingester-zone-c-2", "ingester-zone-c-1"].entries()) {
@@ -188,7 +188,7 @@ describe("a run", () => {
     }
   });
 
-  it("Events that cannot be written do not hold up the end", async () => {
+  it("Events that cannot be written do not delay the end", async () => {
     stage.emulator.faults.inject({ effect: { kind: "latency", ms: 60_000 }, resource: "events" });
     deploy(stage, "x:2");
     const stop = new AbortController();
@@ -207,7 +207,7 @@ describe("a run", () => {
     stage.emulator.store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations } });
   }
 
-  it("R31 forgets the series of a group that is gone, and keeps the others", async () => {
+  it("R31 removes the series of a deleted group, and keeps the others", async () => {
     deploy(stage, "y:1", { group: "store", zones: ["a"] });
     await stage.time.advance(1000);
     const one = input("one");

@@ -1,4 +1,4 @@
-/** Zones that follow a leader, while answers are lost and others change the group between the tick's reads and writes. */
+/** Zones that follow a leader, while answers are lost and other clients change the group between the tick's reads and writes. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -10,7 +10,7 @@ import { deploy, setStage, tickOnce, type Stage } from "./stage.ts";
 const LEADER = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
 const LAST = "grafana.com/last-downscale";
 
-/** Zone a with `replicas`, and b and c with 4 that follow it, not sooner than 12 hours after one another. */
+/** Zone a with `replicas`, and zones b and c with 4 that follow it, at least 12 hours apart. */
 async function follow(t: TestContext, replicas: number): Promise<Stage> {
   const stage = await setStage();
   t.after(() => stage.close());
@@ -47,7 +47,7 @@ function annotateAfterList(stage: Stage, zone: string, annotations: Record<strin
 const isWrite = (call: string): boolean => !call.startsWith("GET");
 
 describe("a zone that is scaled", () => {
-  it("without an answer is the only one in its tick: it may have been scaled", async (t) => {
+  it("without an answer is the only one in its tick: the write may have taken effect", async (t) => {
     const stage = await follow(t, 6);
     const { cluster } = stage.connect();
     const patchOfB = { verb: "patch", resource: "statefulsets.apps", name: "ingester-zone-b", times: 1 } as const;
@@ -58,7 +58,7 @@ describe("a zone that is scaled", () => {
     assert.deepEqual(replicas(stage), [6, 6, 6]);
   });
 
-  it("and refused leaves the next one its turn", async (t) => {
+  it("and refused leaves its turn to the next zone", async (t) => {
     const stage = await follow(t, 6);
     const { cluster } = stage.connect();
     const refusing: Cluster = {
@@ -78,7 +78,7 @@ describe("a zone that is scaled", () => {
 });
 
 describe("a zone that is to shrink", () => {
-  it("is left alone, without a write, if it has changed since it was listed", async (t) => {
+  it("is not written if it has changed since it was listed", async (t) => {
     const stage = await follow(t, 2);
     const { cluster, calls } = annotateAfterList(stage, "b", { note: "changed" });
     const { outcomes } = await tickOnce(stage, cluster);

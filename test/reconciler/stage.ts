@@ -1,4 +1,4 @@
-/** The reconciler's shell on the embedded cluster, under a clock that stands still unless it is moved. */
+/** The reconciler's shell on the embedded cluster, under a clock that only the test advances. */
 import type { TickResult } from "../../reconciler/report/outcome.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -22,9 +22,9 @@ import { startEmulator, type Emulator } from "../emulator/index.ts";
 export interface Stage {
   readonly emulator: Emulator;
   readonly time: ManualClock;
-  /** The same time as the port and the reconciler take it. */
+  /** The same time for the port and the reconciler. */
   readonly clock: Clock;
-  /** A connection of its own, with the methods of the calls made through it. */
+  /** A new connection, and the methods and paths of the calls made through it. */
   connect(): { readonly cluster: Cluster; readonly calls: string[] };
   close(): Promise<void>;
 }
@@ -73,7 +73,7 @@ function clockOf(time: ManualClock): Clock {
   };
 }
 
-/** Creates the zones of a group, or gives them another image. */
+/** Creates the zones of a group, or changes their image. */
 export function deploy(
   stage: Stage,
   image: string,
@@ -103,10 +103,10 @@ export function deploy(
   }
 }
 
-/** Pods that nobody reaches. */
+/** Pods that must not be called. */
 export const noPods: PodHttp = { send: (method, url) => Promise.reject(new Error(`unexpected ${method} ${url}`)) };
 
-/** What scaling needs besides. */
+/** The other inputs of scaling. */
 export function scalingOf(cluster: Cluster) {
   return {
     references: createReferences(cluster),
@@ -120,7 +120,7 @@ export function notifierOf(stage: Stage, http: PodHttp): PodNotifier {
   return createPodNotifier({ http, clock: stage.clock, onNote: () => {}, signal: new AbortController().signal });
 }
 
-/** What a test of a tick may set, each for its own place in the input. */
+/** The inputs that a test of a tick may set. */
 type TickChoices = Partial<
   Pick<TickInput, "fence" | "freshness" | "namespaces" | "stop"> &
     TickInput["clock"] &
@@ -151,7 +151,7 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {})
   return tick({ ...all, cluster, clock: all, turns: all, scaling: all, budgets: all, report: all });
 }
 
-/** As on a cluster without budgets. */
+/** The maintenance on a cluster without budgets. */
 export const noMaintenance: BudgetMaintenance = {
   beginTick: async (namespaces) => ({ namespaces, lists: new Map() }),
   needsReadyTime: () => false,
@@ -163,7 +163,7 @@ export const noMaintenance: BudgetMaintenance = {
 export interface Witness {
   /** Pods in the order in which they were deleted. */
   readonly deleted: string[];
-  /** What must never happen, and did. */
+  /** The violations that occurred. */
   readonly violations: string[];
 }
 
@@ -195,7 +195,7 @@ export function witness(stage: Stage, maxUnavailable = 1): Witness {
   return seen;
 }
 
-/** Of each zone: whether its new revision is recorded as current, and how many pods are updated and ready. */
+/** Per zone: whether its new revision is recorded as current, and the numbers of updated and of ready pods. */
 export function revisions(stage: Stage): (readonly unknown[])[] {
   return stage.emulator.store.list("statefulsets.apps", "default").map((set) => {
     const status = (set as { status?: Record<string, unknown> }).status ?? {};
@@ -203,7 +203,7 @@ export function revisions(stage: Stage): (readonly unknown[])[] {
   });
 }
 
-/** What a run of the process `identity` is given: it logs nothing, asks no budget and injects nothing. */
+/** The input of a run of the process `identity`, which logs nothing, requests no disruption and injects nothing. */
 export function runInputOf({ clock }: Stage, cluster: Cluster, identity: string): RunInput {
   return {
     cluster,

@@ -6,7 +6,7 @@ import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import type { Outcome } from "../../reconciler/report/outcome.ts";
 import { deploy, setStage, tickOnce, type Stage } from "./stage.ts";
 
-/** Ticks of one process, over a group that has just been given a new image. */
+/** Ticks of one process over a group with a new image. */
 async function begin(t: TestContext): Promise<{ stage: Stage; tick: () => Promise<Outcome | undefined> }> {
   const stage = await setStage();
   t.after(() => stage.close());
@@ -19,7 +19,7 @@ async function begin(t: TestContext): Promise<{ stage: Stage; tick: () => Promis
   return { stage, tick: async () => (await tickOnce(stage, cluster, { freshness })).outcomes[0] };
 }
 
-/** Lists of this resource answer as they were before the last write to it. */
+/** Lists of this resource return the state before the last write to it. */
 function beforeLastWrite(stage: Stage, resource: string): void {
   const versions = stage.emulator.store.list(resource, "default").map(({ metadata }) => Number(metadata.resourceVersion));
   stage.emulator.faults.inject({ effect: { kind: "stale", resourceVersion: Math.max(...versions) - 1 }, resource, verb: "list" });
@@ -29,7 +29,7 @@ const codeOf = (outcome: Outcome | undefined): string | undefined =>
   outcome?.state === "superseded" ? outcome.error.code : outcome?.state;
 
 describe("a list of pods", () => {
-  it("from before an own deletion is refused", async (t) => {
+  it("from before its own deletion is refused", async (t) => {
     const { stage, tick } = await begin(t);
     assert.equal((await tick())?.state, "acted");
     beforeLastWrite(stage, "pods");
@@ -48,7 +48,7 @@ describe("a list of pods", () => {
 });
 
 describe("a list of StatefulSets", () => {
-  it("from before an own status patch is refused", async (t) => {
+  it("from before its own status patch is refused", async (t) => {
     const { stage, tick } = await begin(t);
     for (let i = 0; ; i++) {
       assert.ok(i < 100, "the first zone is finished");

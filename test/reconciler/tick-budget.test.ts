@@ -13,7 +13,7 @@ const LABELS = { podLabels: { "rollout-group": "ingester" } };
 let stage: Stage;
 afterEach(() => stage.close());
 
-/** Zones of 20 pods with a new image, all of which a budget and the rollout allow to be down at once. */
+/** Zones of 20 pods with a new image; a budget and the rollout allow all of them to be unavailable at once. */
 async function rollOutLarge(): Promise<Witness> {
   stage = await setBudgetStage();
   writeBudget(stage, { maxUnavailable: 20 });
@@ -27,7 +27,7 @@ async function rollOutLarge(): Promise<Witness> {
   return witness(stage, 20);
 }
 
-/** A new image, of which two pods of a zone may be updated at once. */
+/** A new image; two pods of a zone may be updated at once. */
 async function rollOut(spec: object): Promise<Witness> {
   stage = await setBudgetStage();
   writeBudget(stage, spec);
@@ -46,7 +46,7 @@ async function tick(): Promise<Outcome | undefined> {
   return outcomes[0];
 }
 
-/** Reserves a pod, as an eviction that was allowed elsewhere. */
+/** Reserves a pod like an eviction that another process allowed. */
 function reserve(pod: string): void {
   const { store } = stage.emulator;
   const budget = store.get(BUDGETS, "default", "ingester");
@@ -58,12 +58,12 @@ function reserve(pod: string): void {
 
 describe("a rollout under a budget", () => {
   const CASES: readonly [string, object, readonly string[], readonly string[]][] = [
-    ["R07 takes what the budget allows of those that the rollout would", {}, [], ["a-0"]],
-    ["R11 takes all where it allows all", { maxUnavailable: 2 }, [], ["a-0", "a-1"]],
-    ["R11 takes as many as the rollout may where the budget is 0", { maxUnavailable: 0 }, [], ["a-0", "a-1"]],
-    ["R12 in partition mode takes one a partition where the budget is 0", { maxUnavailable: 0, ...PARTITIONS }, [], ["a-0", "a-1"]],
-    ["R08, R10 goes on after a denial", PARTITIONS, ["ingester-zone-c-0"], ["a-1"]],
-    ["R12 1 a partition, whatever the rollout may", { maxUnavailable: 0, ...PARTITIONS }, ["ingester-zone-b-1"], ["a-0"]],
+    ["R07 deletes the pods that the budget allows", {}, [], ["a-0"]],
+    ["R11 deletes all if it allows all", { maxUnavailable: 2 }, [], ["a-0", "a-1"]],
+    ["R11 deletes up to the rollout's limit if the budget is 0", { maxUnavailable: 0 }, [], ["a-0", "a-1"]],
+    ["R12 in partition mode deletes one per partition if the budget is 0", { maxUnavailable: 0, ...PARTITIONS }, [], ["a-0", "a-1"]],
+    ["R08, R10 continues after a denial", PARTITIONS, ["ingester-zone-c-0"], ["a-1"]],
+    ["R12 1 per partition, regardless of the rollout's limit", { maxUnavailable: 0, ...PARTITIONS }, ["ingester-zone-b-1"], ["a-0"]],
   ];
   for (const [name, spec, pending, deleted] of CASES) {
     it(`${name}: ${deleted.join(", ")}`, async () => {
@@ -78,7 +78,7 @@ describe("a rollout under a budget", () => {
     });
   }
 
-  it("R09 leaves the next zone alone while the first is denied", async () => {
+  it("R09 does not touch the next zone while the first is denied", async () => {
     const seen = await rollOut({ maxUnavailable: 2 });
     reserve("ingester-zone-c-0");
     const outcome = await tick();
@@ -107,7 +107,7 @@ describe("a rollout under a budget", () => {
     assert.deepEqual(seen.deleted, []);
   });
 
-  it("asks for 20 pods at once: what the budget costs does not grow with them", async () => {
+  it("requests 20 pods at once: the budget's cost does not grow with them", async () => {
     const seen = await rollOutLarge();
     const rollout = startProcess(stage, "rollout");
     const { cluster } = stage.connect();
@@ -119,7 +119,7 @@ describe("a rollout under a budget", () => {
     assert.deepEqual([pages.length, reads.length, writes.length], [1, 1, 1], rollout.calls.join());
   });
 
-  it("gives back the reservations of pods that it did not delete after all", async () => {
+  it("releases the reservations of pods that it did not delete", async () => {
     const seen = await rollOutLarge();
     const { reserver } = startProcess(stage, "rollout");
     const { cluster } = stage.connect();
@@ -139,7 +139,7 @@ describe("a rollout under a budget", () => {
     assert.deepEqual(Object.keys(reserved(stage)).toSorted(), seen.deleted);
   });
 
-  it("gives the reservation back when the pod could not be deleted", async () => {
+  it("releases the reservation if the pod could not be deleted", async () => {
     const seen = await rollOut({});
     stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: "pods", verb: "delete", times: 1 });
     assert.equal((await tick())?.state, "superseded");
@@ -149,14 +149,14 @@ describe("a rollout under a budget", () => {
     assert.deepEqual([seen.deleted, reserved(stage)], [[], {}]);
   });
 
-  it("keeps it when nobody knows", async () => {
+  it("keeps it if the effect of the deletion is unknown", async () => {
     const seen = await rollOut({});
     stage.emulator.faults.inject({ effect: { kind: "dropBefore" }, resource: "pods", verb: "delete", times: 1 });
     assert.equal((await tick())?.state, "failed");
     assert.deepEqual([seen.deleted, Object.keys(reserved(stage))], [[], ["ingester-zone-a-0"]]);
   });
 
-  it("fails while the cluster cannot be asked", async () => {
+  it("fails while the API server cannot be reached", async () => {
     const seen = await rollOut({});
     stage.emulator.faults.inject({ effect: { kind: "error" }, resource: BUDGETS });
     assert.equal((await tick())?.state, "failed");
@@ -173,7 +173,7 @@ describe("a rollout under a budget", () => {
     assert.equal(seen.deleted.length, 9);
   });
 
-  it("and of evictions of other zones at the same time: never two zones", async () => {
+  it("with evictions of other zones at the same time never disrupts two zones", async () => {
     const seen = await rollOut({});
     const one = startProcess(stage, "function");
     for (let i = 0; i < 200 && seen.deleted.length < 9; i++) {

@@ -13,7 +13,7 @@ const TROUBLES: readonly Effect[] = [
   { kind: "tooMany", retryAfterSeconds: 0 },
 ];
 
-/** Zones that are well, and have just been given a new image. */
+/** Healthy zones with a new image. */
 async function beginRollout(t: TestContext): Promise<{ stage: Stage; cluster: Cluster; seen: ReturnType<typeof witness> }> {
   const stage = await setStage();
   t.after(() => stage.close());
@@ -24,9 +24,9 @@ async function beginRollout(t: TestContext): Promise<{ stage: Stage; cluster: Cl
   return { stage, cluster: stage.connect().cluster, seen: witness(stage) };
 }
 
-describe("whatever the API server does", () => {
+describe("under errors of the API server", () => {
   for (const [seed, atOnce] of [1, 2, 3, 4, 5, 6].flatMap((seed) => [[seed, 1] as const, [seed, 3] as const])) {
-    it(`no two zones are disrupted, and the rollout ends (dice ${seed}, ${atOnce} pods at once: lost answers, conflicts, errors, two reconcilers that know nothing of each other)`, async () => {
+    it(`no two zones are disrupted, and the rollout ends (seed ${seed}, ${atOnce} pods at once: lost answers, conflicts, errors, two reconcilers without knowledge of each other)`, async () => {
       const stage = await setStage(seed);
       try {
         deploy(stage, "x:1", { annotations: { "rollout-max-unavailable": String(atOnce) } });
@@ -56,7 +56,7 @@ describe("whatever the API server does", () => {
     });
   }
 
-  it("a zone deleted and made anew between judging and acting is left alone, and is no failure", async (t) => {
+  it("a zone deleted and recreated between decision and action is not touched, and is no failure", async (t) => {
     const { stage, cluster, seen } = await beginRollout(t);
     const remake = (): void => {
       const { store } = stage.emulator;
@@ -81,7 +81,7 @@ describe("whatever the API server does", () => {
     assert.deepEqual(seen.deleted, []);
   });
 
-  it("a list older than what was seen or written is refused", async (t) => {
+  it("a list older than what the process has seen or written is refused", async (t) => {
     const { stage, cluster, seen } = await beginRollout(t);
     const freshness = createFreshness(stage.clock, { warn: assert.fail });
     const before = Number(stage.emulator.store.list("statefulsets.apps")[0]?.metadata.resourceVersion);

@@ -31,7 +31,7 @@ describe("a tick, again and again", () => {
     );
   });
 
-  it("costs one list and no write once all is settled", async () => {
+  it("costs one list and no write once all groups are settled", async () => {
     const { cluster, calls } = stage.connect();
     const version = stage.emulator.store.list("statefulsets.apps").map((set) => set.metadata.resourceVersion);
     await tickOnce(stage, cluster);
@@ -42,16 +42,16 @@ describe("a tick, again and again", () => {
     );
   });
 
-  it("a closer look lists the pods of each zone, and still writes nothing", async () => {
+  it("a resync lists the pods of each zone, and still writes nothing", async () => {
     const { cluster, calls } = stage.connect();
     const { outcomes } = await tickOnce(stage, cluster, { isResyncDue: () => true });
     assert.equal(calls.length, 4);
     assert.ok(calls.every((call) => call.startsWith("GET")));
     const withPods = outcomes.flatMap(({ zones }) => zones.filter((zone) => "pods" in zone));
-    assert.deepEqual(withPods, [], "pods are let go when their group is done");
+    assert.deepEqual(withPods, [], "pods are dropped once their group is done");
   });
 
-  it("asks the budget right before each deletion; a denied pod stays, the next has its turn, the next zone has not (R07-R10)", async () => {
+  it("requests each disruption right before the deletion; a denied pod stays, the next one follows, the next zone does not (R07-R10)", async () => {
     deploy(stage, "x:3");
     for (const set of stage.emulator.store.list("statefulsets.apps", "default")) {
       stage.emulator.store.update("statefulsets.apps", {
@@ -82,7 +82,7 @@ describe("a tick, again and again", () => {
     assert.deepEqual(seen.deleted, ["ingester-zone-a-1"]);
   });
 
-  it("R38 a budget that cannot tell fails the group and deletes nothing", async () => {
+  it("R38 a budget that cannot decide fails the group, and nothing is deleted", async () => {
     await stage.time.advance(5000);
     const seen = witness(stage);
     const { cluster } = stage.connect();
@@ -91,7 +91,7 @@ describe("a tick, again and again", () => {
     assert.deepEqual(seen.deleted, []);
   });
 
-  it("pods that went before an error are told, and a namespace that cannot be read keeps the others from nothing", async () => {
+  it("pods deleted before an error are reported, and a namespace that cannot be read does not hold the others", async () => {
     await stage.time.advance(5000);
     const { cluster } = stage.connect();
     let removed = 0;
@@ -110,7 +110,7 @@ describe("a tick, again and again", () => {
     await assert.rejects(tickOnce(stage, failing, { namespaces: ["forbidden"] }), /no/);
   });
 
-  it("each tick begins with another group, and says how many the end came before", async () => {
+  it("each tick begins with another group, and reports the number of groups that it did not reach", async () => {
     for (const group of ["k", "l", "m"]) deploy(stage, "y:1", { group, zones: ["a"] });
     await stage.time.advance(1000);
     const { cluster } = stage.connect();
@@ -139,7 +139,7 @@ describe("a tick, again and again", () => {
     for (const group of ["k", "l", "m"]) stage.emulator.store.remove("statefulsets.apps", "default", `${group}-zone-a`);
   });
 
-  it("R23 leaves a StatefulSet without the label alone, and one group's trouble to itself", async () => {
+  it("R23 does not touch a StatefulSet without the label, and one group's error does not affect others", async () => {
     deploy(stage, "y:1", { group: "broken", zones: ["a"] });
     const set = stage.emulator.store.get("statefulsets.apps", "default", "broken-zone-a");
     assert.ok(set);

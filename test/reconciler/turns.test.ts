@@ -1,4 +1,4 @@
-/** Which group has its turn when: across ticks, runs and processes. */
+/** The order of groups across ticks, runs and processes. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -6,10 +6,10 @@ import { run } from "../../reconciler/run.ts";
 import { deploy, runInputOf, setStage, tickOnce, type Stage } from "./stage.ts";
 
 const GROUPS = Array.from({ length: 20 }, (_, i) => `group-${String(i).padStart(2, "0")}`);
-/** Groups that are begun before the first of them is done. */
+/** Groups that are begun concurrently. */
 const AT_A_TIME = 8;
 
-describe("when time is up before all groups have had their turn", () => {
+describe("if time is up before all groups have had their turn", () => {
   let stage: Stage;
   beforeEach(async () => {
     stage = await setStage();
@@ -30,7 +30,7 @@ describe("when time is up before all groups have had their turn", () => {
     };
   }
 
-  /** A process that ends as soon as it looks at pods; the groups that it began. */
+  /** A process that ends at its first list of pods; resolves with the groups that it began. */
   async function runProcess(identity: string): Promise<string[]> {
     const stop = new AbortController();
     const begun: string[] = [];
@@ -58,20 +58,20 @@ describe("when time is up before all groups have had their turn", () => {
     assert.deepEqual(begun.flat(), [...GROUPS, ...GROUPS]);
   });
 
-  it("the closer look of all groups counts as taken from its first run on, once the last group has had its turn", async () => {
+  it("the resync of all groups counts from its first run on, once the last group has had its turn", async () => {
     const annotations = () =>
       stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler")?.metadata.annotations;
     const minute = new Date(stage.time.now()).toISOString().slice(0, 16);
-    const lookedUntil: (string | undefined)[] = [];
+    const resyncedThrough: (string | undefined)[] = [];
     for (let i = 0; i < 3; i++) {
       await runProcess(`process-${i}`);
-      lookedUntil.push(annotations()?.["zonewise/resynced-through"]?.slice(0, 16));
+      resyncedThrough.push(annotations()?.["zonewise/resynced-through"]?.slice(0, 16));
       await stage.time.advance(60_000 - (stage.time.now() % 60_000));
     }
-    assert.deepEqual(lookedUntil, [undefined, undefined, minute]);
+    assert.deepEqual(resyncedThrough, [undefined, undefined, minute]);
   });
 
-  it("a process that is killed in the middle leaves the groups after those that it had begun to the next", async () => {
+  it("after a killed process the next one begins with the groups after those already begun", async () => {
     const annotations = new Map<string, string>();
     const { cluster } = stage.connect();
     const hanging: Cluster = {
@@ -92,7 +92,7 @@ describe("when time is up before all groups have had their turn", () => {
     assert.deepEqual(begun, [...GROUPS.slice(AT_A_TIME), ...GROUPS.slice(0, AT_A_TIME)]);
   });
 
-  it("a whole cycle is followed by one that begins a group later, and a group that is gone is passed over", async () => {
+  it("a whole cycle is followed by one that begins one group later, and a deleted group is skipped", async () => {
     const annotations = new Map<string, string>();
     const order = async (): Promise<string | undefined> => {
       const begun: string[] = [];

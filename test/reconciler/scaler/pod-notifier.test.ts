@@ -50,7 +50,7 @@ describe("notifying pods that they stay", () => {
     assert.equal(await notify(3), 3);
   });
 
-  it("goes on beside the tick, and is over before fewer pods are told: some are to go now", async () => {
+  it("continues in parallel with the tick, and ends before fewer pods are notified: some are to be removed now", async () => {
     const { notifier, sent } = stage(never);
     await notifier.cancelPreparation(zone(), pods(3));
     await notifier.cancelPreparation(zone(), pods(2));
@@ -65,7 +65,7 @@ describe("notifying pods that they stay", () => {
     assert.deepEqual(notes, []);
   });
 
-  it("gives a zone up for now whose pods do not answer", async () => {
+  it("gives up for now on a zone whose pods do not answer", async () => {
     const { notifier, sent, notes } = stage(() => Promise.reject(new RolloutError("Timeout", "no answer within 5000 ms")));
     await notifier.cancelPreparation(zone(), pods(100));
     await notifier.idle();
@@ -87,7 +87,7 @@ describe("notifying pods that they stay", () => {
     assert.equal(most, 16);
   });
 
-  it("tells which preparations are locked, and what failed, in a line each", async () => {
+  it("logs the locked preparations and the failures, in one line each", async () => {
     const { notifier, notes } = stage(async (_method, url) => ({ status: url.includes("p-0") ? 409 : 500, body: "" }));
     await notifier.cancelPreparation(zone(), pods(3));
     await notifier.idle();

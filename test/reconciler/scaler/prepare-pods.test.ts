@@ -9,7 +9,7 @@ import { zone } from "../builders.ts";
 const delay = { ms: 60_000, url: new URL("http://pod/prepare") };
 const never = new AbortController().signal;
 
-/** POSTs to all pods of a zone of so many; `seen` counts the requests. */
+/** POSTs to all pods of a zone with so many pods; `seen` counts the requests. */
 async function prepare(replicas: number, send: PodHttp["send"], signal = never) {
   let seen = 0;
   const http: PodHttp = { send: (...args) => (seen++, send(...args)) };
@@ -22,8 +22,8 @@ async function prepare(replicas: number, send: PodHttp["send"], signal = never) 
   return { result, seen };
 }
 
-describe("preparing pods that are to go", () => {
-  it("tells which of them is the last whose delay is not over", async () => {
+describe("preparing pods for removal", () => {
+  it("returns the last pod whose delay is not over", async () => {
     const { result } = await prepare(5, async (_method, url) => {
       const seconds = url.includes("-a-3.") ? 999_999_990 : 999_999_000;
       return { status: 200, body: JSON.stringify({ timestamp: seconds }) };
@@ -31,13 +31,13 @@ describe("preparing pods that are to go", () => {
     assert.deepEqual(result, { wanted: 0, youngest: { place: 3, preparedAt: 999_999_990_000 } });
   });
 
-  it("asks of a million pods no more than it needs to know that one refuses, and repeats nothing of its answer", async () => {
+  it("calls of a million pods only enough to know that one refuses, and repeats nothing of its answer", async () => {
     const { result, seen } = await prepare(1_000_000, async () => ({ status: 500, body: "secret" }));
     assert.ok(seen <= 32, String(seen));
     assert.deepEqual(result, { wanted: 0, failure: 'ingester-zone-a-0 answered 500, and the answer is not {"timestamp": <Unix seconds>}' });
   });
 
-  it("asks no further pod once the run ends", async () => {
+  it("calls no further pod once the run ends", async () => {
     const stop = new AbortController();
     const { result, seen } = await prepare(
       1_000_000,

@@ -1,4 +1,4 @@
-/** Whatever the facts about a group, and whatever comes of each step. */
+/** Any facts about a group, and any result of each step. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -64,7 +64,7 @@ const facts: fc.Arbitrary<ZoneFacts> = fc.record(
   { requiredKeys: [] },
 );
 
-/** A zone that has a delay loses only pods that answered, for the number that is still wanted, and that are behind the last young one. */
+/** A zone with a delay loses only pods that answered, for the number that is still wanted, after the last pod whose delay is not over. */
 function checkPrepared({ zone, replicas }: ScaleZone, snapshot: ScalingSnapshot): void {
   const delay = readDelay(zone);
   if (zone.scaling.leader !== undefined || replicas >= zone.replicas || !delay) return;
@@ -86,11 +86,11 @@ function check(next: ScalingStep | undefined, snapshot: ScalingSnapshot): void {
   }
 }
 
-/** What comes of a step, or of reading a reference. */
+/** The result of a step, or of reading a reference. */
 const outcome = fc.record({ reading, youngest, succeeds: fc.boolean() });
 type Outcome = typeof outcome extends fc.Arbitrary<infer T> ? T : never;
 
-/** The snapshot after what is next has come to this outcome; undefined if nothing was. */
+/** The snapshot after the next step had this outcome; undefined if there was no step. */
 function carryOut(snapshot: ScalingSnapshot, { reading, youngest, succeeds }: Outcome): ScalingSnapshot | undefined {
   const { next, scalingHolds, unread } = decideScaling(snapshot);
   check(next, snapshot);
@@ -117,11 +117,11 @@ function carryOut(snapshot: ScalingSnapshot, { reading, youngest, succeeds }: Ou
   }
 }
 
-/** How often the plays must come across each of these, or the property says nothing about it. */
+/** The minimum number of plays that reach each of these cases; below it the property proves nothing about it. */
 const LEAST = { scaled: 300, shrunk: 100, refused: 100, prepared: 100, "written back": 300 };
 
 describe("over random groups and facts", () => {
-  it("no zone is scaled unprepared, beside another or in a group that loses one, and no other number is written back than its replicas", () => {
+  it("no zone is scaled unprepared, together with another or in a group that loses a zone, and only its replicas are written back", () => {
     fc.assert(
       fc.property(zones, fc.array(facts, { maxLength: 4, size: "max" }), fc.option(fc.nat(3)), (zones, facts, scaled) => {
         const scene = sceneOf(zones, facts);
@@ -135,7 +135,7 @@ describe("over random groups and facts", () => {
     );
   });
 
-  it("a group is done after at most six steps a zone, whatever comes of them, and with one zone scaled at most", () => {
+  it("a group is done after at most six steps per zone, with any results, and at most one zone is scaled", () => {
     const reached: Record<string, number> = {};
     const reach = (what: string, is: boolean): void => void (is && (reached[what] = (reached[what] ?? 0) + 1));
     fc.assert(

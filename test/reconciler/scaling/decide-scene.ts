@@ -1,4 +1,4 @@
-/** Snapshots of a group as decisions about its scaling look at them, and their decisions in a few words. */
+/** Snapshots of a group's scaling, and their decisions in a few words. */
 import type { Resource } from "../../../infra/kubernetes/resources.ts";
 import { decideScaling, type ScalingDecision } from "../../../reconciler/scaling/decide.ts";
 import type { Reference } from "../../../reconciler/scaling/facts.ts";
@@ -14,14 +14,14 @@ export const reference = (wantedReplicas: number, reportedReplicas: number): Ref
   reportedReplicas,
 });
 
-/** `facts` are those of the zones a, b, c… in order. */
+/** `facts` of the zones a, b, c… in order. */
 export function sceneOf(zones: readonly ZoneTraits[], facts: readonly ZoneFacts[] = []): ScalingSnapshot {
   const base = snapshot(zones);
   const known = base.zones.flatMap((zone, i): [string, ZoneFacts][] => (facts[i] ? [[zone.uid, facts[i]]] : []));
   return { ...base, facts: new Map(known), clusterDomain: "cluster.local." };
 }
 
-/** What is next, and the reasons of those that wait: `prepare a-3 a-4`, `scale a to 3`, `write back 3 of a`, `read a`, `wait`, `nothing`. */
+/** The next step, and the reasons of waiting zones: `prepare a-3 a-4`, `scale a to 3`, `write back 3 of a`, `read a`, `wait`, `nothing`. */
 export function decide(scene: ScalingSnapshot): readonly [next: string, ...reasons: string[]] {
   const decision = decideScaling(scene);
   return [show(decision), ...decision.scalingHolds.map(({ reason }) => reason)];

@@ -17,7 +17,7 @@ const force = (replicas: number) => ({ "grafana.com/rollout-force-replicas": Str
 const MINUTE = 60_000;
 const refused = hold("ScaleRefused", "no", []);
 const unreadable = { unreadable: "no answer" };
-/** A zone of 5 that is to have 3: its pods that stay are notified, those that go answered. */
+/** A zone of 5 that wants 3: the pods that stay are notified, the pods to remove have answered. */
 const answered: ZoneFacts = { reference: reference(3, 5), notified: true, answers: { wanted: 3, youngest: undefined } };
 const young = (place: number, wanted = 3): ZoneFacts => ({
   ...answered,
@@ -27,11 +27,11 @@ const young = (place: number, wanted = 3): ZoneFacts => ({
 type Case = readonly [name: string, zones: readonly ZoneTraits[], facts: readonly ZoneFacts[], expected: readonly string[]];
 
 const CASES: readonly Case[] = [
-  ["nothing is asked of zones that neither follow nor mirror", [{}, {}], [], ["nothing"]],
-  ["a group with a zone that is being deleted is left alone", [{ replicas: 4 }, follows("a"), { terminating: true }], [], ["nothing"]],
+  ["zones that neither follow nor mirror have no step", [{}, {}], [], ["nothing"]],
+  ["a group with a zone that is being deleted is not scaled", [{ replicas: 4 }, follows("a"), { terminating: true }], [], ["nothing"]],
   ["a follower is scaled", [{ replicas: 4 }, follows("a")], [], ["scale b to 4"]],
   ["followers come before mirroring zones", [mirror(2), { replicas: 4 }, follows("b")], [{ reference: reference(5, 5) }], ["scale c to 4"]],
-  ["a follower that waits lets a mirroring zone have its turn", [follows("x"), mirror(2)], [], ["read b", "LeaderNotFound"]],
+  ["a waiting follower leaves its turn to a mirroring zone", [follows("x"), mirror(2)], [], ["read b", "LeaderNotFound"]],
   [
     "a zone with both waits, and its reference is not read",
     [{}, { annotations: { ...MIRROR, ...follows("a").annotations } }],
@@ -40,22 +40,27 @@ const CASES: readonly Case[] = [
   ],
 
   ["a reference is read first", [mirror(2)], [], ["read a"]],
-  ["and those of other zones when their turn comes", [mirror(2), mirror(2)], [{ reference: reference(2, 2) }], ["read b"]],
+  ["and other zones' references in their turn", [mirror(2), mirror(2)], [{ reference: reference(2, 2) }], ["read b"]],
   ["a reference that cannot be read holds its zone", [mirror(2)], [{ reference: unreadable }], ["wait", "ReferenceUnreadable"]],
-  ["and the next zone has its turn", [mirror(2), mirror(2)], [{ reference: unreadable }], ["read b", "ReferenceUnreadable"]],
+  ["and the next zone follows", [mirror(2), mirror(2)], [{ reference: unreadable }], ["read b", "ReferenceUnreadable"]],
   ["a zone grows", [mirror(2)], [{ reference: reference(5, 2) }], ["scale a to 5"]],
   ["a zone shrinks", [mirror(5)], [{ reference: reference(2, 2) }], ["scale a to 2"]],
   ["forced replicas win", [mirror(2, force(7))], [{ reference: reference(5, 2) }], ["scale a to 7"]],
   ["a zone as wanted is written back", [mirror(2)], [{ reference: reference(2, 5) }], ["write back 2 of a"]],
-  ["unless that is reported already", [mirror(2)], [{ reference: reference(2, 2) }], ["nothing"]],
+  ["unless it is reported already", [mirror(2)], [{ reference: reference(2, 2) }], ["nothing"]],
   ["or turned off", [mirror(2, NO_WRITE_BACK)], [{ reference: reference(2, 5) }], ["nothing"]],
-  ["it is written back once, though it failed", [mirror(2)], [{ reference: reference(2, 5), writtenBack: { failure: "no" } }], ["nothing"]],
+  [
+    "it is written back once, even if that failed",
+    [mirror(2)],
+    [{ reference: reference(2, 5), writtenBack: { failure: "no" } }],
+    ["nothing"],
+  ],
 
   ["pods that stay are notified first", [delayed(5)], [{ reference: reference(3, 5) }], ["keep a-0 a-1 a-2"]],
-  ["also when nothing is to change", [delayed(2)], [{ reference: reference(2, 2) }], ["keep a-0 a-1"]],
-  ["also when no pod stays: what is under way for others has to end", [delayed(2)], [{ reference: reference(0, 2) }], ["keep"]],
+  ["also if nothing is to change", [delayed(2)], [{ reference: reference(2, 2) }], ["keep a-0 a-1"]],
+  ["also if no pod stays: requests in flight for others have to end", [delayed(2)], [{ reference: reference(0, 2) }], ["keep"]],
   ["then a zone with a delay grows at once", [delayed(2)], [{ reference: reference(5, 2), notified: true }], ["scale a to 5"]],
-  ["pods that go are prepared", [delayed(5)], [{ reference: reference(3, 5), notified: true }], ["prepare a-3 a-4"]],
+  ["pods to remove are prepared", [delayed(5)], [{ reference: reference(3, 5), notified: true }], ["prepare a-3 a-4"]],
   ["also of a zone that is forced", [delayed(5, force(4))], [{ reference: reference(3, 5), notified: true }], ["prepare a-4"]],
   [
     "a pod that failed holds the zone",
@@ -65,17 +70,22 @@ const CASES: readonly Case[] = [
   ],
   ["a pod whose delay is not over holds the zone", [delayed(5)], [young(1)], ["wait", "DelayNotReached"]],
   [
-    "and its replicas are written back meanwhile",
+    "and its replicas are written back in the meantime",
     [delayed(5)],
     [{ ...young(1), reference: reference(3, 3) }],
     ["write back 5 of a", "DelayNotReached"],
   ],
-  ["once pods may go, the reference is read again", [delayed(5)], [answered], ["read a"]],
-  ["it still wants this: the zone shrinks", [delayed(5)], [{ ...answered, confirmed: reference(3, 5) }], ["scale a to 3"]],
+  ["once pods may be removed, the reference is read again", [delayed(5)], [answered], ["read a"]],
+  ["it is unchanged: the zone shrinks", [delayed(5)], [{ ...answered, confirmed: reference(3, 5) }], ["scale a to 3"]],
   ["as far as the pods' delays are over", [delayed(5)], [{ ...young(0), confirmed: reference(3, 5) }], ["scale a to 4"]],
-  ["it wants something else: the zone is as it was", [delayed(5)], [{ ...answered, confirmed: reference(4, 5) }], ["nothing"]],
+  ["it has changed: the zone is not scaled", [delayed(5)], [{ ...answered, confirmed: reference(4, 5) }], ["nothing"]],
   ["it cannot be read any more", [delayed(5)], [{ ...answered, confirmed: unreadable }], ["wait", "ReferenceUnreadable"]],
-  ["pods that answered for another number prepare no zone", [delayed(5)], [{ ...young(0, 4), confirmed: reference(3, 5) }], ["nothing"]],
+  [
+    "pods that answered for another number do not count as prepared",
+    [delayed(5)],
+    [{ ...young(0, 4), confirmed: reference(3, 5) }],
+    ["nothing"],
+  ],
   [
     "a delay that cannot be read holds in both directions",
     [mirror(2, { ...DELAYED, "grafana.com/rollout-delayed-downscale": "soon" })],
@@ -89,14 +99,14 @@ const CASES: readonly Case[] = [
     [{ reference: reference(5, 5), refused }],
     ["wait", "ScaleRefused"],
   ],
-  ["and the next zone has its turn", [{ replicas: 4 }, follows("a"), follows("a")], [{}, { refused }], ["scale c to 4", "ScaleRefused"]],
+  ["and the next zone follows", [{ replicas: 4 }, follows("a"), follows("a")], [{}, { refused }], ["scale c to 4", "ScaleRefused"]],
 ];
 
 describe("the next step of a group's scaling", () => {
   for (const [name, zones, facts, expected] of CASES)
     it(`${name}: ${expected.join(", ")}`, () => assert.deepEqual(decide(sceneOf(zones, facts)), expected));
 
-  it("once a zone has been scaled is its write-back, whatever other zones want, and the holds stay as they were told", () => {
+  it("once a zone has been scaled is its write-back, regardless of other zones, and the holds stay as reported", () => {
     const scene = sceneOf(
       [mirror(2), mirror(5), { replicas: 4 }, follows("c")],
       [{ reference: reference(3, 2) }, { reference: reference(3, 5) }],

@@ -17,7 +17,7 @@ function delayOf(traits: ZoneTraits) {
   return delay;
 }
 
-describe("the delay of a zone", () => {
+describe("a zone's delay", () => {
   for (const [delay, url] of [
     ["", "http://pod/"],
     ["1h", ""],
@@ -53,7 +53,7 @@ describe("the delay of a zone", () => {
   });
 
   for (const serviceName of ["x@127.0.0.1:1/admin?", "evil.example/", "a b", ""])
-    it(`cannot be obeyed with serviceName "${serviceName}": the host would be another`, () => {
+    it(`cannot be used with serviceName "${serviceName}": the host would differ`, () => {
       const hold = readDelay({ ...zone(delayed("1h")), serviceName });
       assert.ok(hold && "reason" in hold);
       assert.equal(hold.reason, "DelayInvalid");
@@ -61,7 +61,7 @@ describe("the delay of a zone", () => {
     });
 });
 
-describe("D16 whom to tell", () => {
+describe("D16 the pods to call", () => {
   const plan = (traits: ZoneTraits, wanted: number, url?: string, domain = "cluster.local.") => {
     const all = { ...traits, ...delayed("1h", url) };
     return planPreparation(zone(all), wanted, { url: delayOf(all).url, clusterDomain: domain });
@@ -81,7 +81,7 @@ describe("D16 whom to tell", () => {
     });
   }
 
-  it("puts the pod's name in place of the host, and keeps all else", () => {
+  it("replaces the host by the pod's name, and keeps the rest", () => {
     const url = (configured: string, domain?: string): string | undefined =>
       [...plan({ replicas: 1 }, 0, configured, domain).leave][0]?.url;
     const host = "ingester-zone-a-0.ingester-zone-a.test.svc.cluster.local.";
@@ -91,7 +91,7 @@ describe("D16 whom to tell", () => {
     assert.equal(url("http://pod/a", "cluster.example"), "http://ingester-zone-a-0.ingester-zone-a.test.svc.cluster.example/a");
   });
 
-  it("makes the pods' names as they are needed: there may be more than fit in memory", () => {
+  it("builds the pods' names one by one: there may be more than memory can hold", () => {
     const { stay, leave } = plan({}, 1);
     const many = planPreparation({ ...zone(delayed("1h")), replicas: 2 ** 31 - 1 }, 1, {
       url: delayOf(delayed("1h")).url,
@@ -103,7 +103,7 @@ describe("D16 whom to tell", () => {
     assert.equal(first?.pod, "ingester-zone-a-1");
   });
 
-  it("takes the Service's name from the spec, and counts from the first ordinal", () => {
+  it("uses the Service's name from the spec, and counts from the first ordinal", () => {
     const object = statefulSetObject({ replicas: 2, ...delayed("1h") });
     const set = withPods(readZone({ ...object, spec: { ...object.spec, serviceName: "ring", ordinals: { start: 7 } } as never }), []);
     const delay = readDelay(set);
@@ -115,7 +115,7 @@ describe("D16 whom to tell", () => {
   });
 });
 
-describe("D17 since when a pod is prepared", () => {
+describe("D17 the time of a pod's preparation", () => {
   it("is Unix seconds", () => assert.equal(readPreparedAt('{"timestamp": 1767355200, "x": 1}'), 1_767_355_200_000));
   const nothing = [
     "",
@@ -130,15 +130,15 @@ describe("D17 since when a pod is prepared", () => {
     '{"timestamp": 1e300}',
     '{"timestamp": 1767225600000000}',
   ];
-  for (const body of nothing) it(`is not said by ${JSON.stringify(body)}`, () => assert.equal(readPreparedAt(body), undefined));
+  for (const body of nothing) it(`is not in ${JSON.stringify(body)}`, () => assert.equal(readPreparedAt(body), undefined));
 });
 
-describe("how far a zone may shrink", () => {
+describe("the lowest replicas of a shrinking zone", () => {
   const shrink = (replicas: number, ...minutesAgo: number[]): string | number => {
     const set = { replicas, ...delayed("1h") };
     const delay = delayOf(set);
     const ages = foldAges(delay);
-    // They answer in any order.
+    // Pods answer in any order.
     for (const [place, minutes] of [...minutesAgo.entries()].toReversed()) ages.add(place, NOW - minutes * MINUTE, NOW);
     const to = shrinkTo(zone(set), { count: minutesAgo.length, youngest: ages.youngest() }, { ms: delay.ms, now: NOW });
     return typeof to === "number" ? to : to.message;
@@ -149,8 +149,8 @@ describe("how far a zone may shrink", () => {
     assert.equal(shrink(5, 30, 0), "ingester-zone-a waits: ingester-zone-a-4 was prepared 0s ago, 1h left of 1h"));
   it("D03 the last one is not over", () =>
     assert.equal(shrink(5, 70, 0), "ingester-zone-a waits: ingester-zone-a-4 was prepared 0s ago, 1h left of 1h"));
-  it("D04 only those behind the last young one go", () => assert.equal(shrink(5, 75, 30, 75, 70), 3));
-  it("a time in the future is not over, and is told as such", () =>
+  it("D04 only those after the last unfinished one are removed", () => assert.equal(shrink(5, 75, 30, 75, 70), 3));
+  it("a time in the future is not over, and is reported as such", () =>
     assert.equal(
       shrink(5, 70, -10),
       "ingester-zone-a waits: ingester-zone-a-4 was prepared at 2026-01-02T12:10:00Z, which is in the future, and 1h are needed",

@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => stage.close());
 
-/** Zone a leads, zone b follows; all pods up, then those named get another image. */
+/** Zone a leads, zone b follows; all pods are ready, then the named zones get a new image. */
 async function zones(a: number, b: number, { outdated = ["b"], lastDownscale = "", labels = LABEL } = {}): Promise<void> {
   deploy(stage, "x:1", {
     zones: ["a"],
@@ -57,7 +57,7 @@ const replicasOf = (name: string): unknown =>
 const oneHourAgo = (): string => new Date(stage.time.now() - 3_600_000).toISOString();
 
 describe("scaling and rollout in one tick", () => {
-  it("R24 a follower that has to wait is not scaled, and the rollout goes on", async () => {
+  it("R24 a waiting follower is not scaled, and the rollout continues", async () => {
     await zones(2, 3, { lastDownscale: oneHourAgo() });
     const { outcomes } = await tickOnce(stage, connect());
     assert.deepEqual([patches, seen.deleted], [[], ["ingester-zone-b-0", "ingester-zone-b-1"]]);
@@ -76,7 +76,7 @@ describe("scaling and rollout in one tick", () => {
     assert.deepEqual([outcomes[0]?.state, acted, replicasOf("ingester-zone-b")], ["acted", true, 2]);
   });
 
-  it("R26 a patch that is refused does not end the pass: the rollout goes on", async () => {
+  it("R26 a refused patch does not end the pass: the rollout continues", async () => {
     await zones(2, 3);
     const { outcomes } = await tickOnce(stage, connect(true));
     assert.deepEqual([patches.length, seen.deleted, replicasOf("ingester-zone-b")], [1, ["ingester-zone-b-0", "ingester-zone-b-1"], 3]);
@@ -86,25 +86,25 @@ describe("scaling and rollout in one tick", () => {
     );
   });
 
-  it("R27 so does one beside a budget that denies the second pod", async () => {
+  it("R27 the same with a budget that denies the second pod", async () => {
     await zones(1, 3);
     await tickOnce(stage, connect(true), { mayDisrupt: denyOrdinal(1) });
     assert.deepEqual(seen.deleted, ["ingester-zone-b-0"]);
   });
 
-  it("R28 growing, refused: the rollout goes on", async () => {
+  it("R28 an upscale is refused: the rollout continues", async () => {
     await zones(3, 2);
     await tickOnce(stage, connect(true));
     assert.deepEqual([patches.length, seen.deleted], [1, ["ingester-zone-b-0", "ingester-zone-b-1"]]);
   });
 
-  it("R29 growing with a new template in both zones, refused, and a budget that denies the second pod", async () => {
+  it("R29 an upscale with a new template in both zones is refused, and a budget denies the second pod", async () => {
     await zones(3, 2, { outdated: ["a", "b"] });
     await tickOnce(stage, connect(true), { mayDisrupt: denyOrdinal(1) });
     assert.deepEqual(seen.deleted, ["ingester-zone-a-0"]);
   });
 
-  it("a webhook that cannot be called holds its zone alone: the rollout goes on", async () => {
+  it("a webhook that cannot be called holds only its zone: the rollout continues", async () => {
     await zones(2, 3);
     const message = 'Internal error occurred: failed calling webhook "x": no answer';
     const down = errorOfStatus(500, JSON.stringify({ status: "Failure", message, reason: "InternalError" }));
@@ -117,13 +117,13 @@ describe("scaling and rollout in one tick", () => {
   });
 
   const LOST: readonly [name: string, error: RolloutError, done: boolean][] = [
-    ["its answer was lost, though it took effect", new RolloutError("Timeout", "no answer"), true],
+    ["its answer was lost, but it took effect", new RolloutError("Timeout", "no answer"), true],
     ["its answer was lost, and it did not take effect", new RolloutError("Unreachable", "reset"), false],
     ["it may still take effect after a server error", new RolloutError("ServerError", "etcdserver: request timed out"), false],
   ];
   for (const [name, error, done] of LOST) {
-    it(`nothing else is done to the group after a change of replicas of which nobody knows: ${name}`, async () => {
-      // Zone a is the next to lose pods, not the zone that was scaled.
+    it(`nothing else is done to the group after a change of replicas with an unknown effect: ${name}`, async () => {
+      // Zone a, not the scaled zone, is the next to lose pods.
       await zones(2, 3, { outdated: ["a"] });
       const lost = connect();
       const { outcomes } = await tickOnce(stage, {
@@ -137,7 +137,7 @@ describe("scaling and rollout in one tick", () => {
     });
   }
 
-  it("a follower waits for a pod that a revert has replaced in another zone, though the revisions there are equal again", async () => {
+  it("a follower waits for a pod that a revert has replaced in another zone, although the revisions there are equal again", async () => {
     await zones(3, 3, { outdated: [], labels: {} });
     deploy(stage, "x:1", { zones: ["c"], annotations: TWO });
     await stage.time.advance(3000);
@@ -162,10 +162,10 @@ describe("scaling and rollout in one tick", () => {
     assert.equal(replicasOf("ingester-zone-b"), 2);
   });
 
-  it("replicas that something pins are told, not asked for again at once", async () => {
+  it("replicas that another client resets are reported, and not written again at once", async () => {
     await zones(2, 3, { labels: {} });
     const pinned = connect();
-    // As the API server would have stored it, with all defaults.
+    // The same object with all defaults of the API server.
     await pinned.patch(statefulSets, { namespace: "default", name: "ingester-zone-b", type: "merge", body: {} });
     await stage.time.advance(500);
     const { outcomes, acted } = await tickOnce(stage, {
@@ -177,7 +177,7 @@ describe("scaling and rollout in one tick", () => {
     assert.deepEqual([outcomes[0]?.state, acted, seen.deleted.length], ["acted", true, 2], "the rollout goes on");
   });
 
-  /** A connection through which `happen` comes between the tick's list and the last look before a zone shrinks. */
+  /** A connection that runs `happen` between the tick's list and the last read before a zone shrinks. */
   function meanwhile(happen: () => void): Cluster {
     const { cluster } = stage.connect();
     let lists = 0;
@@ -190,14 +190,14 @@ describe("scaling and rollout in one tick", () => {
     };
   }
 
-  it("a leader that has grown back while its follower's turn came is not undercut", async () => {
+  it("a follower is not scaled below a leader that has grown again since the list", async () => {
     await zones(2, 3);
     const late = meanwhile(() => deploy(stage, "x:1", { zones: ["a"], replicas: 3 }));
     const { outcomes } = await tickOnce(stage, late);
     assert.deepEqual([outcomes[0]?.state, replicasOf("ingester-zone-b")], ["superseded", 3]);
   });
 
-  it("a zone that was scaled down while its turn came counts", async () => {
+  it("a downscale of another zone since the list counts", async () => {
     await zones(2, 3);
     const late = meanwhile(() => {
       const set = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-a");
@@ -209,7 +209,7 @@ describe("scaling and rollout in one tick", () => {
     assert.deepEqual([outcomes[0]?.scalingHolds.map(({ reason }) => reason), replicasOf("ingester-zone-b")], [["MinTimeBetweenZones"], 3]);
   });
 
-  it("a zone that changed since it was read is not scaled, and nothing else is done to its group", async () => {
+  it("a zone that has changed since it was read is not scaled, and nothing else is done to its group", async () => {
     await zones(2, 3);
     const { cluster } = stage.connect();
     const late: Cluster = {
@@ -223,7 +223,7 @@ describe("scaling and rollout in one tick", () => {
     assert.deepEqual([outcomes[0]?.state, seen.deleted, replicasOf("ingester-zone-b")], ["superseded", [], 4]);
   });
 
-  it("a chain of three goes up one zone after the other, each once the one before is ready, and down again", async () => {
+  it("a chain of three grows zone by zone, each once the previous one is ready, and shrinks again", async () => {
     const readyOnly = { "grafana.com/rollout-upscale-only-when-leader-ready": "true" };
     deploy(stage, "x:1", { zones: ["a"] });
     deploy(stage, "x:1", { zones: ["b"], annotations: { ...FOLLOWS_A, ...readyOnly } });

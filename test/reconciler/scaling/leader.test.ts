@@ -16,7 +16,7 @@ function show(decision: ScaleDecision | undefined): string {
   return decision.action === "hold" ? decision.reason : String(decision.replicas);
 }
 
-/** What becomes of each zone, in order. */
+/** The result for each zone, in order. */
 const decide = (...zones: readonly ZoneTraits[]): string[] => {
   const given = snapshot(zones);
   return given.zones.map((zone) => show(decideFollower(zone, given)));
@@ -42,9 +42,9 @@ const TABLE: readonly [string, ZoneTraits[], string[]][] = [
     ["-", "-", "LeaderNotReady"],
   ],
   ["L06 and then follows", [{ replicas: 4 }, { replicas: 4, ...leader("a", readyOnly) }, leader("b", readyOnly)], ["-", "-", "4"]],
-  ["L07 ready-only does not keep a zone from shrinking", [{ replicas: 2, statusReady: 1 }, leader("a", readyOnly)], ["-", "2"]],
+  ["L07 ready-only does not stop a zone from shrinking", [{ replicas: 2, statusReady: 1 }, leader("a", readyOnly)], ["-", "2"]],
   [
-    "L08 a label that is no duration, another zone scaled down",
+    "L08 a label that is not a duration, another zone scaled down",
     [
       { replicas: 2, ...downscaled(20) },
       { ...leader("a"), ...minTime("12x") },
@@ -81,7 +81,7 @@ const TABLE: readonly [string, ZoneTraits[], string[]][] = [
     ["-", "MinTimeBetweenZones"],
   ],
   [
-    "the time between zones does not keep a zone from growing",
+    "the time between zones does not stop a zone from growing",
     [
       { replicas: 4, ...downscaled(1) },
       { ...leader("a"), ...minTime("12h") },
@@ -90,13 +90,13 @@ const TABLE: readonly [string, ZoneTraits[], string[]][] = [
   ],
   ["F02 forced to 0 while the leader has 5", [{ replicas: 5 }, leader("a", { [FORCE]: "0" })], ["-", "0"]],
   [
-    "F02 forced regardless of the time between zones",
+    "F02 force overrides the time between zones",
     [{ ...downscaled(0) }, { ...leader("a", { [FORCE]: "1" }), ...minTime("12h") }],
     ["-", "1"],
   ],
   ["forced, and a leader that is not ready", [{ replicas: 5, statusReady: 0 }, leader("a", { ...readyOnly, [FORCE]: "4" })], ["-", "4"]],
-  ["forced to what it has stays, whatever the leader has", [{ replicas: 5 }, leader("a", { [FORCE]: "3" })], ["-", "-"]],
-  ["F03 force concerns its own zone alone", [{}, leader("a", { [FORCE]: "0" }), leader("a")], ["-", "0", "-"]],
+  ["forced to its replicas it stays, regardless of the leader", [{ replicas: 5 }, leader("a", { [FORCE]: "3" })], ["-", "-"]],
+  ["F03 force affects only its own zone", [{}, leader("a", { [FORCE]: "0" }), leader("a")], ["-", "0", "-"]],
   ["force without leader or reference does nothing", [{ annotations: { [FORCE]: "0" } }], ["-"]],
   ["a zone that follows itself", [leader("a")], ["LeaderCycle"]],
   [
@@ -120,7 +120,7 @@ const TABLE: readonly [string, ZoneTraits[], string[]][] = [
 describe("leader and follower", () => {
   for (const [name, zones, expected] of TABLE) it(name, () => assert.deepEqual(decide(...zones), expected));
 
-  it("names the cycle", () => {
+  it("names the zones of the cycle", () => {
     const given = snapshot([leader("b"), leader("a")]);
     const [zone] = given.zones;
     assert.ok(zone);
@@ -128,7 +128,7 @@ describe("leader and follower", () => {
     assert.match(decision?.message ?? "", /ingester-zone-a follows ingester-zone-b follows ingester-zone-a/);
   });
 
-  it("records when it scales down, and only then, and only where a zone of the group asks for a time between zones", () => {
+  it("records the time of a downscale, only then, and only if a zone of the group wants a time between zones", () => {
     const recordAt = (...zones: readonly ZoneTraits[]): unknown => {
       const given = snapshot(zones);
       const decision = given.zones.map((zone) => decideFollower(zone, given)).find((one) => one !== undefined);

@@ -15,14 +15,14 @@ describe("the time between scaling down two zones (L11, L12)", () => {
     ["one exactly 12 h ago", [label, downscaled(12)], {}, "MinTimeBetweenZones"],
     ["one 14 h ago", [label, downscaled(14)], {}, undefined],
     [
-      "an annotation of the same name does as well as the label",
+      "an annotation of the same name works like the label",
       [{ annotations: { "grafana.com/min-time-between-zones-downscale": "12h" } }, downscaled(10)],
       {},
       "MinTimeBetweenZones",
     ],
     ["the newest of several counts", [label, downscaled(14), downscaled(10), downscaled(20)], {}, "MinTimeBetweenZones"],
     ["one in the future is not over", [label, downscaled(-1)], {}, "MinTimeBetweenZones"],
-    ["one that only the zone tracker knows", [label, {}], { "ingester-zone-b": ago(10) }, "MinTimeBetweenZones"],
+    ["one that only the zone tracker records", [label, {}], { "ingester-zone-b": ago(10) }, "MinTimeBetweenZones"],
     ["the zone tracker is newer than the annotation", [label, downscaled(14)], { "ingester-zone-b": ago(10) }, "MinTimeBetweenZones"],
     ["an entry of the zone tracker that cannot be read", [label, {}], { "ingester-zone-b": "{" }, "MinTimeUnknown"],
     ["entries of other zones do not count", [label, {}], { "store-zone-b": "{", "ingester-zone-a": ago(0) }, undefined],
@@ -45,7 +45,7 @@ describe("the time between scaling down two zones (L11, L12)", () => {
     assert.equal(minTimeOver(zone, given, "required")?.reason, "MinTimeUnknown");
   });
 
-  it("says since when and until when, and that it is the same wait as before", () => {
+  it("names the start and the end, and has the same dedupKey as before", () => {
     const at = (now: number) => {
       const given = { ...snapshot([{}, { annotations: { [LAST]: ago(2 + 1 / 6) } }, label]), now };
       const zone = given.zones[2];
@@ -66,11 +66,11 @@ describe("a downscale under admission, which waits for other zones' time", () =>
     ["no zone was scaled down", [other(undefined, "soon")], undefined],
     ["it was long ago", [other("2025-12-31T00:00:00Z", "12h")], undefined],
     ["its time is over this moment", [other("2026-01-01T00:00:00Z", "12h")], undefined],
-    ["a moment is missing", [other("2026-01-01T00:00:01Z", "12h")], wait],
+    ["one second is missing", [other("2026-01-01T00:00:01Z", "12h")], wait],
     ["its clock is ahead", [other("2026-01-02T00:00:00Z", "1s")], wait],
     ["it is not labelled", [other("2026-01-01T12:00:00Z", undefined)], undefined],
-    ["its label is none", [other("2026-01-01T12:00:00Z", "1d")], { reason: "DownscaleUnreadable", message: "?" }],
-    ["its time is none", [other("2026-01-01 12:00:00", undefined)], { reason: "DownscaleUnreadable", message: "?" }],
+    ["its label is not a duration", [other("2026-01-01T12:00:00Z", "1d")], { reason: "DownscaleUnreadable", message: "?" }],
+    ["its time is not a time", [other("2026-01-01 12:00:00", undefined)], { reason: "DownscaleUnreadable", message: "?" }],
     ["the second zone", [other(undefined, "1h"), other("2026-01-01T11:30:00Z", "1h")], wait],
   ];
   for (const [name, others, expected] of CASES)
@@ -80,7 +80,7 @@ describe("a downscale under admission, which waits for other zones' time", () =>
       else assert.partialDeepStrictEqual(refusal, expected);
     });
 
-  it("says which, when and how long", () =>
+  it("names the zone, the time and the duration", () =>
     assert.equal(
       refuseByTime([other("2026-01-01T02:00:00+02:00", "12h1m")], AT, "")?.message,
       "statefulset b was downscaled at 2026-01-01 00:00:00 +0000 UTC and is labelled to wait 12h1m0s between zone downscales",

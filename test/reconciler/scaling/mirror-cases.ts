@@ -1,4 +1,4 @@
-/** One pass over a group that mirrors, told by what it has, what is wanted and what comes of it. */
+/** One pass over a mirroring group: its state, the wanted replicas and the result. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { MIRROR, type MirrorStage, type MirrorZone, type PodAnswers } from "./mirror-stage.ts";
@@ -13,7 +13,7 @@ export const STATUS = "replicatemplates/status template";
 
 export interface Case {
   readonly zones: readonly MirrorZone[];
-  /** What the reference wants, and was told. */
+  /** The reference's `spec.replicas` and `status.replicas`. */
   readonly reference: readonly [spec: number, status: number];
   readonly pods?: PodAnswers;
   readonly requests?: readonly string[];
@@ -21,7 +21,7 @@ export interface Case {
   readonly waits?: readonly string[];
 }
 
-/** A test for each, on a stage of its own. */
+/** Registers one test per case, each on its own stage. */
 export function playCases(cases: Readonly<Record<string, Case>>, stage: () => MirrorStage): void {
   for (const [name, { zones, reference, pods, requests, patches, waits = [] }] of Object.entries(cases)) {
     it(name, async () => {

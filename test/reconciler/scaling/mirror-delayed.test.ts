@@ -45,13 +45,13 @@ const CASES: Readonly<Record<string, Case>> = {
     patches: [],
     waits: ["DelayNotReached"],
   },
-  "D04 shrinks by those at the end whose delay is over": {
+  "D04 shrinks by the last pods whose delay is over": {
     zones: [delayed(5)],
     reference: [1, 5],
     pods: prepared({ 4: 70, 3: 75, 2: 30, 1: 75 }),
     patches: [`${A} 3`, `${STATUS} 3`],
   },
-  "D05 does not shrink when a POST fails, whatever its body says": {
+  "D05 does not shrink if a POST fails, regardless of its body": {
     zones: [delayed(5)],
     reference: [3, 5],
     pods: postAnswers({ ...OLD, status: 500 }),
@@ -65,7 +65,7 @@ const CASES: Readonly<Record<string, Case>> = {
     patches: [],
     waits: ["PrepareFailed"],
   },
-  "D07 does not shrink when a pod talks nonsense": {
+  "D07 does not shrink if a pod's answer is invalid": {
     zones: [delayed(5)],
     reference: [3, 5],
     pods: postAnswers({ body: "prepared" }),
@@ -79,7 +79,7 @@ const CASES: Readonly<Record<string, Case>> = {
     patches: [],
     waits: ["PrepareFailed"],
   },
-  "D08 a zone that waits does not hold back another": {
+  "D08 a waiting zone does not hold another": {
     zones: [delayed(5), delayed(5)],
     reference: [3, 5],
     pods: (_method, _ordinal, zone) => ({ minutesAgo: zone === "b" ? 70 : 0 }),
@@ -89,14 +89,14 @@ const CASES: Readonly<Record<string, Case>> = {
     patches: ["statefulsets ingester-zone-b 3", `${STATUS} 3`],
     waits: ["DelayNotReached"],
   },
-  "D09 grows at once, and tells those that are there": {
+  "D09 grows at once, and notifies the existing pods": {
     zones: [delayed(2)],
     reference: [5, 2],
     pods: () => ({}),
     requests: ["DELETE a-0", "DELETE a-1"],
     patches: [`${A} 5`, `${STATUS} 5`],
   },
-  "D10 tells all when nothing is to change": {
+  "D10 notifies all pods if nothing is to change": {
     zones: [delayed(3)],
     reference: [3, 3],
     pods: () => ({}),
@@ -124,34 +124,34 @@ const CASES: Readonly<Record<string, Case>> = {
     patches: [],
     waits: ["DelayNotReached"],
   },
-  "D14 forced to what there is": {
+  "D14 forced to the current replicas": {
     zones: [delayed(3, force(3))],
     reference: [5, 3],
     pods: () => ({}),
     requests: ["DELETE a-0", "DELETE a-1", "DELETE a-2"],
     patches: [],
   },
-  "D15 force concerns its own zone, and the others wait for the next pass": {
+  "D15 force affects only its own zone, and the others wait for the next pass": {
     zones: [delayed(5, force(0)), delayed(5), delayed(5)],
     reference: [3, 5],
     pods: () => OLD,
     requests: [0, 1, 2, 3, 4].map((i) => `POST a-${i}`),
     patches: [`${A} 0`, `${STATUS} 0`],
   },
-  "D17 a delay of 0 is none": {
+  "D17 a delay of 0 is no delay": {
     zones: [delayed(5, { "grafana.com/rollout-delayed-downscale": "0" })],
     reference: [3, 5],
     requests: [],
     patches: [`${A} 3`, `${STATUS} 3`],
   },
-  "D17 a delay that cannot be read keeps a zone from growing, too": {
+  "D17 a delay that cannot be read also stops a zone from growing": {
     zones: [delayed(2, { "grafana.com/rollout-delayed-downscale": "soon" })],
     reference: [5, 5],
     requests: [],
     patches: [`${STATUS} 2`],
     waits: ["DelayInvalid"],
   },
-  "a delay that cannot be read is no matter while nothing is to change": {
+  "a delay that cannot be read has no effect while nothing is to change": {
     zones: [delayed(3, { "grafana.com/rollout-delayed-downscale": "soon" })],
     reference: [3, 3],
     requests: [],
@@ -162,7 +162,7 @@ const CASES: Readonly<Record<string, Case>> = {
 describe("mirroring with a delay", () => {
   playCases(CASES, () => on);
 
-  it("tells pods that were prepared that they stay when the reference changes its mind, from one pass to the next", async () => {
+  it("cancels the preparation of pods in the next pass if the reference has changed", async () => {
     await on.reference(3, 5);
     await on.zones(delayed(5));
     const requests: string[][] = [];
@@ -174,7 +174,7 @@ describe("mirroring with a delay", () => {
     assert.deepEqual(requests, [[...stay(3), "POST a-3", "POST a-4"], stay(5), [...stay(4), "POST a-4"], stay(5)]);
   });
 
-  it("does not shrink by what the reference wanted before the pods had answered", async () => {
+  it("does not shrink to the replicas that the reference wanted before the pods answered", async () => {
     await on.reference(3, 5);
     await on.zones(delayed(5));
     let grown = false;

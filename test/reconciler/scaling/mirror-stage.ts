@@ -1,4 +1,4 @@
-/** A group that mirrors a ReplicaTemplate, on the embedded cluster, with pods that answer as a test says. */
+/** A group that mirrors a ReplicaTemplate, on the embedded cluster, with scripted answers of the pods. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -29,7 +29,7 @@ export interface MirrorZone {
   readonly labels?: Record<string, string>;
 }
 
-/** What a pass did: replicas that were written, requests to pods, and why zones wait. */
+/** The results of a pass: written replicas, requests to pods, and reasons of waiting zones. */
 export interface Pass {
   readonly patches: readonly string[];
   readonly requests: readonly string[];
@@ -37,15 +37,15 @@ export interface Pass {
   readonly waits: readonly string[];
 }
 
-/** What a pod answers to POST or DELETE: a body or an error; `minutesAgo` it was prepared. */
+/** A pod's answer to POST or DELETE: a body or an error; it was prepared `minutesAgo`. */
 export type PodAnswers = (method: string, ordinal: number, zone: string) => { status?: number; minutesAgo?: number; body?: string } | Error;
 
 export interface MirrorStage {
   readonly stage: Stage;
   readonly call: (method: string, path: string, body?: unknown, type?: string) => Promise<{ status: number; body: unknown }>;
-  /** Sets what the reference wants, and what it was told. */
+  /** Sets the reference's `spec.replicas` and `status.replicas`. */
   reference(spec: number, status?: number): Promise<void>;
-  /** Creates the zones a, b, c… as they are given, and lets their pods come up. */
+  /** Creates the zones a, b, c…, and waits until their pods are ready. */
   zones(...zones: readonly MirrorZone[]): Promise<void>;
   pass(answers?: PodAnswers, cluster?: Cluster): Promise<Pass>;
 }
@@ -72,7 +72,7 @@ export async function mirrorStage(): Promise<MirrorStage> {
       };
     },
   };
-  // One process, from pass to pass.
+  // All passes run in one process.
   const notifier = notifierOf(stage, podHttp);
 
   return {

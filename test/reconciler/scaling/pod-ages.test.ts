@@ -1,4 +1,4 @@
-/** Which pods may go, in whatever order they answer when they were prepared. */
+/** The pods that may be removed, with their answers in any order. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
@@ -8,7 +8,7 @@ import { zone } from "../builders.ts";
 const NOW = Date.UTC(2026, 0, 2);
 const DELAY: Delay = { ms: 3_600_000, url: new URL("http://pod/prepare") };
 
-it("no pod goes before its delay is over, and none before all those after it", () => {
+it("no pod is removed before its delay is over, nor before all pods after it", () => {
   const answer = fc.record({ order: fc.nat(), minutes: fc.integer({ min: 0, max: 120 }) });
   fc.assert(
     fc.property(fc.array(answer, { minLength: 1, maxLength: 6 }), (answers) => {

@@ -1,4 +1,4 @@
-/** Whatever pods answer, whatever happens to the group, whatever becomes of calls, and whenever the process dies: what must never become of a zone. */
+/** Safety of every zone under any answers of pods, any changes of the group, any outcomes of calls, and a process that dies at any time. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -11,7 +11,7 @@ import { noMaintenance } from "../stage.ts";
 import { createWorld, happen, HAPPENING_NAMES, SETTINGS, type World } from "./world.ts";
 import { FATES, startProcess, type Process } from "./world-cluster.ts";
 
-/** One tick of a process that knows nothing of earlier ones; notes if more than one zone was touched. */
+/** One tick of a new process; records a violation if more than one zone was touched. */
 async function pass(world: World, { cluster, podHttp, write, end }: Process): Promise<Outcome | undefined> {
   const over = new AbortController();
   const notifier = createPodNotifier({ http: podHttp, clock: { monotonic: () => world.now }, onNote: () => {}, signal: over.signal });
@@ -38,7 +38,7 @@ async function pass(world: World, { cluster, podHttp, write, end }: Process): Pr
   return outcome;
 }
 
-// Zone a leads, b follows it or not, c follows either or not.
+// Zone a leads; b may follow it; c may follow either.
 const settings = fc.tuple(fc.constantFrom(0, 3, 4), fc.constantFrom(0, 1, 3, 4), fc.nat(SETTINGS.length - 1));
 
 const step = fc.record({
@@ -54,7 +54,7 @@ const step = fc.record({
   ),
 });
 
-/** How often the plays must come across each of these, or the property says nothing about it. */
+/** The minimum number of plays that reach each of these cases; below it the property proves nothing about it. */
 const LEAST = {
   shrunk: 100,
   deleted: 100,
@@ -73,8 +73,8 @@ const LEAST = {
   ScaleRefused: 2,
 };
 
-describe("scaling and rolling out, whatever happens", () => {
-  it("no zone shrinks below its leader or reference, by a pod whose delay is not over, or too soon after another; no zone loses pods by us while another does; one zone a pass", async () => {
+describe("scaling and rolling out under any changes", () => {
+  it("no zone shrinks below its leader or reference, by a pod whose delay is not over, or too soon after another; we never remove pods of a zone while another loses pods; one zone per pass", async () => {
     const reached = { lostBefore: 0, lostAfter: 0, late: 0, refused: 0, stale: 0, leaseLost: 0, killed: 0, shrunk: 0, deleted: 0 };
     const held: Record<string, number> = {};
     await fc.assert(

@@ -1,4 +1,4 @@
-/** Groups as scaling looks at them, at one moment. */
+/** Snapshots of groups for scaling, at a fixed time. */
 import type { ZoneTimes } from "../../../reconciler/scaling/facts.ts";
 
 import { group, type ZoneTraits } from "../builders.ts";

@@ -13,21 +13,21 @@ const why = (...others: readonly ZoneTraits[]): string | undefined => {
 describe("while another zone", () => {
   const cases: readonly [string, ZoneTraits, string | undefined][] = [
     ["is well", {}, undefined],
-    ["has a pod that was ready, and is not any more (L07)", { statusReady: 2, pods: { 0: { ready: false, restarts: 0 } } }, undefined],
+    ["has a pod that was ready and no longer is (L07)", { statusReady: 2, pods: { 0: { ready: false, restarts: 0 } } }, undefined],
     [
-      "has a pod that was ready, and crash-loops since",
+      "has a pod that was ready and has crash-looped since",
       { statusReady: 2, pods: { 0: { broken: "CrashLoopBackOff", restarts: 9 } } },
       undefined,
     ],
     ["is not ready by its status, though its pods are", { statusReady: 2 }, undefined],
-    ["misses a pod", { pods: { 2: null } }, "zone-a waits to shrink: zone-b: 1 missing"],
+    ["lacks a pod", { pods: { 2: null } }, "zone-a waits to shrink: zone-b: 1 missing"],
     [
-      "misses a pod, which its status does not expect either",
+      "lacks a pod, which is also missing in its status",
       { statusReplicas: 2, pods: { 2: null } },
       "zone-a waits to shrink: zone-b: 1 missing",
     ],
     [
-      "has a pod that has never been ready: it may be one that a revert has just replaced",
+      "has a pod that has never been ready: a revert may just have replaced it",
       { statusReady: 2, pods: { 0: { ready: false } } },
       "zone-a waits to shrink: zone-b: zone-b-0 not ready",
     ],
@@ -37,12 +37,12 @@ describe("while another zone", () => {
       "zone-a waits to shrink: zone-b: zone-b-0 CrashLoopBackOff",
     ],
     [
-      "has a pod that no node has room for",
+      "has an unschedulable pod",
       { statusReady: 2, pods: { 0: { broken: "Unschedulable" } } },
       "zone-a waits to shrink: zone-b: zone-b-0 Unschedulable",
     ],
     ["has outdated pods, all ready", { at: PREVIOUS }, undefined],
-    ["has a pod that ends", { pods: { 2: { terminating: true } } }, "zone-a waits to shrink: zone-b: zone-b-2 terminating"],
+    ["has a terminating pod", { pods: { 2: { terminating: true } } }, "zone-a waits to shrink: zone-b: zone-b-2 terminating"],
     [
       "has outdated pods and one that is not ready",
       { at: PREVIOUS, statusReady: 2, pods: { 0: { ready: false } } },
@@ -54,7 +54,7 @@ describe("while another zone", () => {
       "zone-a waits to shrink: zone-b: zone-b-0 not ready",
     ],
     [
-      "has a spec that its controller has not seen",
+      "has a spec that its controller has not observed",
       { generation: 2, observedGeneration: 1 },
       "zone-a waits to shrink: the StatefulSet controller has not observed the latest spec of zone-b",
     ],
@@ -62,7 +62,7 @@ describe("while another zone", () => {
   for (const [name, other, expected] of cases)
     it(`${name}: ${expected === undefined ? "a zone may shrink" : "it waits"}`, () => assert.equal(why(other), expected));
 
-  it("has pods beyond its replicas that do not end yet: it waits", () => {
+  it("has pods beyond its replicas that do not terminate yet: it waits", () => {
     const snapshot = group({}, { replicas: 4, statusReplicas: 4 });
     const [zone, other] = snapshot.zones;
     assert.ok(zone && other);
@@ -70,7 +70,7 @@ describe("while another zone", () => {
     assert.match(othersSteady(zone, shrinking)?.message ?? "", /zone-b has 4 pods, 2 more than it should have/);
   });
 
-  it("ends pods, what it is told stays the same wait", () => {
+  it("terminates pods, the wait keeps its dedupKey", () => {
     const causes = [{ 2: { terminating: true } }, { 1: { terminating: true } }].map((pods) => {
       const snapshot = group({}, { pods });
       const [zone] = snapshot.zones;

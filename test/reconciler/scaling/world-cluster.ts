@@ -1,4 +1,4 @@
-/** The world behind the Kubernetes port and behind HTTP to pods, as one process of the reconciler uses it: calls may fail in every way. */
+/** The world behind the Kubernetes port and behind HTTP to pods of one reconciler process: calls may fail in every way. */
 import type { Cluster, Patch, Query, Ref, Removal } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
@@ -6,11 +6,11 @@ import type { Pod, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { podObject, statefulSetObject } from "../builders.ts";
 import { lose, scaleTo, zoneNamed, type SimulatedZone, type World } from "./world.ts";
 
-/** What becomes of a call. A late one takes effect when its caller has given up; a stale list is older than what the process has seen. */
+/** The outcome of a call. A late one takes effect after its caller has given up; a stale list is older than what the process has seen. */
 export const FATES = ["well", "lostBefore", "lostAfter", "late", "refused", "stale", "leaseLost"] as const;
 export type Fate = (typeof FATES)[number];
 
-/** What the plays came across, all together. */
+/** The number of times that all plays together reached each case. */
 export type Reached = Record<
   "lostBefore" | "lostAfter" | "late" | "refused" | "stale" | "leaseLost" | "killed" | "shrunk" | "deleted",
   number
@@ -24,7 +24,7 @@ export interface Process {
   readonly podHttp: PodHttp;
   /** Throws `LeaseLost` once the Lease is lost. */
   readonly write: () => object;
-  /** Late calls take effect. */
+  /** Makes late calls take effect. */
   readonly end: () => void;
 }
 
@@ -35,7 +35,7 @@ type Fields = {
 };
 type Lists = Map<string, { readonly items: unknown[]; readonly version: number }>;
 
-/** A process that dies after `callsToLive` calls; `fates` are those of its calls in order, and those after are well. `earlier` keeps lists from process to process. */
+/** A process that dies after `callsToLive` calls; `fates` are those of its first calls in order; later calls succeed. `earlier` keeps lists from process to process. */
 export function startProcess(
   world: World,
   options: { callsToLive: number; fates: readonly Fate[]; earlier: Lists; reached: Reached },
@@ -47,7 +47,7 @@ export function startProcess(
   const late: (() => unknown)[] = [];
   const seen = new Map<string, number>();
 
-  /** The process may die before a call takes effect, or after it, before it hears of it. */
+  /** The process may die before a call takes effect, or after it and before its answer. */
   async function call<T>(effect: () => T, isWrite = false): Promise<T> {
     const fate = fates[calls++] ?? "well";
     if (--callsToLive < 0) die();
@@ -75,7 +75,7 @@ export function startProcess(
     throw new Killed();
   }
 
-  /** As it is, or, if the fate is so, as it was in an earlier pass, of which the process knows that it is over. */
+  /** The current list or, for a stale call, the list of an earlier pass, which the process knows to be outdated. */
   function listOf(plural: string, selector: string, items: unknown[]): { items: unknown[]; resourceVersion: string } {
     const key = `${plural} ${selector}`;
     const before = earlier.get(key);
@@ -144,7 +144,7 @@ export function startProcess(
   return { cluster: cluster as Cluster, podHttp, write, end };
 }
 
-/** A pod as moody as all are; some say nothing, though they have heard. */
+/** A pod that answers by the world's `podMood`; some pods do not answer although they got the request. */
 function answerOf(world: World, method: string, url: string): { status: number; body: string } {
   const { name = "", ordinal = "" } = /\/\/(?<name>.+zone-[a-c])-(?<ordinal>\d+)\./.exec(url)?.groups ?? {};
   const pod = zoneNamed(world, name).pods.get(Number(ordinal));
@@ -181,7 +181,7 @@ function asStatefulSet({ name, replicas, version, annotations, template, current
 function podsOf({ name, pods }: SimulatedZone): Pod[] {
   return [...pods].map(([ordinal, { uid, version, revision, state }]) => {
     const ready = state === "ready" || state === "terminating";
-    const traits = { revision: `r${revision}`, ready, terminating: state === "terminating", ...(state === "stumbled" && { restarts: 1 }) };
+    const traits = { revision: `r${revision}`, ready, terminating: state === "terminating", ...(state === "failed" && { restarts: 1 }) };
     const object = podObject(name, ordinal, traits);
     return { ...object, metadata: { ...object.metadata, uid, resourceVersion: String(version) } };
   });

@@ -1,4 +1,4 @@
-/** Zones that scale each as it is set and roll out beside it, with their pods and their reference; it notes what must not become of them. */
+/** Zones that scale by their settings and roll out at the same time, with their pods and their reference. It records violations. */
 import assert from "node:assert/strict";
 import { MIRROR } from "./mirror-stage.ts";
 
@@ -11,8 +11,8 @@ export interface SimulatedPod {
   uid: string;
   version: number;
   revision: number;
-  /** A pod that is coming has not been ready yet; one that stumbled has. */
-  state: "ready" | "coming" | "stumbled" | "terminating";
+  /** A starting pod has not been ready yet; a failed one has. */
+  state: "ready" | "starting" | "failed" | "terminating";
   preparedAt?: number;
 }
 
@@ -21,14 +21,14 @@ export interface SimulatedZone {
   readonly annotations: Record<string, string>;
   replicas: number;
   version: number;
-  /** Revision of the template, and the one that is recorded as current. */
+  /** The template's revision, and the one recorded as current. */
   template: number;
   current: number;
   observed: boolean;
-  /** As the StatefulSet controller last wrote it. */
+  /** The last status of the StatefulSet controller. */
   status: { replicas: number; ready: number; updated: number; update: number };
   readonly pods: Map<number, SimulatedPod>;
-  /** UIDs of the pods that went by our doing, by ordinal. */
+  /** UIDs of the pods that we removed, by ordinal. */
   readonly lost: Map<number, string>;
   shrunkAt?: number;
 }
@@ -42,8 +42,8 @@ export const SETTINGS = [
   { ...MIRROR, "grafana.com/rollout-delayed-downscale": "1h", "grafana.com/rollout-prepare-delayed-downscale-url": "http://pod/prepare" },
 ] as const;
 
-/** What may happen to a zone between two passes of ours; `by` says how much of it, or to which pod. */
-const HAPPENINGS = {
+/** The changes of a zone between two of our passes; `by` is the amount or picks the pod. */
+const CHANGES = {
   time: (world, _zone, by) => void (world.now += by * 45 * 60_000),
   reference: (world, _zone, by) => void (world.reference = by % 7),
   mood: (world, _zone, by) => void (world.podMood = by),
@@ -51,23 +51,23 @@ const HAPPENINGS = {
   deploy: (world) => world.zones.forEach((zone) => change(zone, { template: zone.template + 1 })),
   revert: (world) => world.zones.forEach((zone) => change(zone, { template: Math.max(0, zone.template - 1) })),
   sync: (world, zone) => sync(world, zone),
-  kubelet: (world, zone, by) => live(world, zone, by),
+  kubelet: (world, zone, by) => runKubelets(world, zone, by),
   settle: (world) => {
     for (let i = 0; i < 3; i++) for (const zone of world.zones) settle(world, zone);
   },
   stumble: (world, zone, by) => {
     const pod = zone.pods.get(by % 7);
-    if (pod?.state === "ready") Object.assign(pod, { state: "stumbled", version: ++world.version });
-    else if (pod?.state === "stumbled") Object.assign(pod, { state: "ready", version: ++world.version });
+    if (pod?.state === "ready") Object.assign(pod, { state: "failed", version: ++world.version });
+    else if (pod?.state === "failed") Object.assign(pod, { state: "ready", version: ++world.version });
   },
 } satisfies Record<string, (world: World, zone: SimulatedZone, by: number) => void>;
 
-export type Happening = keyof typeof HAPPENINGS;
-export const HAPPENING_NAMES = Object.keys(HAPPENINGS) as Happening[];
+export type Happening = keyof typeof CHANGES;
+export const HAPPENING_NAMES = Object.keys(CHANGES) as Happening[];
 
 export function happen(world: World, what: Happening, by: number): void {
   const zone = world.zones[by % world.zones.length];
-  if (zone) HAPPENINGS[what](world, zone, by);
+  if (zone) CHANGES[what](world, zone, by);
 }
 
 export function createWorld(settings: readonly number[], sizes: readonly number[]) {
@@ -85,7 +85,7 @@ export function createWorld(settings: readonly number[], sizes: readonly number[
     lost: new Map(),
   }));
   const world = { zones, violations, reference: 3, now: 100 * HOUR, podMood: 0, version: 1, touched: new Set<string>() };
-  HAPPENINGS.settle(world);
+  CHANGES.settle(world);
   return world;
 }
 
@@ -93,18 +93,18 @@ export type World = ReturnType<typeof createWorld>;
 
 export const zoneNamed = ({ zones }: World, name: string): SimulatedZone => zones.find((zone) => zone.name === name) ?? assert.fail(name);
 
-/** Somebody changes the spec; the controller has yet to see it. */
+/** Another client changes the spec; the controller has not observed it yet. */
 function change(zone: SimulatedZone, spec: Partial<Pick<SimulatedZone, "replicas" | "template">>): void {
   Object.assign(zone, { ...spec, version: zone.version + 1, observed: false });
 }
 
-/** The StatefulSet controller: surplus pods go, missing ones are made, the status tells. */
+/** The StatefulSet controller: deletes surplus pods, creates missing ones, and writes the status. */
 function sync(world: World, zone: SimulatedZone): void {
   for (const [ordinal, pod] of zone.pods)
     if (ordinal >= zone.replicas) Object.assign(pod, { state: "terminating", version: ++world.version });
   for (let ordinal = 0; ordinal < zone.replicas; ordinal++)
     if (!zone.pods.has(ordinal))
-      zone.pods.set(ordinal, { uid: `u${++world.version}`, version: world.version, revision: zone.template, state: "coming" });
+      zone.pods.set(ordinal, { uid: `u${++world.version}`, version: world.version, revision: zone.template, state: "starting" });
   const pods = [...zone.pods.values()];
   zone.status = {
     replicas: pods.length,
@@ -115,9 +115,9 @@ function sync(world: World, zone: SimulatedZone): void {
   Object.assign(zone, { observed: true, version: zone.version + 1 });
 }
 
-/** The kubelets: pods on their way out are gone, and those that come are ready; every second time, one pod of each alone. */
-function live(world: World, zone: SimulatedZone, by: number): void {
-  const moving = [...zone.pods].filter(([, { state }]) => state === "terminating" || state === "coming");
+/** The kubelets: terminating pods end and starting ones become ready; every second time only one pod. */
+function runKubelets(world: World, zone: SimulatedZone, by: number): void {
+  const moving = [...zone.pods].filter(([, { state }]) => state === "terminating" || state === "starting");
   for (const [ordinal, pod] of by % 2 === 0 ? moving : moving.slice(0, 1)) {
     if (pod.state === "terminating") zone.pods.delete(ordinal);
     else Object.assign(pod, { state: "ready", version: ++world.version });
@@ -126,17 +126,17 @@ function live(world: World, zone: SimulatedZone, by: number): void {
 
 function settle(world: World, zone: SimulatedZone): void {
   sync(world, zone);
-  live(world, zone, 0);
+  runKubelets(world, zone, 0);
   sync(world, zone);
 }
 
-/** Pods that went by our doing and have not come back, or not gone for good. */
+/** Pods that we removed and that are not recreated yet, or not gone yet after a downscale. */
 function losses(zone: SimulatedZone): number[] {
   for (const [ordinal, uid] of zone.lost) {
     const pod = zone.pods.get(ordinal);
     const isSpared = pod?.uid === uid && pod.state !== "terminating" && ordinal < zone.replicas;
-    const isBack = pod !== undefined && pod.uid !== uid && pod.state !== "coming";
-    if (isSpared || isBack || (!pod && ordinal >= zone.replicas)) zone.lost.delete(ordinal);
+    const isRecreated = pod !== undefined && pod.uid !== uid && pod.state !== "starting";
+    if (isSpared || isRecreated || (!pod && ordinal >= zone.replicas)) zone.lost.delete(ordinal);
   }
   return [...zone.lost.keys()];
 }
@@ -146,7 +146,7 @@ function blameOthers(world: World, zone: SimulatedZone, what: string): void {
     if (other !== zone && losses(other).length > 0) world.violations.push(`${what} while ${other.name} loses ${losses(other).join(", ")}`);
 }
 
-/** A pod of the zone is deleted by us. */
+/** We delete a pod of the zone. */
 export function lose(world: World, zone: SimulatedZone, ordinal: number, pod: SimulatedPod): void {
   world.touched.add(zone.name);
   blameOthers(world, zone, `${zone.name}-${ordinal} was deleted`);

@@ -1,4 +1,4 @@
-/** What ends a batch of deletions early, from the tick to the pods. */
+/** The early end of a batch of deletions, from the tick to the pods. */
 import type { DisruptionGrant, MayDisrupt } from "../../../reconciler/reservations/may-disrupt.ts";
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
@@ -43,7 +43,7 @@ function setReady(name: string, ready: boolean): void {
   stage.emulator.store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations } });
 }
 
-/** A connection on which `happen` comes right after the first deletion, and the cluster has a moment to follow. */
+/** A connection that runs `happen` right after the first deletion, and gives the cluster a moment to follow. */
 function afterFirst(happen: () => void): { cluster: Cluster; calls: string[] } {
   const { cluster, calls } = stage.connect();
   let removed = 0;
@@ -61,7 +61,7 @@ function afterFirst(happen: () => void): { cluster: Cluster; calls: string[] } {
   };
 }
 
-/** Grants that can be released, and those that were. */
+/** Grants, and the pods whose grants were requested and released. */
 function grants(denied: readonly string[] = []): { mayDisrupt: MayDisrupt; requested: string[]; released: string[] } {
   const [requested, released]: [string[], string[]] = [[], []];
   return {
@@ -86,7 +86,7 @@ describe("a batch of deletions", () => {
     ["its zone is deleted", () => change(A, { deletionTimestamp: "2026-01-01T00:00:00Z" }), /zone-a is being deleted/],
     ["another zone is deleted", () => change(B, { deletionTimestamp: "2026-01-01T00:00:00Z" }), /zone-b is being deleted/],
     ["another zone leaves the group", () => change(B, { labels: { "rollout-group": "other" } }), /other zones than before/],
-    ["another zone comes", () => deploy(stage, "x:2", { zones: ["d"], replicas: 1 }), /other zones than before/],
+    ["another zone is added", () => deploy(stage, "x:2", { zones: ["d"], replicas: 1 }), /other zones than before/],
     ["a pod of another zone fails", () => setReady(`${B}-1`, false), /zone-b is no longer healthy/],
     [
       "a pod of another zone is deleted, and still serves",
@@ -115,8 +115,8 @@ describe("a batch of deletions", () => {
     });
   }
 
-  for (const when of ["the budget is asked", "the zone is checked"])
-    it(`begins with another look where ${when} for long: a pod of another zone that failed meanwhile keeps it from the first pod`, async () => {
+  for (const when of ["the budget request", "the zone check"])
+    it(`checks again first if ${when} takes long: a pod of another zone that failed in the meantime stops it before the first pod`, async () => {
       const fail = async (): Promise<void> => {
         setReady(`${B}-1`, false);
         await stage.time.advance(8000);
@@ -125,15 +125,15 @@ describe("a batch of deletions", () => {
       const { cluster } = stage.connect();
       const { outcomes } = await tickOnce(
         stage,
-        { ...cluster, patch: async (...call) => (when === "the zone is checked" && (await fail()), cluster.patch(...call)) },
-        { mayDisrupt: async (...pod) => (when === "the budget is asked" && requested.length === 0 && (await fail()), mayDisrupt(...pod)) },
+        { ...cluster, patch: async (...call) => (when === "the zone check" && (await fail()), cluster.patch(...call)) },
+        { mayDisrupt: async (...pod) => (when === "the budget request" && requested.length === 0 && (await fail()), mayDisrupt(...pod)) },
       );
       const [outcome] = outcomes;
       assert.match(outcome?.state === "superseded" ? String(outcome.error) : "", /zone-b is no longer healthy/);
       assert.deepEqual([seen.deleted, requested.length, released.length], [[], 4, 4]);
     });
 
-  it("ends once as many other pods of its zone have failed as may be unavailable", async () => {
+  it("ends once other failed pods of its zone use up the maximum unavailable", async () => {
     change(A ?? "", { annotations: { "rollout-max-unavailable": "2" } });
     await stage.time.advance(500);
     const { cluster } = afterFirst(() => [2, 3].forEach((i) => setReady(`${A}-${i}`, false)));
@@ -152,7 +152,7 @@ describe("a batch of deletions", () => {
     assert.match((outcomes[0]?.state === "acted" && outcomes[0].effect.stopped) || "", /the batch has taken 30 s/);
   });
 
-  it("goes on to its end while nothing of that happens, with one list of StatefulSets a further pod", async () => {
+  it("continues to its end if nothing changes, with one list of StatefulSets per further pod", async () => {
     const { mayDisrupt, released } = grants();
     const { cluster, calls } = afterFirst(() => {});
     const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt });
@@ -166,13 +166,13 @@ describe("a batch of deletions", () => {
     );
   });
 
-  it("asks for all pods before the first is deleted, and passes over those that are denied", async () => {
+  it("requests all pods before the first deletion, and skips the denied ones", async () => {
     const { mayDisrupt, released } = grants([`${A}-0`, `${A}-2`]);
     await tickOnce(stage, stage.connect().cluster, { mayDisrupt });
     assert.deepEqual([seen.deleted, released], [[`${A}-1`, `${A}-3`], []]);
   });
 
-  it("that cannot ask for one pod deletes none", async () => {
+  it("that cannot request one of its pods deletes none", async () => {
     const { mayDisrupt, released } = grants();
     const { outcomes } = await tickOnce(stage, stage.connect().cluster, {
       mayDisrupt: (pod, ...rest) => (pod.name === `${A}-2` ? Promise.reject(new Error("no answer")) : mayDisrupt(pod, ...rest)),
@@ -205,7 +205,7 @@ describe("a batch of deletions", () => {
     });
   }
 
-  it("under a Lease that is lost ends, and leaves the rest to expire", async () => {
+  it("ends under a lost Lease, and leaves the other grants to expire", async () => {
     const { mayDisrupt, released } = grants();
     let lost = false;
     const fence = {
