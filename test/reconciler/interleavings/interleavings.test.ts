@@ -9,7 +9,7 @@ import { createWorld, type WorldOptions } from "./world.ts";
 
 const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 
-const MOST_ORDERS = 5000;
+const MOST_ORDERS = 10_000;
 
 /** Two processes, each with a request for one pod. */
 async function playTwo(pods: readonly [string, string], options: Partial<WorldOptions>, choose: Random) {
