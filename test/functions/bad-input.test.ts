@@ -1,4 +1,4 @@
-/** Whatever is sent: an answer below 500, no crash, and no memory that stays. */
+/** Any input gets an answer below 500, causes no crash, and leaves no memory in use. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
@@ -18,7 +18,7 @@ import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import { reviewText, serve } from "./http.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
-/** Knows nothing and takes nothing. */
+/** A cluster without objects that refuses all writes. */
 const cluster = new Proxy({} as Cluster, {
   get: () => async () => {
     throw new RolloutError("NotFound", "there is nothing");
@@ -93,7 +93,7 @@ function replaceAt(root: unknown, [first, ...rest]: Path, value: unknown): unkno
   return copy;
 }
 
-/** Numbers as JSON may have them, wherever JavaScript or Go end. */
+/** Numbers that JSON allows, at the limits of JavaScript and Go. */
 const NUMBERS = ["1e999", "-0", "9223372036854775808", "1.0", "0.1e-400", "123456789".repeat(30)];
 const strange = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
@@ -133,7 +133,7 @@ const eachField = (value: string): object => ({
   maxUnavailable: value,
 });
 
-/** Each annotation of ours, of many digits. */
+/** Each of our annotations, with many digits. */
 function annotated(replicas: number): object {
   const keys = [...Object.values(ANNOTATIONS), LABELS.minTimeBetweenZonesDownscale];
   const annotations = Object.fromEntries(keys.map((key) => [key, `${"9".repeat(1_000_000 / keys.length)}h`]));
@@ -172,7 +172,7 @@ const HUGE: readonly [string, string | Buffer][] = [
     reviewText({ ...common, object: { ...budget, spec: { ...budget.spec, selector: { matchLabels: many(100_000) } } } }),
   ],
   [
-    "replicas as many as there can be",
+    "the maximum number of replicas",
     reviewText({ ...common, oldObject: workload("StatefulSet", 2 ** 31 - 1), object: workload("StatefulSet", 0) }),
   ],
 ];

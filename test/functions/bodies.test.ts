@@ -5,7 +5,7 @@ import { LARGEST_BODY } from "../../functions/http/body.ts";
 import { reviewText, serve } from "./http.ts";
 import { allowing, request } from "./samples.ts";
 
-/** Sends all of a large body but its last byte; resolves once that is on its way. */
+/** Sends a large body except its last byte; resolves once it is sent. */
 function sendWithoutEnd(t: TestContext, port: number): Promise<ClientRequest> {
   const headers = { "content-type": "application/json", "content-length": LARGEST_BODY };
   const sender = open({ port, host: "127.0.0.1", method: "POST", headers });
@@ -14,7 +14,7 @@ function sendWithoutEnd(t: TestContext, port: number): Promise<ClientRequest> {
   return new Promise((resolve) => sender.write(Buffer.alloc(LARGEST_BODY - 1, " "), () => resolve(sender)));
 }
 
-test("senders that never end do not fill the memory: others are told to try again until they are gone", async (t) => {
+test("unfinished requests do not fill the memory: others are told to retry until those have ended", async (t) => {
   const { port, post } = await serve(t, allowing);
   const status = async (): Promise<number> => (await post(reviewText(request))).status;
   const becomes = async (wanted: number): Promise<void> => {

@@ -1,4 +1,4 @@
-/** Who may ask, where an audience is set. */
+/** The callers that are allowed if an audience is set. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createTokenCheck } from "../../infra/kubernetes/tokens.ts";
@@ -9,8 +9,8 @@ import { reviewText, serve } from "./http.ts";
 import { allowing, request } from "./samples.ts";
 import { setStage } from "./stage.ts";
 
-test("with an audience, only callers with a token of the cluster for it are let in, by the cluster's clock", async (t) => {
-  // Not the machine's: the token is already over, or not yet valid, by that.
+test("with an audience, only callers with the cluster's token for it are allowed, by the cluster's clock", async (t) => {
+  // The machine's clock differs: by it, the token has expired or is not valid yet.
   const time = manualClock();
   const { emulator } = await setStage(t, time);
   const connection = connectionOf(emulator);
@@ -44,7 +44,7 @@ test("with an audience, only callers with a token of the cluster for it are let 
   }
 });
 
-test("when the keys cannot be had, nobody is let in", async (t) => {
+test("if the keys cannot be read, no caller is allowed", async (t) => {
   const { post, entries } = await serve(t, allowing, { authenticate: () => Promise.reject(new Error("no keys")) });
   assert.equal((await post(reviewText(request))).status, 401);
   assert.equal(entries[0]?.msg, "the caller's token could not be checked; the request is refused");

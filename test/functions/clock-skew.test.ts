@@ -1,4 +1,4 @@
-/** Processes whose machines' clocks are seconds to minutes apart, against one API server: what they write and judge goes by its clock. */
+/** Processes on machines whose clocks differ by seconds to minutes, with one API server: they write and judge times by its clock. */
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { describe, it, type TestContext } from "node:test";
@@ -13,7 +13,7 @@ import { listen, toLoopback } from "../loopback.ts";
 import { reserved, setBudgetStage, writeBudget } from "../reconciler/budget-stage.ts";
 import { callWebhook, createZone, scaleReviewOf, setStage, type Stage, writeKubeconfig } from "./stage.ts";
 
-/** By how much the clocks of two machines are ahead of the API server's, seconds. */
+/** Seconds by which the clocks of two machines are ahead of the API server's. */
 const SKEWS: readonly (readonly [number, number])[] = [
   [0, 18],
   [18, 0],
@@ -27,7 +27,7 @@ const skewed = (time: ManualClock, seconds: number): Clock => ({ ...systemClock,
 
 const envOf = (kubeconfig: string) => ({ KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", LOG_LEVEL: "error" });
 
-/** The webhook of a process of its own. */
+/** The webhook of a new process. */
 async function webhookOf(name: Webhook["name"], kubeconfig: string, clock: Clock): Promise<Webhook> {
   const { webhooks } = await compose(envOf(kubeconfig), clock, toLoopback);
   const webhook = webhooks.find((candidate) => candidate.name === name);
@@ -35,7 +35,7 @@ async function webhookOf(name: Webhook["name"], kubeconfig: string, clock: Clock
   return webhook;
 }
 
-/** Pods that answer once they are let; `called` resolves at the first request. */
+/** Pods that answer once `answer` is called; `called` resolves at the first request. */
 async function playSlowPods(t: TestContext) {
   const called = Promise.withResolvers<void>();
   const answers = Promise.withResolvers<void>();
@@ -48,7 +48,7 @@ async function playSlowPods(t: TestContext) {
   return { called: called.promise, answer: answers.resolve, annotations: { "grafana.com/prepare-downscale-http-port": String(port) } };
 }
 
-/** Stores the downscale that was admitted, and does what the controllers do then. */
+/** Stores the admitted downscale, and does the controllers' work. */
 function shrink({ emulator: { store } }: Stage, name: string, to: number): void {
   const set = store.get("statefulsets.apps", "default", name);
   assert.ok(set);
@@ -64,7 +64,7 @@ function shrink({ emulator: { store } }: Stage, name: string, to: number): void 
   if (shrunk) store.update("statefulsets.apps", { ...shrunk, status });
 }
 
-describe("two zones that are to be 12 h apart", () => {
+describe("two zones with 12 h between their downscales", () => {
   for (const [one, two] of SKEWS)
     it(`are, through processes ${one} s and ${two} s ahead of the API server`, async (t) => {
       const time = manualClock();

@@ -6,7 +6,7 @@ import { systemClock } from "../../infra/clock.ts";
 import { listen, toLoopback } from "../loopback.ts";
 import { callWebhook, createZone, reviewOf, setStage, writeKubeconfig } from "./stage.ts";
 
-test("pods of one group that do not answer do not keep another group's pods from being told", async (t) => {
+test("unresponsive pods of one group do not delay the calls to another group's pods", async (t) => {
   const stage = await setStage(t);
   const allAsked = Promise.withResolvers<void>();
   let silent = 0;

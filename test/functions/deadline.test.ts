@@ -1,4 +1,4 @@
-/** Handlers that fail, take too long, or are asked by somebody who leaves. */
+/** Handlers that fail, take too long, or are called by a client that disconnects. */
 import assert from "node:assert/strict";
 import { request as open } from "node:http";
 import { describe, it, test } from "node:test";
@@ -16,7 +16,7 @@ describe("a handler that fails", () => {
     ["by silence until its deadline", () => new Promise(() => {}), /no answer within 45 ms/],
   ];
   for (const [name, handle, was] of CASES)
-    it(`${name} has its webhook's own answer, and the log knows why`, async (t) => {
+    it(`${name} has its webhook's own answer, and the log has the cause`, async (t) => {
       const { post, entries, metrics } = await serve(t, webhookOf(handle));
       const { status, text } = await post(reviewText(request), { query: "?timeout=50ms" });
       assert.equal(status, 200);
@@ -27,7 +27,7 @@ describe("a handler that fails", () => {
     });
 });
 
-test("a webhook that breaks its promises takes down neither the process nor the caller's wait", async (t) => {
+test("a webhook whose answer to an error throws, too, does not crash the process, and its caller gets an answer", async (t) => {
   const broken: Webhook = { ...webhookOf(() => Promise.reject(new Error("one"))), onFault: () => assert.fail("two at /src/secret.ts") };
   const { post, entries } = await serve(t, broken);
   const { status, text } = await post(reviewText(request));
@@ -64,7 +64,7 @@ describe("the deadline", () => {
     assert.ok(hasCode(await fired.promise, "Timeout"));
   });
 
-  it("is now, when the caller goes away", async (t) => {
+  it("is immediate if the caller disconnects", async (t) => {
     const fired = Promise.withResolvers<unknown>();
     const called = Promise.withResolvers<void>();
     const webhook = webhookOf((_request, { signal }) => {

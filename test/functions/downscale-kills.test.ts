@@ -1,11 +1,11 @@
-/** A webhook process that dies between any two calls of a downscale, and a reconciler that dies while it puts that right. */
+/** A webhook process that dies between two calls of a downscale, and a reconciler that dies while it settles that downscale. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Scene, set, shrink, store } from "./downscale-scene.ts";
 import { A, inTracker, LAST, leftPrepared, MODES, pendingOf, tracked, TRACKER } from "./prepare-stage.ts";
 import { callWebhook, reviewOf } from "./stage.ts";
 
-/** Whatever happened before: no pod of the 3 is left prepared that stays, B waits for A only if A was scaled down, and 30 s later nothing is pending of A. */
+/** Checks the end state: none of the 3 pods stays prepared unless it was removed, B waits for A only if A was scaled down, and 30 s later no downscale of A is pending. */
 async function checkEnd(scene: Scene, isStored: boolean, when: string): Promise<void> {
   const prepared = [...leftPrepared(scene.seen)].toSorted();
   assert.deepEqual(prepared, isStored ? [`${A}-1`, `${A}-2`] : [], when);
@@ -50,7 +50,7 @@ describe("a downscale whose process dies", () => {
         const made = await scene.settle(diesAt);
         if (made < diesAt) calls = made;
         steps++;
-        // The Lease that it died with.
+        // The Lease that it held at its death.
         scene.pass(16_000);
         await scene.settle();
         await checkEnd(scene, isStored, `died at call ${diesAt}`);
@@ -60,7 +60,7 @@ describe("a downscale whose process dies", () => {
 });
 
 describe("a downscale that was admitted", () => {
-  it("is not touched while it may still be stored, and holds the other zone until then", async (t) => {
+  it("is not settled while it may still be stored, and holds the other zone until then", async (t) => {
     const scene = await set(t);
     assert.equal((await shrink(scene, Infinity)).isAdmitted, true);
     scene.pass(80_000);
@@ -70,13 +70,13 @@ describe("a downscale that was admitted", () => {
     assert.match(early.message ?? "", /ingester-zone-a was downscaled at/);
   });
 
-  it("and is admitted again, as the API server asks again after a conflict, is one downscale", async (t) => {
+  it("and is admitted again, as the API server retries after a conflict, is one downscale", async (t) => {
     const scene = await set(t);
     for (const uid of ["first", "first", "second"]) assert.equal((await shrink(scene, Infinity, uid)).isAdmitted, true);
     assert.deepEqual(Object.keys(pendingOf(scene)), [A]);
     store(scene, A, 1);
     await scene.settle();
-    await checkEnd(scene, true, "asked three times");
+    await checkEnd(scene, true, "requested three times");
   });
 
   it("keeps its pods prepared when another request for them fails, as it may still be stored", async (t) => {
@@ -94,7 +94,7 @@ describe("a downscale that was admitted", () => {
 });
 
 describe("a time in the zone tracker", () => {
-  it("is as it was before, after any number of downscales that never happened", async (t) => {
+  it("is unchanged after any number of downscales that never happened", async (t) => {
     const scene = await set(t, undefined, inTracker);
     const long = new Date(Date.now() - 100 * 3_600_000).toISOString();
     const tracker = scene.emulator.store.get("configmaps", "default", TRACKER);
@@ -113,10 +113,10 @@ describe("a time in the zone tracker", () => {
   });
 });
 
-describe("a downscale that was stored, after which the zone grew again before anybody settled it", () => {
+describe("a downscale that was stored, after which the zone grew again before it was settled", () => {
   for (const [mode, recordOf] of MODES)
     for (const isSettled of [false, true])
-      it(`in ${mode}, ${isSettled ? "settled by the reconciler" : "seen by the webhook alone"}: the other zone waits its time`, async (t) => {
+      it(`in ${mode}, ${isSettled ? "settled by the reconciler" : "seen only by the webhook"}: the other zone waits its time`, async (t) => {
         const scene = await set(t, undefined, recordOf);
         assert.equal((await shrink(scene, Infinity)).isAdmitted, true);
         store(scene, A, 1);
@@ -134,7 +134,7 @@ describe("a downscale that was stored, after which the zone grew again before an
 });
 
 describe("a downscale that failed after the zone had grown again", () => {
-  it("is undone at once: what was admitted before can no longer be stored", async (t) => {
+  it("is undone at once: the earlier admission can no longer be stored", async (t) => {
     let isFailing = false;
     const scene = await set(t, (method) => (isFailing && method === "POST" ? 500 : 200));
     assert.equal((await shrink(scene, Infinity)).isAdmitted, true);
@@ -146,8 +146,8 @@ describe("a downscale that failed after the zone had grown again", () => {
   });
 });
 
-describe("pods that cannot be told that they stay", () => {
-  it("are told again until all have been, which an Event and a line say; the undo of the webhook alone is not enough", async (t) => {
+describe("pods whose preparation cannot be cancelled", () => {
+  it("are called again until all have answered, which an Event and a log line report; the webhook's own undo is not enough", async (t) => {
     let isDown = true;
     const scene = await set(t, (method, pod) => {
       if (method === "POST") return pod.endsWith("-1") ? 500 : 200;

@@ -25,7 +25,7 @@ const labels = { "grafana.com/min-time-between-zones-downscale": "12h" };
 
 for (const mode of ["annotation mode", "tracker mode"])
   describe(`three zones at once in ${mode}`, () => {
-    it(`are never let through together, and who is refused is not left prepared: ${ROUNDS} rounds`, async (t) => {
+    it(`are never admitted together, and refused ones are not left prepared: ${ROUNDS} rounds`, async (t) => {
       const outcomes = { allowed: 0, refused: 0 };
       for (let round = 0; round < ROUNDS; round++) {
         const stage = await setStage(t);
@@ -45,7 +45,7 @@ for (const mode of ["annotation mode", "tracker mode"])
         };
         if (round % 2) {
           await leaveLease(processOf, createZone(stage, "zone-d"));
-          // What is admitted for it may no longer be stored, and holds nobody.
+          // Its admissions may no longer be stored, and hold no other zone.
           stage.emulator.store.remove("statefulsets.apps", "default", "zone-d");
         }
         seen.length = 0;
@@ -64,7 +64,7 @@ for (const mode of ["annotation mode", "tracker mode"])
     });
   });
 
-/** So that the group's Lease is there, and free: taking it is then another call than making it. */
+/** Creates and releases the group's Lease: taking it is then another call than creating it. */
 async function leaveLease(processOf: () => ReturnType<typeof createPrepareDownscale>, zone: StatefulSet): Promise<void> {
   assert.equal((await callWebhook(processOf(), reviewOf(zone, 2, { uid: "first" }))).allowed, true);
 }
@@ -75,7 +75,7 @@ function requestFor(zone: StatefulSet, round: number, i: number): AdmissionReque
   return (round + i) % 2 ? reviewOf(zone, 1, { uid }) : scaleReviewOf(zone, 1, { uid });
 }
 
-/** After one was let through, the others have to wait, with no faults as well. */
+/** After one was admitted, the others have to wait, also without faults. */
 async function askOthers(
   zones: readonly StatefulSet[],
   answers: readonly Answer[],

@@ -1,4 +1,4 @@
-/** Downscales that are admitted here and never stored, as another webhook refuses them, however often somebody asks. */
+/** Downscales that are admitted here and never stored because another webhook refuses each request. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Answer } from "../../functions/http/webhook.ts";
@@ -6,10 +6,10 @@ import { type Scene, set, shrink, store } from "./downscale-scene.ts";
 import { A, inAnnotation, leftPrepared, MODES, pendingOf, type RecordOf } from "./prepare-stage.ts";
 import { callWebhook, reviewOf, scaleReviewOf } from "./stage.ts";
 
-/** As a HorizontalPodAutoscaler asks. */
+/** The interval of a HorizontalPodAutoscaler's requests. */
 const EVERY_MS = 15_000;
 const TICK_MS = 5000;
-/** A zone holds the others for 90 s in which it is admitted and 90 s more; they may ask 15 s later, and a reconciler that died keeps the Lease for as long. */
+/** A zone holds the others for 90 s of admissions and 90 s more; their next request may come 15 s later, and a dead reconciler keeps the Lease as long. */
 const BOUND_MS = 180_000 + 2 * EVERY_MS;
 
 interface Trial {
@@ -17,11 +17,11 @@ interface Trial {
   /** Milliseconds by which the other zone's requests, and the ticks, come after those of the zone that is refused. */
   readonly otherAfterMs: number;
   readonly tickAfterMs: number;
-  /** The call at which each process dies that is asked for the zone that is refused. */
+  /** The call at which each process dies that gets a request for the refused zone. */
   readonly diesAt?: number;
 }
 
-/** Asks for A and B in turn until B is admitted; resolves with the milliseconds until then and the answers about A, or fails after 10 minutes. */
+/** Requests A and B in turn until B is admitted; resolves with the milliseconds until then and the answers for A, or fails after 10 minutes. */
 async function waitForOther(scene: Scene, { otherAfterMs, tickAfterMs, diesAt }: Trial): Promise<{ waitedMs: number; made: number }> {
   let calls = 0;
   for (let ms = 0; ms <= 600_000; ms += 1000, scene.pass(1000)) {
@@ -42,7 +42,7 @@ describe("a downscale that another webhook always refuses", () => {
       [7000, 2000],
       [1000, 4000],
     ] as const)
-      it(`in ${mode} lets the other zone have its turn, which asks ${otherAfterMs} ms and is settled ${tickAfterMs} ms after it`, async (t) => {
+      it(`in ${mode} leaves a turn to the other zone, which requests ${otherAfterMs} ms and is settled ${tickAfterMs} ms after it`, async (t) => {
         const scene = await set(t, undefined, recordOf);
         const { waitedMs } = await waitForOther(scene, { recordOf, otherAfterMs, tickAfterMs });
         assert.ok(waitedMs <= BOUND_MS, `${waitedMs} ms`);
@@ -53,7 +53,7 @@ describe("a downscale that another webhook always refuses", () => {
         assert.deepEqual(left, []);
       });
 
-  it("does so although each process that is asked dies at any of its calls", async (t) => {
+  it("does so although each called process dies at one of its calls", async (t) => {
     let trials = 0;
     for (let diesAt = 0, calls = Infinity; diesAt <= calls + 0.5; diesAt += 0.5) {
       const scene = await set(t);
@@ -66,7 +66,7 @@ describe("a downscale that another webhook always refuses", () => {
   });
 });
 
-/** Asks for A as often as said, each time so long after the last. */
+/** Requests the downscale of A at each of these times, milliseconds from now. */
 async function shrinkAt(scene: Scene, times: readonly number[], review = scaleReviewOf): Promise<readonly Answer[]> {
   const answers: Answer[] = [];
   let now = 0;
@@ -83,7 +83,7 @@ async function begin(t: TestContext): Promise<Scene> {
 }
 
 describe("a zone whose downscales are not stored", () => {
-  it("is told why, since when and for how long it is refused; nothing is written, and no pod hears of it", async (t) => {
+  it("gets the reason, the start and the duration of the refusal; nothing is written, and no pod is called", async (t) => {
     const scene = await begin(t);
     await shrinkAt(scene, [0, 89_000]);
     const { since } = pendingOf(scene)[A] ?? {};
@@ -103,7 +103,7 @@ describe("a zone whose downscales are not stored", () => {
   const every = (ms: number, times: number): number[] => Array.from({ length: times }, (_, i) => i * ms);
   const RETRIES: readonly [string, readonly number[], string][] = [
     ["each 0.5 s for 10 s, as the API server retries conflicts", every(500, 20), "y".repeat(20)],
-    ["each 14.5 s, about as an autoscaler asks: for 90 s, then no more until 120 s after the last", every(14_500, 16), "yyyyyyynnnnnnnny"],
+    ["each 14.5 s, like an autoscaler: for 90 s, then no more until 120 s after the last", every(14_500, 16), "yyyyyyynnnnnnnny"],
     ["after 2 minutes", [0, 120 * SECOND], "yy"],
     ["after 100 s, and after 120 s", [0, 100 * SECOND, 120 * SECOND], "yny"],
   ];
@@ -112,12 +112,12 @@ describe("a zone whose downscales are not stored", () => {
       ["StatefulSet", reviewOf],
       ["Scale", scaleReviewOf],
     ] as const)
-      it(`is asked for through its ${kind} ${name}`, async (t) => {
+      it(`is requested through its ${kind} ${name}`, async (t) => {
         const answers = await shrinkAt(await begin(t), times, review);
         assert.equal(answers.map(({ allowed }) => (allowed ? "y" : "n")).join(""), expected);
       });
 
-  it("is asked for on: once one is stored, the next begins anew", async (t) => {
+  it("is requested again: once one is stored, the next one begins a new turn", async (t) => {
     const scene = await begin(t);
     await shrinkAt(scene, [0, 89_000]);
     store(scene, A, 2);
@@ -129,7 +129,7 @@ describe("a zone whose downscales are not stored", () => {
     assert.equal((await callWebhook(scene.process().webhook, scaleReviewOf(stored, 0, { uid: "next" }))).allowed, true);
   });
 
-  it("is refused after its pods were told that they stay, too: the other zone would never have its turn otherwise", async (t) => {
+  it("is also refused after its preparation was cancelled: otherwise the other zone would never have its turn", async (t) => {
     const scene = await begin(t);
     await shrinkAt(scene, [0, 89_000]);
     scene.pass(91_000);

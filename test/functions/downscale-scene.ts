@@ -1,4 +1,4 @@
-/** A group of two zones whose downscales are asked for through processes that may die at any of their calls, and a reconciler that puts right what they leave. */
+/** A group of two zones whose downscales are requested through processes that may die at any of their calls, and a reconciler that settles them. */
 import type { TestContext } from "node:test";
 import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
@@ -12,7 +12,7 @@ import { callWebhook, createZone, keepingLog, playPods, scaleReviewOf, setStage,
 
 class Killed extends Error {}
 
-/** A process that dies before its call of this number takes effect or, at a half, before it hears of it. */
+/** A process that dies before its call of this number takes effect or, at a half, before its answer. */
 function live(cluster: Cluster, podHttp: PodHttp, diesAt: number) {
   let made = 0;
   const call = async <T>(effect: () => Promise<T>): Promise<T> => {
@@ -44,11 +44,11 @@ export interface Scene extends Stage {
   readonly seen: string[];
   readonly zones: readonly [StatefulSet, StatefulSet];
   readonly clock: Clock;
-  /** Moves the time on, milliseconds. */
+  /** Advances the clock by milliseconds. */
   pass(ms: number): void;
   /** The webhook of a process that dies at this call. */
   process(diesAt?: number): { readonly webhook: ReturnType<typeof createPrepareDownscale>; readonly made: () => number };
-  /** A look of a reconciler that dies at this call; resolves with the calls that it made. */
+  /** One settlement by a reconciler that dies at this call; resolves with its calls. */
   settle(diesAt?: number): Promise<number>;
 }
 
@@ -86,13 +86,13 @@ export async function set(t: TestContext, script?: Parameters<typeof playPods>[1
   };
 }
 
-/** As the API server stores what was admitted. */
+/** Stores the admitted downscale, like the API server. */
 export function store({ emulator }: Scene, name: string, replicas: number): void {
   const now = emulator.store.get("statefulsets.apps", "default", name) as unknown as StatefulSet;
   emulator.store.update("statefulsets.apps", { ...now, spec: { ...now.spec, replicas } } as never);
 }
 
-/** Asks for the downscale of A through its scale in a process that dies at this call; true if it was admitted. */
+/** Requests the downscale of A through its scale in a process that dies at this call; true if it was admitted. */
 export async function shrink(scene: Scene, diesAt: number, uid = "first"): Promise<{ isAdmitted: boolean; made: number }> {
   const { webhook, made } = scene.process(diesAt);
   const answer = await callWebhook(webhook, scaleReviewOf(scene.zones[0], 1, { uid })).catch(() => undefined);

@@ -24,7 +24,7 @@ export interface Served {
   readonly metrics: Metrics;
 }
 
-/** Ends with the test. */
+/** Stops at the end of the test. */
 export async function serve(t: TestContext, webhook: Webhook, rim: Partial<Rim> = {}): Promise<Served> {
   const { log, entries } = keepingLog();
   const metrics = createMetrics();
@@ -47,7 +47,7 @@ export async function serve(t: TestContext, webhook: Webhook, rim: Partial<Rim> 
           response.on("data", (chunk: string) => (text += chunk));
           response.on("end", () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }));
         });
-        // A body that is refused is not read to its end.
+        // A refused body is not read to its end.
         outgoing.on("error", (error) => answered || reject(error));
         outgoing.end(body);
       }),

@@ -1,4 +1,4 @@
-/** Whose pods prepare-downscale tells, and whose it leaves alone. */
+/** The pods that prepare-downscale calls, and those that it does not. */
 import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
 import type { AdmissionRequest } from "../../functions/http/webhook.ts";
@@ -6,12 +6,12 @@ import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { A, B, MIN_TIME, because, inAnnotation, play, track } from "./prepare-stage.ts";
 import { callWebhook, createZone, reviewOf, scaleReviewOf } from "./stage.ts";
 
-describe("whose pods are prepared at all", () => {
+describe("the pods that are prepared", () => {
   const HTTP = "grafana.com/prepare-downscale-http";
   const CASES: readonly [string, Parameters<typeof createZone>[2], string | undefined][] = [
     ["not those of a StatefulSet without the label", { labels: { "grafana.com/prepare-downscale": "yes" } }, undefined],
-    // Mutating webhooks run first: what the other one denies must not have been prepared.
-    ["not those that no-downscale will keep", { labels: { "grafana.com/no-downscale": "true" } }, undefined],
+    // Mutating webhooks run first: pods of a downscale that the other one denies must not be prepared.
+    ["not those that no-downscale will protect", { labels: { "grafana.com/no-downscale": "true" } }, undefined],
     ["P19: not without a port", { annotations: { [`${HTTP}-port`]: undefined } }, `the ${HTTP}-port annotation is not set or empty.`],
     ["P19: not without a path", { annotations: { [`${HTTP}-path`]: "" } }, `the ${HTTP}-path annotation is not set or empty.`],
     ["P19: not without a service", { serviceName: "" }, "the serviceName is not set or empty."],
@@ -76,7 +76,7 @@ describe("whose pods are prepared at all", () => {
     assert.match(answer.message ?? "", /statefulset ingester-zone-b was downscaled at .* labelled to wait 12h0m0s/);
   });
 
-  it("P20: not those of Deployments and strangers, which are allowed with a warning", async (t) => {
+  it("P20: not those of Deployments and unknown kinds, which are allowed with a warning", async (t) => {
     const stage = await play(t, inAnnotation);
     const zone = createZone(stage, A);
     const as = (kind: string, resource: string): AdmissionRequest =>
@@ -96,7 +96,7 @@ describe("whose pods are prepared at all", () => {
   });
 });
 
-test("a StatefulSet that cannot be read is not scaled down: it may want its pods prepared", async (t) => {
+test("a StatefulSet that cannot be read is not scaled down: its pods may need preparation", async (t) => {
   const stage = await play(t, inAnnotation);
   const zone = createZone(stage, A);
   stage.emulator.faults.inject({ verb: "get", resource: "statefulsets.apps", effect: { kind: "error" } });
@@ -104,7 +104,7 @@ test("a StatefulSet that cannot be read is not scaled down: it may want its pods
   assert.deepEqual(stage.seen, []);
 });
 
-test("a fault denies a downscale and nothing else", async (t) => {
+test("an error denies a downscale and nothing else", async (t) => {
   const { webhook } = await play(t, inAnnotation);
   const zone = { apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: A }, spec: { replicas: 3 } } as unknown as StatefulSet;
   const fault = new Error("at /secret/path.ts");
@@ -119,7 +119,7 @@ for (const [group, owners] of [
   ["", [A]],
   ["ingester", undefined],
 ] as const)
-  it(`the Lease of a StatefulSet ${group ? "in a group outlives it" : "without a group goes with it"}`, async (t) => {
+  it(`the Lease of a StatefulSet ${group ? "in a group outlives it" : "without a group is deleted with it"}`, async (t) => {
     const stage = await play(t, inAnnotation);
     const zone = createZone(stage, A, { group });
     assert.equal((await callWebhook(stage.webhook, reviewOf(zone, 1))).allowed, true);

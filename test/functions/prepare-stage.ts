@@ -1,4 +1,4 @@
-/** prepare-downscale with its pods, in either mode, and where it wrote down what it did. */
+/** prepare-downscale with its pods in either mode, and its stored records. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
@@ -61,7 +61,7 @@ export function tracked({ emulator }: Stage): Record<string, string> {
   return (emulator.store.get("configmaps", "default", TRACKER) as unknown as { data?: Record<string, string> } | undefined)?.data ?? {};
 }
 
-/** When the zone was last scaled down, wherever that is: in the patch of the answer, on the object, or in the tracker. */
+/** The time of the zone's last downscale: in the patch of the answer, on the object, or in the tracker. */
 export function recorded(stage: Stage, zone: string, answer?: Answer): string | undefined {
   const [patch] = (answer?.patch ?? []) as { op: string; path: string; value: string }[];
   if (patch) {
@@ -74,7 +74,7 @@ export function recorded(stage: Stage, zone: string, answer?: Answer): string | 
   return stage.emulator.store.get("statefulsets.apps", "default", zone)?.metadata.annotations?.[LAST];
 }
 
-/** The downscales that the Leases note as pending. */
+/** The pending downscales in the Leases. */
 export function pendingOf({ emulator }: Stage): PendingDownscales {
   const annotations = emulator.store
     .list("leases.coordination.k8s.io", "default")
@@ -82,7 +82,7 @@ export function pendingOf({ emulator }: Stage): PendingDownscales {
   return Object.assign({}, ...annotations) as PendingDownscales;
 }
 
-/** Pods that were told that they are to go, and never that they are not. */
+/** Pods that were prepared and whose preparation was not cancelled. */
 export function leftPrepared(seen: readonly string[]): Set<string> {
   const prepared = new Set<string>();
   for (const [method, pod = ""] of seen.map((call) => call.split(" "))) {
@@ -100,13 +100,13 @@ export function isRecent(timestamp: string | undefined): void {
 export const because = (zone: string, why: string, to = 1): string =>
   `downscale of statefulsets/${zone} in default from 3 to ${to} replicas is not allowed because ${why}`;
 
-/** So that a zone counts as never scaled down, in either mode. */
+/** Removes the time of the zone's last downscale, in either mode. */
 export function settle(stage: Stage, recordOf: RecordOf): void {
   if (recordOf === inTracker) track(stage, {});
 }
 
 export interface Shrinking {
-  /** The StatefulSet controller has seen the change; yes unless said. */
+  /** Whether the StatefulSet controller has observed the change; true by default. */
   readonly observed?: boolean;
   /** `status.replicas`. */
   readonly status?: number;
@@ -114,7 +114,7 @@ export interface Shrinking {
   readonly terminating?: readonly number[];
 }
 
-/** Gives the zone 2 replicas, as far as the StatefulSet controller has got with it. */
+/** Scales the zone to 2 replicas, with the given progress of the StatefulSet controller. */
 export function shrink({ emulator }: Stage, zone: StatefulSet, { observed = true, status, terminating = [] }: Shrinking): void {
   const { store } = emulator;
   const name = zone.metadata?.name ?? "";
@@ -126,7 +126,7 @@ export function shrink({ emulator }: Stage, zone: StatefulSet, { observed = true
   }
   for (const ordinal of terminating) {
     const pod = store.get("pods", "default", `${name}-${ordinal}`);
-    // A pod on a node goes when its kubelet says so.
+    // A pod on a node is deleted by its kubelet.
     store.update("pods", { ...pod, spec: { nodeName: "node" } } as never);
     store.remove("pods", "default", `${name}-${ordinal}`, { gracePeriodSeconds: 30 });
   }

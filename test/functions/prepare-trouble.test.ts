@@ -1,4 +1,4 @@
-/** prepare-downscale when others want the same, die, hang or leave. */
+/** prepare-downscale with concurrent requests, dead processes, hanging pods and clients that disconnect. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
@@ -8,8 +8,8 @@ import { callWebhook, createZone, reviewOf } from "./stage.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
 for (const [mode, recordOf] of MODES)
-  describe(`prepare-downscale in ${mode}, in trouble`, () => {
-    it("Z07, P21: of two zones at once exactly one goes on; another group is not held up, and the other zone has its turn after", async (t) => {
+  describe(`prepare-downscale in ${mode}, under errors`, () => {
+    it("Z07, P21: of two concurrent zones exactly one is admitted; another group is not delayed, and the other zone follows", async (t) => {
       const held = Promise.withResolvers<number>();
       const arrived = Promise.withResolvers<void>();
       const stage = await play(t, recordOf, (_method, pod) => {
@@ -27,7 +27,7 @@ for (const [mode, recordOf] of MODES)
       assert.equal((await callWebhook(stage.webhook, reviewOf(unrelated, 2))).allowed, true);
       held.resolve(200);
       assert.equal((await first).allowed, true);
-      // It is stored, and its pod goes.
+      // The downscale is stored, and its pod is deleted.
       shrink(stage, a, { status: 2 });
       stage.emulator.store.remove("pods", "default", `${A}-2`);
       assert.equal((await callWebhook(stage.webhook, reviewOf(b, 2, { uid: "later" }))).allowed, true);
@@ -38,7 +38,7 @@ for (const [mode, recordOf] of MODES)
       ["create", "conflict"],
       ["get", "error"],
     ] as const)
-      it(`says that the Lease could not be taken, and not what the API server said: ${verb}, ${effect}`, async (t) => {
+      it(`reports that the Lease could not be taken, without the API server's message: ${verb}, ${effect}`, async (t) => {
         const stage = await play(t, recordOf);
         settle(stage, recordOf);
         stage.emulator.faults.inject({ verb, resource: "leases.coordination.k8s.io", effect: { kind: effect } });
@@ -47,7 +47,7 @@ for (const [mode, recordOf] of MODES)
         assert.deepEqual(stage.seen, []);
       });
 
-    it("P21: two processes that race for two zones with a time between them let one through, also while its time is not stored yet", async (t) => {
+    it("P21: two processes that race for two zones with a time between them admit one, also while its time is not stored yet", async (t) => {
       const one = await play(t, recordOf);
       settle(one, recordOf);
       const other = createPrepareDownscale({ ...one, clock: systemClock, clusterDomain: "cluster.local.", tasks: createBackgroundTasks() });
@@ -56,7 +56,7 @@ for (const [mode, recordOf] of MODES)
       const both = await Promise.all([callWebhook(one.webhook, reviewOf(zones[0], 1)), callWebhook(other, reviewOf(zones[1], 1))]);
       assert.deepEqual(both.map(({ allowed }) => allowed).toSorted(), [false, true]);
       const [winner, loser] = both[0].allowed ? [zones[0], zones[1]] : [zones[1], zones[0]];
-      // The patch of the one that was let through has not been applied to anything.
+      // The admitted request's patch has not been applied.
       const later = await callWebhook(other, reviewOf(loser, 1, { uid: "later" }));
       assert.match(later.message ?? "", /was downscaled at .* and is labelled to wait 12h0m0s between zone downscales$/);
       assert.equal((await callWebhook(other, reviewOf(winner, 0, { uid: "again" }))).allowed, true);
@@ -76,7 +76,7 @@ for (const [mode, recordOf] of MODES)
       assert.match((await callWebhook(webhook, reviewOf(zones[1], 1, { uid: "later" }))).message ?? "", /is labelled to wait 12h0m0s/);
     });
 
-    it("a Lease that was never released is waited for no longer than its time", async (t) => {
+    it("a Lease that was never released blocks no longer than its duration", async (t) => {
       const stage = await play(t, recordOf);
       settle(stage, recordOf);
       const [a, b] = [createZone(stage, A), createZone(stage, B)];
@@ -120,7 +120,7 @@ for (const [mode, recordOf] of MODES)
       },
     );
 
-    it("does not take back what it prepared before it was frozen for longer than its Lease: another process may have prepared the same pods", async (t) => {
+    it("does not cancel its preparations after a freeze that is longer than its Lease: another process may have prepared the same pods", async (t) => {
       let later = 0;
       const clock = { ...systemClock, now: () => systemClock.now() + later };
       const others: (boolean | undefined)[] = [];
@@ -140,7 +140,7 @@ for (const [mode, recordOf] of MODES)
       assert.equal(pendingOf(stage)[A]?.refused, undefined);
     });
 
-    it("hurries so that a pod that does not answer is undone, and the answer given, before the deadline", async (t) => {
+    it("stops calling a pod that does not answer in time to undo the preparation and to answer before the deadline", async (t) => {
       const stage = await play(t, recordOf, (method) => (method === "POST" ? new Promise(() => {}) : 200));
       settle(stage, recordOf);
       const zone = createZone(stage, A);
@@ -149,7 +149,7 @@ for (const [mode, recordOf] of MODES)
       assert.deepEqual(stage.seen.slice(2).toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`]);
     });
 
-    it("undoes when its caller goes away", async (t) => {
+    it("undoes the preparation if its caller disconnects", async (t) => {
       const gone = new AbortController();
       const stage = await play(t, recordOf, (method) => {
         if (method === "DELETE") return 200;

@@ -1,4 +1,4 @@
-/** A process under test: its log as it comes, its end, and never longer than the test. */
+/** A process under test: its log lines and its exit code. It never outlives the test. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { TestContext } from "node:test";

@@ -37,7 +37,7 @@ describe("reconcile as a function", () => {
     return url;
   };
 
-  it("answers a POST with the outcome of each group, however many ask at once", async (t) => {
+  it("answers concurrent POSTs with the outcome of each group", async (t) => {
     const url = await start(t, "reconcile", "http");
     const post = async (): Promise<unknown> => await (await fetch(url, { method: "POST" })).json();
     const answers = await Promise.all([post(), post(), post(), post()]);
@@ -47,7 +47,7 @@ describe("reconcile as a function", () => {
     assert.deepEqual([refused.status, refused.headers.get("allow")], [405, "POST"]);
   });
 
-  it("takes a CloudEvent as a hint", async (t) => {
+  it("accepts a CloudEvent as a hint", async (t) => {
     const url = await start(t, "reconcileEvent", "cloudevent");
     const headers = {
       "ce-id": "1",
@@ -60,7 +60,7 @@ describe("reconcile as a function", () => {
     assert.equal(answer.status, 204);
   });
 
-  it("names the variable that is wrong, and keeps its stack to itself", async (t) => {
+  it("names the wrong variable, without a stack trace", async (t) => {
     const url = await start(t, "reconcile", "http", { RECONCILE_INTERVAL: "soon" });
     const answer = await fetch(url, { method: "POST" });
     const { error } = (await answer.json()) as { error: string };

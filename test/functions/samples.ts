@@ -1,6 +1,6 @@
 import type { AdmissionRequest, Answer, Context, Webhook } from "../../functions/http/webhook.ts";
 
-/** As the API server sends it. */
+/** In the form that the API server sends. */
 export const request = {
   uid: "u-1",
   operation: "CREATE",
@@ -14,7 +14,7 @@ export const request = {
   object: { kind: "Eviction" },
 };
 
-/** A webhook whose handler is given, and whose own answer to a fault is "not now". */
+/** A webhook with this handler, which answers errors with "not now". */
 export function webhookOf(handle: (request: AdmissionRequest, context: Context) => Promise<Answer>): Webhook {
   return {
     name: "podEviction",

@@ -19,7 +19,7 @@ const generate = (): Promise<Certificates> =>
 
 interface Server extends Running {
   readonly folder: string;
-  /** Writes a certificate as the kubelet does: all at once. */
+  /** Writes a certificate atomically, like the kubelet. */
   install(certPem: string, keyPem: string): Promise<void>;
   post(path: string, body: string, caPem: string): Promise<{ status: number; text: string; serial: string }>;
   beside(path: string): Promise<Response>;
@@ -81,7 +81,7 @@ async function start(t: TestContext, stage: Stage, more: Readonly<Record<string,
   };
 }
 
-test("waits for its certificate, serves every path, follows a new certificate, and ends when asked", async (t) => {
+test("waits for its certificate, serves every path, follows a new certificate, and ends on SIGTERM", async (t) => {
   const stage = await setStage(t);
   const server = await start(t, stage);
   const [first, second] = await Promise.all([generate(), generate()]);
@@ -134,18 +134,18 @@ test("waits for its certificate, serves every path, follows a new certificate, a
   assert.equal(await server.exited, 0);
 });
 
-/** Looks again with every line of the log. */
+/** Checks again at every log line. */
 async function untilTrue(holds: () => boolean, { child }: Running): Promise<void> {
   while (!holds()) await new Promise((resolve) => child.stdout?.once("data", resolve));
 }
 
-test("starts with a time budget that concerns the reconciler alone, and warns of a variable that is nearly one of ours", async (t) => {
+test("starts with a time budget that concerns only the reconciler, and warns of a variable whose name is similar to one of ours", async (t) => {
   const server = await start(t, await setStage(t), { RECONCILE_TIME_BUDGET: "10s", LOG_LEVL: "debug", WEBHOOK_PORT: "9443" });
   await server.says(/"level":"warn","msg":"an unknown variable has nearly.*"name":"LOG_LEVL","nearest":"LOG_LEVEL"/);
   await server.says(/"listening"/);
 });
 
-test("says which variables are missing", async (t) => {
+test("names the missing variables", async (t) => {
   const stage = await setStage(t);
   const server = run(t, process.execPath, [entry], { KUBERNETES_NAMESPACE: "default", KUBECONFIG: await writeKubeconfig(t, stage) });
   await server.says(/SERVER_TLS_CERT_FILE and SERVER_TLS_KEY_FILE have to be set/);

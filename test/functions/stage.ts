@@ -1,4 +1,4 @@
-/** Handlers against the embedded cluster, without its controllers, and pods that answer by script. */
+/** Handlers against the embedded cluster, without its controllers, and pods with scripted answers. */
 import { createServer, type Server } from "node:http";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,12 +18,12 @@ import { connectionOf } from "./connection.ts";
 
 export interface Stage {
   readonly emulator: Emulator;
-  /** With the methods and paths of the calls made through it. */
+  /** The methods and paths of the calls made through the cluster. */
   readonly cluster: Cluster;
   readonly calls: string[];
 }
 
-/** Ends with the test. The cluster's time is `clock`'s, or the machine's. */
+/** Stops at the end of the test. The cluster's clock is `clock` or the machine's. */
 export async function setStage(t: TestContext, clock?: EmulatorClock): Promise<Stage> {
   const emulator = await startEmulator({ controllers: false, ...(clock && { clock }) });
   const calls: string[] = [];
@@ -50,7 +50,7 @@ export async function writeKubeconfig(t: TestContext, { emulator }: Pick<Stage, 
 
 export interface ZoneTraits {
   readonly replicas?: number;
-  /** Pods that are ready; all unless said. */
+  /** The number of ready pods; all by default. */
   readonly ready?: number;
   readonly updated?: number;
   readonly labels?: Record<string, string>;
@@ -132,7 +132,7 @@ export function keepingLog() {
   return { log, entries };
 }
 
-/** Asks a handler as the rim does, with so much time. */
+/** Calls a handler like the rim, with this deadline. */
 export async function callWebhook(webhook: Webhook, request: AdmissionRequest, timeoutMs = 9000): Promise<Answer> {
   const context: Context = {
     path: "",
@@ -151,10 +151,10 @@ export interface Pods {
   readonly heads: { readonly url: string; readonly headers: Readonly<Record<string, unknown>> }[];
 }
 
-/** What a pod answers: a status, or nothing at all. */
+/** A pod's answer: a status, or no answer. */
 export type Script = (method: string, pod: string) => number | Promise<number>;
 
-/** One plain HTTP server that is every pod. */
+/** One plain HTTP server for all pods. */
 export async function playPods(t: TestContext, script: Script = () => 200): Promise<Pods> {
   const seen: string[] = [];
   const heads: Pods["heads"][number][] = [];
@@ -168,7 +168,7 @@ export async function playPods(t: TestContext, script: Script = () => 200): Prom
   const port = await listen(server);
   t.after(() => (server.closeAllConnections(), server.close()));
   const real = createPodHttp({ timeoutMs: 2000, clock: systemClock, lookup: toLoopback });
-  // The pods' port is in their annotation; here they all share one.
+  // The annotation sets the pods' port; here they all share one.
   const podHttp: PodHttp = { send: (method, url, request) => real.send(method, url.replace(":8080/", `:${port}/`), request) };
   return { podHttp, seen, heads };
 }

@@ -1,4 +1,4 @@
-/** The webhooks behind the embedded cluster's API server, over TLS: what its users meet. */
+/** The webhooks behind the embedded cluster's API server, over TLS. */
 import assert from "node:assert/strict";
 import { createServer } from "node:https";
 import { createBodyReader } from "../../functions/http/body.ts";
@@ -21,7 +21,7 @@ import { createZone, keepingLog, playPods, setStage, type Stage } from "./stage.
 const SETS = "/apis/apps/v1/namespaces/default/statefulsets";
 const MERGE = "application/merge-patch+json";
 
-/** Puts the webhook in front of what it is for. */
+/** Registers the webhook for its resources. */
 async function register(
   t: TestContext,
   { emulator }: Stage,
@@ -60,7 +60,7 @@ async function register(
   });
 }
 
-test("a downscale is prepared and its annotation stored, or denied in the user's words", async (t) => {
+test("a downscale is prepared and its annotation stored, or denied with a message for the user", async (t) => {
   const stage = await setStage(t);
   const pods = await playPods(t);
   const tools = { cluster: stage.cluster, clock: systemClock };
@@ -136,7 +136,7 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
   assert.deepEqual(pods.seen, ["POST zone-a-2"]);
 });
 
-test("V01: a budget is taken or refused with what is wrong with it", async (t) => {
+test("V01: a budget is accepted, or refused with its error", async (t) => {
   const { handle } = createZpdbValidation();
   const review = (object: unknown) =>
     handle(

@@ -1,11 +1,11 @@
-/** Where the time of a downscale is written down. */
+/** The stored time of a downscale. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { A, B, HOUR, inAnnotation, inTracker, isRecent, LAST, MIN_TIME, play, recorded, track, tracked } from "../prepare-stage.ts";
 import { callWebhook, createZone, reviewOf } from "../stage.ts";
 
 describe("the annotation", () => {
-  it("goes into the answer for a StatefulSet, also where the object has none yet", async (t) => {
+  it("is in the answer for a StatefulSet, also if the object has none yet", async (t) => {
     const stage = await play(t, inAnnotation);
     const zone = createZone(stage, A);
     const bare = structuredClone(reviewOf(zone, 1).object) as { metadata: { annotations?: object } };
@@ -43,14 +43,14 @@ describe("the zone tracker", () => {
     assert.deepEqual({ ...tracked(stage), [A]: undefined }, { ...earlier, [A]: undefined });
   });
 
-  it("is made for a zone without a group too, and not replaced", async (t) => {
+  it("is also created for a zone without a group, and not replaced", async (t) => {
     const stage = await play(t, inTracker);
     assert.equal((await callWebhook(stage.webhook, reviewOf(createZone(stage, "lonely", { group: "" }), 1))).allowed, true);
     assert.equal((await callWebhook(stage.webhook, reviewOf(createZone(stage, "lonelier", { group: "" }), 1))).allowed, true);
     assert.deepEqual(Object.keys(tracked(stage)).toSorted(), ["lonelier", "lonely"]);
   });
 
-  it("takes two zones of different groups that are written down at once", async (t) => {
+  it("stores two zones of different groups that are written at once", async (t) => {
     const stage = await play(t, inTracker);
     track(stage, {});
     const zones = ["a", "b", "c", "d"].map((group) => createZone(stage, `${group}-zone-a`, { group }));

@@ -14,9 +14,9 @@ const labelled = workload("StatefulSet", 3);
 const DENIED =
   "downscale of statefulsets/web in default from 3 to 2 replicas is not allowed because it has the label 'grafana.com/no-downscale=true'";
 
-/** A cluster that must not be asked. */
+/** The webhook with a cluster that must not be called. */
 const withoutCluster = createNoDownscale({
-  cluster: new Proxy({}, { get: () => assert.fail("the cluster was asked") }) as Stage["cluster"],
+  cluster: new Proxy({}, { get: () => assert.fail("the cluster was called") }) as Stage["cluster"],
 });
 
 describe("a workload's own review", () => {
@@ -115,7 +115,7 @@ test("a Scale is judged by its parent's label", async (t) => {
   assert.equal(foreign.allowed, true);
 });
 
-test("a Scale that does not say its replicas has none", async (t) => {
+test("a Scale without replicas has 0", async (t) => {
   const stage = await setStage(t);
   const web = createZone(stage, "web", { labels: { [LABEL]: "true" } });
   const nothing = { apiVersion: "autoscaling/v1", kind: "Scale" };

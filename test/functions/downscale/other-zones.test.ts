@@ -1,4 +1,4 @@
-/** Two zones of one group that shrink at once: the first one is admitted and not stored yet, as other webhooks take their time. */
+/** Two zones of one group that shrink at once: the first is admitted and not stored yet because other webhooks are slow. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { A, B, because, MODES, pendingOf, play, settle } from "../prepare-stage.ts";
@@ -9,7 +9,7 @@ for (const [mode, recordOf] of MODES)
     ["StatefulSet", reviewOf],
     ["Scale", scaleReviewOf],
   ] as const)
-    it(`in ${mode} a ${kind} waits for another zone whose downscale was admitted and may still be stored, without a minimum time too`, async (t) => {
+    it(`in ${mode} a ${kind} waits for another zone whose downscale was admitted and may still be stored, also without a minimum time`, async (t) => {
       const stage = await play(t, recordOf);
       settle(stage, recordOf);
       const [a, b] = [createZone(stage, A), createZone(stage, B)];

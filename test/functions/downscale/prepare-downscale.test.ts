@@ -22,7 +22,7 @@ import {
 } from "../prepare-stage.ts";
 import { callWebhook, createZone, reviewOf, scaleReviewOf, type ZoneTraits } from "../stage.ts";
 
-/** What the StatefulSet controller has got to when another zone wants to shrink, and how that one is refused. */
+/** Progress of the StatefulSet controller when another zone wants to shrink, and the reason of that zone's refusal. */
 const SHRINKING: readonly [string, ZoneTraits, Shrinking, string][] = [
   [
     "the StatefulSet controller has not observed it",
@@ -48,13 +48,13 @@ const SHRINKING: readonly [string, ZoneTraits, Shrinking, string][] = [
 
 for (const [mode, recordOf] of MODES) {
   const isTracker = recordOf === inTracker;
-  /** Writes down in this mode that the zone was scaled down so long ago. */
+  /** Stores in this mode that the zone was scaled down so long ago. */
   const wasDownscaled = (ageMs: number): { annotations: Record<string, string> } => ({
     annotations: isTracker ? {} : { [LAST]: formatTimestamp(Date.now() - ageMs) },
   });
 
   describe(`prepare-downscale in ${mode}`, () => {
-    it("P01, P02, P08: what is no downscale, or a dry run, passes untouched", async (t) => {
+    it("P01, P02, P08: a request that is no downscale, or a dry run, is allowed unchanged", async (t) => {
       const stage = await play(t, recordOf);
       const zone = createZone(stage, A);
       for (const request of [reviewOf(zone, 5), reviewOf(zone, 3), reviewOf(zone, 1, { dryRun: true }), scaleReviewOf(zone, 3)])
@@ -63,7 +63,7 @@ for (const [mode, recordOf] of MODES) {
     });
 
     for (const status of [200, 204])
-      it(`P03, P04: pods that answer ${status} are prepared, the last first, and the time is written down`, async (t) => {
+      it(`P03, P04: pods that answer ${status} are prepared in descending order, and the time is stored`, async (t) => {
         const stage = await play(t, recordOf, () => status);
         settle(stage, recordOf);
         const zone = createZone(stage, A);
@@ -78,7 +78,7 @@ for (const [mode, recordOf] of MODES) {
         assert.partialDeepStrictEqual(head?.headers, { "content-type": "application/json", "content-length": "0", "x-cluster": "default" });
       });
 
-    it("a Scale is prepared as its StatefulSet is, and the time is written down apart from the StatefulSet, which must not change meanwhile", async (t) => {
+    it("a Scale is prepared like its StatefulSet, and the time is stored apart from the StatefulSet, which must not change in the meantime", async (t) => {
       const stage = await play(t, recordOf);
       settle(stage, recordOf);
       const zone = createZone(stage, A);
@@ -93,7 +93,7 @@ for (const [mode, recordOf] of MODES) {
       );
     });
 
-    it("P05: waits for a zone that was scaled down just now and is labelled to be waited for", async (t) => {
+    it("P05: waits for a zone that was just scaled down and has a minimum time", async (t) => {
       const stage = await play(t, recordOf);
       const zone = createZone(stage, A);
       createZone(stage, B, { labels: { [MIN_TIME]: "12h" }, ...wasDownscaled(0) });
@@ -127,7 +127,7 @@ for (const [mode, recordOf] of MODES) {
       ["a time", "12h", "yesterday"],
       ["a label", "soon", formatTimestamp(Date.now())],
     ] as const)
-      it(`does not guess at ${what} of another zone that cannot be read`, async (t) => {
+      it(`does not guess ${what} of another zone that cannot be read`, async (t) => {
         const stage = await play(t, recordOf);
         const zone = createZone(stage, A);
         createZone(stage, B, { labels: { [MIN_TIME]: label }, annotations: isTracker ? {} : { [LAST]: time } });
@@ -135,7 +135,7 @@ for (const [mode, recordOf] of MODES) {
         assert.equal((await callWebhook(stage.webhook, reviewOf(zone, 1))).message, because(A, unreadable));
       });
 
-    it("P06: pods that answer 500 are all told that it was nothing, and it is denied", async (t) => {
+    it("P06: after an answer of 500 all preparations are cancelled, and the downscale is denied", async (t) => {
       const stage = await play(t, recordOf, (method) => (method === "POST" ? 500 : 200));
       settle(stage, recordOf);
       const zone = createZone(stage, A);
@@ -146,7 +146,7 @@ for (const [mode, recordOf] of MODES) {
     });
 
     if (isTracker)
-      it("P07: what cannot be written down is undone", async (t) => {
+      it("P07: a downscale whose time cannot be stored is undone", async (t) => {
         const stage = await play(t, recordOf);
         settle(stage, recordOf);
         const zone = createZone(stage, A);
@@ -168,7 +168,7 @@ for (const [mode, recordOf] of MODES) {
         assert.deepEqual(stage.seen, []);
       });
 
-    it("P09, P12, P13: waits for other zones with outdated or unready pods, whatever its own", async (t) => {
+    it("P09, P12, P13: waits for other zones with outdated or unready pods, regardless of its own", async (t) => {
       const stage = await play(t, recordOf);
       settle(stage, recordOf);
       const zone = createZone(stage, A, { ready: 1 });

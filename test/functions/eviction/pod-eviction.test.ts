@@ -29,7 +29,7 @@ function review(more: Partial<AdmissionRequest> = {}): AdmissionRequest {
 
 let processes = 0;
 
-/** Asks a new process. */
+/** Calls the webhook of a new process. */
 async function callWebhook(more: Partial<AdmissionRequest> = {}, path = MUTATING): Promise<{ answer: Answer; metrics: Metrics }> {
   const { reserver, metrics } = startProcess(stage, evictionIdentity(`process-${++processes}`));
   const webhook = createPodEviction({ reserver, metrics: metrics.budgets });
@@ -59,13 +59,13 @@ const CASES: readonly [string, Partial<AdmissionRequest>, Partial<Answer>, strin
   ["E03 no name", { name: "" }, { code: 400, message: "request did not include both a namespace and a name" }, "invalid-request"],
   ["E03 no namespace", { namespace: "" }, { code: 400, message: "request did not include both a namespace and a name" }, "invalid-request"],
   ["E04 no such pod", { name: "ingester-zone-a-9" }, { code: 400, message: 'pods "ingester-zone-a-9" not found' }, "pod-not-found"],
-  ["a pod that may go", {}, { allowed: true, reason: "Allowed" }, "allowed"],
-  ["E05 a pod that is on its way", { name: "ingester-zone-c-2" }, { allowed: true, warnings: ["pod is not ready"] }, "pod-not-ready"],
+  ["a pod that may be evicted", {}, { allowed: true, reason: "Allowed" }, "allowed"],
+  ["E05 a terminating pod", { name: "ingester-zone-c-2" }, { allowed: true, warnings: ["pod is not ready"] }, "pod-not-ready"],
 ];
 
 const add = (path: string, value: unknown): object[] => [{ op: "add", path: `/deleteOptions${path}`, value }];
 
-/** What the client has set, and what is added to it. */
+/** The client's deleteOptions, and the patch. */
 const PINS: readonly [what: string, deleteOptions: object | null | undefined, patch: object[]][] = [
   ["no deleteOptions", undefined, add("", { preconditions: { uid: "UID" } })],
   ["deleteOptions that are null", null, add("", { preconditions: { uid: "UID" } })],
@@ -106,7 +106,7 @@ describe("/admission/pod-eviction", () => {
   }
 
   for (const [what, deleteOptions, patch] of PINS) {
-    it(`an allowed eviction is bound to the pod that was judged: ${what}`, async () => {
+    it(`an allowed eviction is pinned to the judged pod: ${what}`, async () => {
       stage = await setBudgetStage();
       writeBudget(stage);
       const { answer } = await callWebhook({ object: eviction(deleteOptions) });
@@ -117,7 +117,7 @@ describe("/admission/pod-eviction", () => {
     });
   }
 
-  it("what the client has bound it to stays", async () => {
+  it("the client's UID stays", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const own = { preconditions: { uid: uidOf("ingester-zone-a-0") } };
@@ -126,7 +126,7 @@ describe("/admission/pod-eviction", () => {
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
   });
 
-  it("one that is bound to another UID passes without a reservation: it cannot take effect", async () => {
+  it("an eviction pinned to another UID is allowed without a reservation: it cannot take effect", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const { answer } = await callWebhook({ object: eviction({ preconditions: { uid: "of the one before" } }) });
@@ -134,7 +134,7 @@ describe("/admission/pod-eviction", () => {
     assert.deepEqual(reserved(stage), {});
   });
 
-  it("a terminating pod may go again, bound to its UID; by its name alone it may not", async () => {
+  it("a terminating pod may be evicted again with its UID, but not without", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const uid = uidOf("ingester-zone-c-2");
@@ -170,14 +170,14 @@ describe("/admission/pod-eviction", () => {
     assert.equal((await callWebhook({ object }, VALIDATING)).answer.reason, "Allowed");
   });
 
-  it("a pod that no budget is about is bound as well: its successor may be under one", async () => {
+  it("an eviction of a pod without a budget is pinned as well: its successor may be under one", async () => {
     stage = await setBudgetStage();
     const { answer } = await callWebhook({ object: eviction() });
     const uid = uidOf("ingester-zone-a-0");
     assert.deepEqual([answer.reason, answer.patch], ["PodNotInScope", add("", { preconditions: { uid } })]);
   });
 
-  it("registered as validating, it allows a UID once in 15 s for as long as it is asked", async () => {
+  it("registered as validating, it allows a UID once in 15 s for as long as it is called", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const reasons: (string | undefined)[] = [];
@@ -200,8 +200,8 @@ describe("/admission/pod-eviction", () => {
     assert.deepEqual([versionOf(), reserved(stage)], [version, before]);
   });
 
-  // Upstream answers this with 403: a drainer gives up then.
-  it("E08 a budget of 0 is a no for now; and so is one that is spent", async () => {
+  // Upstream answers this with 403, after which a drainer gives up.
+  it("E08 a budget of 0 is denied for now, and so is a spent one", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 0 });
     const zero = await callWebhook();
@@ -218,7 +218,7 @@ describe("/admission/pod-eviction", () => {
     );
   });
 
-  it("a dry run that only the Eviction tells of, as kubectl drain does, records nothing", async () => {
+  it("a dry run that is set only in the Eviction, as by kubectl drain, records nothing", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const object = { apiVersion: "policy/v1", kind: "Eviction", metadata: {}, deleteOptions: { dryRun: ["All"] } };
@@ -233,7 +233,7 @@ describe("/admission/pod-eviction", () => {
     assert.deepEqual(reserved(stage), {});
   });
 
-  it("a lost race is a no for now; what else it cannot find out is a fault, and answered alike, without a word of why", async () => {
+  it("a lost race is denied for now; any other failed read is an error, and its answer is the same, without the cause", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const notNow = [429, "no decision could be made in time, try again"];

@@ -1,4 +1,4 @@
-/** The rim, over real HTTP: what comes in, what goes out, and what is refused. */
+/** The rim over real HTTP: requests, answers and refusals. */
 import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
 import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";
@@ -6,7 +6,7 @@ import { reviewText, serve } from "../http.ts";
 import { allowing, request, webhookOf } from "../samples.ts";
 
 describe("a review", () => {
-  it("reaches the handler as it was sent, and what is not set is left out", async (t) => {
+  it("reaches the handler as it was sent, without fields that are not set", async (t) => {
     const seen: AdmissionRequest[] = [];
     const { post } = await serve(
       t,
@@ -52,13 +52,13 @@ describe("a review", () => {
       );
     });
 
-  it("that is simply allowed is answered with nothing more", async (t) => {
+  it("that is allowed without remarks gets no further fields", async (t) => {
     const { text } = await (await serve(t, allowing)).post(reviewText(request));
     assert.deepEqual((JSON.parse(text) as { response: object }).response, { uid: "u-1", allowed: true });
   });
 });
 
-describe("what is refused", () => {
+describe("a refused request", () => {
   const large = Buffer.alloc(3 * 1024 * 1024 + 1, " ");
   const CASES: readonly [string, string | Buffer, object, number, RegExp][] = [
     ["another method", "", { method: "PUT" }, 405, /^POST an AdmissionReview\n$/],
@@ -89,14 +89,20 @@ describe("what is refused", () => {
       /^Request could not be decoded: request\.dryRun: /,
     ],
     ["a resource that is a string", reviewText({ ...request, resource: "pods" }), {}, 400, /request\.resource: /],
-    ["a body that says it is too large", large, { headers: { "content-length": String(large.length) } }, 413, /larger than 3145728 bytes/],
-    ["a body that turns out too large", large, { headers: { "transfer-encoding": "chunked" } }, 413, /larger than 3145728 bytes/],
+    [
+      "a body with a Content-Length above the limit",
+      large,
+      { headers: { "content-length": String(large.length) } },
+      413,
+      /larger than 3145728 bytes/,
+    ],
+    ["a body that exceeds the limit", large, { headers: { "transfer-encoding": "chunked" } }, 413, /larger than 3145728 bytes/],
   ];
   for (const [name, body, more, status, message] of CASES)
     it(`${name}: ${status}`, async (t) => {
       const { post, entries, metrics } = await serve(
         t,
-        webhookOf(() => assert.fail("the handler was asked")),
+        webhookOf(() => assert.fail("the handler was called")),
       );
       const answer = await post(body, more);
       assert.equal(answer.status, status, answer.text);
@@ -109,7 +115,7 @@ describe("what is refused", () => {
       assert.match(await metrics.render(), new RegExp(`request_duration_seconds_count\\{.*status_code="${status}",ws="false"\\} 1\n`));
     });
 
-  it("a body of the largest size is taken", async (t) => {
+  it("a body of the maximum size is accepted", async (t) => {
     const text = reviewText(request);
     const { post } = await serve(t, allowing);
     assert.equal((await post(text + " ".repeat(3 * 1024 * 1024 - text.length))).status, 200);

@@ -9,7 +9,7 @@ import { listen } from "../../loopback.ts";
 
 const GRACE_MS = 600_000;
 
-it("a connection on which no request ever came does not hold up the end; a request under way does", { timeout: 20_000 }, async () => {
+it("a connection without any request does not delay the end; a request in flight does", { timeout: 20_000 }, async () => {
   let answer = (): void => {};
   const arrived = new Promise<void>((resolve) => {
     server.on("request", (_request, response) => {

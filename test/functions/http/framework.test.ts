@@ -36,7 +36,7 @@ async function start(t: TestContext, stage: Stage, target: string, env: Record<s
   };
 }
 
-test("a target answers as the server of all webhooks does, and shows nothing of the framework", async (t) => {
+test("a target answers like the server of all webhooks, without traces of the framework", async (t) => {
   const stage = await setStage(t);
   const { says, post, url, child, exited } = await start(t, stage, "noDownscale");
   await says(SERVING);
@@ -70,7 +70,7 @@ test("a target answers as the server of all webhooks does, and shows nothing of 
   assert.equal(await exited, 0);
 });
 
-test("SIGTERM lets a request that is under way finish", async (t) => {
+test("a request in flight finishes after SIGTERM", async (t) => {
   const stage = await setStage(t);
   const { says, post, child, exited } = await start(t, stage, "prepareDownscale");
   await says(SERVING);

@@ -1,4 +1,4 @@
-/** What the rollout reads and decides. */
+/** The rollout's reads and decisions. */
 import type { Mutation } from "../mutation.ts";
 
 const ZONE = {
@@ -28,14 +28,14 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     replacement: "return object ?? {};",
   },
   {
-    breaks: "a pod that terminates does so in protobuf, too",
+    breaks: "a terminating pod is also terminating in protobuf",
     file: "infra/kubernetes/pod-protobuf.ts",
     find: `  9: time("deletionTimestamp"),\n`,
     replacement: "",
     tests: PROTOBUF.tests,
   },
   {
-    breaks: "a list older than what was seen is refused",
+    breaks: "a list older than the last seen version is refused",
     ...FRESHNESS,
     find: "if (version < floor) {",
     replacement: "if (version < 0) {",
@@ -53,14 +53,14 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     replacement: "version >= doubt.base && ",
   },
   {
-    breaks: "the version of an own deletion counts as seen",
+    breaks: "the version of the process's own deletion counts as seen",
     file: "reconciler/updater/delete-pods.ts",
     find: "freshness.noteWritten(pods, version);",
     replacement: "",
     tests: ["test/reconciler/stale-lists.test.ts"],
   },
   {
-    breaks: "the version of an own patch counts as seen",
+    breaks: "the version of the process's own patch counts as seen",
     file: "reconciler/updater/zone-status.ts",
     find: "freshness.noteWritten(statefulSets, version);",
     replacement: "",
@@ -123,19 +123,19 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     replacement: ";",
   },
   {
-    breaks: "half-working pods are replaced only as far as missing pods leave room",
+    breaks: "half-working pods are replaced only up to the maximum minus missing pods",
     ...ZONE,
     find: "(unavailable(zone).count - candidates.length)",
     replacement: "(unavailable(zone).pods.length - candidates.length)",
   },
   {
-    breaks: "pods are updated only as far as unavailable ones leave room",
+    breaks: "pods are updated only up to the maximum minus unavailable pods",
     ...ZONE,
     find: "const room = zone.maxUnavailable - unavailable(zone).count;",
     replacement: "const room = zone.maxUnavailable;",
   },
   {
-    breaks: "a pod on its way out is not deleted again",
+    breaks: "a terminating pod is not deleted again",
     ...ZONE,
     find: "zone.status.updateRevision && !pod.terminating);",
     replacement: "zone.status.updateRevision);",

@@ -1,4 +1,4 @@
-/** What scaling decides, and how pods are prepared. */
+/** Decisions of scaling, and the preparation of pods. */
 import type { Mutation } from "../mutation.ts";
 
 const MIN_TIME = { file: "reconciler/scaling/min-time.ts", tests: ["test/reconciler/scaling/min-time.test.ts"] };
@@ -64,7 +64,7 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     replacement: "uid === zone.uid",
   },
   {
-    breaks: "everything is looked at again before a zone is scaled down",
+    breaks: "everything is read again before a zone is scaled down",
     ...SCALE,
     find: "replicas < zone.replicas && zone.scaling.forcedReplicas === undefined ? await",
     replacement: "replicas < 0 && zone.scaling.forcedReplicas === undefined ? await",
@@ -83,13 +83,13 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     replacement: ";",
   },
   {
-    breaks: "a zone is not scaled down while a pod of another has yet to come back",
+    breaks: "a zone is not scaled down while a pod of another is being recreated",
     ...STEADY,
     find: "pod.terminating || !pod.hasBeenReady",
     replacement: "pod.terminating",
   },
   {
-    breaks: "a zone is not scaled down while another misses pods",
+    breaks: "a zone is not scaled down while another lacks pods",
     ...STEADY,
     find: "unavailable(other).missing > 0 || ",
     replacement: "",
@@ -107,19 +107,19 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     replacement: "if (!other.observed && other.paused) return",
   },
   {
-    breaks: "a pod goes only once its delay is over",
+    breaks: "a pod is removed only once its delay is over",
     ...DELAYED,
     find: "now - preparedAt < ms && ",
     replacement: "now - preparedAt < ms / 2 && ",
   },
   {
-    breaks: "a delay that cannot be read keeps the pods",
+    breaks: "a delay that cannot be read holds the downscale",
     ...DELAYED,
     find: `if (ms === undefined) return invalid(`,
     replacement: `if (ms === undefined) return undefined;\n  if (ms < 0) return invalid(`,
   },
   {
-    breaks: "the youngest of the pods that are to go decides",
+    breaks: "the pod that was prepared last decides",
     ...DELAYED,
     find: "place > (last?.place ?? -1)) last",
     replacement: "last === undefined) last",
@@ -136,21 +136,21 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     ],
   },
   {
-    breaks: "a redirect leads to no other host than the pod",
+    breaks: "a redirect to another host than the pod is not followed",
     file: "infra/pod-http.ts",
     find: "if (next.origin !== url.origin)",
     replacement: "if (next.protocol !== url.protocol)",
     tests: ["test/infra/pod-http.test.ts"],
   },
   {
-    breaks: "a pod that refuses its preparation keeps the zone",
+    breaks: "a pod that refuses its preparation holds the zone",
     file: "reconciler/scaler/prepare-pods.ts",
     find: "status >= 200 && status < 300 ? readPreparedAt(body) : undefined",
     replacement: "readPreparedAt(body)",
     tests: ["test/reconciler/scaling/mirror-delayed.test.ts"],
   },
   {
-    breaks: "what a zone mirrors is read again after its pods were prepared",
+    breaks: "a zone's reference is read again after its pods were prepared",
     file: "reconciler/scaling/mirror.ts",
     find: "if (delayOf(turn) && readWanted(zone, facts.confirmed) !== wanted) return undefined;",
     replacement: "",
@@ -185,7 +185,7 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     replacement: "",
   },
   {
-    breaks: "a zone that was refused is not tried again in the same tick",
+    breaks: "a refused zone is not tried again in the same tick",
     file: "reconciler/scaling/decide.ts",
     ...DECIDE,
     find: "firstOf<[Zone, ScalingSnapshot], ScalingStep | Unread>([notRefused, decideFollower, decideMirror])",
@@ -198,13 +198,13 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     replacement: "if (mayCall === undefined && failed) throw",
   },
   {
-    breaks: "the first pod that refuses its preparation ends it for the rest",
+    breaks: "after the first pod that refuses its preparation no further pod is prepared",
     ...CALL_PODS,
     find: "if (stopAtFailure || hasCode(",
     replacement: "if (hasCode(",
   },
   {
-    breaks: "pods are prepared only after an earlier round that takes preparations back has ended",
+    breaks: "pods are prepared only after an earlier cancellation of preparations has ended",
     file: "reconciler/scaler/pod-notifier.ts",
     find: "await last?.done;",
     replacement: "",

@@ -1,4 +1,4 @@
-/** The webhooks: preparation, the Lease of a group, who may ask and how much, certificates. */
+/** The webhooks: preparation, the Lease of a group, callers and limits, certificates. */
 import type { Mutation } from "../mutation.ts";
 
 const PREPARE = {
@@ -35,13 +35,13 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     replacement: "if (!(await preparePods(calls, signal)) && signal.aborted) return",
   },
   {
-    breaks: "a refusal takes the preparations back",
+    breaks: "a refusal cancels the preparations",
     ...ZONE,
     find: `(await unpreparePods(calls, UNDO_MS)) ? "staying" : "unknown"`,
     replacement: `"staying"`,
   },
   {
-    breaks: "a preparation that could not be taken back stays noted, for the tick to end it",
+    breaks: "a preparation that could not be cancelled stays recorded, so that the tick cancels it",
     ...ZONE,
     tests: ["test/functions/prepare-trouble.test.ts", "test/functions/downscale-kills.test.ts"],
     find: `if (pods === "unknown") return`,
@@ -54,7 +54,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     replacement: "",
   },
   {
-    breaks: "a StatefulSet that is not scaled down is not prepared either",
+    breaks: "a StatefulSet that is not scaled down is not prepared",
     ...PREPARE,
     find: `if (labels[LABELS.noDownscale] === "true") return`,
     replacement: `if (labels[LABELS.noDownscale] === "never") return`,
@@ -66,7 +66,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     replacement: `return { allowed: true, reason: "ParentUnknown" };`,
   },
   {
-    breaks: "the Lease of a group is written only as the version that was read",
+    breaks: "the Lease of a group is written only to the version that was read",
     ...GROUP_LEASE,
     file: "infra/kubernetes/lease-object.ts",
     find: "return await cluster.replace(leases, { namespace, name, body: lease }, call);",
@@ -74,7 +74,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
       "return await cluster.replace(leases, { namespace, name, body: { ...lease, metadata: (await cluster.get(leases, { namespace, name }, call)).metadata ?? {} } }, call);",
   },
   {
-    breaks: "the Lease of a group keeps other requests out",
+    breaks: "the Lease of a group excludes other requests",
     ...GROUP_LEASE,
     file: "infra/kubernetes/lease-object.ts",
     find: "if (!holderIdentity || holderIdentity === holder) return false;",
@@ -88,7 +88,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     replacement: "if (admitted && early) return",
   },
   {
-    breaks: "a downscale counts that may have been followed by an upscale",
+    breaks: "a downscale counts that may have happened before an upscale",
     file: "reconciler/downscale/pending.ts",
     tests: ["test/reconciler/downscale/pending.test.ts"],
     find: " || (refused !== true && generation > noted + 1)",
@@ -107,14 +107,14 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     replacement: "const since = next.at;",
   },
   {
-    breaks: "a zone whose downscale was taken back waits until its next turn",
+    breaks: "a zone whose downscale was cancelled waits until its next turn",
     ...TURN,
     file: "reconciler/downscale/settlement.ts",
     find: "rest: restOf(pending, zone, now),",
     replacement: "rest: undefined,",
   },
   {
-    breaks: "a refusal of a further downscale comes before anything is noted",
+    breaks: "a further downscale is refused before anything is recorded",
     ...TURN,
     file: "reconciler/pending-downscales/downscale-lease.ts",
     find: "if (refusal) return { refusal };",
@@ -147,7 +147,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     replacement: "if (surplus.length === 0) return undefined;",
   },
   {
-    breaks: "no-downscale goes by the labels from before the change",
+    breaks: "no-downscale uses the labels from before the change",
     file: "functions/downscale/no-downscale.ts",
     find: `if (old.kind !== "Scale") return old.labels;`,
     replacement: `if (old.kind !== "Scale") return {};`,
@@ -168,14 +168,14 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     tests: ["test/functions/callers.test.ts"],
   },
   {
-    breaks: "callers that cannot be checked are not let in",
+    breaks: "callers that cannot be checked are not allowed",
     file: "functions/http/admission.ts",
     find: `log.error("the caller's token could not be checked; the request is refused", { error });\n    return false;`,
     replacement: `log.error("the caller's token could not be checked; the request is refused", { error });\n    return true;`,
     tests: ["test/functions/callers.test.ts"],
   },
   {
-    breaks: "a body is bounded, whatever its head says",
+    breaks: "a body is bounded, regardless of its header",
     file: "functions/http/body.ts",
     find: "if (bytes <= LARGEST_BODY) {",
     replacement: "if (bytes > 0) {",
@@ -210,14 +210,14 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     tests: ["test/functions/serve.test.ts"],
   },
   {
-    breaks: "a CA bundle is put only into the version of a webhook configuration that was listed",
+    breaks: "a CA bundle is written only to the version of a webhook configuration that was listed",
     file: "infra/certs/configurations.ts",
     find: "return additions.length > 0 ? [test, ...additions] : undefined;",
     replacement: "return additions.length > 0 ? additions : undefined;",
     tests: ["test/infra/certs/races.test.ts"],
   },
   {
-    breaks: "a CA bundle of another injector is left alone",
+    breaks: "a CA bundle of another injector is not changed",
     file: "infra/certs/configurations.ts",
     find: "return isLabelled && OTHER_INJECTORS",
     replacement: "return isLabelled || OTHER_INJECTORS",
@@ -238,7 +238,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     tests: ["test/infra/certs/decide.test.ts", "test/infra/certs/job-renewal.test.ts"],
   },
   {
-    breaks: "the first certificate replaces none that is there",
+    breaks: "the first certificate does not replace an existing one",
     file: "infra/certs/first-certificate.ts",
     tests: ["test/infra/certs/first-certificate.test.ts"],
     find: `if (stored.state !== "absent" && stored.state !== "empty") return false;`,
