@@ -12,7 +12,7 @@ interface Source {
   readonly text: string;
 }
 
-/** This file plants citations and ids of its own. */
+/** This file plants its own citations and ids. */
 const files = globSync("{functions,reconciler,infra,test}/**/*.ts", { cwd: root }).filter((file) => file !== "test/behaviour.test.ts");
 const sources = files.map((file): Source => ({ file, text: readFileSync(join(root, file), "utf8") }));
 const tests = sources.filter(({ file }) => file.startsWith("test/"));
@@ -22,10 +22,10 @@ const ANCHOR = /(?:^#+ |\*\*|^\| )§(?<number>\d+(?:\.\d+)*[a-e]?)\b/gm;
 const ROW = /^\| (?<id>[A-Z]\d\d) \| (?<rest>.*) \|$/gm;
 const NOT_COVERED = /\| Not covered: \S/;
 
-// Strings come first, so that what looks like a comment inside one is none.
+// Strings are matched first, so that text in a string does not count as a comment.
 const COMMENT = /"(?:\\.|[^"\\\n])*"|\/\*[^]*?\*\/|(?<!:)\/\/.*/g;
 const CITATION = /§(?<number>\d+(?:\.\d+)*[a-e]?)/g;
-/** Nothing would hold such a citation to the page. */
+/** The tests do not check such a citation. */
 const OTHER_FORM = /(?<!\w)\[\d+\.\d[^\]]*\]|\bspec \d+\.\d|§\s+\d/g;
 /** One id, or the first and the last of several: `X05 - X08`. */
 const ID = /(?<=^|["'`(\s*-])(?<family>[A-Z])(?<first>\d\d)(?:\s*-\s*\k<family>(?<last>\d\d))?(?=$|["'`:,.)\s-])/gm;
@@ -35,7 +35,7 @@ const rowsOf = (text: string): { id: string; rest: string }[] =>
   [...text.matchAll(ROW)].map(({ groups }) => ({ id: groups?.["id"] ?? "", rest: `| ${groups?.["rest"]}` }));
 const twice = (items: readonly string[]): string[] => items.filter((item, at) => items.indexOf(item) !== at);
 
-/** What matches in the comments of a file. */
+/** The matches in the comments of a file. */
 function inComments(text: string, pattern: RegExp): RegExpExecArray[] {
   const comments = [...text.matchAll(COMMENT)].map(([found]) => found).filter((found) => found.startsWith("/"));
   return comments.flatMap((comment) => [...comment.matchAll(pattern)]);
@@ -52,24 +52,24 @@ function idsOf(text: string): string[] {
   });
 }
 
-/** Citations that lead nowhere, with the file that has them. */
+/** Citations without a target, with their file. */
 function findDead(text: string, all: readonly Source[]): string[] {
   const anchors = new Set(anchorsOf(text));
   return all.flatMap((source) => citationsOf(source.text).flatMap((number) => (anchors.has(number) ? [] : `${source.file} §${number}`)));
 }
 
-/** Citations in another form than `§1.5.4`, with the file that has them. */
+/** Citations in another form than `§1.5.4`, with their file. */
 function findOtherForms(all: readonly Source[]): string[] {
   return all.flatMap((source) => inComments(source.text, OTHER_FORM).map(([found]) => `${source.file} ${found}`));
 }
 
-/** Ids that tests name and the page does not list, with the file that has them. */
+/** Ids that tests name and the page does not list, with their file. */
 function findUnknown(text: string, all: readonly Source[]): string[] {
   const listed = new Set(rowsOf(text).map(({ id }) => id));
   return all.flatMap((source) => idsOf(source.text).flatMap((id) => (listed.has(id) ? [] : `${source.file} ${id}`)));
 }
 
-/** Listed ids that no test names and that do not say why, or that say so though a test names them. */
+/** Listed ids that no test names and that give no reason, or that give one although a test names them. */
 function findMismarked(text: string, all: readonly Source[]): string[] {
   const named = new Set(all.flatMap((source) => idsOf(source.text)));
   return rowsOf(text).flatMap(({ id, rest }) => (named.has(id) === NOT_COVERED.test(rest) ? id : []));
@@ -78,7 +78,7 @@ function findMismarked(text: string, all: readonly Source[]): string[] {
 describe("docs/behaviour.md", () => {
   it("has every rule that a comment cites", () => assert.deepEqual(findDead(page, sources), []));
   it("is cited in one form", () => assert.deepEqual(findOtherForms(sources), []));
-  it("is held to the product and its tests", () => {
+  it("is checked against the product and its tests", () => {
     for (const folder of ["functions", "reconciler", "infra", "test"])
       assert.notDeepEqual(
         findDead(
@@ -98,11 +98,11 @@ describe("docs/behaviour.md", () => {
     );
   });
   it("lists every acceptance id that a test names", () => assert.deepEqual(findUnknown(page, tests), []));
-  it("says of every other id why it is not covered", () => assert.deepEqual(findMismarked(page, tests), []));
+  it("gives the reason for every id that is not covered", () => assert.deepEqual(findMismarked(page, tests), []));
   it("defines nothing twice", () => assert.deepEqual([twice(anchorsOf(page)), twice(rowsOf(page).map(({ id }) => id))], [[], []]));
 });
 
-describe("what holds the page to the code", () => {
+describe("the check of the page", () => {
   const small = "## §1 One\n**§1.1 Rule.**\n| §1.2a | x |\n| R01 | a | b |\n| R02 | a | Not covered: no reason to |\n";
   const plant = (text: string): Source[] => [{ file: "x.ts", text }];
 
@@ -117,17 +117,17 @@ describe("what holds the page to the code", () => {
     ["// § 1.1", "§ 1"],
   ] as const)
     it(`finds another form in ${text}`, () => assert.deepEqual(findOtherForms(plant(text)), [`x.ts ${found}`]));
-  it("takes numbers in brackets for what they are in code", () =>
+  it("accepts numbers in brackets in code", () =>
     assert.deepEqual(findOtherForms(plant(`f("// [1.1]", a[0], [0.5, 1.5]); // a[0], [0]`)), []));
 
   for (const text of [`it("R03 x")`, "it(`R01 R03: x`)", `it("x (R01, R03)")`, `["R01-R03 x", 1]`, "/** R03, the same alone. */"])
     it(`finds the unknown id in ${text}`, () => assert.ok(findUnknown(small, plant(text)).includes("x.ts R03")));
-  it("takes ids that are listed, and text that has none", () =>
+  it("accepts listed ids, and text without ids", () =>
     assert.deepEqual(findUnknown(small, plant(`it("R01: x"); it("x (R02)"); const key = "a+R77/";`)), []));
 
-  it("finds an id that no test names, and one that is said not to be covered and is", () => {
+  it("finds an id that no test names, and one that is marked as not covered and is covered", () => {
     assert.deepEqual(findMismarked(small, plant(`it("R02 x")`)), ["R01", "R02"]);
     assert.deepEqual(findMismarked(small, plant(`it("R01 x")`)), []);
   });
-  it("finds what is defined twice", () => assert.deepEqual(twice(anchorsOf(`${small}### §1.1 Again`)), ["1.1"]));
+  it("finds duplicate definitions", () => assert.deepEqual(twice(anchorsOf(`${small}### §1.1 Again`)), ["1.1"]));
 });

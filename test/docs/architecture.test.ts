@@ -1,4 +1,4 @@
-/** ARCHITECTURE.md leads to what is there. */
+/** ARCHITECTURE.md names only existing files, folders and functions. */
 import assert from "node:assert/strict";
 import { existsSync, globSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -7,7 +7,7 @@ import { readPage, ROOT } from "./pages.ts";
 
 const text = readPage("ARCHITECTURE.md");
 
-it("every file and folder that ARCHITECTURE.md names by its path is there", () => {
+it("every file and folder that ARCHITECTURE.md names by its path exists", () => {
   const paths = [...text.matchAll(/`((?:functions|reconciler|infra|test|docs)\/[\w./-]*)`/g)].map(([, path]) => path ?? "");
   assert.ok(paths.length > 20, `${paths.length} paths`);
   assert.deepEqual(
@@ -16,7 +16,7 @@ it("every file and folder that ARCHITECTURE.md names by its path is there", () =
   );
 });
 
-it("every file that ARCHITECTURE.md names by its name alone is there", () => {
+it("every file that ARCHITECTURE.md names without its path exists", () => {
   const files = new Set(globSync("{functions,reconciler,infra}/**/*.ts", { cwd: ROOT }).map((path) => basename(path)));
   const named = [...text.matchAll(/[\w-]+\.ts\b/g)].map(([name]) => name);
   assert.deepEqual(
@@ -25,7 +25,7 @@ it("every file that ARCHITECTURE.md names by its name alone is there", () => {
   );
 });
 
-it("every function that ARCHITECTURE.md places in a file is there", () => {
+it("every function that ARCHITECTURE.md places in a file is in that file", () => {
   const places = [...text.matchAll(/`(?<name>\w+)` in `(?<path>[\w/-]+\.ts)`/g)].map(({ groups = {} }) => groups);
   assert.ok(places.length > 5, `${places.length} functions`);
   assert.deepEqual(

@@ -1,4 +1,4 @@
-/** docs/flags.md names every flag of the original, with the variable that we read for it, or why there is none (§8.2). */
+/** docs/flags.md names every flag of the original, with our variable for it or the reason why there is none (§8.2). */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

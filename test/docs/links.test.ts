@@ -1,4 +1,4 @@
-/** Every link in the documentation leads somewhere, and every file that it names is there. */
+/** Every link in the documentation has a target, and every file that it names exists. */
 import assert from "node:assert/strict";
 import { existsSync, globSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -7,7 +7,7 @@ import { PAGES, readPage, ROOT } from "./pages.ts";
 
 const LINK = /\]\((?<target>[^)\s]+)\)/g;
 const HEADING = /^#+ (?<text>.+)$/gm;
-/** A path of the repository; one that something else precedes (`dist/functions`, `../infra`) is relative to something else. */
+/** A path of the repository; a path with another prefix (`dist/functions`, `../infra`) is relative to another folder. */
 const PATH = /(?<![\w./<-])(?:functions|reconciler|infra|test|docs|knative|examples)\/[\w./*-]*[\w*]/g;
 const FENCE = /^```[^]*?^```$/gm;
 
@@ -26,7 +26,7 @@ function anchorsOf(page: string): Set<string> {
   return anchors;
 }
 
-/** Links of a page that lead to no file, or to no heading of one. */
+/** Links of a page without a target file or heading. */
 function findDeadLinks(path: string, text: string): string[] {
   const targets = [...text.matchAll(LINK)].map(({ groups }) => groups?.["target"] ?? "");
   return targets.filter((target) => {
@@ -38,7 +38,7 @@ function findDeadLinks(path: string, text: string): string[] {
   });
 }
 
-/** Paths of the repository that a text names and that are not there. */
+/** Paths of the repository that a text names and that do not exist. */
 function findMissingPaths(text: string): string[] {
   const paths = [...text.matchAll(PATH)].map(([path]) => path);
   return paths.filter((path) => (path.includes("*") ? globSync(path, { cwd: ROOT }).length === 0 : !existsSync(join(ROOT, path))));
@@ -48,10 +48,10 @@ for (const path of PAGES)
   describe(path, () => {
     const text = readPage(path);
     it("has no dead link", () => assert.deepEqual(findDeadLinks(path, text), []));
-    it("names only files and folders that are there", () => assert.deepEqual(findMissingPaths(text), []));
+    it("names only files and folders that exist", () => assert.deepEqual(findMissingPaths(text), []));
   });
 
-it("every page of documentation that a source names is there", () => {
+it("every page of documentation that a source names exists", () => {
   const files = globSync("{functions,reconciler,infra,knative,test}/**/*.{ts,yaml}", { cwd: ROOT, exclude: ["test/docs/links.test.ts"] });
   const named = files.flatMap((file) => [...readPage(file).matchAll(/\bdocs\/[\w/-]+\.md\b/g)].map(([page]) => page));
   assert.ok(named.length > 3, `${named.length} pages`);
@@ -61,7 +61,7 @@ it("every page of documentation that a source names is there", () => {
   );
 });
 
-describe("what checks links", () => {
+describe("the check of links", () => {
   const page = "# One page\n\n## What it does, and why\n\n## One page\n";
   for (const link of [
     "[a](README.md)",
@@ -77,7 +77,7 @@ describe("what checks links", () => {
     ["[a](docs/flags.md#none)", "docs/flags.md#none"],
   ] as const)
     it(`finds ${link}`, () => assert.deepEqual(findDeadLinks("README.md", `${page}${link}`), [target]));
-  it("finds a path that is not there", () =>
+  it("finds a path that does not exist", () =>
     assert.deepEqual(findMissingPaths("`infra/none.ts`, infra/manifests/none, infra/*/none, dist/functions/x.js, docs/flags.md"), [
       "infra/none.ts",
       "infra/manifests/none",

@@ -1,4 +1,4 @@
-/** The project's documentation, and the sources that it speaks of. */
+/** The project's documentation, and the sources that it describes. */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,4 +1,4 @@
-/** docs/reference has a row for all that the code knows, with what the code says of it, and no row besides. */
+/** docs/reference has a row for every entry of the code's tables, with the same text, and no other row. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as targets from "../../functions/index.ts";
@@ -17,7 +17,7 @@ function assertRows(page: string, names: readonly string[]): void {
   assert.deepEqual(sorted(namesIn(page)), sorted(names));
 }
 
-/** The section that a heading of the second level begins. */
+/** The section under a heading of the second level. */
 function sectionOf(page: string, heading: string): string {
   const section = page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
   assert.ok(section, heading);
@@ -35,7 +35,7 @@ describe("docs/reference/variables.md", () => {
   }
 
   for (const [name, row] of VARIABLE_ROWS)
-    it(`says of ${name} what the table of variables says`, () => assert.ok(page.includes(rowOf(name, row)), rowOf(name, row)));
+    it(`describes ${name} like the table of variables`, () => assert.ok(page.includes(rowOf(name, row)), rowOf(name, row)));
   it("has no other row", () =>
     assertRows(
       page,
@@ -49,7 +49,7 @@ describe("docs/reference/metrics.md", () => {
 
   for (const { name, type, labels, help } of metrics) {
     const row = `| ${code(name)} | ${type} | ${labels.map(code).join(", ")} | ${help} |`;
-    it(`says of ${name} what the table of metrics says`, () => assert.ok(page.includes(row), row));
+    it(`describes ${name} like the table of metrics`, () => assert.ok(page.includes(row), row));
   }
   it("has no other row", () =>
     assertRows(
@@ -64,7 +64,7 @@ describe("docs/reference/labels-and-annotations.md", () => {
   const known = [...Object.values(LABELS), ...Object.values(ANNOTATIONS)];
 
   for (const name of known) it(`has ${name}`, () => assert.ok(namesIn(page).includes(name)));
-  it("has every other name of ours that the code writes out", () => {
+  it("has every other of our names that the code contains", () => {
     const written = [...sources.matchAll(/"((?:zonewise|grafana\.com)\/[\w-]+)"/g)].map(([, name]) => name ?? "");
     assert.ok(written.length > known.length, `${written.length} names`);
     assert.deepEqual(
@@ -84,7 +84,7 @@ describe("docs/reference/reasons.md", () => {
   const [reasons = "", events = ""] = page.split("## Other Events");
   const zone = { kind: "StatefulSet", namespace: "default", name: "zone-a", uid: "1" } as const;
 
-  /** The Event of a hold as its column puts it. */
+  /** The Event of a hold in the format of its column. */
   function describeEvent(reason: Reason): string {
     const { patienceMs, fails } = factsOf(reason);
     const held = { namespace: "default", group: "group", zones: [], scalingHolds: [], notes: [] };
@@ -95,7 +95,7 @@ describe("docs/reference/reasons.md", () => {
   }
 
   for (const reason of Object.keys(REASONS) as Reason[])
-    it(`says of ${reason} which Event it becomes, and whether the group fails`, () => {
+    it(`names the Event of ${reason}, and whether the group fails`, () => {
       const row = rowsOf(reasons).find(([name]) => name === code(reason));
       assert.equal(row?.[1], describeEvent(reason));
     });

@@ -1,5 +1,5 @@
 /**
- * Every process of the image, as it is built, plays its part once on the embedded cluster: a bundle that is broken does not pass. The Dockerfile
+ * Every process of the built image does its work once on the embedded cluster: a broken bundle fails. The Dockerfile
  * runs this on what it has built, IMAGE_ROOT, and keeps what V8 has compiled meanwhile, COMPILE_CACHE.
  */
 import assert from "node:assert/strict";
@@ -58,7 +58,7 @@ function start(t: TestContext, { args, env }: ImageProcess, more: Readonly<Recor
   return run(t, process.execPath, args, { ...own, ...env, ...more }, root);
 }
 
-/** SIGTERM ends it, and no line of it told of an error. */
+/** SIGTERM ends the process, and none of its log lines reports an error. */
 async function end({ child, exited, lines }: Running): Promise<void> {
   child.kill("SIGTERM");
   assert.equal(await exited, 0, lines.join("\n"));
@@ -100,7 +100,7 @@ async function playTarget(t: TestContext, process: ImageProcess): Promise<void> 
   const running = start(t, process, { PORT: port });
   const post = (): Promise<Response> =>
     fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers: { ...JSON_TYPE, ...(isEvent && EVENT) }, body: reviewText(request) });
-  // In production, the framework does not say when it listens.
+  // In production, the framework does not log that it listens.
   let answer: Response | undefined;
   while (!answer && running.child.exitCode === null) answer = await post().catch(() => undefined);
   assert.ok(answer?.ok, running.lines.join("\n"));
@@ -132,7 +132,7 @@ const PARTS: readonly [string, (t: TestContext, process: ImageProcess) => Promis
 
 describe("in the image", () => {
   for (const process of readProcesses())
-    it(`${process.name} plays its part and ends without an error`, async (t) => {
+    it(`${process.name} does its work and ends without an error`, async (t) => {
       const [, play] = PARTS.find(([entry]) => process.args.includes(entry)) ?? assert.fail(`nothing plays ${process.args.join(" ")}`);
       await play(t, process);
     });

@@ -8,11 +8,11 @@ interface Container {
 }
 
 export interface ImageProcess {
-  /** What a pod of it would be called. */
+  /** The name of a pod of the process. */
   readonly name: string;
-  /** To node, relative to the folder with `dist`. */
+  /** Arguments of node, relative to the folder with `dist`. */
   readonly args: readonly string[];
-  /** What the manifest says in so many words; empty for most. */
+  /** The explicit command of the manifest; empty for most. */
   readonly env: Readonly<Record<string, string>>;
 }
 

@@ -8,7 +8,7 @@ interface Target {
   readonly url: string;
 }
 
-/** Calls so many pods, which answer with `answer` of their number; tells what came of it. */
+/** Calls so many pods, which answer with `answer` of their number; resolves with the results. */
 async function call(count: number, answer: (pod: number) => number | Error, more: Partial<PodCalls<Target>> = {}) {
   const failures: string[] = [];
   let seen = 0;
@@ -43,27 +43,27 @@ async function call(count: number, answer: (pod: number) => number | Error, more
 }
 
 describe("calling pods", () => {
-  it("reaches all, at most 32 at once, and tells each failure", async () => {
+  it("calls all pods, at most 32 at once, and reports each failure", async () => {
     const { done, seen, most, failures } = await call(100, (pod) => (pod % 50 === 7 ? 500 : 204));
     assert.deepEqual([done, seen, most, failures], [false, 100, 32, ["7 it answered 500", "57 it answered 500"]]);
     assert.equal((await call(100, () => 299)).done, true);
     assert.equal((await call(40, () => 200, { atOnce: 3 })).most, 3);
   });
 
-  it("ends with the first failure where that is asked for, and tells that one alone", async () => {
+  it("ends with the first failure if that is requested, and reports only that one", async () => {
     const { done, seen, failures } = await call(2 ** 31, () => new RolloutError("Unreachable", "gone"), { stopAtFailure: true });
     assert.deepEqual([done, failures], [false, ["0 gone"]]);
     assert.ok(seen <= 32, String(seen));
   });
 
-  it("counts an answer as failed that its reader throws at", async () => {
+  it("counts an answer as failed if its reader throws", async () => {
     const onAnswer = ({ url }: Target): void => {
       if (url === "1") throw new Error("nonsense");
     };
     assert.deepEqual((await call(3, () => 500, { onAnswer })).failures, ["1 nonsense"]);
   });
 
-  it("calls no pod once it may not, whatever is in flight", async () => {
+  it("calls no pod once `mayCall` is false, regardless of calls in flight", async () => {
     let checks = 0;
     const { done, seen, failures } = await call(1000, () => 200, { mayCall: () => ++checks <= 40 });
     assert.deepEqual([done, seen], [false, 40]);

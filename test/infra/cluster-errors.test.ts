@@ -1,4 +1,4 @@
-/** Every way in which a call can go wrong, told apart; and what is repeated, and what never. */
+/** All failures of a call, with their codes; calls that are repeated, and calls that never are. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -43,7 +43,7 @@ const ANSWERS: readonly [name: string, Reply, (cluster: Cluster) => Promise<unkn
   ["500", failure(500, "InternalError", "no"), GET, "ServerError"],
   ["500 of a webhook without an answer", failure(500, "InternalError", NOT_CALLED), PATCH, "WebhookFailed"],
   ["500 of a webhook with an answer of another review", failure(500, "InternalError", MISTAKEN), DELETE, "WebhookFailed"],
-  ["500 whose words only mention a webhook", failure(500, "InternalError", `etcd: ${NOT_CALLED}`), PATCH, "ServerError"],
+  ["500 whose message only mentions a webhook", failure(500, "InternalError", `etcd: ${NOT_CALLED}`), PATCH, "ServerError"],
   ["500 of another reason", failure(500, "ServerTimeout", NOT_CALLED), PATCH, "ServerError"],
   ["500 that is no Status", (response) => response.writeHead(500).end(NOT_CALLED), PATCH, "ServerError"],
   ["504 while a webhook was called", failure(504, "Timeout", NOT_CALLED), PATCH, "Timeout"],
@@ -61,7 +61,7 @@ describe("an answer that says no", () => {
     });
   }
 
-  it("is explained with the call, the server's words, and its Status as the cause", async () => {
+  it("is reported with the call, the server's message, and its Status as the cause", async () => {
     const { cluster } = await stage([failure(409, "Conflict", "the object has been modified")]);
     const error = await errorOf(cluster.patch(pods, { ...ref, subresource: "status", type: "merge", body: {} }));
     assert.equal(error.message, "patch pods/status cache/zone-a-0: the object has been modified (409 Conflict)");

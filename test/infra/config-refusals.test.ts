@@ -1,4 +1,4 @@
-/** The environment as configuration: what is refused, each by its name. */
+/** The environment as configuration: refused variables, each by its name. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Environment, readConfiguration } from "../../infra/config/config.ts";

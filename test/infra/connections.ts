@@ -1,4 +1,4 @@
-/** Kubeconfigs as they are found in the field, and what each request gets from them: for the sources and for what is built of them. */
+/** Kubeconfigs from the field and the resulting requests, for the sources and for the bundles. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -89,7 +89,7 @@ export function describeConnections(as: string, { loadConnection, connectCluster
       });
     }
 
-    it("a credential plugin that fails is Unauthorized, in the plugin's words", async () => {
+    it("a credential plugin that fails is Unauthorized, with the plugin's message", async () => {
       const connection = await loadConnection({ kubeconfig: kubeconfig({ user: exec(`console.error("log in first"); process.exit(1)`) }) });
       await assert.rejects(connection.authorize(), (error: Error & { code?: string }) => {
         assert.equal(error.code, "Unauthorized");

@@ -131,7 +131,7 @@ describe("a timestamp", () => {
   });
 });
 
-describe("Go's words", () => {
+describe("Go's formats", () => {
   const DURATIONS: readonly [number, string][] = [
     [0, "0s"],
     [250, "250ms"],

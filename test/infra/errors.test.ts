@@ -4,7 +4,7 @@ import { type ErrorCode, isRefused, isRetryable, isSuperseded, isTransient, Roll
 
 const QUESTIONS = { retry: isRetryable, again: isSuperseded, transient: isTransient, none: wroteNothing, refused: isRefused } as const;
 
-/** Of each code, the questions that are answered with yes. A write whose effect is unknown is never repeated as if it had none. */
+/** Per code, the questions with the answer yes. A write with an unknown effect is never repeated as if it had none. */
 const ANSWERS: Readonly<Record<ErrorCode, readonly (keyof typeof QUESTIONS)[]>> = {
   BadConfiguration: ["none", "refused"],
   Unauthorized: ["none", "refused"],
@@ -31,7 +31,7 @@ describe("what follows from an error", () => {
     it(`of ${code}: ${answers.join(", ") || "nothing"}`, () => assert.deepEqual(answersOf(new RolloutError(code, "")), answers));
   }
 
-  it("is unknown of what is none of ours", () => {
+  it("is an unknown effect for other errors", () => {
     for (const error of [new Error("Conflict"), { code: "Conflict" }, "Conflict", undefined]) assert.deepEqual(answersOf(error), []);
   });
 });

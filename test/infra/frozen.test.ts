@@ -1,4 +1,4 @@
-/** A process that is frozen on its way to the API server sends nothing once its time is up, and never more than the time that is left. */
+/** A process that is frozen before it sends a request sends nothing after its deadline, and never asks the server for more than the remaining time. */
 import assert from "node:assert/strict";
 import { Agent, type AgentOptions } from "node:https";
 import { connect, type ConnectionOptions } from "node:tls";
@@ -77,7 +77,7 @@ const STEPS: readonly {
   { name: "as it takes an idle connection", step: "reuse", before: 1 },
   { name: "while it waits for a token", step: "sleep", before: 1, options: { rate: { qps: 1, burst: 1 } } },
   {
-    name: "while it waits as the server asked",
+    name: "while it waits for the server's Retry-After",
     step: "sleep",
     before: 1,
     first: failure(429, "TooManyRequests", "no", { "retry-after": "1" }),
@@ -104,7 +104,7 @@ describe("a process that was frozen for longer than its write may take", () => {
         assert.equal(seen.length, before);
       });
 
-  it("for less, tells the server what is left: no more, and never 0", async (t) => {
+  it("for less, sends the server the remaining time, no more, and never 0", async (t) => {
     for (const [wallMs, timeout] of [
       [1500, "500ms"],
       [1999, "1ms"],
@@ -147,7 +147,7 @@ describe("the deadline of a list", () => {
     return { work, requests: () => seen.length };
   }
 
-  it("bounds all its pages together: what is left shrinks from page to page, and then nothing is asked", async () => {
+  it("bounds all its pages together: the remaining time shrinks from page to page, and then nothing is requested", async () => {
     const { work, requests: asked } = await listing(9, (cluster) => cluster.list(pods, {}, { deadlineMs: 1000 }));
     await assert.rejects(work, { code: "Timeout" });
     assert.equal(asked(), 3);

@@ -1,4 +1,4 @@
-/** Tenants write annotations, names and patterns, pods answer what they like: none of it makes the metrics grow. */
+/** Tenants write annotations, names and patterns, and pods send any answer: none of it makes the metrics grow. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
@@ -32,7 +32,7 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   budgetsObserved: 1,
 };
 
-/** What others have a say in. */
+/** Input from tenants and pods. */
 type Event = (metrics: Metrics, text: string, number: number) => void;
 
 const EVENTS: readonly Event[] = [
@@ -77,7 +77,7 @@ it("no metric has more series than is stated, whatever comes in", async () => {
   assert.ok((await metrics.render()).length < 10_000_000);
 });
 
-it("calls of our own are told apart however many kinds tenants make us ask for", async () => {
+it("our own calls stay distinguishable, regardless of the number of kinds that tenants mirror", async () => {
   const metrics = createMetrics();
   for (let i = 0; i < 34_000; i++) metrics.observer.answered({ path: `/apis/g${i}.evil`, method: "GET", status: "404", seconds: 1 });
   metrics.observer.answered({ path: "apps/v1/statefulsets collection", method: "GET", status: "200", seconds: 1 });

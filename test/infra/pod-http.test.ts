@@ -65,7 +65,7 @@ describe("HTTP to pods", () => {
     ["another port", (port: number) => `http://zone-a-0.svc.ns.svc.cluster.local.:${port + 1}/there`],
     ["another scheme", (port: number) => `https://zone-a-0.svc.ns.svc.cluster.local.:${port}/there`],
   ] as const)
-    it(`does not follow a redirect to ${name}, and does not repeat what it said`, async () => {
+    it(`does not follow a redirect to ${name}, and does not repeat the answer`, async () => {
       const seen: string[] = [];
       const { http, base } = await pods((request, response) => {
         seen.push(`${request.headers.host?.split(":")[0]} ${request.url}`);
@@ -90,7 +90,7 @@ describe("HTTP to pods", () => {
     });
   });
 
-  it("gives up on a redirect that leads in a circle", async () => {
+  it("gives up on a redirect cycle", async () => {
     const { http, base } = await pods((_request, response) => response.writeHead(307, { location: "/" }).end());
     await assert.rejects(http.send("POST", base, NS), /more than 10 redirects/);
   });
@@ -104,7 +104,7 @@ describe("HTTP to pods", () => {
     assert.deepEqual(refused, [{ method: "POST", namespace: "ns" }]);
   });
 
-  it("names the request in every error, and tells a silent pod from an absent one", async () => {
+  it("names the request in every error, and distinguishes a silent pod from an absent one", async () => {
     const silent = await pods(() => undefined, { timeoutMs: 50 });
     await assert.rejects(
       silent.http.send("POST", silent.base, NS),

@@ -129,7 +129,7 @@ describe("the API server's clock", () => {
   });
 });
 
-describe("the port tells the date", () => {
+describe("the port reports the date", () => {
   const date = dateOf(START);
   const dated =
     (reply: Reply): Reply =>

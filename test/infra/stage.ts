@@ -23,7 +23,7 @@ export type Reply = (response: ServerResponse, seen: Seen) => void;
 export interface Stage {
   readonly cluster: Cluster;
   readonly seen: readonly Seen[];
-  /** Milliseconds of each wait, by a clock that does not make anybody wait. */
+  /** Milliseconds of each wait, by a clock whose waits take no time. */
   readonly waits: readonly number[];
   readonly server: URL;
 }

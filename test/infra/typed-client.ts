@@ -1,4 +1,4 @@
-/** Asks client-node's configuration for what the build leaves out. */
+/** Uses the parts of client-node's configuration that the build leaves out. */
 import { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 
 function configure(): KubeConfig {

@@ -49,7 +49,7 @@ export async function findFailure(path: string, tests: readonly string[]): Promi
   return code === 0 ? undefined : (/^\s*not ok \d+ - (?<name>.*)$/m.exec(output)?.groups?.["name"] ?? output.slice(-500));
 }
 
-/** The first complaint of the compiler. A mutation may leave names unused. */
+/** The first error of the compiler. A mutation may leave names unused. */
 async function compile(path: string): Promise<string | undefined> {
   const options = ["--noUnusedLocals", "false", "--noUnusedParameters", "false"];
   const { code, output } = await execute(path, ["node_modules/typescript/bin/tsc", ...options]);

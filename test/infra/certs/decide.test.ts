@@ -1,4 +1,4 @@
-/** Each rule by what it finds, and by what it leaves to the next. */
+/** Each rule: the cases that it decides, and those that it leaves to the next rule. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { describe, it } from "node:test";

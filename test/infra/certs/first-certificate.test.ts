@@ -1,4 +1,4 @@
-/** The certificate that the reconciler makes, on the embedded cluster. */
+/** The certificate that the reconciler issues, on the embedded cluster. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { issueFirstCertificate } from "../../../infra/certs/first-certificate.ts";
@@ -30,7 +30,7 @@ describe("the first certificate", () => {
       assert.deepEqual(on.secretOf(stage.emulator.store), first);
     });
 
-  it("leaves what lies in the Secret to the certificate job, damaged or expired", async () => {
+  it("leaves a damaged or expired Secret to the certificate job", async () => {
     on.putSecret(stage.emulator.store, { ca: "rubbish" });
     assert.equal(await issueFirst(), false);
     assert.deepEqual(on.secretOf(stage.emulator.store), { ca: "rubbish" });

@@ -9,7 +9,7 @@ export async function setJobStage(): Promise<Stage> {
   return stage;
 }
 
-/** What tests do with the stage of the moment: run the job, and look at what it left behind. */
+/** Tools on the current stage: run the job, and read its results. */
 export function jobOn(stage: () => Stage) {
   const run = (more?: Parameters<typeof on.runJob>[2]): on.Run & { calls: string[] } => {
     const { cluster, calls } = stage().connect();

@@ -1,4 +1,4 @@
-/** The certificate job on the embedded cluster: what it finds damaged, and a cluster that does not let it. */
+/** The certificate job on the embedded cluster with damaged Secrets and API errors. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { RolloutError } from "../../../infra/errors.ts";
@@ -14,8 +14,8 @@ beforeEach(async () => (stage = await setJobStage()));
 afterEach(() => stage.close());
 const { run, bundles, secret, text } = jobOn(() => stage);
 
-describe("the certificate job in trouble", () => {
-  it("tells which key of a damaged Secret is at fault, and changes nothing", async () => {
+describe("the certificate job under errors", () => {
+  it("names the invalid key of a damaged Secret, and changes nothing", async () => {
     const { ca, key } = await upstreamSecret(new Date(stage.time.now()));
     on.putSecret(stage.emulator.store, { ca, key });
     const before = stage.emulator.store.version();
@@ -55,7 +55,7 @@ describe("the certificate job in trouble", () => {
     assert.deepEqual(bundles(), [text("ca"), text("ca"), text("ca")]);
   });
 
-  it("gives up with the cluster's words when it may not read the Secret", async () => {
+  it("gives up with the cluster's message if it may not read the Secret", async () => {
     const { cluster } = stage.connect();
     stage.emulator.faults.inject({ effect: { kind: "error" }, verb: "get", resource: "secrets" });
     assert.match(
@@ -64,7 +64,7 @@ describe("the certificate job in trouble", () => {
     );
   });
 
-  it("ends after the current step when it is told to", async () => {
+  it("ends after the current step if it is stopped", async () => {
     const stop = new AbortController();
     await run().result;
     await stage.time.advance(240 * DAY);

@@ -1,4 +1,4 @@
-/** The certificate job on the embedded cluster: what it leaves behind, and what it leaves alone. */
+/** The certificate job on the embedded cluster: the objects that it writes, and those that it does not change. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { afterEach, beforeEach, describe, it } from "node:test";
@@ -61,7 +61,7 @@ describe("the certificate job", () => {
     for (const bundle of bundles()) assert.ok(on.accepts(bundle, made.cert) && on.accepts(bundle, text("cert")));
   });
 
-  it("leaves alone what is not labelled, labelled for another namespace, or given to another injector", async () => {
+  it("does not change configurations without our label, for another namespace, or of another injector", async () => {
     const { store } = stage.emulator;
     const FOREIGN: readonly (readonly [name: string, options: on.HookOptions])[] = [
       ["unlabelled", { labels: {} }],

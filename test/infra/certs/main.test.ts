@@ -1,4 +1,4 @@
-/** The job as a process: its exit codes, and what it says. */
+/** The job as a process: its exit codes and its output. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -33,7 +33,7 @@ describe("the certificate job's process", () => {
   const onCluster = (env: Readonly<Record<string, string>> = {}) =>
     run({ KUBERNETES_NAMESPACE: "default", KUBECONFIG: join(folder, "kubeconfig"), ...env });
 
-  it("ends with 0 when all is done, for the names and under the name that it was told", async () => {
+  it("ends with 0 when all is done, for the configured DNS names and in the configured Secret", async () => {
     on.addHook(emulator.store, on.VALIDATING, "hook");
     const { code, output } = await onCluster({ SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME: "a.default.svc,b.default.svc" });
     assert.equal(code, 0, output);
@@ -55,12 +55,12 @@ describe("the certificate job's process", () => {
     assert.match(output, /SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION is \\"1 year\\", allowed is a duration/);
   });
 
-  it("says what is wrong in the format that is asked for", async () => {
+  it("reports the error in the requested format", async () => {
     const { output } = await run({ KUBERNETES_NAMESPACE: "default", LOG_FORMAT: "logfmt", SERVER_TLS_ENABLED: "true" });
     assert.match(output, /^ts=\S+ level=error msg="bad configuration: SERVER_TLS_ENABLED is not known;/);
   });
 
-  it("warns of a variable whose name is nearly one that is read", async () => {
+  it("warns of a variable whose name is similar to a known one", async () => {
     const { code, output } = await run({
       KUBERNETES_NAMESPACE: "default",
       SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false",
@@ -70,7 +70,7 @@ describe("the certificate job's process", () => {
     assert.match(output, /"level":"warn","msg":"an unknown variable has nearly.*"name":"LOG_LEVL","nearest":"LOG_LEVEL"/);
   });
 
-  it("has nothing to do, and asks nobody, when others bring the certificate", async () => {
+  it("does nothing, and calls nothing, if another component provides the certificate", async () => {
     const { code, output } = await run({ KUBERNETES_NAMESPACE: "default", SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false" });
     assert.equal(code, 0);
     assert.match(output, /nothing to do/);

@@ -31,7 +31,7 @@ describe("certificate jobs in each other's way", () => {
           const others = [startHealer(world, gate), startHealer(world, gate), gate("edit", async () => clearBundle(world))];
           await scheduler.waitFor(Promise.all([...jobs, ...others]));
           assert.deepEqual(await Promise.all(jobs), [0, 0]);
-          // The editor may have come last.
+          // The editor may have been last.
           await startHealer(world, atOnce);
           checkEnd(world);
         }),
@@ -86,7 +86,7 @@ describe("certificate jobs in each other's way", () => {
     });
   }
 
-  it("a bundle taken out while the new CA settles makes the wait begin anew", async () => {
+  it("a bundle removed while the new CA settles restarts the wait", async () => {
     const world = createWorld(240);
     let waits = 0;
     const injected: number[] = [];

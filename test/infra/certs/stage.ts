@@ -81,7 +81,7 @@ export function issueAt(now: () => number, dnsNames: readonly string[] = [SERVIC
   return () => generateCertificates({ dnsNames, organization: "test", validityDays, now: new Date(now()) });
 }
 
-/** Waits move the time on. */
+/** Waits advance the clock. */
 export function movingClock(time: ManualClock): Clock {
   const now = (): number => time.now();
   return { now, monotonic: now, sleep: (ms) => time.advance(ms) };

@@ -1,4 +1,4 @@
-/** Certificates that are not made by us. */
+/** Certificates from other issuers. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { generate } from "selfsigned";
 import { SERVICE } from "./stage.ts";
@@ -9,7 +9,7 @@ export type UpstreamSecret = {
   readonly key: string;
 };
 
-/** A Secret as upstream makes it (§7.1, §7.2): RSA, its key in PKCS#1, three keys, one name. */
+/** A Secret in upstream's form (§7.1, §7.2): RSA, its key in PKCS#1, three keys, one name. */
 export async function upstreamSecret(now: Date, days = 365): Promise<UpstreamSecret> {
   const organization = { name: "organizationName", value: "Grafana Labs" };
   const rsa = {

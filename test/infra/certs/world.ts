@@ -21,7 +21,7 @@ const MADE = { 0: await issueSix(0), 240: await issueSix(240) };
 
 export interface World {
   readonly store: Store;
-  /** What must never happen, and did. */
+  /** The violations that occurred. */
   readonly violations: readonly string[];
   readonly clock: Clock;
   readonly issue: () => Promise<Certificates>;
@@ -79,7 +79,7 @@ export function startHealer({ store }: World, gate: Gate): Promise<unknown> {
   return injectCaBundles(portOf(store, gate), { namespace: "default", secretName: on.NAME });
 }
 
-/** Someone takes a bundle out of a configuration. */
+/** Another client removes a bundle from a configuration. */
 export function clearBundle({ store }: World, name = "no-downscale"): void {
   const configuration = store.get(on.VALIDATING, undefined, name) as unknown as WebhookConfiguration;
   const webhooks = configuration.webhooks?.map((entry) => ({ ...entry, clientConfig: { url: "https://elsewhere" } }));
@@ -92,7 +92,7 @@ export interface Puppet {
   readonly finish: () => Promise<unknown>;
 }
 
-/** Someone who moves only when told to. */
+/** An actor that moves only on request. */
 export function puppet(start: (gate: Gate) => Promise<unknown>): Puppet {
   const waiting: (() => void)[] = [];
   let over = false;

@@ -1,4 +1,4 @@
-/** The environment as configuration: what is taken, and for what. */
+/** The environment as configuration: accepted variables and their values. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Configuration, type Environment, readConfiguration } from "../../../infra/config/config.ts";

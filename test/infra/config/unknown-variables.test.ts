@@ -1,10 +1,10 @@
-/** Which variables that nobody reads are refused, and which are only warned of. */
+/** Unknown variables: refused ones, and ones that only cause a warning. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readConfiguration } from "../../../infra/config/config.ts";
 import { findMisspelt, findUnknown } from "../../../infra/config/unknown-variables.ts";
 
-/** As other programs' envFrom and injectors bring them. */
+/** Variables from other programs' envFrom and injectors. */
 const OTHERS = [
   "KUBERNETES_CLUSTER_NAME",
   "KUBERNETES_CONFIG_PATH",
@@ -22,7 +22,7 @@ const OTHERS = [
 
 describe("variables of other programs", () => {
   for (const name of OTHERS) {
-    it(`${name} is neither refused nor worth a word`, () => {
+    it(`${name} is neither refused nor warned of`, () => {
       assert.deepEqual(findUnknown([name]), []);
       assert.deepEqual(findMisspelt({ [name]: "x" }), []);
       readConfiguration({ KUBERNETES_NAMESPACE: "own", [name]: "x" });

@@ -1,4 +1,4 @@
-/** What the port sends, and what it makes of the answers. */
+/** The port's requests, and its results from the answers. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -93,7 +93,7 @@ describe("a list", () => {
     );
   });
 
-  it("understands a failure in protobuf, which is what one gets who asks for it", async () => {
+  it("reads a failure in protobuf, which is the server's answer to a request for protobuf", async () => {
     const status = { status: "Failure", message: "The provided continue parameter is too old", reason: "Expired", code: 410 };
     const { cluster } = await stage([protobuf("Status", status, 410)]);
     await assert.rejects(pagesOf(cluster), {
@@ -114,7 +114,7 @@ describe("a list", () => {
     }
   });
 
-  it("asks for JSON of kinds that it does not read in protobuf, and takes nothing else", async () => {
+  it("requests JSON of kinds that it does not read in protobuf, and accepts nothing else", async () => {
     const { cluster, seen } = await stage([protobuf("PodList", { items: [] })]);
     await assert.rejects(cluster.list(statefulSets, {}).next(), { code: "ServerError" });
     assert.equal(seen[0]?.headers.accept, "application/json");
@@ -207,7 +207,7 @@ describe("a write", () => {
 });
 
 describe("the measurement", () => {
-  it("tells path, method and status of each exchange, and `error` when there was no answer", async () => {
+  it("reports path, method and status of each exchange, and `error` when there was no answer", async () => {
     const measured: string[][] = [];
     const observer = {
       answered: ({ path, method, status }: { path: string; method: string; status: string }) => void measured.push([path, method, status]),

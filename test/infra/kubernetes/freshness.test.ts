@@ -53,7 +53,7 @@ const SEQUENCES: readonly [name: string, steps: readonly Step[], restores: numbe
     1,
   ],
   [
-    "a store that is restored once more, to further back, is waited for anew",
+    "a store that is restored once more, to an older version, is waited for again",
     [
       [0, 1000, true],
       [1, 600, false],
@@ -64,7 +64,7 @@ const SEQUENCES: readonly [name: string, steps: readonly Step[], restores: numbe
     1,
   ],
   [
-    "lists that overtake each other do not keep a restored store out",
+    "lists that overtake each other do not exclude a restored store",
     [
       [0, 1000, true],
       [1, 602, false],

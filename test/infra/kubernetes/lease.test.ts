@@ -111,7 +111,7 @@ describe("the lease", () => {
     suspendedMs = 3_600_000;
     assert.throws(() => lease.write(), { code: "LeaseLost" });
     await stage.time.advance(6000);
-    assert.ok(lease.write(), "nobody has taken it: the renewal proves it anew");
+    assert.ok(lease.write(), "no other process has taken it: the renewal proves that");
     await lease.release();
   });
 
@@ -123,7 +123,7 @@ describe("the lease", () => {
     const cluster = connectCluster(connectionOf(emulator), { timeoutMs: 5000, clock: machine, onDate: clock.follow });
     const lease = held(await acquire("first", cluster, clock.leaseClock));
     await time.advance(3_600_000);
-    assert.ok(lease.write(), "nothing tells that an hour has passed");
+    assert.ok(lease.write(), "nothing shows that an hour has passed");
     await cluster.get(leases, options("first"));
     assert.throws(() => lease.write(), { code: "LeaseLost" });
   });

@@ -72,7 +72,7 @@ describe("a list of pods in protobuf", () => {
     assert.deepEqual(decodePodList(encode({ metadata })), { metadata });
   });
 
-  it("passes over whatever nobody reads, and keeps nothing of it", () => {
+  it("skips fields that are not read, and keeps nothing of them", () => {
     const whole = JSON.parse(podJson(3)) as Pod;
     const [pod] = decode([whole]) ?? [];
     assert.ok(pod);
@@ -162,7 +162,7 @@ describe("what is no list of pods in protobuf", () => {
     });
 });
 
-it("a failure in protobuf has its words", () => {
+it("a failure in protobuf has its message", () => {
   const status = { status: "Failure", message: "The provided continue parameter is too old", reason: "Expired", code: 410 };
   assert.deepEqual(decodeStatus(seal("Status", writeMessage("Status", { ...status, metadata: { continue: "x" } }))), status);
 });

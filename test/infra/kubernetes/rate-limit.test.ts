@@ -30,7 +30,7 @@ describe("the rate limiter (K04)", () => {
     for (const group of ["core", "apps"]) await assert.rejects(take(group, 0, open), { code: "Throttled" });
   });
 
-  it("keeps one bucket a group when many ask at once", async () => {
+  it("keeps one bucket per group under concurrent calls", async () => {
     const { take } = limiter({ qps: 1, burst: 4 });
     const results = await Promise.allSettled(Array.from({ length: 10 }, () => take("core", 0, open)));
     assert.equal(results.filter(({ status }) => status === "fulfilled").length, 4);
@@ -89,7 +89,7 @@ describe("callers with a deadline (K05)", () => {
         const period = 1000 / qps;
         const { take, clock } = limiter({ qps, burst });
         for (let at = 0; at < burst; at++) await take("core", 0, open);
-        // The impatient crowd asks first at each step; one token a period is there for who waits for it.
+        // The impatient callers come first at each step; one token per period goes to the caller that waits for it.
         for (let step = 0; step < 20; step++) {
           const start = clock.monotonic();
           for (let at = 0; at < crowd; at++) await assert.rejects(take("core", period / 2, open), { code: "Throttled" });

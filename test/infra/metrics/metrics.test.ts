@@ -60,7 +60,7 @@ describe("the metrics", () => {
     ]);
   });
 
-  it("R31: forget a group that is gone, and keep the others", async () => {
+  it("R31: remove the series of a deleted group, and keep the others", async () => {
     const metrics = createMetrics();
     for (const group of [ingester, store]) {
       reconcile(metrics, group);
@@ -177,7 +177,7 @@ describe("the push", () => {
     for (const line of lines) assert.doesNotMatch(line, /s3cret|alice/);
   });
 
-  it("tells what the Pushgateway said when it refuses, and when it says nothing in time", async () => {
+  it("reports the Pushgateway's refusal, and its timeout", async () => {
     status = 400;
     await assert.rejects(pushMetrics(createMetrics(), await target()), {
       code: "ServerError",
