@@ -31,7 +31,7 @@ test("with an audience, only callers with the cluster's token for it are allowed
   const CASES: readonly [string, string | undefined, number][] = [
     ["no token", undefined, 401],
     ["one for another audience", `Bearer ${await token("https://kubernetes.default.svc")}`, 401],
-    ["one that somebody else signed", `Bearer ${head}.${body}.${"A".repeat(86)}`, 401],
+    ["one with another signer", `Bearer ${head}.${body}.${"A".repeat(86)}`, 401],
     ["one without a signature", `Bearer ${Buffer.from('{"alg":"none"}').toString("base64url")}.${body}.`, 401],
     ["nonsense", "Bearer a b", 401],
     ["another scheme", `Basic ${ours}`, 401],

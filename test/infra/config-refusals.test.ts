@@ -149,7 +149,7 @@ describe("refused, with its name, its value and what is allowed, is", () => {
     ["USE_ZONE_TRACKERS", "USE_ZONE_TRACKER"],
   ];
   for (const [name, nearest] of UNKNOWN) {
-    it(`${name}, which nobody reads`, () =>
+    it(`${name}, which is not read`, () =>
       assert.equal(
         refusalOf({ ...minimal, [name]: "x" }),
         `bad configuration: ${name} is not known; ${nearest && `the nearest is ${nearest}, and `}docs/reference/variables.md lists all`,

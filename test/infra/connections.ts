@@ -64,7 +64,7 @@ const USERS: readonly [name: string, user: object, headers: object | undefined][
     exec(`console.log(JSON.stringify({ status: { clientCertificateData: "cert", clientKeyData: "key" } }))`),
     {},
   ],
-  ["somebody else's name", { token: "t3", as: "system:admin" }, { Authorization: "Bearer t3", "Impersonate-User": "system:admin" }],
+  ["another user's name", { token: "t3", as: "system:admin" }, { Authorization: "Bearer t3", "Impersonate-User": "system:admin" }],
 ];
 
 export interface Port {

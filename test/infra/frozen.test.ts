@@ -148,14 +148,14 @@ describe("the deadline of a list", () => {
   }
 
   it("bounds all its pages together: the remaining time shrinks from page to page, and then nothing is requested", async () => {
-    const { work, requests: asked } = await listing(9, (cluster) => cluster.list(pods, {}, { deadlineMs: 1000 }));
+    const { work, requests } = await listing(9, (cluster) => cluster.list(pods, {}, { deadlineMs: 1000 }));
     await assert.rejects(work, { code: "Timeout" });
-    assert.equal(asked(), 3);
+    assert.equal(requests(), 3);
   });
 
   it("is each page's own when none is given: a long list of quick pages is read to its end", async () => {
-    const { work, requests: asked } = await listing(20, (cluster) => cluster.list(pods, {}));
+    const { work, requests } = await listing(20, (cluster) => cluster.list(pods, {}));
     await work;
-    assert.equal(asked(), 20);
+    assert.equal(requests(), 20);
   });
 });

@@ -1,4 +1,4 @@
-/** One line of JSON an entry, whatever is logged. */
+/** One line of JSON per entry, for any logged value. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RolloutError } from "../../infra/errors.ts";

@@ -7,7 +7,7 @@ import { createMetrics, MOST_GROUPS, MOST_SERIES, MOST_WEBHOOKS, type Metrics } 
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
 import { skippingClock } from "./stage.ts";
 
-/** Label sets that a metric may come to, whatever happens. */
+/** The maximum number of a metric's label sets. */
 const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   apiRequests: MOST_SERIES + 1,
   rateLimited: 6,
@@ -61,7 +61,7 @@ async function countLabelSets(metrics: Metrics, name: string): Promise<number> {
   return new Set(lines.map((line) => line.replace(/^(\w+?)(?:_bucket|_sum|_count)?(\{.*\})? .*$/, "$2").replace(/le="[^"]*",?/, ""))).size;
 }
 
-it("no metric has more series than is stated, whatever comes in", async () => {
+it("no metric has more series than is stated, for any input", async () => {
   const text = fc.oneof(
     fc.string({ maxLength: 12 }),
     fc.string({ minLength: 300, maxLength: 400 }),

@@ -133,7 +133,7 @@ describe("J02 the policies", () => {
     assert.equal(name, VARIABLES.SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME.default);
   });
 
-  it("the ReplicaTemplate has what an autoscaler asks for", () => {
+  it("the ReplicaTemplate has the fields that an autoscaler needs", () => {
     const { spec } = find(
       "crds/replicatemplates.yaml",
       "CustomResourceDefinition",

@@ -26,7 +26,7 @@ it("an installation for all namespaces may do there what one for a single namesp
   assert.deepEqual(rulesOf("all-namespaces/cluster-rbac.yaml", "ClusterRole"), own);
 });
 
-it("whoever may write Leases cluster-wide is kept to those whose names begin as all of ours do", () => {
+it("cluster-wide writers of Leases are restricted to names with our prefixes", () => {
   const binding = parseAllDocuments(
     readFileSync(join(import.meta.dirname, "../../infra/manifests/all-namespaces/cluster-rbac.yaml"), "utf8"),
   )

@@ -3,7 +3,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import { generateCertificates } from "../../../infra/certs/generate.ts";
 
-test("the certificate is signed by the CA, for all names asked for, as long as asked for, with its key", async () => {
+test("the certificate is signed by the CA, for all requested names and the requested duration, with its key", async () => {
   const { caPem, certPem, keyPem } = await generateCertificates({
     dnsNames: ["hook.ns.svc", "hook.ns"],
     ipAddresses: ["127.0.0.1"],

@@ -80,7 +80,7 @@ describe("renewing a certificate", () => {
     assert.notEqual(text("cert"), first);
   });
 
-  it("without injection it lists no configuration, and leaves four months to whoever carries the bundle", async () => {
+  it("without injection it lists no configuration, and leaves four months for the distribution of the bundle", async () => {
     await run({ inject: false }).result;
     const first = text("cert");
     await stage.time.advance(240 * DAY);

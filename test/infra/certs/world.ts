@@ -87,7 +87,7 @@ export function clearBundle({ store }: World, name = "no-downscale"): void {
 }
 
 export interface Puppet {
-  /** Lets one call take effect; resolves, with false at the end, when whoever made it has come to the next or to the end. */
+  /** Lets one call take effect; resolves once its actor has reached its next call, or with false at its end. */
   readonly step: () => Promise<boolean>;
   readonly finish: () => Promise<unknown>;
 }

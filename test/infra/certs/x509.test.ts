@@ -21,7 +21,7 @@ describe("certificates", () => {
     assert.equal(findIssuer([], [root]), undefined);
   });
 
-  it("are no CA's without its mark: a leaf vouches for nobody", () => {
+  it("are no CAs without the CA flag: a leaf signs no other certificate", () => {
     assert.equal(findIssuer([leaf], [leaf]), undefined);
   });
 
@@ -43,7 +43,7 @@ describe("certificates", () => {
     assert.ok(Math.abs(spentShare(certificate, T0 + 5 * DAY) - 0.5) < 0.001);
   });
 
-  it("are told from text that holds none", () => {
+  it("are distinguished from text without certificates", () => {
     for (const text of [
       "",
       "hello",

@@ -176,7 +176,7 @@ describe("what Kubernetes tells of a Service is passed over, when the Service is
     it(service, () => assert.deepEqual(readConfiguration({ ...minimal, ...env }), readConfiguration(minimal)));
   }
 
-  it("as one of our variables, which somebody sets all the same", () => {
+  it("as one of our variables that is set nevertheless", () => {
     const { webhooks } = readConfiguration({ ...minimal, SERVER_SERVICE_HOST: "10.0.0.2", SERVER_PORT: "9000" });
     assert.equal(webhooks.port, 9000);
   });

@@ -45,7 +45,7 @@ describe("a list", () => {
     );
   });
 
-  it("asks for a consistent read: no resourceVersion", async () => {
+  it("requests a consistent read: no resourceVersion", async () => {
     const { cluster, seen } = await stage([page([])]);
     assert.deepEqual(await pagesOf(cluster), [["9"]]);
     assert.ok(!("resourceVersion" in (seen[0]?.query ?? {})));

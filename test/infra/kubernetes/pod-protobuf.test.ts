@@ -92,7 +92,7 @@ describe("a list of pods in protobuf", () => {
     assert.deepEqual(decodePodList(seal("PodList", list.finish())).items, [PODS["names"]]);
   });
 
-  it("gives the rules the same pods as JSON does, whatever they are", () => {
+  it("gives the rules the same pods as JSON, for any pods", () => {
     fc.assert(
       fc.property(fc.array(arbitraryPod), (pods) => {
         assert.deepEqual(decode(pods) ?? [], pods);

@@ -47,7 +47,7 @@ describe("a watch", () => {
     ]);
   });
 
-  it("asks for metadata only, for bookmarks, from the version on, and for an end in good time", async () => {
+  it("requests metadata only, bookmarks, events from the version on, and a bounded duration", async () => {
     const { cluster, seen } = await stage([(response) => response.end()]);
     await hintsOf(cluster);
     const [one] = seen;

@@ -173,7 +173,7 @@ const { pattern } = fc.letrec<{ pattern: string; piece: string }>((tie) => ({
 }));
 const soup = fc.array(fc.constantFrom(..."()[]{}90,a\\QEpL|*?^-:".split("")), { maxLength: 40 }).map((characters) => characters.join(""));
 
-describe("whatever the pattern", () => {
+describe("any pattern", () => {
   it("its size never exceeds the bound computed from its text, and no program above the limit is accepted", () => {
     let [accepted, refused] = [0, 0];
     fc.assert(

@@ -11,5 +11,5 @@ it("a missing pod blocks an eviction only as long as its StatefulSet has not bee
   const prove = (uid: string): string | undefined =>
     checkDenial(claim, [{ blocker, pod: undefined, zone: { ...blocker.zone, uid } }], seen);
   assert.notEqual(prove(blocker.zone.uid), undefined);
-  assert.equal(prove("made anew"), undefined);
+  assert.equal(prove("recreated"), undefined);
 });

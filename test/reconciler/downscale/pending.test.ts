@@ -39,7 +39,7 @@ describe("a pending downscale from 5 to 3", () => {
     ["happened long ago", pending({ at: at(4000) }), zone(3), at(4000), [at(4000), 3, 3]],
     ["happened, and more than it", pending(), zone(1), at(10), [at(10), 3, 3]],
     [
-      "never happened, and the zone has grown since: the new pods were not told",
+      "never happened, and the zone has grown since: the new pods were not called",
       pending({ at: at(90) }),
       zone(9),
       undefined,
@@ -47,7 +47,7 @@ describe("a pending downscale from 5 to 3", () => {
     ],
     ["never happened, but one before it did", pending({ at: at(90), earlier: EARLIER }), zone(5), EARLIER, [EARLIER, 3, 5]],
     ["happened, and one that went further did not", pending({ to: 4, lowest: 3 }), zone(4), at(10), [at(10), 3, 4]],
-    ["concerns a StatefulSet that was made anew", pending(), zone(5, "other"), undefined, [undefined, 0, 0]],
+    ["concerns a StatefulSet that was recreated", pending(), zone(5, "other"), undefined, [undefined, 0, 0]],
     ["was admitted by a clock that is ahead", pending({ at: at(-60) }), zone(5), at(-60), undefined],
     ["has a time that is none", pending({ at: "soon" }), zone(5), undefined, [undefined, 3, 5]],
   ];

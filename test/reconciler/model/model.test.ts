@@ -113,7 +113,7 @@ describe("whether a pod has been Ready since it was created", () => {
   const TABLE: readonly [string, boolean, object][] = [
     ["it is ready", true, ready("True", START)],
     ["its condition turned long after its start", true, ready("False", "2026-01-01T00:00:11Z")],
-    ["its condition is as old as its start, whatever its containers do", false, ready("False", START)],
+    ["its condition is as old as its start, regardless of its containers", false, ready("False", START)],
     ["its condition is from a late first report", false, ready("False", "2026-01-01T00:00:10Z")],
     ["its condition has no time", false, ready("False")],
     ["it has not started", false, { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False" }] }],

@@ -34,7 +34,7 @@ const CASES: Readonly<Record<string, Case>> = {
     reference: [5, 2],
     patches: ["statefulsets ingester-zone-d 5", `${STATUS} 5`],
   },
-  "the time between zones holds a mirroring zone that asks for it": {
+  "the time between zones holds a mirroring zone that sets it": {
     zones: [
       { ...mirroring(3), labels: { "grafana.com/min-time-between-zones-downscale": "12h" } },
       { replicas: 1, annotations: { "grafana.com/last-downscale": "2999-01-01T00:00:00Z" } },
