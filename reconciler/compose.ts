@@ -1,4 +1,4 @@
-/** Puts a run together from the environment: what the CronJob's entry and the function share. */
+/** Composes a run from the environment, for the CronJob's entry and the function. */
 import { randomUUID } from "node:crypto";
 import type { Issue } from "../infra/certs/revise.ts";
 import type { Clock } from "../infra/clock.ts";
@@ -17,13 +17,13 @@ import { createBudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 export interface Composition {
   /** Pushes the metrics where that is configured; never rejects. */
   readonly push: () => Promise<void>;
-  /** Everything a run needs but the signal that ends it. */
+  /** The input of a run, except for the signal that ends it. */
   readonly run: Omit<RunInput, "stop">;
 }
 
 const DAY_MS = 86_400_000;
 
-/** By the API server's clock, as certificates are judged by it. What makes them is loaded only when one has to be made. */
+/** Certificates are valid by the API server's clock. The generator is imported only when a certificate is issued. */
 function issuerFor({ dnsNames, organization, validityMs }: CertificateConfiguration, clock: Clock) {
   const issue: Issue = async () => {
     const { generateCertificates } = await import("../infra/certs/generate.ts");
@@ -36,7 +36,7 @@ function issuerFor({ dnsNames, organization, validityMs }: CertificateConfigurat
 export async function compose(env: Environment, machine: Clock): Promise<Composition> {
   const { configuration, log, metrics, cluster, clock } = await start(env, machine, { holdsLease: true });
   const { namespace, namespaces, lease } = configuration;
-  // The name alone would let a container that was restarted in its pod pass for the one before it.
+  // Random, as a container that restarts in its pod has the same name as the one before it.
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
   const { reserver, onBudgets } = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver });

@@ -1,4 +1,4 @@
-/** Reads the cluster into snapshots: StatefulSets first, pods after them (§13.3), never a list twice. */
+/** Reads the cluster into snapshots: StatefulSets first, then pods (§13.3), each list once. */
 import type { Call, Query } from "../infra/kubernetes/cluster.ts";
 import { pods, statefulSets, type Resource } from "../infra/kubernetes/resources.ts";
 import type { Source } from "../infra/kubernetes/actor.ts";
@@ -10,13 +10,13 @@ import { groupKey, readZone, withPods, type GroupSnapshot, type Zone } from "./m
 export interface ZoneList {
   /** The zones of each group, by `<namespace>/<group>`. */
   readonly groups: ReadonlyMap<string, readonly Zone[]>;
-  /** What came of namespaces that could not be read. */
+  /** The errors of namespaces that could not be read. */
   readonly failures: ReadonlyMap<string, unknown>;
-  /** Where a watch of each namespace ("" for all) goes on. */
+  /** The version from which a watch of each namespace ("" for all) continues. */
   readonly resourceVersions: ReadonlyMap<string, string>;
 }
 
-/** Lists the StatefulSets of every rollout group: one call a namespace, or one for all of them. Throws `StaleRead`, or what the cluster says of the first, if none of the namespaces can be read. */
+/** Lists the StatefulSets of every rollout group, with one call a namespace. If no namespace can be read, throws the error of the first: `StaleRead`, or that of the API server. */
 export async function gatherZones(namespaces: readonly string[], source: Source, call?: Call): Promise<ZoneList> {
   const resourceVersions = new Map<string, string>();
   const zones: Zone[] = [];
@@ -45,7 +45,7 @@ export async function gatherGroupZones(
   return (await readAll({ resource: statefulSets, query, read: readZone }, source, call)).items.toSorted(byName);
 }
 
-/** Completes the zones of one group with their pods. Throws `StaleRead`, or what the cluster says. */
+/** Completes the zones of one group with their pods. Throws `StaleRead`, or the error of the API server. */
 export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GroupSnapshot> {
   const [first] = zones;
   const complete = zones.map(async (zone) => {
@@ -66,7 +66,7 @@ interface WholeList<T> {
   readonly resourceVersion: string;
 }
 
-/** Reads a list to its end, keeping only what `read` takes of each object. Throws `StaleRead`, or what the cluster says. */
+/** Reads a list to its end; only the results of `read` remain in memory. Throws `StaleRead`, or the error of the API server. */
 export async function readAll<O, T>(
   { resource, query, read }: ListToRead<O, T>,
   { cluster, freshness }: Source,

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Entry of the CronJob: configuration -> lease -> ticks until the time budget is spent -> exit code (0 well, 1 some group failed, 2 bad configuration). */
+/** Entry of the CronJob: configuration -> lease -> ticks until the time budget is spent -> exit code (0 success, 1 some group failed, 2 bad configuration). */
 import { systemClock } from "../infra/clock.ts";
 import { runEntry } from "../infra/process.ts";
 import { compose } from "./compose.ts";
@@ -9,7 +9,7 @@ await runEntry("the reconciler failed", async (stop) => {
   const { push, run: input } = await compose(process.env, systemClock);
   const { exitCode, last } = await run({ ...input, stop });
   input.log.info("the run ended", { exitCode });
-  // A run that did nothing would wipe out what the last one pushed.
+  // A push after a run without a tick would overwrite the metrics of the run before it.
   if (last) await push();
   return exitCode;
 });

@@ -1,7 +1,7 @@
 /**
- * One pass over all groups: gather -> decide -> act, at most 8 groups at a time, each on its own.
+ * One pass over all groups: gather -> decide -> act, 8 groups at a time at most, independently of each other.
  *
- *   list StatefulSets -> per group: status says settled? -> done
+ *   list StatefulSets -> per group: settled by its status? -> done
  *                                   otherwise list its pods -> decideRollout -> act -> outcome
  */
 import type { MayDisrupt } from "./reservations/may-disrupt.ts";
@@ -22,11 +22,11 @@ import type { Scaler } from "./scaler/scaler.ts";
 
 const GROUPS_AT_A_TIME = 8;
 
-/** Note with the key of the group that was begun last: the next tick goes on after it. */
+/** Annotation of the Lease with the key of the group that was started last: the next tick continues after it. */
 export const LAST_STARTED = "zonewise/last-started-group";
 
 export interface TickInput extends Actor {
-  /** "" stands for all namespaces. */
+  /** "" for all namespaces. */
   readonly namespaces: readonly string[];
   readonly clock: Pick<Clock, "now" | "monotonic">;
   /** Once it fires, no further group is started and no further pod is called. */
@@ -35,7 +35,7 @@ export interface TickInput extends Actor {
   readonly turns: {
     /** True for a group whose pods must be read even if its status shows that it is settled. */
     readonly isResyncDue: (key: string) => boolean;
-    /** Annotations of the Lease, kept from tick to tick and from process to process; without them each tick starts with the first group. */
+    /** Annotations of the Lease, which outlive ticks and processes; without them each tick starts with the first group. */
     readonly annotations?: Map<string, string>;
   };
   readonly scaling: Omit<Scaler, keyof Actor | "now" | "stop">;
@@ -46,12 +46,12 @@ export interface TickInput extends Actor {
   readonly report: {
     /** How often in a row the group, by its key, was superseded before this tick. */
     readonly timesSuperseded: (key: string) => number;
-    /** Called with each outcome as soon as it is known, with the milliseconds the group took. */
+    /** Called with each outcome at once, and with the milliseconds that the group took. */
     readonly onOutcome: (outcome: Outcome, tookMs: number) => void;
   };
 }
 
-/** Rejects only if the StatefulSets could not be listed; what befalls one group is its own outcome. */
+/** Rejects only if the StatefulSets could not be listed; an error in one group becomes its outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
   const { namespaces, clock, stop, turns, budgets, report } = input;
   const list = await gatherZones(namespaces, input);
@@ -61,23 +61,23 @@ export async function tick(input: TickInput): Promise<TickResult> {
   const others = budgets.maintenance.maintainOthers(list.groups, input.fence, stop);
   await visitEach(queue, { atOnce: GROUPS_AT_A_TIME, signal: stop }, async ([key, zones]) => {
     const startedAt = clock.monotonic();
-    // At once, for the process may be killed.
+    // Before the group is reconciled, as the process may be killed.
     turns.annotations?.set(LAST_STARTED, key);
     const outcome = await reconcileGroup(zones, budgetLists, input);
     outcomes.push(outcome);
     report.onOutcome(outcome, clock.monotonic() - startedAt);
   });
   await others;
-  // After a whole cycle the next one begins a group later, so that the end of a run does not always cut the same group short.
+  // The cycle after a complete one starts a group later, so that the end of a run does not always interrupt the same group.
   const [first] = queue;
   if (first && outcomes.length === queue.length) turns.annotations?.set(LAST_STARTED, first[0]);
   return { ...list, outcomes, skipped: queue.length - outcomes.length, acted: outcomes.some((outcome) => outcome.state === "acted") };
 }
 
-/** The groups in the order of their keys, beginning after the one that was begun last: every group is begun before any is begun again. */
-function takeTurns<T>(groups: readonly [key: string, T][], begunLast = ""): [key: string, T][] {
+/** The groups in the order of their keys, starting after the last started one: every group is started once before any is started twice. */
+function takeTurns<T>(groups: readonly [key: string, T][], lastStarted = ""): [key: string, T][] {
   const sorted = groups.toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return [...sorted.filter(([key]) => key > begunLast), ...sorted.filter(([key]) => key <= begunLast)];
+  return [...sorted.filter(([key]) => key > lastStarted), ...sorted.filter(([key]) => key <= lastStarted)];
 }
 
 async function reconcileGroup(zones: readonly Zone[], lists: BudgetLists, input: TickInput): Promise<Outcome> {
@@ -127,7 +127,7 @@ async function rollOutZones(snapshot: GroupSnapshot, common: Common, actor: Batc
   return { ...common, state: "acted", decision, effect };
 }
 
-/** A pod that is gone, a zone that changed, a view that was stale: nothing is wrong, but nothing of this may be acted on. */
+/** A deleted pod, a changed zone or a stale read is no failure, but the decision is outdated. */
 function explain(error: unknown, common: Common, { report }: TickInput): Outcome {
   if (!isSuperseded(error) && !hasCode(error, "Cancelled")) return { ...common, state: "failed", error };
   return { ...common, state: "superseded", error, times: report.timesSuperseded(groupKey(common)) + 1 };

@@ -1,4 +1,4 @@
-/** Where it is written down when a zone was last scaled down: an annotation of the StatefulSet, or the zone tracker's ConfigMap (§4.2, §4.9). */
+/** Records the time of a zone's last downscale: in an annotation of the StatefulSet, or in the zone tracker's ConfigMap (§4.2, §4.9). */
 import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { absent, isSuperseded } from "../../infra/errors.ts";
@@ -11,29 +11,32 @@ import { readTracker, timeBefore, trackerEntry } from "../../reconciler/model/tr
 import type { Zone } from "../../reconciler/model/zone.ts";
 import type { AdmissionRequest, Answer } from "../http/webhook.ts";
 
-/** When a downscale of the same StatefulSet was admitted that has not happened, RFC 3339. */
+/** When an earlier downscale of the same StatefulSet was admitted that did not happen, RFC 3339. */
 type Unsettled = string | undefined;
 
 export interface DownscaleRecord {
-  /** When each zone of the group was last scaled down, as it is written, by StatefulSet. */
+  /** The recorded time of the last downscale of each zone of the group, by StatefulSet. */
   load(namespace: string, group: readonly Zone[], call: Call): Promise<ReadonlyMap<string, string | undefined>>;
-  /** Writes down that it is now, in place of `earlier` if that has not happened; resolves with the patch that has to go into the answer, if that is the way. A Scale has none: its Lease remembers it. */
+  /**
+   * Records a downscale that happens now; it replaces `earlier`, which did not happen. Resolves with the JSON patch for the response, if the record needs
+   * one. A Scale needs none: the Lease records its downscale.
+   */
   save(request: AdmissionRequest, earlier: Unsettled, call: Call): Promise<Answer["patch"]>;
-  /** What is said when times cannot be read or written. */
-  readonly words: { readonly unreadable: string; readonly unsaved: string };
+  /** Messages for times that cannot be read or written. */
+  readonly messages: { readonly unreadable: string; readonly unsaved: string };
 }
 
-const TRIES = 5;
+const MAX_TRIES = 5;
 
 interface Tools {
   readonly cluster: Cluster;
   readonly clock: Clock;
 }
 
-/** `tracker` names the ConfigMap of the other way, whose times count as well: an installation may have gone by it before. */
+/** `tracker` names the zone tracker's ConfigMap. Its times count as well: the installation may have used it before. */
 export function recordInAnnotation({ cluster, clock }: Tools, tracker: string): DownscaleRecord {
   return {
-    words: { unreadable: "parsing downscale annotations failed.", unsaved: "adding an annotation to the statefulset failed." },
+    messages: { unreadable: "parsing downscale annotations failed.", unsaved: "adding an annotation to the statefulset failed." },
     async load(namespace, group, call) {
       const tracked = await gatherTracker(cluster, { namespace, name: tracker }, call);
       return new Map(group.map(({ name, scaling }) => [name, laterOf(scaling.lastDownscale, tracked.get(name))]));
@@ -55,22 +58,22 @@ export function recordInTracker({ cluster, clock }: Tools, name: string): Downsc
     );
   };
   return {
-    words: {
+    messages: {
       unreadable: "parsing parsing downscale timestamps from the zone ConfigMap failed.",
       unsaved: "setting downscale timestamp in the zone ConfigMap failed.",
     },
-    // Nothing is known at first, so that every zone counts as scaled down just now.
+    // A new tracker records a downscale of every zone now: their true times are unknown.
     async load(namespace, group, call) {
       const zones = group.map((zone) => zone.name);
-      const found = await untilSettled(async () => {
-        const known = await cluster.get(configMaps, { namespace, name }, call).catch(absent);
-        return known ?? (await create(namespace, zones, call));
+      const found = await retrySuperseded(async () => {
+        const existing = await cluster.get(configMaps, { namespace, name }, call).catch(absent);
+        return existing ?? (await create(namespace, zones, call));
       });
       return readTracker(found.data);
     },
     async save({ namespace = "", name: zone = "" }, earlier, call) {
       const ref = { namespace, name };
-      await untilSettled(async () => {
+      await retrySuperseded(async () => {
         const found = await cluster.get(configMaps, ref, call).catch(absent);
         if (!found) return create(namespace, [zone], call);
         const entry = found.data?.[zone];
@@ -87,13 +90,13 @@ export function recordInTracker({ cluster, clock }: Tools, name: string): Downsc
   };
 }
 
-/** Does it again when somebody else was faster. */
-async function untilSettled<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
+/** Repeats the attempt after another process has written first. */
+async function retrySuperseded<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let attempts = 1; ; attempts++) {
     try {
       return await attempt();
     } catch (error) {
-      if (tries === TRIES || !isSuperseded(error)) throw error;
+      if (attempts === MAX_TRIES || !isSuperseded(error)) throw error;
     }
   }
 }

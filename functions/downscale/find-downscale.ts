@@ -1,4 +1,4 @@
-/** The first steps that the two downscale webhooks share: is it a downscale at all (§3.1-§3.5, §4.1)? */
+/** The first steps of both downscale webhooks: is the request a downscale (§3.1-§3.5, §4.1)? */
 import { compareReplicas, readScalable, type Scalable, type Unscalable } from "../../reconciler/downscale/scalable.ts";
 import type { AdmissionRequest, Answer } from "../http/webhook.ts";
 
@@ -8,19 +8,19 @@ export interface Downscale {
   readonly to: number;
 }
 
-/** The downscale that is asked for, or the answer where it is none; `words` says how objects of other kinds are spoken of. */
-export function findDownscale(request: AdmissionRequest, words: Unscalable["cause"] = "kind"): Downscale | Answer {
+/** The requested downscale, or the answer to a request that is none. `otherKinds` selects the message for objects of other kinds. */
+export function findDownscale(request: AdmissionRequest, otherKinds: Unscalable["cause"] = "kind"): Downscale | Answer {
   const old = readScalable(request.oldObject);
-  if ("problem" in old) return unreadable("old", old, words);
+  if ("problem" in old) return allowUnreadable("old", old, otherKinds);
   const next = readScalable(request.object);
-  if ("problem" in next) return unreadable("new", next, words);
+  if ("problem" in next) return allowUnreadable("new", next, otherKinds);
   const direction = compareReplicas(old.replicas, next.replicas);
   if (direction === "unknown") return allowWithWarning("ReplicasUnknown", "old/new replicas is nil, allowing the change");
   if (direction === "not down") return { allowed: true, reason: "NoDownscale" };
   return { old, from: Number(old.replicas), to: Number(next.replicas) };
 }
 
-/** These webhooks fail open where they cannot tell. */
+/** The downscale webhooks fail open if they cannot decide. */
 export function allowWithWarning(reason: string, warning: string): Answer {
   return { allowed: true, reason, warnings: [warning] };
 }
@@ -31,24 +31,24 @@ export interface Candidate {
   readonly downscale: Downscale;
 }
 
-/** The answer that refuses it; `why` ends the sentence. */
-export function deny(candidate: Candidate, reason: string, why: string): Answer {
-  const message = `${describeDownscale(candidate)} is not allowed because ${why}`;
-  return { allowed: false, reason, message, log: logged(candidate.downscale) };
+/** The answer that refuses the downscale; `explanation` ends the sentence. */
+export function deny(candidate: Candidate, reason: string, explanation: string): Answer {
+  const message = `${describeDownscale(candidate)} is not allowed because ${explanation}`;
+  return { allowed: false, reason, message, log: replicaFields(candidate.downscale) };
 }
 
-/** `downscale of statefulsets/web in shop from 3 to 2 replicas`: how every message on it begins. */
+/** `downscale of statefulsets/web in shop from 3 to 2 replicas`: the beginning of every message about the downscale. */
 export function describeDownscale({ request, downscale: { from, to } }: Candidate): string {
   const { resource, namespace = "", name = "" } = request;
   return `downscale of ${resource.resource}/${name} in ${namespace} from ${from} to ${to} replicas`;
 }
 
-/** What the log line of an answer says about it. */
-export function logged({ from, to }: Downscale): Readonly<Record<string, number>> {
+/** The fields of a downscale in the log line of an answer. */
+export function replicaFields({ from, to }: Downscale): Readonly<Record<string, number>> {
   return { "object.old_replicas": from, "object.new_replicas": to };
 }
 
-function unreadable(which: "old" | "new", { cause, problem }: Unscalable, words: Unscalable["cause"]): Answer {
-  const [verb, noun] = cause === "kind" && words === "kind" ? ["get", "replicas"] : ["decode", "object"];
+function allowUnreadable(which: "old" | "new", { cause, problem }: Unscalable, otherKinds: Unscalable["cause"]): Answer {
+  const [verb, noun] = cause === "kind" && otherKinds === "kind" ? ["get", "replicas"] : ["decode", "object"];
   return allowWithWarning("Unreadable", `can't ${verb} ${which} ${noun}, allowing the change, err: ${problem}`);
 }

@@ -1,4 +1,4 @@
-/** `/admission/no-downscale`: what carries the label is not scaled down (§3). Fails open: what cannot be told is allowed, with a warning. */
+/** `/admission/no-downscale`: refuses downscales of objects with the label (§3). Fails open: undecidable requests are allowed with a warning. */
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { deployments, replicaSets, type Resource, type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
@@ -8,7 +8,7 @@ import { allowWithWarning, type Candidate, deny, type Downscale, findDownscale }
 
 type Labels = Readonly<Record<string, string>>;
 
-/** What a Scale may belong to. */
+/** The supported parents of a Scale. */
 const PARENTS: ReadonlyMap<string, Resource<Pick<StatefulSet, "metadata">>> = new Map([
   ["statefulsets", statefulSets],
   ["deployments", deployments],
@@ -16,7 +16,7 @@ const PARENTS: ReadonlyMap<string, Resource<Pick<StatefulSet, "metadata">>> = ne
 ]);
 
 export function createNoDownscale({ cluster }: { readonly cluster: Cluster }): Webhook {
-  /** The labels as they were before: to remove the label together with the replicas does not help. */
+  /** The labels before the change: a request may not remove the label and the replicas at once. */
   async function labelsOf(
     { resource, namespace = "", name = "" }: AdmissionRequest,
     { old }: Downscale,
@@ -35,7 +35,7 @@ export function createNoDownscale({ cluster }: { readonly cluster: Cluster }): W
       const found = findDownscale(request);
       if ("allowed" in found) return found;
       try {
-        return judge({ request, downscale: found }, await labelsOf(request, found, signal));
+        return decideByLabel({ request, downscale: found }, await labelsOf(request, found, signal));
       } catch (error) {
         return failOpen("ParentUnknown", error, request);
       }
@@ -44,12 +44,12 @@ export function createNoDownscale({ cluster }: { readonly cluster: Cluster }): W
   };
 }
 
-function judge(candidate: Candidate, labels: Labels): Answer {
+function decideByLabel(candidate: Candidate, labels: Labels): Answer {
   if (labels[LABELS.noDownscale] !== "true") return { allowed: true, reason: "NotLabelled" };
   return deny(candidate, "NoDownscaleLabel", `it has the label '${LABELS.noDownscale}=true'`);
 }
 
 function failOpen(reason: string, error: unknown, { resource, namespace = "", name = "" }: AdmissionRequest): Answer {
-  const why = error instanceof RolloutError ? error.message : "internal error";
-  return allowWithWarning(reason, `can't get ${resource.resource}/${name} in namespace ${namespace}, allowing the change: ${why}`);
+  const reasonText = error instanceof RolloutError ? error.message : "internal error";
+  return allowWithWarning(reason, `can't get ${resource.resource}/${name} in namespace ${namespace}, allowing the change: ${reasonText}`);
 }

@@ -1,4 +1,4 @@
-/** Gathers what the other zones of a group have to say about a downscale, and asks whether it may be (§4.7). */
+/** Gathers the other zones of a group and decides whether they forbid a downscale (§4.7). */
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { refuseByHealth } from "../../reconciler/downscale/decide.ts";
@@ -9,12 +9,12 @@ import { refuseByTime } from "../../reconciler/scaling/min-time.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { Context } from "../http/webhook.ts";
 
-export interface Place {
+export interface ShrinkingZone {
   readonly namespace: string;
   readonly group: string;
-  /** The StatefulSet that shrinks. */
+  /** Name of the StatefulSet. */
   readonly name: string;
-  /** What the Lease of the group noted when it was taken. */
+  /** The pending downscales that the group's Lease recorded when it was taken. */
   readonly pending: PendingDownscales;
 }
 
@@ -24,37 +24,43 @@ interface Tools {
   readonly record: DownscaleRecord;
 }
 
-export interface Refusal {
+export interface DownscaleRefusal {
   readonly reason: string;
-  /** The end of the sentence that upstream says. */
+  /** The explanation after `is not allowed because`, in the original's words. */
   readonly message: string;
 }
 
-/** The refusal, if the downscale has to wait or it cannot be found out. */
-export async function refuseForOthers(place: Place, tools: Tools, { signal, log }: Context): Promise<Refusal | undefined> {
+/** The refusal of a downscale that must wait for another zone, or that cannot be decided; undefined if it may proceed. */
+export async function refuseForOtherZones(
+  shrinking: ShrinkingZone,
+  tools: Tools,
+  { signal, log }: Context,
+): Promise<DownscaleRefusal | undefined> {
   const call = { signal };
   const source = { cluster: tools.cluster, freshness: createFreshness(tools.clock, log) };
-  const or = (reason: string, message: string) => (error: unknown) => {
-    log.warn(message, { error, group: place.group });
+  const refuseOnError = (reason: string, message: string) => (error: unknown) => {
+    log.warn(message, { error, group: shrinking.group });
     return { reason, message };
   };
-  const group = await gatherGroupZones(place, source, call).catch(or("GroupUnknown", "finding other statefulsets failed."));
+  const group = await gatherGroupZones(shrinking, source, call).catch(refuseOnError("GroupUnknown", "finding other statefulsets failed."));
   if ("reason" in group) return group;
-  const written = await tools.record.load(place.namespace, group, call).catch(or("DownscalesUnknown", "loading zones failed."));
-  if ("reason" in written) return written;
-  const others = group.filter(({ name }) => name !== place.name);
+  const recorded = await tools.record
+    .load(shrinking.namespace, group, call)
+    .catch(refuseOnError("DownscalesUnknown", "loading zones failed."));
+  if ("reason" in recorded) return recorded;
+  const others = group.filter(({ name }) => name !== shrinking.name);
   const now = tools.clock.now();
   const times = others.map((zone) => ({
     name: zone.name,
-    lastDownscale: laterOf(written.get(zone.name), lastDownscaleOf(place.pending[zone.name], zone, now)),
+    lastDownscale: laterOf(recorded.get(zone.name), lastDownscaleOf(shrinking.pending[zone.name], zone, now)),
     minTime: zone.scaling.minTime,
   }));
-  const early = refuseByTime(times, now, tools.record.words.unreadable);
-  if (early) return early;
-  const admitted = findAdmitted(place.pending, others, now);
-  if (admitted) return { reason: "OtherZoneNotReady", message: admitted.what };
+  const refusal = refuseByTime(times, now, tools.record.messages.unreadable);
+  if (refusal) return refusal;
+  const admitted = findAdmitted(shrinking.pending, others, now);
+  if (admitted) return { reason: "OtherZoneNotReady", message: admitted.description };
   return await gatherGroup(others, source, call).then(
     ({ zones }) => refuseByHealth(zones),
-    or("ZonesUnknown", "an error occurred while checking whether StatefulSets have non-updated replicas"),
+    refuseOnError("ZonesUnknown", "an error occurred while checking whether StatefulSets have non-updated replicas"),
   );
 }

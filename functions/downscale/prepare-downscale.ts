@@ -1,10 +1,10 @@
 /**
- * `/admission/prepare-downscale`: pods are told before they are scaled away, one zone of a group at a time (§4).
+ * `/admission/prepare-downscale`: prepares pods for shutdown before a downscale removes them, one zone of a group at a time (§4).
  *
- *   is it a downscale? -> of a StatefulSet that wants this, and says how? -> prepareZone
+ *   is it a downscale? -> of a labelled StatefulSet with valid annotations? -> prepareZone
  *
- * Everything but the undoing ends so early that the undoing fits before the deadline; should it not, it goes on after the answer.
- * What a process that dies leaves behind, the reconciler finds noted in the Lease (settle-downscales.ts).
+ * All other steps end early enough that the preparation can be cancelled before the deadline. A cancellation that takes longer continues after the
+ * answer. If the process dies, the reconciler finds the downscale in the Lease and settles it (settle-downscales.ts).
  */
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { startDeadline } from "../../infra/deadline.ts";
@@ -14,11 +14,11 @@ import { readPreparation } from "../../reconciler/downscale/preparation.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
-import { type Job, type PrepareContext, prepareZone, type PrepareTools, UNDO_MS } from "./prepare-zone.ts";
+import { type PrepareRequest, type PrepareContext, prepareZone, type PrepareTools, CANCEL_MS } from "./prepare-zone.ts";
 import { allowWithWarning, type Candidate, deny, findDownscale } from "./find-downscale.ts";
 
-/** The part of the time that is kept free for undoing, where that is not far longer than it takes. */
-const UNDO_SHARE = 0.3;
+/** The share of the remaining time that is reserved for cancelling preparations; `CANCEL_MS` at most. */
+const CANCEL_SHARE = 0.3;
 
 export function createPrepareDownscale(tools: PrepareTools): Webhook {
   return {
@@ -28,12 +28,16 @@ export function createPrepareDownscale(tools: PrepareTools): Webhook {
       if (request.dryRun) return { allowed: true, reason: "DryRun" };
       const downscale = findDownscale(request, "decode");
       if ("allowed" in downscale) return downscale;
-      // The API server will refuse it: pods must not be prepared for nothing.
+      // The API server will refuse the request: its pods must not be prepared.
       if (isStale(request)) return { allowed: true, reason: "Stale" };
       const remainingMs = context.deadlineAt - tools.clock.monotonic();
-      using deadline = startDeadline(remainingMs - Math.min(UNDO_MS, remainingMs * UNDO_SHARE), context.signal);
-      const job = await findJob({ request, downscale }, tools.cluster, { ...context, signal: deadline.signal, remainingMs });
-      return "allowed" in job ? job : await prepareZone(job, tools);
+      using deadline = startDeadline(remainingMs - Math.min(CANCEL_MS, remainingMs * CANCEL_SHARE), context.signal);
+      const prepareRequest = await readPrepareRequest({ request, downscale }, tools.cluster, {
+        ...context,
+        signal: deadline.signal,
+        remainingMs,
+      });
+      return "allowed" in prepareRequest ? prepareRequest : await prepareZone(prepareRequest, tools);
     },
     onFault(_error, request) {
       const downscale = findDownscale(request, "decode");
@@ -44,10 +48,10 @@ export function createPrepareDownscale(tools: PrepareTools): Webhook {
   };
 }
 
-/** As the API server writes them. It reads others as well: `0` and `00` ask for no version, and `07` is `7`. */
+/** The format that the API server writes. It reads other formats as well: `0` and `00` stand for no version, and `07` is `7`. */
 const CANONICAL_VERSION = /^[1-9]\d*$/;
 
-/** A PUT of an object that has changed since it was read ends in a conflict. */
+/** True if the object has changed since the client read it: the PUT will end in a conflict. */
 function isStale({ object, oldObject }: AdmissionRequest): boolean {
   const [next, old] = [versionOf(object), versionOf(oldObject)];
   return next !== old && [next, old].every((version) => CANONICAL_VERSION.test(version ?? ""));
@@ -57,27 +61,31 @@ function versionOf(object: unknown): string | undefined {
   return (object as { readonly metadata?: { readonly resourceVersion?: string } | null } | undefined)?.metadata?.resourceVersion;
 }
 
-/** The StatefulSet and what it wants, or the answer where there is nothing to do (§4.4, §4.6). */
-async function findJob(candidate: Candidate, cluster: Cluster, context: PrepareContext): Promise<Job | Answer> {
+/** The StatefulSet and its preparation, or the answer if no pod is to be prepared (§4.4, §4.6). */
+async function readPrepareRequest(candidate: Candidate, cluster: Cluster, context: PrepareContext): Promise<PrepareRequest | Answer> {
   let zone: StatefulSet;
   try {
-    zone = await findZone(candidate, cluster, context);
+    zone = await readStatefulSet(candidate, cluster, context);
   } catch (error) {
     if (hasCode(error, "NotFound", "Invalid")) return allowWithWarning("ParentUnknown", `${error.message}, allowing the change`);
-    // It may want its pods prepared: better no downscale than one that they do not know of.
+    // Its pods may need preparation: a refused downscale is safer than one without preparation.
     return deny(candidate, "ParentUnknown", "finding the statefulset failed.");
   }
   const labels = zone.metadata?.labels ?? {};
   if (labels[LABELS.prepareDownscale] !== "true") return { allowed: true, reason: "NotLabelled" };
-  // The other webhook refuses it, after this one: pods must not be prepared for nothing (§4.4).
+  // The other webhook is called after this one and will refuse the request: its pods must not be prepared (§4.4).
   if (labels[LABELS.noDownscale] === "true") return { allowed: true, reason: "NoDownscaleLabel" };
   const preparation = readPreparation(zone);
   if ("problem" in preparation) return deny(candidate, "PreparationUnknown", preparation.problem);
   return { ...candidate, zone: readZone(zone), preparation, context };
 }
 
-/** As it was before the downscale. */
-async function findZone({ request, downscale: { old } }: Candidate, cluster: Cluster, { signal }: PrepareContext): Promise<StatefulSet> {
+/** The StatefulSet before the downscale. */
+async function readStatefulSet(
+  { request, downscale: { old } }: Candidate,
+  cluster: Cluster,
+  { signal }: PrepareContext,
+): Promise<StatefulSet> {
   const { resource, namespace = "", name = "", oldObject } = request;
   if (old.kind === "StatefulSet") return oldObject as StatefulSet;
   if (old.kind !== "Scale") throw new RolloutError("Invalid", `unsupported type apps/v1, Kind=${old.kind}`);

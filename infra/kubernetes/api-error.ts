@@ -1,8 +1,8 @@
-/** From what an API server or the network said to a RolloutError. */
+/** Converts responses of the API server and network errors to a RolloutError. */
 import { decodeStatus } from "./pod-protobuf.ts";
 import { type ErrorCode, messageOf, RolloutError } from "../errors.ts";
 
-/** The part of a failure's metav1.Status that we read. */
+/** The fields of a failure's metav1.Status that are read. */
 export interface Status {
   readonly status: "Failure";
   readonly message?: string;
@@ -21,7 +21,7 @@ const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   504: "Timeout",
 };
 
-/** The error of an unsuccessful answer, with the server's message and its Status as the cause. */
+/** The error of an unsuccessful response, with the server's message and its Status as the cause. */
 export function errorOfStatus(httpStatus: number, body: Buffer | string, retryAfterMs?: number): RolloutError {
   const status = parseStatus(body);
   const said = status?.message ?? ((typeof body === "string" && body.trim().slice(0, 500)) || "no explanation");
@@ -38,7 +38,7 @@ function codeOf(httpStatus: number, status: Status | undefined): ErrorCode {
   return CODE_OF_STATUS[httpStatus] ?? (httpStatus >= 400 && httpStatus < 500 ? "Invalid" : "ServerError");
 }
 
-/** A webhook with failurePolicy Fail that did not answer, or not with a valid AdmissionReview; the reason is that of any internal error. */
+/** True if a webhook with failurePolicy Fail did not return a valid AdmissionReview. The reason is that of any internal error. */
 function isOfWebhook(status: Status | undefined): boolean {
   return status?.reason === "InternalError" && status.message?.startsWith('Internal error occurred: failed calling webhook "') === true;
 }
@@ -52,12 +52,12 @@ function parseStatus(body: Buffer | string): Status | undefined {
   }
 }
 
-// The API server leaves out the kind when it gives up at `?timeout=`.
+// The API server omits the kind after the `?timeout=`.
 export function isStatus(value: unknown): value is Status {
   return typeof value === "object" && value !== null && "status" in value && value.status === "Failure";
 }
 
-/** What a call failed with, under the name of the call: `what` names verb, resource and object. Failures that are not ours had no answer. */
+/** The error of a call; `what` names its verb, resource and object. A failure that is no RolloutError means that no response arrived: `Unreachable`. */
 export function errorOfCall(what: string, failure: unknown): RolloutError {
   const known = failure instanceof RolloutError ? failure : new RolloutError("Unreachable", explain(failure), { cause: failure });
   return new RolloutError(known.code, `${what}: ${known.message}`, {
@@ -67,7 +67,7 @@ export function errorOfCall(what: string, failure: unknown): RolloutError {
   });
 }
 
-// A host that refuses on each of its addresses is an AggregateError without a message.
+// If every address of a host refuses the connection, the error is an AggregateError without a message.
 function explain(failure: unknown): string {
   if (failure instanceof AggregateError && failure.message === "") return failure.errors.map(explain).join("; ");
   return messageOf(failure);

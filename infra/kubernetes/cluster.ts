@@ -1,28 +1,28 @@
-/** The Kubernetes port: all that Zonewise asks of an API server, in a few verbs. Types only; connect-cluster.ts has the port over HTTPS. */
+/** The Kubernetes port: the few verbs that Zonewise needs of an API server. Types only; connect-cluster.ts implements it over HTTPS. */
 import type { Resource } from "./resources.ts";
 import type { Hint } from "./watch.ts";
 
-/** How long a call may take and what ends it early. */
+/** The bounds of a call. */
 export interface Call {
   /**
-   * Milliseconds until the call fails with `Timeout`; for a list, until all its pages are read. A request takes at most, and by default, the
-   * cluster's own `timeoutMs`; the server is told as `?timeout=`.
+   * Milliseconds until the call fails with `Timeout`; for a list, until all its pages are read. The maximum and the default are the cluster's `timeoutMs`.
+   * The server receives the time as `?timeout=`.
    */
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
 }
 
 export interface Query {
-  /** All namespaces when left out. */
+  /** All namespaces if absent. */
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Objects a page; the resource's own page size, or 500, unless said. */
+  /** Objects a page; by default the resource's own page size, or 500. */
   readonly pageSize?: number;
 }
 
 export interface Ref {
-  /** Left out for what belongs to no namespace. */
+  /** Absent for cluster-scoped objects. */
   readonly namespace?: string;
   readonly name: string;
   readonly subresource?: "status" | "scale";
@@ -30,7 +30,7 @@ export interface Ref {
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** The resourceVersion at which the whole list, over all its pages, was read. */
+  /** The resourceVersion of the whole list, the same for all its pages. */
   readonly resourceVersion: string;
 }
 
@@ -40,21 +40,21 @@ export interface Creation<T> {
   readonly body: T;
 }
 
-/** An object, and what takes its place; `body.metadata.resourceVersion` is the precondition. */
+/** An object and its replacement; `body.metadata.resourceVersion` is the precondition. */
 export interface Replacement<T> extends Ref {
   readonly body: T;
 }
 
 /**
- * An object, and what changes of it; `metadata.resourceVersion` inside a merge or strategic patch is the precondition, also against an object
- * that was deleted and made anew: versions are never used twice.
+ * An object and its changes. `metadata.resourceVersion` inside a merge or strategic patch is the precondition. It also detects a recreated object, as
+ * versions are never reused.
  */
 export interface Patch extends Ref {
   readonly type: "merge" | "strategic" | "json";
   readonly body: unknown;
 }
 
-/** What must still hold on the server for a delete to take effect: a mismatch is `Conflict`. */
+/** The preconditions of a delete: a mismatch is a `Conflict`. */
 export interface Preconditions {
   readonly uid: string;
   readonly resourceVersion?: string;
@@ -65,7 +65,7 @@ export interface Removal extends Ref {
 }
 
 export interface WatchQuery extends Query {
-  /** Changes after this version are told. */
+  /** The watch reports changes after this version. */
   readonly resourceVersion: string;
 }
 
@@ -74,20 +74,20 @@ export interface Watcher {
   readonly signal: AbortSignal;
 }
 
-/** Every verb rejects with a RolloutError and nothing else. */
+/** Every verb rejects only with a RolloutError. */
 export interface Cluster {
-  /** A consistent (quorum) list, page by page, the caller's own work between pages included in its deadline. */
+  /** A consistent (quorum) list, page by page. The deadline includes the caller's work between pages. */
   list<T>(resource: Resource<T>, query: Query, call?: Call): AsyncGenerator<Page<T>>;
   get<T>(resource: Resource<T>, ref: Ref, call?: Call): Promise<T>;
   create<T>(resource: Resource<T>, creation: Creation<T>, call?: Call): Promise<T>;
   replace<T>(resource: Resource<T>, replacement: Replacement<T>, call?: Call): Promise<T>;
-  /** Asks for metadata only; resolves with the resourceVersion that results. */
+  /** Requests metadata only; resolves with the resulting resourceVersion. */
   patch(resource: Resource, patch: Patch, call?: Call): Promise<string>;
-  /** Patches like `patch`, and resolves with the object that results: webhooks may have made something else of it. */
+  /** Like `patch`, but resolves with the resulting object: webhooks may have changed it. */
   change<T>(resource: Resource<T>, patch: Patch, call?: Call): Promise<T>;
-  /** Deletes with default options (the pod's own grace period) and preconditions. Asks for metadata only; resolves with the resourceVersion that results, "" if the answer names none. */
+  /** Deletes with default options (the pod's own grace period) and preconditions. Requests metadata only; resolves with the resulting resourceVersion, "" if the response has none. */
   remove(resource: Resource, removal: Removal, call?: Call): Promise<string>;
-  /** The resources that serve a kind, the preferred version first; none if the server does not know it. */
+  /** The resources that serve a kind, the preferred version first; empty if the server does not know the kind. */
   discover(group: string, kind: string, call?: Call): Promise<readonly Resource[]>;
   /** Streams hints (metadata only) of changes until the server or `signal` ends it; rejects with `Expired` when the version is too old. */
   watch(resource: Resource, query: WatchQuery, watcher: Watcher): Promise<void>;

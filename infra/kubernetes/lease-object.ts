@@ -1,7 +1,7 @@
 /**
- * How Leases are read and written, whatever they stand for: only as the version that was read, so that of two writers one gets `Conflict`.
+ * Reads and writes Leases. Each write is bound to the version that was read: one of two concurrent writers gets a `Conflict`.
  *
- * Three users, each with its own state and rules: the reconciler's (lease.ts), one per rollout group, and one per budget whose definition has no status.
+ * Leases have three uses, each with its own states and rules: one for the reconciler (lease.ts), one per rollout group, and one per budget without a status.
  */
 import { absent, hasCode, RolloutError } from "../errors.ts";
 import { CLOCK_SKEW_MS } from "../server-clock.ts";
@@ -15,22 +15,22 @@ export interface LeaseRef {
 }
 
 export interface LeaseChange {
-  /** Beside those that it has. */
+  /** Merged into the existing annotations. */
   readonly annotations: Readonly<Record<string, string>>;
-  /** In place of those that it has. */
+  /** Replaces the existing labels. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** The Lease is collected with it. */
+  /** The Lease is garbage-collected with this object. */
   readonly owner?: Readonly<Record<"apiVersion" | "kind" | "name" | "uid", string>> | undefined;
-  /** Beside what it has. */
+  /** Merged into the existing spec. */
   readonly spec?: Lease["spec"];
 }
 
-/** Undefined if there is none. Rejects with what the cluster says. */
+/** Undefined if the Lease does not exist. Rejects with the error of the API server. */
 export async function getLease(cluster: Cluster, ref: LeaseRef, call?: Call): Promise<Lease | undefined> {
   return await cluster.get(leases, ref, call).catch(absent);
 }
 
-/** The Lease as it is to be written: a new one if none was found, otherwise the version that was found. */
+/** The Lease to write: the change applied to the version that was read, or a new Lease if none was. */
 export function changeLease({ namespace, name }: LeaseRef, found: Lease | undefined, change: LeaseChange): Lease {
   const { annotations, labels, owner, spec } = change;
   return {
@@ -49,7 +49,7 @@ export function changeLease({ namespace, name }: LeaseRef, found: Lease | undefi
   };
 }
 
-/** Resolves with the Lease as it is stored. Rejects with `Conflict` if anybody has written or created it since it was read, or what the cluster says. */
+/** Resolves with the stored Lease. Rejects with `Conflict` if it was written or created since it was read, or with the error of the API server. */
 export async function writeLease(cluster: Cluster, lease: Lease, call: Call): Promise<Lease> {
   const { namespace = "", name = "", resourceVersion } = lease.metadata ?? {};
   if (resourceVersion !== undefined) return await cluster.replace(leases, { namespace, name, body: lease }, call);
@@ -61,13 +61,13 @@ export async function writeLease(cluster: Cluster, lease: Lease, call: Call): Pr
   }
 }
 
-/** What the spec says while `holder` has the Lease, from `now` on and for so long. */
+/** The spec of a Lease that `holder` holds from `now` on for `durationMs`; both in milliseconds. */
 export function holdBy(holder: string, durationMs: number, now: number) {
   const time = microTime(now);
   return { holderIdentity: holder, leaseDurationSeconds: Math.ceil(durationMs / 1000), acquireTime: time, renewTime: time };
 }
 
-/** True while another than `holder` has it, by the times that are written, judged by a clock that may differ by `CLOCK_SKEW_MS`. */
+/** True while another process holds the Lease, by its recorded times; clocks may differ by `CLOCK_SKEW_MS`. */
 export function isHeldByOther({ spec }: Lease, holder: string, now: number): boolean {
   const { holderIdentity, renewTime, leaseDurationSeconds = 0 } = spec ?? {};
   if (!holderIdentity || holderIdentity === holder) return false;
@@ -75,7 +75,7 @@ export function isHeldByOther({ spec }: Lease, holder: string, now: number): boo
   return now - since < leaseDurationSeconds * 1000 + CLOCK_SKEW_MS;
 }
 
-/** RFC 3339 with six fractional digits, as MicroTime wants it (§13.2). */
+/** RFC 3339 with six fractional digits, the format of MicroTime (§13.2). */
 function microTime(ms: number): string {
   return new Date(ms).toISOString().replace("Z", "000Z");
 }

@@ -1,6 +1,6 @@
 /**
- * What is read of a list of pods in protobuf, and of a failure in its place. The numbers are those of k8s.io/api/core/v1/generated.proto and
- * k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto; a field that is read of pods is also one of the type `Pod`.
+ * Decodes lists of pods, and failures, from protobuf. The field numbers are those of k8s.io/api/core/v1/generated.proto and
+ * k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto; every field that is read is also in the type `Pod`.
  */
 import { element, entry, flag, integer, type Message, object, readAnswer, text, time } from "./protobuf.ts";
 import type { ListBody, Pod } from "./resources.ts";
@@ -38,12 +38,12 @@ const POD: Message = { 1: object("metadata", METADATA), 3: object("status", POD_
 const POD_LIST: Message = { 1: object("metadata", LIST_METADATA), 2: element("items", POD) };
 const STATUS: Message = { 2: text("status"), 3: text("message"), 4: text("reason"), 6: integer("code") };
 
-/** Throws if it is no list of pods. */
+/** Decodes a list of pods; throws if `bytes` is none. */
 export function decodePodList(bytes: Buffer): ListBody<Pod> {
   return readAnswer(bytes, "PodList", POD_LIST);
 }
 
-/** A metav1.Status; throws if it is none. */
+/** Decodes a metav1.Status; throws if `bytes` is none. */
 export function decodeStatus(bytes: Buffer): unknown {
   return readAnswer(bytes, "Status", STATUS);
 }

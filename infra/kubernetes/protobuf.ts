@@ -1,6 +1,6 @@
 /**
- * Reads protobuf as the API server writes it, to what the same object is in JSON: of each message the fields that somebody needs; all others are
- * passed over without a look. A value that is not what it should be, or reaches beyond its message, throws.
+ * Decodes protobuf of the API server to the JSON form of the same object. Each message lists the fields to decode; other fields are skipped. A value of the
+ * wrong type, or one that exceeds its message, throws.
  * https://protobuf.dev/programming-guides/encoding/
  */
 import { PbfReader } from "pbf";
@@ -8,7 +8,7 @@ import { formatTimestamp } from "../timestamp.ts";
 
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
-/** What is done with the fields of a message, by their numbers in generated.proto. */
+/** The decoders of a message's fields, by their numbers in generated.proto. */
 export type Message = Readonly<Record<number, OnField>>;
 type OnField = (into: Fields, source: Source) => void;
 type Fields = Record<string, unknown>;
@@ -16,7 +16,7 @@ type Fields = Record<string, unknown>;
 interface Source {
   readonly reader: PbfReader;
   readonly bytes: Buffer;
-  /** Texts of the times that have been met, by their seconds: pods of a list have most of them in common. */
+  /** Cached texts of times, by their seconds: the pods of a list share most of them. */
   readonly times: Map<number, string>;
   /** Recent texts, by a hash of their bytes: most texts of a list are in all its pods, and each need be made but once. */
   readonly texts: (string | undefined)[];
@@ -26,7 +26,7 @@ interface Source {
 const NUMBER = 0;
 const WITH_LENGTH = 2;
 
-/** A text, left out where it is empty. */
+/** A text; omitted if empty. */
 export const text =
   (name: string): OnField =>
   (into, source) => {
@@ -85,7 +85,7 @@ const SLOTS = 512;
 const MAGIC = Buffer.from("k8s\0");
 
 /**
- * Reads an answer that has a message of the kind that is expected.
+ * Decodes a response of the expected kind.
  * https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding
  */
 export function readAnswer(bytes: Buffer, kind: string, message: Message): Fields {

@@ -1,4 +1,4 @@
-/** One call of the Kubernetes API from first token to parsed answer: rate limit, deadline, throttling, errors, measurement. */
+/** One call of the Kubernetes API, from rate limit to parsed response: deadline, throttling, errors and metrics. */
 import type { IncomingMessage } from "node:http";
 import { describePath, groupOf } from "./api-path.ts";
 import { errorOfCall, errorOfStatus } from "./api-error.ts";
@@ -11,17 +11,17 @@ import type { RateLimiter } from "./rate-limit.ts";
 import type { OnDate } from "../server-clock.ts";
 import { openExchange, readBytes, readText, type WireRequest } from "./transport.ts";
 
-/** Told of every exchange. */
+/** Observes every exchange. */
 export interface Observer {
-  /** `status` is the HTTP status, or `error` when there was no answer; `seconds` until the head of the answer, waits for tokens excluded. */
+  /** `status` is the HTTP status, or `error` without a response; `seconds` until the head of the response, without the wait for a token. */
   answered(call: { readonly path: string; readonly method: string; readonly status: string; readonly seconds: number }): void;
-  /** A call was not sent, for want of a token. */
+  /** A call was not sent, as no token was free before its deadline. */
   rateLimited(group: string): void;
 }
 
 export interface Wiring {
   readonly connection: Connection;
-  /** The machine's: what a call may take is no matter of the server's clock. */
+  /** The machine's clock: the duration of a call does not depend on the server's clock. */
   readonly clock: Clock;
   readonly limiter: RateLimiter;
   readonly observer: Observer | undefined;
@@ -35,11 +35,11 @@ export interface ApiCall extends Omit<WireRequest, "path"> {
   readonly query: Readonly<Record<string, string | undefined>>;
   readonly deadlineMs: number;
   readonly signal: AbortSignal | undefined;
-  /** For an answer in protobuf. */
+  /** Decodes a response in protobuf. */
   readonly decode?: (bytes: Buffer) => unknown;
 }
 
-/** Sends the call and resolves with the object in its answer; rejects with a RolloutError and nothing else. */
+/** Sends the call and resolves with the object of the response. Rejects only with a RolloutError. */
 export async function requestObject(wiring: Wiring, call: ApiCall): Promise<unknown> {
   using deadline = startDeadline(call.deadlineMs, call.signal, wiring.clock);
   try {
@@ -51,8 +51,8 @@ export async function requestObject(wiring: Wiring, call: ApiCall): Promise<unkn
 }
 
 /**
- * The head of a successful answer. A 429 with Retry-After is waited out and repeated inside the deadline, writes too:
- * the server has executed nothing. Nothing else is repeated, as a write may have taken effect.
+ * The head of a successful response. A call that is answered with 429 and Retry-After is repeated before the deadline, writes included: the server has not
+ * executed it. No other call is repeated, as a write may have taken effect.
  */
 export async function openAnswer(wiring: Wiring, call: ApiCall, deadline: Deadline): Promise<IncomingMessage> {
   for (;;) {
@@ -98,16 +98,16 @@ function withQuery({ path, query }: ApiCall): string {
   return set.length === 0 ? path : `${path}?${new URLSearchParams(set).toString()}`;
 }
 
-// What a proxy says for want of an API server has the proxy's time.
+// A proxy that cannot reach the API server answers 5xx with its own Date.
 const isOfApiServer = ({ statusCode = 0 }: IncomingMessage): boolean => statusCode < 500;
 
-// Kubernetes sends seconds only, never a date: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
+// Kubernetes sends seconds, never a date: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
 function retryAfterMs(answer: IncomingMessage): number | undefined {
   const header = answer.headers["retry-after"];
   return header !== undefined && /^\d+$/.test(header) ? Number(header) * 1000 : undefined;
 }
 
-/** Bytes of protobuf, which failures of calls that ask for it are in as well; otherwise text. */
+/** Bytes of a protobuf response, also of a failed call that requested protobuf; otherwise text. */
 function readBody(answer: IncomingMessage, signal: AbortSignal): Promise<Buffer | string> {
   return answer.headers["content-type"]?.startsWith(PROTOBUF) ? readBytes(answer, signal) : readText(answer, signal);
 }

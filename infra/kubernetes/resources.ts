@@ -1,4 +1,4 @@
-/** The kinds of object that Zonewise reads or writes, with the shape of each as JSON on the wire. */
+/** The kinds of objects that Zonewise reads or writes, with their JSON shapes. */
 import type {
   CoreV1Event,
   V1ConfigMap,
@@ -23,28 +23,28 @@ export type Json<T> = T extends Date
       ? { [K in keyof T]: Json<T[K]> }
       : T;
 
-/** A list as it comes, or a page of one. */
+/** A list, or a page of it. */
 export interface ListBody<T> {
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
   readonly items?: readonly T[] | null;
 }
 
-/** Where a kind lives in the API; `T` is the object's shape. */
+/** The API resource of a kind; `T` is the shape of its objects. */
 export interface Resource<T = unknown> {
   /** API group, "" for core. */
   readonly group: string;
   readonly version: string;
   readonly plural: string;
-  /** Objects a page of a list, where they are large. */
+  /** Objects a page of a list, for large objects. */
   readonly pageSize?: number;
-  /** Reads a list in protobuf, where that pays: parsing long lists of large objects as JSON takes several times as long. */
+  /** Decodes a list in protobuf: parsing long lists of large objects as JSON takes several times as long. */
   readonly decodeList?: (bytes: Buffer) => ListBody<T>;
   /** Carries the type only; never set. */
   readonly shape?: T;
 }
 
 export type StatefulSet = Json<V1StatefulSet>;
-/** What is read of a pod: lists of pods have nothing else (pod-protobuf.ts). */
+/** The fields of a pod that are read; lists of pods have no others (pod-protobuf.ts). */
 export interface Pod {
   readonly metadata?: Pick<
     ObjectMeta,
@@ -71,7 +71,7 @@ export type Secret = Json<V1Secret>;
 export type WebhookConfiguration = Json<V1ValidatingWebhookConfiguration | V1MutatingWebhookConfiguration>;
 
 export const statefulSets: Resource<StatefulSet> = { group: "apps", version: "v1", plural: "statefulsets" };
-/** Of these we only ask for labels. */
+/** Only the labels are read. */
 export const deployments: Resource<Pick<StatefulSet, "metadata">> = { group: "apps", version: "v1", plural: "deployments" };
 export const replicaSets: Resource<Pick<StatefulSet, "metadata">> = { group: "apps", version: "v1", plural: "replicasets" };
 // Pods are 8 kB each: pages of 500 take twice the memory of pages of 100 while several lists are read at once.
@@ -84,7 +84,7 @@ export const mutatingWebhooks: Resource<WebhookConfiguration> = { ...admission, 
 export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plural: "configmaps" };
 export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };
 
-/** A ZoneAwarePodDisruptionBudget; its `spec` is what users wrote, and may be anything. */
+/** A ZoneAwarePodDisruptionBudget. Users write its `spec`, which may be invalid. */
 export interface DisruptionBudget {
   readonly apiVersion?: string;
   readonly kind?: string;

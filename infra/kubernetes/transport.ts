@@ -18,13 +18,13 @@ export interface WireRequest {
 const USER_AGENT = "zonewise";
 
 /**
- * Sends the request and resolves with the head of the answer, its body still to be read. The deadline's signal ends both, by closing the connection.
+ * Sends the request and resolves with the head of the response; the caller reads the body. The deadline's signal aborts both by closing the connection.
  *
- *   credentials -> connection -> time left? --yes--> the request, with `timeout=<what is left>`
- *                                           --no--> `Timeout`: not a byte was sent
+ *   credentials -> connection -> time left? --yes--> the request, with `timeout=<time left>`
+ *                                           --no--> `Timeout`: no byte was sent
  *
- * `timeout` tells the server to give up when we do, so that a write cannot take effect long after. The time is taken last, as the process
- * may be frozen at any step; and it is never 0, which the server takes for no bound.
+ * `timeout` makes the server end the request at the same time, so that a write cannot take effect much later. The time left is computed last, as the
+ * process may be suspended at any step. It is never 0: the server takes 0 for no timeout.
  */
 export async function openExchange(
   connection: Connection,
@@ -55,7 +55,7 @@ export async function openExchange(
     request.on("close", () => signal.removeEventListener("abort", stop));
     request.on("error", (error: NodeJS.ErrnoException) => {
       if (signal.aborted) reject(signal.reason);
-      // The server closed an idle connection just as we took it up: https://nodejs.org/api/http.html#requestreusedsocket
+      // The server closed an idle connection while the request reused it: https://nodejs.org/api/http.html#requestreusedsocket
       else if (wire.method === "GET" && request.reusedSocket && error.code === "ECONNRESET")
         resolve(openExchange(connection, wire, deadline));
       else reject(error);
@@ -72,14 +72,14 @@ export async function openExchange(
   });
 }
 
-/** What is written earlier waits in the socket, with the time that was left then. */
+/** Calls `then` once the socket is connected: data written earlier would wait in the socket with an outdated timeout. */
 function onceOpen(socket: Socket & { readonly secureConnecting?: boolean }, then: () => void): void {
   if (socket.secureConnecting) socket.once("secureConnect", then);
   else if (socket.connecting) socket.once("connect", then);
   else then();
 }
 
-/** The whole body; rejects with the signal's reason when that cut it short. */
+/** The whole body; rejects with the signal's reason if the signal aborts the read. */
 export async function readBytes(answer: http.IncomingMessage, signal: AbortSignal): Promise<Buffer> {
   try {
     const chunks: Buffer[] = [];
@@ -90,9 +90,9 @@ export async function readBytes(answer: http.IncomingMessage, signal: AbortSigna
   }
 }
 
-/** The whole body as text, of at most `most` characters; rejects with the signal's reason when that cut it short. */
+/** The whole body as text, `most` characters at most; rejects with the signal's reason if the signal aborts the read. */
 export async function readText(answer: http.IncomingMessage, signal: AbortSignal, most = Infinity): Promise<string> {
-  // Text as it comes, not buffers to join at the end: a page of a list is a few MB.
+  // Decoded chunk by chunk, without joining buffers at the end: a page of a list has a few MB.
   answer.setEncoding("utf8");
   let text = "";
   try {

@@ -1,4 +1,4 @@
-/** May a zone be scaled down now, as far as the pods of the other zones of its group are concerned (§4.7d)? Their times: scaling/min-time.ts. */
+/** Do the pods of the other zones of a group allow a downscale (§4.7d)? The minimum time between downscales is in scaling/min-time.ts. */
 import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 
@@ -7,7 +7,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** The first zone that still loses pods, or has some that are outdated or not ready; the zone that shrinks is not looked at (§4.7d). */
+/** Refuses because of the first other zone that still loses pods, or has outdated or unready ones (§4.7d). The shrinking zone is not checked. */
 export function refuseByHealth(others: readonly ZoneWithPods[]): Refusal | undefined {
   for (const other of others) {
     const message = describeShrinking(other) ?? describeUnready(other) ?? describeTerminating(other);
@@ -16,16 +16,16 @@ export function refuseByHealth(others: readonly ZoneWithPods[]): Refusal | undef
   return undefined;
 }
 
-/** Its own downscale goes on until its surplus pods are gone; the status says nothing of it before the controller has observed it. */
+/** A downscale lasts until the surplus pods are gone. The status does not show it before the controller has observed the spec. */
 function describeShrinking({ name, replicas, firstOrdinal, observed, pods }: ZoneWithPods): string | undefined {
   const surplus = pods.filter((pod) => {
     const place = ordinalOf(pod) - firstOrdinal;
     return place < 0 || place >= replicas;
   });
   if (observed && surplus.length === 0) return undefined;
-  const unseen = observed ? "" : ", which the StatefulSet controller has not observed yet";
-  const still = surplus.length === 0 ? "" : `${observed ? ", and " : "; "}${describeStill(surplus)}`;
-  return `statefulset ${name} has ${replicas} replicas${unseen}${still}`;
+  const unobserved = observed ? "" : ", which the StatefulSet controller has not observed yet";
+  const surplusText = surplus.length === 0 ? "" : `${observed ? ", and " : "; "}${describePods(surplus)}`;
+  return `statefulset ${name} has ${replicas} replicas${unobserved}${surplusText}`;
 }
 
 function describeUnready({ name, status, pods }: ZoneWithPods): string | undefined {
@@ -36,17 +36,17 @@ function describeUnready({ name, status, pods }: ZoneWithPods): string | undefin
 
 function describeTerminating({ name, pods }: ZoneWithPods): string | undefined {
   const terminating = pods.filter((pod) => pod.terminating);
-  return terminating.length === 0 ? undefined : `statefulset ${name} waits for pods: ${describeStill(terminating)}`;
+  return terminating.length === 0 ? undefined : `statefulset ${name} waits for pods: ${describePods(terminating)}`;
 }
 
 const ordinalOf = ({ name }: Pod): number => Number(name.slice(name.lastIndexOf("-") + 1));
 
-/** Pods that a message names. */
-const MOST_NAMED = 10;
+/** The most pods that a message names. */
+const MAX_NAMED = 10;
 
-function describeStill(pods: readonly Pod[]): string {
-  const named = pods.slice(0, MOST_NAMED).map((pod) => pod.name);
-  const more = pods.length > MOST_NAMED ? ` and ${pods.length - MOST_NAMED} more` : "";
-  const doing = pods.every((pod) => pod.terminating) ? "terminating" : "running";
-  return `${named.join(", ")}${more} ${pods.length === 1 ? "is" : "are"} still ${doing}`;
+function describePods(pods: readonly Pod[]): string {
+  const named = pods.slice(0, MAX_NAMED).map((pod) => pod.name);
+  const more = pods.length > MAX_NAMED ? ` and ${pods.length - MAX_NAMED} more` : "";
+  const activity = pods.every((pod) => pod.terminating) ? "terminating" : "running";
+  return `${named.join(", ")}${more} ${pods.length === 1 ? "is" : "are"} still ${activity}`;
 }

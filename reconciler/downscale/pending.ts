@@ -1,19 +1,20 @@
 /**
- * Downscales that were admitted and may not be stored yet (§4.3, §4.9, §13.5): noted in the Lease that serialises them, before the first pod hears of it.
+ * Pending downscales: admitted, and perhaps not stored yet (§4.3, §4.9, §13.5). The Lease that serialises downscales records them before the first pod is
+ * prepared.
  *
- *   none --in one write with taking the Lease--> pending --spec.replicas <= to, or two changes of the spec--> may have happened: `last-downscale` is written
+ *   none --one write takes the Lease and adds it--> pending --spec.replicas <= to, or two changes of the spec--> may have happened: `last-downscale` is written
  *                                      --refused, one other change of the spec, or 90 s--> never happened
  *
- * Then it is pending no more, and those of its pods that are there are told to stay.
+ * The record is then removed, and the preparation of the pods that still exist is cancelled.
  *
- * Where the halves of it are:
- *   functions/downscale/               the webhooks: refuse, note, POST to the pods, write down the time, or undo
- *   reconciler/pending-downscales/     what webhooks and tick both do to the cluster: the Lease and its note, calls to pods, times that are read;
- *                                      and the tick's part, settling
- *   reconciler/downscale/              pure: this note, a zone's turn (turn.ts), how it ends (settlement.ts), the other zones' pods (decide.ts),
- *                                      what pods want to be told (preparation.ts); the time between zones is in reconciler/scaling/min-time.ts
+ * The parts of a downscale:
+ *   functions/downscale/               the webhooks: refuse, record, POST to the pods, record the time, or cancel
+ *   reconciler/pending-downscales/     effects that webhooks and tick share: the Lease and its record, calls to pods, reads of times;
+ *                                      and settling, which only the tick does
+ *   reconciler/downscale/              pure: this record, the turn of a zone (turn.ts), the end of a downscale (settlement.ts), the pods of other zones
+ *                                      (decide.ts), the preparation of pods (preparation.ts); the time between zones is in reconciler/scaling/min-time.ts
  *
- * The StatefulSet itself cannot carry the note: writing to it makes a PUT of its scale conflict that names a resourceVersion.
+ * The StatefulSet cannot hold the record: a write to it would cause a conflict for a PUT of its scale that names a resourceVersion.
  */
 import * as z from "zod";
 import { parseTimestamp } from "../../infra/timestamp.ts";
@@ -21,51 +22,51 @@ import { parseTimestamp } from "../../infra/timestamp.ts";
 const PENDING = z.object({
   /** UID of the StatefulSet. */
   uid: z.string(),
-  /** Its generation when it was admitted: once the spec has changed since, what was admitted on top of it can no longer be stored. */
+  /** Generation of the StatefulSet at the admission: a downscale that was admitted for this generation cannot be stored after a change of the spec. */
   generation: z.int(),
   from: z.int(),
   to: z.int(),
-  /** The fewest replicas that any downscale asked for since: pods from here on may be prepared. */
+  /** The fewest replicas that any of the pending requests asked for: pods with this place or a higher one may be prepared. */
   lowest: z.int(),
-  /** When it was admitted, RFC 3339; the last time, if it was asked for again. */
+  /** When the downscale was admitted, RFC 3339; for repeated requests, the last admission. */
   at: z.string(),
-  /** When the first of those was admitted that are one turn of the zone (turn.ts); `at` if it is not written. */
+  /** When the first downscale of the zone's turn was admitted (turn.ts); `at` if absent. */
   since: z.string().optional(),
-  /** Its pods could not all be told that they stay; it was denied. */
+  /** The downscale was denied, and not every pod confirmed that its preparation was cancelled. */
   refused: z.literal(true).optional(),
-  /** When its pods were last told that they stay, and not all answered, RFC 3339. */
+  /** When the last attempt to cancel the preparation failed for some pods, RFC 3339. */
   tried: z.string().optional(),
-  /** When a downscale before it did happen, if that is not written down elsewhere. */
+  /** When the downscale before this one happened, if no other place records it. */
   earlier: z.string().optional(),
 });
 
 export type PendingDownscale = Readonly<z.infer<typeof PENDING>>;
 
-/** Those of a group, by the name of their StatefulSet. */
+/** The pending downscales of a group, by StatefulSet. */
 export type PendingDownscales = Readonly<Record<string, PendingDownscale>>;
 
-/** What the Lease's annotation says; what cannot be read is left out. */
-export function readPending(note: string | undefined): PendingDownscales {
-  const entries = Object.entries(parseObject(note ?? "{}")).flatMap(([name, value]) => {
+/** Reads the annotation of the Lease; invalid entries are left out. */
+export function readPending(annotation: string | undefined): PendingDownscales {
+  const entries = Object.entries(parseObject(annotation ?? "{}")).flatMap(([name, value]) => {
     const read = PENDING.safeParse(value);
     return read.success ? [[name, read.data] as const] : [];
   });
   return Object.fromEntries(entries);
 }
 
-function parseObject(note: string): object {
+function parseObject(annotation: string): object {
   try {
-    const value: unknown = JSON.parse(note);
+    const value: unknown = JSON.parse(annotation);
     return typeof value === "object" && value !== null ? value : {};
   } catch {
     return {};
   }
 }
 
-/** Other webhooks may take their time, up to the API server's own 60 s; and clocks differ. */
-export const NOT_STORED_YET_MS = 90_000;
+/** Milliseconds until an admitted write can no longer be stored: the API server ends a request after 60 s, and clocks differ. */
+export const STORE_TIMEOUT_MS = 90_000;
 
-/** The StatefulSet as it is. */
+/** The current state of the StatefulSet. */
 export interface Current {
   readonly uid: string;
   readonly generation: number;
@@ -73,45 +74,45 @@ export interface Current {
 }
 
 /**
- * True if the StatefulSet has as few replicas as were asked for, or if its spec has changed twice: the first change may have been the downscale, and
- * the second an upscale. A single change that left more replicas was another one, after which the downscale can no longer be stored.
+ * True if the StatefulSet has the requested replicas or fewer, or if its spec has changed twice: the first change may have been the downscale, and the
+ * second an upscale. A single change that left more replicas was a different change, and the downscale can no longer be stored after it.
  */
 export function mayHaveHappened(
-  { generation: noted, to, refused }: PendingDownscale,
+  { generation: admittedGeneration, to, refused }: PendingDownscale,
   { generation, replicas }: Omit<Current, "uid">,
 ): boolean {
-  return replicas <= to || (refused !== true && generation > noted + 1);
+  return replicas <= to || (refused !== true && generation > admittedGeneration + 1);
 }
 
-/** True while the write that was admitted may still be stored; `now` in milliseconds. */
+/** True while the admitted write may still be stored; `now` in milliseconds. */
 export function mayStillHappen(pending: PendingDownscale, current: Omit<Current, "uid">, now: number): boolean {
   if (mayHaveHappened(pending, current) || pending.refused === true || current.generation > pending.generation) return false;
-  return now - (parseTimestamp(pending.at) ?? Number.NEGATIVE_INFINITY) < NOT_STORED_YET_MS;
+  return now - (parseTimestamp(pending.at) ?? Number.NEGATIVE_INFINITY) < STORE_TIMEOUT_MS;
 }
 
-/** The first of these zones whose downscale was admitted and may still be stored, and what to say of it. */
+/** The first zone whose admitted downscale may still be stored, and a description of that downscale. */
 export function findAdmitted<Z extends Current & { readonly name: string }>(
   pending: PendingDownscales,
   zones: readonly Z[],
   now: number,
-): { readonly zone: Z; readonly what: string } | undefined {
+): { readonly zone: Z; readonly description: string } | undefined {
   for (const zone of zones) {
     const one = pending[zone.name];
     if (one?.uid !== zone.uid || !mayStillHappen(one, zone, now)) continue;
-    const what = `the downscale of ${zone.name} from ${one.from} to ${one.to} replicas, admitted at ${one.at}, may still be stored`;
-    return { zone, what };
+    const description = `the downscale of ${zone.name} from ${one.from} to ${one.to} replicas, admitted at ${one.at}, may still be stored`;
+    return { zone, description: description };
   }
   return undefined;
 }
 
-/** When the StatefulSet was last scaled down as far as this note knows, RFC 3339. One that may still happen counts, one that never happened does not. */
+/** The StatefulSet's last downscale by this record, RFC 3339. A downscale that may still happen counts; one that cannot happen any more does not. */
 export function lastDownscaleOf(pending: PendingDownscale | undefined, zone: Current, now: number): string | undefined {
   if (!pending || pending.uid !== zone.uid) return undefined;
   const counts = mayHaveHappened(pending, zone) || mayStillHappen(pending, zone, now);
   return counts ? pending.at : pending.earlier;
 }
 
-/** The later of two times as they are written; one that is no time counts as later than any, so that it is noticed. */
+/** The later of two timestamps. An invalid timestamp counts as the latest, so that it is reported. */
 export function laterOf(one: string | undefined, other: string | undefined): string | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return (parseTimestamp(one) ?? Number.POSITIVE_INFINITY) >= (parseTimestamp(other) ?? Number.POSITIVE_INFINITY) ? one : other;

@@ -1,4 +1,4 @@
-/** How the pods of a StatefulSet want to be told before they are scaled away (§4.6, §4.8). */
+/** How the pods of a StatefulSet are prepared for a downscale (§4.6, §4.8). */
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { checkServiceName, podFqdn, urlOfHost } from "../model/fqdn.ts";
@@ -10,18 +10,18 @@ export interface Preparation {
   readonly serviceName: string;
   /** The ordinal of the first pod: `spec.ordinals.start`. */
   readonly firstOrdinal: number;
-  /** Scheme, port and path; the pod's name takes the place of its host. */
+  /** Scheme, port and path; each pod's host name replaces the host. */
   readonly url: URL;
 }
 
-const LONGEST_PATH = 1024;
+const MAX_PATH_LENGTH = 1024;
 
-/** Anything else would put another host into the URL. */
+/** Other text could change the host of the URL. */
 function isPort(text: string): boolean {
   return /^\d{1,5}$/.test(text) && Number(text) > 0 && Number(text) < 65_536;
 }
 
-/** The preparation that a StatefulSet asks for, or what it lacks, in upstream's words. */
+/** The preparation that the StatefulSet's annotations define, or their problem in the original's words. */
 export function readPreparation(object: StatefulSet): Preparation | { readonly problem: string } {
   const { name, namespace, serviceName, firstOrdinal } = readZone(object);
   const annotations = object.metadata?.annotations ?? {};
@@ -40,7 +40,7 @@ function problemOfPort(port: string): string | undefined {
 
 function problemOfPath(path: string): string | undefined {
   if (path === "") return `the ${ANNOTATIONS.prepareHttpPath} annotation is not set or empty.`;
-  return path.length > LONGEST_PATH ? `the ${ANNOTATIONS.prepareHttpPath} annotation is too long.` : undefined;
+  return path.length > MAX_PATH_LENGTH ? `the ${ANNOTATIONS.prepareHttpPath} annotation is too long.` : undefined;
 }
 
 function problemOfServiceName(serviceName: string): string | undefined {
@@ -49,7 +49,7 @@ function problemOfServiceName(serviceName: string): string | undefined {
   return wrong && `the ${wrong}.`;
 }
 
-/** The URLs of the pods that go when `from` replicas become `to`, the last pod first; one at a time, as they may be very many. */
+/** The URLs of the pods that a downscale from `from` to `to` replicas removes, the last pod first. A generator, as there may be very many. */
 export function* endpointsOf(
   preparation: Preparation,
   { from, to }: { readonly from: number; readonly to: number },

@@ -1,15 +1,15 @@
-/** What can be scaled, as the objects of a review show it, and which way it goes (§3.1-§3.5). */
+/** Reads scalable objects from an admission review, and compares their replicas (§3.1-§3.5). */
 import * as z from "zod";
 import { LABELS } from "../model/annotations.ts";
 
 export interface Scalable {
   readonly kind: "StatefulSet" | "Deployment" | "ReplicaSet" | "Scale";
-  /** Null where the object does not say. */
+  /** Null if the object does not set them. */
   readonly replicas: number | null;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Why an object is not one: it could not be read, or is of another kind. */
+/** Why an object is not scalable: it cannot be decoded, or its kind is not supported. */
 export interface Unscalable {
   readonly cause: "decode" | "kind";
   readonly problem: string;
@@ -29,30 +29,30 @@ const OBJECT = z.object({
   spec: z.object({ replicas: z.int32().nullish(), serviceName: z.string().nullish() }).nullish(),
 });
 
-/** Reads an object of a review. A Scale that does not say its replicas has none. */
+/** Reads an object of a review. A Scale without `spec.replicas` has 0. */
 export function readScalable(object: unknown): Scalable | Unscalable {
   const type = TYPE.safeParse(object);
   if (!type.success) return { cause: "decode", problem: "it has no apiVersion and kind" };
   const { apiVersion, kind } = type.data;
-  const known = KINDS[`${apiVersion} ${kind}`];
-  if (known === undefined) return stranger(apiVersion.slice(0, 100), kind.slice(0, 100));
+  const supported = KINDS[`${apiVersion} ${kind}`];
+  if (supported === undefined) return unsupportedKind(apiVersion.slice(0, 100), kind.slice(0, 100));
   const read = OBJECT.safeParse(object);
   if (!read.success) return { cause: "decode", problem: describe(read.error) };
   const { metadata, spec } = read.data;
-  return { kind: known, replicas: spec?.replicas ?? (known === "Scale" ? 0 : null), labels: readLabels(metadata?.labels) };
+  return { kind: supported, replicas: spec?.replicas ?? (supported === "Scale" ? 0 : null), labels: readLabels(metadata?.labels) };
 }
 
-/** Only what is asked for: there may be a great many. */
+/** Only the labels that the webhooks read: an object may have many more. */
 function readLabels(labels: Readonly<Record<string, unknown>> | null | undefined): Readonly<Record<string, string>> {
-  const known = [LABELS.noDownscale, LABELS.prepareDownscale, LABELS.rolloutGroup].map((key) => [key, labels?.[key]]);
-  return Object.fromEntries(known.filter(([, value]) => typeof value === "string")) as Record<string, string>;
+  const entries = [LABELS.noDownscale, LABELS.prepareDownscale, LABELS.rolloutGroup].map((key) => [key, labels?.[key]]);
+  return Object.fromEntries(entries.filter(([, value]) => typeof value === "string")) as Record<string, string>;
 }
 
 function describe({ issues: [first] }: z.ZodError): string {
   return first ? `${first.path.join(".")}: ${first.message}` : "";
 }
 
-function stranger(apiVersion: string, kind: string): Unscalable {
+function unsupportedKind(apiVersion: string, kind: string): Unscalable {
   return VERSIONS.has(apiVersion)
     ? { cause: "kind", problem: `unsupported type ${apiVersion}, Kind=${kind}` }
     : { cause: "decode", problem: `no kind "${kind}" is registered for version "${apiVersion}"` };
@@ -60,7 +60,7 @@ function stranger(apiVersion: string, kind: string): Unscalable {
 
 export type Direction = "down" | "not down" | "unknown";
 
-/** Unknown if only one of the two says how many (§3.5). */
+/** Unknown if only one of the two is null (§3.5). */
 export function compareReplicas(from: number | null, to: number | null): Direction {
   if (from === null && to === null) return "not down";
   if (from === null || to === null) return "unknown";

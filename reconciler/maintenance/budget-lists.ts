@@ -1,4 +1,4 @@
-/** The lists of budgets that one tick reads: each once, when it is needed first. */
+/** The lists of budgets of one tick: each is read once, on its first use. */
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../infra/log.ts";
@@ -7,9 +7,9 @@ import type { OnBudgets } from "../reservations/disruption-request.ts";
 import { listBudgets, type ListedBudget } from "../reservations/gather-budget.ts";
 
 export interface BudgetLists {
-  /** Those of the tick, "" for all. */
+  /** The namespaces of the tick, "" for all. */
   readonly namespaces: readonly string[];
-  /** By namespace, "" for all. */
+  /** The lists by namespace, "" for all. */
   readonly lists: Map<string, Promise<readonly ListedBudget[]>>;
 }
 
@@ -28,7 +28,7 @@ export async function readNamespace(namespace: string, tick: BudgetLists, reader
   return list.filter(({ ref }) => ref.namespace === namespace);
 }
 
-/** The budgets of a namespace, "" for all, as they were when the tick needed them first; none if they cannot be read. Never rejects. */
+/** The budgets of a namespace, "" for all, read on the first call of the tick; none if they cannot be read. Never rejects. */
 export function listOnce(scope: string, { lists }: BudgetLists, reader: BudgetReader): Promise<readonly ListedBudget[]> {
   const list = lists.get(scope) ?? read(scope, reader);
   lists.set(scope, list);

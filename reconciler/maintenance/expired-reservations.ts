@@ -1,4 +1,4 @@
-/** Removes reservations that are over from a budget, when a group under it is looked at. */
+/** Removes expired reservations from a budget, when a group under it is read. */
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Fence } from "../../infra/kubernetes/lease.ts";
@@ -13,7 +13,7 @@ export interface ExpiryTools {
   readonly fence: Fence;
 }
 
-/** The budget must have been read before the pods of the group. Throws `Conflict` if it has changed since, `LeaseLost`, or what the cluster says. */
+/** The budget must have been read before the pods of the group. Throws `Conflict` if it has changed since, `LeaseLost`, or the error of the API server. */
 export async function removeExpired({ object }: ListedBudget, group: GroupSnapshot, { cluster, clock, fence }: ExpiryTools): Promise<void> {
   const all = readReservations(object.status?.disruptedPods);
   if (Object.keys(all).length === 0) return;
@@ -23,7 +23,7 @@ export async function removeExpired({ object }: ListedBudget, group: GroupSnapsh
   await store.write(living, fence.write());
 }
 
-/** Of the group's own pods those that are still there, as they were reserved; of others' those whose time is not over. `now` in milliseconds. */
+/** The reservations to keep: of the group's pods, those of pods that still exist; of other pods, those that have not expired. `now` in milliseconds. */
 function keepLiving(all: Reservations, { zones }: GroupSnapshot, now: number): Reservations {
   const uids = new Map(zones.flatMap((zone) => zone.pods).map((pod) => [pod.name, pod.uid]));
   const isOurs = (pod: string): boolean => zones.some((zone) => pod.slice(0, pod.lastIndexOf("-")) === zone.name);

@@ -1,8 +1,8 @@
 /**
- * Maintains disruption budgets beside the rollout: ready times on the pods that they select (§5.7), and an end to reservations that are over.
+ * Maintains disruption budgets beside the rollout: ready times on the pods that they select (§5.7), and the removal of expired reservations.
  *
- *   tick begins --30 s since the last time--> read budgets: delays make ready times matter
- *   per group that is looked at: read budgets, once a tick and namespace -> list pods (the tick) -> ready times; remove expired reservations
+ *   tick begins --30 s since the last time--> read budgets: those with a delay need ready times
+ *   per group whose pods are read: read budgets, once a tick and namespace -> list pods (the tick) -> ready times; remove expired reservations
  *   beside the groups: ready times of pods in no group, under budgets with a delay
  *
  * A settled cluster costs a list of the budgets every 30 s, and one of the StatefulSets of each that has a delay.
@@ -18,13 +18,13 @@ import { removeExpired } from "./expired-reservations.ts";
 import { maintainReadyTimes, needsReadyTime, noteDelays, noReadyTimes } from "./ready-time-needs.ts";
 import { writeReadyTimesOutsideGroups, type ReadyTimeWriter } from "./ready-times.ts";
 
-/** What the tick calls. */
+/** The budget maintenance that a tick calls. */
 export interface BudgetMaintenance {
-  /** Begins a tick over these namespaces ("" for all). Every 30 s it reads the budgets, to know where delays make ready times matter. Never rejects. */
+  /** Begins a tick over these namespaces ("" for all). Every 30 s it reads the budgets to find those with a delay, which need ready times. Never rejects. */
   readonly beginTick: (namespaces: readonly string[]) => Promise<BudgetLists>;
-  /** True if the group of these zones has to be looked at for the sake of ready times, even if its status says that there is nothing to do. */
+  /** True if the pods of the group must be read for their ready times, even if its status is settled. */
   readonly needsReadyTime: (zones: readonly Zone[]) => boolean;
-  /** The budgets of a namespace, read once a tick; before the pods of its groups, or a new reservation would seem to be over. Never rejects. */
+  /** The budgets of a namespace, read once a tick. Must be called before the pods of its groups are read: a new reservation would seem expired otherwise. Never rejects. */
   readonly readBudgets: (namespace: string, lists: BudgetLists) => Promise<readonly ListedBudget[]>;
   /** Maintains one group, with the pods that were read after the budgets; never rejects. */
   readonly maintainGroup: (group: GroupSnapshot, budgets: readonly ListedBudget[], fence: Fence) => Promise<void>;
@@ -33,7 +33,7 @@ export interface BudgetMaintenance {
 }
 
 const READ_EVERY_MS = 30_000;
-/** Anyone who may write budgets may write many: so many are looked at at once, and none is begun after this time, or the tick would wait for them. */
+/** There may be many budgets: bounds for concurrent reads, and for the time in which reads are started, so that the tick does not wait long. */
 const OTHERS_AT_A_TIME = 8;
 const BEGIN_OTHERS_FOR_MS = 5000;
 
@@ -57,7 +57,7 @@ export function createBudgetMaintenance(tools: BudgetReader & ReadyTimeWriter): 
         const readyTimes = maintainReadyTimes({ group, budgets, needs }, tools, fence);
         await Promise.all([readyTimes, ...budgets.map((budget) => removeExpired(budget, group, { ...tools, fence }))]);
       } catch (error) {
-        // Other processes write to budgets, too; an expired reservation does no harm.
+        // Other processes write to budgets as well, and an expired reservation does no harm.
         if (!hasCode(error, "Conflict")) log.warn("the disruption budgets could not be maintained", { error });
       }
     },

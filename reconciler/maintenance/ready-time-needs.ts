@@ -1,4 +1,4 @@
-/** Which groups, and which pods outside of groups, need a look for the sake of ready times (§5.7): what a process remembers of that, as a hint only. */
+/** Remembers which groups, and which pods outside of groups, must be read for their ready times (§5.7). A hint only; a new process starts without it. */
 import type { Fence } from "../../infra/kubernetes/lease.ts";
 import { matchesLabels } from "../budget/selector.ts";
 import type { Budget } from "../budget/zpdb.ts";
@@ -7,24 +7,24 @@ import type { ListedBudget } from "../reservations/gather-budget.ts";
 import { writeReadyTimes, type ReadyTimeWriter } from "./ready-times.ts";
 
 export interface ReadyTimeNeeds {
-  /** The last look at each group, by its key. */
+  /** The result of the last read of each group, by its key. */
   readonly looks: Map<string, GroupLook>;
-  /** Budgets with a delay, as they were last read. */
+  /** The budgets with a delay, as last read. */
   delayed: readonly Budget[];
-  /** One of them for each selector whose pods outside of groups have not been looked at since, those first that have waited for longest. */
+  /** One of these budgets for each selector whose pods outside of groups have not been read since; the longest waiting first. */
   readonly outsideGroups: Map<string, Budget>;
 }
 
 interface GroupLook {
-  /** A budget selects some of its pods. */
+  /** True if a budget selects pods of the group. */
   readonly isCovered: boolean;
-  /** A pod of those was not ready, or could not be given its ready time. */
+  /** True if one of those pods was not ready, or its ready time could not be written. */
   readonly isPending: boolean;
 }
 
 export const noReadyTimes = (): ReadyTimeNeeds => ({ looks: new Map(), delayed: [], outsideGroups: new Map() });
 
-/** Remembers which of the budgets, all that a tick may read, have a delay. */
+/** Remembers which budgets have a delay; `budgets` are all that the tick may read. */
 export function noteDelays(needs: ReadyTimeNeeds, budgets: readonly ListedBudget[]): void {
   needs.delayed = budgets.flatMap(({ content }) => (hasDelay(content) ? [content] : []));
   const selectors = new Map(needs.delayed.map((budget) => [`${budget.namespace} ${selectorText(budget)}`, budget]));
@@ -34,7 +34,7 @@ export function noteDelays(needs: ReadyTimeNeeds, budgets: readonly ListedBudget
 
 const hasDelay = (content: ListedBudget["content"]): content is Budget => !("problem" in content) && content.crossZoneEvictionDelayMs > 0;
 
-/** True if the group of these zones has to be looked at, even if its status says that there is nothing to do. */
+/** True if the pods of the group must be read, even if its status is settled. */
 export function needsReadyTime(zones: readonly Zone[], { looks, delayed }: ReadyTimeNeeds): boolean {
   const [first] = zones;
   const look = first && looks.get(groupKey(first));
@@ -44,12 +44,12 @@ export function needsReadyTime(zones: readonly Zone[], { looks, delayed }: Ready
 
 export interface GroupToMaintain {
   readonly group: GroupSnapshot;
-  /** Those of its namespace. */
+  /** The budgets of the group's namespace. */
   readonly budgets: readonly ListedBudget[];
   readonly needs: ReadyTimeNeeds;
 }
 
-/** Brings the ready times of the group's pods under budgets up to date, and remembers if it needs another look. Throws `LeaseLost`. */
+/** Brings the ready times of the group's pods under budgets up to date, and remembers whether they must be read again. Throws `LeaseLost`. */
 export async function maintainReadyTimes({ group, budgets, needs }: GroupToMaintain, writer: ReadyTimeWriter, fence: Fence): Promise<void> {
   const covered = group.zones.filter((zone) =>
     budgets.some(({ matchLabels }) => matchLabels && matchesLabels(matchLabels, zone.podLabels)),

@@ -1,9 +1,9 @@
 /**
- * Writes since when pods are ready (§5.7), where a disruption budget asks for it.
+ * Writes the ready times of pods (§5.7), if a disruption budget needs them.
  *
- * Groups have theirs written with a look at their pods that is due anyhow. A budget may select StatefulSets in no rollout group as well: with a
- * delay it would never allow an eviction there. Every 30 s such a budget costs a list of its StatefulSets, and one of its pods besides where some
- * are in no group.
+ * The tick writes those of a group when it has read the group's pods. A budget may also select StatefulSets in no rollout group: without ready times, a
+ * budget with a delay would never allow an eviction there. Every 30 s such a budget costs a list of its StatefulSets, and a list of its pods if some of
+ * the StatefulSets are in no group.
  */
 import { firstOfSignals, type Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -25,29 +25,29 @@ export interface ReadyTimeWriter {
   readonly cluster: Cluster;
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
-  /** Milliseconds that writing the ready time of one pod may take. */
+  /** Milliseconds for the write of one pod's ready time. */
   readonly patchTimeoutMs: number;
 }
 
 export interface WriteBounds {
   readonly fence: Fence;
-  /** Once it fires, no further pod is written to. */
+  /** Once it fires, no further pod is patched. */
   readonly signal?: AbortSignal;
 }
 
-/** A budget, and the UIDs of the StatefulSets that are in a group. */
+/** A budget, and the UIDs of the StatefulSets in groups. */
 export interface BudgetOutsideGroups {
   readonly budget: Budget;
   readonly grouped: ReadonlySet<string>;
 }
 
 const PATCHES_AT_A_TIME = 8;
-/** A list, or a page of it. */
+/** Milliseconds for a list, or a page of it. */
 const CALL_MS = 5000;
 
 /**
- * Brings the annotations of these pods up to date; false if some could not be written. The rest is left once `signal` fires, and once the cluster is
- * in trouble: the next look comes soon. Throws `LeaseLost`.
+ * Brings the annotations of these pods up to date; false if some could not be written. Stops once `signal` fires or a write fails: the pods are read again
+ * soon. Throws `LeaseLost`.
  */
 export async function writeReadyTimes(
   members: readonly Pod[],
@@ -65,7 +65,7 @@ export async function writeReadyTimes(
       const deadlineMs = Math.min(patchTimeoutMs, call.deadlineMs ?? patchTimeoutMs);
       await cluster.patch(pods, { namespace, name, type: "merge", body }, { ...call, deadlineMs }).catch((error: unknown) => {
         complete = false;
-        // A pod of another uid is no conflict to the API server: its patch is Invalid, as nobody may change a uid.
+        // The API server answers a patch of a recreated pod with Invalid, not Conflict: the UID is immutable.
         if (isSuperseded(error) || hasCode(error, "Invalid")) return;
         trouble.abort();
         log.warn("the ready time of a pod could not be written", { pod: name, error });
@@ -75,7 +75,7 @@ export async function writeReadyTimes(
   return complete;
 }
 
-/** Writes the ready times of the pods whose StatefulSet the budget selects, and which is in no group. Never rejects. */
+/** Writes the ready times of pods whose StatefulSet is selected by the budget and is in no group. Never rejects. */
 export async function writeReadyTimesOutsideGroups(
   { budget, grouped }: BudgetOutsideGroups,
   writer: ReadyTimeWriter,

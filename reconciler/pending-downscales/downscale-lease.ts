@@ -1,9 +1,9 @@
 /**
  * One downscale at a time in a rollout group, over all processes (§4.7e, §13.5): a Lease held by the UID of the request.
- * A StatefulSet without a group has a Lease of its own, which goes with it.
+ * A StatefulSet without a group owns a Lease, which is deleted with it.
  *
- *   free --taken by a request, which notes its downscale in the same write--> held by its UID --released--> free
- *                                                                             held --its time is over--> free, the note stays
+ *   free --a request takes it and records its downscale in the same write--> held by its UID --released--> free
+ *                                                                            held --expired--> free, the record remains
  */
 import { createHash } from "node:crypto";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -27,101 +27,101 @@ export interface Claim {
   /** Name of the Lease. */
   readonly lease: string;
   readonly statefulSet: string;
-  /** What the Lease goes with, if it is not a group's. */
+  /** The owner of a Lease that belongs to no group. */
   readonly owner?: LeaseChange["owner"];
-  /** Unique for whoever takes it: the UID of the request. */
+  /** The holder: the UID of the request, or another unique name. */
   readonly uid: string;
-  /** Milliseconds after which others may take it, should we never release it. */
+  /** Milliseconds until the Lease expires, if it is not released. */
   readonly durationMs: number;
-  /** Why it is not taken at all, from what is noted so far. */
+  /** Refuses to take the Lease because of the downscales that it records. */
   readonly refuse?: (found: PendingDownscales) => Refusal | undefined;
-  /** What is to be noted in the write that takes it, from what is noted so far. */
-  readonly note: (found: PendingDownscales) => PendingDownscales;
+  /** The pending downscales to record in the write that takes the Lease. */
+  readonly updatePending: (found: PendingDownscales) => PendingDownscales;
 }
 
 export interface DownscaleLease {
-  /** What was noted before. */
+  /** The pending downscales before the write that took the Lease. */
   readonly found: PendingDownscales;
-  /** What is noted now. */
-  readonly noted: PendingDownscales;
-  /** Frees it for the next request and leaves this note. Never rejects: what fails is left to its time. */
-  release(note: PendingDownscales): Promise<void>;
+  /** The pending downscales that this write recorded. */
+  readonly recorded: PendingDownscales;
+  /** Releases the Lease and records these pending downscales. Never rejects: after a failed release the Lease expires. */
+  release(pending: PendingDownscales): Promise<void>;
 }
 
 const RELEASE_MS = 3000;
-const TRIES = 3;
-const NOTES = { holder: "statefulset", pending: "zonewise/pending-downscales" } as const;
+const MAX_TRIES = 3;
+const ANNOTATIONS = { holder: "statefulset", pending: "zonewise/pending-downscales" } as const;
 const LABEL = "zonewise/downscale";
-/** Finds the Leases in which a downscale is pending. */
+/** Selects the Leases that record a pending downscale. */
 export const PENDING_SELECTOR = `${LABEL}=pending`;
 
-/** Names of groups are labels, which may be no names of objects; a slash is in none of them. */
+/** Hashes the name of the group, a label value, which may not be a valid object name. Label values contain no slash. */
 export function nameLease(group: string | undefined, statefulSet: string): string {
   const key = group || `statefulset/${statefulSet}`;
   return `zonewise-downscale-${createHash("sha256").update(key).digest("hex").slice(0, 16)}`;
 }
 
-/** What a Lease notes. */
+/** The pending downscales that a Lease records. */
 export function pendingOf(lease: Lease | undefined): PendingDownscales {
-  return readPending(lease?.metadata?.annotations?.[NOTES.pending]);
+  return readPending(lease?.metadata?.annotations?.[ANNOTATIONS.pending]);
 }
 
-/** Reads what the Lease of this name notes; nothing if there is none. Rejects with what the cluster says. */
+/** Reads the pending downscales of a Lease; none if the Lease does not exist. Rejects with the error of the API server. */
 export async function gatherPending(cluster: Cluster, ref: LeaseRef, call?: Call): Promise<PendingDownscales> {
   return pendingOf(await getLease(cluster, ref, call));
 }
 
-/** Takes the Lease, or says which StatefulSet has it, or why it is refused; rejects with what the cluster said, after 3 lost races too. */
+/** Takes the Lease; otherwise resolves with its holder or the refusal. Rejects with the error of the API server, also after 3 conflicts. */
 export async function takeDownscaleLease(
   { cluster, clock }: LeaseTools,
   claim: Claim,
   call: Call,
 ): Promise<DownscaleLease | { readonly holder: string } | { readonly refusal: Refusal }> {
-  let race: unknown;
-  for (let attempt = 0; attempt < TRIES; attempt++) {
+  let conflict: unknown;
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const lease = await getLease(cluster, refOf(claim), call);
     if (lease && isHeldByOther(lease, claim.uid, clock.now())) return { holder: holderOf(lease) };
     const found = pendingOf(lease);
     const refusal = claim.refuse?.(found);
     if (refusal) return { refusal };
-    const noted = claim.note(found);
+    const recorded = claim.updatePending(found);
     try {
-      const taken = await writeLease(cluster, build(lease, claim, { note: noted, now: clock.now() }), call);
+      const taken = await writeLease(cluster, build(lease, claim, { pending: recorded, now: clock.now() }), call);
       return {
         found,
-        noted,
-        async release(note) {
-          await writeLease(cluster, build(taken, claim, { note, now: "freed" }), { deadlineMs: RELEASE_MS }).catch(() => {});
+        recorded: recorded,
+        async release(pending) {
+          await writeLease(cluster, build(taken, claim, { pending: pending, now: "released" }), { deadlineMs: RELEASE_MS }).catch(() => {});
         },
       };
     } catch (error) {
       if (!isSuperseded(error)) throw error;
-      race = error;
+      conflict = error;
     }
   }
-  throw race;
+  throw conflict;
 }
 
-/** The StatefulSet that has the Lease. */
+/** The StatefulSet that holds the Lease. */
 function holderOf(lease: Lease): string {
-  return lease.metadata?.annotations?.[NOTES.holder] || "another";
+  return lease.metadata?.annotations?.[ANNOTATIONS.holder] || "another";
 }
 
 interface Change {
-  readonly note: PendingDownscales;
-  /** From when on it is held, milliseconds since the epoch. */
-  readonly now: number | "freed";
+  readonly pending: PendingDownscales;
+  /** When the holder takes it, milliseconds since the epoch. */
+  readonly now: number | "released";
 }
 
-/** The Lease as it is to be, held by `claim` or by nobody. */
-function build(found: Lease | undefined, claim: Claim, { note, now }: Change): Lease {
+/** The Lease to write, held by `claim` or released. */
+function build(found: Lease | undefined, claim: Claim, { pending, now }: Change): Lease {
   const { [LABEL]: _, ...labels } = found?.metadata?.labels ?? {};
-  const isPending = Object.keys(note).length > 0;
+  const isPending = Object.keys(pending).length > 0;
   return changeLease(refOf(claim), found, {
     labels: { ...labels, ...(isPending && { [LABEL]: "pending" }) },
-    annotations: { [NOTES.holder]: claim.statefulSet, [NOTES.pending]: JSON.stringify(note) },
+    annotations: { [ANNOTATIONS.holder]: claim.statefulSet, [ANNOTATIONS.pending]: JSON.stringify(pending) },
     owner: claim.owner,
-    spec: now === "freed" ? { holderIdentity: "" } : holdBy(claim.uid, claim.durationMs, now),
+    spec: now === "released" ? { holderIdentity: "" } : holdBy(claim.uid, claim.durationMs, now),
   });
 }
 

@@ -1,4 +1,4 @@
-/** When zones were last scaled down, from all places but their annotations: the zone tracker, and the group's Lease for what is pending (§2.2, §4.2). */
+/** Reads when zones were last scaled down, from the zone tracker and from the pending downscales of the group's Lease (§2.2, §4.2). */
 import { absent } from "../../infra/errors.ts";
 import type { Call, Cluster, Ref } from "../../infra/kubernetes/cluster.ts";
 import { configMaps } from "../../infra/kubernetes/resources.ts";
@@ -7,7 +7,7 @@ import { readTracker } from "../model/tracker.ts";
 import type { Zone } from "../model/zone.ts";
 import { gatherPending, nameLease } from "./downscale-lease.ts";
 
-/** A zone tracker; empty if there is none. Throws what the cluster says. */
+/** Reads a zone tracker; empty if it does not exist. Throws the error of the API server. */
 export async function gatherTracker(cluster: Cluster, tracker: Ref, call?: Call): Promise<ReadonlyMap<string, string>> {
   const found = await cluster.get(configMaps, tracker, call).catch(absent);
   return readTracker(found?.data);
@@ -21,8 +21,8 @@ export interface DownscaleQuery {
 }
 
 /**
- * When the zones of one group were last scaled down: by the zone tracker and by downscales that are pending; what their annotations say comes
- * with them. Nothing settles a pending one between reading the zones and this. Throws what the cluster says.
+ * When the zones of one group were last scaled down, by the zone tracker and by pending downscales; the zones themselves carry their annotations. No
+ * pending downscale may be settled between reading the zones and this. Throws the error of the API server.
  */
 export async function gatherDownscales(
   cluster: Cluster,

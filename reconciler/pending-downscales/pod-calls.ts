@@ -1,4 +1,4 @@
-/** Telling pods that they are to go, and taking it back (§4.8). */
+/** Prepares pods for shutdown, and cancels the preparation (§4.8). */
 import { callPods } from "../../infra/call-pods.ts";
 import { startDeadline } from "../../infra/deadline.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
@@ -6,21 +6,21 @@ import type { PodHttp } from "../../infra/pod-http.ts";
 export interface PodCalls {
   readonly podHttp: PodHttp;
   readonly namespace: string;
-  /** The pods' URLs, made as they are needed. */
+  /** The URLs of the pods, generated when they are needed. */
   readonly endpoints: () => Iterable<string>;
-  /** Asked before each request; false once the Lease may have passed to another process, which may tell the same pods otherwise. */
+  /** Checked before each request; false once another process may hold the Lease: it may call the same pods for another downscale. */
   readonly isOurs: () => boolean;
-  /** Called with pods that could not be reached or refused. */
+  /** Called for each pod that was unreachable or refused. */
   readonly onFailure: (url: string, error: unknown) => void;
 }
 
-/** POSTs to all; resolves with whether every one answered 2xx. The first that did not ends the rest. */
+/** Sends a POST to every pod; resolves with true if every pod answered 2xx. The first failure cancels the other requests. */
 export function preparePods(calls: PodCalls, signal: AbortSignal): Promise<boolean> {
   return callPods({ ...optionsOf(calls), method: "POST", signal, stopAtFailure: true });
 }
 
-/** DELETEs at all, whether they were prepared or not, as far as `budgetMs` and the Lease reach; resolves with whether every one answered 2xx in that time. */
-export async function unpreparePods(calls: PodCalls, budgetMs: number, caller?: AbortSignal): Promise<boolean> {
+/** Sends a DELETE to every pod, prepared or not, for `budgetMs` milliseconds at most and while the Lease is held; resolves with true if every pod answered 2xx. */
+export async function cancelPreparation(calls: PodCalls, budgetMs: number, caller?: AbortSignal): Promise<boolean> {
   using deadline = startDeadline(budgetMs, caller);
   return await callPods({ ...optionsOf(calls), method: "DELETE", signal: deadline.signal });
 }

@@ -1,10 +1,12 @@
 /**
- * Ends downscales that are pending, beside the rollout (§4.3, §13.5): what happened is written on the StatefulSet, what never happened is taken back.
+ * Settles pending downscales, beside the rollout (§4.3, §13.5): it records the time of a downscale that happened, and cancels the preparation of one that
+ * did not.
  *
- *   list the Leases in which one is pending -> may it still happen? next time
- *     -> take the Lease, look again -> write `last-downscale`; DELETE to pods that are prepared and stay -> release it without the note
+ *   list the Leases with a pending downscale -> may it still happen? wait for a later tick
+ *     -> take the Lease, read again -> write `last-downscale`; DELETE to prepared pods that stay -> release the Lease without the record
  *
- * A pod that could not be told keeps the note, and is told again later, after ever longer pauses. A cluster with nothing pending costs one empty list every 30 s.
+ * The record remains until every pod has confirmed; attempts are repeated with growing pauses. A cluster without pending downscales costs one empty list
+ * every 30 s.
  */
 import { randomUUID } from "node:crypto";
 import { cancelled, startDeadline } from "../../infra/deadline.ts";
@@ -20,65 +22,68 @@ import { readZone } from "../model/zone.ts";
 import { type Due, type SettleBounds, settleOne, type SettleOptions } from "./settle-one.ts";
 
 export interface SettleInput extends Omit<SettleBounds, "isOurs"> {
-  /** "" stands for all namespaces. */
+  /** "" for all namespaces. */
   readonly namespaces: readonly string[];
 }
 
-/** Settles what can be settled in some 5 s; never rejects. To be over before zones are read: a time that moves from the Lease to a StatefulSet could be missed. */
+/**
+ * Settles downscales for 5 s at most; never rejects. It must end before zones are read: otherwise the tick could miss a time that moves from the Lease to a
+ * StatefulSet.
+ */
 export type SettleDownscales = (input: SettleInput) => Promise<void>;
 
-/** Milliseconds between two looks while nothing is pending, or pods could not be told. */
-const LOOK_MS = 30_000;
-/** Milliseconds of one call in which Leases are begun, and after which it is over but for releasing them: a tick comes after it. The rest has its turn next time. */
-const BEGIN_MS = 1500;
+/** Milliseconds between lists of the Leases while nothing is pending, or after a failure. */
+const POLL_MS = 30_000;
+/** Milliseconds of one call: no Lease is started after the first bound, and only releases run after the second, as a tick follows. The next call continues. */
+const START_MS = 1500;
 const SETTLE_MS = 5000;
-/** Notes of a Lease that are followed at a time; each costs requests. */
-const MOST_NOTES = 100;
-/** All that is done under a Lease is over so long before its time that it can still be released. */
+/** Records of one Lease that are checked in one call; each costs requests. */
+const MAX_RECORDS = 100;
+/** Work under a Lease ends `RELEASE_MS` before the Lease expires, so that it can still be released. */
 const LEASE_MS = 10_000;
 const RELEASE_MS = 3000;
-const AT_ONCE = 8;
+const CONCURRENCY = 8;
 
 type Verdict = "wait" | "settled" | "failed";
 
 export function createSettler(options: SettleOptions): SettleDownscales {
   const { cluster, clock, log } = options;
-  let lookAgainAt = Number.NEGATIVE_INFINITY;
-  /** The Leases that have had their turn, until all have. */
-  const begun = new Map<string, Verdict>();
+  let nextPollAt = Number.NEGATIVE_INFINITY;
+  /** The verdicts on the Leases that were started, until all were. */
+  const verdictByLease = new Map<string, Verdict>();
 
   return async ({ namespaces, fence, recorder, signal: stop }) => {
     const startedAt = clock.monotonic();
-    if (startedAt < lookAgainAt) return;
+    if (startedAt < nextPollAt) return;
     using deadline = startDeadline(SETTLE_MS, stop);
     const { signal } = deadline;
     let isCutShort = false;
-    const settleTurn = async (lease: Lease): Promise<void> => {
+    const settleInTime = async (lease: Lease): Promise<void> => {
       const key = `${lease.metadata?.namespace}/${lease.metadata?.name}`;
-      if (begun.has(key)) return;
-      isCutShort ||= clock.monotonic() - startedAt >= BEGIN_MS;
+      if (verdictByLease.has(key)) return;
+      isCutShort ||= clock.monotonic() - startedAt >= START_MS;
       if (isCutShort) return;
       try {
-        begun.set(key, await settleLease(lease, { fence, recorder, signal }));
+        verdictByLease.set(key, await settleLease(lease, { fence, recorder, signal }));
       } catch (error) {
-        begun.set(key, "failed");
+        verdictByLease.set(key, "failed");
         if (stop.aborted) return;
         log.warn("a pending downscale could not be settled", { lease: lease.metadata?.name, namespace: lease.metadata?.namespace, error });
       }
     };
     try {
-      for await (const items of listPending(namespaces, signal)) await visitEach(items, { atOnce: AT_ONCE, signal }, settleTurn);
+      for await (const items of listPending(namespaces, signal)) await visitEach(items, { atOnce: CONCURRENCY, signal }, settleInTime);
     } catch (error) {
       if (!stop.aborted) log.warn("the Leases of pending downscales could not be listed", { error });
     }
-    lookAgainAt = clock.monotonic();
+    nextPollAt = clock.monotonic();
     if (isCutShort || signal.aborted) return;
-    const verdicts = new Set(begun.values());
-    if (!verdicts.has("wait") || verdicts.has("failed")) lookAgainAt = startedAt + LOOK_MS;
-    begun.clear();
+    const verdicts = new Set(verdictByLease.values());
+    if (!verdicts.has("wait") || verdicts.has("failed")) nextPollAt = startedAt + POLL_MS;
+    verdictByLease.clear();
   };
 
-  /** The Leases in which a downscale is pending, page by page. */
+  /** Lists the Leases with a pending downscale, page by page. */
   async function* listPending(namespaces: readonly string[], signal: AbortSignal): AsyncGenerator<readonly Lease[]> {
     for (const namespace of namespaces) {
       const query = { ...(namespace && { namespace }), labelSelector: PENDING_SELECTOR };
@@ -86,45 +91,52 @@ export function createSettler(options: SettleOptions): SettleDownscales {
     }
   }
 
-  async function settleLease(lease: Lease, around: Omit<SettleBounds, "isOurs">): Promise<Verdict> {
+  async function settleLease(lease: Lease, bounds: Omit<SettleBounds, "isOurs">): Promise<Verdict> {
     const { namespace, name } = readIdentity(lease.metadata ?? {});
     const pending = pendingOf(lease);
-    const due = await findDue(namespace, pending, around.signal);
+    const due = await findDue(namespace, pending, bounds.signal);
     const [first] = due.keys();
-    if (first === undefined) return judgeRest(pending);
-    const claim = { namespace, lease: name, statefulSet: first, uid: `settle_${randomUUID()}`, durationMs: LEASE_MS, note: keep };
-    // From before the write, whose answer may be late.
-    using deadline = startDeadline(LEASE_MS - RELEASE_MS, around.signal, clock);
+    if (first === undefined) return judgeUndue(pending);
+    const claim = {
+      namespace,
+      lease: name,
+      statefulSet: first,
+      uid: `settle_${randomUUID()}`,
+      durationMs: LEASE_MS,
+      updatePending: unchanged,
+    };
+    // Starts before the write, as its answer may be late.
+    using deadline = startDeadline(LEASE_MS - RELEASE_MS, bounds.signal, clock);
     const isOurs = (): boolean => !deadline.signal.aborted && deadline.remainingMs() > 0;
-    const taken = await takeDownscaleLease(options, claim, around.fence.write());
-    // A webhook has it: it knows better.
+    const taken = await takeDownscaleLease(options, claim, bounds.fence.write());
+    // A webhook holds the Lease for a newer request.
     if (!("release" in taken)) return "wait";
-    let left = taken.noted;
-    let isTold = true;
+    let remaining = taken.recorded;
+    let isNotified = true;
     try {
-      for (const [statefulSet, one] of await findDue(namespace, taken.noted, deadline.signal)) {
+      for (const [statefulSet, one] of await findDue(namespace, taken.recorded, deadline.signal)) {
         if (!isOurs()) throw cancelled(deadline.signal);
-        const { isDone, note } = await settleDue(one, { ...around, signal: deadline.signal, isOurs });
-        left = leave(left, statefulSet, note);
-        isTold &&= isDone;
+        const { isDone, record } = await settleDue(one, { ...bounds, signal: deadline.signal, isOurs });
+        remaining = withRecord(remaining, statefulSet, record);
+        isNotified &&= isDone;
       }
     } finally {
-      await taken.release(left);
+      await taken.release(remaining);
     }
-    if (!isTold) return "failed";
-    return Object.keys(left).length > 0 ? "wait" : "settled";
+    if (!isNotified) return "failed";
+    return Object.keys(remaining).length > 0 ? "wait" : "settled";
   }
 
-  /** Settles one, if its StatefulSet is still there, and resolves with the note that stays. */
+  /** Settles one downscale, if its StatefulSet still exists, and resolves with the record that remains. */
   async function settleDue({ zone, pending, settlement }: Due, bounds: SettleBounds) {
     const isDone = !zone || (await settleOne({ zone, pending, settlement }, options, bounds));
-    return { isDone, note: isDone ? settlement.rest : { ...pending, tried: formatTimestamp(clock.now()) } };
+    return { isDone, record: isDone ? settlement.cooldown : { ...pending, tried: formatTimestamp(clock.now()) } };
   }
 
-  /** Those that can be settled, with their StatefulSets as they are. Rejects with `Cancelled` once `signal` fires, or with what the cluster says. */
+  /** The downscales that can be settled, with their current StatefulSets. Rejects with `Cancelled` once `signal` fires, or with the error of the API server. */
   async function findDue(namespace: string, pending: PendingDownscales, signal: AbortSignal) {
     const due = new Map<string, Due>();
-    for (const [name, one] of Object.entries(pending).slice(0, MOST_NOTES)) {
+    for (const [name, one] of Object.entries(pending).slice(0, MAX_RECORDS)) {
       if (signal.aborted) throw cancelled(signal);
       const zone = await cluster.get(statefulSets, { namespace, name }, { signal }).catch(absent);
       const settlement = settleDownscale(one, zone && readZone(zone), clock.now());
@@ -134,14 +146,14 @@ export function createSettler(options: SettleOptions): SettleDownscales {
   }
 }
 
-/** None is due yet: they may still happen, or are told again later. */
-function judgeRest(pending: PendingDownscales): Verdict {
+/** The verdict on a Lease without a due downscale: they may still happen, or their next attempt is later. */
+function judgeUndue(pending: PendingDownscales): Verdict {
   return Object.values(pending).every(({ tried }) => tried !== undefined) ? "failed" : "wait";
 }
 
-const keep = (found: PendingDownscales): PendingDownscales => found;
+const unchanged = (found: PendingDownscales): PendingDownscales => found;
 
-function leave(pending: PendingDownscales, name: string, note: PendingDownscale | undefined): PendingDownscales {
+function withRecord(pending: PendingDownscales, name: string, record: PendingDownscale | undefined): PendingDownscales {
   const { [name]: _, ...others } = pending;
-  return note ? { ...others, [name]: note } : others;
+  return record ? { ...others, [name]: record } : others;
 }

@@ -1,4 +1,4 @@
-/** Ends one pending downscale, under its Lease (§13.5): writes when it happened, or takes back what never did. */
+/** Settles one pending downscale, under its Lease (§13.5): records its time if it happened, and otherwise cancels the preparation. */
 import type { Clock } from "../../infra/clock.ts";
 import { absent, messageOf } from "../../infra/errors.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -14,7 +14,7 @@ import { readIdentity } from "../model/identity.ts";
 import { restoreEntry } from "../model/tracker.ts";
 import type { Draft } from "../report/events.ts";
 import type { Recorder } from "../report/recorder.ts";
-import { type PodCalls, unpreparePods } from "./pod-calls.ts";
+import { type PodCalls, cancelPreparation } from "./pod-calls.ts";
 
 export interface SettleOptions {
   readonly cluster: Cluster;
@@ -26,7 +26,7 @@ export interface SettleOptions {
   readonly zoneTracker: string;
 }
 
-/** One that can be settled, and its StatefulSet as it is. */
+/** A downscale that can be settled, and its current StatefulSet. */
 export interface Due {
   readonly zone: StatefulSet | undefined;
   readonly pending: PendingDownscale;
@@ -39,26 +39,29 @@ export interface SettleBounds extends Pick<PodCalls, "isOurs"> {
   readonly signal: AbortSignal;
 }
 
-/** Milliseconds that telling the pods of one StatefulSet may take; webhooks of its group are refused meanwhile. */
-const TELL_MS = 5000;
+/** Milliseconds for calls to the pods of one StatefulSet. Meanwhile the webhook refuses downscales of its group. */
+const CANCEL_MS = 5000;
 
-type Settled = Due & { readonly zone: StatefulSet };
+type DueZone = Due & { readonly zone: StatefulSet };
 
-/** False if a pod could not be told. Throws what the cluster says, `Conflict` if the StatefulSet has changed. */
-export async function settleOne(due: Settled, options: SettleOptions, bounds: SettleBounds): Promise<boolean> {
+/**
+ * Resolves with false unless every pod confirmed that its preparation was cancelled. Throws the error of the API server, `Conflict` if the StatefulSet has
+ * changed.
+ */
+export async function settleOne(due: DueZone, options: SettleOptions, bounds: SettleBounds): Promise<boolean> {
   const { zone, pending, settlement } = due;
   const { namespace, name } = readIdentity(zone.metadata ?? {});
   await recordTime(zone, settlement.lastDownscale, { cluster: options.cluster, fence: bounds.fence });
-  if (!settlement.happened) await forgetTracked({ namespace, name, at: pending.at }, options, bounds);
-  if (settlement.stay.to === settlement.stay.from) return true;
-  const problem = await tellPods(due, options, bounds);
+  if (!settlement.happened) await restoreTracked({ namespace, name, at: pending.at }, options, bounds);
+  if (settlement.staying.to === settlement.staying.from) return true;
+  const problem = await cancelForStaying(due, options, bounds);
   const draft = draftEvent(due, problem);
   bounds.recorder.record([draft]);
   options.log[problem === undefined ? "info" : "warn"](draft.message, { namespace, statefulSet: name });
   return problem === undefined;
 }
 
-/** Writes the time of the downscale on its StatefulSet, unless that has a later one. */
+/** Writes the time of the downscale on its StatefulSet, unless the StatefulSet has a later one. */
 async function recordTime(
   { metadata = {} }: StatefulSet,
   at: string | undefined,
@@ -71,9 +74,9 @@ async function recordTime(
   await cluster.patch(statefulSets, { namespace, name, type: "merge", body }, fence.write());
 }
 
-/** DELETE to the pods that are prepared and stay. Resolves with what was in the way, if not all of them could be told. */
-async function tellPods(
-  { zone, settlement: { stay } }: Settled,
+/** Sends a DELETE to the prepared pods that stay. Resolves with the first problem, or undefined if every pod confirmed. */
+async function cancelForStaying(
+  { zone, settlement: { staying } }: DueZone,
   { podHttp, clusterDomain }: SettleOptions,
   { isOurs, signal }: SettleBounds,
 ): Promise<string | undefined> {
@@ -81,31 +84,31 @@ async function tellPods(
   if ("problem" in preparation) return preparation.problem;
   let problem: string | undefined;
   const onFailure = (url: string, error: unknown): void => void (problem ??= `${redactUrl(url)}: ${messageOf(error)}`);
-  const endpoints = (): Iterable<string> => endpointsOf(preparation, { from: stay.to, to: stay.from }, clusterDomain);
+  const endpoints = (): Iterable<string> => endpointsOf(preparation, { from: staying.to, to: staying.from }, clusterDomain);
   const calls = { podHttp, namespace: preparation.namespace, endpoints, isOurs, onFailure };
-  return (await unpreparePods(calls, TELL_MS, signal)) ? undefined : (problem ?? "not in time");
+  return (await cancelPreparation(calls, CANCEL_MS, signal)) ? undefined : (problem ?? "the time was over");
 }
 
-function draftEvent({ zone, pending: { from, to, at }, settlement: { stay } }: Settled, problem: string | undefined): Draft {
+function draftEvent({ zone, pending: { from, to, at }, settlement: { staying } }: DueZone, problem: string | undefined): Draft {
   const { namespace, name, uid } = readIdentity(zone.metadata ?? {});
   const regarding = { kind: "StatefulSet" as const, namespace, name, uid };
-  const count = stay.to - stay.from;
-  const what = `the downscale of ${name} from ${from} to ${to} replicas, admitted at ${at}, is not in effect`;
-  const told = `${what}: its ${count} prepared pods were told that they stay`;
-  const untold = `${what}, and not all of its ${count} prepared pods could be told that they stay: ${problem}`;
+  const count = staying.to - staying.from;
+  const subject = `the downscale of ${name} from ${from} to ${to} replicas, admitted at ${at}, is not in effect`;
+  const done = `${subject}: the preparation of its ${count} pods was cancelled`;
+  const failed = `${subject}, and not every one of its ${count} prepared pods confirmed that its preparation was cancelled: ${problem}`;
   return problem === undefined
-    ? { regarding, type: "Normal", reason: "DownscaleUndone", message: told }
-    : { regarding, type: "Warning", reason: "DownscaleNotUndone", message: untold, cause: what };
+    ? { regarding, type: "Normal", reason: "DownscaleUndone", message: done }
+    : { regarding, type: "Warning", reason: "DownscaleNotUndone", message: failed, cause: subject };
 }
 
-/** Takes the time of a downscale that never happened out of the zone tracker. Throws what the cluster says. */
-async function forgetTracked(
+/** Removes the time of a downscale that did not happen from the zone tracker. Throws the error of the API server. */
+async function restoreTracked(
   { namespace, name, at }: { readonly namespace: string; readonly name: string; readonly at: string },
   { cluster, zoneTracker }: Pick<SettleOptions, "cluster" | "zoneTracker">,
   { fence, signal }: Pick<SettleBounds, "fence" | "signal">,
 ): Promise<void> {
   const ref = { namespace, name: zoneTracker };
-  // Read while the Lease is ours: a webhook that has it after us may write a time that must stay.
+  // Read while this process holds the Lease: a later holder may write a time that must not be removed.
   const found = await cluster.get(configMaps, ref, { signal }).catch(absent);
   const data = restoreEntry(found?.data, name, at);
   if (found && data) await cluster.replace(configMaps, { ...ref, body: { ...found, data } }, fence.write());

@@ -8,7 +8,7 @@ export interface LogLine {
   readonly fields?: LogFields;
 }
 
-/** Says what became of the group; the same text stands for the same state. */
+/** Describes the state of the group; equal texts mean equal states. */
 export function describeOutcome(outcome: Outcome): LogLine {
   switch (outcome.state) {
     case "settled":

@@ -1,4 +1,4 @@
-/** Which Kubernetes Events an outcome is worth: a pure function of it and of how long the same hold has lasted. */
+/** The Kubernetes Events of an outcome: a pure function of the outcome and of how long its holds have lasted. */
 import { createHash } from "node:crypto";
 import { messageOf } from "../../infra/errors.ts";
 import type { Event } from "../../infra/kubernetes/resources.ts";
@@ -13,11 +13,11 @@ export interface Draft {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
-  /** What makes it the same Event although its message differs. */
+  /** Identifies the same Event although its message differs; the message by default. */
   readonly cause?: string;
 }
 
-/** The Events of one outcome. `heldMs`: how long a hold has lasted. */
+/** The Events of one outcome. `heldMs`: how long a hold has lasted, in milliseconds. */
 export function draftEvents(outcome: Outcome, earlier: GroupMemory | undefined, heldMs: (hold: Hold) => number): Draft[] {
   const problems = outcome.zones.flatMap((zone) => zone.problems.map((problem) => warning(zone, "InvalidAnnotation", problem)));
   const holds = holdsOf(outcome).filter((hold) => heldMs(hold) >= factsOf(hold.reason).patienceMs);
@@ -68,7 +68,7 @@ function draftAction(outcome: Acted, earlier: GroupMemory | undefined): Draft[] 
 function draftReplacements(outcome: Acted, earlier: GroupMemory | undefined): Draft[] {
   const { zone, message } = outcome.decision;
   const { replaced, denied } = outcome.effect;
-  // On the first zone, wherever it begins: a process that takes over between two zones says the same of the same object.
+  // Always on the first zone: a process that takes over between two zones writes the same Event for the same object.
   const [first = zone] = outcome.zones;
   const started = `rolling out group ${outcome.group} over ${outcome.zones.length} zones, beginning with ${zone.name}`;
   const revisions = outcome.zones.map(({ status }) => status.updateRevision).join();
@@ -81,7 +81,7 @@ function draftReplacements(outcome: Acted, earlier: GroupMemory | undefined): Dr
   ];
 }
 
-/** No pod of the new revisions is there yet; a process that takes over finds some. */
+/** True if no pod of the new revisions exists yet: false for a process that takes over a rollout. */
 function isBeginning(zones: readonly Zone[]): boolean {
   return zones.every(({ status }) => status.currentRevision === status.updateRevision || status.updated === 0);
 }
@@ -102,7 +102,7 @@ function completed({ group, zones }: Outcome): Draft | undefined {
 const normal = (regarding: ObjectRef | Zone, reason: string, message: string): Draft => ({ regarding, type: "Normal", reason, message });
 const warning = (regarding: ObjectRef | Zone, reason: string, message: string): Draft => ({ regarding, type: "Warning", reason, message });
 
-/** The name under which the same Event is found again, by any process: made of what it says of which object. */
+/** The name of the Event: any process derives the same name from the object, the reason and the cause. */
 export function eventName({ regarding, reason, message, cause = message }: Draft): string {
   return `${regarding.name}.${createHash("sha256").update(`${regarding.uid}\n${reason}\n${cause}`).digest("hex").slice(0, 16)}`;
 }

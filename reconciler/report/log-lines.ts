@@ -1,11 +1,11 @@
-/** What is logged of an outcome, and of a tick: pure functions of it and of what is remembered of the group. */
+/** The log lines of an outcome and of a tick: pure functions of the outcome and of the group's memory. */
 import type { LogFields } from "../../infra/log.ts";
 import { dedupKeyOf, factsOf } from "../model/decision.ts";
 import { describeOutcome, type LogLine } from "./describe.ts";
 import type { GroupMemory } from "./memory.ts";
 import { isFailure, type Outcome } from "./outcome.ts";
 
-/** The log lines of one outcome: new scaling holds, new notes, and the state if it has changed or something was done. */
+/** The log lines of one outcome: new scaling holds, new notes, and the state if it has changed or an action was taken. */
 export function linesOf(outcome: Outcome, earlier: GroupMemory | undefined): LogLine[] {
   const { namespace, group, state } = outcome;
   const scalingHolds = outcome.scalingHolds.filter((hold) => !earlier?.holds.has(dedupKeyOf(hold)));
@@ -23,7 +23,7 @@ export function linesOf(outcome: Outcome, earlier: GroupMemory | undefined): Log
   ];
 }
 
-/** Scaling holds with their messages in the summary of a tick; all are counted. */
+/** The most messages of scaling holds in the summary of a tick; all holds are counted. */
 const MAX_MESSAGES = 20;
 
 /** The fields of the summary line of a tick. */

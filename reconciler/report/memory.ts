@@ -1,4 +1,4 @@
-/** What a process remembers of a group from tick to tick, as a hint only: a pure function of what it remembered and of the outcome. */
+/** The memory of a group between ticks, as a hint only: a pure function of the earlier memory and of the outcome. */
 import { dedupKeyOf } from "../model/decision.ts";
 import { describeOutcome } from "./describe.ts";
 import { holdsOf, type Outcome } from "./outcome.ts";
@@ -7,19 +7,19 @@ import { holdsOf, type Outcome } from "./outcome.ts";
 export interface GroupMemory {
   readonly namespace: string;
   readonly group: string;
-  /** What was last logged of its state. */
+  /** The last logged text of its state. */
   readonly text: string;
   /** The texts of its last notes. */
   readonly notes: readonly string[];
   /** Ticks in a row, up to the last, in which it was superseded. */
   readonly timesSuperseded: number;
-  /** When each hold was first met, monotonic milliseconds, by its dedupKey. */
+  /** When each hold began, monotonic milliseconds, by its dedupKey. */
   readonly holds: ReadonlyMap<string, number>;
-  /** A pod of the group has been replaced since it was last settled. */
+  /** True if a pod of the group was replaced since the group was last settled. */
   readonly rolling: boolean;
 }
 
-/** What is remembered after this outcome; `now` in monotonic milliseconds. */
+/** The memory after this outcome; `now` in monotonic milliseconds. */
 export function remember(earlier: GroupMemory | undefined, outcome: Outcome, now: number): GroupMemory {
   const { namespace, group, state } = outcome;
   const hasReplaced = state === "acted" && outcome.effect.replaced.length > 0;

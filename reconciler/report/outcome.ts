@@ -1,4 +1,4 @@
-/** What one tick came to for one group, and for all. */
+/** The outcome of one tick for one group, and for all groups. */
 import type { RolloutError } from "../../infra/errors.ts";
 import type { ZoneList } from "../gather.ts";
 import { factsOf, type Hold } from "../model/decision.ts";
@@ -15,11 +15,11 @@ export interface Effect {
   readonly replaced: readonly Pod[];
   /** Holds of chosen pods that were not deleted. */
   readonly denied: readonly Hold[];
-  /** Why the rest of the batch was left to the next tick, if it was. */
+  /** Why the batch ended early, if it did; the next tick continues it. */
   readonly stopped?: string;
 }
 
-/** Something worth a log line that changes nothing. */
+/** A log line that is no decision and no failure. */
 export interface LogNote {
   readonly level: "info" | "warn";
   readonly text: string;
@@ -28,11 +28,11 @@ export interface LogNote {
 export interface Common {
   readonly namespace: string;
   readonly group: string;
-  /** Without their pods: those of all groups together would be kept until the tick is over. */
+  /** Without their pods: otherwise the pods of all groups would stay in memory until the tick ends. */
   readonly zones: readonly Zone[];
-  /** Why zones of it were not scaled; the rollout goes on beside it. */
+  /** Why zones of the group were not scaled; they do not stop the rollout. */
   readonly scalingHolds: readonly Hold[];
-  /** What is worth a line besides. */
+  /** Further log lines. */
   readonly notes: readonly LogNote[];
 }
 
@@ -41,30 +41,30 @@ export type Outcome = Common &
     | { readonly state: "settled" }
     | { readonly state: "held"; readonly hold: Hold }
     | { readonly state: "acted"; readonly decision: Action; readonly effect: Effect }
-    /** Something changed between judging and acting; nothing was done, and the next tick decides again. */
+    /** The group changed between the decision and the write; nothing was written, and the next tick decides again. */
     | { readonly state: "superseded"; readonly error: RolloutError; readonly times: number }
     | { readonly state: "failed"; readonly error: unknown }
   );
 
-/** What one tick came to. */
+/** The result of one tick. */
 export interface TickResult extends ZoneList {
   readonly outcomes: readonly Outcome[];
-  /** Groups that the end came before. */
+  /** Groups that were not started before the tick ended. */
   readonly skipped: number;
-  /** Something was written: the next tick follows at once. */
+  /** True if an action was taken: the next tick follows at once. */
   readonly acted: boolean;
 }
 
-/** From this many ticks in a row on, being superseded counts as failing. */
+/** A group that is superseded in so many ticks in a row counts as failed. */
 const SUPERSEDED_TOO_OFTEN = 10;
 
-/** True if someone should look into it: the group counts as failed, and so does the run if its last tick says so. */
+/** True if the group counts as failed and needs attention. A failed group in the last tick fails the run. */
 export function isFailure(outcome: Outcome): boolean {
   if (outcome.state === "held") return factsOf(outcome.hold.reason).fails === true;
   return outcome.state === "failed" || (outcome.state === "superseded" && outcome.times >= SUPERSEDED_TOO_OFTEN);
 }
 
-/** All that holds the group back: its rollout, then its zones' scaling. */
+/** All holds of the group: of its rollout, then of the scaling of its zones. */
 export function holdsOf(outcome: Outcome): Hold[] {
   return [...(outcome.state === "held" ? [outcome.hold] : []), ...outcome.scalingHolds];
 }

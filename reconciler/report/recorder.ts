@@ -1,4 +1,4 @@
-/** Keeps Kubernetes Events few: the same one again only after 5 minutes, written one after the other beside the rollout, never in its way. */
+/** Limits Kubernetes Events: the same Event is written again only after 5 minutes. Events are written one by one, beside the rollout and without delaying it. */
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../infra/log.ts";
@@ -7,20 +7,20 @@ import { writeEvent } from "./write-event.ts";
 import { buildEvent, eventName, type Draft } from "./events.ts";
 
 const QUIET_MS = 5 * 60_000;
-/** Events that wait to be written; further ones are dropped, as an API server that is this far behind has other worries. */
+/** The most Events that wait to be written. Further Events are dropped: they must not burden a slow API server. */
 const MOST_WAITING = 1000;
 const EVENT_MS = 5000;
 
 export interface Recorder {
   readonly record: (drafts: readonly Draft[]) => void;
-  /** Resolves once all that was recorded has been written or given up. */
+  /** Resolves once every recorded Event has been written or has failed. */
   readonly flush: () => Promise<void>;
 }
 
 export interface RecorderOptions {
   readonly cluster: Cluster;
   readonly clock: Pick<Clock, "now" | "monotonic">;
-  /** Told of each Event that could not be written, which is then forgotten. */
+  /** Logs each Event that could not be written; it is not retried. */
   readonly log: Log;
   /** Names the process in each Event. */
   readonly instance: string;

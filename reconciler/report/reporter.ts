@@ -1,4 +1,4 @@
-/** Reports what happened: the same outcome feeds the log, the metrics and the Events. */
+/** Reports outcomes to the log, the metrics and the Events. */
 import type { TickResult } from "./outcome.ts";
 import type { Clock } from "../../infra/clock.ts";
 import type { Log } from "../../infra/log.ts";
@@ -16,7 +16,7 @@ export interface ReporterOptions {
   readonly metrics: Metrics;
   readonly recorder: Recorder;
   readonly clock: Pick<Clock, "now" | "monotonic">;
-  /** What was remembered by an earlier run in the same process. */
+  /** The memory of an earlier run in the same process. */
   readonly memory?: Map<string, GroupMemory>;
 }
 
@@ -25,7 +25,7 @@ export interface Reporter {
   readonly report: (outcome: Outcome, tookMs: number) => void;
   /** Ends a tick that read the cluster: the summary line. */
   readonly endTick: (result: TickResult, tookMs: number) => void;
-  /** Ends a tick that could not. */
+  /** Ends a tick that could not read the cluster. */
   readonly failTick: (error: unknown) => void;
   /** How often in a row the group has been superseded. */
   readonly timesSuperseded: (key: string) => number;
@@ -50,7 +50,7 @@ export function createReporter({ log, metrics, recorder, clock, memory = new Map
       log.info("tick", { ...summarize(result.outcomes, result.skipped), ms: Math.round(tookMs) });
       for (const [namespace, error] of result.failures) log.error("the namespace could not be read", { namespace, error });
       if (isFailed) return;
-      // §1.8: After a fully successful pass, what is said of groups that are gone goes too.
+      // §1.8: A successful pass removes the memory and the metrics of deleted groups.
       for (const key of memory.keys()) if (!result.groups.has(key)) memory.delete(key);
       metrics.keepGroups(memory.values());
     },

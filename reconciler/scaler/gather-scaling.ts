@@ -1,4 +1,4 @@
-/** Reads what only scaling needs, and only once it is needed: when zones were last scaled down, and the resources that zones mirror. */
+/** Reads the facts that only scaling needs, on demand: the times of the last downscales, and the resources that zones mirror. */
 import { messageOf } from "../../infra/errors.ts";
 import type { Zone } from "../model/zone.ts";
 import { gatherDownscales } from "../pending-downscales/gather-downscales.ts";
@@ -14,7 +14,7 @@ export async function gatherScaling(zones: readonly Zone[], scaler: Scaler): Pro
   return { ...times, facts: new Map(), clusterDomain: scaler.clusterDomain };
 }
 
-/** Zones with the times that they were last scaled down at, these only where they matter. */
+/** The zones, and the times of their last downscales if these are needed. */
 export async function gatherTimes(
   zones: readonly Zone[],
   isNeeded: boolean,
@@ -29,7 +29,7 @@ export async function gatherTimes(
   }
 }
 
-/** The zone's reference, read for the first time, or again after its pods have answered. */
+/** Reads the zone's reference: for the first time, or again after its pods have answered. */
 export async function gatherReference(zone: Zone, snapshot: ScalingSnapshot, { references, now }: Scaler): Promise<ScalingSnapshot> {
   const { mirror } = zone.scaling;
   if (!mirror) return snapshot;

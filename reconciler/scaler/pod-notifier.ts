@@ -1,6 +1,6 @@
 /**
- * Notifies pods that they stay (§2.6), beside the ticks and never in their way. What they answer changes nothing, so that it is repeated only now
- * and then: by a new process, for a new number of pods, or after half a minute.
+ * Cancels the preparation of pods that stay (§2.6), beside the ticks and without delaying them. The answers change no decision, so the calls are repeated
+ * only by a new process, for a new number of pods, or after half a minute.
  */
 import type { LogNote } from "../report/outcome.ts";
 import { callPods } from "../../infra/call-pods.ts";
@@ -12,9 +12,9 @@ import type { Zone } from "../model/zone.ts";
 import type { Endpoints } from "../scaling/delayed.ts";
 
 export interface PodNotifier {
-  /** Begins to DELETE at these pods. Resolves once nothing that was begun earlier for other pods of the zone is under way: it may have been for those that are to go now. */
+  /** Starts a DELETE to each of these pods. Resolves once no earlier round for the zone is running: that round may include pods that are to leave now. */
   readonly cancelPreparation: (zone: Zone, pods: Endpoints) => Promise<void>;
-  /** Resolves once nothing is under way. */
+  /** Resolves once no round is running. */
   readonly idle: () => Promise<void>;
 }
 
@@ -22,14 +22,14 @@ export interface PodNotifierOptions {
   readonly http: PodHttp;
   readonly clock: Pick<Clock, "monotonic">;
   readonly onNote: (note: LogNote, zone: Zone) => void;
-  /** Ends all of it. */
+  /** Ends every round. */
   readonly signal: AbortSignal;
 }
 
 const REPEAT_MS = 30_000;
-/** Over all zones: half of the requests that pods get at once stay free for those that are to go. */
+/** Concurrent requests over all zones: the other half of the slots remains free for pods that are to leave. */
 const AT_ONCE = 16;
-/** After so many that do not answer, the rest of a zone is left for the next time. */
+/** After so many pods without an answer, the other pods of the zone wait for the next round. */
 const PATIENCE = 3;
 
 interface Round {
@@ -89,22 +89,22 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
 }
 
 function describeFailures(zone: Zone, failed: Tally, gaveUp: boolean): string {
-  const rest = gaveUp ? "; the others are left for the next time" : "";
-  return `${zone.name}: ${failed.count} pods could not be told that they stay, the first: ${failed.first()}${rest}`;
+  const rest = gaveUp ? "; the other pods are called in the next round" : "";
+  return `${zone.name}: ${failed.count} pods did not confirm that their preparation was cancelled, the first: ${failed.first()}${rest}`;
 }
 
-/** Names that a line spells out. */
+/** The most names in a log line. */
 const MOST_NAMED = 10;
 
 interface Tally {
   readonly count: number;
   readonly add: (text: string) => void;
   readonly first: () => string | undefined;
-  /** The first ones in order, and how many more there are. */
+  /** The first texts in order, and the number of the others. */
   readonly describe: () => string;
 }
 
-/** Counts all, and remembers a few: a zone may have a million pods. */
+/** Counts all texts, but stores only a few: a zone may have a million pods. */
 function tally(): Tally {
   const named: string[] = [];
   let count = 0;

@@ -1,4 +1,4 @@
-/** Prepares the pods that are to go (§2.6). */
+/** Prepares the pods that are to leave (§2.6). */
 import { callPods } from "../../infra/call-pods.ts";
 import { cancelled } from "../../infra/deadline.ts";
 import { messageOf, RolloutError } from "../../infra/errors.ts";
@@ -15,7 +15,8 @@ export interface PrepareOptions {
 }
 
 /**
- * POSTs to every pod that is to go: the last one whose delay is not over, or the words of the first that failed, which cancels the rest.
+ * Sends a POST to every pod that is to leave. Resolves with the last pod whose delay is not over, or the error of the first failure, which cancels the other
+ * requests.
  * Throws `Cancelled` once `signal` fires; no further pod is called then.
  */
 export async function preparePods({ zone, wanted, pods, delay }: PreparePods, { http, now, signal }: PrepareOptions): Promise<PodAnswers> {
@@ -30,7 +31,7 @@ export async function preparePods({ zone, wanted, pods, delay }: PreparePods, { 
     stopAtFailure: true,
     onAnswer({ place, pod }, { status, body }) {
       const at = status >= 200 && status < 300 ? readPreparedAt(body) : undefined;
-      // The body is not repeated: it may carry a secret, and holds become Events.
+      // Without the body: it may contain a secret, and holds become Events.
       if (at === undefined)
         throw new RolloutError("Invalid", `${pod} answered ${status}, and the answer is not {"timestamp": <Unix seconds>}`);
       ages.add(place, at, now());

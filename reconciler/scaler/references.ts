@@ -6,11 +6,11 @@ import type { Mirror } from "../model/scaling.ts";
 import type { Reference } from "../scaling/facts.ts";
 
 export interface References {
-  /** Reads the scale of the resource, freshly; throws if the server knows no such kind, or what it says. */
+  /** Reads the current scale of the resource; throws `NotFound` if the server does not know the kind, or the error of the API server. */
   readonly read: (namespace: string, mirror: Mirror) => Promise<Reference>;
 }
 
-/** Remembers under which resource each kind was found, until it is no longer found there: a CRD may come, go, or change its version. */
+/** Caches the resource of each kind until a read fails: a CRD may be created, deleted, or change its version. */
 export function createReferences(cluster: Cluster): References {
   const known = new Map<string, Promise<readonly Resource[]>>();
 

@@ -1,4 +1,4 @@
-/** Scales one zone of a group at most, before its rollout (§2.0): gather -> decideScaling -> step, until a zone is scaled or all that is left is to wait. */
+/** Scales one zone of a group at most, before its rollout (§2.0): gather -> decideScaling -> step, until a zone is scaled or only holds are left. */
 import type { LogNote } from "../report/outcome.ts";
 import type { Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
@@ -12,14 +12,14 @@ import { takeStep } from "./take-step.ts";
 export interface ScalingReport {
   /** How the zone was scaled, if one was. */
   readonly change?: ScaleZone;
-  /** Why zones were not. */
+  /** Why zones were not scaled. */
   readonly scalingHolds: readonly Hold[];
   readonly notes: readonly LogNote[];
 }
 
 /**
- * Refusals, and what cannot be read, are holds of the zone that they befall. After anything that it throws the group is to be gathered again: it
- * has changed since it was read, or nobody knows if a change of replicas took effect.
+ * A refusal or an unreadable fact becomes a hold of its zone. After any error that is thrown, the group must be gathered again: it has changed since it was
+ * read, or a change of replicas may have taken effect.
  */
 export async function scaleGroup(zones: readonly Zone[], scaler: Scaler): Promise<ScalingReport> {
   let snapshot = await gatherScaling(zones, scaler);

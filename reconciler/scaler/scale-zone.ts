@@ -1,7 +1,7 @@
 /**
- * Scales one zone, with a write that takes effect only if the zone is as it was judged.
+ * Scales one zone, with a write that takes effect only if the zone has not changed since the decision.
  *
- *   does it shrink, and is not forced? look at everything again -> no objection: write its replicas and the time of the downscale
+ *   does it shrink without being forced? read everything again -> no hold: write its replicas and the time of the downscale
  */
 import { isRefused, RolloutError } from "../../infra/errors.ts";
 import { statefulSets } from "../../infra/kubernetes/resources.ts";
@@ -21,8 +21,8 @@ import { gatherTimes } from "./gather-scaling.ts";
 import type { Scaler } from "./scaler.ts";
 
 /**
- * Undefined once it is done; the hold if the zone has to wait or was refused: nothing was written then. After anything that it throws nothing else
- * may be done for the group before it is gathered again (see `takeStep`).
+ * Undefined once the zone is scaled. Resolves with a hold if the zone has to wait or was refused: nothing was written then. After any error that is thrown,
+ * the group must be gathered again (see `takeStep`).
  */
 export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold | undefined> {
   const { zone, replicas, message } = step;
@@ -31,7 +31,7 @@ export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold |
     if (!why) await changeReplicas(step, scaler);
     return why;
   } catch (error) {
-    // After any other error the group has changed, or the write may have taken effect: nothing of what was read counts any more.
+    // After any other error the group has changed, or the write may have taken effect: the snapshot is outdated.
     if (!isRefused(error)) throw error;
     return {
       ...hold("ScaleRefused", `${message}, was not done: ${error.message}`, [zone]),
@@ -40,7 +40,7 @@ export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold |
   }
 }
 
-/** All that must hold when a zone shrinks, looked at again: since the group was listed, pods may have taken their time, or other groups. */
+/** Reads and checks all conditions for a smaller zone again: slow pods or other groups may have delayed the write. */
 async function whyNotShrink({ zone, replicas }: ScaleZone, scaler: Scaler): Promise<Hold | undefined> {
   const zones = await gatherGroupZones(zone, scaler);
   const same = zones.find(({ uid, resourceVersion }) => uid === zone.uid && resourceVersion === zone.resourceVersion);
@@ -58,19 +58,19 @@ async function whyNotShrink({ zone, replicas }: ScaleZone, scaler: Scaler): Prom
   return othersSteady(same, await gatherGroup(zones, scaler)) ?? (await othersAdmitted(same, zones, scaler));
 }
 
-/** The hold while another zone's downscale was admitted by the webhook and may still be stored. Read last, as one may be admitted at any time; throws what the cluster says. */
+/** The hold while an admitted downscale of another zone may still be stored. Read last, as one may be admitted at any time; throws the error of the API server. */
 async function othersAdmitted(zone: Zone, zones: readonly Zone[], { cluster, now }: Scaler): Promise<Hold | undefined> {
   const pending = await gatherPending(cluster, { namespace: zone.namespace, name: nameLease(zone.group, zone.name) });
   const others = zones.filter(({ uid }) => uid !== zone.uid);
   const admitted = findAdmitted(pending, others, now());
   if (!admitted) return undefined;
-  const message = `${zone.name} waits to shrink: ${admitted.what}`;
+  const message = `${zone.name} waits to shrink: ${admitted.description}`;
   return { ...hold("OtherZoneNotReady", message, [zone, admitted.zone]), dedupKey: `${zone.name} after ${admitted.zone.name}` };
 }
 
 /**
- * Replicas, and the time of a downscale with them in one write, so that neither is there without the other. Throws `Conflict` if the zone has
- * changed since it was read, `Invalid` if the change is accepted and not done, `LeaseLost`, or what the cluster says.
+ * Writes the replicas and the time of a downscale in one write, so that neither is stored without the other. Throws `Conflict` if the zone has changed
+ * since it was read, `Invalid` if the API server accepted the change without applying it, `LeaseLost`, or the error of the API server.
  */
 async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, { cluster, fence, freshness }: Actor): Promise<void> {
   const { name, namespace, resourceVersion } = zone;

@@ -1,4 +1,4 @@
-/** What scaling works with. */
+/** The dependencies of scaling. */
 import type { PodHttp } from "../../infra/pod-http.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
 import type { PodNotifier } from "./pod-notifier.ts";

@@ -1,4 +1,4 @@
-/** Takes one step of scaling; what comes of it is a fact of the next snapshot. */
+/** Takes one step of scaling; its outcome is a fact of the next snapshot. */
 import type { Hold } from "../model/decision.ts";
 import { addFacts, type ScalingSnapshot, type ZoneFacts } from "../scaling/snapshot.ts";
 import type { ScalingStep } from "../scaling/steps.ts";
@@ -7,15 +7,15 @@ import { scaleZone } from "./scale-zone.ts";
 import type { Scaler } from "./scaler.ts";
 import { writeBack } from "./write-back.ts";
 
-/** What the step was decided by. */
+/** The snapshot of the decision, and its holds. */
 interface Decided {
   readonly snapshot: ScalingSnapshot;
   readonly scalingHolds: readonly Hold[];
 }
 
 /**
- * After anything that it throws the group is to be gathered again: `Conflict`, `NotFound` and `StaleRead` if it has changed since it was read,
- * `LeaseLost`, `Cancelled`, and whatever leaves open whether a change of replicas took effect.
+ * After any error that is thrown, the group must be gathered again: `Conflict`, `NotFound` and `StaleRead` if it has changed since it was read, `LeaseLost`,
+ * `Cancelled`, and errors after which a change of replicas may have taken effect.
  */
 export async function takeStep(
   step: Exclude<ScalingStep, Hold>,

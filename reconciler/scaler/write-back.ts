@@ -3,7 +3,7 @@ import type { Actor } from "../../infra/kubernetes/actor.ts";
 import type { ZoneFacts } from "../scaling/snapshot.ts";
 import type { WriteBack } from "../scaling/steps.ts";
 
-/** Tells a reference, in its `status.replicas`, how many replicas a zone has made of it (§2.5). A failure is one log line, and changes nothing. */
+/** Writes the replicas of a zone to the `status.replicas` of its reference (§2.5). A failure causes one log line and no other effect. */
 export async function writeBack(
   { zone, reference: { resource }, name, replicas }: WriteBack,
   { cluster, fence }: Pick<Actor, "cluster" | "fence">,

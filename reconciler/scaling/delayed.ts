@@ -51,9 +51,9 @@ export interface Endpoints extends Iterable<Endpoint> {
 
 export interface PreparationPlan {
   /** Pods that stay: they are notified of it (DELETE). */
-  readonly stay: Endpoints;
+  readonly staying: Endpoints;
   /** Pods that are to go, in order: they are to prepare (POST). */
-  readonly leave: Endpoints;
+  readonly leaving: Endpoints;
 }
 
 /** Where the pods of a zone are prepared. */
@@ -73,7 +73,7 @@ export function planPreparation(zone: Zone, wanted: number, { url, clusterDomain
       }
     },
   });
-  return { stay: between(0, staying), leave: between(staying, zone.replicas) };
+  return { staying: between(0, staying), leaving: between(staying, zone.replicas) };
 }
 
 // The last second that a Date can hold; larger numbers are milliseconds or worse.
@@ -109,7 +109,7 @@ export function foldAges({ ms }: Delay) {
 }
 
 /** The pods that are to go, all of which have answered. */
-export interface Leaving {
+export interface LeavingPods {
   readonly count: number;
   /** The last of them whose delay is not over. */
   readonly youngest: YoungPod | undefined;
@@ -121,11 +121,11 @@ export interface Leaving {
  */
 export function shrinkTo(
   zone: Zone,
-  { count, youngest: young }: Leaving,
+  { count, youngest: young }: LeavingPods,
   { ms, now }: Pick<Delay, "ms"> & { readonly now: number },
 ): number | Hold {
-  const going = count - 1 - (young?.place ?? -1);
-  if (going > 0 || !young) return zone.replicas - going;
+  const removable = count - 1 - (young?.place ?? -1);
+  if (removable > 0 || !young) return zone.replicas - removable;
   const { preparedAt } = young;
   const pod = `${zone.name}-${zone.firstOrdinal + zone.replicas - 1}`;
   const message = `${zone.name} waits: ${pod} was prepared ${describeWait(preparedAt, ms, now)}`;

@@ -35,8 +35,8 @@ type MirrorRule = Rule<[turn: Turn], ScalingStep | Unread>;
 
 const notifyStaying: MirrorRule = ({ zone, facts, delay, wanted, snapshot }) => {
   if (!delay || isHold(delay) || facts.notified) return undefined;
-  const { stay } = planPreparation(zone, wanted, { url: delay.url, clusterDomain: snapshot.clusterDomain });
-  return { action: "cancelPreparation", zone, pods: stay };
+  const { staying } = planPreparation(zone, wanted, { url: delay.url, clusterDomain: snapshot.clusterDomain });
+  return { action: "cancelPreparation", zone, pods: staying };
 };
 
 const delayReadable: MirrorRule = ({ delay }) => (delay && isHold(delay) ? delay : undefined);
@@ -45,8 +45,8 @@ const prepareLeaving: MirrorRule = (turn) => {
   const { zone, wanted, facts, snapshot } = turn;
   const delay = delayOf(turn);
   if (!delay || facts.answers) return undefined;
-  const { leave } = planPreparation(zone, wanted, { url: delay.url, clusterDomain: snapshot.clusterDomain });
-  return { action: "preparePods", zone, wanted, delay, pods: leave };
+  const { leaving } = planPreparation(zone, wanted, { url: delay.url, clusterDomain: snapshot.clusterDomain });
+  return { action: "preparePods", zone, wanted, delay, pods: leaving };
 };
 
 /** The pods answered for the number that is wanted, all of them, and the last ones have been prepared for long enough. */

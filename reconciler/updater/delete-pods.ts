@@ -1,5 +1,5 @@
 /**
- * Deletes a batch of pods of one zone, as long as everything stays as it was when the batch was decided.
+ * Deletes a batch of pods of one zone, while the group is unchanged since the decision.
  *
  *   request all of them from the budget at once -> per pod: may the batch go on? -> delete it --ended early--> release the grants not used
  *
@@ -23,16 +23,16 @@ import { patchStatus } from "./zone-status.ts";
 export interface BatchActor extends Actor {
   readonly mayDisrupt: MayDisrupt;
   readonly clock: Pick<Clock, "monotonic">;
-  /** Before the pods were listed by which the batch was decided, by `clock.monotonic`. */
+  /** A time before the pods were listed for the decision, by `clock.monotonic`. */
   readonly gatheredAt: number;
   /** Once it fires, no further pod is deleted. */
   readonly stop: AbortSignal;
 }
 
-/** From the request to the last deletion: a reservation lasts 2 minutes, and one that is up to 40 s old is granted again. */
+/** Milliseconds from the request to the last deletion: a reservation lasts 2 minutes, and one that is up to 40 s old is granted again. */
 const BATCH_MS = 30_000;
 
-/** What was gathered does for the first pod as well, if it is no older. */
+/** Milliseconds in which the gathered snapshot is recent enough for the first pod. */
 const FRESH_MS = 1000;
 
 /** A pod that may be deleted. */
@@ -43,8 +43,8 @@ interface Grant {
 }
 
 /**
- * A pod that the budget denies does not keep the others from their turn (§1.5.8). `judged` are the zones of the group. Throws what kept the first
- * pod from being deleted: `Conflict` if the zone or the pod has changed since it was judged, `Cancelled`, `LeaseLost`, or what the cluster says.
+ * A pod that the budget denies does not block the other pods (§1.5.8). `judged` are the zones of the group. Throws only if no pod was deleted: `Conflict` if
+ * the zone or the pod has changed since the decision, `Cancelled`, `LeaseLost`, or the error of the API server.
  */
 export async function deletePods(decision: DeletePods, judged: readonly Zone[], actor: BatchActor): Promise<Effect> {
   const endAt = actor.clock.monotonic() + BATCH_MS;
@@ -61,7 +61,7 @@ export async function deletePods(decision: DeletePods, judged: readonly Zone[], 
       if (actor.clock.monotonic() >= endAt) throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
       unused.delete(grant);
       await deletePod(grant.pod, actor).catch((error: unknown) => {
-        // After any other error the pod may be on its way out, and its reservation stays.
+        // After any other error the pod may be terminating, and its reservation must remain.
         if (wroteNothing(error)) unused.add(grant);
         throw error;
       });
@@ -75,7 +75,7 @@ export async function deletePods(decision: DeletePods, judged: readonly Zone[], 
   }
 }
 
-/** Requests made in the same moment share what a budget costs. Rejects with the first thing that went wrong, once all grants are released. */
+/** Simultaneous requests share the reads of a budget. Rejects with the first error, after all grants are released. */
 async function requestGrants({ zone, pods: chosen }: DeletePods, actor: BatchActor): Promise<{ grants: Grant[]; denied: Hold[] }> {
   const answers = await Promise.allSettled(chosen.map((pod) => actor.mayDisrupt(pod, zone, actor.fence.write())));
   const grants: Grant[] = [];
@@ -92,7 +92,7 @@ async function requestGrants({ zone, pods: chosen }: DeletePods, actor: BatchAct
   throw failed.reason;
 }
 
-/** Throws `Conflict` if the batch may not go on with this pod, or what the cluster says. */
+/** Throws `Conflict` if the batch may not continue with this pod, or the error of the API server. */
 async function confirmBatch(next: Omit<BatchView, "now">, actor: Actor): Promise<void> {
   const view = { ...next, now: await gatherGroupZones(next.zone, actor) };
   const why = whyStopBatch(view);
@@ -102,7 +102,7 @@ async function confirmBatch(next: Omit<BatchView, "now">, actor: Actor): Promise
   if (unsteady) throw new RolloutError("Conflict", describeUnsteady(unsteady));
 }
 
-/** Only the pod that was judged, as it was judged. */
+/** Deletes the judged pod, if it has not changed since. */
 async function deletePod(pod: Pod, { cluster, fence, freshness }: BatchActor): Promise<void> {
   const { namespace, name, uid, resourceVersion } = pod;
   const version = await cluster.remove(pods, { namespace, name, preconditions: { uid, resourceVersion } }, fence.write());

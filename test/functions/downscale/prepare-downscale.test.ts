@@ -152,7 +152,7 @@ for (const [mode, recordOf] of MODES) {
         const zone = createZone(stage, A);
         stage.emulator.faults.inject({ verb: "update", resource: "configmaps", effect: { kind: "error" } });
         const answer = await callWebhook(stage.webhook, scaleReviewOf(zone, 1));
-        assert.equal(answer.message, because(A, stage.record.words.unsaved));
+        assert.equal(answer.message, because(A, stage.record.messages.unsaved));
         assert.deepEqual(stage.seen.toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`, `POST ${A}-1`, `POST ${A}-2`]);
         assert.deepEqual(pendingOf(stage), {});
       });

@@ -37,7 +37,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a refusal cancels the preparations",
     ...ZONE,
-    find: `(await unpreparePods(calls, UNDO_MS)) ? "staying" : "unknown"`,
+    find: `(await cancelPreparation(calls, CANCEL_MS)) ? "staying" : "unknown"`,
     replacement: `"staying"`,
   },
   {
@@ -45,7 +45,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     ...ZONE,
     tests: ["test/functions/prepare-trouble.test.ts", "test/functions/downscale-kills.test.ts"],
     find: `if (pods === "unknown") return`,
-    replacement: `if (pods === "unknown") return found;\n  if (noted !== found) return`,
+    replacement: `if (pods === "unknown") return found;\n  if (recorded !== found) return`,
   },
   {
     breaks: "a dry run prepares no pod",
@@ -85,13 +85,13 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     file: "functions/downscale/other-zones.ts",
     tests: ["test/functions/downscale/other-zones.test.ts"],
     find: "if (admitted) return",
-    replacement: "if (admitted && early) return",
+    replacement: "if (admitted && refusal) return",
   },
   {
     breaks: "a downscale counts that may have happened before an upscale",
     file: "reconciler/downscale/pending.ts",
     tests: ["test/reconciler/downscale/pending.test.ts"],
-    find: " || (refused !== true && generation > noted + 1)",
+    find: " || (refused !== true && generation > admittedGeneration + 1)",
     replacement: "",
   },
   {
@@ -110,8 +110,8 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     breaks: "a zone whose downscale was cancelled waits until its next turn",
     ...TURN,
     file: "reconciler/downscale/settlement.ts",
-    find: "rest: restOf(pending, zone, now),",
-    replacement: "rest: undefined,",
+    find: "cooldown: cooldownOf(pending, zone, now),",
+    replacement: "cooldown: undefined,",
   },
   {
     breaks: "a further downscale is refused before anything is recorded",

@@ -55,15 +55,15 @@ describe("a pending downscale from 5 to 3", () => {
     it(name, () => {
       assert.equal(lastDownscaleOf(note, current, NOW), counts);
       const settled = settleDownscale(note, current, NOW);
-      assert.deepEqual(settled && [settled.lastDownscale, settled.stay.from, settled.stay.to], end);
+      assert.deepEqual(settled && [settled.lastDownscale, settled.staying.from, settled.staying.to], end);
     });
 
   it("of a deleted StatefulSet leaves nothing to do", () =>
     assert.deepEqual(settleDownscale(pending(), undefined, NOW), {
       happened: false,
       lastDownscale: undefined,
-      stay: { from: 0, to: 0 },
-      rest: undefined,
+      staying: { from: 0, to: 0 },
+      cooldown: undefined,
     }));
 });
 
@@ -74,7 +74,7 @@ describe("a further downscale of the same StatefulSet", () => {
     const further = addDownscale(pending(), { ...next, to: 2 });
     assert.deepEqual([further.to, further.lowest], [3, 2]);
     const settled = settleDownscale(further, zone(3), NOW);
-    assert.deepEqual(settled, { happened: true, lastDownscale: at(0), stay: { from: 2, to: 3 }, rest: undefined });
+    assert.deepEqual(settled, { happened: true, lastDownscale: at(0), staying: { from: 2, to: 3 }, cooldown: undefined });
   });
   it("keeps the time of the previous one if that happened", () =>
     assert.deepEqual(addDownscale(pending(), { ...next, generation: 8, from: 3, to: 2 }), {

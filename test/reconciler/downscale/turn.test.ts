@@ -12,7 +12,7 @@ import {
 } from "../../../reconciler/downscale/pending.ts";
 import { refuseByTime } from "../../../reconciler/scaling/min-time.ts";
 import { settleDownscale } from "../../../reconciler/downscale/settlement.ts";
-import { addDownscale, refuseFurther, refuseNoted } from "../../../reconciler/downscale/turn.ts";
+import { addDownscale, refuseFurther, markRefused } from "../../../reconciler/downscale/turn.ts";
 
 const S = 1000;
 const START = Date.parse("2026-01-01T12:00:00Z");
@@ -94,7 +94,7 @@ function createWorld() {
     if (isHeld(zone)) return void seen.refused++;
     if (fate === "pods do not answer") {
       // Pods that an earlier request prepared, and that may still be removed, stay prepared.
-      if (!found || !mayStillHappen(found, zone, now)) pending = { ...pending, [zone.name]: refuseNoted(found, note) };
+      if (!found || !mayStillHappen(found, zone, now)) pending = { ...pending, [zone.name]: markRefused(found, note) };
       return;
     }
     pending = { ...pending, [zone.name]: note };
@@ -118,7 +118,7 @@ function createWorld() {
       if (!settlement) continue;
       zone.last = laterOf(zone.last, settlement.lastDownscale);
       const { [zone.name]: _, ...others } = pending;
-      pending = settlement.rest ? { ...others, [zone.name]: settlement.rest } : others;
+      pending = settlement.cooldown ? { ...others, [zone.name]: settlement.cooldown } : others;
       // The Lease stores it as JSON.
       pending = readPending(JSON.stringify(pending));
       seen.taken++;
@@ -190,8 +190,8 @@ describe("a further downscale of a zone", () => {
 
   it("neither begins nor ends a turn if it is denied because pods do not answer", () => {
     const next = { uid: "u", generation: 7, from: 5, to: 4, at: ago(0) };
-    assert.equal(refuseNoted(undefined, addDownscale(undefined, next)).since, undefined);
+    assert.equal(markRefused(undefined, addDownscale(undefined, next)).since, undefined);
     const earlier = note({ since: ago(50) });
-    assert.equal(refuseNoted(earlier, addDownscale(earlier, next)).since, ago(50));
+    assert.equal(markRefused(earlier, addDownscale(earlier, next)).since, ago(50));
   });
 });

@@ -12,8 +12,8 @@ const LATE: PendingDownscales = { late: { uid: "u", generation: 1, from: 3, to: 
 /** Takes the Lease with a clock that is ahead by this many milliseconds. */
 function take({ cluster }: Pick<Stage, "cluster">, uid: string, aheadMs = 0) {
   const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
-  const note = (found: PendingDownscales): PendingDownscales => found;
-  const claim = { namespace: "default", lease: "lease", statefulSet: `zone-${uid}`, uid, durationMs: 1000, note };
+  const updatePending = (found: PendingDownscales): PendingDownscales => found;
+  const claim = { namespace: "default", lease: "lease", statefulSet: `zone-${uid}`, uid, durationMs: 1000, updatePending };
   return takeDownscaleLease({ cluster, clock }, claim, {});
 }
 
@@ -46,7 +46,7 @@ describe("the Lease of a group", () => {
     assert.deepEqual(await take(stage, "third", 60_000), { holder: "zone-second" });
     await second.release({});
     const third = await take(stage, "third", 60_000);
-    assert.deepEqual("release" in third && third.found, {}, "the first one's late note is not kept");
+    assert.deepEqual("release" in third && third.found, {}, "the first one's late record is not stored");
   });
 
   it("is taken by exactly one of two requests that saw it free", async (t) => {

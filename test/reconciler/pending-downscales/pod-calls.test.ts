@@ -1,7 +1,7 @@
 /** P10, P11: many pods, few concurrent calls. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type PodCalls, preparePods, unpreparePods } from "../../../reconciler/pending-downscales/pod-calls.ts";
+import { type PodCalls, preparePods, cancelPreparation } from "../../../reconciler/pending-downscales/pod-calls.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 
@@ -64,7 +64,7 @@ describe("preparing pods", () => {
 describe("cancelling the preparation", () => {
   it("calls all of 64 pods, regardless of their answers", async () => {
     const stage = play(64, (pod) => (pod % 2 ? unreachable : 409));
-    await unpreparePods(stage.calls, 5000);
+    await cancelPreparation(stage.calls, 5000);
     assert.deepEqual([stage.seen.length, stage.failures.length], [64, 64]);
     assert.ok(stage.seen.every((call) => call.startsWith("DELETE")));
   });
@@ -73,7 +73,7 @@ describe("cancelling the preparation", () => {
 describe("pods that another process may call by now", () => {
   for (const [name, tell] of [
     ["are not prepared", (calls: PodCalls) => preparePods(calls, never)],
-    ["are not called to cancel it", (calls: PodCalls) => unpreparePods(calls, 5000)],
+    ["are not called to cancel it", (calls: PodCalls) => cancelPreparation(calls, 5000)],
   ] as const)
     it(`${name} any more, and the call counts as not done`, async () => {
       const stage = play(1000, () => 200);

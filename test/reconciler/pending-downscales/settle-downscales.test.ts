@@ -64,7 +64,7 @@ async function set(
         spec,
       });
     },
-    noted: () => store.get("leases.coordination.k8s.io", "default", LEASE)?.metadata,
+    leaseMetadata: () => store.get("leases.coordination.k8s.io", "default", LEASE)?.metadata,
     written: () => store.get("statefulsets.apps", "default", "web")?.metadata.annotations?.[LAST],
   };
 }
@@ -103,7 +103,7 @@ describe("settling pending downscales", () => {
       ["PUT", "PATCH", "PUT"],
     );
     assert.equal(on.written(), OLD);
-    assert.deepEqual([on.noted()?.labels ?? {}, on.noted()?.annotations?.["zonewise/pending-downscales"]], [{}, "{}"]);
+    assert.deepEqual([on.leaseMetadata()?.labels ?? {}, on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"]], [{}, "{}"]);
     assert.deepEqual([on.notified, on.events, await on.look()], [[], [], []]);
   });
 
@@ -116,7 +116,7 @@ describe("settling pending downscales", () => {
         (await on.look()).filter((call) => call.startsWith("PATCH")),
         [],
       );
-      assert.deepEqual([on.written(), on.noted()?.labels ?? {}], [written, {}]);
+      assert.deepEqual([on.written(), on.leaseMetadata()?.labels ?? {}], [written, {}]);
     }
   });
 
@@ -126,10 +126,10 @@ describe("settling pending downscales", () => {
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
     await on.look();
     assert.deepEqual(on.notified.toSorted(), ["DELETE web-3", "DELETE web-4"]);
-    const message = `the downscale of web from 5 to 3 replicas, admitted at ${OLD}, is not in effect: its 2 prepared pods were told that they stay`;
+    const message = `the downscale of web from 5 to 3 replicas, admitted at ${OLD}, is not in effect: the preparation of its 2 pods was cancelled`;
     assert.partialDeepStrictEqual(on.events, [{ type: "Normal", reason: "DownscaleUndone", message, regarding: { name: "web" } }]);
     assert.partialDeepStrictEqual(on.entries, [{ msg: message, level: "info" }]);
-    assert.deepEqual([on.written(), on.noted()?.labels ?? {}], [undefined, {}]);
+    assert.deepEqual([on.written(), on.leaseMetadata()?.labels ?? {}], [undefined, {}]);
   });
 
   for (const [name, traits, send, why] of [
@@ -160,7 +160,7 @@ describe("settling pending downscales", () => {
         ["DownscaleNotUndone", "DownscaleNotUndone"],
       );
       assert.match(on.events[0]?.message ?? "", why);
-      assert.equal(on.noted()?.labels?.["zonewise/downscale"], "pending");
+      assert.equal(on.leaseMetadata()?.labels?.["zonewise/downscale"], "pending");
     });
 
   it("tries less and less often while a pod does not answer, at last every 5 min, and reads 2 objects every 30 s in between", async (t) => {
@@ -186,12 +186,12 @@ describe("settling pending downscales", () => {
     on.note({ web: { ...FROM_5, at, uid: zone.metadata?.uid ?? "" } });
     await on.look();
     const notified = [...on.notified];
-    const note = on.noted()?.annotations?.["zonewise/pending-downscales"];
+    const note = on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"];
     assert.deepEqual(await on.look(), [LIST, "GET apps/v1/statefulsets object 200"]);
-    assert.deepEqual([JSON.parse(note ?? "").web.refused, on.noted()?.annotations?.["zonewise/pending-downscales"]], [true, note]);
+    assert.deepEqual([JSON.parse(note ?? "").web.refused, on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"]], [true, note]);
     on.pass(25_000);
     await on.look();
-    assert.deepEqual([on.noted()?.labels ?? {}, on.notified, on.events.length], [{}, notified, 1]);
+    assert.deepEqual([on.leaseMetadata()?.labels ?? {}, on.notified, on.events.length], [{}, notified, 1]);
   });
 
   it("removes one whose StatefulSet was deleted or recreated", async (t) => {
@@ -199,7 +199,7 @@ describe("settling pending downscales", () => {
     createZone(on, "web", { replicas: 5 });
     on.note({ web: { ...FROM_5, uid: "old" }, gone: { ...FROM_5, uid: "gone" } });
     await on.look();
-    assert.deepEqual([on.notified, on.noted()?.labels ?? {}], [[], {}]);
+    assert.deepEqual([on.notified, on.leaseMetadata()?.labels ?? {}], [[], {}]);
   });
 
   it("does not touch a Lease that a webhook holds", async (t) => {
@@ -236,14 +236,14 @@ describe("settling pending downscales", () => {
     const on = await set(t, undefined, () => stop.abort());
     on.note({ web: FROM_5_GONE, api: FROM_5_GONE });
     assert.equal((await on.look(["default"], stop.signal)).filter((call) => call.includes("statefulsets")).length, 0);
-    assert.deepEqual([on.entries, on.noted()?.labels?.["zonewise/downscale"]], [[], "pending"]);
+    assert.deepEqual([on.entries, on.leaseMetadata()?.labels?.["zonewise/downscale"]], [[], "pending"]);
   });
 
   it("settles 100 downscales of a Lease at a time", async (t) => {
     const on = await set(t);
     on.note(Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`web-${i}`, FROM_5_GONE])));
     const looked = async () => (await on.look()).filter((call) => call.includes("statefulsets")).length;
-    assert.deepEqual([await looked(), await looked(), on.noted()?.labels ?? {}], [200, 100, {}]);
+    assert.deepEqual([await looked(), await looked(), on.leaseMetadata()?.labels ?? {}], [200, 100, {}]);
   });
 
   it("calls no pod once its Lease may have passed to a webhook, also if only the answer to its own write was late", async (t) => {
@@ -252,7 +252,7 @@ describe("settling pending downscales", () => {
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
     await on.look();
     assert.deepEqual([on.notified, on.events], [[], []]);
-    assert.equal(on.noted()?.labels?.["zonewise/downscale"], "pending");
+    assert.equal(on.leaseMetadata()?.labels?.["zonewise/downscale"], "pending");
   });
 
   it("logs that it may not list Leases, and continues", async (t) => {

@@ -37,7 +37,7 @@ function stage(send: PodHttp["send"] = async () => ({ status: 200, body: "" })) 
 const never: PodHttp["send"] = (_method, _url, { signal }) =>
   new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(new RolloutError("Cancelled", "cancelled"))));
 
-describe("notifying pods that they stay", () => {
+describe("cancelling the preparation of pods that stay", () => {
   it("is repeated after half a minute, or at once for another number of pods", async () => {
     const { notifier, sent, time } = stage();
     const notify = async (count: number): Promise<number> => {
@@ -70,7 +70,7 @@ describe("notifying pods that they stay", () => {
     await notifier.cancelPreparation(zone(), pods(100));
     await notifier.idle();
     assert.ok(sent.length < 40, `${sent.length} requests`);
-    assert.match(notes[0]?.text ?? "", /could not be told that they stay.*the others are left for the next time/);
+    assert.match(notes[0]?.text ?? "", /did not confirm that their preparation was cancelled.*the other pods are called in the next round/);
   });
 
   it("keeps at most 16 requests in flight over all zones", async () => {
@@ -95,7 +95,7 @@ describe("notifying pods that they stay", () => {
       notes.map(({ level, text }) => [level, text]),
       [
         ["info", "ingester-zone-a: the preparation of p-0 is locked (409)"],
-        ["warn", "ingester-zone-a: 2 pods could not be told that they stay, the first: p-1 answered 500"],
+        ["warn", "ingester-zone-a: 2 pods did not confirm that their preparation was cancelled, the first: p-1 answered 500"],
       ],
     );
   });

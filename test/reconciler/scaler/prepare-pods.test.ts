@@ -14,9 +14,9 @@ async function prepare(replicas: number, send: PodHttp["send"], signal = never) 
   let seen = 0;
   const http: PodHttp = { send: (...args) => (seen++, send(...args)) };
   const all = { ...zone(), replicas };
-  const { leave } = planPreparation(all, 0, { url: delay.url, clusterDomain: "cluster.local." });
+  const { leaving } = planPreparation(all, 0, { url: delay.url, clusterDomain: "cluster.local." });
   const result = await preparePods(
-    { action: "preparePods", zone: all, wanted: 0, pods: leave, delay },
+    { action: "preparePods", zone: all, wanted: 0, pods: leaving, delay },
     { http, now: () => 1_000_000_000_000, signal },
   ).catch((error: unknown) => error);
   return { result, seen };

@@ -75,7 +75,7 @@ describe("D16 the pods to call", () => {
     ["goes", 2, 0, [], ["0", "1"]],
   ] as const) {
     it(`a zone that ${name}: ${replicas} to ${wanted}`, () => {
-      const { stay: staying, leave: leaving } = plan({ replicas }, wanted);
+      const { staying, leaving } = plan({ replicas }, wanted);
       assert.deepEqual([ordinals(staying), ordinals(leaving)], [stay, leave]);
       assert.deepEqual([staying.count, leaving.count], [stay.length, leave.length]);
     });
@@ -83,7 +83,7 @@ describe("D16 the pods to call", () => {
 
   it("replaces the host by the pod's name, and keeps the rest", () => {
     const url = (configured: string, domain?: string): string | undefined =>
-      [...plan({ replicas: 1 }, 0, configured, domain).leave][0]?.url;
+      [...plan({ replicas: 1 }, 0, configured, domain).leaving][0]?.url;
     const host = "ingester-zone-a-0.ingester-zone-a.test.svc.cluster.local.";
     assert.equal(url("http://example.com/a"), `http://${host}/a`);
     assert.equal(url("http://example.com:8080/a"), `http://${host}:8080/a`);
@@ -92,14 +92,14 @@ describe("D16 the pods to call", () => {
   });
 
   it("builds the pods' names one by one: there may be more than memory can hold", () => {
-    const { stay, leave } = plan({}, 1);
+    const { staying, leaving } = plan({}, 1);
     const many = planPreparation({ ...zone(delayed("1h")), replicas: 2 ** 31 - 1 }, 1, {
       url: delayOf(delayed("1h")).url,
       clusterDomain: "cluster.local.",
     });
-    assert.deepEqual([ordinals(stay), leave.count], [["0"], 2]);
-    assert.equal(many.leave.count, 2 ** 31 - 2);
-    const [first] = many.leave;
+    assert.deepEqual([ordinals(staying), leaving.count], [["0"], 2]);
+    assert.equal(many.leaving.count, 2 ** 31 - 2);
+    const [first] = many.leaving;
     assert.equal(first?.pod, "ingester-zone-a-1");
   });
 
@@ -109,7 +109,7 @@ describe("D16 the pods to call", () => {
     const delay = readDelay(set);
     assert.ok(delay && "url" in delay);
     assert.deepEqual(
-      Array.from(planPreparation(set, 1, { url: delay.url, clusterDomain: "cluster.local." }).leave, ({ url }) => url),
+      Array.from(planPreparation(set, 1, { url: delay.url, clusterDomain: "cluster.local." }).leaving, ({ url }) => url),
       ["http://ingester-zone-a-8.ring.test.svc.cluster.local./prepare-delayed-downscale"],
     );
   });
