@@ -112,7 +112,7 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
     file: "infra/kubernetes/lease-succession.ts",
     find: `[holderIdentity, acquireTime, renewTime, leaseTransitions].join(" ")`,
     replacement: `found?.metadata?.resourceVersion ?? ""`,
-    tests: ["test/infra/kubernetes/handover.test.ts"],
+    tests: ["test/infra/kubernetes/lease-succession.test.ts"],
   },
   {
     breaks: "an announcement is written only on the version that was read",
