@@ -59,6 +59,23 @@ describe("the simulated kubelets", () => {
     assert.deepEqual(calls, []);
   });
 
+  it("send a report only after the one before it has its answer, so that none overtakes another", async () => {
+    const reports: unknown[] = [];
+    const answers: (() => void)[] = [];
+    const call = (_method: string, _path: string, body: unknown): Promise<void> => {
+      reports.push(body);
+      return new Promise((resolve) => answers.push(resolve));
+    };
+    const { onNode, onPod } = simulate({ call } as unknown as Admin);
+    onNode("ADDED", { metadata: { name: "simulated" }, status: { conditions: [{ type: "Ready", status: "True" }] } });
+    onPod("ADDED", pod({ nodeName: "simulated" }, { annotations: { "sim/ready-after-ms": "1" } }));
+    await sleep(40);
+    assert.equal(reports.length, 1);
+    answers[0]?.();
+    while (reports.length < 2) await sleep(1);
+    assert.ok(isTrue(reports[1], "Ready"));
+  });
+
   it("report a bound pod as not ready, then as ready, and delete exactly that pod when it ends", async () => {
     const { onPod, next } = open();
     onPod("ADDED", pod({ nodeName: "simulated" }));

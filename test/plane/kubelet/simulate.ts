@@ -25,6 +25,8 @@ interface PodState {
   isStarting: boolean;
   isEnding: boolean;
   reported?: ReturnType<typeof factsOf>;
+  /** Ends with the last report: a report that overtook an earlier one would leave the pod in the earlier state. */
+  reporting?: Promise<void>;
 }
 
 export interface Simulation {
@@ -81,11 +83,12 @@ export function simulate(admin: Admin): Simulation {
     const facts = factsOf(state);
     if (isDeepStrictEqual(facts, state.reported)) return;
     state.reported = facts;
-    persist(0, async () => {
+    const write = async (): Promise<void> => {
       const { pod, ip } = state;
       const status = statusOf(pod, { ...factsOf(state), ip }, timestamp(Date.now()));
       await admin.call("PATCH", `${pathOf(pod)}/status`, { metadata: { uid: pod.metadata.uid }, status });
-    });
+    };
+    state.reporting = (state.reporting ?? Promise.resolve()).then(() => persist(0, write));
   }
 
   function end(state: PodState): void {
