@@ -1,5 +1,5 @@
 /** Ends servers without cutting off a request. */
-import type { Server } from "node:http";
+import type { Server, ServerResponse } from "node:http";
 import type { Clock } from "../../infra/clock.ts";
 import type { BackgroundTasks } from "./background-tasks.ts";
 
@@ -7,28 +7,54 @@ import type { BackgroundTasks } from "./background-tasks.ts";
 export const IDLE_CONNECTION_MS = 180_000;
 /** Milliseconds that webhooks may need after their deadline, to cancel preparations and release Leases. */
 export const AFTERWARDS_MS = 6000;
-/** Milliseconds between two checks: a kept-alive connection becomes idle only after its last answer. */
+/** Milliseconds between two checks whether a request has come. */
 const CHECK_MS = 50;
-/** Milliseconds without an open request, as one may be on its way. */
-const QUIET_MS = 500;
+/**
+ * Milliseconds without a request until idle connections are closed. A client may use one at any moment, and a request that meets the close is lost: by
+ * then those in use have had their last answer, and the others are rarely used.
+ */
+const QUIET_MS = 3000;
 
-/** A server whose unanswered requests are counted. */
+/** A server whose requests are counted. */
 export interface CountedServer {
   readonly server: Server;
+  /** All requests so far. */
+  readonly requests: () => number;
   readonly unanswered: () => number;
+  /** From now on each answer is the last on its connection, and tells the client so. */
+  readonly sayGoodbye: () => void;
 }
 
 /** Counts the requests of a server from now on. */
 export function countRequests(server: Server): CountedServer {
-  let unanswered = 0;
-  server.prependListener("request", (_request, response) => {
-    unanswered++;
-    response.once("close", () => unanswered--);
+  const open = new Set<ServerResponse>();
+  let requests = 0;
+  let isLeaving = false;
+  server.prependListener("request", (_request, response: ServerResponse) => {
+    requests++;
+    open.add(response);
+    if (isLeaving) endConnection(response);
+    response.once("close", () => open.delete(response));
   });
-  return { server, unanswered: () => unanswered };
+  return {
+    server,
+    requests: () => requests,
+    unanswered: () => open.size,
+    sayGoodbye() {
+      isLeaving = true;
+      for (const response of open) endConnection(response);
+    },
+  };
 }
 
-/** Stops accepting; resolves once all requests are answered and all tasks have ended, or after `graceMs` milliseconds. */
+function endConnection(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader("connection", "close");
+}
+
+/**
+ * Ends connections one answer at a time, and the server once no request has come for `QUIET_MS`. Resolves once all requests are answered and all tasks
+ * have ended, or after `graceMs` milliseconds.
+ */
 export async function drain(
   servers: readonly CountedServer[],
   tasks: BackgroundTasks,
@@ -36,21 +62,23 @@ export async function drain(
 ): Promise<void> {
   const ended = new AbortController();
   const late = clock.sleep(graceMs, ended.signal);
-  const quiet = Promise.all([...servers.map((counted) => close(counted, ended.signal, clock)), tasks.settled()]);
+  const quiet = Promise.all([...servers.map((counted) => untilQuiet(counted, ended.signal, clock)), tasks.settled()]);
   await Promise.race([quiet, late]);
   ended.abort();
-  for (const { server } of servers) server.closeAllConnections();
+  for (const { server } of servers) server.close().closeAllConnections();
 }
 
-/** Node does not count a connection without a first request as idle: such connections are closed after `QUIET_MS`. */
-async function close({ server, unanswered }: CountedServer, ended: AbortSignal, clock: Clock): Promise<void> {
-  const closed = new AbortController();
-  server.close(() => closed.abort());
-  let quiet = 0;
-  while (!closed.signal.aborted && !ended.aborted) {
-    server.closeIdleConnections();
-    quiet = unanswered() === 0 ? quiet + 1 : 0;
-    if (quiet * CHECK_MS >= QUIET_MS) server.closeAllConnections();
-    await clock.sleep(CHECK_MS, closed.signal);
+/** Resolves once no request was open or has come for `QUIET_MS`, or there is no connection left. */
+async function untilQuiet(counted: CountedServer, ended: AbortSignal, clock: Clock): Promise<void> {
+  counted.sayGoodbye();
+  let seen = counted.requests();
+  for (let quietMs = 0; quietMs < QUIET_MS && !ended.aborted && (await hasConnections(counted.server));) {
+    await clock.sleep(CHECK_MS, ended);
+    const isQuiet = counted.unanswered() === 0 && counted.requests() === seen;
+    quietMs = isQuiet ? quietMs + CHECK_MS : 0;
+    seen = counted.requests();
   }
 }
+
+const hasConnections = (server: Server): Promise<boolean> =>
+  new Promise((resolve) => server.getConnections((error, count) => resolve(error !== null || count > 0)));

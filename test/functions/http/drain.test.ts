@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { it } from "node:test";
-import { systemClock } from "../../../infra/clock.ts";
+import { type Clock, systemClock } from "../../../infra/clock.ts";
 import { countRequests, drain } from "../../../functions/http/drain.ts";
 import { createBackgroundTasks } from "../../../functions/http/background-tasks.ts";
 import { listen } from "../../loopback.ts";
@@ -31,6 +31,51 @@ it("a connection without any request does not delay the end; a request in flight
   answer();
   assert.equal(await text, "done");
   await Promise.all([cut, draining]);
+});
+
+/** Its `sleep` ends with `wake`. */
+function createHeldClock(): Clock & { wake: () => void } {
+  let held = Promise.withResolvers<void>();
+  return {
+    ...systemClock,
+    sleep: (ms) => (ms === GRACE_MS ? new Promise<void>(() => {}) : held.promise),
+    wake() {
+      held.resolve();
+      held = Promise.withResolvers();
+    },
+  };
+}
+
+/** Writes a request to a kept-alive connection. Resolves with the response; rejects if the connection ends without one. */
+function ask(socket: Socket): Promise<string> {
+  socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  return new Promise((resolve, reject) => {
+    socket.once("data", (data) => resolve(data.toString()));
+    socket.once("close", () => reject(new Error("the connection was closed without an answer")));
+    socket.once("error", reject);
+  });
+}
+
+it("a request that a client sends on an idle connection while the server drains is answered, and is the connection's last", async (t) => {
+  const server = createServer((_request, response) => void response.writeHead(200, { "content-type": "text/plain" }).end("done"));
+  const counted = countRequests(server);
+  const port = await listen(server);
+  t.after(() => server.close().closeAllConnections());
+  const idle = connect(port, "127.0.0.1");
+  assert.match(await ask(idle), /connection: keep-alive/i);
+  const clock = createHeldClock();
+  const draining = drain([counted], createBackgroundTasks(), { graceMs: GRACE_MS, clock });
+  await new Promise((resolve) => setImmediate(resolve));
+  const answer = await ask(idle);
+  assert.match(answer, /connection: close/i);
+  assert.match(answer, /done/);
+  let over = false;
+  void draining.then(() => (over = true));
+  while (!over) {
+    clock.wake();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.equal(server.listening, false);
 });
 
 const server = createServer();

@@ -196,6 +196,20 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     tests: ["test/functions/deadline.test.ts"],
   },
   {
+    breaks: "a request that meets the end of the server is answered, and the client told to use its connection no more",
+    file: "functions/http/drain.ts",
+    find: "if (isLeaving) endConnection(response);",
+    replacement: "",
+    tests: ["test/functions/http/drain.test.ts"],
+  },
+  {
+    breaks: "a client that is about to use an idle connection of a server that ends is waited for",
+    file: "functions/http/drain.ts",
+    find: "counted.sayGoodbye();",
+    replacement: "counted.sayGoodbye();\n  counted.server.closeIdleConnections();",
+    tests: ["test/functions/http/drain.test.ts"],
+  },
+  {
     breaks: "a new certificate is served without a restart",
     file: "functions/http/certificate.ts",
     find: "if (text !== used) {",
