@@ -3,19 +3,18 @@
  * -k` leaves behind.
  */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { describe, it, type TestContext } from "node:test";
 import { connectAdmin } from "./client.ts";
-import { KUBECTL, type Manifest, type Rendering, renderManifests } from "./manifests.ts";
+import { runKubectl, type KubectlResult } from "./kubectl.ts";
+import { type Manifest, type Rendering, renderManifests } from "./manifests.ts";
 import { OVERLAYS, renderOverlay } from "./overlays.ts";
 
 type Verb = readonly ["apply" | "delete" | "diff", ...string[]];
 
 interface Place {
   readonly namespace: string;
-  /** Resolves with the exit code and all that kubectl wrote. */
-  readonly kubectl: (verb: Verb, manifests: readonly Manifest[]) => Promise<{ readonly code: number; readonly text: string }>;
+  readonly kubectl: (verb: Verb, manifests: readonly Manifest[]) => Promise<KubectlResult>;
 }
 
 const COMPLETE = "infra/manifests/complete";
@@ -31,7 +30,7 @@ async function openPlace(t: TestContext): Promise<Place> {
   const applied: Manifest[] = [];
   const kubectl: Place["kubectl"] = async (verb, manifests) => {
     if (verb[0] === "apply") applied.push(...manifests);
-    return await run([...verb, "-f", "-"], { apiVersion: "v1", kind: "List", items: manifests });
+    return await runKubectl([...verb, "-f", "-"], { apiVersion: "v1", kind: "List", items: manifests });
   };
   t.after(async () => {
     const own = applied.filter(({ kind }) => kind !== "CustomResourceDefinition");
@@ -52,15 +51,6 @@ async function openPlace(t: TestContext): Promise<Place> {
 const isAlwaysSent = (line: string): boolean => line.startsWith("poddisruptionbudget.policy/");
 
 const rank = ({ kind }: Manifest): number => (kind.endsWith("WebhookConfiguration") ? 0 : 1);
-
-function run(args: readonly string[], input: object): Promise<{ code: number; text: string }> {
-  return new Promise((resolve) => {
-    const child = execFile(KUBECTL, args, (error, stdout, stderr) =>
-      resolve({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, text: stdout + stderr }),
-    );
-    child.stdin?.end(JSON.stringify(input));
-  });
-}
 
 describe("kubectl apply", () => {
   for (const [name, rendering] of OVERLAYS)

@@ -45,7 +45,7 @@ export async function connectAdmin(kubeconfig: string | undefined): Promise<Admi
       const answer = await openExchange(connection, wire, { signal, remainingMs: () => CALL_MS });
       const text = await readText(answer, signal);
       const status = answer.statusCode ?? 0;
-      if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text.slice(0, 500)}`, { cause: status });
+      if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text.slice(0, 1000)}`, { cause: status });
       return JSON.parse(text) as T;
     },
     async watch<T>(path: string, onEvent: (event: WatchEvent<T>) => void, signal: AbortSignal) {

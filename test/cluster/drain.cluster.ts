@@ -1,15 +1,12 @@
 /** `kubectl drain` of two nodes in different zones at once, with three processes of the eviction webhook. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
-import { DRAINERS, evictZone } from "./drainers.ts";
+import { DRAINERS, drain, evictZone } from "./drainers.ts";
 import { evict } from "./evict.ts";
 import { assertNoViolations, deletions } from "./invariants.ts";
+import { runKubectl } from "./kubectl.ts";
 import { scenario, type Stage } from "./stage.ts";
 import { createBudget, serveWebhooks, type Webhooks } from "./eviction-stage.ts";
 
-const exec = promisify(execFile);
-const KUBECTL = process.env["KUBECTL"] ?? "kubectl";
 const NODES = ["node-1", "node-2"];
 
 interface Drained extends Stage {
@@ -30,25 +27,8 @@ async function withDrain(stage: Stage, run: (drained: Drained) => Promise<void>)
   } catch (error) {
     throw new Error(webhooks.processes.map((one) => one.output()).join("\n"), { cause: error });
   } finally {
-    for (const node of NODES) await exec(KUBECTL, ["uncordon", node]);
+    for (const node of NODES) await runKubectl(["uncordon", node]);
     await webhooks.close();
-  }
-}
-
-/**
- * Drains a node; retries, as an operator does, if the webhook is unreachable for a moment. Resolves with all
- * output.
- */
-async function drain(node: string, group: string): Promise<string> {
-  let text = "";
-  for (let tries = 1; ; tries++) {
-    try {
-      const { stdout, stderr } = await exec(KUBECTL, ["drain", node, `--pod-selector=rollout-group=${group}`, "--timeout=150s"]);
-      return text + stdout + stderr;
-    } catch (error) {
-      if (tries === 4) throw error;
-      text += String(error);
-    }
   }
 }
 

@@ -1,8 +1,9 @@
 /**
- * How programs other than `kubectl drain` drain nodes: their requests, and their reactions to the responses.
+ * How programs drain nodes: `kubectl drain`, and the requests of others and their reactions to the responses.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { evict, type EvictionAnswer } from "./evict.ts";
+import { runKubectl } from "./kubectl.ts";
 import type { Stage } from "./stage.ts";
 
 export interface Drainer {
@@ -26,10 +27,28 @@ export const DRAINERS: readonly Drainer[] = [
 const TIMEOUT_MS = 120_000;
 
 /**
+ * `kubectl drain` of the group's pods on a node; retries, as an operator does, if the webhook is unreachable
+ * for a moment. Resolves with all output; rejects after the fourth failure.
+ */
+export async function drain(node: string, group: string): Promise<string> {
+  let text = "";
+  for (let tries = 1; tries <= 4; tries++) {
+    const result = await runKubectl(["drain", node, `--pod-selector=rollout-group=${group}`, "--timeout=150s"]);
+    text += result.text;
+    if (result.code === 0) return text;
+  }
+  throw new Error(text);
+}
+
+/**
  * Evicts all current pods of a zone at once. Resolves with all responses once these pods are gone; rejects
  * after 2 minutes.
  */
-export async function evictZone(drainer: Drainer, stage: Stage, zone: string): Promise<EvictionAnswer[]> {
+export async function evictZone(
+  drainer: Drainer,
+  stage: Pick<Stage, "call" | "namespace" | "timeline">,
+  zone: string,
+): Promise<EvictionAnswer[]> {
   const { timeline } = stage;
   const pods = [...timeline.pods.values()].filter((pod) => pod.zone === zone);
   const answers: EvictionAnswer[] = [];

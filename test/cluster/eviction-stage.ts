@@ -114,7 +114,11 @@ function asOriginal(configuration: Configuration): Configuration {
 }
 
 /** Creates a budget for a rollout group; retries until the API server serves the definition. */
-export async function createBudget({ admin, namespace }: Stage, group: string, spec: object = {}): Promise<void> {
+export async function createBudget(
+  { admin, namespace }: Pick<Stage, "admin" | "namespace">,
+  group: string,
+  spec: object = {},
+): Promise<void> {
   const path = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets`;
   const body = {
     apiVersion: "rollout-operator.grafana.com/v1",

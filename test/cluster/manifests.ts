@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { parseAllDocuments, stringify } from "yaml";
 import type { Admin } from "./client.ts";
+import { KUBECTL } from "./kubectl.ts";
 
-export const KUBECTL = process.env["KUBECTL"] ?? "kubectl";
 const ROOT = new URL("../../", import.meta.url).pathname;
 
 export interface Manifest {

@@ -97,11 +97,10 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
   };
 }
 
-function buildActions(
-  admin: Admin,
-  namespace: string,
-  timeline: Timeline,
-): Omit<Stage, "admin" | "folder" | "timeline" | "start" | "diagnostic"> {
+/** What tests do to the zones of a namespace. */
+export type Actions = Omit<Stage, "admin" | "folder" | "timeline" | "start" | "diagnostic">;
+
+export function buildActions(admin: Admin, namespace: string, timeline: Timeline): Actions {
   const core = `/api/v1/namespaces/${namespace}`;
   const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
 

@@ -2,7 +2,6 @@
  * The downscale webhooks for a namespace of the cluster in KUBECONFIG, pods with scripted responses, and
  * kubectl.
  */
-import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -17,6 +16,7 @@ import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { freePort, listen, toLoopback } from "../loopback.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin } from "./client.ts";
+import { type KubectlResult, runKubectl } from "./kubectl.ts";
 import { createManifest, deleteManifest, FOR_OLDER_CLUSTERS, renderConfigurations, renderPolicies, SERVICE } from "./manifests.ts";
 import { untilPolicies } from "./policies.ts";
 
@@ -28,8 +28,7 @@ export interface WebhookStage {
   /** Returns the status code of a pod's response; 200 by default. */
   podResponse: (method: string, pod: string) => number | Promise<number>;
   readonly podPort: number;
-  /** Resolves with the exit code and all output. */
-  kubectl(args: readonly string[], input?: object): Promise<{ code: number; text: string }>;
+  kubectl(args: readonly string[], input?: object): Promise<KubectlResult>;
   get(name: string): Promise<StatefulSet>;
   /** As if the functions had been scaled to 0: from here on nobody answers. */
   stopFunctions(): Promise<void>;
@@ -110,7 +109,7 @@ export async function openWebhookStage(
     podResponse: () => 200,
     podPort: pods.port,
     stopFunctions,
-    kubectl: (args, input) => kubectl(["--kubeconfig", kubeconfig, "--namespace", namespace, ...args], input),
+    kubectl: (args, input) => runKubectl(["--kubeconfig", kubeconfig, "--namespace", namespace, ...args], input),
     get: (name) => admin.call("GET", `/apis/apps/v1/namespaces/${namespace}/statefulsets/${name}`),
   };
   pods.respondAs(stage);
@@ -136,15 +135,6 @@ async function startScriptedPods(): Promise<ScriptedPods> {
     void Promise.resolve(script.podResponse(method, pod)).then((status) => response.writeHead(status).end());
   });
   return { server, port: await listen(server), requests, respondAs: (next) => (script = next) };
-}
-
-function kubectl(args: readonly string[], input?: object): Promise<{ code: number; text: string }> {
-  return new Promise((resolve) => {
-    const child = execFile("kubectl", args, (error, stdout, stderr) =>
-      resolve({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, text: stdout + stderr }),
-    );
-    child.stdin?.end(input === undefined ? "" : JSON.stringify(input));
-  });
 }
 
 async function untilReady(port: number): Promise<void> {

@@ -35,6 +35,12 @@ export function buildZone(options: ZoneOptions): StatefulSet {
   };
 }
 
+/** What a namespace that enforces the Pod Security Standard `restricted` asks of pods. */
+export const RESTRICTED = {
+  pod: { securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: "RuntimeDefault" } } },
+  container: { securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } } },
+};
+
 export interface TemplateOptions {
   readonly group: string;
   /** The zone's name. */
@@ -46,7 +52,7 @@ export interface TemplateOptions {
 export function buildTemplate({ group, name, image, sim }: TemplateOptions): NonNullable<StatefulSet["spec"]>["template"] {
   return {
     metadata: { labels: { zone: name, group, "rollout-group": group }, annotations: { ...FAST, ...sim } },
-    spec: { terminationGracePeriodSeconds: 5, containers: [{ name: "app", image }] },
+    spec: { ...RESTRICTED.pod, terminationGracePeriodSeconds: 5, containers: [{ name: "app", image, ...RESTRICTED.container }] },
   };
 }
 
