@@ -21,8 +21,10 @@ WORKDIR /app
 COPY package.json ./
 COPY --from=build /app/dist dist
 COPY --from=build /app/.compile-cache .compile-cache
-# One arena of malloc for all threads: several keep what V8's compilers have freed, some 10 MB after load.
-ENV NODE_ENV=production MALLOC_ARENA_MAX=1 NODE_COMPILE_CACHE=/app/.compile-cache
+# One arena of malloc for all threads: several keep what V8's compilers have freed, some 10 MB after load. And what is large, such as what is read
+# from connections, returns to the system as soon as it is freed: another 3 MB.
+ENV MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=32768 MALLOC_TRIM_THRESHOLD_=65536
+ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/.compile-cache
 USER 65532:65532
 # A third less memory over 15,000 pods at no cost: a young generation of 1 MB, and a limit to the heap (far above what it needs), as V8 lets a
 # heap with a smaller limit grow in smaller steps.

@@ -12,7 +12,7 @@ import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { pods } from "../../infra/kubernetes/resources.ts";
 import type { BenchGroup, ClusterFigures } from "./eviction-cluster.ts";
 import { askFor, type LoadFigures } from "./eviction-load.ts";
-import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
+import { MALLOC_ENV, NODE_ARGS, SERVER_ARGS } from "./process.ts";
 import type { BenchEnvironment } from "./row.ts";
 
 export const CONNECTIONS = 8;
@@ -25,13 +25,15 @@ const MANIFEST = new URL("../../infra/manifests/webhooks/pod-eviction.yaml", imp
 const PATH = (parse(readFileSync(MANIFEST, "utf8")) as { webhooks: { clientConfig: { service: { path: string } } }[] }).webhooks[0]
   ?.clientConfig.service.path;
 
+export type ListForm = "json" | "protobuf";
+
 export interface Setup {
   /** Sends reviews of the pods of a group's first zone in turn. */
   readonly sendLoad: (group: string, seconds: number) => Promise<LoadFigures>;
   /** The figures since the last call. */
   readonly figures: () => Promise<ClusterFigures>;
-  /** Durations in milliseconds of a few lists of the group's pods on an idle server. */
-  readonly listMs: (group: string) => Promise<number[]>;
+  /** Durations in milliseconds of a few lists of the group's pods on an idle server, in the form that the server reads or in JSON. */
+  readonly listMs: (group: string, form: ListForm) => Promise<number[]>;
   readonly residentMb: () => Promise<number>;
 }
 
@@ -50,7 +52,7 @@ export async function withSetup<T>(
     const files = { SERVER_TLS_CERT_FILE: join(scratch, "evictions.crt"), SERVER_TLS_KEY_FILE: join(scratch, "evictions.key") };
     await Promise.all([writeFile(files.SERVER_TLS_CERT_FILE, tls.certPem), writeFile(files.SERVER_TLS_KEY_FILE, tls.keyPem)]);
     const ports = { SERVER_TLS_PORT: "0", SERVER_PORT: "0", SERVER_ADDRESS: "127.0.0.1" };
-    const env = { MALLOC_ARENA_MAX: "1", KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", ...ports, ...files };
+    const env = { ...MALLOC_ENV, KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", ...ports, ...files };
     const server = await start(children, [...NODE_ARGS, ...SERVER_ARGS, join(dist, "functions/serve.js")], env, /"what":"webhooks"/);
     const { port } = JSON.parse(server.line) as { port: number };
     const target = { port, path: PATH ?? "", scratch };
@@ -68,7 +70,7 @@ export async function withSetup<T>(
         const [figures] = (await once(cluster.child, "message")) as [ClusterFigures];
         return figures;
       },
-      listMs: (name) => timeList(kubeconfig, name),
+      listMs: (name, form) => timeList(kubeconfig, name, form),
       residentMb: async () => Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${server.child.pid}/status`, "utf8"))?.[1] ?? 0) / 1024,
     };
     return await play(setup);
@@ -77,12 +79,14 @@ export async function withSetup<T>(
   }
 }
 
-async function timeList(kubeconfig: string, group: string): Promise<number[]> {
+async function timeList(kubeconfig: string, group: string, form: ListForm): Promise<number[]> {
+  const { decodeList: _, ...podsInJson } = pods;
+  const resource = form === "json" ? podsInJson : pods;
   const cluster = connectCluster(await loadConnection({ kubeconfig }), { timeoutMs: 60_000 });
   const times: number[] = [];
   for (let i = 0; i < LISTS; i++) {
     const from = performance.now();
-    for await (const page of cluster.list(pods, { namespace: "default", labelSelector: `rollout-group=${group}` })) void page;
+    for await (const page of cluster.list(resource, { namespace: "default", labelSelector: `rollout-group=${group}` })) void page;
     times.push(performance.now() - from);
   }
   return times.slice(1);

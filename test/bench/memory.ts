@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { startEmulator } from "../emulator/index.ts";
 import { createGroups, type Size } from "./groups.ts";
 import { readPeakMb } from "./peak.ts";
-import { NODE_ARGS } from "./process.ts";
+import { MALLOC_ENV, NODE_ARGS } from "./process.ts";
 import { atMost, type Bench, type Row } from "./row.ts";
 
 const AIM_MB = 150;
@@ -30,7 +30,7 @@ async function measurePeak(main: string, kubeconfig: string, size: Size): Promis
   try {
     await emulator.writeKubeconfig(kubeconfig);
     await createGroups(emulator, size);
-    const env = { ...process.env, KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", RECONCILE_INTERVAL: "1s" };
+    const env = { ...process.env, ...MALLOC_ENV, KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", RECONCILE_INTERVAL: "1s" };
     const child = spawn(process.execPath, [...NODE_ARGS, main], { env, stdio: ["ignore", "pipe", "inherit"] });
     let ticks = 0;
     let peakMb = Number.NaN;

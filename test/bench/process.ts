@@ -4,8 +4,13 @@ import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { parse } from "yaml";
 
+const DOCKERFILE = readFileSync(new URL("../../Dockerfile", import.meta.url), "utf8");
+
 /** Node's arguments in the Dockerfile's ENTRYPOINT. */
-export const NODE_ARGS = readEntrypoint(readFileSync(new URL("../../Dockerfile", import.meta.url), "utf8"));
+export const NODE_ARGS = readEntrypoint(DOCKERFILE);
+
+/** The Dockerfile's settings of malloc. */
+export const MALLOC_ENV = Object.fromEntries([...DOCKERFILE.matchAll(/\b(MALLOC_\w+)=(\d+)/g)].map(([, name, value]) => [name, value]));
 
 /** Node's additional arguments in infra/manifests/functions, for the webhook server. */
 export const SERVER_ARGS = readContainerArgs(

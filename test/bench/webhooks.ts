@@ -5,12 +5,11 @@ import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { freePort } from "../loopback.ts";
-import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
+import { MALLOC_ENV, NODE_ARGS, SERVER_ARGS } from "./process.ts";
 import { atMost, type Bench, median } from "./row.ts";
 
 const NAME = "zonewise.default.svc";
 /** As in the Dockerfile. */
-const MALLOC_ARENA_MAX = "1";
 const CONNECTIONS = 8;
 const REQUESTS = 40_000;
 const STARTS = 6;
@@ -46,7 +45,7 @@ export const benchWebhooks: Bench = async ({ dist, scratch }) => {
     SERVER_PORT: String(plain),
     SERVER_ADDRESS: "127.0.0.1",
     NODE_COMPILE_CACHE: join(scratch, "webhooks-cache"),
-    MALLOC_ARENA_MAX,
+    ...MALLOC_ENV,
   };
   const starts: number[] = [];
   let server: ChildProcess | undefined;
