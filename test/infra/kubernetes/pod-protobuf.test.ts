@@ -149,6 +149,7 @@ describe("what is no list of pods in protobuf", () => {
     "a number where a text should be": [seal("PodList", Buffer.from([0x0a, 0x02, 0x10, 0x05])), /beyond its message/],
     "a text where a number should be": [seal("PodList", Buffer.from([0x0a, 0x03, 0x22, 0x01, 0x61])), /not the number/],
     "a text that is longer than its message": [seal("PodList", Buffer.from([0x0a, 0x03, 0x12, 0x7f, 0x61])), /beyond its message/],
+    "an unread value that is longer than its message": [seal("PodList", nest(2, [0x12, 0x7f])), /beyond its message/],
     "a length of 2^63": [
       seal("PodList", Buffer.from([0x12, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01])),
       /beyond its message/,
