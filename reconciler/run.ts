@@ -98,7 +98,9 @@ function isOver({ once = false }: RunInput, { end }: TermResult): boolean {
 function explain({ log }: RunInput, error: unknown, before: RunResult): TermResult {
   if (hasCode(error, "Cancelled")) return { result: before, end: "notTaken" };
   log.error("the lease could not be taken", { error });
-  return { result: { ...before, exitCode: 1 }, end: isRetryable(error) ? undefined : "notTaken" };
+  // A run that has ticked is judged by its last tick: the next run may have the Lease already.
+  const exitCode = before.last && isRetryable(error) ? before.exitCode : 1;
+  return { result: { ...before, exitCode }, end: isRetryable(error) ? undefined : "notTaken" };
 }
 
 /** How the time under one Lease ended; `notTaken` if there was none. */

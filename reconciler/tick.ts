@@ -54,6 +54,7 @@ export interface TickInput extends Actor {
 /** Rejects only if the StatefulSets could not be listed; an error in one group becomes its outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
   const { namespaces, clock, stop, turns, budgets, report } = input;
+  const gatheredAt = clock.monotonic();
   const list = await gatherZones(namespaces, input);
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const outcomes: Outcome[] = [];
@@ -63,7 +64,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
     const startedAt = clock.monotonic();
     // Before the group is reconciled, as the process may be killed.
     turns.annotations?.set(LAST_STARTED, key);
-    const outcome = await reconcileGroup(zones, budgetLists, input);
+    const outcome = await reconcileGroup(zones, { budgetLists, gatheredAt }, input);
     outcomes.push(outcome);
     report.onOutcome(outcome, clock.monotonic() - startedAt);
   });
@@ -80,7 +81,14 @@ function takeTurns<T>(groups: readonly [key: string, T][], lastStarted = ""): [k
   return [...sorted.filter(([key]) => key > lastStarted), ...sorted.filter(([key]) => key <= lastStarted)];
 }
 
-async function reconcileGroup(zones: readonly Zone[], lists: BudgetLists, input: TickInput): Promise<Outcome> {
+/** What one tick has gathered for all groups. */
+interface Gathered {
+  readonly budgetLists: BudgetLists;
+  /** Before the StatefulSets were listed, by `clock.monotonic`: a rollout that acts on an older list reads them again. */
+  readonly gatheredAt: number;
+}
+
+async function reconcileGroup(zones: readonly Zone[], gathered: Gathered, input: TickInput): Promise<Outcome> {
   const common: Common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones, scalingHolds: [], notes: [] };
   const { cluster, fence, freshness, stop } = input;
   try {
@@ -89,14 +97,14 @@ async function reconcileGroup(zones: readonly Zone[], lists: BudgetLists, input:
     const seen = { ...common, scalingHolds };
     const outcome = change
       ? { ...seen, state: "acted" as const, decision: change, effect: { replaced: [], denied: [] } }
-      : await rollOut(seen, lists, input).catch((error: unknown) => explain(error, seen, input));
+      : await rollOut(seen, gathered, input).catch((error: unknown) => explain(error, seen, input));
     return { ...outcome, notes };
   } catch (error) {
     return explain(error, common, input);
   }
 }
 
-async function rollOut(common: Common, lists: BudgetLists, input: TickInput): Promise<Outcome> {
+async function rollOut(common: Common, { budgetLists, gatheredAt }: Gathered, input: TickInput): Promise<Outcome> {
   const { zones } = common;
   const { turns, budgets, clock } = input;
   const byStatus = decideByStatus(zones);
@@ -104,8 +112,7 @@ async function rollOut(common: Common, lists: BudgetLists, input: TickInput): Pr
     byStatus === "look" ? undefined : byStatus ? { ...common, state: "held", hold: byStatus } : { ...common, state: "settled" };
   if (early && !turns.isResyncDue(groupKey(common)) && !budgets.maintenance.needsReadyTime(zones)) return early;
 
-  const gatheredAt = clock.monotonic();
-  const listed = await budgets.maintenance.readBudgets(common.namespace, lists);
+  const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);
   const snapshot = await gatherGroup(zones, input);
   try {
     const { cluster, fence, freshness, stop } = input;

@@ -3,6 +3,7 @@
  * Requests whose budget is unknown wait in a queue of their namespace, until one list of its budgets sends each of them on.
  */
 import { type Deadline, startDeadline } from "../../infra/deadline.ts";
+import { visitEach } from "../../infra/slots.ts";
 import { groupBy } from "../model/order.ts";
 import { callWithin, decideBatch, readBudgets } from "./decide-batch.ts";
 import { type BatchResult, budgetKey, type ReserverState, remaining, type TimedDisruptionRequest } from "./disruption-request.ts";
@@ -22,6 +23,8 @@ interface QueueKey {
 
 type Budgets = readonly ListedBudget[];
 
+/** Reads in flight for the pods of one StatefulSet that no budget selects. */
+const READS_AT_ONCE = 32;
 /** Milliseconds: a batch lasts no longer, however late the deadlines of its requests are. */
 const LONGEST_BATCH_MS = 60_000;
 
@@ -67,15 +70,18 @@ export function createBatchQueue(state: ReserverState): DecideInBatch {
     }
   }
 
-  /** Sends each request on to the queue of its pod's budget. One pod is read of each StatefulSet, as its budget is cached then. */
+  /** Sends each request on to the queue of its pod's budget. One pod is read of each StatefulSet under a budget, as its budget is cached then. */
   async function sendOn(namespace: string, batch: readonly Waiting[], deadline: Deadline): Promise<void> {
     const budgets = await readBudgets(namespace, state, deadline);
     const context = { budgets, state, call: callWithin(deadline) };
     const names = new Map<Waiting, string | undefined>();
     const ofOneSet = groupBy(batch, ({ request }) => cacheKey(request) ?? request.name).values();
     await Promise.all(
-      ofOneSet.map(async (group) => {
-        for (const waiting of group) names.set(waiting, await nameBudget(waiting, context));
+      ofOneSet.map(async ([first, ...others]) => {
+        if (first) names.set(first, await nameBudget(first, context));
+        await visitEach(others, { atOnce: READS_AT_ONCE }, async (waiting) => {
+          names.set(waiting, await nameBudget(waiting, context));
+        });
       }),
     );
     const known = batch.filter((waiting) => names.get(waiting) !== undefined);

@@ -70,14 +70,28 @@ async function othersAdmitted(zone: Zone, zones: readonly Zone[], { cluster, now
 
 /**
  * Writes the replicas and the time of a downscale in one write, so that neither is stored without the other. Throws `Conflict` if the zone has changed
- * since it was read, `Invalid` if the API server accepted the change without applying it, `LeaseLost`, or the error of the API server.
+ * since it was read or was given another number, `Invalid` if it was accepted and left as it was, `LeaseLost`, or the error of the API server.
  */
-async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, { cluster, fence, freshness }: Actor): Promise<void> {
+async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, actor: Actor): Promise<void> {
+  const { cluster, fence, freshness } = actor;
   const { name, namespace, resourceVersion } = zone;
   const annotations = recordAt === undefined ? undefined : { [ANNOTATIONS.lastDownscale]: formatTimestamp(recordAt) };
   const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, spec: { replicas } };
   const result = await cluster.change(statefulSets, { name, namespace, type: "strategic", body }, fence.write());
   freshness.noteWritten(statefulSets, result.metadata?.resourceVersion ?? "");
-  if (result.spec?.replicas === replicas) return;
-  throw new RolloutError("Invalid", `it was accepted, but ${name} still has ${result.spec?.replicas} replicas: something pins them`);
+  const stored = result.spec?.replicas;
+  if (stored === replicas) return;
+  // The zone may lose pods by it: nothing that was read before still holds.
+  if (stored !== zone.replicas)
+    throw new RolloutError("Conflict", `${name} was given ${stored} replicas, not ${replicas}: something changes them`);
+  if (annotations) await restoreLastDownscale(zone, result.metadata?.resourceVersion ?? "", actor);
+  throw new RolloutError("Invalid", `it was accepted, but ${name} still has ${stored} replicas: something pins them`);
+}
+
+/** Removes the time of a downscale that did not happen: it would keep the other zones from shrinking. */
+async function restoreLastDownscale(zone: Zone, resourceVersion: string, { cluster, fence, freshness }: Actor): Promise<void> {
+  const { name, namespace, scaling } = zone;
+  const annotations = { [ANNOTATIONS.lastDownscale]: scaling.lastDownscale ?? null };
+  const body = { metadata: { resourceVersion, annotations } };
+  freshness.noteWritten(statefulSets, await cluster.patch(statefulSets, { name, namespace, type: "merge", body }, fence.write()));
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createLog } from "../../infra/log.ts";
+import { RolloutError } from "../../infra/errors.ts";
 import { leases } from "../../infra/kubernetes/resources.ts";
 import { changeLease } from "../../infra/kubernetes/lease-object.ts";
 import { formatAnnouncement, SUCCESSOR } from "../../infra/kubernetes/lease-succession.ts";
@@ -150,6 +151,29 @@ describe("a run that another waits for", () => {
     assert.ok(longestGap() <= INTERVAL_MS + 1000, JSON.stringify(ticks));
     for (const { stop } of both) stop.abort();
     await until(() => both.every(({ over }) => over));
+  });
+
+  it("does not fail by an API error after it has handed over", async () => {
+    const { cluster } = stage.connect();
+    let one: Started | undefined;
+    let errors = 0;
+    const flaky: typeof cluster = {
+      ...cluster,
+      get: async (resource, ref, call) => {
+        const isOver = one?.messages.some((message) => message.startsWith("handing the lease over"));
+        if (isOver && resource.plural === "leases" && errors++ === 0) throw new RolloutError("Unreachable", "connection reset");
+        return cluster.get(resource, ref, call);
+      },
+    };
+    one = start("one", { cluster: flaky });
+    await stage.time.advance(5000);
+    const two = start("two");
+    for (let i = 0; i < 1200 && !one.over; i++) await stage.time.advance(100);
+    assert.equal((await one.result).exitCode, 0);
+    assert.equal(errors > 0, true);
+    two.stop.abort();
+    for (let i = 0; i < 300 && !two.over; i++) await stage.time.advance(100);
+    assert.equal((await two.result).exitCode, 0);
   });
 
   it("that none waits for ends with its time budget", async () => {

@@ -75,9 +75,9 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the tick reads the budgets before the pods whose reservations it removes",
     file: "reconciler/tick.ts",
-    find: "const listed = await budgets.maintenance.readBudgets(common.namespace, lists);\n  const snapshot = await gatherGroup(zones, input);",
+    find: "const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);\n  const snapshot = await gatherGroup(zones, input);",
     replacement:
-      "const snapshot = await gatherGroup(zones, input);\n  const listed = await budgets.maintenance.readBudgets(common.namespace, lists);",
+      "const snapshot = await gatherGroup(zones, input);\n  const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);",
     tests: ["test/reconciler/maintenance/order.test.ts"],
   },
   {

@@ -11,7 +11,30 @@ const DELAYED = {
   tests: ["test/reconciler/scaling/delayed.test.ts", "test/reconciler/scaling/pod-ages.test.ts"],
 };
 
+const CHANGED = ["test/reconciler/changed-writes.test.ts"];
+
 export const SCALING_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "a scale that is stored with another number ends the tick of its group",
+    ...SCALE,
+    tests: CHANGED,
+    find: "if (stored !== zone.replicas)",
+    replacement: "if (stored === undefined)",
+  },
+  {
+    breaks: "a downscale that changed nothing leaves no time behind",
+    ...SCALE,
+    tests: CHANGED,
+    find: `if (annotations) await restoreLastDownscale(zone, result.metadata?.resourceVersion ?? "", actor);`,
+    replacement: "if (stored === undefined) await restoreLastDownscale(zone, resourceVersion, actor);",
+  },
+  {
+    breaks: "a list of StatefulSets from before other groups had their turn is read again",
+    file: "reconciler/tick.ts",
+    tests: CHANGED,
+    find: "await reconcileGroup(zones, { budgetLists, gatheredAt }, input)",
+    replacement: "await reconcileGroup(zones, { budgetLists, gatheredAt: gatheredAt && clock.monotonic() }, input)",
+  },
   {
     breaks: "the time between zones must be over, not just reached",
     ...MIN_TIME,
