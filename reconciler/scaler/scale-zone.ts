@@ -4,7 +4,7 @@
  *   does it shrink without being forced? read everything again -> no hold: write its replicas and the time of the downscale
  */
 import { isRefused, RolloutError } from "../../infra/errors.ts";
-import { statefulSets } from "../../infra/kubernetes/resources.ts";
+import { type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
 import { findAdmitted } from "../downscale/pending.ts";
@@ -75,8 +75,8 @@ async function othersAdmitted(zone: Zone, zones: readonly Zone[], { cluster, now
 async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, actor: Actor): Promise<void> {
   const { cluster, fence, freshness } = actor;
   const { name, namespace, resourceVersion } = zone;
-  const annotations = recordAt === undefined ? undefined : { [ANNOTATIONS.lastDownscale]: formatTimestamp(recordAt) };
-  const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, spec: { replicas } };
+  const annotations = recordAt === undefined ? {} : { [ANNOTATIONS.lastDownscale]: formatTimestamp(recordAt) };
+  const body = { metadata: { resourceVersion, annotations }, spec: { replicas } };
   const result = await cluster.change(statefulSets, { name, namespace, type: "strategic", body }, fence.write());
   freshness.noteWritten(statefulSets, result.metadata?.resourceVersion ?? "");
   const stored = result.spec?.replicas;
@@ -84,13 +84,14 @@ async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, actor: Ac
   // The zone may lose pods by it: nothing that was read before still holds.
   if (stored !== zone.replicas)
     throw new RolloutError("Conflict", `${name} was given ${stored} replicas, not ${replicas}: something changes them`);
-  if (annotations) await restoreLastDownscale(zone, result.metadata?.resourceVersion ?? "", actor);
+  if (recordAt !== undefined) await restoreLastDownscale(zone, result, actor);
   throw new RolloutError("Invalid", `it was accepted, but ${name} still has ${stored} replicas: something pins them`);
 }
 
 /** Removes the time of a downscale that did not happen: it would keep the other zones from shrinking. */
-async function restoreLastDownscale(zone: Zone, resourceVersion: string, { cluster, fence, freshness }: Actor): Promise<void> {
+async function restoreLastDownscale(zone: Zone, { metadata }: StatefulSet, { cluster, fence, freshness }: Actor): Promise<void> {
   const { name, namespace, scaling } = zone;
+  const { resourceVersion = "" } = metadata ?? {};
   const annotations = { [ANNOTATIONS.lastDownscale]: scaling.lastDownscale ?? null };
   const body = { metadata: { resourceVersion, annotations } };
   freshness.noteWritten(statefulSets, await cluster.patch(statefulSets, { name, namespace, type: "merge", body }, fence.write()));

@@ -155,17 +155,18 @@ describe("a run that another waits for", () => {
 
   it("does not fail by an API error after it has handed over", async () => {
     const { cluster } = stage.connect();
-    let one: Started | undefined;
+    const started: Started[] = [];
     let errors = 0;
     const flaky: typeof cluster = {
       ...cluster,
       get: async (resource, ref, call) => {
-        const isOver = one?.messages.some((message) => message.startsWith("handing the lease over"));
+        const isOver = started[0]?.messages.some((message) => message.startsWith("handing the lease over"));
         if (isOver && resource.plural === "leases" && errors++ === 0) throw new RolloutError("Unreachable", "connection reset");
         return cluster.get(resource, ref, call);
       },
     };
-    one = start("one", { cluster: flaky });
+    const one = start("one", { cluster: flaky });
+    started.push(one);
     await stage.time.advance(5000);
     const two = start("two");
     for (let i = 0; i < 1200 && !one.over; i++) await stage.time.advance(100);

@@ -231,7 +231,7 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "replicas are changed only on the version that was read",
     ...SCALE,
-    find: "metadata: { resourceVersion, ...(annotations",
-    replacement: "metadata: { ...(annotations",
+    find: "metadata: { resourceVersion, annotations }, spec",
+    replacement: "metadata: { annotations }, spec",
   },
 ];

@@ -25,8 +25,8 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     breaks: "a downscale that changed nothing leaves no time behind",
     ...SCALE,
     tests: CHANGED,
-    find: `if (annotations) await restoreLastDownscale(zone, result.metadata?.resourceVersion ?? "", actor);`,
-    replacement: "if (stored === undefined) await restoreLastDownscale(zone, resourceVersion, actor);",
+    find: "if (recordAt !== undefined) await restoreLastDownscale(zone, result, actor);",
+    replacement: "if (stored === undefined) await restoreLastDownscale(zone, result, actor);",
   },
   {
     breaks: "a list of StatefulSets from before other groups had their turn is read again",
