@@ -102,7 +102,7 @@ export function isRefused(error: unknown): error is RolloutError {
   return wroteNothing(error) && !isSuperseded(error);
 }
 
-/** For `.catch(absent)`: what is not there is undefined; throws whatever else was the matter. */
+/** For `.catch(absent)`: resolves a missing object with undefined; throws any other error. */
 export function absent(error: unknown): undefined {
   if (!hasCode(error, "NotFound")) throw error;
 }

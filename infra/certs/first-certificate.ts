@@ -20,8 +20,8 @@ export interface FirstCertificate {
 }
 
 /**
- * Fills the Secret if there is none or an empty one; whatever else it holds is the certificate job's business. Resolves with true if it
- * wrote, and with false if another process was faster; rejects with what the cluster says.
+ * Fills the Secret if it is missing or empty; the certificate job handles any other content. Resolves with true if it wrote, and with false if
+ * another process was faster; rejects with the error of the API server.
  */
 export async function issueFirstCertificate(cluster: Cluster, input: FirstCertificate, call?: Call): Promise<boolean> {
   const { namespace, secretName, dnsNames, issue, now } = input;

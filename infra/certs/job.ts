@@ -38,7 +38,7 @@ const MOST_LOOKS = 15;
 
 /**
  * Makes the Secret good and the configurations trust it. Resolves with 0, or with 1 if a configuration could not be given the bundle or
- * `stop` fired first; rejects with `Invalid` for a damaged Secret, and with what the cluster says when it goes on saying so.
+ * `stop` fired first; rejects with `Invalid` for a damaged Secret, and with an error of the API server that lasts.
  */
 export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
   const { log, stop } = input;

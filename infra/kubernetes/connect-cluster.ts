@@ -26,7 +26,7 @@ const PAGE_SIZE = 500;
 const FULL = "application/json";
 // A server that has no protobuf of a kind answers in JSON.
 const DECODED = `${PROTOBUF},${FULL}`;
-// Whoever cannot make a PartialObjectMetadata sends the object; either has the metadata.
+// Servers without PartialObjectMetadata return the full object; both have the metadata.
 const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 const CONTENT_TYPES: Readonly<Record<Patch["type"], string>> = {

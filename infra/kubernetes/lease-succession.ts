@@ -37,7 +37,7 @@ export function renewalOf(found: Lease | undefined): string {
   return [holderIdentity, acquireTime, renewTime, leaseTransitions].join(" ");
 }
 
-/** Annotation of the Lease: since when which process waits for it. Whoever takes the Lease empties it. */
+/** Annotation of the Lease: the process that waits for it, and since when. The process that takes the Lease empties it. */
 export const SUCCESSOR = "zonewise/successor";
 
 /** After this time an announcement counts no more: its process may have died. */

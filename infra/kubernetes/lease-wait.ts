@@ -34,7 +34,7 @@ export function createAnnouncer({ cluster, clock }: LeaseTools, options: LeaseOp
       await writeLease(cluster, announcement, { deadlineMs: options.durationMs / 6, signal });
       announcedAt = at;
     } catch (error) {
-      // After a conflict, the holder has just renewed it, the next look tries again. Whatever else goes wrong only makes us wait longer.
+      // A conflict means that the holder has just renewed it: the next poll tries again. Any other error only prolongs the wait.
       if (!hasCode(error, "Conflict")) announcedAt = at;
     }
   };

@@ -15,7 +15,7 @@ export interface Problem {
  * 253 characters. Patterns in use have some 30 instructions.
  */
 export const MOST_INSTRUCTIONS = 300;
-/** Compiling takes time by the size as well, so a bound on it is looked at before; that may be twice the size. */
+/** Compiling takes time in proportion to the size, so an upper bound, up to twice the size, is checked before. */
 const LARGEST_BOUND = 2 * MOST_INSTRUCTIONS;
 const LONGEST_PATTERN = 1000;
 

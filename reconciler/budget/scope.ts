@@ -18,7 +18,7 @@ export interface StoredBudget {
 export interface DisruptionTarget {
   /** The UID that the disruption is pinned to, if any. */
   readonly uid?: string | undefined;
-  /** It is pinned to no UID: it reaches whatever pod has the name. */
+  /** It is pinned to no UID: it reaches any pod of that name. */
   readonly unpinned?: boolean | undefined;
 }
 

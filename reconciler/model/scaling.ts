@@ -5,7 +5,7 @@ export interface Scaling {
   /** Name of the StatefulSet whose replicas it follows. */
   readonly leader: string | undefined;
   readonly upscaleOnlyWhenLeaderReady: boolean;
-  /** The replicas it is to have whatever leader or reference say. */
+  /** The replicas that it should have regardless of leader and reference. */
   readonly forcedReplicas: number | undefined;
   readonly mirror: Mirror | undefined;
   /** As written: the time that must lie between scaling down two zones. */

@@ -40,7 +40,7 @@ function readBudget(object: DisruptionBudget, compile?: CompilePartition): Liste
 export interface UnderBudget {
   /** In byte order of their names. */
   readonly zones: readonly BudgetZone[];
-  /** All pods that the budget selects, whoever owns them, by name. */
+  /** All pods that the budget selects, of any owner, by name. */
   readonly pods: ReadonlyMap<string, BudgetPod>;
 }
 

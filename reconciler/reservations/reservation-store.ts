@@ -12,7 +12,7 @@ import { isSame, readReservations, type Reservations } from "../budget/reservati
 
 export interface ReservationStore {
   readonly reservations: Reservations;
-  /** Replaces them all. Throws `Conflict` if anybody has written since, or what the cluster says. */
+  /** Replaces all reservations. Throws `Conflict` if another process has written since, or the error of the API server. */
   readonly write: (next: Reservations, call: Call) => Promise<"kept" | "lost">;
 }
 
