@@ -75,7 +75,8 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
   async function push(): Promise<void> {
     const { pushgatewayUrl: url } = configuration;
     if (url === undefined) return;
-    const target = { url, job: "zonewise", instance: `${namespace}/${lease.name}`, deadlineMs: 5000 };
+    // The job by which dashboards of the original select.
+    const target = { url, job: `${namespace}/rollout-operator`, instance: `${namespace}/${lease.name}`, deadlineMs: 5000 };
     await pushMetrics(metrics, target).catch((error: unknown) => log.warn("the metrics could not be pushed", { error }));
   }
   return { push, run };
