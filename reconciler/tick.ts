@@ -38,7 +38,7 @@ export interface TickInput extends Actor {
     /** Annotations of the Lease, which outlive ticks and processes; without them each tick starts with the first group. */
     readonly annotations?: Map<string, string>;
   };
-  readonly scaling: Omit<Scaler, keyof Actor | "now" | "stop">;
+  readonly scaling: Omit<Scaler, keyof Actor | "clock" | "stop">;
   readonly budgets: {
     readonly mayDisrupt: MayDisrupt;
     readonly maintenance: BudgetMaintenance;
@@ -92,7 +92,7 @@ async function reconcileGroup(zones: readonly Zone[], gathered: Gathered, input:
   const common: Common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones, scalingHolds: [], notes: [] };
   const { cluster, fence, freshness, stop } = input;
   try {
-    const scaler = { ...input.scaling, cluster, fence, freshness, now: input.clock.now, stop };
+    const scaler = { ...input.scaling, cluster, fence, freshness, clock: input.clock, stop };
     const { change, scalingHolds, notes } = await scaleGroup(zones, scaler);
     const seen = { ...common, scalingHolds };
     const outcome = change
