@@ -4,16 +4,19 @@ import type { AcquiredLease } from "../infra/kubernetes/lease.ts";
 import { startChangeWatch, zonesOf } from "./change-watch.ts";
 import { createFreshness, type Freshness } from "../infra/kubernetes/freshness.ts";
 import type { Zone } from "./model/zone.ts";
-import { isFailure, type LogNote, type TickResult } from "./report/outcome.ts";
+import { isFailure, type LogNote, type Outcome, type TickResult } from "./report/outcome.ts";
 import { createRecorder } from "./report/recorder.ts";
 import { createReporter, type Reporter } from "./report/reporter.ts";
 import { dueForResync, resyncedThrough, recordResync } from "./resync.ts";
 import type { RunInput, RunResult } from "./run.ts";
 import { createPodNotifier, type PodNotifier } from "./scaler/pod-notifier.ts";
+import { createGroupStatuses, type GroupStatuses } from "./status-writer/group-statuses.ts";
 import { LAST_STARTED, tick } from "./tick.ts";
 
 /** Time for Events that still wait to be written at the end. */
 const FLUSH_MS = 3000;
+/** Time for statuses that still wait: the next run waits for the Lease meanwhile. */
+const STATUS_MS = 500;
 
 /** The time under one Lease. */
 export interface Term {
@@ -35,7 +38,8 @@ export async function tickUntil(input: RunInput, { held, stop, before }: Term): 
   const reporter = createReporter({ ...input, recorder });
   const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
   const notifier = createPodNotifier({ http: input.scaling.podHttp, clock, onNote, signal: until });
-  const session = { held, until, reporter, notifier, freshness: createFreshness(clock, log) };
+  const statuses = createGroupStatuses({ cluster, clock, log, fence: held, signal: until, onChange: changes.wake });
+  const session = { held, until, reporter, statuses, notifier, freshness: createFreshness(clock, log) };
   let verdict = before;
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
@@ -51,9 +55,10 @@ export async function tickUntil(input: RunInput, { held, stop, before }: Term): 
   if (input.once) await injecting;
   over.abort();
   const flushing = new AbortController();
-  // Events are a courtesy: they do not hold up the end.
-  const flushed = Promise.race([recorder.flush(), clock.sleep(FLUSH_MS, flushing.signal)]).finally(() => flushing.abort());
-  await Promise.all([flushed, held.release(), injecting]);
+  // Events and statuses are a courtesy: they do not hold up the end. Statuses are written under the Lease.
+  const within = (ms: number, work: Promise<void>): Promise<void> => Promise.race([work, clock.sleep(ms, flushing.signal)]);
+  const released = within(STATUS_MS, statuses.flush()).then(held.release);
+  await Promise.all([within(FLUSH_MS, recorder.flush()), released, injecting]).finally(() => flushing.abort());
   return verdict;
 }
 
@@ -74,17 +79,26 @@ interface Session {
   /** Fires when the run ends, or the Lease is lost. */
   readonly until: AbortSignal;
   readonly reporter: Reporter;
+  readonly statuses: GroupStatuses;
   readonly notifier: PodNotifier;
   readonly freshness: Freshness;
 }
 
 /** One tick, reported; undefined if the cluster could not be read. Never rejects. */
-async function tickOnce(input: RunInput, { held, until, reporter, notifier, freshness }: Session): Promise<TickResult | undefined> {
+async function tickOnce(
+  input: RunInput,
+  { held, until, reporter, statuses, notifier, freshness }: Session,
+): Promise<TickResult | undefined> {
   const { cluster, namespaces, clock, scaling, budgets } = input;
   const startedAt = clock.now();
   const isResyncDue = dueForResync(resyncedThrough(held.annotations), startedAt);
   const after = held.annotations.get(LAST_STARTED) ?? "";
+  await statuses.beginTick(namespaces);
   const from = clock.monotonic();
+  const onOutcome = (outcome: Outcome, tookMs: number): void => {
+    reporter.report(outcome, tookMs);
+    statuses.report(outcome);
+  };
   try {
     const result = await tick({
       cluster,
@@ -96,10 +110,11 @@ async function tickOnce(input: RunInput, { held, until, reporter, notifier, fres
       turns: { isResyncDue, annotations: held.annotations },
       scaling: { ...scaling, notifier },
       budgets,
-      report: { timesSuperseded: reporter.timesSuperseded, onOutcome: reporter.report },
+      report: { timesSuperseded: reporter.timesSuperseded, onOutcome },
     });
     recordResync(held.annotations, { startedAt, after, groups: [...result.groups.keys()], begun: result.outcomes.length });
     reporter.endTick(result, clock.monotonic() - from);
+    statuses.endTick(result);
     return result;
   } catch (error) {
     reporter.failTick(error);

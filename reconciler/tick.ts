@@ -17,6 +17,7 @@ import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 import { groupKey, type GroupSnapshot, type Zone } from "./model/zone.ts";
 import type { Common, Outcome, TickResult } from "./report/outcome.ts";
 import { decideByStatus, decideRollout } from "./rollout/decide.ts";
+import { planRollout } from "./rollout/plan.ts";
 import { scaleGroup } from "./scaler/scale-group.ts";
 import type { Scaler } from "./scaler/scaler.ts";
 
@@ -117,7 +118,8 @@ async function rollOut(common: Common, { budgetLists, gatheredAt }: Gathered, in
   try {
     const { cluster, fence, freshness, stop } = input;
     const actor = { cluster, fence, freshness, mayDisrupt: budgets.mayDisrupt, clock, gatheredAt, stop };
-    return early?.state === "held" ? early : await rollOutZones(snapshot, common, actor);
+    const seen = { ...common, plan: planRollout(snapshot.zones) };
+    return early?.state === "held" ? { ...early, plan: seen.plan } : await rollOutZones(snapshot, seen, actor);
   } finally {
     await budgets.maintenance.maintainGroup(snapshot, listed, input.fence);
   }

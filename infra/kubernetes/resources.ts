@@ -100,3 +100,14 @@ export const disruptionBudgets: Resource<DisruptionBudget> = {
   version: "v1",
   plural: "zoneawarepoddisruptionbudgets",
 };
+
+/** A RolloutGroup: `status` is what reconciler/group-status decides, valid by the definition's schema. */
+export interface RolloutGroup {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: { readonly checkpoint?: string; readonly progressDeadlineSeconds?: number };
+  readonly status?: unknown;
+}
+
+export const rolloutGroups: Resource<RolloutGroup> = { group: "zonewise.dev", version: "v1", plural: "rolloutgroups" };
