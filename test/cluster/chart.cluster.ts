@@ -55,6 +55,10 @@ const CHOICES: Readonly<Record<string, Choice>> = {
     values: { replicasPolicy: { enabled: true } },
     kustomize: [{}, { folder: "infra/manifests/replicas-policy" }],
   },
+  "the policy on the reconciler": {
+    values: { reconcilerPolicy: { enabled: true } },
+    kustomize: [{}, { folder: "infra/manifests/reconciler-policy" }],
+  },
   "network policies": {
     values: { networkPolicy: { enabled: true, apiServer: "10.0.0.0/28", monitoring: "metrics" } },
     kustomize: [{ edit: { ...NETWORK_POLICY, ...FILLED_IN } }],
