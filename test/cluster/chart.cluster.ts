@@ -1,5 +1,8 @@
 /** The Helm chart renders what kustomize renders for the same choices, and refuses bad values in the words of its schema. */
 import assert from "node:assert/strict";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { CHART, parseManifests, runHelm, template, WITHOUT_HELM } from "./helm.ts";
 import { FOR_OLDER_CLUSTERS, type Manifest, renderManifests, type Rendering } from "./manifests.ts";
@@ -94,6 +97,17 @@ describe("the chart", { skip: WITHOUT_HELM }, () => {
       assert.equal(Object.keys(byName(rendered)).length, rendered.length, "each object once");
       assert.deepEqual(byName(rendered), byName(wanted));
     });
+
+  it("renders the same from an archive, for one's own registry", async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "chart-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const packed = await runHelm(["package", CHART, "--destination", folder]);
+    assert.equal(packed.code, 0, packed.text);
+    const [archive = ""] = await readdir(folder);
+    const flags = ["--namespace", "cell-a-1", "--kube-version", "1.36.0", "--include-crds"];
+    const fromArchive = await runHelm(["template", "zonewise", join(folder, archive), ...flags]);
+    assert.deepEqual(fromArchive, await runHelm(["template", "zonewise", CHART, ...flags]));
+  });
 
   for (const [values, message] of [
     [{ extraArgs: ["-log.level=debug"] }, "at '/extraArgs': value must be 'refused: Zonewise has variables instead of flags"],
