@@ -4,6 +4,7 @@ import type { AcquiredLease } from "../infra/kubernetes/lease.ts";
 import { startChangeWatch, zonesOf } from "./change-watch.ts";
 import { createFreshness, type Freshness } from "../infra/kubernetes/freshness.ts";
 import type { Zone } from "./model/zone.ts";
+import { createLeaseTotals, type LeaseTotals } from "./lease-totals.ts";
 import { isFailure, type LogNote, type Outcome, type TickResult } from "./report/outcome.ts";
 import { createRecorder } from "./report/recorder.ts";
 import { createReporter, type Reporter } from "./report/reporter.ts";
@@ -39,7 +40,8 @@ export async function tickUntil(input: RunInput, { held, stop, before }: Term): 
   const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
   const notifier = createPodNotifier({ http: input.scaling.podHttp, clock, onNote, signal: until });
   const statuses = createGroupStatuses({ cluster, clock, log, fence: held, signal: until, onChange: changes.wake });
-  const session = { held, until, reporter, statuses, notifier, freshness: createFreshness(clock, log) };
+  const totals = await createLeaseTotals(held.annotations, input.metrics);
+  const session = { held, until, reporter, statuses, totals, notifier, freshness: createFreshness(clock, log) };
   let verdict = before;
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
@@ -80,6 +82,7 @@ interface Session {
   readonly until: AbortSignal;
   readonly reporter: Reporter;
   readonly statuses: GroupStatuses;
+  readonly totals: LeaseTotals;
   readonly notifier: PodNotifier;
   readonly freshness: Freshness;
 }
@@ -87,7 +90,7 @@ interface Session {
 /** One tick, reported; undefined if the cluster could not be read. Never rejects. */
 async function tickOnce(
   input: RunInput,
-  { held, until, reporter, statuses, notifier, freshness }: Session,
+  { held, until, reporter, statuses, totals, notifier, freshness }: Session,
 ): Promise<TickResult | undefined> {
   const { cluster, namespaces, clock, scaling, budgets } = input;
   const startedAt = clock.now();
@@ -97,7 +100,7 @@ async function tickOnce(
   const from = clock.monotonic();
   const onOutcome = (outcome: Outcome, tookMs: number): void => {
     reporter.report(outcome, tookMs);
-    statuses.report(outcome);
+    statuses.report(outcome, { tookMs, passes: totals.passes() });
   };
   try {
     const result = await tick({
@@ -115,9 +118,11 @@ async function tickOnce(
     recordResync(held.annotations, { startedAt, after, groups: [...result.groups.keys()], begun: result.outcomes.length });
     reporter.endTick(result, clock.monotonic() - from);
     statuses.endTick(result);
+    await totals.record(startedAt);
     return result;
   } catch (error) {
     reporter.failTick(error);
+    await totals.record(undefined);
     return undefined;
   }
 }

@@ -4,6 +4,7 @@ import { describeConditions, isReady, judge } from "./conditions.ts";
 import type { StatusInput } from "./facts.ts";
 import { advance, listSteps } from "./progress.ts";
 import type { RolloutGroupStatus } from "./status.ts";
+import { countReconcile } from "./totals.ts";
 import { describeZone, summarize } from "./zones.ts";
 
 export function decideStatus(input: StatusInput): RolloutGroupStatus {
@@ -11,10 +12,12 @@ export function decideStatus(input: StatusInput): RolloutGroupStatus {
   const zones = facts.zones.map(describeZone);
   const blocked = describeBlocks(input);
   const plan = listSteps(facts.plan);
+  const totals = facts.zones.length === 0 ? input.earlier.totals : countReconcile(input);
   const progress = facts.zones.length === 0 ? undefined : advance(input, isReady(input), zones);
   const verdict = judge(input, blocked, progress);
   return {
     observedGeneration: generation,
+    group: facts.group,
     phase: verdict.phase,
     message: shorten(verdict.message),
     summary: summarize(facts.zones, plan, blocked),
@@ -22,6 +25,7 @@ export function decideStatus(input: StatusInput): RolloutGroupStatus {
     blocked,
     plan,
     ...(progress && { progress }),
+    ...(totals && { totals }),
     conditions: describeConditions(input, verdict),
   };
 }
@@ -32,10 +36,15 @@ export type Difference = "none" | "details" | "essence";
 /** Sentences and estimates are details: they may change from tick to tick without any news. */
 export function compareStatus(before: Partial<RolloutGroupStatus>, after: RolloutGroupStatus): Difference {
   if (canonical(essenceOf(before)) !== canonical(essenceOf(after))) return "essence";
-  return canonical(before) === canonical(after) ? "none" : "details";
+  return canonical(detailsOf(before)) === canonical(detailsOf(after)) ? "none" : "details";
 }
 
-function essenceOf({ blocked, progress, conditions, ...rest }: Partial<RolloutGroupStatus>): object {
+/** The totals of a settled group follow from the ticks that have passed: what only grows with them is written along with something else. */
+function detailsOf({ totals, ...rest }: Partial<RolloutGroupStatus>): object {
+  return { ...rest, totals: [totals?.failures, totals?.podsReplaced, totals?.failing] };
+}
+
+function essenceOf({ blocked, progress, conditions, totals: _totals, ...rest }: Partial<RolloutGroupStatus>): object {
   return {
     ...rest,
     message: "",

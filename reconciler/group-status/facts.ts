@@ -5,6 +5,8 @@ import type { Zone } from "../model/zone.ts";
 import type { RolloutGroupStatus } from "./status.ts";
 
 export interface GroupFacts {
+  /** The value of the label. */
+  readonly group: string;
   /** In byte order of their names; none if the group is gone. */
   readonly zones: readonly Zone[];
   /** How the tick ended for the group. */
@@ -18,6 +20,10 @@ export interface GroupFacts {
   /** What was done. */
   readonly step: { readonly action: "deletePods" | "finishZone" | "scaleZone"; readonly zone: string } | undefined;
   readonly plan: readonly PlannedZone[];
+  /** Pods that were deleted to be replaced. */
+  readonly replaced: number;
+  /** The group counts as failed. */
+  readonly failing: boolean;
 }
 
 /** What a status is decided from. */
@@ -31,4 +37,8 @@ export interface StatusInput {
   readonly deadlineMs: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** Milliseconds that the tick took for the group. */
+  readonly tookMs: number;
+  /** The number of this tick among all of the installation. */
+  readonly passes: number;
 }

@@ -1,4 +1,5 @@
 /** `status` of a RolloutGroup, as it is stored. Times are RFC 3339. */
+import type { GroupTotals } from "./totals.ts";
 
 /** What a group is doing, in one word. */
 export type Phase = "Ready" | "RollingOut" | "Scaling" | "Waiting" | "Paused" | "Degraded" | "Stalled" | "Empty";
@@ -6,6 +7,8 @@ export type Phase = "Ready" | "RollingOut" | "Scaling" | "Waiting" | "Paused" | 
 export interface RolloutGroupStatus {
   /** The generation of the object that all of this is newer than (§11.2). */
   readonly observedGeneration: number;
+  /** The value of the label. */
+  readonly group: string;
   readonly phase: Phase;
   /** What happens or why nothing does, in a sentence. */
   readonly message: string;
@@ -17,6 +20,7 @@ export interface RolloutGroupStatus {
   /** What is left to do, in order. */
   readonly plan: readonly PlannedStep[];
   readonly progress?: Progress;
+  readonly totals?: GroupTotals;
   readonly conditions: readonly Condition[];
 }
 

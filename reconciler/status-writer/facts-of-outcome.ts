@@ -2,12 +2,13 @@
 import { messageOf } from "../../infra/errors.ts";
 import type { GroupFacts } from "../group-status/facts.ts";
 import { describeOutcome } from "../report/describe.ts";
-import type { Outcome } from "../report/outcome.ts";
+import { isFailure, type Outcome } from "../report/outcome.ts";
 import { planByStatus } from "../rollout/plan.ts";
 
 export function factsOfOutcome(outcome: Outcome): GroupFacts {
   const { zones, state, scalingHolds } = outcome;
   return {
+    group: outcome.group,
     zones,
     state,
     message: sentenceOf(outcome),
@@ -15,6 +16,8 @@ export function factsOfOutcome(outcome: Outcome): GroupFacts {
     scalingHolds,
     step: state === "acted" ? { action: outcome.decision.action, zone: outcome.decision.zone.name } : undefined,
     plan: outcome.plan ?? planByStatus(zones),
+    replaced: state === "acted" ? outcome.effect.replaced.length : 0,
+    failing: isFailure(outcome),
   };
 }
 
@@ -25,7 +28,8 @@ function sentenceOf(outcome: Outcome): string {
 }
 
 /** The facts of a group without StatefulSets. */
-export const NO_ZONES: GroupFacts = {
+export const factsWithoutZones = (group: string): GroupFacts => ({
+  group,
   zones: [],
   state: "settled",
   message: "",
@@ -33,4 +37,6 @@ export const NO_ZONES: GroupFacts = {
   scalingHolds: [],
   step: undefined,
   plan: [],
-};
+  replaced: 0,
+  failing: false,
+});

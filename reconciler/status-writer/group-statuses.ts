@@ -11,7 +11,7 @@ import type { GroupFacts, StatusInput } from "../group-status/facts.ts";
 import { nameOfGroup } from "../group-status/name.ts";
 import type { Outcome, TickResult } from "../report/outcome.ts";
 import type { Entry } from "./entry.ts";
-import { factsOfOutcome, NO_ZONES } from "./facts-of-outcome.ts";
+import { factsOfOutcome, factsWithoutZones } from "./facts-of-outcome.ts";
 import { createKnownGroups } from "./known-groups.ts";
 import { DEFAULT_DEADLINE_MS } from "./stored-group.ts";
 import { createWriteQueue, differenceOf, type WriteQueueOptions } from "./write-queue.ts";
@@ -19,12 +19,15 @@ import { createWriteQueue, differenceOf, type WriteQueueOptions } from "./write-
 export interface GroupStatuses {
   /** Called before the StatefulSets are listed. Never rejects. */
   readonly beginTick: (namespaces: readonly string[]) => Promise<void>;
-  readonly report: (outcome: Outcome) => void;
+  /** `tookMs` milliseconds in tick number `passes` of the installation. */
+  readonly report: (outcome: Outcome, timing: Timing) => void;
   /** Called after a tick that read the cluster: removes the objects of groups that are gone. */
   readonly endTick: (result: Pick<TickResult, "groups" | "resourceVersions">) => void;
   /** Writes what waits, without pauses. Resolves once nothing is under way; never rejects. */
   readonly flush: () => Promise<void>;
 }
+
+type Timing = Pick<StatusInput, "tookMs" | "passes">;
 
 export interface GroupStatusesOptions extends Omit<WriteQueueOptions, "onForbidden"> {
   /** Ends the watches. */
@@ -41,11 +44,11 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
   const startedAt = clock.monotonic();
   let isOff = false;
 
-  function decide(entry: Entry, facts: GroupFacts): void {
+  function decide(entry: Entry, facts: GroupFacts, timing: Timing): void {
     const seen = fingerprint(entry, facts);
     if (seen !== undefined && seen === entry.seen) return;
     entry.zones = facts.zones;
-    entry.wanted = decideStatus(inputOf(entry, facts, clock.now()));
+    entry.wanted = decideStatus({ ...inputOf(entry), ...timing, facts, now: clock.now() });
     const difference = differenceOf(entry);
     if (difference === "none" && seen !== undefined) entry.seen = seen;
     const quietMs = clock.monotonic() - Math.max(entry.writtenAt, startedAt);
@@ -54,7 +57,7 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
 
   function clear(entry: Entry): void {
     if (entry.stored?.isOurs) queue.remove(entry, () => known.forget(entry));
-    else if (entry.stored) decide(entry, NO_ZONES);
+    else if (entry.stored) decide(entry, factsWithoutZones(entry.name), { tookMs: 0, passes: 0 });
   }
 
   return {
@@ -68,9 +71,9 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
         else if (!hasCode(error, "Cancelled")) log.warn("the rollout groups could not be read", { error });
       }
     },
-    report(outcome) {
+    report(outcome, timing) {
       const entry = isOff ? undefined : known.entryOf(outcome.namespace, nameOfGroup(outcome.group));
-      if (entry) decide(entry, factsOfOutcome(outcome));
+      if (entry) decide(entry, factsOfOutcome(outcome), timing);
     },
     endTick({ groups, resourceVersions }) {
       if (isOff) return;
@@ -85,14 +88,12 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
   };
 }
 
-function inputOf({ stored, confirmed, wanted }: Entry, facts: GroupFacts, now: number): StatusInput {
+function inputOf({ stored, confirmed, wanted }: Entry): Pick<StatusInput, "earlier" | "generation" | "deadlineMs"> {
   return {
-    facts,
     earlier: wanted ?? stored?.status ?? {},
     // An object that is read for the first time has not been read before the zones were; one that we are about to make asks for nothing.
     generation: confirmed ?? (stored ? 0 : 1),
     deadlineMs: stored?.deadlineMs ?? DEFAULT_DEADLINE_MS,
-    now,
   };
 }
 

@@ -4,6 +4,7 @@ import { it } from "node:test";
 import fc from "fast-check";
 import { METRICS } from "../../infra/metrics/metric-table.ts";
 import { createMetrics, MOST_GROUPS, MOST_SERIES, MOST_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
+import { MOST_ZONES, sampleGroups } from "../../functions/totals/group-samples.ts";
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
 import { skippingClock } from "./stage.ts";
 
@@ -22,6 +23,11 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   ticks: 1,
   podsReplaced: MOST_GROUPS + 1,
   groupBlocked: MOST_GROUPS,
+  lastTick: 1,
+  groupPhase: MOST_GROUPS,
+  lastStep: MOST_GROUPS,
+  stepsLeft: MOST_GROUPS,
+  zonePods: MOST_GROUPS * MOST_ZONES * 4,
   requests: 2 * 3,
   requestBytes: 2,
   responseBytes: 2,
@@ -50,6 +56,22 @@ const EVENTS: readonly Event[] = [
     metrics.failurePolicies(
       Array.from({ length: n }, (_, i) => ({ type: "ValidatingWebhook", webhook: `${webhook}${i}`, policy: "Fail" }) as const),
     ),
+  (metrics, text, n) => {
+    if (n !== 7) return;
+    const zone = { name: text, currentRevision: "", updateRevision: "", replicas: 1, pods: 1, updated: 1, ready: 1 };
+    const zones = Array.from({ length: 12 }, (_, i) => ({
+      ...zone,
+      name: `${text}${i}`,
+      paused: false,
+      generation: 1,
+      observedGeneration: 1,
+    }));
+    const groups = Array.from({ length: 1200 }, (_, i) => ({
+      namespace: "a",
+      status: { group: `${text}${i}`, phase: "Waiting", zones } as const,
+    }));
+    metrics.show(sampleGroups(groups, { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() }, MOST_GROUPS));
+  },
   ({ webhooks }, method, n) => {
     webhooks.requestStarted(method, "route");
     webhooks.requestDone({ method, route: "route", status: [200, 400, 405][n % 3] ?? 200, seconds: 1, receivedBytes: n, sentBytes: 1 });

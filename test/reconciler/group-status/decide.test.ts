@@ -17,12 +17,25 @@ interface Case extends Partial<GroupFacts> {
 
 function facts({ traits = [{}, {}, {}], ...more }: Case): GroupFacts {
   const { zones } = group(...traits);
-  const common = { zones, message: "said", hold: undefined, scalingHolds: [], step: undefined };
+  const common = {
+    group: "ingester",
+    zones,
+    message: "said",
+    hold: undefined,
+    scalingHolds: [],
+    step: undefined,
+    replaced: 0,
+    failing: false,
+  };
   return { ...common, state: more.hold ? "held" : more.step ? "acted" : "settled", plan: planRollout(zones), ...more };
 }
 
-function decide(given: Case, earlier: Partial<RolloutGroupStatus> = {}, { after = 0, generation = 1, deadlineMs = 1_800_000 } = {}) {
-  return decideStatus({ facts: facts(given), earlier, generation, deadlineMs, now: START + after * 1000 });
+function decide(
+  given: Case,
+  earlier: Partial<RolloutGroupStatus> = {},
+  { after = 0, generation = 1, deadlineMs = 1_800_000, passes = 1, tookMs = 0 } = {},
+) {
+  return decideStatus({ facts: facts(given), earlier, generation, deadlineMs, passes, tookMs, now: START + after * 1000 });
 }
 
 const held = (reason: Reason, traits: readonly ZoneTraits[] = [OLD, {}, {}]): Case => ({
@@ -196,6 +209,41 @@ describe("the progress clock", () => {
     const unknown = { zone: "a", count: 3, pods: [], atOnce: 1, msPerPod: undefined };
     assert.equal(decide({ traits: [OLD], step: deleted, plan: [unknown] }).progress?.estimatedCompletionTime, undefined);
   });
+});
+
+describe("the totals", () => {
+  const first = decide({ traits: [OLD], step: deleted, replaced: 2 }, {}, { passes: 100, tookMs: 250 });
+
+  it("count the first reconcile", () =>
+    assert.deepEqual(first.totals, {
+      reconciles: 1,
+      passes: 100,
+      failures: 0,
+      podsReplaced: 2,
+      timed: 1,
+      seconds: 0.25,
+      failing: false,
+      lastSuccessTime: "2026-01-01T00:00:00Z",
+    }));
+  it("count the ticks in which nothing was written as well", () => {
+    const next = decide({ state: "failed", failing: true }, first, { passes: 112, tookMs: 1000, after: 60 });
+    assert.deepEqual(next.totals, { ...first.totals, reconciles: 13, passes: 112, failures: 1, timed: 2, seconds: 1.25, failing: true });
+  });
+  it("never go back, also if the count of ticks was lost with its Lease", () => {
+    const next = decide({}, first, { passes: 3 });
+    assert.deepEqual([next.totals?.reconciles, next.totals?.passes], [2, 3]);
+  });
+  it("of a group that was settled and stays so need no write", () => {
+    const settled = decide({}, first, { passes: 101 });
+    const later = decide({}, settled, { passes: 500, tookMs: 3, after: 600 });
+    assert.equal(later.totals?.reconciles, 401);
+    assert.equal(compareStatus(settled, later), "none");
+  });
+  it("that only count a failure are details", () => {
+    const failing = decide({ state: "failed", failing: true }, first, { passes: 101 });
+    assert.equal(compareStatus(failing, decide({ state: "failed", failing: true }, failing, { passes: 102 })), "details");
+  });
+  it("stay as they are while the group has no zones", () => assert.deepEqual(decide({ traits: [] }, first).totals, first.totals));
 });
 
 describe("the difference of two statuses", () => {

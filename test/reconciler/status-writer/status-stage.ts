@@ -46,6 +46,7 @@ export function startTerm(stage: Stage): Term {
       void logged.push([level, text, ...(fields ? [fields] : [])] as Term["logged"][number]);
   const ended = new AbortController();
   let changes = 0;
+  let passes = 0;
   const log = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
   const fence = { write: () => ({}) };
   const statuses = createGroupStatuses({
@@ -65,7 +66,10 @@ export function startTerm(stage: Stage): Term {
     settled,
     async tick(choices = {}) {
       await statuses.beginTick(["default"]);
-      const result = await tickOnce(stage, cluster, { ...choices, onOutcome: (outcome) => statuses.report(outcome) });
+      const result = await tickOnce(stage, cluster, {
+        ...choices,
+        onOutcome: (outcome, tookMs) => statuses.report(outcome, { tookMs, passes: ++passes }),
+      });
       statuses.endTick(result);
       await settled();
       return result;
