@@ -6,7 +6,7 @@ import { createFreshness, type Freshness } from "../infra/kubernetes/freshness.t
 import type { Zone } from "./model/zone.ts";
 import { createLeaseTotals, type LeaseTotals } from "./lease-totals.ts";
 import { isFailure, type LogNote, type Outcome, type TickResult } from "./report/outcome.ts";
-import { createRecorder } from "./report/recorder.ts";
+import { createRecorder, type Recorder } from "./report/recorder.ts";
 import { createReporter, type Reporter } from "./report/reporter.ts";
 import { dueForResync, resyncedThrough, recordResync } from "./resync.ts";
 import type { RunInput, RunResult } from "./run.ts";
@@ -41,7 +41,8 @@ export async function tickUntil(input: RunInput, { held, stop, before }: Term): 
   const notifier = createPodNotifier({ http: input.scaling.podHttp, clock, onNote, signal: until });
   const statuses = createGroupStatuses({ cluster, clock, log, fence: held, signal: until, onChange: changes.wake });
   const totals = await createLeaseTotals(held.annotations, input.metrics);
-  const session = { held, until, reporter, statuses, totals, notifier, freshness: createFreshness(clock, log) };
+  const { record } = recorder;
+  const session = { held, until, reporter, statuses, totals, notifier, record, freshness: createFreshness(clock, log) };
   let verdict = before;
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
@@ -51,7 +52,7 @@ export async function tickUntil(input: RunInput, { held, stop, before }: Term): 
     verdict = addTick(verdict, result);
     if (result) changes.watchFrom(result.resourceVersions);
     if (input.once || held.awaited.aborted) break;
-    if (!result?.acted) await changes.wait(input.intervalMs);
+    if (!result?.acted) await changes.wait(pauseMs(input, result));
   }
   sayWhyItEnds(held, input);
   if (input.once) await injecting;
@@ -64,6 +65,15 @@ export async function tickUntil(input: RunInput, { held, stop, before }: Term): 
   return verdict;
 }
 
+/** At least, as a check that a tick has not reached is due at once. */
+const SHORTEST_PAUSE_MS = 1000;
+
+/** Milliseconds to the next tick: the interval, or less if a check is due before. */
+function pauseMs({ intervalMs, clock }: RunInput, result: TickResult | undefined): number {
+  const due = result?.nextCheckAt;
+  return due === undefined ? intervalMs : Math.min(intervalMs, Math.max(SHORTEST_PAUSE_MS, due - clock.now()));
+}
+
 function sayWhyItEnds({ awaited, lost }: AcquiredLease, { log, lease }: RunInput): void {
   if (awaited.aborted) log.info("handing the lease over to the next run", { lease: lease.name, to: awaited.reason });
   if (lost.aborted) log.warn("the lease was lost", { error: lost.reason });
@@ -72,7 +82,8 @@ function sayWhyItEnds({ awaited, lost }: AcquiredLease, { log, lease }: RunInput
 /** A run succeeds if its last tick read the cluster and failed for no group. */
 function addTick({ last }: RunResult, result: TickResult | undefined): RunResult {
   if (!result) return { exitCode: 1, last };
-  return { exitCode: result.failures.size > 0 || result.outcomes.some(isFailure) ? 1 : 0, last: result };
+  const isFailed = result.phasedFailed === true || result.failures.size > 0 || result.outcomes.some(isFailure);
+  return { exitCode: isFailed ? 1 : 0, last: result };
 }
 
 /** What the ticks under one Lease share. */
@@ -84,15 +95,16 @@ interface Session {
   readonly statuses: GroupStatuses;
   readonly totals: LeaseTotals;
   readonly notifier: PodNotifier;
+  readonly record: Recorder["record"];
   readonly freshness: Freshness;
 }
 
 /** One tick, reported; undefined if the cluster could not be read. Never rejects. */
 async function tickOnce(
   input: RunInput,
-  { held, until, reporter, statuses, totals, notifier, freshness }: Session,
+  { held, until, reporter, statuses, totals, notifier, record, freshness }: Session,
 ): Promise<TickResult | undefined> {
-  const { cluster, namespaces, clock, scaling, budgets } = input;
+  const { cluster, namespaces, clock, scaling, budgets, checking, phased } = input;
   const startedAt = clock.now();
   const isResyncDue = dueForResync(resyncedThrough(held.annotations), startedAt);
   const after = held.annotations.get(LAST_STARTED) ?? "";
@@ -113,7 +125,9 @@ async function tickOnce(
       turns: { isResyncDue, annotations: held.annotations },
       scaling: { ...scaling, notifier },
       budgets,
-      report: { timesSuperseded: reporter.timesSuperseded, onOutcome },
+      checking,
+      phased,
+      report: { record, timesSuperseded: reporter.timesSuperseded, onOutcome },
     });
     recordResync(held.annotations, { startedAt, after, groups: [...result.groups.keys()], begun: result.outcomes.length });
     reporter.endTick(result, clock.monotonic() - from);

@@ -12,9 +12,12 @@ import { takeStep } from "./updater/take-step.ts";
 import type { Actor } from "../infra/kubernetes/actor.ts";
 import type { BatchActor } from "./updater/delete-pods.ts";
 import { gatherGroup, gatherZones } from "./gather.ts";
+import type { Checker } from "./checking/ask-prometheus.ts";
 import type { BudgetLists } from "./maintenance/budget-lists.ts";
 import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 import { groupKey, type GroupSnapshot, type Zone } from "./model/zone.ts";
+import type { PhasedTick } from "./phasing/phased-tick.ts";
+import type { Draft } from "./report/events.ts";
 import type { Common, Outcome, TickResult } from "./report/outcome.ts";
 import { decideByStatus, decideRollout } from "./rollout/decide.ts";
 import { planRollout } from "./rollout/plan.ts";
@@ -44,7 +47,13 @@ export interface TickInput extends Actor {
     readonly mayDisrupt: MayDisrupt;
     readonly maintenance: BudgetMaintenance;
   };
+  /** Asks Prometheus beside the groups. */
+  readonly checking: { readonly checker: Checker };
+  /** Advances PhasedRollouts beside the groups. */
+  readonly phased: PhasedTick;
   readonly report: {
+    /** Records Events. */
+    readonly record: (drafts: readonly Draft[]) => void;
     /** How often in a row the group, by its key, was superseded before this tick. */
     readonly timesSuperseded: (key: string) => number;
     /** Called with each outcome at once, and with the milliseconds that the group took. */
@@ -54,9 +63,11 @@ export interface TickInput extends Actor {
 
 /** Rejects only if the StatefulSets could not be listed; an error in one group becomes its outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
-  const { namespaces, clock, stop, turns, budgets, report } = input;
+  const { cluster, fence, freshness, namespaces, clock, stop, turns, budgets, checking, report } = input;
   const gatheredAt = clock.monotonic();
   const list = await gatherZones(namespaces, input);
+  using round = checking.checker.begin(stop);
+  const phasing = input.phased({ cluster, fence, freshness, namespaces, round, record: report.record, stop });
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const outcomes: Outcome[] = [];
   const queue = takeTurns([...list.groups], turns.annotations?.get(LAST_STARTED));
@@ -70,10 +81,18 @@ export async function tick(input: TickInput): Promise<TickResult> {
     report.onOutcome(outcome, clock.monotonic() - startedAt);
   });
   await others;
+  const { acted, dueAt: nextCheckAt, failed: phasedFailed } = await phasing;
   // The cycle after a complete one starts a group later, so that the end of a run does not always interrupt the same group.
   const [first] = queue;
   if (first && outcomes.length === queue.length) turns.annotations?.set(LAST_STARTED, first[0]);
-  return { ...list, outcomes, skipped: queue.length - outcomes.length, acted: outcomes.some((outcome) => outcome.state === "acted") };
+  return {
+    ...list,
+    outcomes,
+    skipped: queue.length - outcomes.length,
+    acted: acted || outcomes.some((outcome) => outcome.state === "acted"),
+    nextCheckAt,
+    phasedFailed,
+  };
 }
 
 /** The groups in the order of their keys, starting after the last started one: every group is started once before any is started twice. */

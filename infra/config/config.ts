@@ -33,6 +33,10 @@ export interface Configuration {
   readonly webhooks: WebhookConfiguration;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly pushgatewayUrl: string | undefined;
+  /** When a check of a PhasedRollout is successful that does not say it. */
+  readonly phasedSuccessWhen: "NoData" | "Data";
+  /** Empty for all. */
+  readonly prometheusAllowedHosts: readonly string[];
   readonly certificates: CertificateConfiguration;
 }
 
@@ -172,6 +176,8 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     },
     log: { level: given.LOG_LEVEL, format: given.LOG_FORMAT },
     pushgatewayUrl: given.PUSHGATEWAY_URL,
+    phasedSuccessWhen: given.PHASED_SUCCESS_WHEN,
+    prometheusAllowedHosts: given.PROMETHEUS_ALLOWED_HOSTS ?? [],
     certificates: {
       selfSigned: given.SERVER_TLS_SELF_SIGNED_CERT_ENABLED,
       secretName: given.SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME,

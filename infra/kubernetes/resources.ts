@@ -111,3 +111,14 @@ export interface RolloutGroup {
 }
 
 export const rolloutGroups: Resource<RolloutGroup> = { group: "zonewise.dev", version: "v1", plural: "rolloutgroups" };
+
+/** A PhasedRollout of `sts.plus`. Users and earlier operators write its `spec` and `status`, which may be invalid. */
+export interface PhasedRolloutObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+}
+
+export const phasedRollouts: Resource<PhasedRolloutObject> = { group: "sts.plus", version: "v1alpha1", plural: "phasedrollouts" };

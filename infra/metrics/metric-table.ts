@@ -1,5 +1,6 @@
 /** The metrics, one row each. Names and buckets equal the original's where the meaning does (§9); groups have a namespace label as well. */
 import type { MetricType } from "prom-client";
+import { PHASED_METRICS } from "./phased-table.ts";
 
 export interface MetricRow {
   readonly name: string;
@@ -192,4 +193,5 @@ export const METRICS = {
     kept: "shared",
     labels: ["result"],
   },
+  ...PHASED_METRICS,
 } as const satisfies Readonly<Record<string, MetricRow>>;

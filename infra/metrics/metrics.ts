@@ -4,6 +4,7 @@ import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
 import { METRICS, type MetricRow } from "./metric-table.ts";
 import { createRegistry, type Samples } from "./registry.ts";
 import { KEPT, nameProcess } from "./totals.ts";
+import { createPhasedMetrics, type PhasedMetrics } from "./phased-metrics.ts";
 import type { FailurePolicy } from "../certs/configurations.ts";
 import type { PodObserver } from "../pod-http.ts";
 import type { Observer } from "../kubernetes/request.ts";
@@ -23,6 +24,7 @@ export interface Metrics {
   /** Measures inbound requests. */
   readonly webhooks: WebhookMetrics;
   readonly budgets: BudgetMetrics;
+  readonly phased: PhasedMetrics;
   tickDone(result: string): void;
   reconcileStarted(group: GroupKey): void;
   /** `finishedAt` is the timestamp of a success. */
@@ -111,6 +113,7 @@ export function createMetrics(): Metrics {
     },
     webhooks: createWebhookMetrics({ counter, gauge, histogram }),
     budgets: createBudgetMetrics({ counter, gauge }),
+    phased: createPhasedMetrics({ counter, gauge }),
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));

@@ -111,6 +111,7 @@ const API_VERSIONS: Readonly<Record<ObjectRef["kind"], string>> = {
   StatefulSet: "apps/v1",
   Pod: "v1",
   ZoneAwarePodDisruptionBudget: "rollout-operator.grafana.com/v1",
+  PhasedRollout: "sts.plus/v1alpha1",
 };
 
 /** The Event object (core/v1). `now` in milliseconds; `instance` names the process. */

@@ -56,6 +56,10 @@ export interface TickResult extends ZoneList {
   readonly skipped: number;
   /** True if an action was taken: the next tick follows at once. */
   readonly acted: boolean;
+  /** When the next check is due, milliseconds since the epoch; undefined without any. */
+  readonly nextCheckAt?: number | undefined;
+  /** True if a PhasedRollout could not be read or written. */
+  readonly phasedFailed?: boolean;
 }
 
 /** A group that is superseded in so many ticks in a row counts as failed. */

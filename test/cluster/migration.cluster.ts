@@ -63,10 +63,7 @@ async function openScene(t: TestContext): Promise<Scene> {
   for (const [name, manifest] of Object.entries(buildOriginal(namespace, machines.port)))
     await writeFile(join(originals, name), JSON.stringify(manifest));
   await putCertificate(stage);
-  await run([
-    "kubectl apply -k infra/manifests/crds",
-    "kubectl apply -f ORIGINAL/service.yaml -f ORIGINAL/deployment.yaml",
-  ]);
+  await run(["kubectl apply -k infra/manifests/crds", "kubectl apply -f ORIGINAL/service.yaml -f ORIGINAL/deployment.yaml"]);
   await machines.start();
   await stage.create(zonesOf(pods));
   await createBudget(stage, "evicted", { maxUnavailable: 1 });

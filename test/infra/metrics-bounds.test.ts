@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { METRICS } from "../../infra/metrics/metric-table.ts";
 import { createMetrics, MOST_GROUPS, MOST_SERIES, MOST_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
 import { MOST_ZONES, sampleGroups } from "../../functions/totals/group-samples.ts";
+import { MOST_PHASED } from "../../infra/metrics/phased-metrics.ts";
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
 import { skippingClock } from "./stage.ts";
 
@@ -36,12 +37,16 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   evictions: 1,
   evictionsInFlight: 1,
   budgetsObserved: 1,
+  phasedPhase: MOST_PHASED,
+  phasedChecks: 1,
 };
 
 /** Input from tenants and pods. */
 type Event = (metrics: Metrics, text: string, number: number) => void;
 
 const EVENTS: readonly Event[] = [
+  ({ phased }, name, n) => phased.phase({ namespace: "n", name }, `phase-${n}`),
+  ({ phased }) => phased.checked("Success"),
   ({ observer }, path, n) => observer.answered({ path, method: "GET", status: String(n), seconds: 1 }),
   ({ observer }, group) => observer.answered({ path: `/apis/${group}`, method: "GET", status: "404", seconds: 1 }),
   ({ observer }, group) => observer.rateLimited(group),

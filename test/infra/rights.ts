@@ -28,7 +28,7 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "functions/downscale/no-downscale.ts": ["statefulsets", "deployments", "replicasets"],
   "infra/certs/inject.ts": HOOKS,
   "reconciler/change-watch.ts": ["statefulsets", ...HOOKS],
-  "reconciler/gather.ts": ["statefulsets", "pods", "zoneawarepoddisruptionbudgets"],
+  "reconciler/gather.ts": ["statefulsets", "pods", "phasedrollouts", "zoneawarepoddisruptionbudgets"],
   "reconciler/reservations/deny-again.ts": ["statefulsets", "pods", "zoneawarepoddisruptionbudgets"],
   // Whatever users let zones mirror; the manifests allow the kind that is ours.
   "reconciler/scaler/references.ts": ["replicatemplates"],

@@ -34,6 +34,8 @@ describe("the configuration", () => {
       },
       log: { level: "info", format: "json" },
       pushgatewayUrl: undefined,
+      phasedSuccessWhen: "NoData",
+      prometheusAllowedHosts: [],
       certificates: {
         selfSigned: true,
         secretName: "rollout-operator-self-signed-certificate",

@@ -18,7 +18,7 @@ import { tick } from "../../../reconciler/tick.ts";
 import { keepingLog, reviewOf } from "../../functions/stage.ts";
 import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
 import { MIRROR, NO_WRITE_BACK } from "../scaling/mirror-stage.ts";
-import { noMaintenance, noPods, scalingOf } from "../stage.ts";
+import { noChecks, noMaintenance, noPhases, noPods, scalingOf } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
 
 export const A = "ingester-zone-a";
@@ -168,7 +168,9 @@ export function createShrinkWorld({ stepper, labelled = false, judgesReconciler 
         turns: { isResyncDue: () => false },
         scaling: { ...scalingOf(cluster), notifier: createPodNotifier({ http: noPods, clock, onNote: () => {}, signal }) },
         budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
-        report: { timesSuperseded: () => 0, onOutcome: () => {} },
+        report: { record: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
+        checking: noChecks,
+        phased: noPhases,
       }).catch(() => undefined);
       return result?.outcomes[0];
     },

@@ -7,7 +7,7 @@ import { createReferences } from "../../../reconciler/scaler/references.ts";
 import type { Outcome } from "../../../reconciler/report/outcome.ts";
 import { createPodNotifier } from "../../../reconciler/scaler/pod-notifier.ts";
 import { tick } from "../../../reconciler/tick.ts";
-import { noMaintenance } from "../stage.ts";
+import { noChecks, noMaintenance, noPhases } from "../stage.ts";
 import { createWorld, happen, HAPPENING_NAMES, SETTINGS, type World } from "./world.ts";
 import { FATES, startProcess, type Process } from "./world-cluster.ts";
 
@@ -26,7 +26,9 @@ async function pass(world: World, { cluster, podHttp, write, end }: Process): Pr
     turns: { isResyncDue: () => true },
     scaling: { podHttp, notifier, references: createReferences(cluster), clusterDomain: "cluster.local.", zoneTracker: "tracker" },
     budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
-    report: { timesSuperseded: () => 0, onOutcome: () => {} },
+    report: { record: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
+    checking: noChecks,
+    phased: noPhases,
   });
   const result = await ticking.catch(() => undefined);
   over.abort();
