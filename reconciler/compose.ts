@@ -14,7 +14,7 @@ import { createReferences } from "./scaler/references.ts";
 import { composeBudgets } from "./reservations/compose.ts";
 import { createMayDisrupt } from "./reservations/may-disrupt.ts";
 import type { RunInput } from "./run.ts";
-import { createSettler } from "./pending-downscales/settle-downscales.ts";
+import { createConcluder } from "./pending-downscales/conclude-downscales.ts";
 import { createBudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 
 export interface Composition {
@@ -72,7 +72,7 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
       durationMs: lease.durationSeconds * 1000,
       identity,
     },
-    settleDownscales: createSettler({ cluster, clock, log, podHttp, clusterDomain, zoneTracker }),
+    concludeDownscales: createConcluder({ cluster, clock, log, podHttp, clusterDomain, zoneTracker }),
     scaling: { references: createReferences(cluster), podHttp, clusterDomain, zoneTracker },
     budgets: {
       mayDisrupt,

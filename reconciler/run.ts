@@ -15,7 +15,7 @@ import type { Metrics } from "../infra/metrics/metrics.ts";
 import type { CaInjection } from "./ca-injection.ts";
 import type { GroupMemory } from "./report/memory.ts";
 import type { TickResult } from "./report/outcome.ts";
-import type { SettleDownscales } from "./pending-downscales/settle-downscales.ts";
+import type { ConcludeDownscales } from "./pending-downscales/conclude-downscales.ts";
 import { tickUntil } from "./term.ts";
 import type { TickInput } from "./tick.ts";
 
@@ -31,7 +31,7 @@ export interface RunInput {
   /** Goes on beside the ticks. */
   readonly caInjection: CaInjection;
   /** Done before each tick. */
-  readonly settleDownscales: SettleDownscales;
+  readonly concludeDownscales: ConcludeDownscales;
   readonly intervalMs: number;
   readonly budgetMs: number;
   readonly lease: LeaseOptions;

@@ -47,7 +47,7 @@ export async function tickUntil(input: RunInput, { held, stop, before }: Term): 
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
   while (!until.aborted) {
-    await input.settleDownscales({ namespaces: input.namespaces, fence: held, recorder, signal: until });
+    await input.concludeDownscales({ namespaces: input.namespaces, fence: held, recorder, signal: until });
     const result = await tickOnce(input, session);
     verdict = addTick(verdict, result);
     if (result) changes.watchFrom(result.resourceVersions);

@@ -227,7 +227,7 @@ export function runInputOf({ clock }: Stage, cluster: Cluster, identity: string)
     budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
     checking: noChecks,
     phased: noPhases,
-    settleDownscales: async () => {},
+    concludeDownscales: async () => {},
     caInjection: { once: async () => {}, follow: async () => {} },
     stop: new AbortController().signal,
   };

@@ -109,7 +109,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone whose downscale was cancelled waits until its next turn",
     ...TURN,
-    file: "reconciler/downscale/settlement.ts",
+    file: "reconciler/downscale/conclusion.ts",
     find: "cooldown: cooldownOf(pending, zone, now),",
     replacement: "cooldown: undefined,",
   },
