@@ -9,6 +9,7 @@ import { start } from "../infra/start.ts";
 import { createPrometheusClient } from "../infra/prometheus/client.ts";
 import { createCaInjection } from "./ca-injection.ts";
 import { createChecker } from "./checking/ask-prometheus.ts";
+import { createGates } from "./gating/gates.ts";
 import { createPhasedTick } from "./phasing/phased-tick.ts";
 import { createReferences } from "./scaler/references.ts";
 import { composeBudgets } from "./reservations/compose.ts";
@@ -35,6 +36,11 @@ function issuerFor({ dnsNames, organization, validityMs }: CertificateConfigurat
     return await generateCertificates({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: new Date(clock.now()) });
   };
   return { dnsNames, issue };
+}
+
+/** The grammar of PromQL is large, and few runs read an expression. */
+async function loadReader() {
+  return (await import("../reconciler/checks/expression.ts")).readExpression;
 }
 
 /** Throws `BadConfiguration`. */
@@ -78,7 +84,10 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
       mayDisrupt,
       maintenance: createBudgetMaintenance({ cluster, clock, log, onBudgets, patchTimeoutMs: configuration.readyTimeTimeoutMs }),
     },
-    checking: { checker: createChecker({ cluster, clock, prometheus }) },
+    checking: {
+      checker: createChecker({ cluster, clock, prometheus }),
+      gates: createGates({ clock, log, metrics: metrics.gates, loadReader }),
+    },
     phased: createPhasedTick({ clock, log, metrics: metrics.phased, mayDisrupt, successWhen }),
   };
   async function push(): Promise<void> {

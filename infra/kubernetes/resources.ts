@@ -122,3 +122,12 @@ export interface PhasedRolloutObject {
 }
 
 export const phasedRollouts: Resource<PhasedRolloutObject> = { group: "sts.plus", version: "v1alpha1", plural: "phasedrollouts" };
+
+/** A RolloutGate. Users write its `spec`; its `status` is ours. */
+export interface RolloutGate {
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+}
+
+export const rolloutGates: Resource<RolloutGate> = { group: "zonewise.dev", version: "v1", plural: "rolloutgates" };

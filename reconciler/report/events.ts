@@ -112,6 +112,7 @@ const API_VERSIONS: Readonly<Record<ObjectRef["kind"], string>> = {
   Pod: "v1",
   ZoneAwarePodDisruptionBudget: "rollout-operator.grafana.com/v1",
   PhasedRollout: "sts.plus/v1alpha1",
+  RolloutGate: "zonewise.dev/v1",
 };
 
 /** The Event object (core/v1). `now` in milliseconds; `instance` names the process. */

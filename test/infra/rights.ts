@@ -64,7 +64,9 @@ interface Binding extends Manifest {
   readonly subjects: readonly { readonly name: string }[];
 }
 
-const RBAC = ["functions", "reconciler", "certificates"].flatMap((folder) => read(`infra/manifests/${folder}/rbac.yaml`));
+const RBAC = ["functions", "reconciler", "certificates", "prometheus-secrets"].flatMap((folder) =>
+  read(`infra/manifests/${folder}/rbac.yaml`),
+);
 
 /** The rules of all Roles that are bound to a ServiceAccount. */
 export function rulesBoundTo(account: string): readonly Rule[] {

@@ -2,6 +2,7 @@
 import type { Mutation } from "./mutation.ts";
 import { BUDGET_MUTATIONS } from "./table/budget.ts";
 import { EVICTION_MUTATIONS } from "./table/eviction.ts";
+import { GATE_MUTATIONS } from "./table/gates.ts";
 import { LEASE_MUTATIONS } from "./table/lease.ts";
 import { ROLLOUT_MUTATIONS } from "./table/rollout.ts";
 import { SCALING_MUTATIONS } from "./table/scaling.ts";
@@ -12,6 +13,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ROLLOUT_MUTATIONS,
   ...BUDGET_MUTATIONS,
   ...EVICTION_MUTATIONS,
+  ...GATE_MUTATIONS,
   ...SCALING_MUTATIONS,
   ...WEBHOOK_MUTATIONS,
 ];
