@@ -6,6 +6,7 @@ import { GATE_MUTATIONS } from "./table/gates.ts";
 import { LEASE_MUTATIONS } from "./table/lease.ts";
 import { ROLLOUT_MUTATIONS } from "./table/rollout.ts";
 import { SCALING_MUTATIONS } from "./table/scaling.ts";
+import { STATUS_MUTATIONS } from "./table/status.ts";
 import { WEBHOOK_MUTATIONS } from "./table/webhooks.ts";
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -15,5 +16,6 @@ export const MUTATIONS: readonly Mutation[] = [
   ...EVICTION_MUTATIONS,
   ...GATE_MUTATIONS,
   ...SCALING_MUTATIONS,
+  ...STATUS_MUTATIONS,
   ...WEBHOOK_MUTATIONS,
 ];
