@@ -16,7 +16,12 @@ const CASES: readonly (readonly [string, "set" | "pod", object, boolean])[] = [
   ["the time of a downscale", "set", { metadata: { annotations: { "grafana.com/last-downscale": "2026-01-01T00:00:00Z" } } }, true],
   ["no time of a downscale", "set", { metadata: { annotations: { "grafana.com/last-downscale": null } } }, true],
   ["the partition", "set", { spec: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } } }, true],
-  ["the owner of phases", "set", { metadata: { annotations: { "sts.plus/phasedRollout": "main", "sts.plus/original-partition": "0" } } }, true],
+  [
+    "the owner of phases",
+    "set",
+    { metadata: { annotations: { "sts.plus/phasedRollout": "main", "sts.plus/original-partition": "0" } } },
+    true,
+  ],
   ["an image", "set", { spec: { template: { spec: OTHER } } }, false],
   ["an image beside the replicas", "set", { spec: { replicas: 2, template: { spec: OTHER } } }, false],
   ["a ServiceAccount", "set", { spec: { template: { spec: { serviceAccountName: "admin" } } } }, false],
