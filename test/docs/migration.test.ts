@@ -14,7 +14,9 @@ const own = names.filter((name) => name !== "kustomization" && !SHARED.includes(
 it("the way back deletes every webhook configuration that Zonewise alone has", () => {
   const [, back = ""] = readPage("docs/migration.md").split("## Back to rollout-operator");
   assert.ok(own.includes("pod-eviction"));
-  const missing = own.filter((name) => !new RegExp(`^ +kubectl delete mutatingwebhookconfiguration.* ${name}-NAMESPACE`, "m").test(back));
+  const missing = own.filter(
+    (name) => !new RegExp(`^ +kubectl delete (?:mutating|validating)webhookconfiguration.* ${name}-NAMESPACE`, "m").test(back),
+  );
   assert.deepEqual(missing, []);
 });
 

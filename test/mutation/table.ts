@@ -4,6 +4,7 @@ import { BUDGET_MUTATIONS } from "./table/budget.ts";
 import { EVICTION_MUTATIONS } from "./table/eviction.ts";
 import { GATE_MUTATIONS } from "./table/gates.ts";
 import { LEASE_MUTATIONS } from "./table/lease.ts";
+import { PHASED_MUTATIONS } from "./table/phased.ts";
 import { ROLLOUT_MUTATIONS } from "./table/rollout.ts";
 import { SCALING_MUTATIONS } from "./table/scaling.ts";
 import { STATUS_MUTATIONS } from "./table/status.ts";
@@ -18,4 +19,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...SCALING_MUTATIONS,
   ...STATUS_MUTATIONS,
   ...WEBHOOK_MUTATIONS,
+  ...PHASED_MUTATIONS,
 ];
