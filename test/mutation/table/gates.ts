@@ -34,13 +34,13 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     breaks: "a zone that was let begin and did not is asked for again after another zone",
     ...ROLLOUT,
     find: "if (!record.zones.some(isTaken)) return record;",
-    replacement: "if (isTaken) return record;",
+    replacement: "if (record.zones.length >= 0) return record;",
   },
   {
     breaks: "successes before another zone has begun do not count for the next one",
     ...ROLLOUT,
     find: `state !== "Waiting" || zone === next || begun.has(zone)`,
-    replacement: `state !== "" || zone === next || begun.has(zone)`,
+    replacement: `state !== "Waiting" || zone !== "" || begun.has(zone)`,
   },
   {
     breaks: "a gate leaves the way back open",
