@@ -13,8 +13,10 @@ import { createGates } from "./gating/gates.ts";
 import { createPhasedTick } from "./phasing/phased-tick.ts";
 import { createReferences } from "./scaler/references.ts";
 import { composeBudgets } from "./reservations/compose.ts";
+import type { OnBudgets } from "./reservations/disruption-request.ts";
 import { createMayDisrupt } from "./reservations/may-disrupt.ts";
 import type { RunInput } from "./run.ts";
+import { createBudgetStatuses } from "./status-writer/budget-statuses.ts";
 import { createConcluder } from "./pending-downscales/conclude-downscales.ts";
 import { createBudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 
@@ -50,6 +52,11 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
   // Random, as a container that restarts in its pod has the same name as the one before it.
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
   const { reserver, onBudgets } = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
+  const budgetStatuses = createBudgetStatuses({ cluster, clock, log });
+  const noteBudgets: OnBudgets = (scope, budgets) => {
+    onBudgets(scope, budgets);
+    budgetStatuses.note(scope, budgets);
+  };
   const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver });
   const prometheus = createPrometheusClient({ timeoutMs: QUERY_MS, allowedHosts: configuration.prometheusAllowedHosts });
   const mayDisrupt = createMayDisrupt(reserver, clock, metrics.budgets);
@@ -80,9 +87,16 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
     },
     concludeDownscales: createConcluder({ cluster, clock, log, podHttp, clusterDomain, zoneTracker }),
     scaling: { references: createReferences(cluster), podHttp, clusterDomain, zoneTracker },
+    budgetStatuses,
     budgets: {
       mayDisrupt,
-      maintenance: createBudgetMaintenance({ cluster, clock, log, onBudgets, patchTimeoutMs: configuration.readyTimeTimeoutMs }),
+      maintenance: createBudgetMaintenance({
+        cluster,
+        clock,
+        log,
+        onBudgets: noteBudgets,
+        patchTimeoutMs: configuration.readyTimeTimeoutMs,
+      }),
     },
     checking: {
       checker: createChecker({ cluster, clock, prometheus }),

@@ -16,6 +16,7 @@ import type { CaInjection } from "./ca-injection.ts";
 import type { GroupMemory } from "./report/memory.ts";
 import type { TickResult } from "./report/outcome.ts";
 import type { ConcludeDownscales } from "./pending-downscales/conclude-downscales.ts";
+import type { BudgetStatuses } from "./status-writer/budget-statuses.ts";
 import { tickUntil } from "./term.ts";
 import type { TickInput } from "./tick.ts";
 
@@ -37,6 +38,7 @@ export interface RunInput {
   readonly lease: LeaseOptions;
   readonly scaling: Omit<TickInput["scaling"], "notifier">;
   readonly budgets: TickInput["budgets"];
+  readonly budgetStatuses: Pick<BudgetStatuses, "write">;
   readonly checking: TickInput["checking"];
   readonly phased: TickInput["phased"];
   /** Ends the run after the current step. */

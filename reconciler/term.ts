@@ -132,6 +132,7 @@ async function tickOnce(
     recordResync(held.annotations, { startedAt, after, groups: [...result.groups.keys()], begun: result.outcomes.length });
     reporter.endTick(result, clock.monotonic() - from);
     statuses.endTick(result);
+    void input.budgetStatuses.write(result.groups, held, until);
     await totals.record(startedAt);
     return result;
   } catch (error) {

@@ -90,7 +90,12 @@ export interface DisruptionBudget {
   readonly kind?: string;
   readonly metadata: ObjectMeta;
   readonly spec?: unknown;
-  readonly status?: { readonly disruptedPods?: unknown };
+  readonly status?: {
+    readonly disruptedPods?: unknown;
+    readonly observedGeneration?: unknown;
+    readonly zones?: unknown;
+    readonly conditions?: unknown;
+  };
 }
 
 export type ObjectMeta = Json<V1ObjectMeta>;

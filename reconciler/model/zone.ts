@@ -41,6 +41,8 @@ export interface Zone {
   readonly scaling: Scaling;
   /** Labels of the pods that it makes. */
   readonly podLabels: Labels;
+  /** Its own labels. */
+  readonly labels: Labels;
   readonly status: ZoneStatus;
 }
 
@@ -97,6 +99,7 @@ export function readZone({ metadata = {}, ...object }: StatefulSet): Zone {
     observedGeneration,
     terminating: metadata.deletionTimestamp !== undefined,
     observed: observedGeneration >= generation,
+    labels: metadata.labels ?? {},
     ...readSpec(spec),
     ...readSettings(metadata, spec.replicas),
     status: readStatus(status, spec.minReadySeconds),

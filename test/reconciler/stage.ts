@@ -234,6 +234,7 @@ export function runInputOf({ clock }: Stage, cluster: Cluster, identity: string)
     lease: { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 },
     scaling: scalingOf(cluster),
     budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
+    budgetStatuses: { write: async () => {} },
     checking: noChecks,
     phased: noPhases,
     concludeDownscales: async () => {},

@@ -41,6 +41,13 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
     replacement: `return state === "settled" || state === "failed" || state === "superseded";`,
   },
   {
+    breaks: "the status of a budget keeps its reservations",
+    file: "reconciler/status-writer/budget-statuses.ts",
+    find: "status: { ...object.status, ...next }",
+    replacement: "status: next",
+    tests: ["test/reconciler/status-writer/budget-statuses.test.ts"],
+  },
+  {
     breaks: "counted reconciles never go back",
     ...STATUS,
     file: "reconciler/group-status/totals.ts",
