@@ -8,7 +8,8 @@ import type { Environment } from "../infra/config/config.ts";
 import { hasCode } from "../infra/errors.ts";
 import { compose, type Composition } from "../reconciler/compose.ts";
 import type { Outcome } from "../reconciler/report/outcome.ts";
-import { run, type RunInput, type RunResult } from "../reconciler/run.ts";
+import { run } from "../reconciler/run.ts";
+import type { RunInput, RunResult } from "../reconciler/run-input.ts";
 
 export interface ReconcileTargets {
   /** `functions-framework --target=reconcile`: 200 with the outcome of each group, 503 if the Lease or the cluster was out of reach, 500 if the configuration is wrong. */

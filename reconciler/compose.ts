@@ -15,7 +15,7 @@ import { createReferences } from "./scaler/references.ts";
 import { composeBudgets } from "./reservations/compose.ts";
 import type { OnBudgets } from "./reservations/disruption-request.ts";
 import { createMayDisrupt } from "./reservations/may-disrupt.ts";
-import type { RunInput } from "./run.ts";
+import type { RunInput } from "./run-input.ts";
 import { createBudgetStatuses } from "./status-writer/budget-statuses.ts";
 import { createConcluder } from "./pending-downscales/conclude-downscales.ts";
 import { createBudgetMaintenance } from "./maintenance/maintain-budgets.ts";

@@ -6,48 +6,11 @@
  *     +-- it is free after all, as the next run died <-- stand by for a while <-- the next run waits: handed over --+
  */
 import { firstOfSignals, type Clock } from "../infra/clock.ts";
-import type { Cluster } from "../infra/kubernetes/cluster.ts";
 import { hasCode, isRetryable } from "../infra/errors.ts";
-import { acquireLease, type LeaseOptions } from "../infra/kubernetes/lease.ts";
-import type { Log } from "../infra/log.ts";
-import type { LeaseClock } from "../infra/server-clock.ts";
-import type { Metrics } from "../infra/metrics/metrics.ts";
-import type { CaInjection } from "./ca-injection.ts";
+import { acquireLease } from "../infra/kubernetes/lease.ts";
 import type { GroupMemory } from "./report/memory.ts";
-import type { TickResult } from "./report/outcome.ts";
-import type { ConcludeDownscales } from "./pending-downscales/conclude-downscales.ts";
-import type { BudgetStatuses } from "./status-writer/budget-statuses.ts";
+import type { RunInput, RunResult } from "./run-input.ts";
 import { tickUntil } from "./term.ts";
-import type { TickInput } from "./tick.ts";
-
-export interface RunInput {
-  readonly cluster: Cluster;
-  readonly clock: Clock;
-  /** Does not jump between API servers, so that the Lease is not lost by that. */
-  readonly leaseClock: LeaseClock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** "" stands for all namespaces. */
-  readonly namespaces: readonly string[];
-  /** Goes on beside the ticks. */
-  readonly caInjection: CaInjection;
-  /** Done before each tick. */
-  readonly concludeDownscales: ConcludeDownscales;
-  readonly intervalMs: number;
-  readonly budgetMs: number;
-  readonly lease: LeaseOptions;
-  readonly scaling: Omit<TickInput["scaling"], "notifier">;
-  readonly budgets: TickInput["budgets"];
-  readonly budgetStatuses: Pick<BudgetStatuses, "write">;
-  readonly checking: TickInput["checking"];
-  readonly phased: TickInput["phased"];
-  /** Ends the run after the current step. */
-  readonly stop: AbortSignal;
-  /** Ticks once and ends, as a function call does. */
-  readonly once?: boolean;
-  /** What a process remembers from run to run: since when groups have been held. */
-  readonly memory?: Map<string, GroupMemory>;
-}
 
 /** Between a Lease that was lost and the next attempt. */
 const PAUSE_MS = 1000;
@@ -55,13 +18,6 @@ const PAUSE_MS = 1000;
 /** After a handover: the time that the next run has to take the Lease, and then the time in which it may prove to be free again. */
 const HANDOVER_MS = 2000;
 const STANDBY_MS = 8000;
-
-export interface RunResult {
-  /** 0, or 1 if the last tick failed for some group or as a whole, or if none was made as each Lease was lost before. */
-  readonly exitCode: 0 | 1;
-  /** The last tick that read the cluster; undefined if the Lease was never ours or the cluster never answered. */
-  readonly last: TickResult | undefined;
-}
 
 /** Runs until another run has taken over, `stop` fires or the time budget is spent; never rejects. */
 export async function run(given: RunInput): Promise<RunResult> {

@@ -9,7 +9,7 @@ import { isFailure, type LogNote, type Outcome, type TickResult } from "./report
 import { createRecorder, type Recorder } from "./report/recorder.ts";
 import { createReporter, type Reporter } from "./report/reporter.ts";
 import { dueForResync, resyncedThrough, recordResync } from "./resync.ts";
-import type { RunInput, RunResult } from "./run.ts";
+import type { RunInput, RunResult } from "./run-input.ts";
 import { createPodNotifier, type PodNotifier } from "./scaler/pod-notifier.ts";
 import { createGroupStatuses, type GroupStatuses } from "./status-writer/group-statuses.ts";
 import { LAST_STARTED, tick } from "./tick.ts";

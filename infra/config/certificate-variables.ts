@@ -1,7 +1,6 @@
 /** The variables of the webhooks' certificate. */
 import * as z from "zod";
-import { dnsNames, flag, SUBDOMAIN, validity } from "./variable-schemas.ts";
-import type { Variable } from "./variables.ts";
+import { dnsNames, flag, SUBDOMAIN, type Variable, validity } from "./variable-schemas.ts";
 
 export const CERTIFICATE_VARIABLES = {
   SERVER_TLS_SELF_SIGNED_CERT_ENABLED: {

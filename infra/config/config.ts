@@ -7,7 +7,8 @@ import type { LogFormat, LogLevel } from "../log.ts";
 import type { Rate } from "../kubernetes/rate-limit.ts";
 import { isServiceLink } from "./service-links.ts";
 import { findUnknown } from "./unknown-variables.ts";
-import { ENVIRONMENT, type Variable, VARIABLE_ROWS, type VariableName } from "./variables.ts";
+import type { Variable } from "./variable-schemas.ts";
+import { ENVIRONMENT, VARIABLE_ROWS, type VariableName } from "./variables.ts";
 
 export interface Configuration {
   /** Our own namespace, which has the Lease. */

@@ -2,6 +2,20 @@
 import * as z from "zod";
 import { parseGoDuration, parsePrometheusDuration } from "../duration.ts";
 
+/** One environment variable: for the parser, the error messages and the documentation. */
+export interface Variable {
+  readonly meaning: string;
+  /** The allowed values, as the end of an error message. */
+  readonly allowed: string;
+  /** The default value. */
+  readonly default?: string;
+  /** The variable that gives the default value. */
+  readonly fallback?: string;
+  /** Its name in earlier versions, which still works. Different values of both are refused. */
+  readonly oldName?: string;
+  readonly schema: z.ZodType;
+}
+
 // A timer of Node overflows above 24.8 days and then fires at once.
 const LONGEST_MS = 24 * 3_600_000;
 

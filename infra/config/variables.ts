@@ -1,20 +1,20 @@
 /** The environment variables, one row each: for the parser, the error messages and the documentation. */
 import * as z from "zod";
 import { CERTIFICATE_VARIABLES } from "./certificate-variables.ts";
-import { aboveZero, duration, durationText, flag, hosts, LABEL, namespaces, port, SUBDOMAIN, text, url } from "./variable-schemas.ts";
-
-export interface Variable {
-  readonly meaning: string;
-  /** The allowed values, as the end of an error message. */
-  readonly allowed: string;
-  /** The default value. */
-  readonly default?: string;
-  /** The variable that gives the default value. */
-  readonly fallback?: string;
-  /** Its name in earlier versions, which still works. Different values of both are refused. */
-  readonly oldName?: string;
-  readonly schema: z.ZodType;
-}
+import {
+  aboveZero,
+  duration,
+  durationText,
+  flag,
+  hosts,
+  LABEL,
+  namespaces,
+  port,
+  SUBDOMAIN,
+  text,
+  url,
+  type Variable,
+} from "./variable-schemas.ts";
 
 export const VARIABLES = {
   KUBERNETES_NAMESPACE: {

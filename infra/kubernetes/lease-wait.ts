@@ -1,10 +1,26 @@
 /** What a process does while another holds the Lease: it counts since when it has seen no renewal, and asks the holder to hand over. */
 import type { Clock } from "../clock.ts";
 import { hasCode } from "../errors.ts";
+import type { LeaseClock } from "../server-clock.ts";
+import type { Cluster } from "./cluster.ts";
 import { formatAnnouncement, renewalOf, SUCCESSOR, successorOf } from "./lease-succession.ts";
 import { changeLease, writeLease } from "./lease-object.ts";
-import type { LeaseOptions, LeaseTools } from "./lease.ts";
 import type { Lease } from "./resources.ts";
+
+export interface LeaseTools {
+  readonly cluster: Cluster;
+  readonly clock: LeaseClock;
+}
+
+export interface LeaseOptions {
+  readonly namespace: string;
+  readonly name: string;
+  /** Unique for the process. */
+  readonly identity: string;
+  readonly durationMs: number;
+  /** While it waits it asks the holder to hand over. */
+  readonly announces?: boolean;
+}
 
 /** Milliseconds between two announcements of one process: each makes a renewal of the holder conflict. */
 const ANNOUNCE_EVERY_MS = 10_000;

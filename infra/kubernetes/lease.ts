@@ -11,33 +11,17 @@
  * time. Where both stood still it learns of it from the first answer after: what it sends before is kept by its preconditions alone.
  */
 import { startStopwatch } from "../clock.ts";
-import type { Call, Cluster } from "./cluster.ts";
+import type { Call } from "./cluster.ts";
 import { hasCode, RolloutError } from "../errors.ts";
-import type { LeaseClock } from "../server-clock.ts";
 import { changeLease, getLease, holdBy, writeLease } from "./lease-object.ts";
 import { mayTake, SUCCESSOR, successorOf } from "./lease-succession.ts";
-import { createAnnouncer, observeRenewals } from "./lease-wait.ts";
+import { createAnnouncer, type LeaseOptions, type LeaseTools, observeRenewals } from "./lease-wait.ts";
 import type { Lease } from "./resources.ts";
 
 /** What every write asks first. */
 export interface Fence {
   /** Bounds for one write: it is over, on the server too, before the Lease can pass to another. Throws `LeaseLost` once nothing may be written. */
   readonly write: () => Call;
-}
-
-export interface LeaseTools {
-  readonly cluster: Cluster;
-  readonly clock: LeaseClock;
-}
-
-export interface LeaseOptions {
-  readonly namespace: string;
-  readonly name: string;
-  /** Unique for the process. */
-  readonly identity: string;
-  readonly durationMs: number;
-  /** While it waits it asks the holder to hand over. */
-  readonly announces?: boolean;
 }
 
 export interface AcquiredLease extends Fence {

@@ -1,5 +1,5 @@
 /** The metrics of disruption budgets (§9). */
-import type { MetricRow } from "./metric-table.ts";
+import type { MetricRow } from "./metric-row.ts";
 
 export const BUDGET_METRICS = {
   evictions: {

@@ -1,5 +1,5 @@
 /** The metrics of RolloutGates. */
-import type { MetricRow } from "./metric-table.ts";
+import type { MetricRow } from "./metric-row.ts";
 
 export const GATE_METRICS = {
   gateChecks: {

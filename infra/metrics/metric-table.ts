@@ -1,20 +1,8 @@
 /** The metrics, one row each. Names and buckets equal the original's where the meaning does (§9); groups have a namespace label as well. */
-import type { MetricType } from "prom-client";
 import { BUDGET_METRICS } from "./budget-table.ts";
 import { GATE_METRICS } from "./gate-table.ts";
+import type { MetricRow } from "./metric-row.ts";
 import { PHASED_METRICS } from "./phased-table.ts";
-
-export interface MetricRow {
-  readonly name: string;
-  readonly type: Exclude<`${MetricType}`, "summary">;
-  readonly help: string;
-  readonly labels: readonly string[];
-  readonly buckets?: readonly number[];
-  /** The reconciler's are kept on its Lease, and shown by the functions; `shared`: with a label, as functions have series of their own. */
-  readonly kept?: "alone" | "shared";
-  /** Only shown, from what is kept. */
-  readonly foreign?: true;
-}
 
 const SECONDS_TO_10 = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SECONDS_TO_100 = [...SECONDS_TO_10, 25, 50, 100];

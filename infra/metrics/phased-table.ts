@@ -1,5 +1,5 @@
 /** The metrics of PhasedRollouts. */
-import type { MetricRow } from "./metric-table.ts";
+import type { MetricRow } from "./metric-row.ts";
 
 export const PHASED_METRICS = {
   phasedPhase: {

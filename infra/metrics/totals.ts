@@ -3,7 +3,8 @@
  *
  *   the annotation when the Lease was taken + the growth of the process's own counters since then = the annotation from now on
  */
-import { METRICS, type MetricRow } from "./metric-table.ts";
+import type { MetricRow } from "./metric-row.ts";
+import { METRICS } from "./metric-table.ts";
 import type { Sample, Samples } from "./registry.ts";
 
 /** The annotation. */

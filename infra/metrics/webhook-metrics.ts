@@ -1,6 +1,7 @@
 /** Metrics of inbound requests (§9). */
 import type { Counter, Gauge, Histogram } from "prom-client";
-import { METRICS, type MetricRow } from "./metric-table.ts";
+import type { MetricRow } from "./metric-row.ts";
+import { METRICS } from "./metric-table.ts";
 import { OTHER } from "./series-limit.ts";
 
 export interface ServedRequest {

@@ -4,11 +4,7 @@ import type { RolloutGate } from "../../infra/kubernetes/resources.ts";
 import type { CheckSpec } from "../checks/check.ts";
 import type { ObjectRef } from "../model/decision.ts";
 import { readIdentity } from "../model/identity.ts";
-import { readConditions, readRecord, type Condition, type GateRecord } from "./record.ts";
-
-export const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;
-/** When a gate is asked. */
-export type Point = (typeof POINTS)[number];
+import { POINTS, type Point, readConditions, readRecord, type Condition, type GateRecord } from "./record.ts";
 
 export interface GateCheck extends CheckSpec {
   readonly name: string;

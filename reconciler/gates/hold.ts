@@ -3,8 +3,8 @@ import { formatTimestamp } from "../../infra/timestamp.ts";
 import { dueAt, hasFailed, NO_STREAK } from "../checks/check.ts";
 import { hold, type Hold, type Reason } from "../model/decision.ts";
 import type { GateVerdicts, Zone } from "../model/zone.ts";
-import { RETRY_ANNOTATION, type Gate, type GateCheck, type Point } from "./gate.ts";
-import type { CheckResult, Stage } from "./record.ts";
+import { RETRY_ANNOTATION, type Gate, type GateCheck } from "./gate.ts";
+import type { CheckResult, Stage, Point } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, type RolloutView } from "./rollout.ts";
 
 type GroupView = Omit<RolloutView, "wanted">;

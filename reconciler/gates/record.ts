@@ -2,7 +2,10 @@
 import * as z from "zod";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import type { Streak, Verdict } from "../checks/check.ts";
-import type { Point } from "./gate.ts";
+
+export const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;
+/** When a gate is asked. */
+export type Point = (typeof POINTS)[number];
 
 /** The results of one check at one point of the rollout. */
 export interface CheckResult {

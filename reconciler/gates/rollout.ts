@@ -9,8 +9,8 @@
  * last settled, and, first of a new rollout, on to a new revision of a zone that an unfinished rollout has begun.
  */
 import type { Zone } from "../model/zone.ts";
-import type { Gate, Point } from "./gate.ts";
-import type { GateRecord, ZoneRecord } from "./record.ts";
+import type { Gate } from "./gate.ts";
+import type { GateRecord, ZoneRecord, Point } from "./record.ts";
 
 /** What the rollout would do next if there were no gates. */
 export type Wanted = { readonly kind: "zone"; readonly zone: Zone } | { readonly kind: "settled" } | { readonly kind: "other" };

@@ -1,5 +1,4 @@
 /** `status` of a RolloutGroup, as it is stored. Times are RFC 3339. */
-import type { GroupTotals } from "./totals.ts";
 
 /** What a group is doing, in one word. */
 export type Phase = "Ready" | "RollingOut" | "Scaling" | "Waiting" | "Paused" | "Degraded" | "Stalled" | "Empty";
@@ -98,4 +97,20 @@ export interface Condition {
   readonly message: string;
   readonly observedGeneration: number;
   readonly lastTransitionTime: string;
+}
+
+/** What is counted of a group, over all runs. */
+export interface GroupTotals {
+  /** Reconciles up to the tick number `passes` of the installation. */
+  readonly reconciles: number;
+  readonly passes: number;
+  readonly failures: number;
+  readonly podsReplaced: number;
+  /** Reconciles that were timed, and their seconds in all: not those that found a settled group as it was. */
+  readonly timed: number;
+  readonly seconds: number;
+  /** The last reconcile failed. */
+  readonly failing: boolean;
+  /** Of the last that did not, as of the last write. */
+  readonly lastSuccessTime?: string;
 }

@@ -4,21 +4,7 @@
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { StatusInput } from "./facts.ts";
-
-export interface GroupTotals {
-  /** Reconciles up to the tick number `passes` of the installation. */
-  readonly reconciles: number;
-  readonly passes: number;
-  readonly failures: number;
-  readonly podsReplaced: number;
-  /** Reconciles that were timed, and their seconds in all: not those that found a settled group as it was. */
-  readonly timed: number;
-  readonly seconds: number;
-  /** The last reconcile failed. */
-  readonly failing: boolean;
-  /** Of the last that did not, as of the last write. */
-  readonly lastSuccessTime?: string;
-}
+import type { GroupTotals } from "./status.ts";
 
 const NOTHING: GroupTotals = { reconciles: 0, passes: 0, failures: 0, podsReplaced: 0, timed: 0, seconds: 0, failing: false };
 

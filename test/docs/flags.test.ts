@@ -4,7 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { findUnknown } from "../../infra/config/unknown-variables.ts";
-import { type Variable, VARIABLE_ROWS } from "../../infra/config/variables.ts";
+import type { Variable } from "../../infra/config/variable-schemas.ts";
+import { VARIABLE_ROWS } from "../../infra/config/variables.ts";
 
 const text = readFileSync(join(import.meta.dirname, "../../docs/flags.md"), "utf8");
 const ROW = /^\| `-(?<flag>[^`]+)` \| (?<theirs>.*) \| (?<variable>.*) \| (?<ours>.*) \|$/gm;

@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as targets from "../../functions/index.ts";
-import { type Variable, VARIABLE_ROWS } from "../../infra/config/variables.ts";
-import { METRICS, type MetricRow } from "../../infra/metrics/metric-table.ts";
+import type { Variable } from "../../infra/config/variable-schemas.ts";
+import { VARIABLE_ROWS } from "../../infra/config/variables.ts";
+import type { MetricRow } from "../../infra/metrics/metric-row.ts";
+import { METRICS } from "../../infra/metrics/metric-table.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import { VERDICTS } from "../../reconciler/budget/verdict.ts";
 import { factsOf, hold, type Reason, REASONS } from "../../reconciler/model/decision.ts";

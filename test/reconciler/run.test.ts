@@ -5,7 +5,8 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../infra/log.ts";
 import { createServerClock } from "../../infra/server-clock.ts";
 import { createCaInjection } from "../../reconciler/ca-injection.ts";
-import { run, type RunInput } from "../../reconciler/run.ts";
+import { run } from "../../reconciler/run.ts";
+import type { RunInput } from "../../reconciler/run-input.ts";
 import * as certs from "../infra/certs/stage.ts";
 import { deploy, runInputOf, setStage, witness, type Stage } from "./stage.ts";
 

@@ -12,7 +12,7 @@ import { createMetrics } from "../../infra/metrics/metrics.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import { createReferences } from "../../reconciler/scaler/references.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
-import type { RunInput } from "../../reconciler/run.ts";
+import type { RunInput } from "../../reconciler/run-input.ts";
 import { createPodNotifier, type PodNotifier } from "../../reconciler/scaler/pod-notifier.ts";
 import { tick, type TickInput } from "../../reconciler/tick.ts";
 import type { BudgetMaintenance } from "../../reconciler/maintenance/maintain-budgets.ts";

@@ -1,0 +1,49 @@
+/** What a run needs, and its result. */
+import type { Clock } from "../infra/clock.ts";
+import type { Cluster } from "../infra/kubernetes/cluster.ts";
+import type { LeaseOptions } from "../infra/kubernetes/lease-wait.ts";
+import type { Log } from "../infra/log.ts";
+import type { LeaseClock } from "../infra/server-clock.ts";
+import type { Metrics } from "../infra/metrics/metrics.ts";
+import type { CaInjection } from "./ca-injection.ts";
+import type { ConcludeDownscales } from "./pending-downscales/conclude-downscales.ts";
+import type { GroupMemory } from "./report/memory.ts";
+import type { TickResult } from "./report/outcome.ts";
+import type { BudgetStatuses } from "./status-writer/budget-statuses.ts";
+import type { TickInput } from "./tick.ts";
+
+export interface RunInput {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  /** Does not jump between API servers, so that the Lease is not lost by that. */
+  readonly leaseClock: LeaseClock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** "" stands for all namespaces. */
+  readonly namespaces: readonly string[];
+  /** Goes on beside the ticks. */
+  readonly caInjection: CaInjection;
+  /** Done before each tick. */
+  readonly concludeDownscales: ConcludeDownscales;
+  readonly intervalMs: number;
+  readonly budgetMs: number;
+  readonly lease: LeaseOptions;
+  readonly scaling: Omit<TickInput["scaling"], "notifier">;
+  readonly budgets: TickInput["budgets"];
+  readonly budgetStatuses: Pick<BudgetStatuses, "write">;
+  readonly checking: TickInput["checking"];
+  readonly phased: TickInput["phased"];
+  /** Ends the run after the current step. */
+  readonly stop: AbortSignal;
+  /** Ticks once and ends, as a function call does. */
+  readonly once?: boolean;
+  /** What a process remembers from run to run: since when groups have been held. */
+  readonly memory?: Map<string, GroupMemory>;
+}
+
+export interface RunResult {
+  /** 0, or 1 if the last tick failed for some group or as a whole, or if none was made as each Lease was lost before. */
+  readonly exitCode: 0 | 1;
+  /** The last tick that read the cluster; undefined if the Lease was never ours or the cluster never answered. */
+  readonly last: TickResult | undefined;
+}
