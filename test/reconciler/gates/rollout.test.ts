@@ -67,6 +67,13 @@ describe("the record of a rollout", () => {
     assert.deepEqual([began(next), next.zones[0]?.settledRevision, next.stages], ["Earlier - -", "1", []]);
   });
 
+  it("asks again for a zone that was let begin and is not updated, once another zone is wanted", () => {
+    const started = currentRecord(gate(settledRecord(oldZones)), viewOf(newZones, newA));
+    const before = { ...started, zones: started.zones.map((one) => (one.name === A ? { ...one, began: "Now" as const } : one)) };
+    assert.equal(began(currentRecord(gate(before), viewOf(newZones, newA))), "Now - -");
+    assert.equal(began(currentRecord(gate(before), viewOf(newZones, newB))), "Earlier - -");
+  });
+
   it("begins anew if a settled group rolls again to the same revisions: its results are older than the rollout", () => {
     const settled = settledRecord(newZones);
     const next = currentRecord(gate(settled), viewOf(newZones, newB, 5));
