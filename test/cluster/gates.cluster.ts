@@ -11,9 +11,18 @@ const CRD = new URL("../../infra/manifests/crds/rolloutgates.yaml", import.meta.
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const ZONES = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name }));
 
-/** Installs the definition unless it is there: it is left, as others may use it. */
-async function install({ call, namespace }: Stage): Promise<string> {
-  await call("POST", CRDS, parse(await readFile(CRD, "utf8"))).catch((error: unknown) => assert.match(String(error), /AlreadyExists|409/));
+interface Definition extends AsyncDisposable {
+  /** Of the gates in the namespace of the stage. */
+  readonly path: string;
+}
+
+/** Installs the definition unless it is there; dispose of it to remove what was installed. */
+async function install({ call, namespace }: Stage): Promise<Definition> {
+  const definition = parse(await readFile(CRD, "utf8")) as { metadata: { name: string } };
+  const isOurs = await call("POST", CRDS, definition).then(
+    () => true,
+    (error: unknown) => assert.match(String(error), /AlreadyExists|409/),
+  );
   const path = `/apis/zonewise.dev/v1/namespaces/${namespace}/rolloutgates`;
   const isServed = (): Promise<boolean> =>
     call("GET", path).then(
@@ -21,7 +30,10 @@ async function install({ call, namespace }: Stage): Promise<string> {
       () => false,
     );
   while (!(await isServed())) await new Promise((resolve) => setTimeout(resolve, 50));
-  return path;
+  return {
+    path,
+    [Symbol.asyncDispose]: async () => void (isOurs && (await call("DELETE", `${CRDS}/${definition.metadata.name}`))),
+  };
 }
 
 interface GateStatus {
@@ -63,7 +75,8 @@ async function startSwitch(): Promise<Switch> {
 scenario("a gate that fails between b and c holds c until it is asked again and passes, over a killed reconciler", async (stage) => {
   const { call, create, start, setImage, done, timeline, diagnostic } = stage;
   if (PROMETHEUS_MISSING) diagnostic(`with a scripted server: ${PROMETHEUS_MISSING}`);
-  const path = await install(stage);
+  await using definition = await install(stage);
+  const { path } = definition;
   await using prometheus = await startSwitch();
   const check = {
     name: "errors",
