@@ -1,6 +1,6 @@
 /** The steps of docs/migration.md: the commands of a section, run as they are printed. */
 import { spawn } from "node:child_process";
-import { cp, readFile, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { KUBECTL } from "../kubectl.ts";
 
@@ -22,8 +22,8 @@ export async function copyManifests(folder: string, namespace: string, port: num
   };
   await edit("namespace/kustomization.yaml", (text) => text.replace("\nnamespace: zonewise\n", `\nnamespace: ${namespace}\n`));
   await edit("functions/service.yaml", (text) => text.replace("\nspec:\n", "\nspec:\n  type: ExternalName\n  externalName: localhost\n"));
-  for (const name of ["no-downscale", "prepare-downscale", "pod-eviction", "zpdb-validation"])
-    await edit(`webhooks/${name}.yaml`, (text) => text.replace("port: 443", `port: ${port}`));
+  for (const name of await readdir(join(ROOT, "infra/manifests/webhooks")))
+    if (name.endsWith(".yaml")) await edit(`webhooks/${name}`, (text) => text.replace("port: 443", `port: ${port}`));
 }
 
 /** Runs the commands in one shell, in `folder`; resolves with what they wrote, rejects at the first that fails. */
