@@ -3,7 +3,8 @@ import { METRICS } from "../../infra/metrics/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
 import type { Totals } from "../../infra/metrics/totals.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
-import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
+import type { Block, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
+import { type ReasonFacts, REASONS } from "../../reconciler/model/decision.ts";
 import { reconcilesAt } from "../../reconciler/group-status/totals.ts";
 
 /** A RolloutGroup that has a status. */
@@ -63,13 +64,18 @@ function sampleTotals(labels: Labels, totals: RolloutGroupStatus["totals"], { pa
 
 function sampleState(labels: Labels, { phase, blocked = [], progress }: Partial<RolloutGroupStatus>): Row[] {
   const [block] = blocked;
-  const lastStep = phase === "Ready" || phase === "Paused" ? undefined : secondsOf(progress?.lastStepTime);
+  const lastStep = phase === "Ready" || isAsked(block) ? undefined : secondsOf(progress?.lastStepTime);
   return [
     ...(phase === undefined ? [] : [one(METRICS.groupPhase, { ...labels, phase }, 1)]),
     ...(block ? [one(METRICS.groupBlocked, { ...labels, reason: block.reason }, 1)] : []),
     ...(lastStep === undefined ? [] : [one(METRICS.lastStep, labels, lastStep)]),
     one(METRICS.stepsLeft, labels, progress?.stepsLeft ?? 0),
   ];
+}
+
+/** True for a wait that a user has asked for. */
+function isAsked(block: Block | undefined): boolean {
+  return (REASONS as Readonly<Record<string, ReasonFacts>>)[block?.reason ?? ""]?.requested === true;
 }
 
 function sampleZones(labels: Labels, { zones = [] }: Partial<RolloutGroupStatus>): Row[] {

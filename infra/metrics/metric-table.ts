@@ -112,7 +112,7 @@ export const METRICS = {
   lastStep: {
     name: "zonewise_rollout_last_step_timestamp_seconds",
     type: "gauge",
-    help: "Unix time of the last step of a rollout group that is neither ready nor paused.",
+    help: "Unix time of the last step of a rollout group that is not ready, unless it waits as a user asked.",
     labels: GROUP,
     foreign: true,
   },

@@ -5,7 +5,7 @@
  *   Reconciling  it is not, and Zonewise goes on by itself: now, or once what it waits for is there
  *   Stalled      it is not, and somebody has to look: a reason that fails the group, or no step for too long
  *
- * None of the last two is True for a group that a user has paused.
+ * None of the last two is True for a group that a user has paused. A wait that a user has asked for does not stall.
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { factsOf, type Hold } from "../model/decision.ts";
@@ -38,8 +38,8 @@ export function judge(input: StatusInput, blocks: readonly Block[], progress: Pr
   const { hold } = facts;
   const failing = hold && factsOf(hold.reason).fails;
   if (failing) return { ...verdict("Stalled", hold.reason, hold.message), stalled: true };
-  if (hold && factsOf(hold.reason).requested) return verdict("Paused", hold.reason, hold.message);
-  const overdue = whyOverdue(input, progress);
+  if (hold?.reason === "ZonePaused") return verdict("Paused", hold.reason, hold.message);
+  const overdue = hold && factsOf(hold.reason).requested ? undefined : whyOverdue(input, progress);
   if (overdue) return { ...verdict("Stalled", "ProgressDeadlineExceeded", `${overdue}: ${message}`), stalled: true };
   return verdict(phaseOf(input, blocks), reasonOf(input), message);
 }

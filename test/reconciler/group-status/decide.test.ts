@@ -75,6 +75,11 @@ describe("the phase and the conditions", () => {
       decide(held("ZoneNotReady", [{ statusReady: 2 }])),
     ],
     ["a user has paused it", "Paused, not Ready, not Reconciling, not Stalled", decide(held("ZonePaused"))],
+    [
+      "a gate that waits for longer than the deadline",
+      "Waiting, not Ready, Reconciling GateWaiting, not Stalled",
+      decide(held("GateWaiting"), decide(held("GateWaiting")), { after: 61, deadlineMs: 60_000 }),
+    ],
     ["a reason that fails the group", "Stalled, not Ready, not Reconciling, Stalled BudgetUnusable", decide(held("BudgetUnusable"))],
     [
       "no step for longer than the deadline",
