@@ -59,6 +59,7 @@ export function recordInTracker({ cluster, clock }: Tools, name: string): Downsc
   };
   return {
     messages: {
+      // The original's words, to the letter.
       unreadable: "parsing parsing downscale timestamps from the zone ConfigMap failed.",
       unsaved: "setting downscale timestamp in the zone ConfigMap failed.",
     },

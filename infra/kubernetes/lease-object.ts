@@ -1,7 +1,8 @@
 /**
  * Reads and writes Leases. Each write is bound to the version that was read: one of two concurrent writers gets a `Conflict`.
  *
- * Leases have three uses, each with its own states and rules: one for the reconciler (lease.ts), one per rollout group, and one per budget without a status.
+ * Leases have four uses, each with its own states and rules: one for the reconciler (lease.ts), one per rollout group, one per budget without a status, and
+ * one for the replica of the functions that shows the totals.
  */
 import { absent, hasCode, RolloutError } from "../errors.ts";
 import { CLOCK_SKEW_MS } from "../server-clock.ts";

@@ -62,10 +62,10 @@ function beginWanted(gate: Gate, view: RolloutView, record: GateRecord): GateRec
   }
   const need = needOf(gate, record, wanted.zone);
   const { name } = wanted.zone;
-  if (need === "Nothing" || need === "Record") return beginZone(record, name);
+  if (need === "Nothing" || need === "Record") return markBegun(record, name);
   const opened = addStage(record, { point: need, zone: name }, view);
   // Where a gate only observes, the zone begins now.
-  return gate.mode === "Observe" ? beginZone(opened, name) : opened;
+  return gate.mode === "Observe" ? markBegun(opened, name) : opened;
 }
 
 function addStage(record: GateRecord, { point, zone }: Pick<Stage, "point" | "zone">, { now }: RolloutView): GateRecord {
@@ -122,10 +122,10 @@ function putStage(record: GateRecord, next: Stage): GateRecord {
 /** What follows from a stage that has passed. */
 function close(record: GateRecord, stage: Stage, view: RolloutView): GateRecord {
   if (stage.state !== "Passed") return record;
-  return stage.point === "AfterLastZone" ? settle(record, view) : beginZone(record, stage.zone);
+  return stage.point === "AfterLastZone" ? settle(record, view) : markBegun(record, stage.zone);
 }
 
-function beginZone(record: GateRecord, name: string): GateRecord {
+function markBegun(record: GateRecord, name: string): GateRecord {
   return { ...record, zones: record.zones.map((zone) => (zone.name === name ? { ...zone, began: "Now" } : zone)) };
 }
 

@@ -34,7 +34,7 @@ const allReleased: TargetRule = (snapshot) => {
 
 const inStep: TargetRule = (snapshot) => {
   const step = currentStep(snapshot);
-  return step && gate(snapshot, step);
+  return step && decideInStep(snapshot, step);
 };
 
 /** Pods come first, also after a promotion and after the last success: a pod that was lost begins the step again. */
@@ -102,7 +102,7 @@ const checkDue: StepRule = (snapshot, step) => {
   return reportStep(snapshot, next, { dueAt: isPassed(snapshot, next) ? now : nextCheckAt(snapshot, next) });
 };
 
-const gate: StepRule = firstOf<[TargetSnapshot, RollingPodStatus], PhasedDecision>([
+const decideInStep: StepRule = firstOf<[TargetSnapshot, RollingPodStatus], PhasedDecision>([
   podsThere,
   promoted,
   successesRecent,
@@ -130,7 +130,7 @@ function isFinallyPassed(snapshot: TargetSnapshot): boolean {
 /** The check after the last pod, as a step of partition 0; the partition itself is at the replicas again. */
 export const finalCheck: TargetRule = (snapshot) => {
   const step = currentStep(snapshot);
-  return gate(snapshot, step?.partition === 0 ? step : beginStep(0, snapshot.now));
+  return decideInStep(snapshot, step?.partition === 0 ? step : beginStep(0, snapshot.now));
 };
 
 /** Reports a step that goes on, or that takes longer than users allow. */
