@@ -58,9 +58,11 @@ function isOver({ once = false }: RunInput, { end }: TermResult): boolean {
 function explain({ log }: RunInput, error: unknown, before: RunResult): TermResult {
   if (hasCode(error, "Cancelled")) return { result: before, end: "notTaken" };
   log.error("the lease could not be taken", { error });
+  // An API server that has just started knows no roles yet: a right that this run has had will be there again.
+  const mayPass = isRetryable(error) || (before.last !== undefined && hasCode(error, "Forbidden"));
   // A run that has ticked is judged by its last tick: the next run may have the Lease already.
-  const exitCode = before.last && isRetryable(error) ? before.exitCode : 1;
-  return { result: { ...before, exitCode }, end: isRetryable(error) ? undefined : "notTaken" };
+  const exitCode = before.last && mayPass ? before.exitCode : 1;
+  return { result: { ...before, exitCode }, end: mayPass ? undefined : "notTaken" };
 }
 
 /** How the time under one Lease ended; `notTaken` if there was none. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { RolloutError } from "../../infra/errors.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../infra/log.ts";
 import { createServerClock } from "../../infra/server-clock.ts";
@@ -164,6 +165,33 @@ describe("a run", () => {
       assert.deepEqual([result?.exitCode, seen.deleted.length, seen.violations], [0, 9, []]);
       assert.ok(messages(one).filter((message) => message === "the lease was lost").length <= 1);
     });
+
+  it("takes the Lease again from an API server that was away, and knows no roles yet when it is back", async () => {
+    const seen = witness(stage);
+    const { cluster } = stage.connect();
+    const from = stage.time.now() + 2000;
+    const phase = (): string => (stage.time.now() < from ? "up" : stage.time.now() < from + 20_000 ? "away" : "starting");
+    let refusals = 0;
+    const restarted: Cluster = {
+      ...cluster,
+      async get(...call) {
+        const isLease = call[0].plural === "leases";
+        if (isLease && phase() === "away") throw new RolloutError("Unreachable", "connection refused");
+        if (isLease && phase() === "starting" && refusals++ < 2) throw new RolloutError("Forbidden", "no RBAC policy matched");
+        return cluster.get(...call);
+      },
+      async replace(...call) {
+        if (phase() === "away") throw new RolloutError("Unreachable", "connection refused");
+        return cluster.replace(...call);
+      },
+    };
+    const one = input("one", { cluster: restarted, budgetMs: 60_000 });
+    const running = run(one);
+    for (let i = 0; i < 1000 && !messages(one).includes("the lease was lost"); i++) await stage.time.advance(50);
+    deploy(stage, "x:2");
+    const [result] = await play(running);
+    assert.deepEqual([result?.exitCode, refusals > 2, seen.deleted.length, seen.violations], [0, true, 9, []]);
+  });
 
   it("that loses each Lease before its first tick pauses between them, logs it and exits with 1", async () => {
     let jumpedMs = 0;
