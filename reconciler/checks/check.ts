@@ -59,9 +59,22 @@ export function judgeAnswer({ successWhen }: Pick<CheckSpec, "successWhen">, ans
   return answer.warnings.length > 0 ? "Error" : "Success";
 }
 
-/** Adds a verdict. An answer that is not later than the last one was counted already. */
-export function addVerdict(streak: Streak, verdict: Verdict, at: number): Streak {
-  if (streak.lastAt !== undefined && at <= streak.lastAt) return streak;
+/** An answer counts for two periods, and for a minute at least. */
+const KEPT_MS = 60_000;
+
+/** True if the last answer is missing, or too old to count at this time. */
+export function isOld({ periodSeconds }: Pick<CheckSpec, "periodSeconds">, { lastAt }: Streak, at: number): boolean {
+  return lastAt === undefined || at - lastAt > Math.max(2 * periodSeconds * 1000, KEPT_MS);
+}
+
+/** Adds the verdict of an answer. One that is not later than the last one was counted already; after an old one the rows begin anew. */
+export function addVerdict(
+  before: Streak,
+  verdict: Verdict,
+  { check, at }: { readonly check: Pick<CheckSpec, "periodSeconds">; readonly at: number },
+): Streak {
+  if (before.lastAt !== undefined && at <= before.lastAt) return before;
+  const streak = isOld(check, before, at) ? { ...NO_STREAK, totalFailures: before.totalFailures } : before;
   return {
     successes: verdict === "Success" ? streak.successes + 1 : 0,
     failures: verdict === "Failure" ? streak.failures + 1 : 0,

@@ -39,7 +39,7 @@ export function advance(gate: Gate, view: RolloutView, answers: Answers): Advanc
 }
 
 /** Results of checks that have been edited since count no longer; what has passed or failed stays so. */
-function forgetOldSpec({ generation, observedGeneration }: Gate, record: GateRecord): GateRecord {
+export function forgetOldSpec({ generation, observedGeneration }: Gate, record: GateRecord): GateRecord {
   if (generation === observedGeneration) return record;
   return { ...record, stages: record.stages.map((stage) => (stage.state === "Waiting" ? { ...stage, checks: [] } : stage)) };
 }
@@ -106,7 +106,7 @@ function addAnswer(
       lastVerdict: verdict,
       sample: answer.kind === "Vector" ? answer.sample : undefined,
       message: verdict === "Error" ? describeError(answer) : undefined,
-      streak: addVerdict(before?.streak ?? NO_STREAK, counted, answer.at),
+      streak: addVerdict(before?.streak ?? NO_STREAK, counted, { check, at: answer.at }),
     },
   ];
 }

@@ -93,7 +93,7 @@ function streakOf(step: RollingPodStatus): Streak {
 /** The step after the answer. An error ends a row of successes. */
 export function countAnswer({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus, answer: Answer): RollingPodStatus {
   const verdict = judgeAnswer(check, answer);
-  const streak = addVerdict(streakOf(step), verdict, answer.at);
+  const streak = addVerdict(streakOf(step), verdict, { check, at: answer.at });
   const { lastError: _error, lastSample: _sample, consecutiveErrors: _errors, ...rest } = step;
   const counted = {
     ...rest,

@@ -6,7 +6,9 @@ import { addVerdict, dueAt, hasFailed, hasPassed, judgeAnswer, NO_STREAK, type V
 
 const vector = (samples: number, ...warnings: string[]): QueryAnswer => ({ kind: "Vector", samples, warnings });
 const lost: QueryAnswer = { kind: "Error", code: "Unreachable", message: "refused" };
-const streakOf = (verdicts: readonly Verdict[]) => verdicts.reduce((streak, verdict, i) => addVerdict(streak, verdict, i + 1), NO_STREAK);
+const check = { periodSeconds: 40 };
+const streakOf = (verdicts: readonly Verdict[]) =>
+  verdicts.reduce((streak, verdict, i) => addVerdict(streak, verdict, { check, at: i + 1 }), NO_STREAK);
 const S = "Success";
 const F = "Failure";
 const E = "Error";
@@ -42,10 +44,22 @@ describe("a check", () => {
     });
 
   it("counts an answer once", () => {
-    const streak = addVerdict(NO_STREAK, S, 10);
-    assert.equal(addVerdict(streak, S, 10), streak);
-    assert.equal(addVerdict(streak, F, 9), streak);
+    const streak = addVerdict(NO_STREAK, S, { check, at: 10 });
+    assert.equal(addVerdict(streak, S, { check, at: 10 }), streak);
+    assert.equal(addVerdict(streak, F, { check, at: 9 }), streak);
   });
+
+  for (const [periodSeconds, at, successes] of [
+    [40, 80_001, 3],
+    [40, 80_002, 1],
+    [5, 60_001, 3],
+    [5, 60_002, 1],
+  ] as const)
+    it(`with a period of ${periodSeconds} s has ${successes} successes in a row if the next one comes at ${at} ms`, () => {
+      const before = { ...NO_STREAK, successes: 2, failures: 0, totalFailures: 4, lastAt: 1 };
+      const after = addVerdict(before, S, { check: { periodSeconds }, at });
+      assert.deepEqual([after.successes, after.totalFailures], [successes, 4]);
+    });
 
   const spec = { initialDelaySeconds: 60, periodSeconds: 60 };
   for (const [name, timing, streak, due] of [
