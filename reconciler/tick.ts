@@ -85,7 +85,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
     report.onOutcome(outcome, clock.monotonic() - startedAt);
   });
   await others;
-  const [phased, gated] = await Promise.all([phasing, gates.end()]);
+  const [phased, gated] = await Promise.all([phasing, gates.end(list.groups)]);
   // The cycle after a complete one starts a group later, so that the end of a run does not always interrupt the same group.
   const [first] = queue;
   if (first && outcomes.length === queue.length) turns.annotations?.set(LAST_STARTED, first[0]);

@@ -8,7 +8,7 @@ import { rolloutGates } from "../../infra/kubernetes/resources.ts";
 import type { Log } from "../../infra/log.ts";
 import { judgeAnswer, type Verdict } from "../checks/check.ts";
 import type { Round } from "../checking/ask-prometheus.ts";
-import { advance, type Advance, type Answers } from "../gates/advance.ts";
+import { advance, forgetOldSpec, type Advance, type Answers } from "../gates/advance.ts";
 import type { Gate } from "../gates/gate.ts";
 import { formatRecord, type Condition, type GateRecord } from "../gates/record.ts";
 import {
@@ -59,7 +59,7 @@ export async function followGate(gate: Gate, view: RolloutView | undefined, foll
 async function follow(gate: Gate, view: RolloutView | undefined, follower: GateFollower): Promise<Followed> {
   const answers = view ? await askDue(gate, advance(gate, view, NO_ANSWERS), follower) : NO_ANSWERS;
   const next = view && advance(gate, view, answers);
-  const record = next?.record ?? gate.record;
+  const record = next?.record ?? (gate.record && forgetOldSpec(gate, gate.record));
   const findings = knownFindings(gate) ?? (await follower.readExpressions(gate));
   const valid = stamp(describeValid(gate, view !== undefined, findings), gate, follower.now());
   const conditions = [valid, stamp(describeOpen(gate, record), gate, follower.now())];

@@ -40,8 +40,8 @@ export interface GroupGates {
 
 export interface TickGates {
   readonly of: (zones: readonly Zone[]) => GroupGates;
-  /** Waits for everything that was begun. */
-  readonly end: () => Promise<Followed>;
+  /** Waits for everything that was begun. `groups` are the keys of all groups that exist, also of those that this tick did not reach. */
+  readonly end: (groups: ReadonlyMap<string, unknown>) => Promise<Followed>;
 }
 
 export interface Gates {
@@ -69,7 +69,6 @@ export function createGates(tools: GatesTools): Gates {
       const lists = new Map(await Promise.all(namespaces.map(async (one) => [one, await list(one, actor)] as const)));
       for (const [namespace, one] of lists) if ("error" in one) log.warn("the gates could not be listed", { namespace, error: one.error });
       const byGroup = groupBy([...lists.values()].flatMap(gatesIn), ({ ref, group }) => groupKey({ namespace: ref.namespace, group }));
-      const left = new Set(byGroup.keys());
       const following: Promise<Followed>[] = [];
       const onChange = (gate: Gate, changes: readonly GateChange[]): void =>
         record(changes.map(({ type, reason, message, cause }) => ({ regarding: gate.ref, type, reason, message, cause })));
@@ -81,9 +80,7 @@ export function createGates(tools: GatesTools): Gates {
           const [zone] = zones;
           const scope = lists.get("") ?? lists.get(zone?.namespace ?? "");
           if (scope && "error" in scope) return { verdicts: closeAll(zones, scope.error), follow: () => {} };
-          const key = zone ? groupKey(zone) : "";
-          const gates = byGroup.get(key);
-          left.delete(key);
+          const gates = byGroup.get(zone ? groupKey(zone) : "");
           if (!gates) return NO_GATES;
           const view = { identity: identityOf(zones), zones, now: clock.now() };
           return {
@@ -91,8 +88,8 @@ export function createGates(tools: GatesTools): Gates {
             follow: (wanted) => void following.push(...gates.map((gate) => followGate(gate, { ...view, wanted }, follower))),
           };
         },
-        async end() {
-          const orphans = [...left].flatMap((key) => byGroup.get(key) ?? []);
+        async end(groups) {
+          const orphans = [...byGroup].flatMap(([key, gates]) => (groups.has(key) ? [] : gates));
           const all = await Promise.all([...following, ...orphans.map((gate) => followGate(gate, undefined, follower))]);
           const next = all.flatMap(({ nextAt }) => (nextAt === undefined ? [] : [nextAt]));
           return { progressed: all.some(({ progressed }) => progressed), nextAt: next.length > 0 ? Math.min(...next) : undefined };

@@ -75,6 +75,20 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     ...GATES,
   },
   {
+    breaks: "a check that was edited begins anew also in a tick without its group",
+    file: "reconciler/gating/follow-gate.ts",
+    find: "(gate.record && forgetOldSpec(gate, gate.record))",
+    replacement: "gate.record",
+    ...ON_CLUSTER,
+  },
+  {
+    breaks: "a gate of a group that was not reached is no gate without a group",
+    file: "reconciler/gating/gates.ts",
+    find: "groups.has(key) ? [] : gates",
+    replacement: "groups.size < 0 ? [] : gates",
+    ...ON_CLUSTER,
+  },
+  {
     breaks: "gates that cannot be listed hold every zone",
     file: "reconciler/gating/list-gates.ts",
     find: `if (!hasCode(error, "NotFound")) return { error };`,

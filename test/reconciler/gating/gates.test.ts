@@ -159,6 +159,29 @@ describe("gates on a cluster", () => {
     assert.deepEqual(seen.deleted, []);
   });
 
+  it("forget the results of an edited query also in a tick that does not reach their group, or finds no zones of it", async () => {
+    const { stage, prometheus } = gates;
+    const { cluster } = stage.connect();
+    const successes = (): unknown => statusOf(gates).stages[0]?.checks[0]?.["consecutiveSuccesses"];
+    writeGate(gates, {}, { successThreshold: 30 });
+    await gates.tick(cluster, 2);
+    deploy(stage, "x:2");
+    for (const [group, reason] of [
+      ["ingester", "Valid"],
+      ["other", "GroupNotFound"],
+    ] as const) {
+      writeGate(gates, {}, { successThreshold: 30 });
+      await gates.tick(cluster, 60, () => successes() === 10);
+      const edited = { successThreshold: 10, successWhen: "Data", query: { expr: "up == 1", url: prometheus.url } };
+      writeGate(gates, { group }, edited);
+      await tickOnce(stage, cluster, { ...gates.checking(cluster), stop: AbortSignal.abort() });
+      assert.equal(conditionOf(gates, "Valid")?.reason, reason);
+      writeGate(gates, {}, edited);
+      await gates.tick(cluster, 20);
+      assert.deepEqual([zonesBegun(), successes()], [A, 0]);
+    }
+  });
+
   it("say what is wrong with an expression or a group, once a change", async () => {
     const { stage } = gates;
     const { cluster } = stage.connect();
