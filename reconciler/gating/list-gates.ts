@@ -13,7 +13,7 @@ export type GateList = { readonly gates: readonly Gate[] } | { readonly error: u
 export type ListGates = (namespace: string, source: Source) => Promise<GateList>;
 
 /** Milliseconds after which a definition that was missing is looked for again. */
-const LOOK_AGAIN_MS = 5 * 60_000;
+const LOOK_AGAIN_MS = 10_000;
 const NONE: GateList = { gates: [] };
 
 export function createGateLister(clock: Pick<Clock, "monotonic">, log: Log): ListGates {

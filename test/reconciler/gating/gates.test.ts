@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { failure } from "../../prometheus/scripted.ts";
 import { deploy, tickOnce, witness, type Witness } from "../stage.ts";
-import { conditionOf, GATES, setGateStage, statusOf, writeGate, type GateStage } from "./stage.ts";
+import { conditionOf, GATES, installGates, setGateStage, statusOf, writeGate, type GateStage } from "./stage.ts";
 
 describe("gates on a cluster", () => {
   let gates: GateStage;
@@ -203,7 +203,7 @@ describe("gates on a cluster", () => {
     );
   });
 
-  it("are off without their definition, with one log line and one call in 5 minutes", async () => {
+  it("are off without their definition, with one log line and one call in 10 seconds, and on once it is installed", async () => {
     await gates.close();
     await begin({ crd: false });
     const { cluster, calls } = gates.stage.connect();
@@ -212,5 +212,13 @@ describe("gates on a cluster", () => {
     assert.equal(calls.filter((call) => call.includes("rolloutgates")).length, 1);
     assert.equal(gates.lines.length, 1);
     assert.match(gates.lines.join(), /rolloutgates\.zonewise\.dev is not installed/);
+    installGates(gates.stage);
+    writeGate(gates, { when: ["BeforeFirstZone"] });
+    await gates.stage.time.advance(10_000);
+    gates.prometheus.answer = () => 1;
+    deploy(gates.stage, "x:2");
+    await gates.stage.time.advance(1000);
+    const { outcomes } = await tickOnce(gates.stage, cluster, checking);
+    assert.equal(outcomes[0]?.state === "held" && outcomes[0].hold.reason, "GateWaiting");
   });
 });

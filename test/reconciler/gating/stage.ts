@@ -34,7 +34,7 @@ export interface GateStage {
 export async function setGateStage({ crd = true } = {}): Promise<GateStage> {
   const stage = await setStage();
   const prometheus = await startPrometheus();
-  if (crd) stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(CRD, "utf8")) as Draft);
+  if (crd) installGates(stage);
   deploy(stage, "x:1");
   await stage.time.advance(2000);
   const events: EventDraft[] = [];
@@ -70,6 +70,10 @@ export async function setGateStage({ crd = true } = {}): Promise<GateStage> {
       await stage.close();
     },
   };
+}
+
+export function installGates({ emulator }: Stage): void {
+  emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(CRD, "utf8")) as Draft);
 }
 
 /** Creates a gate, or changes its spec; between zones, with one check a second that passes after two successes. */
