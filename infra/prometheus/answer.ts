@@ -88,24 +88,26 @@ function errorOf({ status, error }: ReadBody, hide: (text: string) => string): s
 function readSuccess({ status, data, warnings = [] }: ReadBody, hide: (text: string) => string): QueryAnswer {
   if (status !== "success" || !data) return queryError("BadAnswer", "the answer is not that of Prometheus' query API");
   const show = (text: string): string => shorten(hide(text));
-  return readVector(data, warnings.slice(0, MOST_WARNINGS).map(show), show);
+  return readVector(data, warnings.slice(0, MOST_WARNINGS).map(show), hide);
 }
 
 function readVector(
   { resultType, result }: NonNullable<ReadBody["data"]>,
   warnings: readonly string[],
-  show: (text: string) => string,
+  hide: (text: string) => string,
 ): QueryAnswer {
+  const show = (text: string): string => shorten(hide(text));
   if (resultType !== "vector") return queryError("NotAVector", `the expression gives a ${show(resultType)}, not an instant vector`);
   const series = z.array(Series).safeParse(result).data;
   if (!series) return queryError("BadAnswer", "the vector in the answer cannot be read");
   const [first] = series;
-  const sample = first && { sample: show(`${describeSeries(first.metric)} ${first.value?.[1] ?? "(a histogram)"}`) };
+  const sample = first && { sample: show(`${describeSeries(first.metric, hide)} ${first.value?.[1] ?? "(a histogram)"}`) };
   return { kind: "Vector", samples: series.length, ...sample, warnings };
 }
 
-function describeSeries({ __name__: name = "", ...labels }: Readonly<Record<string, string>>): string {
-  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+/** Hides before it quotes: a quoted secret would be another text. */
+function describeSeries({ __name__: name = "", ...labels }: Readonly<Record<string, string>>, hide: (text: string) => string): string {
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${JSON.stringify(hide(value))}`);
   return `${name}{${pairs.join(", ")}}`;
 }
 

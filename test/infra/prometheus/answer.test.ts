@@ -52,6 +52,16 @@ describe("answers of Prometheus", () => {
     it(`reads ${name}`, () =>
       assert.deepEqual(readAnswer({ status, body: typeof body === "string" ? body : JSON.stringify(body) }), answer));
 
+  it("hides a secret that quoting would change", () => {
+    const secret = 'pa"ss\\word';
+    const body = JSON.stringify({
+      status: "success",
+      data: { resultType: "vector", result: [{ metric: { auth: secret }, value: [1, "1"] }] },
+    });
+    const answer = readAnswer({ status: 200, body }, (text) => text.replaceAll(secret, "***"));
+    assert.deepEqual(answer, { kind: "Vector", samples: 1, sample: '{auth="***"} 1', warnings: [] });
+  });
+
   it("shortens what it shows, and keeps it on one line", () => {
     const answer = readAnswer({ status: 400, body: JSON.stringify(failure(`a\u0007\n${"b".repeat(1000)}`)) });
     assert.ok(answer.kind === "Error" && answer.message.length === 300 && answer.message.startsWith("a bbb"));
