@@ -4,7 +4,19 @@ import { type Outlook, type Phase, report, writeTime } from "./report.ts";
 import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import type { RollingPodStatus } from "./status.ts";
 import { findCondition } from "./status.ts";
-import { beginStep, countAnswer, currentStep, findMissing, isFailed, isCurrent, isOutdated, isPassed, nextCheckAt } from "./step.ts";
+import {
+  beginStep,
+  countAnswer,
+  currentStep,
+  findMissing,
+  forgetResults,
+  isFailed,
+  isCurrent,
+  isOfOtherCheck,
+  isOutdated,
+  isPassed,
+  nextCheckAt,
+} from "./step.ts";
 
 type StepRule = Rule<[snapshot: TargetSnapshot, step: RollingPodStatus], PhasedDecision>;
 
@@ -46,6 +58,10 @@ const podsThere: StepRule = (snapshot, step) => {
   const again = { ...beginStep(step.partition, snapshot.now, status), stepStartTime, ...(promoted && { promoted }) };
   return reportStep(snapshot, again, { message });
 };
+
+/** The user, or the installation's default, asks for another check: no result of the earlier one counts. */
+const sameCheck: StepRule = (snapshot, step) =>
+  isOfOtherCheck(snapshot, step) ? reportStep(snapshot, forgetResults(step), { dueAt: snapshot.now }) : undefined;
 
 /** A user promotes this step, once. */
 const promoted: StepRule = (snapshot, step) => {
@@ -104,6 +120,7 @@ const checkDue: StepRule = (snapshot, step) => {
 
 const decideInStep: StepRule = firstOf<[TargetSnapshot, RollingPodStatus], PhasedDecision>([
   podsThere,
+  sameCheck,
   promoted,
   successesRecent,
   passed,

@@ -17,6 +17,8 @@ const ROLLING_POD = z.object({
   consecutiveFailedChecks: count,
   totalFailedChecks: count,
   consecutiveErrors: z.number().optional().catch(undefined),
+  /** Of the query, and of when it succeeds, that the counts are about. */
+  checkHash: text,
   lastSample: text,
   lastError: text,
   promoted: z.literal(true).optional().catch(undefined),

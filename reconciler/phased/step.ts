@@ -7,7 +7,8 @@
  * The step is stored in the status; a pod is released only after the status with the last success was written, so that a partition that we lowered can
  * be told from one that another writer did.
  */
-import { addVerdict, type Answer, dueAt, hasFailed, hasPassed, judgeAnswer, type Streak } from "../checks/check.ts";
+import { addVerdict, type Answer, type CheckSpec, dueAt, hasFailed, hasPassed, judgeAnswer, type Streak } from "../checks/check.ts";
+import { hash } from "../model/hash.ts";
 import type { Pod } from "../model/pod.ts";
 import { writeTime } from "./report.ts";
 import type { TargetSnapshot } from "./snapshot.ts";
@@ -45,7 +46,39 @@ export function isOutdated({ rollout: { check }, now }: TargetSnapshot, step: Ro
   return now - timeOf(step.lastCheckTime) > Math.max(2 * check.periodSeconds * SECOND_MS, KEPT_MS);
 }
 
-/** True if its checks have failed too often in a row; it stays so until the template changes, or a user promotes the step or raises the threshold. */
+/** True if its results are of another query, or of another meaning of its answers. Thresholds and times apply to the results as they are now. */
+export function isOfOtherCheck({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus): boolean {
+  const { lastAttemptTime, consecutiveSuccessfulChecks, consecutiveFailedChecks } = step;
+  const hasResults = lastAttemptTime !== undefined || consecutiveSuccessfulChecks + consecutiveFailedChecks > 0;
+  return hasResults && step.checkHash !== hashOf(check);
+}
+
+/** The step without its results, and with its promotion: the next check is due at once after the initial delay. */
+export function forgetResults({
+  status,
+  partition,
+  stepStartTime,
+  analisysStartTime,
+  totalFailedChecks,
+  promoted,
+}: RollingPodStatus): RollingPodStatus {
+  const counters = { consecutiveSuccessfulChecks: 0, consecutiveFailedChecks: 0, totalFailedChecks };
+  return {
+    status: status === "PrometheusError" ? "WaitForChecks" : status,
+    partition,
+    stepStartTime,
+    analisysStartTime,
+    ...counters,
+    ...(promoted && { promoted }),
+  };
+}
+
+/** The query with everything that its answer depends on. */
+export function hashOf({ query, successWhen }: CheckSpec): string {
+  return hash(JSON.stringify([query, successWhen])).toString(16);
+}
+
+/** True if its checks have failed too often in a row; it stays so until the template or the check changes, or a user promotes the step or raises the threshold. */
 export function isFailed({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus): boolean {
   return hasFailed(check, streakOf(step));
 }
@@ -101,6 +134,7 @@ export function countAnswer({ rollout: { check } }: TargetSnapshot, step: Rollin
     consecutiveSuccessfulChecks: streak.successes,
     consecutiveFailedChecks: streak.failures,
     totalFailedChecks: streak.totalFailures,
+    checkHash: hashOf(check),
   };
   if (verdict === "Error")
     return { ...counted, status: "PrometheusError", consecutiveErrors: streak.errors, lastError: describeError(answer) };

@@ -51,6 +51,12 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
     replacement: "(!isOutdated(snapshot, step) || step.partition >= 0)",
   },
   {
+    breaks: "successes of another query release no pod",
+    ...STEP,
+    find: "isOfOtherCheck(snapshot, step) ?",
+    replacement: "isOfOtherCheck(snapshot, step) && step.partition < 0 ?",
+  },
+  {
     breaks: "a pause keeps pods that were checked before",
     ...STEP,
     find: "if (rollout.paused && !step.promoted) return undefined;",

@@ -4,6 +4,7 @@ import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { type PhasedRollout, readPhasedRollout } from "../../../reconciler/phased/phased-rollout.ts";
 import type { PhasedSnapshot } from "../../../reconciler/phased/snapshot.ts";
+import { hashOf } from "../../../reconciler/phased/step.ts";
 import { podsByIndex, readTarget } from "../../../reconciler/phased/target.ts";
 import { podObject, statefulSetObject, type PodTraits } from "../builders.ts";
 
@@ -134,7 +135,7 @@ export interface Scene extends RolloutTraits {
 export function snapshot({ set = {}, pods, now = NOW, answer, other, ...traits }: Scene = {}): PhasedSnapshot {
   const object = set && setObject(set);
   const target = object ? readTarget(object) : undefined;
-  const own = rollout(traits);
+  const own = withCheckHash(rollout(traits));
   const text = pods ?? "o".repeat(set?.replicas ?? 3);
   const found = podsOf(text, set?.start ?? 0).map((pod) => ({
     ...pod,
@@ -151,6 +152,13 @@ export function snapshot({ set = {}, pods, now = NOW, answer, other, ...traits }
     pods: target ? podsByIndex(target, found.map(readPod)) : new Map(),
     ...(answer && { answer: { ...answer, at: now } }),
   };
+}
+
+/** The results of a stored step are of the present check, unless the test says which. */
+function withCheckHash(own: PhasedRollout): PhasedRollout {
+  const { rollingPodStatus: step } = own.status;
+  if (!step || "checkHash" in step) return own;
+  return { ...own, status: { ...own.status, rollingPodStatus: { ...step, checkHash: hashOf(own.check) } } };
 }
 
 export const empty: QueryAnswer = { kind: "Vector", samples: 0, warnings: [] };
