@@ -166,16 +166,16 @@ describe("gates on a cluster", () => {
     writeGate(gates, {}, { successThreshold: 30 });
     await gates.tick(cluster, 2);
     deploy(stage, "x:2");
-    for (const [group, reason] of [
-      ["ingester", "Valid"],
-      ["other", "GroupNotFound"],
+    for (const [group, reason, kept] of [
+      ["ingester", "Valid", 10],
+      ["other", "GroupNotFound", undefined],
     ] as const) {
       writeGate(gates, {}, { successThreshold: 30 });
       await gates.tick(cluster, 60, () => successes() === 10);
       const edited = { successThreshold: 10, successWhen: "Data", query: { expr: "up == 1", url: prometheus.url } };
       writeGate(gates, { group }, edited);
       await tickOnce(stage, cluster, { ...gates.checking(cluster), stop: AbortSignal.abort() });
-      assert.equal(conditionOf(gates, "Valid")?.reason, reason);
+      assert.deepEqual([conditionOf(gates, "Valid")?.reason, successes()], [reason, kept]);
       writeGate(gates, {}, edited);
       await gates.tick(cluster, 20);
       assert.deepEqual([zonesBegun(), successes()], [A, 0]);
