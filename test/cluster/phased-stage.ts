@@ -124,11 +124,11 @@ function attach(stage: Stage, { prometheus, port }: { prometheus: PhasedStage["p
       });
     },
     async until(what, isSo, name) {
-      const last = Date.now() + 60_000;
+      const last = Date.now() + 180_000;
       for (;;) {
         const rollout = await readRollout(name);
         if (isSo(rollout)) return;
-        assert.ok(Date.now() < last, `not within a minute: ${what}: ${JSON.stringify(rollout.status)}`);
+        assert.ok(Date.now() < last, `not within 3 minutes: ${what}: ${JSON.stringify(rollout.status)}`);
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     },

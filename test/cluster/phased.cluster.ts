@@ -32,7 +32,7 @@ async function untilRolled(stage: PhasedStage, image: string, replicas: number):
       counts.every((count) => count === replicas)
     );
   };
-  await stage.timeline.until(`all pods at ${image}, and guarded`, isDone, 120_000);
+  await stage.timeline.until(`all pods at ${image}, and guarded`, isDone, 240_000);
   await stage.until("updated", isUpdated);
 }
 
