@@ -81,7 +81,11 @@ export function phasedScenario(name: string, run: (stage: PhasedStage) => Promis
 async function close({ call, namespace }: Stage, server: Server): Promise<void> {
   const path = `/apis/sts.plus/v1alpha1/namespaces/${namespace}/phasedrollouts`;
   const { items } = await call<{ items: { metadata: { name: string } }[] }>("GET", path);
-  for (const { metadata } of items) await call("PATCH", `${path}/${metadata.name}`, { metadata: { finalizers: null } });
+  for (const { metadata } of items) {
+    await call("PATCH", `${path}/${metadata.name}`, { metadata: { finalizers: null } }).catch((error: Error) => {
+      if (error.cause !== 404) throw error; // a reconciler released it since the list
+    });
+  }
   server.closeAllConnections();
   server.close();
 }
