@@ -4,6 +4,7 @@ import type {
   V1ConfigMap,
   V1Lease,
   V1MutatingWebhookConfiguration,
+  V1Node,
   V1ObjectMeta,
   V1PodCondition,
   V1PodStatus,
@@ -64,6 +65,7 @@ interface ContainerStatus {
 }
 
 export type Lease = Json<V1Lease>;
+export type Node = Json<V1Node>;
 export type ConfigMap = Json<V1ConfigMap>;
 export type Scale = Json<V1Scale>;
 export type Event = Json<CoreV1Event>;
@@ -100,3 +102,21 @@ export const disruptionBudgets: Resource<DisruptionBudget> = {
   version: "v1",
   plural: "zoneawarepoddisruptionbudgets",
 };
+
+export const nodes: Resource<Node> = { group: "", version: "v1", plural: "nodes" };
+
+/** An object with a status that others may write: reconciler/nodes/ reads what it needs of it. */
+export interface CustomObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+}
+
+export const bottlerocketShadows: Resource<CustomObject> = {
+  group: "brupop.bottlerocket.aws",
+  version: "v2",
+  plural: "bottlerocketshadows",
+};
+export const nodeUpdatePolicies: Resource<CustomObject> = { group: "zonewise.dev", version: "v1", plural: "nodeupdatepolicies" };
