@@ -11,6 +11,7 @@ import type {
   V1Scale,
   V1Secret,
   V1StatefulSet,
+  V1TokenReview,
   V1ValidatingWebhookConfiguration,
 } from "@kubernetes/client-node";
 import { decodePodList } from "./pod-protobuf.ts";
@@ -45,12 +46,13 @@ export interface Resource<T = unknown> {
 }
 
 export type StatefulSet = Json<V1StatefulSet>;
-/** The fields of a pod that are read; lists of pods have no others (pod-protobuf.ts). */
+/** The fields of a pod that are read; lists of pods have no others (pod-protobuf.ts), and not its spec. */
 export interface Pod {
   readonly metadata?: Pick<
     ObjectMeta,
     "name" | "namespace" | "uid" | "resourceVersion" | "deletionTimestamp" | "labels" | "annotations" | "ownerReferences"
   >;
+  readonly spec?: { readonly nodeName?: string };
   readonly status?: PodStatus;
 }
 export interface PodStatus extends Pick<Json<V1PodStatus>, "phase" | "startTime"> {
@@ -70,6 +72,7 @@ export type ConfigMap = Json<V1ConfigMap>;
 export type Scale = Json<V1Scale>;
 export type Event = Json<CoreV1Event>;
 export type Secret = Json<V1Secret>;
+export type TokenReview = Json<V1TokenReview>;
 export type WebhookConfiguration = Json<V1ValidatingWebhookConfiguration | V1MutatingWebhookConfiguration>;
 
 export const statefulSets: Resource<StatefulSet> = { group: "apps", version: "v1", plural: "statefulsets" };
@@ -85,6 +88,17 @@ export const validatingWebhooks: Resource<WebhookConfiguration> = { ...admission
 export const mutatingWebhooks: Resource<WebhookConfiguration> = { ...admission, plural: "mutatingwebhookconfigurations" };
 export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plural: "configmaps" };
 export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };
+/** Only created: the answer is its status. */
+export const tokenReviews: Resource<TokenReview> = { group: "authentication.k8s.io", version: "v1", plural: "tokenreviews" };
+
+/** Created as the subresource `eviction` of a pod. */
+export interface Eviction {
+  readonly apiVersion: "policy/v1";
+  readonly kind: "Eviction";
+  readonly metadata: { readonly namespace: string; readonly name: string };
+  readonly deleteOptions: { readonly preconditions: { readonly uid: string } };
+}
+export const evictions: Resource<Eviction> = { group: "", version: "v1", plural: "pods" };
 
 /** A ZoneAwarePodDisruptionBudget. Users write its `spec`, which may be invalid. */
 export interface DisruptionBudget {
