@@ -8,8 +8,10 @@ export const SHADOW_KIND = "BottlerocketShadow";
 /** Nodes with this label are managed; users set it. */
 export const MANAGED_LABEL = "bottlerocket.aws/updater-interface-version";
 export const MANAGED_VALUE = "2.0.0";
-/** On a Node that we cordoned: the UID of its shadow. Set and removed in one patch with the cordon and the label below. */
+/** On a Node that we cordoned: the UID of its shadow. Set and removed in one patch with the cordon: `node-marks.ts`. */
 export const CORDONED_BY = "zonewise.dev/cordoned-by";
+/** On a Node that we excluded from load balancers: the UID of its shadow, set and removed with the label below. */
+export const EXCLUDED_BY = "zonewise.dev/excluded-by";
 /** On a Node that load balancers are to leave out, with the value `True`. */
 export const LB_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers";
 
