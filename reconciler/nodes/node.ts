@@ -49,14 +49,14 @@ export interface UpdateNode {
   readonly excludedFromLb: boolean;
   /** UID of the shadow for which we cordoned it. */
   readonly cordonedBy: string | undefined;
-  /** UID of the shadow for which we keep autoscalers away. */
+  /** The annotations by which we keep autoscalers away, separated by commas. */
   readonly protectedBy: string | undefined;
   readonly annotations: Readonly<Record<string, string>>;
   readonly shadow: Shadow | undefined;
 }
 
 export const ZONE_LABEL = "topology.kubernetes.io/zone";
-/** On a Node whose scale-down we prevent: the UID of its shadow. */
+/** On a Node whose scale-down we prevent: which annotations are ours, separated by commas. */
 export const PROTECTED_BY = "zonewise.dev/protected-by";
 const REMOVAL_TAINTS: ReadonlySet<string> = new Set(["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"]);
 

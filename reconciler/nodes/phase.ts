@@ -2,7 +2,7 @@
 import type { UpdateNode } from "./node.ts";
 import type { ActiveNode, Phase } from "./policy-status.ts";
 import type { Policy } from "./policy.ts";
-import type { State } from "./shadow.ts";
+import { DEFAULT_SPEC, type State } from "./shadow.ts";
 
 /** True if the node runs in another boot than the one in which its update began. */
 export function hasRebooted({ bootId, shadow }: UpdateNode, entry: ActiveNode): boolean {
@@ -13,8 +13,8 @@ export function hasRebooted({ bootId, shadow }: UpdateNode, entry: ActiveNode): 
 
 /** The phase by the shadow as it is; `Done` once both states are Idle. */
 export function phaseOf(node: UpdateNode, entry: ActiveNode): Phase | "Done" {
-  const { spec, status } = node.shadow ?? {};
-  if (!spec || !status || status.current_state === "ErrorReset") return "Recovering";
+  const { spec, status } = node.shadow ?? { spec: DEFAULT_SPEC };
+  if (!status || status.current_state === "ErrorReset") return "Recovering";
   const { until, reached } = PHASES_OF[spec.state];
   const isReached = status.current_state === spec.state;
   if (isReached && spec.state === "Idle") return entry.phase === "Starting" ? "Starting" : "Done";
