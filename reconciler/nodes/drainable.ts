@@ -8,7 +8,7 @@ import type { Reservations } from "../budget/reservation.ts";
 import { findBudget, type StoredBudget } from "../budget/scope.ts";
 import { isAllowed } from "../budget/verdict.ts";
 import { blockedByCore, type CoreBudget } from "./core-budget.ts";
-import { isEvictable, type NodePod } from "./node-pod.ts";
+import type { NodePod } from "./node-pod.ts";
 
 /** What a zone-aware budget covers. */
 export interface Covered {
@@ -34,7 +34,8 @@ const MOST_NAMED = 3;
 
 /** Why the node cannot be drained now: the first pods that would stay, and what keeps them. Undefined if it can. */
 export function whyNotDrainable(facts: DrainFacts): string | undefined {
-  const blocked = facts.pods.filter(isEvictable).flatMap((pod) => {
+  const blocked = facts.pods.flatMap((pod) => {
+    if (!pod.evictable) return [];
     const why = whyBlocked(pod, facts);
     return why === undefined ? [] : [`${pod.namespace}/${pod.name}: ${why}`];
   });

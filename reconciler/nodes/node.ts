@@ -5,7 +5,7 @@ import { parseTimestamp } from "../../infra/timestamp.ts";
 import { readIdentity } from "../model/identity.ts";
 import {
   CORDONED_BY,
-  LB_LABEL,
+  EXCLUDED_BY,
   MANAGED_LABEL,
   MANAGED_VALUE,
   shadowSpec,
@@ -46,8 +46,7 @@ export interface UpdateNode {
   /** The taint by which an autoscaler says that it removes the node. */
   readonly removedBy: string | undefined;
   readonly unschedulable: boolean;
-  readonly excludedFromLb: boolean;
-  /** UID of the shadow for which we cordoned it. */
+  /** UID of the shadow for which we cordoned it, or excluded it from load balancers. */
   readonly cordonedBy: string | undefined;
   /** The annotations by which we keep autoscalers away, separated by commas. */
   readonly protectedBy: string | undefined;
@@ -82,8 +81,7 @@ function readMarks({ labels = {}, annotations = {} }: NonNullable<Node["metadata
     annotations,
     managed: labels[MANAGED_LABEL] === MANAGED_VALUE,
     zone: labels[ZONE_LABEL] ?? "",
-    excludedFromLb: labels[LB_LABEL] !== undefined,
-    cordonedBy: annotations[CORDONED_BY],
+    cordonedBy: annotations[CORDONED_BY] ?? annotations[EXCLUDED_BY],
     protectedBy: annotations[PROTECTED_BY],
   };
 }

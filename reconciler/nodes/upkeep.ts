@@ -3,7 +3,7 @@
  * cordoned by us, and autoscalers are kept away from active nodes. Cordons are undone here also if the agent is gone.
  */
 import { belongsTo, PROTECTED_BY, type Shadow, type UpdateNode } from "./node.ts";
-import { CORDONED_BY, LB_LABEL } from "./shadow.ts";
+import { type NodePatch, unmarkNode } from "./node-marks.ts";
 
 export interface UpkeepSnapshot {
   /** All nodes that are managed, have a shadow, or carry a mark of ours. */
@@ -19,14 +19,6 @@ export type Upkeep =
   | { readonly action: "deleteShadow"; readonly node: UpdateNode; readonly shadow: Shadow }
   /** A merge patch of the Node. */
   | { readonly action: "uncordon" | "protect" | "unprotect"; readonly node: UpdateNode; readonly patch: NodePatch };
-
-export interface NodePatch {
-  readonly metadata: {
-    readonly labels?: Readonly<Record<string, string | null>>;
-    readonly annotations: Readonly<Record<string, string | null>>;
-  };
-  readonly spec?: { readonly unschedulable: null };
-}
 
 /** Annotations by which autoscalers are told to leave a node alone. */
 const KEEP_AWAY = ["cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt"];
@@ -51,8 +43,9 @@ function isInReboot({ shadow, bootId, ready }: UpdateNode): boolean {
 
 function uncordon(node: UpdateNode, snapshot: UpkeepSnapshot): Upkeep[] {
   if (node.cordonedBy === undefined || !node.ready || !mayUncordon(node, snapshot)) return [];
-  const metadata = { labels: { [LB_LABEL]: null }, annotations: { [CORDONED_BY]: null } };
-  return [{ action: "uncordon", node, patch: { metadata, spec: { unschedulable: null } } }];
+  const { resourceVersion, annotations } = node;
+  const patch = unmarkNode({ metadata: { resourceVersion, annotations } });
+  return patch ? [{ action: "uncordon", node, patch }] : [];
 }
 
 /** The shadow is gone or another one, or Idle is wanted; a node that is about to reboot only once a person has released it. */
@@ -68,15 +61,19 @@ function keepAway(node: UpdateNode, { active }: UpkeepSnapshot): Upkeep[] {
   if (wanted === (node.protectedBy !== undefined)) return [];
   if (!wanted) {
     const ours = (node.protectedBy ?? "").split(",").filter((key) => KEEP_AWAY.includes(key));
-    return [{ action: "unprotect", node, patch: marks([...ours, PROTECTED_BY], () => null) }];
+    return [{ action: "unprotect", node, patch: marks(node, [...ours, PROTECTED_BY], () => null) }];
   }
   const missing = KEEP_AWAY.filter((key) => node.annotations[key] === undefined);
   if (missing.length === 0) return [];
   return [
-    { action: "protect", node, patch: marks([...missing, PROTECTED_BY], (key) => (key === PROTECTED_BY ? missing.join(",") : "true")) },
+    {
+      action: "protect",
+      node,
+      patch: marks(node, [...missing, PROTECTED_BY], (key) => (key === PROTECTED_BY ? missing.join(",") : "true")),
+    },
   ];
 }
 
-function marks(keys: readonly string[], value: (key: string) => string | null): NodePatch {
-  return { metadata: { annotations: Object.fromEntries(keys.map((key) => [key, value(key)])) } };
+function marks({ resourceVersion }: UpdateNode, keys: readonly string[], value: (key: string) => string | null): NodePatch {
+  return { metadata: { resourceVersion, annotations: Object.fromEntries(keys.map((key) => [key, value(key)])) } };
 }

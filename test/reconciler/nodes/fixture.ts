@@ -45,7 +45,6 @@ export function node(name: string, overrides: Partial<UpdateNode> = {}): UpdateN
     terminating: false,
     removedBy: undefined,
     unschedulable: false,
-    excludedFromLb: false,
     cordonedBy: undefined,
     protectedBy: undefined,
     shadow: shadow(name),

@@ -8,7 +8,7 @@ const actions = (one: UpdateNode, rest: Partial<UpkeepSnapshot> = {}): string[] 
   planUpkeep({ nodes: [one], active: new Map(), released: new Set(), ...rest }).map(({ action }) => action);
 const active = new Map([["a", false]]);
 const rebooting = { rebooting: { boot_id: "boot-1", at: "" } };
-const cordoned = { cordonedBy: "shadow-a" };
+const cordoned = { cordonedBy: "shadow-a", annotations: { "zonewise.dev/cordoned-by": "shadow-a" } };
 
 describe("shadows", () => {
   for (const [title, one, expected] of [
@@ -68,7 +68,7 @@ describe("a cordon", () => {
       {},
     ],
     ["of ours is undone when its shadow is gone", node("a", { managed: false, shadow: undefined, ...cordoned }), ["uncordon"], {}],
-    ["of ours is undone when its shadow is another one", node("a", { cordonedBy: "earlier" }), ["uncordon"], {}],
+    ["of ours is undone when its shadow is another one", node("a", { ...cordoned, cordonedBy: "earlier" }), ["uncordon"], {}],
     [
       "of ours is undone on a node that is not managed any more",
       busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate", { node: { ...cordoned, managed: false } }),
@@ -78,12 +78,14 @@ describe("a cordon", () => {
   ] as const)
     it(title, () => assert.deepEqual(actions(one, rest), expected));
 
-  it("is undone together with the label for load balancers and the mark, in one patch", () => {
-    const [upkeep] = planUpkeep({ nodes: [node("a", cordoned)], active: new Map(), released: new Set() });
+  it("is undone together with our exclusion from load balancers, in one patch, if nothing has changed", () => {
+    const annotations = { "zonewise.dev/cordoned-by": "shadow-a", "zonewise.dev/excluded-by": "shadow-a" };
+    const [upkeep] = planUpkeep({ nodes: [node("a", { ...cordoned, annotations })], active: new Map(), released: new Set() });
     assert.deepEqual(upkeep && "patch" in upkeep && upkeep.patch, {
       metadata: {
+        resourceVersion: "1",
         labels: { "node.kubernetes.io/exclude-from-external-load-balancers": null },
-        annotations: { "zonewise.dev/cordoned-by": null },
+        annotations: { "zonewise.dev/cordoned-by": null, "zonewise.dev/excluded-by": null },
       },
       spec: { unschedulable: null },
     });
