@@ -10,6 +10,7 @@ import { createCaInjection } from "./ca-injection.ts";
 import { createReferences } from "./scaler/references.ts";
 import { composeBudgets } from "./reservations/compose.ts";
 import { createMayDisrupt } from "./reservations/may-disrupt.ts";
+import { createNodeUpdates, type NodeUpdateOptions } from "./node-updates/update-nodes.ts";
 import type { RunInput } from "./run.ts";
 import { createSettler } from "./pending-downscales/settle-downscales.ts";
 import { createBudgetMaintenance } from "./maintenance/maintain-budgets.ts";
@@ -41,13 +42,14 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
   const { reserver, onBudgets } = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver });
   const { clusterDomain, zoneTracker } = configuration;
+  const managed = namespaces === "*" ? [""] : namespaces;
   const run = {
     cluster,
     clock,
     leaseClock: clock.leaseClock,
     log,
     metrics,
-    namespaces: namespaces === "*" ? [""] : namespaces,
+    namespaces: managed,
     caInjection: createCaInjection({
       ...configuration.certificates,
       cluster,
@@ -65,6 +67,7 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
       durationMs: lease.durationSeconds * 1000,
       identity,
     },
+    updateNodes: configuration.nodeUpdates.enabled ? createNodeUpdates(nodeUpdateOptions()) : undefined,
     settleDownscales: createSettler({ cluster, clock, log, podHttp, clusterDomain, zoneTracker }),
     scaling: { references: createReferences(cluster), podHttp, clusterDomain, zoneTracker },
     budgets: {
@@ -72,6 +75,12 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
       maintenance: createBudgetMaintenance({ cluster, clock, log, onBudgets, patchTimeoutMs: configuration.readyTimeTimeoutMs }),
     },
   };
+  function nodeUpdateOptions(): NodeUpdateOptions {
+    const { namespace, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
+    const defaultSpec = { maxConcurrent, ...(cron !== undefined && { window: { cron } }) };
+    return { cluster, clock, log, metrics: metrics.nodeUpdates, namespace, namespaces: managed, ownNode, defaultSpec };
+  }
+
   async function push(): Promise<void> {
     const { pushgatewayUrl: url } = configuration;
     if (url === undefined) return;

@@ -16,6 +16,7 @@ import type { CaInjection } from "./ca-injection.ts";
 import type { GroupMemory } from "./report/memory.ts";
 import type { TickResult } from "./report/outcome.ts";
 import type { SettleDownscales } from "./pending-downscales/settle-downscales.ts";
+import type { UpdateNodes } from "./node-updates/update-nodes.ts";
 import { tickUntil } from "./term.ts";
 import type { TickInput } from "./tick.ts";
 
@@ -32,6 +33,8 @@ export interface RunInput {
   readonly caInjection: CaInjection;
   /** Done before each tick. */
   readonly settleDownscales: SettleDownscales;
+  /** Done after each tick; undefined where this installation updates no nodes. */
+  readonly updateNodes?: UpdateNodes | undefined;
   readonly intervalMs: number;
   readonly budgetMs: number;
   readonly lease: LeaseOptions;

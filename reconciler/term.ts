@@ -5,7 +5,7 @@ import { startChangeWatch, zonesOf } from "./change-watch.ts";
 import { createFreshness, type Freshness } from "../infra/kubernetes/freshness.ts";
 import type { Zone } from "./model/zone.ts";
 import { isFailure, type LogNote, type TickResult } from "./report/outcome.ts";
-import { createRecorder } from "./report/recorder.ts";
+import { createRecorder, type Recorder } from "./report/recorder.ts";
 import { createReporter, type Reporter } from "./report/reporter.ts";
 import { dueForResync, resyncedThrough, recordResync } from "./resync.ts";
 import type { RunInput, RunResult } from "./run.ts";
@@ -42,10 +42,11 @@ export async function tickUntil(input: RunInput, { held, stop, before }: Term): 
   while (!until.aborted) {
     await input.settleDownscales({ namespaces: input.namespaces, fence: held, recorder, signal: until });
     const result = await tickOnce(input, session);
+    const acted = await updateNodes(input, { ...session, recorder, result });
     verdict = addTick(verdict, result);
     if (result) changes.watchFrom(result.resourceVersions);
     if (input.once || held.awaited.aborted) break;
-    if (!result?.acted) await changes.wait(input.intervalMs);
+    if (!acted) await changes.wait(input.intervalMs);
   }
   sayWhyItEnds(held, input);
   if (input.once) await injecting;
@@ -60,6 +61,15 @@ export async function tickUntil(input: RunInput, { held, stop, before }: Term): 
 function sayWhyItEnds({ awaited, lost }: AcquiredLease, { log, lease }: RunInput): void {
   if (awaited.aborted) log.info("handing the lease over to the next run", { lease: lease.name, to: awaited.reason });
   if (lost.aborted) log.warn("the lease was lost", { error: lost.reason });
+}
+
+/** Resolves with true if the tick, or the step that updates nodes, has written something; never rejects. */
+async function updateNodes(
+  { updateNodes }: RunInput,
+  { held, until, freshness, recorder, result }: Session & { readonly recorder: Recorder; readonly result: TickResult | undefined },
+): Promise<boolean> {
+  const changed = await updateNodes?.({ fence: held, freshness, recorder, signal: until });
+  return changed === true || result?.acted === true;
 }
 
 /** A run succeeds if its last tick read the cluster and failed for no group. */

@@ -6,6 +6,7 @@ import { RolloutError } from "../errors.ts";
 import type { LogFormat, LogLevel } from "../log.ts";
 import type { Rate } from "../kubernetes/rate-limit.ts";
 import { isServiceLink } from "./service-links.ts";
+import type { NodeUpdateConfiguration } from "./node-variables.ts";
 import { findUnknown } from "./unknown-variables.ts";
 import { ENVIRONMENT, type Variable, VARIABLE_ROWS, type VariableName } from "./variables.ts";
 
@@ -34,6 +35,7 @@ export interface Configuration {
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly pushgatewayUrl: string | undefined;
   readonly certificates: CertificateConfiguration;
+  readonly nodeUpdates: NodeUpdateConfiguration;
 }
 
 export interface CertificateConfiguration {
@@ -172,6 +174,13 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     },
     log: { level: given.LOG_LEVEL, format: given.LOG_FORMAT },
     pushgatewayUrl: given.PUSHGATEWAY_URL,
+    nodeUpdates: {
+      enabled: given.NODE_UPDATES,
+      namespace: given.NODE_UPDATES_NAMESPACE,
+      maxConcurrent: given.MAX_CONCURRENT_UPDATE,
+      cron: given.SCHEDULER_CRON_EXPRESSION,
+      ownNode: given.MY_NODE_NAME,
+    },
     certificates: {
       selfSigned: given.SERVER_TLS_SELF_SIGNED_CERT_ENABLED,
       secretName: given.SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME,

@@ -5,6 +5,7 @@ import type {
   V1Lease,
   V1MutatingWebhookConfiguration,
   V1Node,
+  V1PodDisruptionBudget,
   V1ObjectMeta,
   V1PodCondition,
   V1PodStatus,
@@ -116,6 +117,16 @@ export const disruptionBudgets: Resource<DisruptionBudget> = {
   version: "v1",
   plural: "zoneawarepoddisruptionbudgets",
 };
+
+/** A controller of pods, with the fields that tell how many are ready. */
+export interface Controller {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: { readonly replicas?: number };
+  readonly status?: { readonly readyReplicas?: number; readonly numberReady?: number; readonly desiredNumberScheduled?: number };
+}
+export const daemonSets: Resource<Controller> = { group: "apps", version: "v1", plural: "daemonsets" };
+export type PodDisruptionBudget = Json<V1PodDisruptionBudget>;
+export const podDisruptionBudgets: Resource<PodDisruptionBudget> = { group: "policy", version: "v1", plural: "poddisruptionbudgets" };
 
 export const nodes: Resource<Node> = { group: "", version: "v1", plural: "nodes" };
 

@@ -1,5 +1,6 @@
 /** The metrics, one row each. Names and buckets equal the original's where the meaning does (§9); groups have a namespace label as well. */
 import type { MetricType } from "prom-client";
+import { NODE_METRICS } from "./node-metric-table.ts";
 
 export interface MetricRow {
   readonly name: string;
@@ -148,4 +149,5 @@ export const METRICS = {
     help: "Disruption budgets that were read.",
     labels: ["result"],
   },
+  ...NODE_METRICS,
 } as const satisfies Readonly<Record<string, MetricRow>>;

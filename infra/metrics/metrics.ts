@@ -4,6 +4,7 @@ import { OWN_GROUPS, OWN_PATHS } from "../kubernetes/known-paths.ts";
 import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
 import { METRICS, type MetricRow } from "./metric-table.ts";
 import type { FailurePolicy } from "../certs/configurations.ts";
+import { createNodeUpdateMetrics, type NodeUpdateMetrics } from "./node-update-metrics.ts";
 import type { PodObserver } from "../pod-http.ts";
 import type { Observer } from "../kubernetes/request.ts";
 import { limitSeries, OTHER } from "./series-limit.ts";
@@ -22,6 +23,7 @@ export interface Metrics {
   /** Measures inbound requests. */
   readonly webhooks: WebhookMetrics;
   readonly budgets: BudgetMetrics;
+  readonly nodeUpdates: NodeUpdateMetrics;
   tickDone(result: string): void;
   reconcileStarted(group: GroupKey): void;
   /** `finishedAt` is the timestamp of a success. */
@@ -108,6 +110,7 @@ export function createMetrics(): Metrics {
     },
     webhooks: createWebhookMetrics({ counter, gauge, histogram }),
     budgets: createBudgetMetrics({ counter, gauge }),
+    nodeUpdates: createNodeUpdateMetrics({ counter, gauge }),
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));
