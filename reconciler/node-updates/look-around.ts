@@ -105,9 +105,13 @@ function readCoreBudget({ metadata = {}, spec, status }: PodDisruptionBudget): C
     name: metadata.name ?? "",
     selector: spec?.selector,
     disruptionsAllowed: status?.disruptionsAllowed ?? 0,
+    isMet: isMet(status),
     allowsUnhealthy: spec?.unhealthyPodEvictionPolicy === "AlwaysAllow",
   };
 }
+
+const isMet = ({ currentHealthy = 0, desiredHealthy = 0 }: Partial<NonNullable<PodDisruptionBudget["status"]>> = {}): boolean =>
+  desiredHealthy > 0 && currentHealthy >= desiredHealthy;
 
 /** The controllers of pods, as far as their kind is known, by UID. */
 async function readOwners(items: readonly NodePod[], around: LookAround): Promise<Map<string, WorkloadNow>> {

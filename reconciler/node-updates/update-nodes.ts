@@ -19,7 +19,7 @@ import { planUpkeep } from "../nodes/upkeep.ts";
 import type { Recorder } from "../report/recorder.ts";
 import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.ts";
 import { lookAround } from "./look-around.ts";
-import { draftPass } from "./node-events.ts";
+import { draftInvalid, draftPass, draftUncordon } from "./node-events.ts";
 import { type Obstacles, planWithLooks } from "./plan-with-looks.ts";
 import { takeUpkeep } from "./take-upkeep.ts";
 import { countTransitions, writeShadows, writeStatus } from "./write-plan.ts";
@@ -116,14 +116,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     { actor, recorder, lookAt }: { readonly actor: Actor; readonly recorder: Recorder; readonly lookAt: ReturnType<typeof lookAround> },
   ): Promise<boolean> {
     if (isInvalid(policy)) {
-      recorder.record([
-        {
-          regarding: { kind: "NodeUpdatePolicy", namespace: "", name: policy.name, uid: policy.uid },
-          type: "Warning",
-          reason: "PolicyInvalid",
-          message: policy.problem,
-        },
-      ]);
+      recorder.record([draftInvalid(policy)]);
       return false;
     }
     const { nodes, contested } = nodesOf(policy, lists);
@@ -153,15 +146,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
       const { action, node } = upkeep;
       if (error !== undefined) log.warn(`node updates: ${action} failed, and is tried again`, { node: node.name, error });
       else log.info(`node updates: ${action}`, { node: node.name });
-      if (error === undefined && action === "uncordon")
-        recorder.record([
-          {
-            regarding: { kind: "Node", namespace: "", name: node.name, uid: node.uid },
-            type: "Normal",
-            reason: "Uncordoned",
-            message: "its update has ended, and our cordon was removed",
-          },
-        ]);
+      if (error === undefined && action === "uncordon") recorder.record([draftUncordon(node)]);
     }
     return results.some(({ error }) => error === undefined);
   }

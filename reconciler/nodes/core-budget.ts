@@ -7,6 +7,8 @@ export interface CoreBudget {
   readonly name: string;
   readonly selector: LabelSelector | undefined;
   readonly disruptionsAllowed: number;
+  /** As many pods are healthy as it asks for: a pod that is not ready may go. */
+  readonly isMet: boolean;
   /** `unhealthyPodEvictionPolicy: AlwaysAllow`. */
   readonly allowsUnhealthy: boolean;
 }
@@ -18,13 +20,16 @@ export interface CoreBudget {
 export function blockedByCore(pod: NodePod, here: readonly NodePod[], budgets: readonly CoreBudget[]): string | undefined {
   // https://kubernetes.io/docs/concepts/workloads/pods/disruptions/: pods that are over or terminating are not counted, Pending ones need no budget.
   if (isOver(pod) || pod.terminating || pod.phase === "Pending") return undefined;
-  const covers = (one: NodePod, { namespace, selector }: CoreBudget): boolean =>
-    one.namespace === namespace && matchesSelector(selector, one.labels);
-  const found = budgets.filter((budget) => covers(pod, budget));
+  const found = budgets.filter((budget) => covers(budget, pod));
   const [only] = found;
   if (!only) return undefined;
   if (found.length > 1) return `several PodDisruptionBudgets select it: ${found.map(({ name }) => name).join(", ")}`;
-  if (only.disruptionsAllowed > 0 || (!pod.ready && only.allowsUnhealthy)) return undefined;
-  if (here.some((other) => other.uid !== pod.uid && !other.ready && !isOver(other) && covers(other, only))) return undefined;
-  return `PodDisruptionBudget ${only.name} allows no disruption now`;
+  const isSpentHere = here.some((other) => other.uid !== pod.uid && !other.ready && !isOver(other) && covers(only, other));
+  return isSpentHere || allows(only, pod) ? undefined : `PodDisruptionBudget ${only.name} allows no disruption now`;
 }
+
+const allows = ({ disruptionsAllowed, allowsUnhealthy, isMet }: CoreBudget, { ready }: NodePod): boolean =>
+  disruptionsAllowed > 0 || (!ready && (allowsUnhealthy || isMet));
+
+const covers = ({ namespace, selector }: CoreBudget, pod: NodePod): boolean =>
+  pod.namespace === namespace && matchesSelector(selector, pod.labels);

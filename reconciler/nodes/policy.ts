@@ -12,7 +12,8 @@ const seconds = (byDefault: number, least = 1) => z.int().min(least).max(MONTH_S
 /** A section that may be left out. */
 const section = <T extends z.ZodRawShape>(shape: T) => z.prefault(z.object(shape), {} as never);
 
-const policySpec = z.object({
+/** The fields that users write. */
+export const policySpec = z.object({
   /** False: no update starts; those that run finish. */
   enabled: z.boolean().default(true),
   /** The nodes of the policy; all that are managed without it. */
@@ -38,7 +39,7 @@ const policySpec = z.object({
   holdForRollouts: z.boolean().default(true),
   health: section({ minReadySeconds: seconds(60, 0), timeoutSeconds: seconds(900) }),
   /** As many failures after a reboot freeze the policy. */
-  maxFailed: z.int().min(1).default(1),
+  maxFailed: z.int().min(1).max(100).default(1),
   drain: section({ timeoutSeconds: seconds(3600), onTimeout: z.enum(["Uncordon", "Reboot"]).default("Uncordon") }),
   deadlines: section({ stageSeconds: seconds(1800), holdSeconds: seconds(600), rebootSeconds: seconds(900), recoverSeconds: seconds(300) }),
   features: section({ protectFromScaleDown: z.boolean().default(false) }),

@@ -99,7 +99,7 @@ const inTime: ProgressRule = ({ snapshot: { now, policy }, entry }, node) => {
 };
 
 const TIMEOUTS: Readonly<Record<Phase, FailureReason>> = {
-  Starting: "ReleasedByHand",
+  Starting: "StartDropped",
   Staging: "StagingTimeout",
   Holding: "HeldTooLong",
   Draining: "DrainTimeout",
@@ -167,6 +167,6 @@ const decide = firstOf<[Progress, UpdateNode], Step>([finished, failed, stillMan
 export function decideProgress(progress: Progress): Step {
   const { entry, node } = progress;
   if (!node || node.uid !== entry.nodeUid)
-    return { step: "release", reason: "NodeNotReady", message: `node ${entry.node} is gone`, backOff: false };
+    return { step: "release", reason: "NodeGone", message: `node ${entry.node} is gone`, backOff: false };
   return decide(progress, node) ?? { step: "wait", why: "its agent" };
 }

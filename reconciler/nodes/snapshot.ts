@@ -69,8 +69,8 @@ export const FAILURE_REASONS = [
   "ReturnTimeout",
   "HealthTimeout",
   "RecoveryTimeout",
-  "NodeNotReady",
+  "NodeGone",
   "NoLongerManaged",
-  "ReleasedByHand",
+  "StartDropped",
 ] as const;
 export type FailureReason = (typeof FAILURE_REASONS)[number];

@@ -127,7 +127,7 @@ export function setNode(stage: Stage, name: string, { ready = true, bootId = "bo
   const node = stage.emulator.store.get("nodes", undefined, name) as StoredNode;
   const time = new Date(stage.clock.now()).toISOString().replace(/\.\d+/, "");
   const conditions = [{ type: "Ready", status: ready ? "True" : "Unknown", lastTransitionTime: time }];
-  stage.emulator.store.update("nodes", { ...node, status: { ...node.status, conditions, nodeInfo: { bootID: bootId } } } as KubeObject);
+  stage.emulator.store.update("nodes", { ...node, status: { ...node.status, conditions, nodeInfo: { bootID: bootId } } });
 }
 
 /** What an agent and its host do next: one step of an update that goes well. */

@@ -114,7 +114,7 @@ describe("a deadline (W3)", () => {
       "drops a start that is no longer wanted",
       node("a", { shadow: shadow("a", {}, { target_version: "1.0.0" }) }),
       { phase: "Starting" },
-      { slot: false, idle: false, frozen: false, deferred: "ReleasedByHand 0" },
+      { slot: false, idle: false, frozen: false, deferred: "StartDropped 0" },
     ],
   ] as const)
     it(title, () => assert.deepEqual(outcome(one, stored), expected));
