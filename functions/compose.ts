@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { LookupFunction } from "node:net";
 import type { Clock } from "../infra/clock.ts";
 import type { Environment, WebhookConfiguration } from "../infra/config/config.ts";
+import type { Metrics } from "../infra/metrics/metrics.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { type Runtime, start } from "../infra/start.ts";
 import { createTokenCheck } from "../infra/kubernetes/tokens.ts";
@@ -17,8 +18,11 @@ import { createPodEviction } from "./eviction/pod-eviction.ts";
 import { createPrepareDownscale } from "./downscale/prepare-downscale.ts";
 import { createBackgroundTasks, type BackgroundTasks } from "./http/background-tasks.ts";
 import { createZpdbValidation } from "./budgets/zpdb-validation.ts";
+import { showTotals } from "./totals/show-totals.ts";
 
-export interface Composition extends Pick<Runtime, "log" | "metrics"> {
+export interface Composition extends Pick<Runtime, "log"> {
+  /** Of the process, with the reconciler's totals. */
+  readonly metrics: Pick<Metrics, "render" | "contentType">;
   readonly configuration: WebhookConfiguration;
   readonly rim: Rim;
   readonly webhooks: readonly Webhook[];
@@ -28,6 +32,7 @@ export interface Composition extends Pick<Runtime, "log" | "metrics"> {
 /** Throws `BadConfiguration`. `lookup` resolves the names of pods instead of DNS. */
 export async function compose(env: Environment, machine: Clock, lookup?: LookupFunction): Promise<Composition> {
   const { configuration, log, metrics, connection, cluster, clock } = await start(env, machine);
+  const { namespace, namespaces, lease } = configuration;
   const { requestTimeoutMs, audience } = configuration.webhooks;
   const keys = { timeoutMs: configuration.clientTimeoutMs, observer: metrics.observer, onDate: clock.follow, now: clock.now };
   const authenticate = audience === undefined ? undefined : createTokenCheck(connection, { audience, ...keys });
@@ -50,7 +55,14 @@ export async function compose(env: Environment, machine: Clock, lookup?: LookupF
     tasks,
     configuration: configuration.webhooks,
     log,
-    metrics,
+    metrics: showTotals({
+      ...tools,
+      log,
+      metrics,
+      namespaces: namespaces === "*" ? [""] : namespaces,
+      reconciler: { namespace, name: lease.name },
+      identity,
+    }),
     rim: { clock, log, metrics: metrics.webhooks, requestTimeoutMs, authenticate, tasks, readBody: createBodyReader() },
     webhooks: [
       createNoDownscale(tools),

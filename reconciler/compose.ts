@@ -6,7 +6,10 @@ import type { CertificateConfiguration, Environment } from "../infra/config/conf
 import { createPodHttp } from "../infra/pod-http.ts";
 import { pushMetrics } from "../infra/metrics/push.ts";
 import { start } from "../infra/start.ts";
+import { createPrometheusClient } from "../infra/prometheus/client.ts";
 import { createCaInjection } from "./ca-injection.ts";
+import { createChecker } from "./checking/ask-prometheus.ts";
+import { createPhasedTick } from "./phasing/phased-tick.ts";
 import { createReferences } from "./scaler/references.ts";
 import { composeBudgets } from "./reservations/compose.ts";
 import { createMayDisrupt } from "./reservations/may-disrupt.ts";
@@ -23,6 +26,8 @@ export interface Composition {
 }
 
 const DAY_MS = 86_400_000;
+/** Half of the time that a tick gives its checks. */
+const QUERY_MS = 5000;
 
 /** Certificates are valid by the API server's clock. The generator is imported only when a certificate is issued. */
 function issuerFor({ dnsNames, organization, validityMs }: CertificateConfiguration, clock: Clock) {
@@ -41,7 +46,9 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
   const { reserver, onBudgets } = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver });
-  const { clusterDomain, zoneTracker } = configuration;
+  const prometheus = createPrometheusClient({ timeoutMs: QUERY_MS, allowedHosts: configuration.prometheusAllowedHosts });
+  const mayDisrupt = createMayDisrupt(reserver, clock, metrics.budgets);
+  const { clusterDomain, zoneTracker, phasedSuccessWhen: successWhen } = configuration;
   const managed = namespaces === "*" ? [""] : namespaces;
   const run = {
     cluster,
@@ -71,9 +78,11 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
     settleDownscales: createSettler({ cluster, clock, log, podHttp, clusterDomain, zoneTracker }),
     scaling: { references: createReferences(cluster), podHttp, clusterDomain, zoneTracker },
     budgets: {
-      mayDisrupt: createMayDisrupt(reserver, clock, metrics.budgets),
+      mayDisrupt,
       maintenance: createBudgetMaintenance({ cluster, clock, log, onBudgets, patchTimeoutMs: configuration.readyTimeTimeoutMs }),
     },
+    checking: { checker: createChecker({ cluster, clock, prometheus }) },
+    phased: createPhasedTick({ clock, log, metrics: metrics.phased, mayDisrupt, successWhen }),
   };
   function nodeUpdateOptions(): NodeUpdateOptions {
     const { namespace, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
@@ -84,7 +93,8 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
   async function push(): Promise<void> {
     const { pushgatewayUrl: url } = configuration;
     if (url === undefined) return;
-    const target = { url, job: "zonewise", instance: `${namespace}/${lease.name}`, deadlineMs: 5000 };
+    // The job by which dashboards of the original select.
+    const target = { url, job: `${namespace}/rollout-operator`, instance: `${namespace}/${lease.name}`, deadlineMs: 5000 };
     await pushMetrics(metrics, target).catch((error: unknown) => log.warn("the metrics could not be pushed", { error }));
   }
   return { push, run };

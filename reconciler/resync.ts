@@ -2,6 +2,7 @@
  * Every group is resynced at least every 5 minutes: its pods are read even if its status shows that it is settled. Each group has its own moment
  * within the 5 minutes, so that resyncs spread. Annotations of the Lease keep the progress across processes.
  */
+import { hash } from "./model/hash.ts";
 
 const PERIOD_MS = 5 * 60_000;
 
@@ -59,11 +60,4 @@ export function dueForResync(through: number | undefined, now: number): (key: st
     const latest = now - ((((now - moment) % PERIOD_MS) + PERIOD_MS) % PERIOD_MS);
     return latest > through;
   };
-}
-
-/** FNV-1a, 32 bits. */
-function hash(text: string): number {
-  let value = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;
-  return value;
 }

@@ -40,6 +40,8 @@ export interface RunInput {
   readonly lease: LeaseOptions;
   readonly scaling: Omit<TickInput["scaling"], "notifier">;
   readonly budgets: TickInput["budgets"];
+  readonly checking: TickInput["checking"];
+  readonly phased: TickInput["phased"];
   /** Ends the run after the current step. */
   readonly stop: AbortSignal;
   /** Ticks once and ends, as a function call does. */

@@ -12,11 +12,15 @@ import { takeStep } from "./updater/take-step.ts";
 import type { Actor } from "../infra/kubernetes/actor.ts";
 import type { BatchActor } from "./updater/delete-pods.ts";
 import { gatherGroup, gatherZones } from "./gather.ts";
+import type { Checker } from "./checking/ask-prometheus.ts";
 import type { BudgetLists } from "./maintenance/budget-lists.ts";
 import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 import { groupKey, type GroupSnapshot, type Zone } from "./model/zone.ts";
+import type { PhasedTick } from "./phasing/phased-tick.ts";
+import type { Draft } from "./report/events.ts";
 import type { Common, Outcome, TickResult } from "./report/outcome.ts";
 import { decideByStatus, decideRollout } from "./rollout/decide.ts";
+import { planRollout } from "./rollout/plan.ts";
 import { scaleGroup } from "./scaler/scale-group.ts";
 import type { Scaler } from "./scaler/scaler.ts";
 
@@ -38,12 +42,18 @@ export interface TickInput extends Actor {
     /** Annotations of the Lease, which outlive ticks and processes; without them each tick starts with the first group. */
     readonly annotations?: Map<string, string>;
   };
-  readonly scaling: Omit<Scaler, keyof Actor | "now" | "stop">;
+  readonly scaling: Omit<Scaler, keyof Actor | "clock" | "stop">;
   readonly budgets: {
     readonly mayDisrupt: MayDisrupt;
     readonly maintenance: BudgetMaintenance;
   };
+  /** Asks Prometheus beside the groups. */
+  readonly checking: { readonly checker: Checker };
+  /** Advances PhasedRollouts beside the groups. */
+  readonly phased: PhasedTick;
   readonly report: {
+    /** Records Events. */
+    readonly record: (drafts: readonly Draft[]) => void;
     /** How often in a row the group, by its key, was superseded before this tick. */
     readonly timesSuperseded: (key: string) => number;
     /** Called with each outcome at once, and with the milliseconds that the group took. */
@@ -53,9 +63,11 @@ export interface TickInput extends Actor {
 
 /** Rejects only if the StatefulSets could not be listed; an error in one group becomes its outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
-  const { namespaces, clock, stop, turns, budgets, report } = input;
+  const { cluster, fence, freshness, namespaces, clock, stop, turns, budgets, checking, report } = input;
   const gatheredAt = clock.monotonic();
   const list = await gatherZones(namespaces, input);
+  using round = checking.checker.begin(stop);
+  const phasing = input.phased({ cluster, fence, freshness, namespaces, round, record: report.record, stop });
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const outcomes: Outcome[] = [];
   const queue = takeTurns([...list.groups], turns.annotations?.get(LAST_STARTED));
@@ -69,10 +81,18 @@ export async function tick(input: TickInput): Promise<TickResult> {
     report.onOutcome(outcome, clock.monotonic() - startedAt);
   });
   await others;
+  const { acted, dueAt: nextCheckAt, failed: phasedFailed } = await phasing;
   // The cycle after a complete one starts a group later, so that the end of a run does not always interrupt the same group.
   const [first] = queue;
   if (first && outcomes.length === queue.length) turns.annotations?.set(LAST_STARTED, first[0]);
-  return { ...list, outcomes, skipped: queue.length - outcomes.length, acted: outcomes.some((outcome) => outcome.state === "acted") };
+  return {
+    ...list,
+    outcomes,
+    skipped: queue.length - outcomes.length,
+    acted: acted || outcomes.some((outcome) => outcome.state === "acted"),
+    nextCheckAt,
+    phasedFailed,
+  };
 }
 
 /** The groups in the order of their keys, starting after the last started one: every group is started once before any is started twice. */
@@ -92,7 +112,7 @@ async function reconcileGroup(zones: readonly Zone[], gathered: Gathered, input:
   const common: Common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones, scalingHolds: [], notes: [] };
   const { cluster, fence, freshness, stop } = input;
   try {
-    const scaler = { ...input.scaling, cluster, fence, freshness, now: input.clock.now, stop };
+    const scaler = { ...input.scaling, cluster, fence, freshness, clock: input.clock, stop };
     const { change, scalingHolds, notes } = await scaleGroup(zones, scaler);
     const seen = { ...common, scalingHolds };
     const outcome = change
@@ -117,7 +137,8 @@ async function rollOut(common: Common, { budgetLists, gatheredAt }: Gathered, in
   try {
     const { cluster, fence, freshness, stop } = input;
     const actor = { cluster, fence, freshness, mayDisrupt: budgets.mayDisrupt, clock, gatheredAt, stop };
-    return early?.state === "held" ? early : await rollOutZones(snapshot, common, actor);
+    const seen = { ...common, plan: planRollout(snapshot.zones) };
+    return early?.state === "held" ? { ...early, plan: seen.plan } : await rollOutZones(snapshot, seen, actor);
   } finally {
     await budgets.maintenance.maintainGroup(snapshot, listed, input.fence);
   }

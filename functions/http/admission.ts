@@ -103,7 +103,8 @@ function routeOf(path: string): string {
     .join("_");
 }
 
-const pathOf = (url: string): string => url.split("?")[0] ?? "";
+/** Without the query, and without a slash at the end: a configuration with one has API servers open new connections (§0.4). */
+export const pathOf = (url: string): string => (url.split("?")[0] ?? "").replace(/\/$/, "");
 
 /** The `timeout` of the query in milliseconds; Infinity without a valid one. */
 function readTimeout(url: string): number {

@@ -46,7 +46,7 @@ export interface Answer {
 }
 
 export interface Context {
-  /** The path of the request, without its query. */
+  /** The path of the request, without its query and without a slash at the end. */
   readonly path: string;
   /** Fires at the request's deadline, or when its caller has gone. */
   readonly signal: AbortSignal;

@@ -34,6 +34,10 @@ export interface Configuration {
   readonly webhooks: WebhookConfiguration;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly pushgatewayUrl: string | undefined;
+  /** When a check of a PhasedRollout is successful that does not say it. */
+  readonly phasedSuccessWhen: "NoData" | "Data";
+  /** Empty for all. */
+  readonly prometheusAllowedHosts: readonly string[];
   readonly certificates: CertificateConfiguration;
   readonly nodeUpdates: NodeUpdateConfiguration;
 }
@@ -181,6 +185,8 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
       cron: given.SCHEDULER_CRON_EXPRESSION,
       ownNode: given.MY_NODE_NAME,
     },
+    phasedSuccessWhen: given.PHASED_SUCCESS_WHEN,
+    prometheusAllowedHosts: given.PROMETHEUS_ALLOWED_HOSTS ?? [],
     certificates: {
       selfSigned: given.SERVER_TLS_SELF_SIGNED_CERT_ENABLED,
       secretName: given.SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME,

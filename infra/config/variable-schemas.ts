@@ -64,3 +64,10 @@ export const dnsNames = z
   .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])
   .refine((names) => names.every((name) => SUBDOMAIN.test(name)))
   .optional();
+
+// As URLs have them: a name, an IPv4 address or an IPv6 address in brackets, in lower case.
+export const hosts = z
+  .string()
+  .transform((list) => [...new Set(list.split(",").map((host) => host.trim().toLowerCase()))])
+  .refine((all) => all.every((host) => /^(?:[-a-z0-9_.]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/.test(host)))
+  .optional();

@@ -1,19 +1,19 @@
 /** The environment variables, one row each: for the parser, the error messages and the documentation. */
 import * as z from "zod";
 import { NODE_VARIABLES } from "./node-variables.ts";
+import { CERTIFICATE_VARIABLES } from "./certificate-variables.ts";
 import {
   aboveZero,
-  dnsNames,
   duration,
   durationText,
   flag,
+  hosts,
   LABEL,
   namespaces,
   port,
   SUBDOMAIN,
   text,
   url,
-  validity,
   wholeNumber,
 } from "./variable-schemas.ts";
 
@@ -150,43 +150,22 @@ export const VARIABLES = {
     allowed: "json or logfmt",
     default: "json",
   },
-  SERVER_TLS_SELF_SIGNED_CERT_ENABLED: {
-    ...flag,
-    meaning: "Whether Zonewise makes the certificate; with false you bring your own",
-    default: "true",
-  },
-  SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME: {
-    schema: z.string().regex(SUBDOMAIN),
-    meaning: "Name of the Secret with the certificate, its key and the CA",
-    allowed: "a DNS-1123 subdomain",
-    default: "rollout-operator-self-signed-certificate",
-  },
-  SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME: {
-    schema: dnsNames,
-    meaning: "The names that the certificate is for; when it is not set, rollout-operator.KUBERNETES_NAMESPACE.svc",
-    allowed: "DNS names separated by commas",
-  },
-  SERVER_TLS_SELF_SIGNED_CERT_ORG: {
-    schema: z.string().regex(/^[\x20-\x7e]{1,64}$/),
-    meaning: "The organization in the certificate",
-    allowed: "1 to 64 printable ASCII characters",
-    default: "Zonewise",
-  },
-  SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION: {
-    schema: validity,
-    meaning: "Validity of a certificate; its successor is made after two thirds of it",
-    allowed: "a duration in Prometheus' grammar (365d, 12w, 36h), at least 1h and at most 100y",
-    default: "365d",
-  },
-  WEBHOOKS_UPDATE_CA_BUNDLE: {
-    ...flag,
-    meaning: "Whether the webhook configurations that are labelled for it get the CA",
-    default: "true",
-  },
+  ...CERTIFICATE_VARIABLES,
   PUSHGATEWAY_URL: {
     schema: url,
     meaning: "The Prometheus Pushgateway that metrics are pushed to; a user and password in it are sent as Basic authentication",
     allowed: "an http or https URL",
+  },
+  PROMETHEUS_ALLOWED_HOSTS: {
+    schema: hosts,
+    meaning: "The hosts that checks may ask; all when it is not set",
+    allowed: "host names separated by commas, each with a port where only that one is meant",
+  },
+  PHASED_SUCCESS_WHEN: {
+    schema: z.enum(["NoData", "Data"]),
+    meaning: "When a check of a PhasedRollout is successful that does not say it: if the query returns nothing, or if it returns anything",
+    allowed: "NoData or Data",
+    default: "NoData",
   },
 } as const satisfies Readonly<Record<string, Variable>>;
 

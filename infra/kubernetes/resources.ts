@@ -139,9 +139,30 @@ export interface CustomObject {
   readonly status?: unknown;
 }
 
+/** A RolloutGroup: `status` is what reconciler/group-status decides, valid by the definition's schema. */
+export interface RolloutGroup {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: { readonly checkpoint?: string; readonly progressDeadlineSeconds?: number };
+  readonly status?: unknown;
+}
+
+export const rolloutGroups: Resource<RolloutGroup> = { group: "zonewise.dev", version: "v1", plural: "rolloutgroups" };
+
+/** A PhasedRollout of `sts.plus`. Users and earlier operators write its `spec` and `status`, which may be invalid. */
+export interface PhasedRolloutObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+}
+
 export const bottlerocketShadows: Resource<CustomObject> = {
   group: "brupop.bottlerocket.aws",
   version: "v2",
   plural: "bottlerocketshadows",
 };
 export const nodeUpdatePolicies: Resource<CustomObject> = { group: "zonewise.dev", version: "v1", plural: "nodeupdatepolicies" };
+export const phasedRollouts: Resource<PhasedRolloutObject> = { group: "sts.plus", version: "v1alpha1", plural: "phasedrollouts" };

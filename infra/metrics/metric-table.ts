@@ -1,6 +1,7 @@
 /** The metrics, one row each. Names and buckets equal the original's where the meaning does (§9); groups have a namespace label as well. */
 import type { MetricType } from "prom-client";
 import { NODE_METRICS } from "./node-metric-table.ts";
+import { PHASED_METRICS } from "./phased-table.ts";
 
 export interface MetricRow {
   readonly name: string;
@@ -8,6 +9,10 @@ export interface MetricRow {
   readonly help: string;
   readonly labels: readonly string[];
   readonly buckets?: readonly number[];
+  /** The reconciler's are kept on its Lease, and shown by the functions; `shared`: with a label, as functions have series of their own. */
+  readonly kept?: "alone" | "shared";
+  /** Only shown, from what is kept. */
+  readonly foreign?: true;
 }
 
 const SECONDS_TO_10 = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -47,12 +52,14 @@ export const METRICS = {
     name: "kube_validating_webhook_failure_policy",
     type: "gauge",
     help: "1 for the failure policy in force of a webhook, 0 for the other.",
+    kept: "alone",
     labels: ["type", "webhook", "policy"],
   },
   certificateExpiry: {
     name: "zonewise_certificate_expiry_timestamp_seconds",
     type: "gauge",
     help: "Unix time at which the webhooks' certificate expires; its successor is made after two thirds of its time.",
+    kept: "alone",
     labels: ["namespace"],
   },
   groupReconciles: {
@@ -84,6 +91,7 @@ export const METRICS = {
     name: "zonewise_ticks_total",
     type: "counter",
     help: "Ticks of the reconciler by their result.",
+    kept: "alone",
     labels: ["result"],
   },
   podsReplaced: {
@@ -97,6 +105,41 @@ export const METRICS = {
     type: "gauge",
     help: "1 for the reason that holds a rollout group back, at most one a group.",
     labels: [...GROUP, "reason"],
+  },
+  lastTick: {
+    name: "zonewise_last_tick_timestamp_seconds",
+    type: "gauge",
+    help: "Unix time at which the last tick that read the cluster began.",
+    labels: [],
+    foreign: true,
+  },
+  groupPhase: {
+    name: "zonewise_group_phase",
+    type: "gauge",
+    help: "1 for the phase of a rollout group, as in the status of its RolloutGroup.",
+    labels: [...GROUP, "phase"],
+    foreign: true,
+  },
+  lastStep: {
+    name: "zonewise_rollout_last_step_timestamp_seconds",
+    type: "gauge",
+    help: "Unix time of the last step of a rollout group that is neither ready nor paused.",
+    labels: GROUP,
+    foreign: true,
+  },
+  stepsLeft: {
+    name: "zonewise_rollout_steps_left",
+    type: "gauge",
+    help: "Pods to replace and zones to record until the rollout of a group is done.",
+    labels: GROUP,
+    foreign: true,
+  },
+  zonePods: {
+    name: "zonewise_zone_pods",
+    type: "gauge",
+    help: "Pods of a zone by state: wanted, existing, updated, ready.",
+    labels: [...GROUP, "zone", "state"],
+    foreign: true,
   },
   requests: {
     name: "rollout_operator_request_duration_seconds",
@@ -135,6 +178,7 @@ export const METRICS = {
     name: "rollout_operator_zpdb_eviction_requests_total",
     type: "counter",
     help: "Decisions of disruption budgets, for evictions and for the rollout.",
+    kept: "shared",
     labels: ["reason", "status"],
   },
   evictionsInFlight: {
@@ -147,7 +191,9 @@ export const METRICS = {
     name: "rollout_operator_zpdb_configurations_observed_total",
     type: "counter",
     help: "Disruption budgets that were read.",
+    kept: "shared",
     labels: ["result"],
   },
   ...NODE_METRICS,
+  ...PHASED_METRICS,
 } as const satisfies Readonly<Record<string, MetricRow>>;

@@ -1,8 +1,10 @@
 /** The metrics of a process, in its own registry. */
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { OWN_GROUPS, OWN_PATHS } from "../kubernetes/known-paths.ts";
 import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
 import { METRICS, type MetricRow } from "./metric-table.ts";
+import { createRegistry, type Samples } from "./registry.ts";
+import { KEPT, nameProcess } from "./totals.ts";
+import { createPhasedMetrics, type PhasedMetrics } from "./phased-metrics.ts";
 import type { FailurePolicy } from "../certs/configurations.ts";
 import { createNodeUpdateMetrics, type NodeUpdateMetrics } from "./node-update-metrics.ts";
 import type { PodObserver } from "../pod-http.ts";
@@ -24,6 +26,7 @@ export interface Metrics {
   readonly webhooks: WebhookMetrics;
   readonly budgets: BudgetMetrics;
   readonly nodeUpdates: NodeUpdateMetrics;
+  readonly phased: PhasedMetrics;
   tickDone(result: string): void;
   reconcileStarted(group: GroupKey): void;
   /** `finishedAt` is the timestamp of a success. */
@@ -37,6 +40,10 @@ export interface Metrics {
   failurePolicies(inForce: readonly FailurePolicy[]): void;
   /** The expiry of the installation's certificate; undefined removes it. */
   certificateExpiry(namespace: string, at: Date | undefined): void;
+  /** The series that are kept beyond the process. */
+  readKept(): Promise<Samples>;
+  /** Replaces the series that are shown beside those of the process. */
+  show(samples: Samples): void;
   /** All metrics in Prometheus' text format. */
   render(): Promise<string>;
   readonly contentType: string;
@@ -52,11 +59,9 @@ const amongOurs = (value: string, ours: ReadonlySet<string>): string => (ours.ha
 
 /** New metrics, all at zero. */
 export function createMetrics(): Metrics {
-  const registry = new Registry();
-  const options = ({ name, help, labels }: MetricRow) => ({ name, help, labelNames: labels, registers: [registry] });
-  const counter = (row: MetricRow) => new Counter(options(row));
-  const gauge = (row: MetricRow) => new Gauge(options(row));
-  const histogram = (row: MetricRow) => new Histogram({ ...options(row), buckets: [...(row.buckets ?? [])] });
+  const registry = createRegistry();
+  const { counter, gauge, histogram } = registry;
+  for (const row of Object.values(METRICS) as MetricRow[]) if (row.foreign) registry.foreign(row);
 
   const apiRequests = histogram(METRICS.apiRequests);
   const rateLimited = counter(METRICS.rateLimited);
@@ -111,6 +116,7 @@ export function createMetrics(): Metrics {
     webhooks: createWebhookMetrics({ counter, gauge, histogram }),
     budgets: createBudgetMetrics({ counter, gauge }),
     nodeUpdates: createNodeUpdateMetrics({ counter, gauge }),
+    phased: createPhasedMetrics({ counter, gauge }),
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));
@@ -143,7 +149,10 @@ export function createMetrics(): Metrics {
         for (const one of ["Fail", "Ignore"]) failurePolicy.set({ type, webhook, policy: one }, one === policy ? 1 : 0);
       }
     },
-    render: () => registry.metrics(),
+    readKept: async () =>
+      new Map(await Promise.all(KEPT.map(async (row) => [row.name, nameProcess(row, await registry.read(row))] as const))),
+    show: registry.show,
+    render: registry.render,
     contentType: registry.contentType,
   };
 }

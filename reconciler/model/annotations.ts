@@ -30,6 +30,14 @@ export const ANNOTATIONS = {
   prepareHttpPort: "grafana.com/prepare-downscale-http-port",
   /** On a pod: since when it has been seen ready. */
   readyTime: "grafana.com/ready-time",
+  /** On a StatefulSet: the name of the PhasedRollout that manages its partition. */
+  phasedRollout: "sts.plus/phasedRollout",
+  /** On a StatefulSet: the partition that it had before a PhasedRollout claimed it. */
+  originalPartition: "sts.plus/original-partition",
+  /** On a PhasedRollout, exactly `true`: no pod is released by checks. */
+  pausePhases: "sts.plus/pause",
+  /** On a PhasedRollout, `<updateRevision>/<partition>`: this one step needs no checks. */
+  promoteStep: "sts.plus/promote-step",
 } as const;
 
 /** A value as it is used, and what is wrong with it as it was written, if anything. */

@@ -2,7 +2,14 @@
 
 /** An object that a decision concerns, for log lines and Events. */
 export interface ObjectRef {
-  readonly kind: "StatefulSet" | "Pod" | "ZoneAwarePodDisruptionBudget" | "Node" | "BottlerocketShadow" | "NodeUpdatePolicy";
+  readonly kind:
+    | "StatefulSet"
+    | "Pod"
+    | "ZoneAwarePodDisruptionBudget"
+    | "PhasedRollout"
+    | "Node"
+    | "BottlerocketShadow"
+    | "NodeUpdatePolicy";
   /** "" for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
@@ -78,6 +85,8 @@ export interface Hold {
   readonly message: string;
   /** Equal as long as the cause is the same, for messages that change meanwhile, such as those with the time left. The message unless given. */
   readonly dedupKey?: string;
+  /** When the wait is over if nothing else changes, in milliseconds since the epoch; only where the time alone decides. */
+  readonly until?: number;
   /** The blocking objects; the first is the StatefulSet that gets the Event. */
   readonly objects: readonly ObjectRef[];
 }

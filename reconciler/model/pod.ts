@@ -19,6 +19,8 @@ export interface Pod {
   readonly ready: boolean;
   /** Its conditions show that it has been Ready since its creation: if it is not ready now, it is not merely starting. */
   readonly hasBeenReady: boolean;
+  /** Milliseconds from its start until it was last ready; undefined unless it is ready. */
+  readonly readyAfterMs: number | undefined;
   /** Why the pod cannot become ready by itself, such as `CrashLoopBackOff`; undefined if it can. */
   readonly broken: string | undefined;
   /** Some container of it is ready. */
@@ -31,14 +33,17 @@ export interface Pod {
 export function readPod({ metadata = {}, status = {} }: PodObject): Pod {
   const terminating = metadata.deletionTimestamp !== undefined;
   const { revision, owner, readyTime } = readMarks(metadata);
+  const ready = !terminating && isRunningAndReady(status);
+  const lasted = readyAfterMs(status);
   return {
     kind: "Pod",
     ...readIdentity(metadata),
     revision,
     owner,
     terminating,
-    ready: !terminating && isRunningAndReady(status),
-    hasBeenReady: isRunningAndReady(status) || readyOnceBefore(status),
+    ready,
+    hasBeenReady: isRunningAndReady(status) || (lasted !== undefined && lasted > FIRST_REPORT_MS),
+    readyAfterMs: ready ? lasted : undefined,
     broken: terminating ? undefined : whyBroken(status),
     working: !terminating && (status.containerStatuses ?? []).some((container) => container.ready),
     readyTime,
@@ -68,13 +73,14 @@ function isRunningAndReady(status: PodStatus): boolean {
 const FIRST_REPORT_MS = 10_000;
 
 /**
- * The condition Ready is False from the kubelet's first report on, and its time moves only when it turns: a later time means that it was True in
- * between, however often containers have restarted. https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-conditions
+ * From its start until the condition Ready last turned. It is False from the kubelet's first report on, and its time moves only when it turns: a pod
+ * that is not ready was ready in between if it turned later than that, however often containers have restarted.
+ * https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-conditions
  */
-function readyOnceBefore(status: PodStatus): boolean {
+function readyAfterMs(status: PodStatus): number | undefined {
   const turnedAt = parseTimestamp(status.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
   const startedAt = parseTimestamp(status.startTime ?? "");
-  return turnedAt !== undefined && startedAt !== undefined && turnedAt > startedAt + FIRST_REPORT_MS;
+  return turnedAt === undefined || startedAt === undefined ? undefined : turnedAt - startedAt;
 }
 
 /** Reasons of a waiting container that time alone seldom cures. */

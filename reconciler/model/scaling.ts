@@ -16,6 +16,8 @@ export interface Scaling {
   readonly delay: string;
   /** As written: where a pod is prepared; "" for nowhere. */
   readonly prepareUrl: string;
+  /** The webhook prepare-downscale judges each of its downscales, under the downscale Lease of the group (§4.4). */
+  readonly judgedByWebhook: boolean;
 }
 
 /** The resource whose replicas a zone takes over, by way of its scale subresource. */
@@ -47,6 +49,7 @@ export function readScaling(labels: Strings, annotations: Strings): { readonly v
       lastDownscale: written("lastDownscale"),
       delay: written("delayedDownscale") ?? "",
       prepareUrl: written("prepareDelayedDownscaleUrl") ?? "",
+      judgedByWebhook: labels?.[LABELS.prepareDownscale] === "true" && labels[LABELS.noDownscale] !== "true",
     },
     problems: [forced.problem, readyOnly.problem, writeBack.problem].filter((problem) => problem !== undefined),
   };

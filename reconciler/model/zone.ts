@@ -17,6 +17,8 @@ export interface Zone {
   /** Of its spec; grows with every change of it. */
   readonly generation: number;
   readonly group: string;
+  /** The newest generation that the StatefulSet controller has seen. */
+  readonly observedGeneration: number;
   /** It is being deleted: its pods are not recreated. */
   readonly terminating: boolean;
   /** False while the StatefulSet controller has not seen the latest spec: the status then says nothing yet. */
@@ -76,12 +78,14 @@ export function readZone({ metadata = {}, ...object }: StatefulSet): Zone {
   const spec: Partial<Spec> = object.spec ?? {};
   const status: Partial<Status> = object.status ?? {};
   const { generation = 0 } = metadata;
+  const { observedGeneration = 0 } = status;
   return {
     kind: "StatefulSet",
     ...readIdentity(metadata),
     generation,
+    observedGeneration,
     terminating: metadata.deletionTimestamp !== undefined,
-    observed: (status.observedGeneration ?? 0) >= generation,
+    observed: observedGeneration >= generation,
     ...readSpec(spec),
     ...readSettings(metadata, spec.replicas),
     status: readStatus(status, spec.minReadySeconds),

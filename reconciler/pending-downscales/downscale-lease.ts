@@ -5,7 +5,8 @@
  *   free --a request takes it and records its downscale in the same write--> held by its UID --released--> free
  *                                                                            held --expired--> free, the record remains
  */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
+import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { isSuperseded } from "../../infra/errors.ts";
 import {
@@ -17,7 +18,6 @@ import {
   type LeaseRef,
   writeLease,
 } from "../../infra/kubernetes/lease-object.ts";
-import type { LeaseTools } from "../../infra/kubernetes/lease.ts";
 import type { Lease } from "../../infra/kubernetes/resources.ts";
 import type { Refusal } from "../downscale/decide.ts";
 import { type PendingDownscales, readPending } from "../downscale/pending.ts";
@@ -50,6 +50,9 @@ export interface DownscaleLease {
 
 const RELEASE_MS = 3000;
 const MAX_TRIES = 3;
+/** Milliseconds for which the reconciler takes the Lease, and in which its work under it must end, so that it can still be released. */
+const RECONCILER_MS = 10_000;
+export const RECONCILER_WORK_MS = RECONCILER_MS - RELEASE_MS;
 const ANNOTATIONS = { holder: "statefulset", pending: "zonewise/pending-downscales" } as const;
 const LABEL = "zonewise/downscale";
 /** Selects the Leases that record a pending downscale. */
@@ -59,6 +62,12 @@ export const PENDING_SELECTOR = `${LABEL}=pending`;
 export function nameLease(group: string | undefined, statefulSet: string): string {
   const key = group || `statefulset/${statefulSet}`;
   return `zonewise-downscale-${createHash("sha256").update(key).digest("hex").slice(0, 16)}`;
+}
+
+/** The reconciler's claim, which leaves the pending downscales as they are. */
+export function claimForReconciler({ namespace, name }: LeaseRef, statefulSet: string): Claim {
+  const uid = `reconciler_${randomUUID()}`;
+  return { namespace, lease: name, statefulSet, uid, durationMs: RECONCILER_MS, updatePending: (found) => found };
 }
 
 /** The pending downscales that a Lease records. */
@@ -73,7 +82,7 @@ export async function gatherPending(cluster: Cluster, ref: LeaseRef, call?: Call
 
 /** Takes the Lease; otherwise resolves with its holder or the refusal. Rejects with the error of the API server, also after 3 conflicts. */
 export async function takeDownscaleLease(
-  { cluster, clock }: LeaseTools,
+  { cluster, clock }: { readonly cluster: Cluster; readonly clock: Pick<Clock, "now"> },
   claim: Claim,
   call: Call,
 ): Promise<DownscaleLease | { readonly holder: string } | { readonly refusal: Refusal }> {

@@ -8,13 +8,12 @@
  * The record remains until every pod has confirmed; attempts are repeated with growing pauses. A cluster without pending downscales costs one empty list
  * every 30 s.
  */
-import { randomUUID } from "node:crypto";
 import { cancelled, startDeadline } from "../../infra/deadline.ts";
 import { absent } from "../../infra/errors.ts";
 import { type Lease, leases, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { PENDING_SELECTOR, pendingOf, takeDownscaleLease } from "./downscale-lease.ts";
+import { claimForReconciler, PENDING_SELECTOR, pendingOf, RECONCILER_WORK_MS, takeDownscaleLease } from "./downscale-lease.ts";
 import type { PendingDownscale, PendingDownscales } from "../downscale/pending.ts";
 import { settleDownscale } from "../downscale/settlement.ts";
 import { readIdentity } from "../model/identity.ts";
@@ -39,9 +38,6 @@ const START_MS = 1500;
 const SETTLE_MS = 5000;
 /** Records of one Lease that are checked in one call; each costs requests. */
 const MAX_RECORDS = 100;
-/** Work under a Lease ends `RELEASE_MS` before the Lease expires, so that it can still be released. */
-const LEASE_MS = 10_000;
-const RELEASE_MS = 3000;
 const CONCURRENCY = 8;
 
 type Verdict = "wait" | "settled" | "failed";
@@ -97,18 +93,10 @@ export function createSettler(options: SettleOptions): SettleDownscales {
     const due = await findDue(namespace, pending, bounds.signal);
     const [first] = due.keys();
     if (first === undefined) return judgeUndue(pending);
-    const claim = {
-      namespace,
-      lease: name,
-      statefulSet: first,
-      uid: `settle_${randomUUID()}`,
-      durationMs: LEASE_MS,
-      updatePending: unchanged,
-    };
     // Starts before the write, as its answer may be late.
-    using deadline = startDeadline(LEASE_MS - RELEASE_MS, bounds.signal, clock);
+    using deadline = startDeadline(RECONCILER_WORK_MS, bounds.signal, clock);
     const isOurs = (): boolean => !deadline.signal.aborted && deadline.remainingMs() > 0;
-    const taken = await takeDownscaleLease(options, claim, bounds.fence.write());
+    const taken = await takeDownscaleLease(options, claimForReconciler({ namespace, name }, first), bounds.fence.write());
     // A webhook holds the Lease for a newer request.
     if (!("release" in taken)) return "wait";
     let remaining = taken.recorded;
@@ -150,8 +138,6 @@ export function createSettler(options: SettleOptions): SettleDownscales {
 function judgeUndue(pending: PendingDownscales): Verdict {
   return Object.values(pending).every(({ tried }) => tried !== undefined) ? "failed" : "wait";
 }
-
-const unchanged = (found: PendingDownscales): PendingDownscales => found;
 
 function withRecord(pending: PendingDownscales, name: string, record: PendingDownscale | undefined): PendingDownscales {
   const { [name]: _, ...others } = pending;

@@ -114,6 +114,7 @@ const API_VERSIONS: Readonly<Record<ObjectRef["kind"], string>> = {
   Node: "v1",
   BottlerocketShadow: "brupop.bottlerocket.aws/v2",
   NodeUpdatePolicy: "zonewise.dev/v1",
+  PhasedRollout: "sts.plus/v1alpha1",
 };
 
 /** The Event object (core/v1). `now` in milliseconds; `instance` names the process. */

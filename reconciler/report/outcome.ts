@@ -2,6 +2,7 @@
 import type { RolloutError } from "../../infra/errors.ts";
 import type { ZoneList } from "../gather.ts";
 import { factsOf, type Hold } from "../model/decision.ts";
+import type { PlannedZone } from "../model/plan.ts";
 import type { Pod } from "../model/pod.ts";
 import type { Zone } from "../model/zone.ts";
 import type { DeletePods, FinishZone } from "../rollout/zone.ts";
@@ -34,6 +35,8 @@ export interface Common {
   readonly scalingHolds: readonly Hold[];
   /** Further log lines. */
   readonly notes: readonly LogNote[];
+  /** What was left of the rollout before this tick; undefined if the pods were not read. */
+  readonly plan?: readonly PlannedZone[];
 }
 
 export type Outcome = Common &
@@ -53,6 +56,10 @@ export interface TickResult extends ZoneList {
   readonly skipped: number;
   /** True if an action was taken: the next tick follows at once. */
   readonly acted: boolean;
+  /** When the next check is due, milliseconds since the epoch; undefined without any. */
+  readonly nextCheckAt?: number | undefined;
+  /** True if a PhasedRollout could not be read or written. */
+  readonly phasedFailed?: boolean;
 }
 
 /** A group that is superseded in so many ticks in a row counts as failed. */

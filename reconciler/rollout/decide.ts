@@ -6,9 +6,9 @@
  * Each decision is derived from the snapshot alone; nothing is remembered.
  */
 import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
-import { moveToFront } from "../model/order.ts";
 import { describeUnavailable, isHealthy } from "../model/readiness.ts";
 import { isSettledByStatus, type GroupSnapshot, type Zone } from "../model/zone.ts";
+import { inOrder } from "./plan.ts";
 import { decideZone, type RolloutDecision } from "./zone.ts";
 
 type GroupRule = Rule<[group: GroupSnapshot], RolloutDecision>;
@@ -45,11 +45,8 @@ const oneZoneNotReady: GroupRule = ({ zones }) => {
   return { ...hold("MultipleZonesNotReady", message, unhealthy), dedupKey: names(unhealthy) };
 };
 
-/** The unhealthy zone comes first, the others by name; the first zone with a decision wins (§1.3.6, §1.3.7). */
-const zonesInOrder: GroupRule = (group) => {
-  const order = moveToFront(group.zones, (zone) => !isHealthy(zone)).filter((zone) => !zone.paused);
-  return firstOf(order.map((zone) => () => decideZone(zone, group)))();
-};
+/** The first zone with a decision wins (§1.3.7). */
+const zonesInOrder: GroupRule = (group) => firstOf(inOrder(group.zones).map((zone) => () => decideZone(zone, group)))();
 
 const pausedZones: StatusRule = ({ zones }) => {
   const waiting = zones.filter((zone) => zone.paused && zone.status.updated < zone.status.replicas);

@@ -26,7 +26,7 @@ const MOST_AT_ONCE = 50;
 type ZoneRule = Rule<[zone: ZoneWithPods, group: GroupSnapshot], RolloutDecision>;
 
 /** Pods of another than the update revision that are not terminating. Each pod's revision is compared: after a revert, `currentRevision` does not tell (§1.5.3). */
-function outdated(zone: ZoneWithPods): Pod[] {
+export function outdated(zone: ZoneWithPods): Pod[] {
   return zone.pods.filter((pod) => pod.revision !== zone.status.updateRevision && !pod.terminating);
 }
 

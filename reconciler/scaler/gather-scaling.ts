@@ -18,9 +18,9 @@ export async function gatherScaling(zones: readonly Zone[], scaler: Scaler): Pro
 export async function gatherTimes(
   zones: readonly Zone[],
   isNeeded: boolean,
-  { cluster, zoneTracker, now }: Pick<Scaler, "cluster" | "zoneTracker" | "now">,
+  { cluster, zoneTracker, clock }: Pick<Scaler, "cluster" | "zoneTracker" | "clock">,
 ): Promise<ZoneTimes & Pick<ScalingSnapshot, "untracked">> {
-  const at = now();
+  const at = clock.now();
   try {
     const tracked = isNeeded ? await gatherDownscales(cluster, zones, { zoneTracker, now: at }) : new Map<string, string>();
     return { zones, tracked, now: at };
@@ -30,10 +30,10 @@ export async function gatherTimes(
 }
 
 /** Reads the zone's reference: for the first time, or again after its pods have answered. */
-export async function gatherReference(zone: Zone, snapshot: ScalingSnapshot, { references, now }: Scaler): Promise<ScalingSnapshot> {
+export async function gatherReference(zone: Zone, snapshot: ScalingSnapshot, { references, clock }: Scaler): Promise<ScalingSnapshot> {
   const { mirror } = zone.scaling;
   if (!mirror) return snapshot;
-  const at = now();
+  const at = clock.now();
   const unreadable = (error: unknown): ReferenceReading => ({ unreadable: messageOf(error) });
   const reading = await references.read(zone.namespace, mirror).catch(unreadable);
   const facts = factsOf(snapshot, zone).reference ? { confirmed: reading } : { reference: reading };

@@ -1,24 +1,26 @@
 /**
  * Scales one zone, with a write that takes effect only if the zone has not changed since the decision.
  *
- *   does it shrink without being forced? read everything again -> no hold: write its replicas and the time of the downscale
+ *   does it shrink without being forced? look again: hold
+ *     -> does a webhook judge the write? write its replicas and the time of the downscale
+ *     -> otherwise take the downscale Lease of its group -> look again: hold -> write -> release the Lease
+ *
+ * The Lease keeps webhooks from admitting a downscale of another zone between the last look and the write. A webhook that judges the write takes the
+ * Lease itself, and looks at the other zones under it. A zone that has to wait costs no write.
  */
-import { isRefused, RolloutError } from "../../infra/errors.ts";
+import { startStopwatch } from "../../infra/clock.ts";
+import { isRefused, RolloutError, wroteNothing } from "../../infra/errors.ts";
+import type { Fence } from "../../infra/kubernetes/lease.ts";
 import { type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
-import { findAdmitted } from "../downscale/pending.ts";
-import { gatherGroup, gatherGroupZones } from "../gather.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
-import { gatherPending, nameLease } from "../pending-downscales/downscale-lease.ts";
-import { decideFollower } from "../scaling/leader.ts";
-import { minTimeOver } from "../scaling/min-time.ts";
-import { othersSteady } from "../scaling/steady.ts";
+import { claimForReconciler, nameLease, RECONCILER_WORK_MS, takeDownscaleLease } from "../pending-downscales/downscale-lease.ts";
 import type { ScaleZone } from "../scaling/steps.ts";
-import { gatherTimes } from "./gather-scaling.ts";
 import type { Scaler } from "./scaler.ts";
+import { whyNotShrink } from "./why-not-shrink.ts";
 
 /**
  * Undefined once the zone is scaled. Resolves with a hold if the zone has to wait or was refused: nothing was written then. After any error that is thrown,
@@ -26,10 +28,13 @@ import type { Scaler } from "./scaler.ts";
  */
 export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold | undefined> {
   const { zone, replicas, message } = step;
+  const isChecked = replicas < zone.replicas && zone.scaling.forcedReplicas === undefined;
   try {
-    const why = replicas < zone.replicas && zone.scaling.forcedReplicas === undefined ? await whyNotShrink(step, scaler) : undefined;
-    if (!why) await changeReplicas(step, scaler);
-    return why;
+    const why = isChecked ? await whyNotShrink(step, scaler) : undefined;
+    if (why) return why;
+    if (isChecked && !zone.scaling.judgedByWebhook) return await shrinkUnderLease(step, scaler);
+    await changeReplicas(step, scaler);
+    return undefined;
   } catch (error) {
     // After any other error the group has changed, or the write may have taken effect: the snapshot is outdated.
     if (!isRefused(error)) throw error;
@@ -40,32 +45,45 @@ export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold |
   }
 }
 
-/** Reads and checks all conditions for a smaller zone again: slow pods or other groups may have delayed the write. */
-async function whyNotShrink({ zone, replicas }: ScaleZone, scaler: Scaler): Promise<Hold | undefined> {
-  const zones = await gatherGroupZones(zone, scaler);
-  const same = zones.find(({ uid, resourceVersion }) => uid === zone.uid && resourceVersion === zone.resourceVersion);
-  if (!same) throw new RolloutError("Conflict", `${zone.name} has changed since it was read`);
-  // The hold reports a tracker that cannot be read.
-  const times = await gatherTimes(zones, same.scaling.minTime !== undefined || same.scaling.leader !== undefined, scaler);
-  if (same.scaling.leader === undefined) {
-    const early = minTimeOver(same, times, "optional");
-    if (early) return early;
-  } else {
-    const again = decideFollower(same, times);
-    if (again?.action === "hold") return again;
-    if (again?.replicas !== replicas) throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
+/** Shrinks the zone, or resolves with a hold, while no downscale of its group can be admitted. Throws as `changeReplicas` and `whyNotShrink` do. */
+async function shrinkUnderLease(step: ScaleZone, scaler: Scaler): Promise<Hold | undefined> {
+  const { zone } = step;
+  const { namespace, group, name } = zone;
+  const claim = claimForReconciler({ namespace, name: nameLease(group, name) }, name);
+  // Starts before the write, as its answer may be late.
+  const elapsed = startStopwatch(scaler.clock);
+  const lease = await takeDownscaleLease(scaler, claim, scaler.fence.write());
+  if (!("release" in lease)) {
+    const holder = "holder" in lease ? lease.holder : "another";
+    const message = `${name} waits to shrink: the downscale Lease of its group is held for ${holder}`;
+    return { ...hold("OtherZoneNotReady", message, [zone]), dedupKey: `${name} after the Lease of ${holder}` };
   }
-  return othersSteady(same, await gatherGroup(zones, scaler)) ?? (await othersAdmitted(same, zones, scaler));
+  const fence = boundFence(scaler.fence, () => RECONCILER_WORK_MS - elapsed());
+  let mayBeWritten = false;
+  try {
+    const why = await whyNotShrink(step, scaler, lease.found);
+    if (why) return why;
+    await changeReplicas(step, { ...scaler, fence }).catch((error: unknown) => {
+      mayBeWritten = !wroteNothing(error);
+      throw error;
+    });
+    return undefined;
+  } finally {
+    // A write without an answer may still take effect: the Lease expires after it can.
+    if (!mayBeWritten) await lease.release(lease.recorded);
+  }
 }
 
-/** The hold while an admitted downscale of another zone may still be stored. Read last, as one may be admitted at any time; throws the error of the API server. */
-async function othersAdmitted(zone: Zone, zones: readonly Zone[], { cluster, now }: Scaler): Promise<Hold | undefined> {
-  const pending = await gatherPending(cluster, { namespace: zone.namespace, name: nameLease(zone.group, zone.name) });
-  const others = zones.filter(({ uid }) => uid !== zone.uid);
-  const admitted = findAdmitted(pending, others, now());
-  if (!admitted) return undefined;
-  const message = `${zone.name} waits to shrink: ${admitted.description}`;
-  return { ...hold("OtherZoneNotReady", message, [zone, admitted.zone]), dedupKey: `${zone.name} after ${admitted.zone.name}` };
+/** Writes end while the downscale Lease is ours. `write` throws `Conflict` once it may have passed to another, `LeaseLost` as before. */
+function boundFence(fence: Fence, remainingMs: () => number): Fence {
+  return {
+    write() {
+      const { deadlineMs = Infinity, ...call } = fence.write();
+      const left = Math.floor(remainingMs());
+      if (left <= 0) throw new RolloutError("Conflict", "the last look took too long: a downscale of another zone may be admitted again");
+      return { ...call, deadlineMs: Math.min(deadlineMs, left) };
+    },
+  };
 }
 
 /**

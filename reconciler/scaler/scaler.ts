@@ -1,4 +1,5 @@
 /** The dependencies of scaling. */
+import type { Clock } from "../../infra/clock.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
 import type { PodNotifier } from "./pod-notifier.ts";
@@ -11,8 +12,7 @@ export interface Scaler extends Actor {
   readonly clusterDomain: string;
   /** Name of the zone tracker's ConfigMap. */
   readonly zoneTracker: string;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
   /** Ends requests to pods. */
   readonly stop: AbortSignal;
 }

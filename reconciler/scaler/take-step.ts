@@ -22,13 +22,13 @@ export async function takeStep(
   { snapshot, scalingHolds }: Decided,
   scaler: Scaler,
 ): Promise<ScalingSnapshot> {
-  const withFacts = (facts: ZoneFacts): ScalingSnapshot => addFacts(snapshot, step.zone, { facts, now: scaler.now() });
+  const withFacts = (facts: ZoneFacts): ScalingSnapshot => addFacts(snapshot, step.zone, { facts, now: scaler.clock.now() });
   switch (step.action) {
     case "cancelPreparation":
       await scaler.notifier.cancelPreparation(step.zone, step.pods);
       return withFacts({ notified: true });
     case "preparePods":
-      return withFacts({ answers: await preparePods(step, { http: scaler.podHttp, now: scaler.now, signal: scaler.stop }) });
+      return withFacts({ answers: await preparePods(step, { http: scaler.podHttp, now: scaler.clock.now, signal: scaler.stop }) });
     case "scaleZone": {
       const refused = await scaleZone(step, scaler);
       return refused ? withFacts({ refused }) : { ...snapshot, scaled: { step, scalingHolds } };

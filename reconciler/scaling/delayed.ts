@@ -129,5 +129,5 @@ export function shrinkTo(
   const { preparedAt } = young;
   const pod = `${zone.name}-${zone.firstOrdinal + zone.replicas - 1}`;
   const message = `${zone.name} waits: ${pod} was prepared ${describeWait(preparedAt, ms, now)}`;
-  return { ...hold("DelayNotReached", message, [zone]), dedupKey: `${pod} since ${formatTimestamp(preparedAt)}` };
+  return { ...hold("DelayNotReached", message, [zone]), dedupKey: `${pod} since ${formatTimestamp(preparedAt)}`, until: preparedAt + ms };
 }

@@ -42,7 +42,7 @@ export function minTimeOver(zone: Zone, snapshot: ZoneTimes, label: "required" |
   if (snapshot.now - last.at > ms) return undefined;
   const message = `${zone.name} waits: ${last.zone.name} was downscaled ${describeWait(last.at, ms, snapshot.now)}`;
   const dedupKey = `${zone.name} after ${last.zone.name} since ${formatTimestamp(last.at)}`;
-  return { ...hold("MinTimeBetweenZones", message, [zone, last.zone]), dedupKey };
+  return { ...hold("MinTimeBetweenZones", message, [zone, last.zone]), dedupKey, until: last.at + ms };
 }
 
 /** The newest downscale of any other zone, or the hold of one that cannot be read. */

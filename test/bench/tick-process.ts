@@ -15,6 +15,7 @@ import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { tick } from "../../reconciler/tick.ts";
 import { readPeakMb } from "./peak.ts";
 import { median } from "./row.ts";
+import { noChecks, noPhases } from "../reconciler/stage.ts";
 
 export interface TickFigures {
   readonly calls: number;
@@ -68,7 +69,9 @@ async function once(): Promise<number> {
         maintainOthers: async () => {},
       },
     },
-    report: { timesSuperseded: () => 0, onOutcome: () => {} },
+    report: { record: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
+    checking: noChecks,
+    phased: noPhases,
   });
   return performance.now() - startedAt;
 }

@@ -29,11 +29,19 @@ export interface Webhooks {
   readonly close: () => Promise<void>;
 }
 
+interface Options {
+  readonly registration?: Registration;
+  /** The webhooks to register, by the names of their configurations. */
+  readonly hooks?: readonly string[];
+  /** For the processes. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** Starts `count` processes; resolves once all listen and the webhook is registered. */
 export async function serveWebhooks(
   stage: Stage,
   count: number,
-  { registration = "ours" }: { registration?: Registration } = {},
+  { registration = "ours", hooks = ["pod-eviction"], env = {} }: Options = {},
 ): Promise<Webhooks> {
   const { admin, namespace, folder } = stage;
   const name = `${SERVICE}.${namespace}.svc`;
@@ -47,12 +55,12 @@ export async function serveWebhooks(
   const kubeconfig = join(folder, "functions");
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), { mode: 0o600 });
   const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, SERVER_ADDRESS: "127.0.0.1" };
-  const startOne = (): TestProcess => startEntry(SERVE, { ...own, ...files, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
+  const startOne = (): TestProcess => startEntry(SERVE, { ...own, ...files, ...env, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
   const processes = Array.from({ length: count }, startOne);
   const ports: (number | undefined)[] = await Promise.all(processes.map(portOf));
   const balancer = await startBalancer(tls, name, ports);
   const server = { caPem: tls.caPem, port: balancer.port };
-  const configurations = await register(admin, namespace, registration, server).catch(async (error: unknown) => {
+  const configurations = await register({ admin, namespace }, { registration, hooks }, server).catch(async (error: unknown) => {
     balancer.close();
     await Promise.all(processes.map((one) => one.kill()));
     throw error;
@@ -84,9 +92,8 @@ async function portOf(running: TestProcess): Promise<number> {
 }
 
 async function register(
-  admin: Admin,
-  namespace: string,
-  registration: Registration,
+  { admin, namespace }: { readonly admin: Admin; readonly namespace: string },
+  { registration, hooks }: { readonly registration: Registration; readonly hooks: readonly string[] },
   server: { readonly caPem: string; readonly port: number },
 ): Promise<Manifest[]> {
   const definition: unknown = parse(await readFile(CRD, "utf8"));
@@ -97,7 +104,7 @@ async function register(
     metadata: { name: SERVICE },
     spec: { type: "ExternalName", externalName: "localhost" },
   });
-  const ours = await renderConfigurations(namespace, ["pod-eviction"], server);
+  const ours = await renderConfigurations(namespace, hooks, server);
   const originals = ours.map(asOriginal);
   const configurations = { ours, "original's": originals, both: [...ours, ...originals] }[registration];
   for (const configuration of configurations) await createManifest(admin, configuration);

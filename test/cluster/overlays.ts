@@ -12,6 +12,9 @@ export const OVERLAYS: readonly (readonly [string, Rendering])[] = [
   ["infra/manifests/all-namespaces", { folder: "infra/manifests/all-namespaces" }],
   ["infra/manifests/crds", { folder: "infra/manifests/crds" }],
   ["infra/manifests/replicas-policy", { folder: "infra/manifests/replicas-policy" }],
+  ["infra/manifests/reconciler-policy", { folder: "infra/manifests/reconciler-policy" }],
+  ["infra/manifests/migration", { folder: "infra/manifests/migration" }],
+  ["infra/manifests/migration/webhooks", { folder: "infra/manifests/migration/webhooks" }],
   ["knative", { folder: "knative" }],
   ["knative/events", { folder: "knative/events" }],
 ];

@@ -94,7 +94,7 @@ export function describe(entries: readonly Entry[]): string {
 function readEntry(pod: Pod, gone: boolean): Omit<Entry, "at"> {
   const { labels = {}, name = "", uid = "", ownerReferences = [] } = pod.metadata ?? {};
   return {
-    group: labels["group"] ?? "",
+    group: labels["group"] ?? labels["rollout-group"] ?? "",
     zone: ownerReferences[0]?.name ?? "",
     pod: name,
     uid,

@@ -202,6 +202,30 @@ const ACCESS: readonly Row[] = [
   ],
 ];
 
+/** Who speaks HTTP, and what checks may import. */
+const HTTP: readonly Row[] = [
+  ["the reconciler speaks HTTP", "reconciler/scaler/x.ts", `import http from "node:http";\nexport const x = http;\n`, /access\(reach\)/],
+  [
+    "another file than the client asks Prometheus",
+    "infra/prometheus/x.ts",
+    `import https from "node:https";\nexport const x = https;\n`,
+    /access\(reach\)/,
+  ],
+  [
+    "checks ask Prometheus themselves",
+    "reconciler/checks/x.ts",
+    `import { createPrometheusClient } from "../../infra/prometheus/client.ts";\nexport const x = createPrometheusClient;\n`,
+    /no-restricted-imports/,
+  ],
+  [
+    "checks use the cluster",
+    "reconciler/checks/x.ts",
+    `import type { Cluster } from "../../infra/kubernetes/cluster.ts";\nexport type X = Cluster;\n`,
+    /access\(reach\)/,
+  ],
+  ["the reading of an answer reads the clock", "infra/prometheus/answer.ts", `export const x = Date.now();\n`, /no-restricted-properties/],
+];
+
 const LIMITS: readonly Row[] = [
   ["a file has more than 200 lines", "functions/x.ts", `${"// one\n".repeat(200)}export const x = 1;\n`, /max-lines/],
   ["a function has more than ten paths", "reconciler/x.ts", branches(10), /complexity/],
@@ -247,11 +271,16 @@ const ALLOWED: readonly Row[] = [
     "infra/kubernetes/connection.ts",
     `import { KubeConfig } from "@kubernetes/client-node";\nexport const x = KubeConfig;\n`,
   ],
+  [
+    "checks read answers of Prometheus",
+    "reconciler/checks/x.ts",
+    `import { readAnswer } from "../../infra/prometheus/answer.ts";\nexport const x = readAnswer;\n`,
+  ],
   ["a file has 200 lines", "functions/x.ts", `${"// one\n".repeat(199)}export const x = 1;\n`],
   ["a function has ten paths", "reconciler/x.ts", branches(9)],
   ["a function has three positional parameters", "infra/x.ts", parameters("a, b, c")],
 ];
 
-export const PLANTED: readonly Planted[] = [...LAYERS, ...PURE_FILES, ...ACCESS, ...LIMITS, ...ALLOWED].map(
+export const PLANTED: readonly Planted[] = [...LAYERS, ...PURE_FILES, ...ACCESS, ...HTTP, ...LIMITS, ...ALLOWED].map(
   ([name, path, content, rule], i) => ({ name, path: path.replace("x.ts", `x${i}.ts`), content, rule }),
 );

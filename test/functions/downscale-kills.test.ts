@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Scene, set, shrink, store } from "./downscale-scene.ts";
 import { A, inTracker, LAST, leftPrepared, MODES, pendingOf, tracked, TRACKER } from "./prepare-stage.ts";
-import { callWebhook, reviewOf } from "./stage.ts";
+import { reviewOf } from "./stage.ts";
 
 /** Checks the end state: none of the 3 pods stays prepared unless it was removed, B waits for A only if A was scaled down, and 30 s later no downscale of A is pending. */
 async function checkEnd(scene: Scene, isStored: boolean, when: string): Promise<void> {
@@ -11,7 +11,7 @@ async function checkEnd(scene: Scene, isStored: boolean, when: string): Promise<
   assert.deepEqual(prepared, isStored ? [`${A}-1`, `${A}-2`] : [], when);
   const written = scene.emulator.store.get("statefulsets.apps", "default", A)?.metadata.annotations?.[LAST];
   assert.equal(written !== undefined, isStored, when);
-  const answer = await callWebhook(scene.process().webhook, reviewOf(scene.zones[1], 1, { uid: "end" }));
+  const answer = await scene.call(scene.process().webhook, reviewOf(scene.zones[1], 1, { uid: "end" }));
   if (!isStored) assert.equal(tracked(scene)[A], undefined, when);
   if (isStored) assert.match(answer.message ?? "", /ingester-zone-a was downscaled at .* is labelled to wait 12h0m0s/, when);
   else assert.equal(answer.allowed, true, `${when}: ${answer.message}`);
@@ -66,7 +66,7 @@ describe("a downscale that was admitted", () => {
     scene.pass(80_000);
     await scene.settle();
     assert.deepEqual([...leftPrepared(scene.seen)].toSorted(), [`${A}-1`, `${A}-2`]);
-    const early = await callWebhook(scene.process().webhook, reviewOf(scene.zones[1], 1));
+    const early = await scene.call(scene.process().webhook, reviewOf(scene.zones[1], 1));
     assert.match(early.message ?? "", /ingester-zone-a was downscaled at/);
   });
 
@@ -96,7 +96,7 @@ describe("a downscale that was admitted", () => {
 describe("a time in the zone tracker", () => {
   it("is unchanged after any number of downscales that never happened", async (t) => {
     const scene = await set(t, undefined, inTracker);
-    const long = new Date(Date.now() - 100 * 3_600_000).toISOString();
+    const long = new Date(scene.clock.now() - 100 * 3_600_000).toISOString();
     const tracker = scene.emulator.store.get("configmaps", "default", TRACKER);
     scene.emulator.store.update("configmaps", {
       ...tracker,
@@ -128,7 +128,7 @@ describe("a downscale that was stored, after which the zone grew again before it
           assert.ok(written);
           assert.deepEqual([pendingOf(scene), [...leftPrepared(scene.seen)], tracked(scene)[A]], [{}, [], time]);
         }
-        const answer = await callWebhook(scene.process().webhook, reviewOf(scene.zones[1], 2));
+        const answer = await scene.call(scene.process().webhook, reviewOf(scene.zones[1], 2));
         assert.match(answer.message ?? "", /ingester-zone-a was downscaled at .* is labelled to wait 12h0m0s/);
       });
 });
@@ -154,7 +154,7 @@ describe("pods whose preparation cannot be cancelled", () => {
       return isDown ? 503 : 200;
     });
     assert.equal((await shrink(scene, Infinity)).isAdmitted, false);
-    const other = await callWebhook(scene.process().webhook, reviewOf(scene.zones[1], 3));
+    const other = await scene.call(scene.process().webhook, reviewOf(scene.zones[1], 3));
     assert.equal(other.allowed, true);
     assert.equal(pendingOf(scene)[A]?.refused, true);
     await scene.settle();

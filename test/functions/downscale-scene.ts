@@ -1,14 +1,17 @@
 /** A group of two zones whose downscales are requested through processes that may die at any of their calls, and a reconciler that settles them. */
 import type { TestContext } from "node:test";
 import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
+import type { AdmissionRequest, Answer, Webhook } from "../../functions/http/webhook.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
-import { type Clock, systemClock } from "../../infra/clock.ts";
+import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { createSettler } from "../../reconciler/pending-downscales/settle-downscales.ts";
 import { A, B, inAnnotation, MIN_TIME, type RecordOf, settle as settleTimes, TRACKER } from "./prepare-stage.ts";
 import { callWebhook, createZone, keepingLog, playPods, scaleReviewOf, setStage, type Stage } from "./stage.ts";
+
+const START = Date.parse("2026-01-01T00:00:00Z");
 
 class Killed extends Error {}
 
@@ -44,8 +47,10 @@ export interface Scene extends Stage {
   readonly seen: string[];
   readonly zones: readonly [StatefulSet, StatefulSet];
   readonly clock: Clock;
-  /** Advances the clock by milliseconds. */
+  /** Advances the clock, which stands still otherwise, by milliseconds. */
   pass(ms: number): void;
+  /** Calls a webhook by this clock. */
+  call(webhook: Webhook, request: AdmissionRequest): Promise<Answer>;
   /** The webhook of a process that dies at this call. */
   process(diesAt?: number): { readonly webhook: ReturnType<typeof createPrepareDownscale>; readonly made: () => number };
   /** One settlement by a reconciler that dies at this call; resolves with its calls. */
@@ -57,7 +62,7 @@ export async function set(t: TestContext, script?: Parameters<typeof playPods>[1
   settleTimes(stage, recordOf);
   const { podHttp, seen } = await playPods(t, script);
   let later = 0;
-  const clock = { ...systemClock, now: () => systemClock.now() + later };
+  const clock: Clock = { now: () => START + later, monotonic: () => later, sleep: () => new Promise(() => {}) };
   const labels = { [MIN_TIME]: "12h" };
   return {
     ...stage,
@@ -65,6 +70,7 @@ export async function set(t: TestContext, script?: Parameters<typeof playPods>[1
     clock,
     zones: [createZone(stage, A, { labels }), createZone(stage, B, { labels })],
     pass: (ms) => void (later += ms),
+    call: (webhook, request) => callWebhook(webhook, request, { clock }),
     process(diesAt = Infinity) {
       const life = live(stage.cluster, podHttp, diesAt);
       const tools = {
@@ -95,6 +101,6 @@ export function store({ emulator }: Scene, name: string, replicas: number): void
 /** Requests the downscale of A through its scale in a process that dies at this call; true if it was admitted. */
 export async function shrink(scene: Scene, diesAt: number, uid = "first"): Promise<{ isAdmitted: boolean; made: number }> {
   const { webhook, made } = scene.process(diesAt);
-  const answer = await callWebhook(webhook, scaleReviewOf(scene.zones[0], 1, { uid })).catch(() => undefined);
+  const answer = await scene.call(webhook, scaleReviewOf(scene.zones[0], 1, { uid })).catch(() => undefined);
   return { isAdmitted: answer?.allowed === true, made: made() };
 }

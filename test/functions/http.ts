@@ -1,9 +1,9 @@
 /** A webhook behind plain HTTP, and a client that keeps its connections. */
-import { Agent, createServer, request as open } from "node:http";
+import { Agent, createServer, request as open, type RequestOptions } from "node:http";
 import type { IncomingMessage } from "node:http";
 import type { TestContext } from "node:test";
 import { type Handler, type Rim, serveWebhook } from "../../functions/http/admission.ts";
-import { createBodyReader } from "../../functions/http/body.ts";
+import { createBodyReader, LARGEST_BODY } from "../../functions/http/body.ts";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 import { systemClock } from "../../infra/clock.ts";
@@ -36,22 +36,41 @@ export async function serve(t: TestContext, webhook: Webhook, rim: Partial<Rim> 
     port,
     entries,
     metrics,
-    post: (body, { query = "", type = "application/json", method = "POST", headers = {} } = {}) =>
-      new Promise((resolve, reject) => {
-        const options = { agent, port, host: "127.0.0.1", method, path: `/${query}`, headers: { "content-type": type, ...headers } };
-        let answered = false;
-        const outgoing = open(options, (response) => {
-          answered = true;
-          let text = "";
-          response.setEncoding("utf8");
-          response.on("data", (chunk: string) => (text += chunk));
-          response.on("end", () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }));
-        });
-        // A refused body is not read to its end.
-        outgoing.on("error", (error) => answered || reject(error));
-        outgoing.end(body);
-      }),
+    post(body, { query = "", type = "application/json", method = "POST", headers = {} } = {}) {
+      const options = { agent, port, method, path: `/${query}`, headers: { "content-type": type, ...headers } };
+      // A Content-Length above the limit is refused without a look at the body.
+      const readable = "transfer-encoding" in headers || Buffer.byteLength(body) <= LARGEST_BODY ? LARGEST_BODY + 1 : 0;
+      return exchange(options, Buffer.from(body), readable);
+    },
   };
+}
+
+interface RequestTo extends RequestOptions {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * Sends a request to this machine; resolves with its answer. No more than `readable` bytes of the body are sent before the answer: if the server closes
+ * the connection while more are sent, the answer may be lost.
+ */
+export function exchange({ headers, ...options }: RequestTo, body: Buffer, readable = LARGEST_BODY + 1): Promise<Asked> {
+  const isCut = body.length > readable;
+  const length = "transfer-encoding" in headers ? {} : { "content-length": String(body.length) };
+  return new Promise((resolve, reject) => {
+    const outgoing = open({ host: "127.0.0.1", ...options, headers: { ...headers, ...length } }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => (text += chunk));
+      response.on("end", () => {
+        resolve({ status: response.statusCode ?? 0, text, headers: response.headers });
+        if (isCut) outgoing.destroy();
+      });
+    });
+    outgoing.on("error", reject);
+    if (!isCut) outgoing.end(body);
+    else if (readable === 0) outgoing.flushHeaders();
+    else outgoing.write(body.subarray(0, readable));
+  });
 }
 
 function listenWith(t: TestContext, handler: Handler): Promise<number> {

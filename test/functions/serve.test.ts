@@ -92,13 +92,14 @@ test("waits for its certificate, serves every path, follows a new certificate, a
 
   const zone = createZone(stage, "web", { labels: { "grafana.com/no-downscale": "true" } });
   const review = reviewText(reviewOf(zone, 1));
-  const paths = ["/admission/no-downscale", "/admission/prepare-downscale", "/admission/zpdb-validation"];
+  const paths = ["/admission/no-downscale", "/admission/prepare-downscale", "/admission/zpdb-validation", "/admission/no-downscale/"];
   const answers = await Promise.all(paths.map((path) => server.post(`${path}?timeout=10s`, review, first.caPem)));
   assert.deepEqual(
     answers.map(({ status, text }) => [status, (JSON.parse(text) as { response: { allowed: boolean } }).response.allowed]),
     [
       [200, false],
       [200, true],
+      [200, false],
       [200, false],
     ],
   );
@@ -108,7 +109,7 @@ test("waits for its certificate, serves every path, follows a new certificate, a
   assert.equal((await server.beside("/other")).status, 404);
   assert.match(
     await (await server.beside("/metrics")).text(),
-    /request_duration_seconds_count\{method="POST",route="admission_no_downscale",status_code="200",ws="false"\} 1/,
+    /request_duration_seconds_count\{method="POST",route="admission_no_downscale",status_code="200",ws="false"\} 2/,
   );
 
   // Half of a change: the new certificate with the old key.

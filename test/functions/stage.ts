@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { AdmissionRequest, Answer, Context, Webhook } from "../../functions/http/webhook.ts";
-import { systemClock } from "../../infra/clock.ts";
+import { type Clock, systemClock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { createLog, type LogFields } from "../../infra/log.ts";
@@ -37,7 +37,7 @@ export async function setStage(t: TestContext, clock?: EmulatorClock): Promise<S
     connection.close();
     await emulator.stop();
   });
-  return { emulator, calls, cluster: connectCluster(connection, { timeoutMs: 5000, observer }) };
+  return { emulator, calls, cluster: connectCluster(connection, { timeoutMs: 30_000, observer }) };
 }
 
 /** The path of a kubeconfig of the cluster's administrator, for other processes. */
@@ -132,12 +132,16 @@ export function keepingLog() {
   return { log, entries };
 }
 
-/** Calls a handler like the rim, with this deadline. */
-export async function callWebhook(webhook: Webhook, request: AdmissionRequest, timeoutMs = 9000): Promise<Answer> {
+/** Calls a handler like the rim, with a deadline in `timeoutMs` milliseconds by the clock of its process. */
+export async function callWebhook(
+  webhook: Webhook,
+  request: AdmissionRequest,
+  { timeoutMs = 9000, clock = systemClock }: { readonly timeoutMs?: number; readonly clock?: Clock } = {},
+): Promise<Answer> {
   const context: Context = {
     path: "",
     signal: AbortSignal.timeout(timeoutMs),
-    deadlineAt: systemClock.monotonic() + timeoutMs,
+    deadlineAt: clock.monotonic() + timeoutMs,
     log: keepingLog().log,
   };
   return await webhook.handle(request, context);
@@ -167,7 +171,7 @@ export async function playPods(t: TestContext, script: Script = () => 200): Prom
   });
   const port = await listen(server);
   t.after(() => (server.closeAllConnections(), server.close()));
-  const real = createPodHttp({ timeoutMs: 2000, clock: systemClock, lookup: toLoopback });
+  const real = createPodHttp({ timeoutMs: 30_000, clock: systemClock, lookup: toLoopback });
   // The annotation sets the pods' port; here they all share one.
   const podHttp: PodHttp = { send: (method, url, request) => real.send(method, url.replace(":8080/", `:${port}/`), request) };
   return { podHttp, seen, heads };

@@ -40,6 +40,8 @@ describe("every manifest", () => {
         if (file.startsWith("examples/")) continue;
         for (const pod of collect(manifest, (object) => ("containers" in object ? object : undefined)))
           assert.equal(pod["enableServiceLinks"], false, "a Service's address would pass for one of our variables");
+        for (const field of collect(manifest, (object) => object["fieldRef"] as { apiVersion?: string } | undefined))
+          assert.equal(field.apiVersion, "v1", "without the default, Helm 4 and Flux could not take over what kubectl applied");
         for (const { args = [], env = [], securityContext } of containersOf(manifest)) {
           const unknown = env.map(({ name }) => name).filter((name) => !(name in VARIABLES) && !FRAMEWORK.has(name));
           assert.deepEqual(unknown, [], "variables that nobody reads");

@@ -5,6 +5,8 @@ import fc from "fast-check";
 import { METRICS } from "../../infra/metrics/metric-table.ts";
 import { MOST_KINDS, MOST_NODES, MOST_POLICIES, MOST_VERSIONS } from "../../infra/metrics/node-update-metrics.ts";
 import { createMetrics, MOST_GROUPS, MOST_SERIES, MOST_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
+import { MOST_ZONES, sampleGroups } from "../../functions/totals/group-samples.ts";
+import { MOST_PHASED } from "../../infra/metrics/phased-metrics.ts";
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
 import { skippingClock } from "./stage.ts";
 
@@ -23,6 +25,11 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   ticks: 1,
   podsReplaced: MOST_GROUPS + 1,
   groupBlocked: MOST_GROUPS,
+  lastTick: 1,
+  groupPhase: MOST_GROUPS,
+  lastStep: MOST_GROUPS,
+  stepsLeft: MOST_GROUPS,
+  zonePods: MOST_GROUPS * MOST_ZONES * 4,
   requests: 2 * 3,
   requestBytes: 2,
   responseBytes: 2,
@@ -40,12 +47,16 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   nodesSkipped: MOST_POLICIES * MOST_KINDS,
   nodeTransitions: MOST_POLICIES * MOST_KINDS,
   nodesLastPass: 1,
+  phasedPhase: MOST_PHASED,
+  phasedChecks: 1,
 };
 
 /** Input from tenants and pods. */
 type Event = (metrics: Metrics, text: string, number: number) => void;
 
 const EVENTS: readonly Event[] = [
+  ({ phased }, name, n) => phased.phase({ namespace: "n", name }, `phase-${n}`),
+  ({ phased }) => phased.checked("Success"),
   ({ observer }, path, n) => observer.answered({ path, method: "GET", status: String(n), seconds: 1 }),
   ({ observer }, group) => observer.answered({ path: `/apis/${group}`, method: "GET", status: "404", seconds: 1 }),
   ({ observer }, group) => observer.rateLimited(group),
@@ -65,6 +76,22 @@ const EVENTS: readonly Event[] = [
     const transitions = [{ from: "a", to: "b", fromVersion: text, toVersion: text, count: n }];
     const policy = { name: text, status: { active: [], windowOpen: true, skipped: { [text]: n }, transitions } };
     nodeUpdates.seen({ nodes: [{ name: text, shadow: { status } }], policies: [policy], now: n });
+  },
+  (metrics, text, n) => {
+    if (n !== 7) return;
+    const zone = { name: text, currentRevision: "", updateRevision: "", replicas: 1, pods: 1, updated: 1, ready: 1 };
+    const zones = Array.from({ length: 12 }, (_, i) => ({
+      ...zone,
+      name: `${text}${i}`,
+      paused: false,
+      generation: 1,
+      observedGeneration: 1,
+    }));
+    const groups = Array.from({ length: 1200 }, (_, i) => ({
+      namespace: "a",
+      status: { group: `${text}${i}`, phase: "Waiting", zones } as const,
+    }));
+    metrics.show(sampleGroups(groups, { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() }, MOST_GROUPS));
   },
   ({ webhooks }, method, n) => {
     webhooks.requestStarted(method, "route");

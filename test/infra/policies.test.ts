@@ -73,7 +73,10 @@ describe("J02 the policies", () => {
 
   it("the Service leads from 443 to the port of TLS, of pods that the Deployment has", () => {
     const service = find("functions/service.yaml", "Service", "rollout-operator")["spec"] as { selector: object; ports: object[] };
-    assert.deepEqual(service.ports, [{ name: "https", port: 443, targetPort: "https", protocol: "TCP" }]);
+    assert.deepEqual(service.ports, [
+      { name: "https", port: 443, targetPort: "https", protocol: "TCP" },
+      { name: "http-metrics", port: 8001, targetPort: "http-metrics", protocol: "TCP" },
+    ]);
     const { spec } = find("functions/deployment.yaml", "Deployment", "zonewise-functions") as unknown as {
       spec: {
         replicas: number;

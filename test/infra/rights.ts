@@ -31,8 +31,7 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "functions/downscale/no-downscale.ts": ["statefulsets", "deployments", "replicasets"],
   "infra/certs/inject.ts": HOOKS,
   "reconciler/change-watch.ts": ["statefulsets", ...HOOKS],
-  // Its callers name what they list.
-  "reconciler/gather.ts": [],
+  "reconciler/gather.ts": ["statefulsets", "pods", "phasedrollouts", "zoneawarepoddisruptionbudgets"],
   "reconciler/node-updates/look-around.ts": ["statefulsets", "replicasets", "daemonsets"],
   "reconciler/reservations/deny-again.ts": ["statefulsets", "pods", "zoneawarepoddisruptionbudgets"],
   // Whatever users let zones mirror; the manifests allow the kind that is ours.

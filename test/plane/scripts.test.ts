@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 const at = (path: string): string => join(import.meta.dirname, path);
 const read = (path: string): string => readFileSync(at(path), "utf8");
 
-const COMMANDS = ["build", "down", "image", "real-node", "restart", "up"];
+const COMMANDS = ["build", "down", "image", "knative/prove", "knative/serving", "real-node", "restart", "up"];
 const SOURCED = ["env", "settings.sh", ...readdirSync(at("real")).flatMap((name) => (name.endsWith(".sh") ? [`real/${name}`] : []))];
 const SCRIPTS = [...COMMANDS, ...SOURCED];
 const MODULES = ["control-plane", "worker"];
@@ -30,7 +30,10 @@ describe("the scripts of the control plane", () => {
   for (const name of COMMANDS) {
     it(`${name} can be run, and ends at the first command that fails`, () => {
       accessSync(at(name), constants.X_OK);
-      assert.match(read(name), /^#!\/usr\/bin\/env bash\n(?:# .*\n)+\. "\$\(dirname "\$\{BASH_SOURCE\[0\]\}"\)\/settings\.sh"\n/);
+      assert.match(
+        read(name),
+        /^#!\/usr\/bin\/env bash\n(?:# .*\n)+\. "\$\(dirname "\$\{BASH_SOURCE\[0\]\}"\)(?:\/\.\.)?\/settings\.sh"\n/,
+      );
       assert.match(read("settings.sh"), /^set -euo pipefail$/m);
     });
   }
@@ -60,8 +63,13 @@ describe("the README of the control plane", () => {
     assert.ok(read("README.md").includes(`Kubernetes ${versions[0]?.replace(/\.\d+$/, "")}`));
   });
 
+  it("names the version of Knative Serving that its module pins", () => {
+    const version = /^\tknative\.dev\/serving v(\d+\.\d+)/m.exec(read("knative/go.mod"))?.[1];
+    assert.ok(read("README.md").includes(`Knative Serving ${version} `));
+  });
+
   it("names the version of Go that the modules need", () => {
-    for (const name of MODULES) {
+    for (const name of [...MODULES, "helm", "knative"]) {
       const version = /^go (\d+\.\d+)/m.exec(read(`${name}/go.mod`))?.[1];
       assert.ok(read("README.md").includes(`Go ${version} or later`));
     }

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import type { Lease } from "../../infra/kubernetes/resources.ts";
 import type { KubeObject } from "../emulator/objects.ts";
-import { nameLease } from "../../reconciler/pending-downscales/downscale-lease.ts";
+import { nameLease, pendingOf } from "../../reconciler/pending-downscales/downscale-lease.ts";
 import { MIRROR, mirrorStage } from "./scaling/mirror-stage.ts";
 import { deploy, setStage, tickOnce, type Stage } from "./stage.ts";
 
@@ -123,5 +124,7 @@ describe("a zone that is to shrink", () => {
       (await on.pass()).patches.filter((patch) => patch.startsWith("statefulsets")),
       ["statefulsets ingester-zone-a 2"],
     );
+    const [lease] = store.list("leases.coordination.k8s.io", "default");
+    assert.deepEqual(pendingOf(lease as Lease), note);
   });
 });

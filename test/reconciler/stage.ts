@@ -142,14 +142,22 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {})
     mayDisrupt: async () => undefined,
     maintenance: noMaintenance,
     isResyncDue: () => false,
+    record: () => {},
     timesSuperseded: () => 0,
     onOutcome: () => {},
     ...scalingOf(cluster),
     notifier: notifierOf(stage, more.podHttp ?? noPods),
     ...more,
   };
-  return tick({ ...all, cluster, clock: all, turns: all, scaling: all, budgets: all, report: all });
+  const beside = { checking: noChecks, phased: noPhases };
+  return tick({ ...all, ...beside, cluster, clock: all, turns: all, scaling: all, budgets: all, report: all });
 }
+
+/** No check is asked. */
+export const noChecks: TickInput["checking"] = { checker: { begin: () => ({ ask: async () => undefined, [Symbol.dispose]: () => {} }) } };
+
+/** No PhasedRollouts. */
+export const noPhases: TickInput["phased"] = async () => ({ acted: false, failed: false });
 
 /** The maintenance on a cluster without budgets. */
 export const noMaintenance: BudgetMaintenance = {
@@ -217,6 +225,8 @@ export function runInputOf({ clock }: Stage, cluster: Cluster, identity: string)
     lease: { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 },
     scaling: scalingOf(cluster),
     budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
+    checking: noChecks,
+    phased: noPhases,
     settleDownscales: async () => {},
     caInjection: { once: async () => {}, follow: async () => {} },
     stop: new AbortController().signal,

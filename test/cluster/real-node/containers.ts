@@ -61,6 +61,10 @@ export async function listContainers({ call, namespace }: Pick<Stage, "call" | "
   );
 }
 
+/** True once each of the killed containers' pods runs another container. */
+export const areReplaced = (killed: readonly Container[], running: readonly Container[]): boolean =>
+  killed.every(({ pod, id }) => running.some((container) => container.pod === pod && container.id !== id));
+
 /** kill -9 of everything in a container. */
 export const killContainer = async ({ id }: Container): Promise<void> =>
   void (await ctr(["tasks", "kill", "--signal", "SIGKILL", "--all", id]));

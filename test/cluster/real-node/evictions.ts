@@ -1,4 +1,5 @@
 /** A loop of real evictions of a group's pods, by several clients. */
+import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { evict, type EvictionAnswer } from "../evict.ts";
 import { createRandom } from "../random.ts";
@@ -23,8 +24,8 @@ const ANSWERS = new Set([201, 404, 409, 429]);
 const isLost = ({ code, message }: EvictionAnswer): boolean =>
   !ANSWERS.has(code) && !/denied the request: pods \\"\S+ not found/.test(message);
 
-/** Evicts random pods of the group, in any state, until it is stopped. */
-export function startEvictions(place: Place, group: string): Evictions {
+/** Evicts random pods of the group, in any state, until it is stopped, or the test ends, also if it fails. */
+export function startEvictions(t: TestContext, place: Place, group: string): Evictions {
   const codes = new Map<number, number>();
   const lost: EvictionAnswer[] = [];
   const ended = new AbortController();
@@ -40,15 +41,17 @@ export function startEvictions(place: Place, group: string): Evictions {
       await sleep(PAUSE_MS);
     }
   });
+  const stop = async (): Promise<void> => {
+    ended.abort();
+    await Promise.all(clients);
+  };
+  t.after(stop);
   return {
     lost,
+    stop,
     describe() {
       const sent = [...codes.values()].reduce((sum, count) => sum + count, 0);
       return `${sent} evictions, ${lost.length} lost (${[...codes].map(([code, count]) => `${code}: ${count}`).join(", ")})`;
-    },
-    async stop() {
-      ended.abort();
-      await Promise.all(clients);
     },
   };
 }

@@ -6,7 +6,7 @@ import type { Secret, WebhookConfiguration } from "../../../infra/kubernetes/res
 import { drain } from "../drainers.ts";
 import { evict } from "../evict.ts";
 import { assertNoViolations, deletions } from "../invariants.ts";
-import { killContainer, listContainers, readLayerSizes, runScript } from "./containers.ts";
+import { areReplaced, killContainer, listContainers, readLayerSizes, runScript } from "./containers.ts";
 import { startEvictions, untilAnswered } from "./evictions.ts";
 import { findMissing, readMachine } from "./find-node.ts";
 import { labelZones, REFUSALS } from "./refusals.ts";
@@ -101,7 +101,7 @@ describe("on a real node", { skip: missing ?? false }, () => {
   });
 
   it("no eviction is lost while the functions are restarted", async (t) => {
-    const evictions = startEvictions(stage, stage.group);
+    const evictions = startEvictions(t, stage, stage.group);
     await measure(t, "rollout restart", async () => {
       await stage.kubectl(["rollout", "restart", "deployment/zonewise-functions"]);
       await stage.kubectl(["rollout", "status", "deployment/zonewise-functions", "--timeout=240s"]);
@@ -133,10 +133,12 @@ describe("on a real node", { skip: missing ?? false }, () => {
 
   for (const count of [1, 2])
     it(`kill -9 of ${count} of 2 functions: evictions are answered again`, async (t) => {
-      const evictions = startEvictions(stage, stage.group);
-      const containers = await listContainers(stage, FUNCTIONS);
-      await Promise.all(containers.slice(0, count).map(killContainer));
+      const evictions = startEvictions(t, stage, stage.group);
+      const killed = (await listContainers(stage, FUNCTIONS)).slice(0, count);
+      await Promise.all(killed.map(killContainer));
       await measure(t, "evictions answered again", () => untilAnswered(stage, stage.group));
+      // The status shows a killed container as running until the kubelet has noticed.
+      await untilTrue(async () => areReplaced(killed, await listContainers(stage, FUNCTIONS)));
       await stage.kubectl(["rollout", "status", "deployment/zonewise-functions", "--timeout=240s"]);
       await evictions.stop();
       t.diagnostic(evictions.describe());
@@ -158,7 +160,7 @@ describe("on a real node", { skip: missing ?? false }, () => {
 
   it("a deleted Secret is made again, and evictions are answered again without a restart", async (t) => {
     const { "ca.crt": before } = await certificate();
-    const evictions = startEvictions(stage, stage.group);
+    const evictions = startEvictions(t, stage, stage.group);
     await stage.kubectl(["delete", "secret", SECRET]);
     await measure(t, "every webhook has the new CA", () =>
       untilTrue(async () => {

@@ -1,38 +1,27 @@
 /** The webhooks as targets of the real functions-framework process, from the TypeScript source. */
 import assert from "node:assert/strict";
-import { request as open } from "node:http";
 import { type TestContext, test } from "node:test";
-import { reviewText } from "../http.ts";
+import { type Asked, exchange, reviewText } from "../http.ts";
 import { createZone, reviewOf, scaleReviewOf, setStage, type Stage, writeKubeconfig } from "../stage.ts";
 import { SERVING, startTarget, type Target } from "../target.ts";
 
 interface PostedTarget extends Target {
-  post(body: string | Buffer, headers?: Record<string, string>): Promise<{ status: number; text: string; connection: string | undefined }>;
+  post(body: string | Buffer, headers?: Record<string, string>): Promise<Asked>;
 }
 
 async function start(t: TestContext, stage: Stage, target: string, env: Record<string, string> = {}): Promise<PostedTarget> {
   const running = await startTarget(t, target, { KUBECONFIG: await writeKubeconfig(t, stage), ...env });
   return {
     ...running,
-    post: (body, headers = {}) =>
-      new Promise((resolve, reject) => {
-        const options = {
-          port: running.port,
-          host: "127.0.0.1",
-          method: "POST",
-          path: "/?timeout=5s",
-          headers: { "content-type": "application/json", ...headers },
-        };
-        let answered = false;
-        open(options, (response) => {
-          answered = true;
-          let text = "";
-          response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-          response.on("end", () => resolve({ status: response.statusCode ?? 0, text, connection: response.headers.connection }));
-        })
-          .on("error", (error) => answered || reject(error))
-          .end(body);
-      }),
+    post: (body, headers = {}) => {
+      const options = {
+        port: running.port,
+        method: "POST",
+        path: "/?timeout=30s",
+        headers: { "content-type": "application/json", ...headers },
+      };
+      return exchange(options, Buffer.from(body));
+    },
   };
 }
 

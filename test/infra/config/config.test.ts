@@ -35,6 +35,8 @@ describe("the configuration", () => {
       log: { level: "info", format: "json" },
       pushgatewayUrl: undefined,
       nodeUpdates: { enabled: false, namespace: "brupop-bottlerocket-aws", maxConcurrent: "1", cron: undefined, ownNode: undefined },
+      phasedSuccessWhen: "NoData",
+      prometheusAllowedHosts: [],
       certificates: {
         selfSigned: true,
         secretName: "rollout-operator-self-signed-certificate",

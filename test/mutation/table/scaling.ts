@@ -3,6 +3,9 @@ import type { Mutation } from "../mutation.ts";
 
 const MIN_TIME = { file: "reconciler/scaling/min-time.ts", tests: ["test/reconciler/scaling/min-time.test.ts"] };
 const SCALE = { file: "reconciler/scaler/scale-zone.ts", tests: ["test/reconciler/scale-races.test.ts"] };
+const LOOK = { file: "reconciler/scaler/why-not-shrink.ts", tests: ["test/reconciler/scale-races.test.ts"] };
+const LEASE = { file: SCALE.file, tests: ["test/reconciler/scaler/scale-zone.test.ts"] };
+const ORDERS = { file: SCALE.file, tests: ["test/reconciler/interleavings/shrink.test.ts"] };
 const DECIDE = { tests: ["test/reconciler/scaling/decide.test.ts", "test/reconciler/scaling/decide-properties.test.ts"] };
 const CALL_PODS = { file: "infra/call-pods.ts", tests: ["test/infra/call-pods.test.ts"] };
 const STEADY = { file: "reconciler/scaling/steady.ts", tests: ["test/reconciler/scaling/steady.test.ts"] };
@@ -82,28 +85,84 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a zone that has changed since it was read is not scaled down",
-    ...SCALE,
+    ...LOOK,
     find: "uid === zone.uid && resourceVersion === zone.resourceVersion",
     replacement: "uid === zone.uid",
   },
   {
     breaks: "everything is read again before a zone is scaled down",
     ...SCALE,
-    find: "replicas < zone.replicas && zone.scaling.forcedReplicas === undefined ? await",
-    replacement: "replicas < 0 && zone.scaling.forcedReplicas === undefined ? await",
+    find: "const isChecked = replicas < zone.replicas &&",
+    replacement: "const isChecked = replicas < 0 &&",
   },
   {
     breaks: "a zone is not scaled down while another loses pods",
-    ...SCALE,
+    ...LOOK,
     tests: ["test/reconciler/scaling/properties.test.ts"],
-    find: "return othersSteady(same, await gatherGroup(zones, scaler)) ?? (",
-    replacement: "return (",
+    find: " ?? othersSteady(same, await gatherGroup(zones, scaler));",
+    replacement: ";",
   },
   {
     breaks: "a zone is not scaled down while an admitted downscale of another may still be stored",
-    ...SCALE,
-    find: " ?? (await othersAdmitted(same, zones, scaler));",
-    replacement: ";",
+    ...LOOK,
+    find: "if (!admitted) return undefined;",
+    replacement: "if (!admitted || others.length > 0) return undefined;",
+  },
+  {
+    breaks: "a zone that no webhook judges is scaled down under the downscale Lease of its group",
+    ...ORDERS,
+    find: "if (isChecked && !zone.scaling.judgedByWebhook) return",
+    replacement: "if (isChecked && zone.replicas < 0) return",
+  },
+  {
+    breaks: "the downscale Lease is left to the webhook that judges the write",
+    ...ORDERS,
+    find: "if (isChecked && !zone.scaling.judgedByWebhook) return",
+    replacement: "if (isChecked) return",
+  },
+  {
+    breaks: "everything is read again under the downscale Lease",
+    ...ORDERS,
+    find: "const why = await whyNotShrink(step, scaler, lease.found);",
+    replacement: "const why = undefined;",
+  },
+  {
+    breaks: "nothing is written once the downscale Lease may have passed to another",
+    ...ORDERS,
+    find: "if (left <= 0) throw",
+    replacement: "if (left < -Infinity) throw",
+  },
+  {
+    breaks: "a write under the downscale Lease ends before it may pass to another",
+    ...ORDERS,
+    find: "deadlineMs: Math.min(deadlineMs, left)",
+    replacement: "deadlineMs",
+  },
+  {
+    breaks: "the downscale Lease is kept while a write without an answer may take effect",
+    ...LEASE,
+    find: "mayBeWritten = !wroteNothing(error);",
+    replacement: "mayBeWritten = false;",
+  },
+  {
+    breaks: "the downscale Lease is released after a write that was refused",
+    ...LEASE,
+    find: "mayBeWritten = !wroteNothing(error);",
+    replacement: "mayBeWritten = true;",
+  },
+  {
+    breaks: "the reconciler leaves pending downscales in the Lease as they are",
+    file: "reconciler/pending-downscales/downscale-lease.ts",
+    tests: SCALE.tests,
+    find: "updatePending: (found) => found",
+    replacement: "updatePending: () => ({})",
+  },
+  {
+    breaks: "prepare-downscale does not judge a zone that carries no-downscale as well",
+    file: "reconciler/model/scaling.ts",
+    tests: LEASE.tests,
+    find: ` && labels[LABELS.noDownscale] !== "true"`,
+    replacement: "",
   },
   {
     breaks: "a zone is not scaled down while a pod of another is being recreated",

@@ -11,7 +11,7 @@ import { createReserver, type Reserver } from "../../../reconciler/reservations/
 import { tick } from "../../../reconciler/tick.ts";
 import { createBudgetMaintenance } from "../../../reconciler/maintenance/maintain-budgets.ts";
 import { createPodNotifier } from "../../../reconciler/scaler/pod-notifier.ts";
-import { noPods, scalingOf } from "../stage.ts";
+import { noChecks, noPhases, noPods, scalingOf } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
 import type { World } from "./world.ts";
 
@@ -100,7 +100,9 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
         mayDisrupt: createMayDisrupt(reserver, clock, createMetrics().budgets),
         maintenance: createBudgetMaintenance({ cluster, clock, log: silent, onBudgets: () => {}, patchTimeoutMs: 5000 }),
       },
-      report: { timesSuperseded: () => 0, onOutcome: () => {} },
+      report: { record: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
+      checking: noChecks,
+      phased: noPhases,
     });
     const result = await one.catch(() => undefined);
     for (const outcome of result?.outcomes ?? []) {

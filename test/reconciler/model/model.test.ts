@@ -122,3 +122,14 @@ describe("whether a pod has been Ready since it was created", () => {
   for (const [name, expected, status] of TABLE)
     it(`${name}: ${expected}`, () => assert.equal(readPod({ metadata: {}, status }).hasBeenReady, expected));
 });
+
+describe("how long a pod took to become ready", () => {
+  const status = (ready: boolean) => ({
+    startTime: "2026-01-01T00:00:00Z",
+    phase: "Running",
+    conditions: [{ type: "Ready", status: ready ? "True" : "False", lastTransitionTime: "2026-01-01T00:01:30Z" }],
+  });
+  it("is known of a ready pod", () => assert.equal(readPod({ metadata: {}, status: status(true) }).readyAfterMs, 90_000));
+  it("is not known of a pod that is not ready", () =>
+    assert.equal(readPod({ metadata: {}, status: status(false) }).readyAfterMs, undefined));
+});

@@ -1,7 +1,6 @@
 /** The Lease of a rollout group passes from one request to another: a write on an older version of it has no effect. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { systemClock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { PendingDownscales } from "../../../reconciler/downscale/pending.ts";
 import { takeDownscaleLease } from "../../../reconciler/pending-downscales/downscale-lease.ts";
@@ -9,9 +8,11 @@ import { setStage, type Stage } from "../../functions/stage.ts";
 
 const LATE: PendingDownscales = { late: { uid: "u", generation: 1, from: 3, to: 2, lowest: 2, at: "2026-01-01T00:00:00Z" } };
 
+const START = Date.parse("2026-01-01T00:00:00Z");
+
 /** Takes the Lease with a clock that is ahead by this many milliseconds. */
 function take({ cluster }: Pick<Stage, "cluster">, uid: string, aheadMs = 0) {
-  const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+  const clock = { now: () => START + aheadMs };
   const updatePending = (found: PendingDownscales): PendingDownscales => found;
   const claim = { namespace: "default", lease: "lease", statefulSet: `zone-${uid}`, uid, durationMs: 1000, updatePending };
   return takeDownscaleLease({ cluster, clock }, claim, {});

@@ -11,7 +11,8 @@ import { createZone, setStage } from "../../functions/stage.ts";
 import { minTime } from "../scaling/snapshots.ts";
 
 const TRACKER = "tracker";
-const seconds = (ago: number): string => new Date(Date.now() - ago * 1000).toISOString();
+const START = Date.parse("2026-01-01T00:00:00Z");
+const seconds = (ago: number): string => new Date(START - ago * 1000).toISOString();
 
 describe("a downscale through /scale that is recorded only in the group's Lease", () => {
   const CASES: readonly [string, { to: number; at: string }, string | undefined, string | undefined][] = [
@@ -42,7 +43,7 @@ describe("a downscale through /scale that is recorded only in the group's Lease"
         { namespace: "default", group: "ingester" },
         { cluster: stage.cluster, freshness: createFreshness(systemClock, { warn: assert.fail }) },
       );
-      const now = Date.now();
+      const now = START;
       const times = await gatherDownscales(stage.cluster, zones, { zoneTracker: TRACKER, now });
       const [, b] = zones;
       assert.ok(b);

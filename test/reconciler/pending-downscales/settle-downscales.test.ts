@@ -10,7 +10,8 @@ import { createSettler } from "../../../reconciler/pending-downscales/settle-dow
 import { createZone, keepingLog, setStage } from "../../functions/stage.ts";
 
 const LAST = "grafana.com/last-downscale";
-const OLD = new Date(Date.now() - 130_000).toISOString();
+const START = Date.parse("2026-01-01T00:00:00Z");
+const OLD = new Date(START - 130_000).toISOString();
 const LEASE = "zonewise-downscale-x";
 
 async function set(
@@ -30,7 +31,7 @@ async function set(
   const events: Draft[] = [];
   const { log, entries } = keepingLog();
   let later = 0;
-  const clock = { ...systemClock, now: () => systemClock.now() + later, monotonic: () => later };
+  const clock = { ...systemClock, now: () => START + later, monotonic: () => later };
   const podHttp: PodHttp = {
     send: (method, url, request) => {
       notified.push(`${method} ${new URL(url).hostname.split(".")[0]}`);
@@ -149,7 +150,7 @@ describe("settling pending downscales", () => {
     it(`keeps trying every 30 s at first while ${name}`, async (t) => {
       const on = await set(t, send);
       const zone = createZone(on, "web", { replicas: 5, ...traits });
-      const at = new Date(Date.now() - 100_000).toISOString();
+      const at = new Date(START - 100_000).toISOString();
       on.note({ web: { ...FROM_5, to: 4, lowest: 4, at, uid: zone.metadata?.uid ?? "" } });
       await on.look();
       assert.deepEqual(await on.look(), []);
@@ -182,7 +183,7 @@ describe("settling pending downscales", () => {
   it("keeps the record of a cancelled one until 120 s after its admission, and does nothing more for it", async (t) => {
     const on = await set(t);
     const zone = createZone(on, "web", { replicas: 5 });
-    const at = new Date(Date.now() - 95_000).toISOString();
+    const at = new Date(START - 95_000).toISOString();
     on.note({ web: { ...FROM_5, at, uid: zone.metadata?.uid ?? "" } });
     await on.look();
     const notified = [...on.notified];

@@ -1,8 +1,8 @@
 /** The world behind the Kubernetes port and behind HTTP to pods of one reconciler process: calls may fail in every way. */
 import type { Cluster, Patch, Query, Ref, Removal } from "../../../infra/kubernetes/cluster.ts";
-import { RolloutError } from "../../../infra/errors.ts";
+import { hasCode, RolloutError } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
-import type { Pod, StatefulSet } from "../../../infra/kubernetes/resources.ts";
+import type { Lease, Pod, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { podObject, statefulSetObject } from "../builders.ts";
 import { lose, scaleTo, zoneNamed, type SimulatedZone, type World } from "./world.ts";
 
@@ -12,7 +12,7 @@ export type Fate = (typeof FATES)[number];
 
 /** The number of times that all plays together reached each case. */
 export type Reached = Record<
-  "lostBefore" | "lostAfter" | "late" | "refused" | "stale" | "leaseLost" | "killed" | "shrunk" | "deleted",
+  "lostBefore" | "lostAfter" | "late" | "refused" | "stale" | "leaseLost" | "killed" | "shrunk" | "shrinkUnanswered" | "deleted",
   number
 >;
 
@@ -35,12 +35,12 @@ type Fields = {
 };
 type Lists = Map<string, { readonly items: unknown[]; readonly version: number }>;
 
-/** A process that dies after `callsToLive` calls; `fates` are those of its first calls in order; later calls succeed. `earlier` keeps lists from process to process. */
+/** A process that dies after `callsToLive` calls; `fates` are those of its first calls in order; later calls succeed, a downscale by `shrinkFate`. `earlier` keeps lists from process to process. */
 export function startProcess(
   world: World,
-  options: { callsToLive: number; fates: readonly Fate[]; earlier: Lists; reached: Reached },
+  options: { callsToLive: number; fates: readonly Fate[]; shrinkFate: Fate; earlier: Lists; reached: Reached },
 ): Process {
-  const { fates, earlier, reached } = options;
+  const { fates, shrinkFate, earlier, reached } = options;
   let { callsToLive } = options;
   let calls = 0;
   let leaseLost = false;
@@ -48,8 +48,8 @@ export function startProcess(
   const seen = new Map<string, number>();
 
   /** The process may die before a call takes effect, or after it and before its answer. */
-  async function call<T>(effect: () => T, isWrite = false): Promise<T> {
-    const fate = fates[calls++] ?? "well";
+  async function call<T>(effect: () => T, isWrite = false, further: Fate = "well"): Promise<T> {
+    const fate = fates[calls++] ?? further;
     if (--callsToLive < 0) die();
     if (fate === "leaseLost") leaseLost = true;
     if (fate === "lostBefore") fail("lostBefore", "Timeout");
@@ -109,20 +109,36 @@ export function startProcess(
     return "";
   }
 
-  const cluster: Pick<Cluster, "get" | "patch" | "change" | "discover" | "list" | "remove"> = {
+  function getObject(plural: string): object {
+    if (plural === "configmaps") throw new RolloutError("NotFound", "no tracker");
+    if (plural !== "leases") return { spec: { replicas: world.reference }, status: {} };
+    return structuredClone(world.lease) ?? absentLease();
+  }
+
+  function writeLease(body: Lease): Lease {
+    if (world.lease?.metadata?.resourceVersion !== body.metadata?.resourceVersion) throw new RolloutError("Conflict", "changed");
+    world.lease = { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(++world.version) } };
+    return world.lease;
+  }
+
+  const cluster: Pick<Cluster, "get" | "create" | "replace" | "patch" | "change" | "discover" | "list" | "remove"> = {
     list: async function* ({ plural }: { readonly plural: string }, { labelSelector = "" }: Query) {
       if (plural === "statefulsets") yield await call(() => listOf(plural, "", world.zones.map(asStatefulSet)));
       else yield await call(() => listOf(plural, labelSelector, podsOf(zoneNamed(world, labelSelector.replace("name=", "")))));
     } as Cluster["list"],
-    get: (async (resource: { plural: string }) =>
-      call(() => {
-        if (resource.plural === "configmaps") throw new RolloutError("NotFound", "no tracker");
-        return { spec: { replicas: world.reference }, status: {} };
-      })) as Cluster["get"],
+    get: (async ({ plural }: { plural: string }) => call(() => getObject(plural))) as Cluster["get"],
+    create: ((_resource: unknown, { body }: { body: Lease }) => call(() => writeLease(body), true)) as Cluster["create"],
+    replace: ((_resource: unknown, { body }: { body: Lease }) => call(() => writeLease(body), true)) as Cluster["replace"],
     discover: () => call(() => [{ group: "g", version: "v1", plural: "replicatemplates" }]),
     patch: (resource, patch) => call(() => (resource.plural === "statefulsets" ? (changeZone(patch, patch.body as Fields), "") : ""), true),
-    change: ((_resource: unknown, patch: Patch) =>
-      call(() => asStatefulSet(changeZone(patch, patch.body as Fields)), true)) as Cluster["change"],
+    change: (async (_resource: unknown, patch: Patch) => {
+      const body = patch.body as Fields;
+      const shrinks = (body.spec?.replicas ?? 0) < zoneNamed(world, patch.name).replicas;
+      return await call(() => asStatefulSet(changeZone(patch, body)), true, shrinks ? shrinkFate : "well").catch((error: unknown) => {
+        if (shrinks && hasCode(error, "Timeout", "Unreachable")) reached.shrinkUnanswered++;
+        throw error;
+      });
+    }) as Cluster["change"],
     remove: (_resource, removal) => call(() => removePod(removal), true),
   };
 
@@ -142,6 +158,10 @@ export function startProcess(
     }
   }
   return { cluster: cluster as Cluster, podHttp, write, end };
+}
+
+function absentLease(): never {
+  throw new RolloutError("NotFound", "no Lease");
 }
 
 /** A pod that answers by the world's `podMood`; some pods do not answer although they got the request. */

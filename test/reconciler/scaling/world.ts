@@ -1,5 +1,7 @@
 /** Zones that scale by their settings and roll out at the same time, with their pods and their reference. It records violations. */
 import assert from "node:assert/strict";
+import { isHeldByOther } from "../../../infra/kubernetes/lease-object.ts";
+import type { Lease } from "../../../infra/kubernetes/resources.ts";
 import { MIRROR } from "./mirror-stage.ts";
 
 const HOUR = 3_600_000;
@@ -84,7 +86,17 @@ export function createWorld(settings: readonly number[], sizes: readonly number[
     pods: new Map(),
     lost: new Map(),
   }));
-  const world = { zones, violations, reference: 3, now: 100 * HOUR, podMood: 0, version: 1, touched: new Set<string>() };
+  const world = {
+    zones,
+    violations,
+    reference: 3,
+    now: 100 * HOUR,
+    podMood: 0,
+    version: 1,
+    touched: new Set<string>(),
+    /** The downscale Lease of the group, if there is one. */
+    lease: undefined as Lease | undefined,
+  };
   CHANGES.settle(world);
   return world;
 }
@@ -165,7 +177,8 @@ export function scaleTo(world: World, zone: SimulatedZone, to: number): void {
 }
 
 function shrink(world: World, zone: SimulatedZone, to: number): void {
-  const { violations } = world;
+  const { violations, lease } = world;
+  if (!lease || !isHeldByOther(lease, "", world.now)) violations.push(`${zone.name} shrank without the downscale Lease`);
   const leader = zone.annotations["grafana.com/rollout-downscale-leader"];
   const least = leader === undefined ? world.reference : zoneNamed(world, leader).replicas;
   if (to < least) violations.push(`${zone.name} shrank to ${to}, below ${least}`);

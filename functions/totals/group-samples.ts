@@ -1,0 +1,90 @@
+/** The series of rollout groups, from the statuses of their RolloutGroups and the count of ticks. Pure. */
+import { METRICS } from "../../infra/metrics/metric-table.ts";
+import type { Sample, Samples } from "../../infra/metrics/registry.ts";
+import type { Totals } from "../../infra/metrics/totals.ts";
+import { parseTimestamp } from "../../infra/timestamp.ts";
+import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
+import { reconcilesAt } from "../../reconciler/group-status/totals.ts";
+
+/** A RolloutGroup that has a status. */
+export interface GroupRecord {
+  readonly namespace: string;
+  readonly status: Partial<RolloutGroupStatus>;
+}
+
+/** Zones of a group with series. */
+export const MOST_ZONES = 10;
+
+type Labels = Sample["labels"];
+type Row = readonly [metric: { readonly name: string }, samples: readonly Sample[]];
+
+/** Groups beyond `most` have no series. */
+export function sampleGroups(groups: readonly GroupRecord[], { passes, lastTick, series }: Totals, most: number): Samples {
+  const samples = new Map<string, Sample[]>([...series].map(([name, own]) => [name, [...own]]));
+  const add = ([{ name }, more]: Row): void => void samples.set(name, [...(samples.get(name) ?? []), ...more]);
+  const at = secondsOf(lastTick);
+  if (at !== undefined) add([METRICS.lastTick, [{ labels: {}, value: at }]]);
+  const rows = groups.slice(0, most).flatMap((group) => sampleGroup(group, passes, at));
+  const byMetric = Map.groupBy(rows, ([{ name }]) => name);
+  for (const [name, own] of byMetric) add([{ name }, own.flatMap(([, more]) => more)]);
+  return samples;
+}
+
+function sampleGroup({ namespace, status }: GroupRecord, passes: number, lastTick: number | undefined): Row[] {
+  const labels = { namespace, rollout_group: status.group ?? "" };
+  return [...sampleTotals(labels, status.totals, { passes, lastTick }), ...sampleState(labels, status), ...sampleZones(labels, status)];
+}
+
+interface Ticks {
+  readonly passes: number;
+  /** Unix time. */
+  readonly lastTick: number | undefined;
+}
+
+function sampleTotals(labels: Labels, totals: RolloutGroupStatus["totals"], { passes, lastTick }: Ticks): Row[] {
+  if (!totals) return [];
+  const { name } = METRICS.groupDuration;
+  const success = totals.failing ? secondsOf(totals.lastSuccessTime) : (lastTick ?? secondsOf(totals.lastSuccessTime));
+  return [
+    one(METRICS.groupReconciles, labels, reconcilesAt(totals, passes)),
+    one(METRICS.groupFailures, labels, totals.failures),
+    one(METRICS.podsReplaced, labels, totals.podsReplaced),
+    [
+      METRICS.groupDuration,
+      [
+        { labels: { ...labels, le: "+Inf" }, value: totals.timed, metricName: `${name}_bucket` },
+        { labels, value: totals.seconds, metricName: `${name}_sum` },
+        { labels, value: totals.timed, metricName: `${name}_count` },
+      ],
+    ],
+    ...(success === undefined ? [] : [one(METRICS.groupSuccess, labels, success)]),
+  ];
+}
+
+function sampleState(labels: Labels, { phase, blocked = [], progress }: Partial<RolloutGroupStatus>): Row[] {
+  const [block] = blocked;
+  const lastStep = phase === "Ready" || phase === "Paused" ? undefined : secondsOf(progress?.lastStepTime);
+  return [
+    ...(phase === undefined ? [] : [one(METRICS.groupPhase, { ...labels, phase }, 1)]),
+    ...(block ? [one(METRICS.groupBlocked, { ...labels, reason: block.reason }, 1)] : []),
+    ...(lastStep === undefined ? [] : [one(METRICS.lastStep, labels, lastStep)]),
+    one(METRICS.stepsLeft, labels, progress?.stepsLeft ?? 0),
+  ];
+}
+
+function sampleZones(labels: Labels, { zones = [] }: Partial<RolloutGroupStatus>): Row[] {
+  return zones.slice(0, MOST_ZONES).map(({ name, replicas, pods, updated, ready }) => [
+    METRICS.zonePods,
+    Object.entries({ wanted: replicas, existing: pods, updated, ready }).map(([state, value]) => ({
+      labels: { ...labels, zone: name, state },
+      value,
+    })),
+  ]);
+}
+
+const one = (metric: { readonly name: string }, labels: Labels, value: number): Row => [metric, [{ labels, value }]];
+
+function secondsOf(time: string | undefined): number | undefined {
+  const ms = parseTimestamp(time ?? "");
+  return ms === undefined ? undefined : ms / 1000;
+}

@@ -1,0 +1,35 @@
+/**
+ * `npm run chart`: copies the manifests into the Helm chart, whose templates change them by its values. A chart has to hold all its files: Helm reads none
+ * outside of it, and tools that fetch charts drop symbolic links (Flux does, and then reports an installation of nothing: aws/karpenter#4227).
+ */
+import { cpSync, globSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+const FROM = "infra/manifests";
+const CHART = "infra/helm/zonewise";
+/** Where the copies of a folder lie: Helm knows definitions by their folder. */
+const INTO = { crds: `${CHART}/charts/crds/crds`, other: `${CHART}/manifests` };
+/** What only kustomize reads; node updates have a namespace of their own, and are not in the chart. */
+const KUSTOMIZE = /\/(?:kustomization|source)\.yaml$|\/node-updates\//;
+
+/** Each manifest and its copy, paths from the repository's root. */
+export function listCopies(root: string): { readonly from: string; readonly to: string }[] {
+  const files = globSync(`${FROM}/*/*.yaml`, { cwd: root }).filter((file) => !KUSTOMIZE.test(file));
+  return files.toSorted().map((from) => ({
+    from,
+    to: from.includes("/crds/") ? from.replace(`${FROM}/crds`, INTO.crds) : from.replace(FROM, INTO.other),
+  }));
+}
+
+/** All copies that there are, paths from the root. */
+export const findCopies = (root: string): string[] =>
+  globSync(
+    Object.values(INTO).map((folder) => `${folder}/**/*.yaml`),
+    { cwd: root },
+  ).toSorted();
+
+if (import.meta.main) {
+  const root = join(import.meta.dirname, "..");
+  for (const folder of Object.values(INTO)) rmSync(join(root, folder), { recursive: true, force: true });
+  for (const { from, to } of listCopies(root)) cpSync(join(root, from), join(root, to));
+}

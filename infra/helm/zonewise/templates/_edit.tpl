@@ -1,0 +1,96 @@
+{{- define "zonewise.before130" -}}
+{{- if semverCompare "<1.30-0" .Capabilities.KubeVersion.Version }}true{{ end }}
+{{- end }}
+
+{{- /* Names that stand for themselves in the manifests: the namespace (of infra/manifests/namespace), the certificate's Secret, both of network-policy/source.yaml. */}}
+{{- define "zonewise.fill" -}}
+{{- $values := .root.Values }}
+{{- regexReplaceAll "([-.: ])zonewise([]:,. \n])" .text (printf "${1}%s${2}" .root.Release.Namespace)
+  | replace "rollout-operator-self-signed-certificate" $values.webhooks.selfSignedCertSecretName
+  | replace "API_SERVER_CIDR" $values.networkPolicy.apiServer
+  | replace "metadata.name: monitoring" (printf "metadata.name: %s" $values.networkPolicy.monitoring) }}
+{{- end }}
+
+{{- /* Changes an object in place by the values of its kind. Writes nothing. */}}
+{{- define "zonewise.edit" -}}
+{{- $values := .root.Values }}
+{{- $object := .object }}
+{{- $metadata := $object.metadata }}
+{{- $spec := $object.spec }}
+{{- $kind := $object.kind }}
+{{- if not (regexMatch "^(ClusterRole|Validating|Mutating)" $kind) }}
+{{- $_ := set $metadata "namespace" .root.Release.Namespace }}
+{{- end }}
+{{- if eq $kind "Deployment" }}
+  {{- range $field := list "replicas" "minReadySeconds" "revisionHistoryLimit" }}
+  {{- $_ := set $spec $field (index $values $field) }}
+  {{- end }}
+  {{- with $values.topologySpreadConstraints }}
+  {{- $spread := list }}
+  {{- range . }}{{ $spread = append $spread (merge (deepCopy .) (dict "labelSelector" $spec.selector)) }}{{ end }}
+  {{- $_ := set $spec.template.spec "topologySpreadConstraints" $spread }}
+  {{- end }}
+  {{- include "zonewise.annotate" (dict "metadata" $metadata "annotations" $values.annotations) }}
+  {{- include "zonewise.pod" (dict "root" .root "name" "functions" "template" $spec.template "resources" $values.resources) }}
+{{- else if eq $kind "CronJob" }}
+  {{- $name := trimPrefix "zonewise-" $metadata.name }}
+  {{- include "zonewise.pod" (dict "root" .root "name" $name "template" $spec.jobTemplate.spec.template "resources" (index $values $name).resources) }}
+{{- else if eq $kind "PodDisruptionBudget" }}
+  {{- $_ := set $spec "minAvailable" $values.podDisruptionBudget.minAvailable }}
+{{- else if eq $kind "ServiceAccount" }}
+  {{- include "zonewise.annotate" (dict "metadata" $metadata "annotations" $values.serviceAccount.annotations) }}
+{{- else if eq $kind "RoleBinding" }}
+  {{- range $object.subjects }}{{ $_ := set . "namespace" $.root.Release.Namespace }}{{ end }}
+{{- else if hasSuffix "WebhookConfiguration" $kind }}
+  {{- include "zonewise.webhook" . }}
+{{- else if eq $kind "ValidatingAdmissionPolicy" }}
+  {{- include "zonewise.select" (dict "values" $values "selector" $spec.matchConstraints.namespaceSelector) }}
+{{- else if hasSuffix "Monitor" $kind }}
+  {{- include "zonewise.monitor" . }}
+{{- end }}
+{{- with $values.global.commonLabels }}
+{{- $_ := set $metadata "labels" (merge (default dict $metadata.labels) .) }}
+{{- end }}
+{{- end }}
+
+{{- define "zonewise.annotate" -}}
+{{- with .annotations }}{{ $_ := set $.metadata "annotations" . }}{{ end }}
+{{- end }}
+
+{{- /* Further conditions on the namespace; not where all namespaces are meant. */}}
+{{- define "zonewise.select" -}}
+{{- with .values.namespaceSelector.matchExpressions }}
+{{- if $.selector }}{{ $_ := set $.selector "matchExpressions" . }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- define "zonewise.webhook" -}}
+{{- $values := .root.Values }}
+{{- $name := trimSuffix (printf "-%s" .root.Release.Namespace) .object.metadata.name | camelcase | untitle }}
+{{- include "zonewise.annotate" (dict "metadata" .object.metadata "annotations" $values.webhooks.annotations) }}
+{{- range .object.webhooks }}
+{{- $_ := set . "failurePolicy" (get $values.webhooks.failurePolicies $name | default $values.webhooks.failurePolicy) }}
+{{- $_ := set . "timeoutSeconds" $values.webhooks.timeoutSeconds }}
+{{- include "zonewise.select" (dict "values" $values "selector" .namespaceSelector) }}
+{{- if and (eq $name "noDownscale") (include "zonewise.before130" $.root) }}
+{{- $_ := set (first .rules) "resources" (list "statefulsets" "statefulsets/scale") }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "zonewise.monitor" -}}
+{{- $monitor := index .root.Values (untitle .object.kind) }}
+{{- $metadata := .object.metadata }}
+{{- $spec := .object.spec }}
+{{- $endpoint := first (default $spec.podMetricsEndpoints $spec.endpoints) }}
+{{- $_ := set $metadata "labels" (merge (deepCopy $monitor.labels) $metadata.labels) }}
+{{- include "zonewise.annotate" (dict "metadata" $metadata "annotations" $monitor.annotations) }}
+{{- with $monitor.namespace }}
+{{- $_ := set $metadata "namespace" . }}
+{{- $_ := set $spec "namespaceSelector" (dict "matchNames" (list $.root.Release.Namespace)) }}
+{{- end }}
+{{- with $monitor.namespaceSelector }}{{ $_ := set $spec "namespaceSelector" . }}{{ end }}
+{{- with $monitor.interval }}{{ $_ := set $endpoint "interval" . }}{{ end }}
+{{- with $monitor.scrapeTimeout }}{{ $_ := set $endpoint "scrapeTimeout" . }}{{ end }}
+{{- $_ := set $endpoint "relabelings" (concat $endpoint.relabelings $monitor.relabelings) }}
+{{- end }}

@@ -1,0 +1,62 @@
+/** The registry of a process: its own series, and beside them those that it shows for processes that are gone. */
+import { Counter, Gauge, Histogram, type Metric, Registry } from "prom-client";
+import type { MetricRow } from "./metric-table.ts";
+
+export interface Sample {
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+  /** Of a histogram, such as `name_sum`. */
+  readonly metricName?: string;
+}
+
+/** By the name of the metric. */
+export type Samples = ReadonlyMap<string, readonly Sample[]>;
+
+export interface OwnRegistry {
+  readonly counter: (row: MetricRow) => Counter;
+  readonly gauge: (row: MetricRow) => Gauge;
+  readonly histogram: (row: MetricRow) => Histogram;
+  /** A metric that this process only shows. */
+  readonly foreign: (row: MetricRow) => void;
+  /** The process's own series of a metric. */
+  readonly read: (row: MetricRow) => Promise<readonly Sample[]>;
+  /** Replaces the series that are shown beside its own. */
+  readonly show: (samples: Samples) => void;
+  readonly render: () => Promise<string>;
+  readonly contentType: string;
+}
+
+export function createRegistry(): OwnRegistry {
+  const registry = new Registry();
+  const own = new Map<string, Counter | Gauge | Histogram>();
+  let shown: Samples = new Map();
+  const options = ({ name, help, labels }: MetricRow) => ({ name, help, labelNames: [...labels], registers: [] });
+
+  async function read({ name }: MetricRow): Promise<readonly Sample[]> {
+    return ((await own.get(name)?.get())?.values ?? []) as readonly Sample[];
+  }
+
+  /** The registry only names its metrics, and asks each for its values when it is read. */
+  function register(row: MetricRow): void {
+    const { name, help, type } = row;
+    const get = async () => ({ name, help, type, values: [...(await read(row)), ...(shown.get(name) ?? [])] });
+    registry.registerMetric({ name, get } as unknown as Metric);
+  }
+
+  function add<M extends Counter | Gauge | Histogram>(row: MetricRow, metric: M): M {
+    own.set(row.name, metric);
+    register(row);
+    return metric;
+  }
+
+  return {
+    counter: (row) => add(row, new Counter(options(row))),
+    gauge: (row) => add(row, new Gauge(options(row))),
+    histogram: (row) => add(row, new Histogram({ ...options(row), buckets: [...(row.buckets ?? [])] })),
+    foreign: register,
+    read,
+    show: (samples) => void (shown = samples),
+    render: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}

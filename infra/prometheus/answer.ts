@@ -1,0 +1,130 @@
+/** Reads what Prometheus answers to an instant query: https://prometheus.io/docs/prometheus/latest/querying/api/. Pure. */
+import * as z from "zod";
+
+/** Why a query has no result. */
+export type QueryErrorCode =
+  /** The URL, the host or the CA bundle of the query may not or cannot be used. Nothing was sent. */
+  | "TargetInvalid"
+  /** The Secret is missing, may not be read, or holds no usable credentials. Nothing was sent. */
+  | "SecretUnusable"
+  /** No answer: refused, reset, DNS, TLS, or out of time. */
+  | "Unreachable"
+  /** 401 or 403. */
+  | "Refused"
+  /** 400 or 422: Prometheus says what is wrong with the expression. */
+  | "BadQuery"
+  /** 429 or 503: too many queries, or this one took too long. */
+  | "Overloaded"
+  /** The expression gives a scalar, a string or a range vector. */
+  | "NotAVector"
+  /** Anything else: a redirect, another status, no JSON, too long. */
+  | "BadAnswer";
+
+/** The outcome of one query. Texts are safe to show: bounded, on one line, and without the credentials that were sent. */
+export type QueryAnswer =
+  | {
+      readonly kind: "Vector";
+      /** How many series it has. */
+      readonly samples: number;
+      /** The first series and its value, in Prometheus' notation. */
+      readonly sample?: string;
+      /** A partial answer has warnings. */
+      readonly warnings: readonly string[];
+    }
+  | { readonly kind: "Error"; readonly code: QueryErrorCode; readonly message: string };
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+const LONGEST_TEXT = 300;
+const MOST_WARNINGS = 5;
+
+const Series = z.looseObject({
+  metric: z.record(z.string(), z.string()).default({}),
+  value: z.tuple([z.number(), z.string()]).optional(),
+});
+const Body = z.looseObject({
+  status: z.string().optional(),
+  errorType: z.string().optional(),
+  error: z.string().optional(),
+  warnings: z.array(z.string()).optional(),
+  data: z.looseObject({ resultType: z.string(), result: z.unknown() }).optional(),
+});
+
+const CODES: Readonly<Record<number, QueryErrorCode>> = {
+  400: "BadQuery",
+  401: "Refused",
+  403: "Refused",
+  422: "BadQuery",
+  429: "Overloaded",
+  503: "Overloaded",
+};
+
+/** An error with a text that is safe to show. */
+export function queryError(code: QueryErrorCode, message: string): QueryAnswer {
+  return { kind: "Error", code, message: shorten(message) };
+}
+
+type ReadBody = z.output<typeof Body>;
+
+/**
+ * Reads an answer. Of an answer that is no success only Prometheus' own error message is shown: other bodies may be of any server. `hide` removes from
+ * each text what may not be shown, before the text is shortened.
+ */
+export function readAnswer({ status, body }: HttpAnswer, hide = (text: string): string => text): QueryAnswer {
+  if (status >= 300 && status < 400) return queryError("BadAnswer", `a redirect (${status}) is not followed`);
+  const read = Body.safeParse(parseJson(body)).data ?? {};
+  const said = errorOf(read, hide);
+  if (status !== 200) return queryError(CODES[status] ?? "BadAnswer", `${said ?? "no error message of Prometheus"} (${status})`);
+  return said === undefined ? readSuccess(read, hide) : queryError(codeOfType(read.errorType), said);
+}
+
+function errorOf({ status, error }: ReadBody, hide: (text: string) => string): string | undefined {
+  return status === "error" && error !== undefined ? hide(error) : undefined;
+}
+
+function readSuccess({ status, data, warnings = [] }: ReadBody, hide: (text: string) => string): QueryAnswer {
+  if (status !== "success" || !data) return queryError("BadAnswer", "the answer is not that of Prometheus' query API");
+  const show = (text: string): string => shorten(hide(text));
+  return readVector(data, warnings.slice(0, MOST_WARNINGS).map(show), show);
+}
+
+function readVector(
+  { resultType, result }: NonNullable<ReadBody["data"]>,
+  warnings: readonly string[],
+  show: (text: string) => string,
+): QueryAnswer {
+  if (resultType !== "vector") return queryError("NotAVector", `the expression gives a ${show(resultType)}, not an instant vector`);
+  const series = z.array(Series).safeParse(result).data;
+  if (!series) return queryError("BadAnswer", "the vector in the answer cannot be read");
+  const [first] = series;
+  const sample = first && { sample: show(`${describeSeries(first.metric)} ${first.value?.[1] ?? "(a histogram)"}`) };
+  return { kind: "Vector", samples: series.length, ...sample, warnings };
+}
+
+function describeSeries({ __name__: name = "", ...labels }: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  return `${name}{${pairs.join(", ")}}`;
+}
+
+// https://github.com/prometheus/prometheus/blob/v2.42.0/web/api/v1/api.go#L66
+function codeOfType(type = ""): QueryErrorCode {
+  if (type === "bad_data" || type === "execution") return "BadQuery";
+  return type === "timeout" || type === "canceled" ? "Overloaded" : "BadAnswer";
+}
+
+function parseJson(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A text on one line, at most 300 characters long. */
+function shorten(text: string): string {
+  const line = text.replaceAll(/[\s\p{Cc}]+/gu, " ").trim();
+  return line.length <= LONGEST_TEXT ? line : `${line.slice(0, LONGEST_TEXT - 1)}…`;
+}

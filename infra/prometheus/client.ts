@@ -1,0 +1,154 @@
+/**
+ * Instant queries of Prometheus.
+ *
+ *   URL and host allowed? -> POST <url>/api/v1/query --405 or 501--> GET --> the answer is read, and the credentials are removed from its texts
+ */
+import { X509Certificate } from "node:crypto";
+import http from "node:http";
+import https from "node:https";
+import type { LookupFunction } from "node:net";
+import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
+import { startDeadline } from "../deadline.ts";
+import { messageOf } from "../errors.ts";
+import { readText } from "../kubernetes/transport.ts";
+import { queryError, readAnswer, type HttpAnswer, type QueryAnswer } from "./answer.ts";
+import { credentialsOf, type Credentials } from "./credentials.ts";
+import { describeTarget, isHostAllowed, readTarget } from "./target.ts";
+
+export interface PrometheusQuery {
+  /** The base of the API, without `/api/v1/query`; without `://` it means `http://`. */
+  readonly url: string;
+  /** PromQL. */
+  readonly expr: string;
+  readonly insecureSkipVerify?: boolean | undefined;
+  /** PEM, or base64 of it: the CAs to trust in place of the system's. */
+  readonly caBundle?: string | undefined;
+  /** Instead of the user and password of the URL. */
+  readonly credentials?: Credentials | undefined;
+}
+
+export interface PrometheusClient {
+  /** Never rejects. A query that `signal` ends is `Unreachable`. */
+  query(query: PrometheusQuery, signal?: AbortSignal): Promise<QueryAnswer>;
+}
+
+export interface PrometheusOptions {
+  /** Milliseconds until the whole answer must have been read. */
+  readonly timeoutMs: number;
+  /** Host names, or names with a port, in lower case, that may be asked; all if it is empty. */
+  readonly allowedHosts: readonly string[];
+  /** Resolves names in place of DNS. */
+  readonly lookup?: LookupFunction;
+}
+
+const LONGEST_ANSWER = 1024 * 1024;
+const POST_IS_NOT_SERVED: ReadonlySet<number> = new Set([405, 501]);
+
+/** A client without kept-alive connections: a check asks once a minute or so. */
+export function createPrometheusClient({ timeoutMs, allowedHosts, lookup }: PrometheusOptions): PrometheusClient {
+  let ofSystem: SecureContext | undefined;
+  const trust = (query: PrometheusQuery): SecureContext =>
+    query.caBundle === undefined ? (ofSystem ??= trustSystem()) : createSecureContext({ ca: readBundle(query.caBundle) });
+
+  return {
+    async query(query, signal) {
+      const { url, problem } = readTarget(query.url);
+      if (!url) return queryError("TargetInvalid", `the URL ${problem}`);
+      if (!isHostAllowed(url, allowedHosts)) return queryError("TargetInvalid", `the host ${url.host} is not in PROMETHEUS_ALLOWED_HOSTS`);
+      const { authorization, secrets } = query.credentials ?? credentialsOf(url);
+      // A server may repeat what it was sent.
+      const hide = (text: string): string => secrets.reduce((shown, secret) => shown.replaceAll(secret, "***"), text);
+      using deadline = startDeadline(timeoutMs, signal);
+      const sending: Sending = {
+        url,
+        expr: query.expr,
+        authorization,
+        signal: deadline.signal,
+        ...(lookup && { lookup }),
+      };
+      try {
+        const tls = url.protocol === "https:" ? { secureContext: trust(query), rejectUnauthorized: query.insecureSkipVerify !== true } : {};
+        return readAnswer(await ask({ ...sending, tls }), hide);
+      } catch (error) {
+        const code = error instanceof BadBundle ? "TargetInvalid" : error instanceof BadAnswer ? "BadAnswer" : "Unreachable";
+        return queryError(code, hide(`${describeTarget(url)}: ${describeFailure(error)}`));
+      }
+    },
+  };
+}
+
+interface Sending {
+  readonly url: URL;
+  readonly expr: string;
+  readonly authorization: string | undefined;
+  readonly signal: AbortSignal;
+  readonly lookup?: LookupFunction;
+  readonly tls?: { readonly secureContext?: SecureContext; readonly rejectUnauthorized?: boolean };
+}
+
+class BadBundle extends Error {}
+class BadAnswer extends Error {}
+
+async function ask(sending: Sending): Promise<HttpAnswer> {
+  const answer = await exchange("POST", sending);
+  return POST_IS_NOT_SERVED.has(answer.status) ? await exchange("GET", sending) : answer;
+}
+
+async function exchange(method: "POST" | "GET", sending: Sending): Promise<HttpAnswer> {
+  const answer = await open(method, sending);
+  const body = await readText(answer, sending.signal, LONGEST_ANSWER).catch((error: unknown) => {
+    answer.destroy();
+    // The server has answered, but more than is read; any other failure ends the connection.
+    throw answer.errored || sending.signal.aborted ? error : new BadAnswer(messageOf(error));
+  });
+  return { status: answer.statusCode ?? 0, body };
+}
+
+function open(method: "POST" | "GET", { url, expr, authorization, signal, lookup, tls }: Sending): Promise<http.IncomingMessage> {
+  const form = new URLSearchParams({ query: expr }).toString();
+  const target = new URL(url);
+  // Node.js would send them as Basic authentication of its own.
+  target.username = "";
+  target.password = "";
+  if (method === "GET") target.search = form;
+  return new Promise((resolve, reject) => {
+    const request = (target.protocol === "https:" ? https : http).request(target, {
+      method,
+      headers: {
+        accept: "application/json",
+        "user-agent": "zonewise",
+        ...(authorization !== undefined && { authorization }),
+        ...(method === "POST" && { "content-type": "application/x-www-form-urlencoded", "content-length": Buffer.byteLength(form) }),
+      },
+      signal,
+      agent: false,
+      ...(lookup && { lookup }),
+      ...tls,
+    });
+    request.on("error", (error) => reject(signal.aborted ? signal.reason : error));
+    request.on("response", resolve);
+    request.end(method === "POST" ? form : undefined);
+  });
+}
+
+/** What Node.js trusts, and the system's roots as well: Node.js has roots of its own, without those that an installation has added. */
+function trustSystem(): SecureContext {
+  return createSecureContext({ ca: [...new Set([...getCACertificates("default"), ...getCACertificates("system")])] });
+}
+
+/** Throws `BadBundle` if it has no readable certificate. */
+function readBundle(text: string): string {
+  const pem = text.includes("-----BEGIN") ? text : Buffer.from(text, "base64").toString("utf8");
+  try {
+    void new X509Certificate(pem);
+    return pem;
+  } catch (cause) {
+    throw new BadBundle("the CA bundle has no readable certificate in PEM", { cause });
+  }
+}
+
+/** Node.js gives no message if several addresses of a host have failed, only a code. */
+function describeFailure(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "no answer";
+  return messageOf(error) || code;
+}

@@ -1,0 +1,32 @@
+/** Where a query goes: the URL that a user wrote, and the hosts that an installation allows. Pure. */
+
+/** A URL that can be asked, or the problem with it as the end of a sentence that names the URL's field. */
+export type Target = { readonly url: URL; readonly problem?: undefined } | { readonly url?: undefined; readonly problem: string };
+
+/**
+ * Reads the base URL of a Prometheus; the path of the query API is added to its path, and its query and fragment are dropped. A URL without `://` means
+ * `http://` and the URL, as in `prom:9000/prefix`. Stricter than the URL standard, which repairs backslashes and missing slashes.
+ */
+export function readTarget(text: string): Target {
+  const full = text.includes("://") ? text : `http://${text}`;
+  if (/[\s\\\p{Cc}]/u.test(text)) return { problem: "has a space, a backslash or a control character" };
+  if (!/^https?:\/\//i.test(full)) return { problem: "has another scheme than http and https" };
+  if (!/^https?:\/\/(?:[^/?#]*@)?[^/?#@:]/i.test(full) || !URL.canParse(full)) return { problem: "has no valid host" };
+  const url = new URL(full);
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}/api/v1/query`;
+  url.search = "";
+  url.hash = "";
+  return { url };
+}
+
+/** True if the host may be asked: `allowed` has its name, or its name and port. An empty list allows all hosts. */
+export function isHostAllowed(url: URL, allowed: readonly string[]): boolean {
+  const name = url.hostname.toLowerCase().replace(/\.$/, "");
+  const port = url.port || (url.protocol === "https:" ? "443" : "80");
+  return allowed.length === 0 || allowed.some((host) => host === name || host === `${name}:${port}`);
+}
+
+/** The URL for messages: without its user and password. */
+export function describeTarget({ protocol, host, pathname }: URL): string {
+  return `${protocol}//${host}${pathname}`;
+}

@@ -1,0 +1,100 @@
+/**
+ * Checks: a query of Prometheus that is repeated until it has succeeded often enough in a row. A check waits for its initial delay, then asks once a
+ * period; after errors it asks again sooner at first.
+ *
+ *   since --initial delay--> answer -> Success --period--> answer -> Success … successThreshold in a row: passed
+ *                                   -> Failure --period--> the successes begin anew … failureThreshold in a row: failed
+ *                                   -> Error --5 s, 10 s, 20 s … at most the period--> the successes begin anew
+ *
+ * All times in milliseconds since the epoch.
+ */
+import type { QueryAnswer } from "../../infra/prometheus/answer.ts";
+
+export interface CheckQuery {
+  readonly expr: string;
+  readonly url: string;
+  readonly insecureSkipVerify?: boolean | undefined;
+  readonly caBundle?: string | undefined;
+  /** Name of a Secret in the object's own namespace. */
+  readonly secretRef?: string | undefined;
+}
+
+/** What an empty answer means: `NoData` is an alert, which must not fire; `Data` is a condition, which must hold. */
+export type SuccessWhen = "NoData" | "Data";
+
+export interface CheckSpec {
+  readonly query: CheckQuery;
+  readonly successWhen: SuccessWhen;
+  readonly initialDelaySeconds: number;
+  readonly periodSeconds: number;
+  /** Successes in a row; at least 1. */
+  readonly successThreshold: number;
+  /** Failures in a row; without it a check never fails for good. */
+  readonly failureThreshold?: number | undefined;
+}
+
+/** The answer to a query, and when it came. */
+export type Answer = QueryAnswer & { readonly at: number };
+
+export type Verdict = "Success" | "Failure" | "Error";
+
+/** The results of a check since it began, or began anew. */
+export interface Streak {
+  /** In a row, up to the last answer. */
+  readonly successes: number;
+  readonly failures: number;
+  readonly errors: number;
+  readonly totalFailures: number;
+  /** When the last answer came; undefined before the first. */
+  readonly lastAt?: number | undefined;
+}
+
+export const NO_STREAK: Streak = { successes: 0, failures: 0, errors: 0, totalFailures: 0 };
+
+/** An empty answer with warnings may lack data, and so does not mean that no alert fires. */
+export function judgeAnswer({ successWhen }: Pick<CheckSpec, "successWhen">, answer: QueryAnswer): Verdict {
+  if (answer.kind === "Error") return "Error";
+  if (successWhen === "Data") return answer.samples > 0 ? "Success" : "Failure";
+  if (answer.samples > 0) return "Failure";
+  return answer.warnings.length > 0 ? "Error" : "Success";
+}
+
+/** Adds a verdict. An answer that is not later than the last one was counted already. */
+export function addVerdict(streak: Streak, verdict: Verdict, at: number): Streak {
+  if (streak.lastAt !== undefined && at <= streak.lastAt) return streak;
+  return {
+    successes: verdict === "Success" ? streak.successes + 1 : 0,
+    failures: verdict === "Failure" ? streak.failures + 1 : 0,
+    errors: verdict === "Error" ? streak.errors + 1 : 0,
+    totalFailures: streak.totalFailures + (verdict === "Failure" ? 1 : 0),
+    lastAt: at,
+  };
+}
+
+/** True once the check has succeeded often enough in a row. */
+export function hasPassed({ successThreshold }: Pick<CheckSpec, "successThreshold">, { successes }: Streak): boolean {
+  return successes >= Math.max(1, successThreshold);
+}
+
+/** True once the check has failed often enough in a row. */
+export function hasFailed({ failureThreshold }: Pick<CheckSpec, "failureThreshold">, { failures }: Streak): boolean {
+  return failureThreshold !== undefined && failures >= Math.max(1, failureThreshold);
+}
+
+const FIRST_PAUSE_MS = 5000;
+/** A period of 0 means as often as possible. */
+const SHORTEST_PAUSE_MS = 1000;
+/** Keeps the pause a finite number. */
+const MOST_DOUBLINGS = 20;
+
+/** When the check is due: not before the initial delay after `since` is over. It may lie in the past. */
+export function dueAt(spec: Pick<CheckSpec, "initialDelaySeconds" | "periodSeconds">, since: number, streak: Streak): number {
+  const first = since + Math.max(0, spec.initialDelaySeconds) * 1000;
+  return streak.lastAt === undefined ? first : Math.max(first, streak.lastAt + pauseMs(spec, streak));
+}
+
+/** Milliseconds to the next answer: the period; after errors 5 s, doubled with each further one, and at most the period. */
+function pauseMs({ periodSeconds }: Pick<CheckSpec, "periodSeconds">, { errors }: Streak): number {
+  const period = Math.max(SHORTEST_PAUSE_MS, periodSeconds * 1000);
+  return errors === 0 ? period : Math.min(period, FIRST_PAUSE_MS * 2 ** Math.min(errors - 1, MOST_DOUBLINGS));
+}

@@ -1,0 +1,42 @@
+/** What keeps a group from its rollout, or from scaling. */
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import { dedupKeyOf, type Hold } from "../model/decision.ts";
+import type { GroupFacts, StatusInput } from "./facts.ts";
+import type { Block } from "./status.ts";
+
+/** Bounds of what is stored. */
+const LONGEST_MESSAGE = 1000;
+const MOST_OBJECTS = 10;
+const MOST_BLOCKS = 20;
+
+/** A message as it is stored. */
+export const shorten = (message: string): string =>
+  message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE - 1)}…` : message;
+
+/** What blocks, before it is dated. */
+interface Reason extends Pick<Hold, "message" | "objects" | "until"> {
+  readonly reason: string;
+  readonly cause: string;
+}
+
+/** The rollout's hold first. A cause that was there before keeps its time. */
+export function describeBlocks({ facts, earlier, now }: StatusInput): Block[] {
+  const since = new Map((earlier.blocked ?? []).map((block) => [block.cause, block.since]));
+  return reasonsOf(facts)
+    .slice(0, MOST_BLOCKS)
+    .map(({ reason, message, cause, objects, until }) => ({
+      reason,
+      message: shorten(message),
+      cause,
+      objects: objects.slice(0, MOST_OBJECTS).map(({ kind, name }) => ({ kind, name })),
+      since: since.get(cause) ?? formatTimestamp(now),
+      ...(until !== undefined && { nextCheck: formatTimestamp(until) }),
+    }));
+}
+
+/** An error is no hold, but it blocks too. */
+function reasonsOf({ state, message, hold, scalingHolds }: GroupFacts): Reason[] {
+  const failed = state === "failed" ? [{ reason: "ReconcileFailed", cause: "ReconcileFailed", message, objects: [] }] : [];
+  const holds = [...(hold ? [hold] : []), ...scalingHolds];
+  return [...failed, ...holds.map((one) => ({ ...one, cause: shorten(dedupKeyOf(one)) }))];
+}

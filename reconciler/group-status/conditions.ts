@@ -1,0 +1,90 @@
+/**
+ * The conditions of a group, after kstatus (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md), and its phase.
+ *
+ *   Ready        all zones are updated and ready, by the latest spec of each
+ *   Reconciling  it is not, and Zonewise goes on by itself: now, or once what it waits for is there
+ *   Stalled      it is not, and somebody has to look: a reason that fails the group, or no step for too long
+ *
+ * None of the last two is True for a group that a user has paused.
+ */
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import { factsOf, type Hold } from "../model/decision.ts";
+import { isSettledByStatus } from "../model/zone.ts";
+import { shorten } from "./blocks.ts";
+import type { StatusInput } from "./facts.ts";
+import type { Block, Condition, ConditionType, Phase, Progress } from "./status.ts";
+
+export interface Verdict {
+  readonly phase: Phase;
+  readonly ready: boolean;
+  readonly stalled: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** After an error or a conflict, zones that are well by status stay ready if they were. */
+export function isReady({ facts: { zones, state }, earlier }: StatusInput): boolean {
+  if (zones.length === 0 || !zones.every(isSettledByStatus)) return false;
+  const wasReady = earlier.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true;
+  return state === "settled" || ((state === "failed" || state === "superseded") && wasReady);
+}
+
+/** What the conditions say. `blocks` and `progress` as they are now. */
+export function judge(input: StatusInput, blocks: readonly Block[], progress: Progress | undefined): Verdict {
+  const { facts } = input;
+  const { message } = facts;
+  if (facts.zones.length === 0) return verdict("Empty", "NoZones", "no StatefulSet has the label rollout-group of this group");
+  if (isReady(input)) return { ...verdict("Ready", "AllZonesUpdated", "all zones are updated and ready"), ready: true };
+  const { hold } = facts;
+  const failing = hold && factsOf(hold.reason).fails;
+  if (failing) return { ...verdict("Stalled", hold.reason, hold.message), stalled: true };
+  if (hold && factsOf(hold.reason).requested) return verdict("Paused", hold.reason, hold.message);
+  const overdue = whyOverdue(input, progress);
+  if (overdue) return { ...verdict("Stalled", "ProgressDeadlineExceeded", `${overdue}: ${message}`), stalled: true };
+  return verdict(phaseOf(input, blocks), reasonOf(input), message);
+}
+
+const verdict = (phase: Phase, reason: string, message: string): Verdict => ({ phase, ready: false, stalled: false, reason, message });
+
+function whyOverdue({ now, deadlineMs }: StatusInput, progress: Progress | undefined): string | undefined {
+  const last = parseTimestamp(progress?.lastStepTime ?? "") ?? now;
+  return now - last > deadlineMs ? `no step since ${formatTimestamp(last)}` : undefined;
+}
+
+function phaseOf(input: StatusInput, [block]: readonly Block[]): Phase {
+  const { hold, step, plan } = input.facts;
+  if (step) return step.action === "scaleZone" ? "Scaling" : "RollingOut";
+  if (!hold) return input.earlier.phase ?? "RollingOut";
+  if (plan.length === 0) return "Degraded";
+  return isOrdinary(hold, block, input.now) ? "RollingOut" : "Waiting";
+}
+
+/** A hold that is ordinary progress becomes a wait once its patience is over, as its Event does. */
+function isOrdinary({ reason }: Hold, block: Block | undefined, now: number): boolean {
+  const heldMs = now - (parseTimestamp(block?.since ?? "") ?? now);
+  return heldMs < factsOf(reason).patienceMs;
+}
+
+function reasonOf({ facts: { state, hold, step } }: StatusInput): string {
+  if (hold) return hold.reason;
+  if (step) return step.action === "scaleZone" ? "ScalingZone" : "RollingOut";
+  return state === "failed" ? "ReconcileFailed" : "GroupChanged";
+}
+
+/** A condition keeps the time of its last change of status. */
+export function describeConditions({ earlier, generation, now }: StatusInput, { ready, stalled, phase, ...said }: Verdict): Condition[] {
+  const going = !ready && !stalled && phase !== "Paused" && phase !== "Empty";
+  const states: readonly (readonly [ConditionType, boolean])[] = [
+    ["Ready", ready],
+    ["Reconciling", going],
+    ["Stalled", stalled],
+  ];
+  const reason = said.reason;
+  const message = shorten(said.message);
+  return states.map(([type, isTrue]) => {
+    const status = isTrue ? "True" : "False";
+    const before = earlier.conditions?.find((condition) => condition.type === type);
+    const lastTransitionTime = before?.status === status ? before.lastTransitionTime : formatTimestamp(now);
+    return { type, status, reason, message, observedGeneration: generation, lastTransitionTime };
+  });
+}

@@ -1,0 +1,64 @@
+/** Decides the status of a RolloutGroup (§11): it renders the decision that the log and the Events show. */
+import { describeBlocks, shorten } from "./blocks.ts";
+import { describeConditions, isReady, judge } from "./conditions.ts";
+import type { StatusInput } from "./facts.ts";
+import { advance, listSteps } from "./progress.ts";
+import type { RolloutGroupStatus } from "./status.ts";
+import { countReconcile } from "./totals.ts";
+import { describeZone, summarize } from "./zones.ts";
+
+export function decideStatus(input: StatusInput): RolloutGroupStatus {
+  const { facts, generation } = input;
+  const zones = facts.zones.map(describeZone);
+  const blocked = describeBlocks(input);
+  const plan = listSteps(facts.plan);
+  const totals = facts.zones.length === 0 ? input.earlier.totals : countReconcile(input);
+  const progress = facts.zones.length === 0 ? undefined : advance(input, isReady(input), zones);
+  const verdict = judge(input, blocked, progress);
+  return {
+    observedGeneration: generation,
+    group: facts.group,
+    phase: verdict.phase,
+    message: shorten(verdict.message),
+    summary: summarize(facts.zones, plan, blocked),
+    zones,
+    blocked,
+    plan,
+    ...(progress && { progress }),
+    ...(totals && { totals }),
+    conditions: describeConditions(input, verdict),
+  };
+}
+
+/** How much two statuses differ. */
+export type Difference = "none" | "details" | "essence";
+
+/** Sentences and estimates are details: they may change from tick to tick without any news. */
+export function compareStatus(before: Partial<RolloutGroupStatus>, after: RolloutGroupStatus): Difference {
+  if (canonical(essenceOf(before)) !== canonical(essenceOf(after))) return "essence";
+  return canonical(detailsOf(before)) === canonical(detailsOf(after)) ? "none" : "details";
+}
+
+/** The totals of a settled group follow from the ticks that have passed: what only grows with them is written along with something else. */
+function detailsOf({ totals, ...rest }: Partial<RolloutGroupStatus>): object {
+  return { ...rest, totals: [totals?.failures, totals?.podsReplaced, totals?.failing] };
+}
+
+function essenceOf({ blocked, progress, conditions, totals: _totals, ...rest }: Partial<RolloutGroupStatus>): object {
+  return {
+    ...rest,
+    message: "",
+    progress: progress && { ...progress, secondsPerPod: 0, estimatedCompletionTime: "" },
+    blocked: blocked?.map((block) => ({ ...block, message: "" })),
+    conditions: conditions?.map((condition) => ({ ...condition, message: "" })),
+  };
+}
+
+/** Equal for equal values, in whatever order the server keeps their fields. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) =>
+    typeof part === "object" && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );
+}

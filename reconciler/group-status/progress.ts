@@ -1,0 +1,61 @@
+/** The progress clock of a group, its next steps, and the estimate of its end. */
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import type { PlannedZone } from "../model/plan.ts";
+import type { GroupFacts, StatusInput } from "./facts.ts";
+import type { PlannedStep, Progress, ZoneRow } from "./status.ts";
+
+export function listSteps(plan: readonly PlannedZone[]): PlannedStep[] {
+  return plan.flatMap(({ zone, count, pods, atOnce }): PlannedStep[] => [
+    ...(count > 0 ? [{ action: "ReplacePods" as const, zone, count, atOnce, ...(pods.length > 0 && { pods }) }] : []),
+    { action: "FinishZone", zone },
+  ]);
+}
+
+/** Pods to replace, and zones to record. */
+export const countSteps = (plan: readonly PlannedZone[]): number => plan.reduce((sum, { count }) => sum + count + 1, 0);
+
+/** The clock starts when a group ceases to be ready, or gets another revision; it stops when the group is ready. */
+export function advance({ facts, earlier, now }: StatusInput, isReady: boolean, zones: readonly ZoneRow[]): Progress | undefined {
+  const before = earlier.progress;
+  const at = formatTimestamp(now);
+  if (isReady) return before && finish(before, at);
+  const isRunning = before !== undefined && before.completionTime === undefined && !hasNewRevision(earlier.zones, zones);
+  const startTime = isRunning ? before.startTime : at;
+  const hasMoved = !isRunning || facts.step !== undefined || hasAdvanced(earlier.zones, zones);
+  const lastStepTime = hasMoved ? at : before.lastStepTime;
+  return { stepsLeft: countSteps(facts.plan), startTime, lastStepTime, ...estimate(facts, before, lastStepTime) };
+}
+
+function finish({ completionTime, startTime, lastStepTime }: Progress, at: string): Progress {
+  return completionTime === undefined
+    ? { stepsLeft: 0, startTime, lastStepTime: at, completionTime: at }
+    : { stepsLeft: 0, startTime, lastStepTime, completionTime };
+}
+
+/** By the pods' own ready times, from the last step on: it stands still while nothing moves. Where no pod was read the earlier time counts. */
+function estimate({ plan }: GroupFacts, before: Progress | undefined, lastStepTime: string): Partial<Progress> {
+  const known = plan.flatMap(({ msPerPod }) => msPerPod ?? []);
+  const mean = known.reduce((sum, ms) => sum + ms, 0) / known.length / 1000;
+  const secondsPerPod = known.length > 0 ? Math.round(mean) : before?.secondsPerPod;
+  if (secondsPerPod === undefined) return {};
+  const batches = plan.reduce((sum, { count, atOnce }) => sum + Math.ceil(count / atOnce), 0);
+  const from = parseTimestamp(lastStepTime) ?? 0;
+  return { secondsPerPod, estimatedCompletionTime: formatTimestamp(from + batches * secondsPerPod * 1000) };
+}
+
+const byName = (zones: readonly ZoneRow[] | undefined): ReadonlyMap<string, ZoneRow> =>
+  new Map((zones ?? []).map((zone) => [zone.name, zone]));
+
+function hasNewRevision(before: readonly ZoneRow[] | undefined, zones: readonly ZoneRow[]): boolean {
+  const earlier = byName(before);
+  return zones.some(({ name, updateRevision }) => (earlier.get(name)?.updateRevision ?? updateRevision) !== updateRevision);
+}
+
+/** True if a pod was updated or became ready, or a zone was recorded. */
+function hasAdvanced(before: readonly ZoneRow[] | undefined, zones: readonly ZoneRow[]): boolean {
+  const earlier = byName(before);
+  return zones.some(({ name, updated, ready, currentRevision }) => {
+    const old = earlier.get(name);
+    return old && (updated > old.updated || ready > old.ready || currentRevision !== old.currentRevision);
+  });
+}

@@ -1,0 +1,101 @@
+/** `status` of a RolloutGroup, as it is stored. Times are RFC 3339. */
+import type { GroupTotals } from "./totals.ts";
+
+/** What a group is doing, in one word. */
+export type Phase = "Ready" | "RollingOut" | "Scaling" | "Waiting" | "Paused" | "Degraded" | "Stalled" | "Empty";
+
+export interface RolloutGroupStatus {
+  /** The generation of the object that all of this is newer than (§11.2). */
+  readonly observedGeneration: number;
+  /** The value of the label. */
+  readonly group: string;
+  readonly phase: Phase;
+  /** What happens or why nothing does, in a sentence. */
+  readonly message: string;
+  /** For the columns of `kubectl get`. */
+  readonly summary: Summary;
+  readonly zones: readonly ZoneRow[];
+  /** What keeps the group from its rollout, then from scaling. */
+  readonly blocked: readonly Block[];
+  /** What is left to do, in order. */
+  readonly plan: readonly PlannedStep[];
+  readonly progress?: Progress;
+  readonly totals?: GroupTotals;
+  readonly conditions: readonly Condition[];
+}
+
+export interface Summary {
+  /** Zones that are updated and ready, of all: `1/3`. */
+  readonly zones: string;
+  /** Updated pods, of all: `4/9`. */
+  readonly updated: string;
+  /** Ready pods, of all: `8/9`. */
+  readonly ready: string;
+  /** The zone in progress. */
+  readonly zone?: string;
+  /** The first reason to wait. */
+  readonly blockedBy?: string;
+}
+
+export interface ZoneRow {
+  readonly name: string;
+  readonly currentRevision: string;
+  readonly updateRevision: string;
+  /** `spec.replicas`, and the pods that exist, are of the update revision, are ready. */
+  readonly replicas: number;
+  readonly pods: number;
+  readonly updated: number;
+  readonly ready: number;
+  readonly paused: boolean;
+  readonly lastDownscale?: string;
+  /** Of the StatefulSet. */
+  readonly generation: number;
+  readonly observedGeneration: number;
+}
+
+export interface Block {
+  readonly reason: string;
+  readonly message: string;
+  /** Equal as long as the cause is the same. */
+  readonly cause: string;
+  readonly objects: readonly { readonly kind: string; readonly name: string }[];
+  readonly since: string;
+  /** When the wait is over by time alone; without it, at any change. */
+  readonly nextCheck?: string;
+}
+
+export interface PlannedStep {
+  readonly action: "ReplacePods" | "FinishZone";
+  readonly zone: string;
+  /** Pods to replace. */
+  readonly count?: number;
+  /** How many at once. */
+  readonly atOnce?: number;
+  /** The next of them. */
+  readonly pods?: readonly string[];
+}
+
+/** The progress clock of a group that is not ready, and of its last rollout. */
+export interface Progress {
+  /** Pods to replace and zones to record. */
+  readonly stepsLeft: number;
+  readonly startTime: string;
+  /** When a pod was last replaced or became ready, or a zone was recorded. */
+  readonly lastStepTime: string;
+  /** The median of the pods' own times to become ready. */
+  readonly secondsPerPod?: number;
+  /** As of the last step. */
+  readonly estimatedCompletionTime?: string;
+  readonly completionTime?: string;
+}
+
+export type ConditionType = "Ready" | "Reconciling" | "Stalled";
+
+export interface Condition {
+  readonly type: ConditionType;
+  readonly status: "True" | "False";
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration: number;
+  readonly lastTransitionTime: string;
+}

@@ -1,0 +1,45 @@
+/**
+ * What is counted of a group, over all runs. Every tick reconciles every group, so a group that stays settled is counted by the ticks that have
+ * passed since its last write, and needs none.
+ */
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import type { StatusInput } from "./facts.ts";
+
+export interface GroupTotals {
+  /** Reconciles up to the tick number `passes` of the installation. */
+  readonly reconciles: number;
+  readonly passes: number;
+  readonly failures: number;
+  readonly podsReplaced: number;
+  /** Reconciles that were timed, and their seconds in all: not those that found a settled group as it was. */
+  readonly timed: number;
+  readonly seconds: number;
+  /** The last reconcile failed. */
+  readonly failing: boolean;
+  /** Of the last that did not, as of the last write. */
+  readonly lastSuccessTime?: string;
+}
+
+const NOTHING: GroupTotals = { reconciles: 0, passes: 0, failures: 0, podsReplaced: 0, timed: 0, seconds: 0, failing: false };
+
+/** Adds this reconcile. The numbers are absolute: to write them twice counts nothing twice. */
+export function countReconcile({ facts, earlier, tookMs, passes, now }: StatusInput): GroupTotals {
+  const before = { ...NOTHING, ...earlier.totals };
+  const { failing, replaced } = facts;
+  const lastSuccessTime = failing ? before.lastSuccessTime : formatTimestamp(now);
+  return {
+    reconciles: reconcilesAt({ ...before, passes: earlier.totals ? before.passes : passes - 1 }, passes, 1),
+    passes,
+    failures: before.failures + (failing ? 1 : 0),
+    podsReplaced: before.podsReplaced + replaced,
+    timed: before.timed + 1,
+    seconds: Math.round(before.seconds * 1000 + tookMs) / 1000,
+    failing,
+    ...(lastSuccessTime !== undefined && { lastSuccessTime }),
+  };
+}
+
+/** The reconciles by tick `now`, at least `least` more than stored: the count of ticks may have been lost with its Lease. */
+export function reconcilesAt({ reconciles, passes }: GroupTotals, now: number, least = 0): number {
+  return reconciles + Math.max(least, now - passes);
+}

@@ -1,0 +1,33 @@
+/** The zones of a group in its status. */
+import { isSettledByStatus, type Zone } from "../model/zone.ts";
+import type { Block, PlannedStep, Summary, ZoneRow } from "./status.ts";
+
+export function describeZone({ name, status, scaling, ...zone }: Zone): ZoneRow {
+  return {
+    name,
+    currentRevision: status.currentRevision,
+    updateRevision: status.updateRevision,
+    replicas: zone.replicas,
+    pods: status.replicas,
+    updated: status.updated,
+    ready: status.ready,
+    paused: zone.paused,
+    ...(scaling.lastDownscale !== undefined && { lastDownscale: scaling.lastDownscale }),
+    generation: zone.generation,
+    observedGeneration: zone.observedGeneration,
+  };
+}
+
+/** The first zone of the plan is the one in progress. */
+export function summarize(zones: readonly Zone[], [next]: readonly PlannedStep[], [block]: readonly Block[]): Summary {
+  const done = zones.filter(isSettledByStatus);
+  const sum = (count: (zone: Zone) => number): number => zones.reduce((total, zone) => total + count(zone), 0);
+  const replicas = sum((zone) => zone.replicas);
+  return {
+    zones: `${done.length}/${zones.length}`,
+    updated: `${sum(({ status }) => status.updated)}/${replicas}`,
+    ready: `${sum(({ status }) => status.ready)}/${replicas}`,
+    ...(next && { zone: next.zone }),
+    ...(block && { blockedBy: block.reason }),
+  };
+}

@@ -1,0 +1,169 @@
+/** Decides within one step of a rollout (§16.5): begin it, wait, check, release the pod below the partition. */
+import { firstOf, type Rule } from "../model/decision.ts";
+import { type Outlook, type Phase, report, writeTime } from "./report.ts";
+import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
+import type { RollingPodStatus } from "./status.ts";
+import { findCondition } from "./status.ts";
+import { beginStep, countAnswer, currentStep, findMissing, isFailed, isCurrent, isOutdated, isPassed, nextCheckAt } from "./step.ts";
+
+type StepRule = Rule<[snapshot: TargetSnapshot, step: RollingPodStatus], PhasedDecision>;
+
+/** The first decision about a rollout: it is written down before anything else. */
+const started: TargetRule = (snapshot) => {
+  if (isCurrent(snapshot)) return undefined;
+  const { target, now } = snapshot;
+  const step = beginStep(target.partition, now);
+  return report(snapshot, { phase: "Rolling", message: describe(snapshot), step, started: writeTime(now), dueAt: now });
+};
+
+/** The partition is another one than that of the stored step: ours, lowered by one, or one that somebody else set. */
+const stepOfPartition: TargetRule = (snapshot) => {
+  const { target, now } = snapshot;
+  if (currentStep(snapshot)?.partition === target.partition) return undefined;
+  return report(snapshot, { phase: "Rolling", message: describe(snapshot), step: beginStep(target.partition, now), dueAt: now });
+};
+
+/** All pods are released: the StatefulSet controller ends the rollout. */
+const allReleased: TargetRule = (snapshot) => {
+  const { target } = snapshot;
+  const step = currentStep(snapshot);
+  if (target.partition !== 0 || !step) return undefined;
+  const { status, ...outlook } = findMissing(snapshot, 0) ?? { status: "WaitForAllPodsToBeAvailable" };
+  return reportStep(snapshot, { ...step, status }, outlook);
+};
+
+const inStep: TargetRule = (snapshot) => {
+  const step = currentStep(snapshot);
+  return step && gate(snapshot, step);
+};
+
+/** Pods come first, also after a promotion and after the last success: a pod that was lost begins the step again. */
+const podsThere: StepRule = (snapshot, step) => {
+  const missing = findMissing(snapshot, step.partition);
+  if (!missing) return undefined;
+  const { stepStartTime = writeTime(snapshot.now), promoted } = step;
+  const { status, message } = missing;
+  const again = { ...beginStep(step.partition, snapshot.now, status), stepStartTime, ...(promoted && { promoted }) };
+  return reportStep(snapshot, again, { message });
+};
+
+/** A user promotes this step, once. */
+const promoted: StepRule = (snapshot, step) => {
+  const { rollout, target, now } = snapshot;
+  const name = `${target.status.updateRevision}/${step.partition}`;
+  if (rollout.promoteStep !== name || rollout.status.promotedStep === name) return undefined;
+  return reportStep(snapshot, { ...step, promoted: true }, { promotedStep: name, dueAt: now });
+};
+
+/** The last success is too long ago, as after a budget that denied for long, or a time without a reconciler. */
+const successesRecent: StepRule = (snapshot, step) => {
+  if (step.promoted || !isPassed(snapshot, step) || !isOutdated(snapshot, step)) return undefined;
+  return reportStep(snapshot, { ...step, consecutiveSuccessfulChecks: 0 }, { dueAt: snapshot.now });
+};
+
+const passed: StepRule = (snapshot, step) => {
+  if (!isPassed(snapshot, step)) return undefined;
+  const { target, rollout } = snapshot;
+  if (rollout.paused && !step.promoted) return undefined;
+  const partition = step.partition - 1;
+  const pod = snapshot.pods.get(partition);
+  return { action: "releasePod", partition, pod: pod?.revision === target.status.updateRevision ? undefined : pod };
+};
+
+/** What was checked before a pause is old after it. */
+const paused: StepRule = (snapshot, step) => {
+  const { rollout, now } = snapshot;
+  return rollout.paused
+    ? reportStep(snapshot, beginStep(step.partition, stepTime(step) ?? now, "Paused"), { message: "paused by a user" })
+    : undefined;
+};
+
+const failed: StepRule = (snapshot, step) => {
+  if (!isFailed(snapshot, step)) return undefined;
+  const message = `${step.consecutiveFailedChecks} checks in a row have failed: the rollout of ${snapshot.target.name} stays at partition ${step.partition}`;
+  return report(snapshot, { phase: "Stalled", message, updated: ["False", "ChecksFailed"], step });
+};
+
+const delayBegun: StepRule = (snapshot, step) => {
+  if (step.analisysStartTime !== undefined) return undefined;
+  const { now } = snapshot;
+  // The step of a paused rollout begins when the pause ends.
+  const begun = step.status === "Paused" ? beginStep(step.partition, now) : step;
+  const next = { ...begun, status: "WaitForInitialDelay", analisysStartTime: writeTime(now) };
+  return reportStep(snapshot, next, { dueAt: nextCheckAt(snapshot, next) });
+};
+
+const checkDue: StepRule = (snapshot, step) => {
+  const { now, answer } = snapshot;
+  const dueAt = nextCheckAt(snapshot, step);
+  if (now < dueAt) return reportStep(snapshot, step, { dueAt });
+  if (!answer) return { action: "check" };
+  const next = countAnswer(snapshot, step, answer);
+  return reportStep(snapshot, next, { dueAt: isPassed(snapshot, next) ? now : nextCheckAt(snapshot, next) });
+};
+
+const gate: StepRule = firstOf<[TargetSnapshot, RollingPodStatus], PhasedDecision>([
+  podsThere,
+  promoted,
+  successesRecent,
+  passed,
+  paused,
+  failed,
+  delayBegun,
+  checkDue,
+]);
+
+/** Silent only while nothing rolls. */
+export const decideStep: TargetRule = firstOf([started, stepOfPartition, allReleased, inStep]);
+
+/** True if the rollout that has just updated the last pod is to be checked once more. */
+export function isCheckedAtEnd(snapshot: TargetSnapshot): boolean {
+  const isRollback = findCondition(snapshot.rollout.status, "Updated")?.reason === "RollingBack";
+  return snapshot.rollout.finalCheck && isCurrent(snapshot) && !isRollback && !isFinallyPassed(snapshot);
+}
+
+function isFinallyPassed(snapshot: TargetSnapshot): boolean {
+  const step = currentStep(snapshot);
+  return step?.partition === 0 && isPassed(snapshot, step);
+}
+
+/** The check after the last pod, as a step of partition 0; the partition itself is at the replicas again. */
+export const finalCheck: TargetRule = (snapshot) => {
+  const step = currentStep(snapshot);
+  return gate(snapshot, step?.partition === 0 ? step : beginStep(0, snapshot.now));
+};
+
+/** Reports a step that goes on, or that takes longer than users allow. */
+function reportStep(
+  snapshot: TargetSnapshot,
+  step: RollingPodStatus,
+  outlook: Omit<Outlook, "phase" | "message"> & { message?: string },
+): PhasedDecision {
+  const { message = describe(snapshot), dueAt } = outlook;
+  const deadline = deadlineOf(snapshot, step);
+  const isLate = deadline !== undefined && snapshot.now >= deadline;
+  const phase: Phase = isLate ? "Stalled" : "Rolling";
+  const soonest = Math.min(dueAt ?? Infinity, isLate ? Infinity : (deadline ?? Infinity));
+  return report(snapshot, {
+    ...outlook,
+    phase,
+    message,
+    step,
+    ...(isLate && { updated: ["False", "ProgressDeadlineExceeded"] }),
+    dueAt: soonest === Infinity ? undefined : soonest,
+  });
+}
+
+/** Milliseconds since the epoch; none without a limit, and while a user has paused. */
+function deadlineOf({ rollout }: TargetSnapshot, step: RollingPodStatus): number | undefined {
+  const begin = stepTime(step);
+  if (rollout.progressDeadlineSeconds === undefined || begin === undefined || rollout.paused) return undefined;
+  return begin + rollout.progressDeadlineSeconds * 1000;
+}
+
+const stepTime = ({ stepStartTime }: RollingPodStatus): number | undefined =>
+  stepStartTime === undefined ? undefined : Date.parse(stepStartTime);
+
+function describe({ target }: TargetSnapshot): string {
+  return `StatefulSet ${target.name} rolls to revision ${target.status.updateRevision}`;
+}

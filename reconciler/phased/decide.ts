@@ -1,0 +1,45 @@
+/**
+ * Decides the next write for one PhasedRollout (§16). The first rule with an opinion wins.
+ *
+ *   deletion -> missing -> ownership -> strategy -> suspend -> freshness -> partition above replicas -> broken pod -> rollback -> idle
+ *     -> restart, containment -> the step (step.ts) -> release the next pod
+ *
+ * All memory is the status and the StatefulSet: a process may die between any two writes.
+ */
+import { firstOf } from "../model/decision.ts";
+import { manageable } from "./manage.ts";
+import { contained, idle, partitionWithinReplicas, podsRescued, restarted, rolledBack, statusObserved } from "./partition.ts";
+import { unchanged } from "./report.ts";
+import { decideStep } from "./decide-step.ts";
+import type { PhasedDecision, PhasedRule, PhasedSnapshot, TargetRule } from "./snapshot.ts";
+import { isGuarded, type Target } from "./target.ts";
+
+const decideTarget: TargetRule = firstOf([
+  statusObserved,
+  partitionWithinReplicas,
+  podsRescued,
+  rolledBack,
+  idle,
+  restarted,
+  contained,
+  decideStep,
+]);
+
+const managed: PhasedRule = (snapshot) => {
+  const { target } = snapshot;
+  return target && decideTarget({ ...snapshot, target });
+};
+
+const decideRules: PhasedRule = firstOf([manageable, managed]);
+
+/** What to do next; without an opinion of any rule, nothing. */
+export function decidePhased(snapshot: PhasedSnapshot): PhasedDecision {
+  return decideRules(snapshot) ?? unchanged(snapshot);
+}
+
+/** True if the pods of the StatefulSet must be read for a decision. */
+export function needsPods({ rollout, target }: Pick<PhasedSnapshot, "rollout"> & { readonly target: Target }): boolean {
+  const isOver = rollout.status.phase !== "Rolling" && rollout.status.phase !== "Stalled";
+  const isLeft = target.terminating || rollout.skipCheck || target.owner !== rollout.name || target.updateStrategy !== "RollingUpdate";
+  return !isLeft && !(isOver && isGuarded(target));
+}

@@ -1,0 +1,86 @@
+/** May and should the StatefulSet be managed? Deletion, existence, ownership, strategy and suspension, in this order. */
+import { firstOf } from "../model/decision.ts";
+import { FINALIZER } from "./phased-rollout.ts";
+import { report, unchanged } from "./report.ts";
+import type { PhasedRule, PhasedSnapshot } from "./snapshot.ts";
+import { isUpdated } from "./step.ts";
+
+/** A deleted PhasedRollout claims nothing any more: it only gives its StatefulSet back. Only the owner does. */
+const deleted: PhasedRule = (snapshot) => {
+  const { rollout, target, pods } = snapshot;
+  if (!rollout.terminating) return undefined;
+  if (target && !target.terminating && target.owner === rollout.name) {
+    const partition = rollout.onDelete === "freeze" ? undefined : releasedPartition(snapshot);
+    const left = [...pods].filter(
+      ([index, pod]) => index >= (partition ?? Infinity) && index < target.partition && !isUpdated(target.status.updateRevision, pod),
+    );
+    return { action: "release", partition, pods: left.length, frozen: rollout.onDelete === "freeze" };
+  }
+  return rollout.finalizers.includes(FINALIZER) ? { action: "dropFinalizer" } : unchanged(snapshot);
+};
+
+/** The partition from before the adoption. OnDelete has none. */
+function releasedPartition({ target }: PhasedSnapshot): number | undefined {
+  return target?.updateStrategy === "RollingUpdate" ? (target.originalPartition ?? 0) : undefined;
+}
+
+const exists: PhasedRule = (snapshot) => {
+  const { rollout, target } = snapshot;
+  if (target && !target.terminating) return undefined;
+  const what = target ? "is being deleted" : "does not exist";
+  return report({ ...snapshot, target: undefined }, { phase: "ErrorSTSNotFound", message: `StatefulSet ${rollout.targetRef} ${what}` });
+};
+
+const cannotManage = (snapshot: PhasedSnapshot, message: string) => report(snapshot, { phase: "ErrorCannotManage", message });
+
+const specReadable: PhasedRule = (snapshot) => {
+  const { problem } = snapshot.rollout;
+  return problem === undefined ? undefined : cannotManage(snapshot, problem);
+};
+
+/** Zones are rolled out by their group, one zone at a time. */
+const notOfGroup: PhasedRule = (snapshot) => {
+  const { target } = snapshot;
+  if (!target?.isZone) return undefined;
+  return cannotManage(snapshot, `StatefulSet ${target.name} has the label rollout-group: guard its group with a RolloutGate instead`);
+};
+
+/** The first PhasedRollout that writes its name wins, until it is gone or has another target. */
+const ownedByNoOther: PhasedRule = (snapshot) => {
+  const { rollout, target, owner } = snapshot;
+  if (!target || !owner || owner.name === rollout.name || owner.targetRef !== target.name) return undefined;
+  return cannotManage(snapshot, `StatefulSet ${target.name} is managed by PhasedRollout ${owner.name}`);
+};
+
+/** Before the StatefulSet is touched: otherwise nobody would give it back. */
+const finalizerFirst: PhasedRule = ({ rollout }) => (rollout.finalizers.includes(FINALIZER) ? undefined : { action: "addFinalizer" });
+
+const claimed: PhasedRule = ({ rollout, target }) =>
+  !target || target.owner === rollout.name ? undefined : { action: "claim", from: target.owner };
+
+const rollingUpdateOnly: PhasedRule = (snapshot) => {
+  const { target } = snapshot;
+  if (!target || target.updateStrategy === "RollingUpdate") return undefined;
+  return cannotManage(snapshot, `StatefulSet ${target.name} has update strategy ${target.updateStrategy}; RollingUpdate is needed`);
+};
+
+const notSuspended: PhasedRule = (snapshot) => {
+  const { rollout, target } = snapshot;
+  if (!target || !rollout.skipCheck) return undefined;
+  const message = `skipCheck is set: StatefulSet ${target.name} rolls without checks`;
+  if (target.partition !== 0) return { action: "setPartition", partition: 0, reason: "Suspend", message };
+  return report(snapshot, { phase: "Suspended", message });
+};
+
+/** Silent if the StatefulSet is there, ours, and may be managed. */
+export const manageable: PhasedRule = firstOf([
+  deleted,
+  exists,
+  specReadable,
+  notOfGroup,
+  ownedByNoOther,
+  finalizerFirst,
+  claimed,
+  rollingUpdateOnly,
+  notSuspended,
+]);

@@ -1,0 +1,111 @@
+/**
+ * Keeps the partition where it must be whenever no step may lower it: at the replicas while nothing rolls (a new template then releases nothing), at
+ * most at the replicas, down to the stale pods for a rollback, and above every outdated pod if somebody else removed it.
+ */
+import type { Pod } from "../model/pod.ts";
+import { report, unchanged, writeTime } from "./report.ts";
+import type { PartitionReason, PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
+import { finalCheck, isCheckedAtEnd } from "./decide-step.ts";
+import { currentStep, isCurrent, isPassed, isUpdated } from "./step.ts";
+import { findCondition } from "./status.ts";
+
+const ROLLING_BACK = ["False", "RollingBack"] as const;
+
+/** The status of the StatefulSet says nothing about its latest spec. At P = N it would look complete. */
+export const statusObserved: TargetRule = (snapshot) => {
+  const { rollout, target } = snapshot;
+  if (target.observed && target.status.updateRevision !== "") return undefined;
+  const { phase } = rollout.status;
+  if (phase !== "Updated") return unchanged(snapshot);
+  const message = `the StatefulSet controller has not observed the latest spec of ${target.name}`;
+  return report(snapshot, { phase, message, updated: ["Unknown", "StatusNotObserved"] });
+};
+
+/** After a downscale: no step waits for a pod that is gone. */
+export const partitionWithinReplicas: TargetRule = ({ target }) =>
+  target.partition > target.replicas
+    ? setPartition(target.replicas, "Shrink", `${target.name} has ${target.replicas} replicas`)
+    : undefined;
+
+/**
+ * Replaces a broken pod of neither revision. With OrderedReady the StatefulSet controller updates nothing while a pod is not ready, and no pod below
+ * the partition at all: nobody else would ever replace it. Below the partition it returns at the current revision.
+ */
+export const podsRescued: TargetRule = ({ target, pods }) => {
+  const { currentRevision, updateRevision } = target.status;
+  const isLost = (pod: Pod): boolean => pod.broken !== undefined && pod.revision !== currentRevision && pod.revision !== updateRevision;
+  const pod = [...pods.values()].find(isLost);
+  return pod && { action: "replacePod", pod, message: `${pod.name} cannot come up (${pod.broken}) and is of neither revision` };
+};
+
+/** The update revision is the current one again, and pods of another one are left: they return at once, without checks. */
+export const rolledBack: TargetRule = (snapshot) => {
+  const { rollout, target, now } = snapshot;
+  const { currentRevision, updateRevision } = target.status;
+  if (currentRevision !== updateRevision) return undefined;
+  const [smallest] = staleIndexes(snapshot);
+  if (smallest === undefined) return undefined;
+  const message = `${target.name} returns to revision ${updateRevision}`;
+  const before = findCondition(rollout.status, "Updated");
+  const isKnown = isCurrent(snapshot) && before?.reason === "RollingBack";
+  // First the status: the pods are no rollout that completes.
+  if (!isKnown) return report(snapshot, { phase: "Rolling", message, updated: ROLLING_BACK, started: writeTime(now), dueAt: now });
+  if (target.partition > smallest) return setPartition(smallest, "RollBack", message);
+  return report(snapshot, { phase: "Rolling", message, updated: ROLLING_BACK });
+};
+
+/** The indexes of pods that are not at the update revision or are leaving, in ascending order. Missing pods are none: they are made at the current revision. */
+function staleIndexes({ target, pods }: TargetSnapshot): number[] {
+  const stale = [...pods].filter(([index, pod]) => index < target.replicas && pod.revision !== target.status.updateRevision);
+  return stale.map(([index]) => index).toSorted((a, b) => a - b);
+}
+
+/** Nothing rolls. The partition comes first: a new template in between must find it. */
+export const idle: TargetRule = (snapshot) => {
+  const { rollout, target, now } = snapshot;
+  const { currentRevision, updateRevision } = target.status;
+  if (currentRevision !== updateRevision) return undefined;
+  if (target.partition !== target.replicas) return setPartition(target.replicas, "Guard", `nothing of ${target.name} rolls`);
+  if (isCheckedAtEnd(snapshot)) return finalCheck(snapshot);
+  const wasRolling = rollout.status.phase === "Rolling" || rollout.status.phase === "Stalled";
+  const message = `all pods of ${target.name} are at revision ${updateRevision}`;
+  return report(snapshot, { phase: "Updated", message, ...(wasRolling && { ended: writeTime(now) }) });
+};
+
+/** Another template than the one that rolls, or than the last one: everything begins again. */
+export const restarted: TargetRule = ({ rollout, target }) => {
+  const { phase, targetUID, updateRevision } = rollout.status;
+  const isOurs = targetUID === target.uid && (phase === "Rolling" || phase === "Stalled" || phase === "Updated");
+  const isNew = isOurs && updateRevision !== undefined && updateRevision !== target.status.updateRevision;
+  if (!isNew || target.partition === target.replicas) return undefined;
+  return setPartition(target.replicas, "Restart", `${target.name} has another template: revision ${target.status.updateRevision}`);
+};
+
+/**
+ * A partition of 0 that no step of ours explains, as after an adoption in the middle of a rollout, a change of the strategy and back, or an apply of
+ * a manifest that lacks it: the pods that are not updated yet are kept.
+ */
+export const contained: TargetRule = (snapshot) => {
+  const { target } = snapshot;
+  if (target.partition !== 0 || isExplained(snapshot)) return undefined;
+  const partition = containingPartition(snapshot);
+  return partition === 0
+    ? undefined
+    : setPartition(partition, "Contain", `nobody has checked the pods of ${target.name} below index ${partition}`);
+};
+
+/** We lowered it to 0: the last step is stored, or the one before it with all it asks for. */
+function isExplained(snapshot: TargetSnapshot): boolean {
+  const step = currentStep(snapshot);
+  return step?.partition === 0 || (step?.partition === 1 && isPassed(snapshot, step));
+}
+
+/** One above the highest index whose pod is not updated. */
+function containingPartition({ target, pods }: TargetSnapshot): number {
+  const indexes = Array.from({ length: target.replicas }, (_, index) => index);
+  return (indexes.findLast((index) => !isUpdated(target.status.updateRevision, pods.get(index))) ?? -1) + 1;
+}
+
+function setPartition(partition: number, reason: PartitionReason, message: string): PhasedDecision {
+  return { action: "setPartition", partition, reason, message };
+}

@@ -1,0 +1,136 @@
+/** A PhasedRollout as the rules see it: what users ask for, completed by defaults, and the status that we wrote last. */
+import * as z from "zod";
+import type { PhasedRolloutObject } from "../../infra/kubernetes/resources.ts";
+import type { CheckSpec, SuccessWhen } from "../checks/check.ts";
+import { ANNOTATIONS } from "../model/annotations.ts";
+import { type Identity, readIdentity } from "../model/identity.ts";
+import { type PhasedStatus, readStatus } from "./status.ts";
+
+/** Keeps a deleted PhasedRollout until its StatefulSet is released. */
+export const FINALIZER = "sts.plus/finalizer";
+
+export interface PhasedRollout extends Identity {
+  readonly kind: "PhasedRollout";
+  readonly generation: number;
+  readonly terminating: boolean;
+  readonly finalizers: readonly string[];
+  /** Name of the StatefulSet, in the same namespace. */
+  readonly targetRef: string;
+  /** The StatefulSet rolls without checks: `skipCheck`, or its former name `standardRollingUpdate`. */
+  readonly skipCheck: boolean;
+  readonly paused: boolean;
+  /** `<updateRevision>/<partition>`: the step that a user promotes by hand. */
+  readonly promoteStep: string | undefined;
+  readonly check: CheckSpec;
+  /** False if the installation's default says when a check succeeds. */
+  readonly statesSuccessWhen: boolean;
+  readonly finalCheck: boolean;
+  readonly progressDeadlineSeconds: number | undefined;
+  readonly onDelete: "release" | "freeze";
+  /** What is wrong with its spec; nothing is done then. */
+  readonly problem: string | undefined;
+  readonly status: PhasedStatus;
+}
+
+const seconds = (byDefault: number) =>
+  z
+    .number()
+    .min(0)
+    .nullish()
+    .transform((value) => value ?? byDefault);
+
+const SPEC = z.object({
+  targetRef: z.string(),
+  skipCheck: z.boolean().nullish(),
+  standardRollingUpdate: z.boolean().nullish(),
+  progressDeadlineSeconds: z.number().min(1).nullish(),
+  finalCheck: z.boolean().nullish(),
+  onDelete: z.enum(["release", "freeze"]).nullish(),
+  check: z.object({
+    // Of the definition, of the webhook, and here once more: an object of the original's definition may lack them.
+    initialDelaySeconds: seconds(60),
+    periodSeconds: seconds(60),
+    successThreshold: z
+      .number()
+      .min(1)
+      .nullish()
+      .transform((value) => value ?? 3),
+    failureThreshold: z.number().min(1).nullish(),
+    query: z.object({
+      expr: z.string(),
+      url: z.string(),
+      successWhen: z.enum(["NoData", "Data"]).nullish(),
+      insecureSkipVerify: z.boolean().nullish(),
+      secretRef: z.string().nullish(),
+      caBundle: z.string().nullish(),
+    }),
+  }),
+});
+
+type Spec = z.infer<typeof SPEC>;
+
+/** Used in place of a spec that cannot be read. */
+const UNREADABLE: Spec = SPEC.parse({ targetRef: "", check: { query: { expr: "", url: "" } } });
+
+/** Reads the object; `successWhen` is the installation's default. */
+export function readPhasedRollout({ metadata, spec, status }: PhasedRolloutObject, successWhen: SuccessWhen): PhasedRollout {
+  const parsed = SPEC.safeParse(spec);
+  const { check, ...read } = parsed.data ?? { ...UNREADABLE, targetRef: targetOf(spec) };
+  return {
+    kind: "PhasedRollout",
+    ...readIdentity(metadata),
+    ...readMetadata(metadata),
+    ...readOptions(read),
+    targetRef: read.targetRef,
+    check: readCheck(check, successWhen),
+    statesSuccessWhen: typeof check.query.successWhen === "string",
+    problem: parsed.error && describeProblem(parsed.error),
+    status: readStatus(status),
+  };
+}
+
+function readMetadata({ generation = 0, deletionTimestamp, finalizers = [], annotations = {} }: PhasedRolloutObject["metadata"]) {
+  return {
+    generation,
+    terminating: deletionTimestamp !== undefined,
+    finalizers,
+    paused: annotations[ANNOTATIONS.pausePhases] === "true",
+    promoteStep: annotations[ANNOTATIONS.promoteStep],
+  };
+}
+
+function readOptions({ skipCheck, standardRollingUpdate, finalCheck, progressDeadlineSeconds, onDelete }: Omit<Spec, "check">) {
+  return {
+    skipCheck: skipCheck ?? standardRollingUpdate ?? false,
+    finalCheck: finalCheck ?? false,
+    progressDeadlineSeconds: progressDeadlineSeconds ?? undefined,
+    onDelete: onDelete ?? "release",
+  };
+}
+
+function readCheck({ query, failureThreshold, ...rest }: Spec["check"], successWhen: SuccessWhen): CheckSpec {
+  const { expr, url, insecureSkipVerify, secretRef, caBundle } = query;
+  return {
+    ...rest,
+    ...(failureThreshold && { failureThreshold }),
+    successWhen: query.successWhen ?? successWhen,
+    query: {
+      expr,
+      url,
+      ...(insecureSkipVerify && { insecureSkipVerify }),
+      ...(secretRef && { secretRef }),
+      ...(caBundle && { caBundle }),
+    },
+  };
+}
+
+function describeProblem({ issues }: z.ZodError): string {
+  return issues.map(({ path, message }) => `${["spec", ...path].join(".")}: ${message}`).join("; ");
+}
+
+const TARGET = z.object({ targetRef: z.string() });
+
+/** A PhasedRollout that cannot be read still claims its target. */
+function targetOf(spec: unknown): string {
+  return TARGET.safeParse(spec).data?.targetRef ?? "";
+}

@@ -1,0 +1,49 @@
+/** The facts for a decision about one PhasedRollout, and the decisions. */
+import type { Answer } from "../checks/check.ts";
+import type { Rule } from "../model/decision.ts";
+import type { Pod } from "../model/pod.ts";
+import type { PhasedRollout } from "./phased-rollout.ts";
+import type { PhasedStatus } from "./status.ts";
+import type { Target } from "./target.ts";
+
+export interface PhasedSnapshot {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly rollout: PhasedRollout;
+  /** Undefined if there is no such StatefulSet. */
+  readonly target: Target | undefined;
+  /** The PhasedRollout that the StatefulSet names as its owner, if it exists. */
+  readonly owner: PhasedRollout | undefined;
+  /** The pods of the StatefulSet by their index; empty if they need not be read. */
+  readonly pods: ReadonlyMap<number, Pod>;
+  /** Prometheus' answer to the check that the last decision asked for. */
+  readonly answer?: Answer;
+}
+
+/** A snapshot with a StatefulSet. */
+export interface TargetSnapshot extends PhasedSnapshot {
+  readonly target: Target;
+}
+
+/** Why a partition is written other than to release the next pod. */
+export type PartitionReason = "Guard" | "Shrink" | "RollBack" | "Contain" | "Restart" | "Suspend";
+
+/** What to do next: at most one write. */
+export type PhasedDecision =
+  | { readonly action: "addFinalizer" }
+  | { readonly action: "dropFinalizer" }
+  /** Write our name into the StatefulSet. */
+  | { readonly action: "claim"; readonly from: string | undefined }
+  /** Give the StatefulSet back; without `partition` it keeps its own. As many outdated `pods` are released by that. */
+  | { readonly action: "release"; readonly partition: number | undefined; readonly pods: number; readonly frozen: boolean }
+  | { readonly action: "setPartition"; readonly partition: number; readonly reason: PartitionReason; readonly message: string }
+  /** All checks of the step have passed: lower the partition by one, which releases `pod` unless it is updated already. */
+  | { readonly action: "releasePod"; readonly partition: number; readonly pod: Pod | undefined }
+  | { readonly action: "replacePod"; readonly pod: Pod; readonly message: string }
+  /** Ask Prometheus now, and decide again with its answer. */
+  | { readonly action: "check" }
+  /** Nothing but the status; `dueAt` (milliseconds since the epoch) is when the next decision may differ without any change of the cluster. */
+  | { readonly action: "report"; readonly status: PhasedStatus; readonly dueAt?: number };
+
+export type PhasedRule = Rule<[snapshot: PhasedSnapshot], PhasedDecision>;
+export type TargetRule = Rule<[snapshot: TargetSnapshot], PhasedDecision>;

@@ -1,0 +1,83 @@
+/** The status of a PhasedRollout: the memory of its rollout between ticks and processes. Times are RFC 3339, to the second. */
+import * as z from "zod";
+
+const text = z.string().optional().catch(undefined);
+const count = z.number().catch(0);
+
+const ROLLING_POD = z.object({
+  status: z.string().catch(""),
+  partition: z.number(),
+  /** When the step began. */
+  stepStartTime: text,
+  // Misspelt in the API.
+  analisysStartTime: text,
+  lastCheckTime: text,
+  lastAttemptTime: text,
+  consecutiveSuccessfulChecks: count,
+  consecutiveFailedChecks: count,
+  totalFailedChecks: count,
+  consecutiveErrors: z.number().optional().catch(undefined),
+  lastSample: text,
+  lastError: text,
+  promoted: z.literal(true).optional().catch(undefined),
+});
+
+const CONDITION = z.object({
+  type: z.string(),
+  status: z.enum(["True", "False", "Unknown"]),
+  reason: z.string(),
+  message: z.string(),
+  lastTransitionTime: z.string(),
+  observedGeneration: z.number().optional(),
+});
+
+const STATUS = z.object({
+  /** The generation of the PhasedRollout that was decided about. */
+  observedGeneration: z.number().optional().catch(undefined),
+  /** The generation of the StatefulSet that its controller had observed. */
+  targetObservedGeneration: z.number().optional().catch(undefined),
+  /** The StatefulSet that `updateRevision` and `rollingPodStatus` are about. */
+  targetUID: text,
+  phase: z.string().catch(""),
+  updateRevision: text,
+  /** The last step that was promoted by hand. */
+  promotedStep: text,
+  rolloutStartTime: text,
+  rolloutEndTime: text,
+  rollingPodStatus: ROLLING_POD.optional().catch(undefined),
+  conditions: z.array(CONDITION).catch([]),
+});
+
+export type PhasedStatus = z.output<typeof STATUS>;
+/** The step of the rollout: what must hold before the pod below `partition` is released. */
+export type RollingPodStatus = z.output<typeof ROLLING_POD>;
+export type Condition = z.output<typeof CONDITION>;
+
+/** Reads a status of any writer; what cannot be read counts as missing. */
+export function readStatus(status: unknown): PhasedStatus {
+  return STATUS.parse(status ?? {});
+}
+
+/** True if both say the same. */
+export function isSameStatus(one: PhasedStatus, other: PhasedStatus): boolean {
+  return JSON.stringify(readStatus(one)) === JSON.stringify(readStatus(other));
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The merge patch that turns one status into the other: fields that the new one lacks become null. */
+export function patchOf(before: Fields, after: Fields): Fields {
+  const gone = Object.keys(before).filter((key) => after[key] === undefined);
+  const kept = Object.entries(after).filter(([, value]) => value !== undefined);
+  const nested = kept.map(([key, value]) => {
+    const earlier = before[key];
+    return [key, isFields(value) && isFields(earlier) ? patchOf(earlier, value) : value] as const;
+  });
+  return { ...Object.fromEntries(gone.map((key) => [key, null])), ...Object.fromEntries(nested) };
+}
+
+/** The condition of this type, if the status has it. */
+export function findCondition({ conditions }: PhasedStatus, type: string): Condition | undefined {
+  return conditions.find((condition) => condition.type === type);
+}

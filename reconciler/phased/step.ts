@@ -1,0 +1,113 @@
+/**
+ * One step of a rollout: what must hold before the pod below the partition is released.
+ *
+ *   WaitForPodToBeUpdated -> WaitForAllPodsToBeAvailable -> WaitForInitialDelay -> WaitForChecks <-> PrometheusError -> released
+ *            ^--------- a pod is lost: the step begins again ----------------------------------------------'
+ *
+ * The step is stored in the status; a pod is released only after the status with the last success was written, so that a partition that we lowered can
+ * be told from one that another writer did.
+ */
+import { addVerdict, type Answer, dueAt, hasFailed, hasPassed, judgeAnswer, type Streak } from "../checks/check.ts";
+import type { Pod } from "../model/pod.ts";
+import { writeTime } from "./report.ts";
+import type { TargetSnapshot } from "./snapshot.ts";
+import type { RollingPodStatus } from "./status.ts";
+
+const SECOND_MS = 1000;
+/** Successes count at least so long. */
+const KEPT_MS = 60_000;
+
+/** The beginning of a step. */
+export function beginStep(partition: number, now: number, status = "WaitForPodToBeUpdated"): RollingPodStatus {
+  const counters = { consecutiveSuccessfulChecks: 0, consecutiveFailedChecks: 0, totalFailedChecks: 0 };
+  return { status, partition, stepStartTime: writeTime(now), ...counters };
+}
+
+/** The step of the status, if it is about this StatefulSet at this revision. */
+export function currentStep({ rollout, target }: TargetSnapshot): RollingPodStatus | undefined {
+  return isCurrent({ rollout, target }) ? rollout.status.rollingPodStatus : undefined;
+}
+
+/** True if the status is about a rollout of this StatefulSet to its update revision. */
+export function isCurrent({ rollout, target }: Pick<TargetSnapshot, "rollout" | "target">): boolean {
+  const { phase, targetUID, updateRevision } = rollout.status;
+  const isRolling = phase === "Rolling" || phase === "Stalled";
+  return isRolling && targetUID === target.uid && updateRevision === target.status.updateRevision;
+}
+
+/** True if nothing more is asked of the step. */
+export function isPassed({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus): boolean {
+  return step.promoted === true || hasPassed(check, streakOf(step));
+}
+
+/** True if its last success is more than two periods old, and more than a minute. */
+export function isOutdated({ rollout: { check }, now }: TargetSnapshot, step: RollingPodStatus): boolean {
+  return now - timeOf(step.lastCheckTime) > Math.max(2 * check.periodSeconds * SECOND_MS, KEPT_MS);
+}
+
+/** True if its checks have failed too often in a row; it stays so until the template changes, or a user promotes the step or raises the threshold. */
+export function isFailed({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus): boolean {
+  return hasFailed(check, streakOf(step));
+}
+
+/** Which pods the step waits for; undefined if all are there. */
+export function findMissing(
+  snapshot: TargetSnapshot,
+  partition: number,
+): (Pick<RollingPodStatus, "status"> & { message: string }) | undefined {
+  const { target, pods } = snapshot;
+  const { name, replicas, available, status } = target;
+  const places = Array.from({ length: replicas }, (_, index) => ({ index, pod: pods.get(index) }));
+  const outdated = places.find(({ index, pod }) => index >= partition && !isUpdated(target.status.updateRevision, pod));
+  if (outdated) return { status: "WaitForPodToBeUpdated", message: `${name}-${target.firstOrdinal + outdated.index} is not updated yet` };
+  const down = places.find(({ pod }) => !pod || pod.terminating || !pod.ready);
+  const waiting = { status: "WaitForAllPodsToBeAvailable" };
+  if (down) return { ...waiting, message: `${name}-${target.firstOrdinal + down.index} is not ready` };
+  const isCounted = available === replicas && status.replicas === replicas && status.updated >= replicas - partition;
+  return isCounted ? undefined : { ...waiting, message: `${name} has ${available} of ${replicas} pods available` };
+}
+
+/** A pod that exists, stays and is at the update revision. */
+export function isUpdated(updateRevision: string, pod: Pod | undefined): boolean {
+  return pod !== undefined && !pod.terminating && pod.revision === updateRevision;
+}
+
+/** When the next check of the step is due, in milliseconds since the epoch. */
+export function nextCheckAt({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus): number {
+  return dueAt(check, timeOf(step.analisysStartTime), streakOf(step));
+}
+
+const timeOf = (text: string | undefined): number => (text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text));
+
+/** The results of the step's checks. */
+function streakOf(step: RollingPodStatus): Streak {
+  return {
+    successes: step.consecutiveSuccessfulChecks,
+    failures: step.consecutiveFailedChecks,
+    errors: step.consecutiveErrors ?? 0,
+    totalFailures: step.totalFailedChecks,
+    lastAt: step.lastAttemptTime === undefined ? undefined : Date.parse(step.lastAttemptTime),
+  };
+}
+
+/** The step after the answer. An error ends a row of successes. */
+export function countAnswer({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus, answer: Answer): RollingPodStatus {
+  const verdict = judgeAnswer(check, answer);
+  const streak = addVerdict(streakOf(step), verdict, answer.at);
+  const { lastError: _error, lastSample: _sample, consecutiveErrors: _errors, ...rest } = step;
+  const counted = {
+    ...rest,
+    lastAttemptTime: writeTime(answer.at),
+    consecutiveSuccessfulChecks: streak.successes,
+    consecutiveFailedChecks: streak.failures,
+    totalFailedChecks: streak.totalFailures,
+  };
+  if (verdict === "Error")
+    return { ...counted, status: "PrometheusError", consecutiveErrors: streak.errors, lastError: describeError(answer) };
+  const sample = answer.kind === "Vector" ? answer.sample : undefined;
+  return { ...counted, status: "WaitForChecks", lastCheckTime: writeTime(answer.at), ...(sample !== undefined && { lastSample: sample }) };
+}
+
+function describeError(answer: Answer): string {
+  return answer.kind === "Error" ? `${answer.code}: ${answer.message}` : `the empty answer has warnings: ${answer.warnings.join("; ")}`;
+}

@@ -1,0 +1,67 @@
+/** Reads PhasedRollouts and their StatefulSets: one list of each a namespace, however many there are. */
+import type { Source } from "../../infra/kubernetes/actor.ts";
+import type { Call } from "../../infra/kubernetes/cluster.ts";
+import { absent } from "../../infra/errors.ts";
+import { phasedRollouts, type PhasedRolloutObject, pods, statefulSets } from "../../infra/kubernetes/resources.ts";
+import type { SuccessWhen } from "../checks/check.ts";
+import { readAll } from "../gather.ts";
+import { readPod } from "../model/pod.ts";
+import { needsPods } from "../phased/decide.ts";
+import { readPhasedRollout, type PhasedRollout } from "../phased/phased-rollout.ts";
+import { podsByIndex, readTarget, type Target } from "../phased/target.ts";
+
+/** A PhasedRollout with its StatefulSet. */
+export interface Gathered {
+  readonly rollout: PhasedRollout;
+  /** Undefined if there is none. */
+  readonly target: Target | undefined;
+  /** The PhasedRollout that the StatefulSet names as its owner, if it exists. */
+  readonly owner: PhasedRollout | undefined;
+}
+
+interface Place {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+const keyOf = ({ namespace, name }: Place): string => `${namespace}/${name}`;
+
+/** All PhasedRollouts of a namespace ("" for all); undefined if the cluster does not know the kind. Without any, StatefulSets are not read. */
+export async function gatherRollouts(namespace: string, successWhen: SuccessWhen, source: Source): Promise<Gathered[] | undefined> {
+  const query = namespace === "" ? {} : { namespace };
+  const read = (object: PhasedRolloutObject): PhasedRollout => readPhasedRollout(object, successWhen);
+  const rollouts = (await readAll({ resource: phasedRollouts, query, read }, source).catch(absent))?.items;
+  if (!rollouts || rollouts.length === 0) return rollouts && [];
+  const targets = await readAll({ resource: statefulSets, query, read: readTarget }, source);
+  const byKey = new Map(targets.items.map((target) => [keyOf(target), target]));
+  const owners = new Map(rollouts.map((rollout) => [keyOf(rollout), rollout]));
+  return rollouts.map((rollout) => {
+    const target = byKey.get(keyOf({ namespace: rollout.namespace, name: rollout.targetRef }));
+    return { rollout, target, owner: target && owners.get(keyOf({ namespace: target.namespace, name: target.owner ?? "" })) };
+  });
+}
+
+/** Reads one PhasedRollout and its StatefulSet again; undefined if it is gone. */
+export async function gatherAgain(
+  { rollout, owner }: Gathered,
+  { cluster, successWhen }: Source & { readonly successWhen: SuccessWhen },
+  call?: Call,
+): Promise<Gathered | undefined> {
+  const { namespace, name, targetRef } = rollout;
+  const [again, set] = await Promise.all([
+    cluster.get(phasedRollouts, { namespace, name }, call).catch(absent),
+    cluster.get(statefulSets, { namespace, name: targetRef }, call).catch(absent),
+  ]);
+  if (!again) return undefined;
+  const current = readPhasedRollout(again, successWhen);
+  const target = set && readTarget(set);
+  const others = owner?.name === target?.owner ? owner : undefined;
+  return { rollout: current, target, owner: target?.owner === name ? current : others };
+}
+
+/** The pods of the StatefulSet by their index, if a decision needs them. */
+export async function gatherPods({ rollout, target }: Gathered, source: Source): Promise<ReturnType<typeof podsByIndex>> {
+  if (!target || !needsPods({ rollout, target })) return new Map();
+  const query = { namespace: target.namespace, labelSelector: target.selector };
+  return podsByIndex(target, (await readAll({ resource: pods, query, read: readPod }, source)).items);
+}

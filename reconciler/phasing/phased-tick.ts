@@ -1,0 +1,126 @@
+/**
+ * The tick of all PhasedRollouts, beside that of the groups (§16):
+ *
+ *   list PhasedRollouts and StatefulSets -> each: decide, check if due, write -> when is the next one due?
+ *
+ * A settled tick costs the two lists. Without the definition it costs one call a minute, and one log line.
+ */
+import type { Clock } from "../../infra/clock.ts";
+import { hasCode, isSuperseded, messageOf } from "../../infra/errors.ts";
+import type { Actor } from "../../infra/kubernetes/actor.ts";
+import type { Log } from "../../infra/log.ts";
+import type { PhasedMetrics } from "../../infra/metrics/phased-metrics.ts";
+import { visitEach } from "../../infra/slots.ts";
+import type { Round } from "../checking/ask-prometheus.ts";
+import type { SuccessWhen } from "../checks/check.ts";
+import type { Recorder } from "../report/recorder.ts";
+import type { MayDisrupt } from "../reservations/may-disrupt.ts";
+import { type Gathered, gatherRollouts } from "./gather-rollouts.ts";
+import { createNarrator, type Narrator } from "./narrate.ts";
+import { visitRollout } from "./visit-rollout.ts";
+
+export interface PhasedInput extends Actor {
+  /** "" for all. */
+  readonly namespaces: readonly string[];
+  readonly round: Round;
+  /** Records Events. */
+  readonly record: Recorder["record"];
+  readonly stop: AbortSignal;
+}
+
+export interface PhasedResult {
+  /** Something was written that the cluster will react to: the next tick follows at once. */
+  readonly acted: boolean;
+  /** Some could not be read or written. */
+  readonly failed: boolean;
+  /** When the next check or delay is due, milliseconds since the epoch. */
+  readonly dueAt?: number | undefined;
+}
+
+/** Never rejects. */
+export type PhasedTick = (input: PhasedInput) => Promise<PhasedResult>;
+
+export interface PhasedTools {
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly log: Log;
+  readonly metrics: PhasedMetrics;
+  readonly mayDisrupt: MayDisrupt;
+  readonly successWhen: SuccessWhen;
+}
+
+/** Queries wait for each other by the round, not here: dead endpoints must not keep others from their turn. */
+const AT_A_TIME = 64;
+const MISSING_FOR_MS = 60_000;
+const NOTHING: PhasedResult = { acted: false, failed: false };
+
+export function createPhasedTick(tools: PhasedTools): PhasedTick {
+  const narrator = createNarrator(tools);
+  let askAgainAt = -Infinity;
+  let isMissingKnown = false;
+
+  async function gatherAll(input: PhasedInput): Promise<Gathered[] | undefined> {
+    const lists: Gathered[] = [];
+    for (const namespace of input.namespaces) {
+      const found = await gatherRollouts(namespace, tools.successWhen, input);
+      if (!found) return undefined;
+      lists.push(...found);
+    }
+    return lists;
+  }
+
+  function noteMissing(): PhasedResult {
+    if (!isMissingKnown) tools.log.info("there are no phased rollouts: the definition phasedrollouts.sts.plus is not installed");
+    isMissingKnown = true;
+    askAgainAt = tools.clock.monotonic() + MISSING_FOR_MS;
+    return NOTHING;
+  }
+
+  return async (input) => {
+    if (tools.clock.monotonic() < askAgainAt) return NOTHING;
+    try {
+      const gathered = await gatherAll(input);
+      if (!gathered) return noteMissing();
+      isMissingKnown = false;
+      return await visitAll(gathered, { ...input, ...tools, narrator });
+    } catch (error) {
+      if (input.stop.aborted) return NOTHING;
+      tools.log.error("the PhasedRollouts could not be read", { error });
+      return { acted: false, failed: true };
+    }
+  };
+}
+
+interface Visiting extends PhasedInput, PhasedTools {
+  readonly narrator: Narrator;
+}
+
+async function visitAll(gathered: readonly Gathered[], input: Visiting): Promise<PhasedResult> {
+  const results: PhasedResult[] = [];
+  await visitEach(gathered, { atOnce: AT_A_TIME, signal: input.stop }, async (one) => {
+    results.push(await visitOne(one, input));
+  });
+  input.narrator.endTick(gathered.map(({ rollout }) => rollout));
+  const due = results.flatMap(({ dueAt }) => dueAt ?? []);
+  return {
+    acted: results.some(({ acted }) => acted),
+    failed: results.some(({ failed }) => failed),
+    ...(due.length > 0 && { dueAt: Math.min(...due) }),
+  };
+}
+
+/** An error in one PhasedRollout is its own. */
+async function visitOne(first: Gathered, input: Visiting): Promise<PhasedResult> {
+  const { narrator, record, log } = input;
+  try {
+    const onWrite = narrator.narrate(record);
+    const { acted, dueAt, gathered } = await visitRollout(first, { ...input, onWrite });
+    narrator.remember(gathered.rollout);
+    return { acted, failed: false, dueAt };
+  } catch (error) {
+    if (isSuperseded(error)) return { acted: true, failed: false };
+    if (hasCode(error, "LeaseLost", "Cancelled")) return NOTHING;
+    const { namespace, name } = first.rollout;
+    log.error("the PhasedRollout could not be reconciled", { namespace, phasedRollout: name, error: messageOf(error) });
+    return { acted: false, failed: true };
+  }
+}

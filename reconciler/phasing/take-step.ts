@@ -1,0 +1,160 @@
+/** Carries out decisions about a PhasedRollout, with writes that take effect only if the judged object has not changed. */
+import type { Actor } from "../../infra/kubernetes/actor.ts";
+import { absent, RolloutError, wroteNothing } from "../../infra/errors.ts";
+import { phasedRollouts, type PhasedRolloutObject, pods, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { ANNOTATIONS } from "../model/annotations.ts";
+import type { Hold } from "../model/decision.ts";
+import type { Pod } from "../model/pod.ts";
+import { FINALIZER, readPhasedRollout, type PhasedRollout } from "../phased/phased-rollout.ts";
+import type { PhasedDecision } from "../phased/snapshot.ts";
+import { isSameStatus, patchOf, type PhasedStatus, readStatus } from "../phased/status.ts";
+import type { Target } from "../phased/target.ts";
+import type { MayDisrupt } from "../reservations/may-disrupt.ts";
+import { patchStatus } from "../updater/zone-status.ts";
+import type { Gathered } from "./gather-rollouts.ts";
+
+export interface PhasedActor extends Actor {
+  readonly mayDisrupt: MayDisrupt;
+}
+
+/** Every decision that writes. */
+export type Write = Exclude<PhasedDecision, { readonly action: "check" }>;
+
+/**
+ * Carries out the decision. Resolves with a hold if a disruption budget forbids it. Throws `Conflict` if what was judged has changed, `LeaseLost`, or
+ * the error of the API server.
+ */
+export async function takeStep(decision: Write, { rollout, target }: Gathered, actor: PhasedActor): Promise<Hold | undefined> {
+  if (decision.action === "report") return writeStatus(rollout, decision.status, actor);
+  if (decision.action === "addFinalizer") return writeFinalizers(rollout, [...rollout.finalizers, FINALIZER], actor);
+  if (decision.action === "dropFinalizer") return dropFinalizer(rollout, actor);
+  if (!target) throw new RolloutError("NotFound", `StatefulSet ${rollout.targetRef} is gone`);
+  switch (decision.action) {
+    case "claim":
+      return claim(target, { ...decision, rollout }, actor);
+    case "release":
+      return writeTarget(target, release(decision), actor);
+    case "setPartition":
+      return writeTarget(target, withPartition(decision.partition), actor);
+    case "releasePod":
+      return releasePod(target, decision, actor);
+    case "replacePod":
+      return replacePod(target, decision.pod, actor);
+    default:
+      return decision satisfies never;
+  }
+}
+
+/** Writes nothing if the status says the same. */
+async function writeStatus(rollout: PhasedRollout, status: PhasedStatus, { cluster, fence, freshness }: PhasedActor): Promise<undefined> {
+  if (isSameStatus(rollout.status, status)) return undefined;
+  const { namespace, name, resourceVersion } = rollout;
+  const body = { metadata: { resourceVersion }, status: patchOf(rollout.status, status) };
+  const place = { namespace, name, type: "merge", body } as const;
+  const stored = await cluster.change<PhasedRolloutObject>(phasedRollouts, { ...place, subresource: "status" }, fence.write());
+  freshness.noteWritten(phasedRollouts, stored.metadata.resourceVersion ?? "");
+  if (!isSameStatus(readStatus(stored.status), status))
+    throw new RolloutError("Invalid", "the definition phasedrollouts.sts.plus drops fields of the status: replace it by Zonewise's");
+}
+
+const dropFinalizer = (rollout: PhasedRollout, actor: PhasedActor): Promise<undefined> =>
+  writeFinalizers(
+    rollout,
+    rollout.finalizers.filter((one) => one !== FINALIZER),
+    actor,
+  );
+
+async function writeFinalizers(rollout: PhasedRollout, finalizers: readonly string[], actor: PhasedActor): Promise<undefined> {
+  const { cluster, fence, freshness } = actor;
+  const { namespace, name, resourceVersion } = rollout;
+  const body = { metadata: { resourceVersion, finalizers } };
+  const version = await cluster.patch(phasedRollouts, { namespace, name, type: "merge", body }, fence.write());
+  freshness.noteWritten(phasedRollouts, version);
+}
+
+interface Changes {
+  readonly annotations?: Readonly<Record<string, string | null>>;
+  readonly spec?: object;
+}
+
+async function writeTarget(target: Target, { annotations, spec }: Changes, { cluster, fence, freshness }: PhasedActor): Promise<undefined> {
+  const { namespace, name, resourceVersion } = target;
+  const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, ...(spec && { spec }) };
+  const version = await cluster.patch(statefulSets, { namespace, name, type: "merge", body }, fence.write());
+  freshness.noteWritten(statefulSets, version);
+}
+
+function withPartition(partition: number): Changes {
+  return { spec: { updateStrategy: { rollingUpdate: { partition } } } };
+}
+
+interface Claim {
+  readonly rollout: PhasedRollout;
+  readonly from: string | undefined;
+}
+
+/** The partition from before is kept, unless it may be that of an earlier PhasedRollout: restoring its guard would freeze the StatefulSet. */
+async function claim(target: Target, { rollout, from }: Claim, actor: PhasedActor): Promise<undefined> {
+  if (from !== undefined) await confirmGone({ namespace: target.namespace, name: from }, target, actor);
+  const isFirst = from === undefined && target.originalPartition === undefined;
+  const original = isFirst ? { [ANNOTATIONS.originalPartition]: String(target.partition) } : {};
+  await writeTarget(target, { annotations: { [ANNOTATIONS.phasedRollout]: rollout.name, ...original } }, actor);
+}
+
+/** The lists may be of different moments. Throws `Conflict` if the earlier owner exists after all. */
+async function confirmGone(
+  place: { readonly namespace: string; readonly name: string },
+  target: Target,
+  actor: PhasedActor,
+): Promise<void> {
+  const found = await actor.cluster.get(phasedRollouts, place, actor.fence.write()).catch(absent);
+  if (found && readPhasedRollout(found, "NoData").targetRef === target.name)
+    throw new RolloutError("Conflict", `PhasedRollout ${place.name} manages ${target.name}`);
+}
+
+/** A StatefulSet that is frozen keeps its original partition for the next owner. */
+function release({ partition, frozen }: Extract<Write, { action: "release" }>): Changes {
+  return {
+    annotations: { [ANNOTATIONS.phasedRollout]: null, ...(!frozen && { [ANNOTATIONS.originalPartition]: null }) },
+    ...(partition !== undefined && withPartition(partition)),
+  };
+}
+
+/** The disruption budget of the pod that the StatefulSet controller will replace is asked first, and the pod reserved. */
+async function releasePod(
+  target: Target,
+  { pod, partition }: Extract<Write, { action: "releasePod" }>,
+  actor: PhasedActor,
+): Promise<Hold | undefined> {
+  return underBudget({ target, pod }, actor, () => writeTarget(target, withPartition(partition), actor));
+}
+
+/** Deletes the judged pod, if neither it nor its StatefulSet has changed since. */
+function replacePod(target: Target, pod: Pod, actor: PhasedActor): Promise<Hold | undefined> {
+  return underBudget({ target, pod }, actor, async () => {
+    await patchStatus(target, actor);
+    const { namespace, name, uid, resourceVersion } = pod;
+    const version = await actor.cluster.remove(pods, { namespace, name, preconditions: { uid, resourceVersion } }, actor.fence.write());
+    actor.freshness.noteWritten(pods, version);
+  });
+}
+
+interface Disrupted {
+  readonly target: Target;
+  /** Undefined if none is disrupted. */
+  readonly pod: Pod | undefined;
+}
+
+/** Rejects with the error of the write; a reservation is released if nothing was written. */
+async function underBudget({ target, pod }: Disrupted, actor: PhasedActor, write: () => Promise<void>): Promise<Hold | undefined> {
+  const grant = pod && (await actor.mayDisrupt(pod, target, actor.fence.write()));
+  if (grant?.action === "hold") return grant;
+  try {
+    await write();
+    return undefined;
+  } catch (error) {
+    // After any other error the pod may be released, and its reservation must remain.
+    if (wroteNothing(error)) await grant?.release(actor.fence.write());
+    throw error;
+  }
+}

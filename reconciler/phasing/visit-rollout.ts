@@ -1,0 +1,73 @@
+/**
+ * Advances one PhasedRollout as far as it comes now: decide -> write -> read it again -> decide ..., until there is nothing to write, or only to wait.
+ *
+ * At most one write a decision. The process may die between any two.
+ */
+import type { Clock } from "../../infra/clock.ts";
+import type { PhasedMetrics } from "../../infra/metrics/phased-metrics.ts";
+import type { Round } from "../checking/ask-prometheus.ts";
+import { type Answer, judgeAnswer, type SuccessWhen } from "../checks/check.ts";
+import type { Hold } from "../model/decision.ts";
+import { decidePhased } from "../phased/decide.ts";
+import type { PhasedDecision, PhasedSnapshot } from "../phased/snapshot.ts";
+import { gatherAgain, type Gathered, gatherPods } from "./gather-rollouts.ts";
+import { type PhasedActor, takeStep, type Write } from "./take-step.ts";
+
+export interface Visitor extends PhasedActor {
+  readonly clock: Pick<Clock, "now">;
+  readonly round: Round;
+  readonly stop: AbortSignal;
+  /** When a check is successful if its object does not say. */
+  readonly successWhen: SuccessWhen;
+  readonly metrics: PhasedMetrics;
+  /** Called after each write, and with the hold in place of one. */
+  readonly onWrite: (decision: Write, gathered: Gathered, hold: Hold | undefined) => void;
+}
+
+export interface Visit {
+  /** Something but a status was written: the cluster changes soon. */
+  readonly acted: boolean;
+  /** When it is due again, milliseconds since the epoch; undefined if it waits for a change of the cluster. */
+  readonly dueAt?: number | undefined;
+  /** As it was read last. */
+  readonly gathered: Gathered;
+}
+
+/** More than any sequence of steps that do not wait; the next tick goes on. */
+const MOST_STEPS = 10;
+
+/** Throws the error of the API server, `LeaseLost`, or `Conflict` if somebody else was faster. */
+export async function visitRollout(first: Gathered, visitor: Visitor): Promise<Visit> {
+  let gathered = first;
+  let acted = false;
+  for (let steps = 0; steps < MOST_STEPS && !visitor.stop.aborted; steps++) {
+    const decision = await decide(gathered, visitor);
+    if (!decision) return { acted, gathered };
+    const hold = await takeStep(decision, gathered, visitor);
+    visitor.onWrite(decision, gathered, hold);
+    if (hold) return { acted, gathered };
+    if (decision.action !== "report") acted = true;
+    else if (decision.dueAt === undefined || decision.dueAt > visitor.clock.now()) return { acted, dueAt: decision.dueAt, gathered };
+    const again = await gatherAgain(gathered, visitor, visitor.fence.write());
+    if (!again) return { acted, gathered };
+    gathered = again;
+  }
+  return { acted: true, gathered };
+}
+
+/** The next write; undefined if Prometheus could not be asked in this tick. */
+async function decide(gathered: Gathered, visitor: Visitor): Promise<Write | undefined> {
+  const snapshot: PhasedSnapshot = { ...gathered, pods: await gatherPods(gathered, visitor), now: visitor.clock.now() };
+  const decision = decidePhased(snapshot);
+  if (decision.action !== "check") return decision;
+  const { namespace, check } = gathered.rollout;
+  const answer = await visitor.round.ask({ namespace, query: check.query });
+  if (!answer) return undefined;
+  visitor.metrics.checked(judgeAnswer(check, answer));
+  return afterAnswer(snapshot, answer);
+}
+
+function afterAnswer(snapshot: PhasedSnapshot, answer: Answer): Write | undefined {
+  const decision: PhasedDecision = decidePhased({ ...snapshot, answer, now: Math.max(snapshot.now, answer.at) });
+  return decision.action === "check" ? undefined : decision;
+}

@@ -1,0 +1,40 @@
+/** What is left of a rollout, in the order in which it will be done. */
+import { moveToFront } from "../model/order.ts";
+import type { PlannedZone } from "../model/plan.ts";
+import { isHealthy } from "../model/readiness.ts";
+import type { Zone, ZoneWithPods } from "../model/zone.ts";
+import { outdated } from "./zone.ts";
+
+/** The most pods that a plan names a zone. */
+const MOST_NAMED = 10;
+
+/** The zones that may be rolled out: the unhealthy one comes first, the others by name; paused ones are left out (§1.3.6). */
+export function inOrder(zones: readonly ZoneWithPods[]): ZoneWithPods[] {
+  return moveToFront(zones, (zone) => !isHealthy(zone)).filter((zone) => !zone.paused);
+}
+
+/** The zones with something left to do, and the pods as they are. */
+export function planRollout(zones: readonly ZoneWithPods[]): PlannedZone[] {
+  return inOrder(zones).flatMap((zone) => {
+    const candidates = moveToFront(outdated(zone), (pod) => pod.broken !== undefined || pod.ready);
+    if (candidates.length === 0 && isRecorded(zone)) return [];
+    const names = candidates.slice(0, MOST_NAMED).map((pod) => pod.name);
+    return [{ zone: zone.name, count: candidates.length, pods: names, atOnce: zone.maxUnavailable, msPerPod: median(zone) }];
+  });
+}
+
+/** The same by status alone, in the order of names. */
+export function planByStatus(zones: readonly Zone[]): PlannedZone[] {
+  return zones
+    .map((zone) => ({ zone, count: Math.max(0, zone.replicas - zone.status.updated) }))
+    .filter(({ zone, count }) => !zone.paused && (count > 0 || !isRecorded(zone)))
+    .map(({ zone, count }) => ({ zone: zone.name, count, pods: [], atOnce: zone.maxUnavailable, msPerPod: undefined }));
+}
+
+const isRecorded = ({ status }: Zone): boolean => status.currentRevision === status.updateRevision;
+
+/** Half of the ready pods took longer: single slow or restarted ones do not matter. */
+function median({ pods }: ZoneWithPods): number | undefined {
+  const times = pods.flatMap((pod) => pod.readyAfterMs ?? []).toSorted((a, b) => a - b);
+  return times[Math.floor(times.length / 2)];
+}

@@ -1,0 +1,104 @@
+/**
+ * Keeps the RolloutGroups of a term (§11): one object a group, written beside the ticks and never waited for.
+ *
+ *   before a tick: read what others have changed -> an outcome: decide the status -> it differs: write it
+ *
+ * The cluster may not know the kind: then this is off, with one log line. A group that is settled and stays so costs nothing.
+ */
+import { hasCode } from "../../infra/errors.ts";
+import { decideStatus } from "../group-status/decide.ts";
+import type { GroupFacts, StatusInput } from "../group-status/facts.ts";
+import { nameOfGroup } from "../group-status/name.ts";
+import type { Outcome, TickResult } from "../report/outcome.ts";
+import type { Entry } from "./entry.ts";
+import { factsOfOutcome, factsWithoutZones } from "./facts-of-outcome.ts";
+import { createKnownGroups } from "./known-groups.ts";
+import { DEFAULT_DEADLINE_MS } from "./stored-group.ts";
+import { createWriteQueue, differenceOf, type WriteQueueOptions } from "./write-queue.ts";
+
+export interface GroupStatuses {
+  /** Called before the StatefulSets are listed. Never rejects. */
+  readonly beginTick: (namespaces: readonly string[]) => Promise<void>;
+  /** `tookMs` milliseconds in tick number `passes` of the installation. */
+  readonly report: (outcome: Outcome, timing: Timing) => void;
+  /** Called after a tick that read the cluster: removes the objects of groups that are gone. */
+  readonly endTick: (result: Pick<TickResult, "groups" | "resourceVersions">) => void;
+  /** Writes what waits, without pauses. Resolves once nothing is under way; never rejects. */
+  readonly flush: () => Promise<void>;
+}
+
+type Timing = Pick<StatusInput, "tookMs" | "passes">;
+
+export interface GroupStatusesOptions extends Omit<WriteQueueOptions, "onForbidden"> {
+  /** Ends the watches. */
+  readonly signal: AbortSignal;
+}
+
+/** Milliseconds between two writes of mere details. */
+const DETAILS_MS = 30_000;
+
+export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuses {
+  const { clock, log } = options;
+  const known = createKnownGroups(options);
+  const queue = createWriteQueue({ ...options, onForbidden: () => void (isOff = true) });
+  const startedAt = clock.monotonic();
+  let isOff = false;
+
+  function decide(entry: Entry, facts: GroupFacts, timing: Timing): void {
+    const seen = fingerprint(entry, facts);
+    if (seen !== undefined && seen === entry.seen) return;
+    entry.zones = facts.zones;
+    entry.wanted = decideStatus({ ...inputOf(entry), ...timing, facts, now: clock.now() });
+    const difference = differenceOf(entry);
+    if (difference === "none" && seen !== undefined) entry.seen = seen;
+    const quietMs = clock.monotonic() - Math.max(entry.writtenAt, startedAt);
+    if (difference === "essence" || (difference === "details" && quietMs >= DETAILS_MS)) queue.write(entry);
+  }
+
+  function clear(entry: Entry): void {
+    if (entry.stored?.isOurs) queue.remove(entry, () => known.forget(entry));
+    else if (entry.stored) decide(entry, factsWithoutZones(entry.name), { tookMs: 0, passes: 0 });
+  }
+
+  return {
+    async beginTick(namespaces) {
+      if (isOff) return;
+      try {
+        await known.refresh(namespaces);
+      } catch (error) {
+        isOff = hasCode(error, "NotFound", "Forbidden");
+        if (hasCode(error, "NotFound")) log.info("the status of rollout groups is off: the cluster knows no RolloutGroup");
+        else if (!hasCode(error, "Cancelled")) log.warn("the rollout groups could not be read", { error });
+      }
+    },
+    report(outcome, timing) {
+      const entry = isOff ? undefined : known.entryOf(outcome.namespace, nameOfGroup(outcome.group));
+      if (entry) decide(entry, factsOfOutcome(outcome), timing);
+    },
+    endTick({ groups, resourceVersions }) {
+      if (isOff) return;
+      const living = new Set([...groups.values()].flatMap(([zone]) => (zone ? `${zone.namespace}/${nameOfGroup(zone.group)}` : [])));
+      const wasRead = ({ namespace }: Entry): boolean => resourceVersions.has("") || resourceVersions.has(namespace);
+      for (const [key, entry] of known.entries) if (!living.has(key) && wasRead(entry)) clear(entry);
+    },
+    async flush() {
+      if (!isOff) for (const entry of known.entries.values()) if (differenceOf(entry) !== "none") queue.write(entry);
+      await queue.flush();
+    },
+  };
+}
+
+function inputOf({ stored, confirmed, wanted }: Entry): Pick<StatusInput, "earlier" | "generation" | "deadlineMs"> {
+  return {
+    earlier: wanted ?? stored?.status ?? {},
+    // An object that is read for the first time has not been read before the zones were; one that we are about to make asks for nothing.
+    generation: confirmed ?? (stored ? 0 : 1),
+    deadlineMs: stored?.deadlineMs ?? DEFAULT_DEADLINE_MS,
+  };
+}
+
+/** Of a group that has nothing to do: as long as it is the same, so is its status. */
+function fingerprint({ stored, confirmed }: Entry, { state, zones, scalingHolds }: GroupFacts): string | undefined {
+  if (state !== "settled" || scalingHolds.length > 0) return undefined;
+  return [stored?.resourceVersion, confirmed, ...zones.map(({ uid, resourceVersion }) => `${uid}/${resourceVersion}`)].join(" ");
+}

@@ -1,0 +1,120 @@
+/**
+ * The RolloutGroups of the namespaces, as this process knows them:
+ *
+ *   unread --list--> watched --a change by somebody else--> that object is read again before the next tick
+ *      ^                 |
+ *      +---- the watch ended: listed again before the next tick, at most every 30 s
+ *
+ * A tick may state the generation of an object that was read before the tick listed the StatefulSets (§11.2), so reads come before ticks.
+ */
+import type { Clock } from "../../infra/clock.ts";
+import { absent } from "../../infra/errors.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { rolloutGroups } from "../../infra/kubernetes/resources.ts";
+import { isNewer, type Entry } from "./entry.ts";
+import { readStored } from "./stored-group.ts";
+
+export interface KnownGroups {
+  readonly entries: ReadonlyMap<string, Entry>;
+  /** The entry of a RolloutGroup, known or not; undefined while its namespace has not been read. */
+  readonly entryOf: (namespace: string, name: string) => Entry | undefined;
+  readonly forget: (entry: Entry) => void;
+  /** Reads what may have changed. Throws the error of the API server: `NotFound` if it has no such kind. */
+  readonly refresh: (namespaces: readonly string[]) => Promise<void>;
+}
+
+export interface KnownGroupsOptions {
+  readonly cluster: Cluster;
+  readonly clock: Pick<Clock, "monotonic">;
+  /** Ends the watches. */
+  readonly signal: AbortSignal;
+  /** Called when somebody else has changed an object. */
+  readonly onChange: () => void;
+}
+
+/** Milliseconds. Statuses can wait, the tick cannot. */
+const READ_MS = 3000;
+const RELIST_MS = 30_000;
+/** A list is cheaper than so many single reads. */
+const MOST_GETS = 20;
+
+export function createKnownGroups({ cluster, clock, signal, onChange }: KnownGroupsOptions): KnownGroups {
+  const entries = new Map<string, Entry>();
+  const listedAt = new Map<string, number>();
+  const watched = new Set<string>();
+  const call = { deadlineMs: READ_MS, signal };
+
+  async function list(scope: string): Promise<void> {
+    listedAt.set(scope, clock.monotonic());
+    const seen = new Set<string>();
+    let version = "";
+    for await (const page of cluster.list(rolloutGroups, scope === "" ? {} : { namespace: scope }, call)) {
+      version = page.resourceVersion;
+      for (const object of page.items) {
+        const { namespace = "", name = "" } = object.metadata;
+        seen.add(`${namespace}/${name}`);
+        update(obtain(namespace, name), readStored(object));
+      }
+    }
+    for (const [key, entry] of entries) if (isWithin(scope, entry) && !seen.has(key)) update(entry, undefined);
+    void watch(scope, version);
+  }
+
+  function obtain(namespace: string, name: string): Entry {
+    const key = `${namespace}/${name}`;
+    const entry = entries.get(key) ?? { namespace, name, busy: false, writtenAt: -Infinity };
+    entries.set(key, entry);
+    return entry;
+  }
+
+  async function watch(scope: string, resourceVersion: string): Promise<void> {
+    watched.add(scope);
+    const query = { ...(scope !== "" && { namespace: scope }), resourceVersion };
+    const watcher = {
+      signal,
+      onHint: (hint: { readonly type: string; readonly namespace: string; readonly name: string; readonly resourceVersion: string }) => {
+        if (hint.type === "BOOKMARK") return;
+        const entry = obtain(hint.namespace, hint.name);
+        entry.hinted = hint.resourceVersion;
+        if (isStale(entry)) onChange();
+      },
+    };
+    // A watch is a hint: without it, changes are found with the next list.
+    await cluster.watch(rolloutGroups, query, watcher).catch(() => {});
+    watched.delete(scope);
+  }
+
+  async function read(entry: Entry): Promise<void> {
+    const { namespace, name } = entry;
+    const object = await cluster.get(rolloutGroups, { namespace, name }, call).catch(absent);
+    update(entry, object && readStored(object));
+  }
+
+  return {
+    entries,
+    entryOf: (namespace, name) => (listedAt.has("") || listedAt.has(namespace) ? obtain(namespace, name) : undefined),
+    forget: ({ namespace, name }) => void entries.delete(`${namespace}/${name}`),
+    async refresh(namespaces) {
+      const stale = [...entries.values()].filter(isStale);
+      const isDue = (scope: string): boolean => clock.monotonic() - (listedAt.get(scope) ?? -Infinity) >= RELIST_MS;
+      const scopes = namespaces.filter((scope) => stale.length > MOST_GETS || (!watched.has(scope) && isDue(scope)));
+      for (const scope of scopes) await list(scope);
+      await Promise.all(stale.filter(isStale).map(read));
+      for (const entry of entries.values()) entry.confirmed = entry.stored?.generation;
+    },
+  };
+}
+
+const isWithin = (scope: string, { namespace }: Entry): boolean => scope === "" || scope === namespace;
+
+/** True if somebody else has changed it since it was read or written. */
+export function isStale({ busy, hinted, stored }: Entry): boolean {
+  return !busy && hinted !== undefined && isNewer(hinted, stored?.resourceVersion);
+}
+
+/** Takes over what was read, unless a write under way knows better. */
+function update(entry: Entry, stored: Entry["stored"]): void {
+  if (entry.busy) return;
+  entry.stored = stored;
+  delete entry.hinted;
+}

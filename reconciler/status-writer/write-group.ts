@@ -1,0 +1,65 @@
+/** Writes one RolloutGroup; each write takes effect only on the version that was read. */
+import { absent, hasCode } from "../../infra/errors.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import type { Fence } from "../../infra/kubernetes/lease.ts";
+import { rolloutGroups, type RolloutGroup } from "../../infra/kubernetes/resources.ts";
+import type { Entry } from "./entry.ts";
+import { buildGroup, buildStatus, changeOwners, readStored } from "./stored-group.ts";
+
+export interface GroupWriter {
+  readonly cluster: Cluster;
+  readonly fence: Fence;
+}
+
+/**
+ * Writes the wanted status, and before it the object or its owners where they are missing. False if somebody else was faster: the object was read again.
+ * Throws `LeaseLost`, or the error of the API server.
+ */
+export async function writeGroup(entry: Entry, writer: GroupWriter): Promise<boolean> {
+  try {
+    await ensureObject(entry, writer);
+    const { namespace, name, stored, wanted: status } = entry;
+    if (!stored || !status) return false;
+    const body = buildStatus(stored, { namespace, name }, status);
+    const { cluster, fence } = writer;
+    const written = await cluster.replace(rolloutGroups, { namespace, name, subresource: "status", body }, fence.write());
+    // A definition that lacks a field drops it: what was sent counts, or it would be sent again and again.
+    entry.stored = { ...readStored(written), status };
+    return true;
+  } catch (error) {
+    if (!hasCode(error, "Conflict", "NotFound", "AlreadyExists")) throw error;
+    await readAgain(entry, writer);
+    return false;
+  }
+}
+
+async function ensureObject(entry: Entry, { cluster, fence }: GroupWriter): Promise<void> {
+  const { namespace, name, stored, zones = [] } = entry;
+  if (!stored) {
+    const created = await cluster.create(rolloutGroups, { namespace, body: buildGroup(name, namespace, zones) }, fence.write());
+    entry.stored = readStored(created);
+    // Nobody but us can have asked anything of it yet.
+    entry.confirmed = entry.stored.generation;
+    return;
+  }
+  const ownerReferences = zones.length > 0 ? changeOwners(stored, zones) : undefined;
+  if (!ownerReferences) return;
+  const body = { metadata: { resourceVersion: stored.resourceVersion, ownerReferences } };
+  const changed = await cluster.change<RolloutGroup>(rolloutGroups, { namespace, name, type: "merge", body }, fence.write());
+  entry.stored = { ...readStored(changed), status: stored.status };
+}
+
+/** What is read here may be younger than the zones of the tick: the generation is confirmed by the next one only. */
+async function readAgain(entry: Entry, { cluster, fence }: GroupWriter): Promise<void> {
+  const { namespace, name, stored: before } = entry;
+  const object = await cluster.get(rolloutGroups, { namespace, name }, fence.write()).catch(absent);
+  entry.stored = object && readStored(object);
+  if (entry.stored?.uid !== before?.uid) entry.confirmed = undefined;
+}
+
+/** Removes the object of a group that is gone. Throws `LeaseLost`, or the error of the API server, `Conflict` if it has changed. */
+export async function removeGroup({ namespace, name, stored }: Entry, { cluster, fence }: GroupWriter): Promise<void> {
+  if (!stored) return;
+  const { uid, resourceVersion } = stored;
+  await cluster.remove(rolloutGroups, { namespace, name, preconditions: { uid, resourceVersion } }, fence.write()).catch(absent);
+}

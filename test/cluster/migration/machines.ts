@@ -1,0 +1,176 @@
+/**
+ * Plays what a control plane without containers lacks: the processes of the namespace's pods, and the proxy of the Service
+ * `rollout-operator`. A process runs while its pod is there; a connection goes to a ready pod that the Service selects at that moment, and
+ * stays there.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { createServer, connect, type Server } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Pod, Secret } from "../../../infra/kubernetes/resources.ts";
+import { listen } from "../../loopback.ts";
+import { buildKubeconfig } from "../access.ts";
+import type { Admin } from "../client.ts";
+import { follow, type Followed } from "../follow.ts";
+import { startEntry } from "../process.ts";
+import { ORIGINAL, SECRET, startStandIn } from "./original.ts";
+
+interface Process {
+  /** Where it serves webhooks; undefined if it does not. */
+  readonly port?: number;
+  readonly end: () => unknown;
+  readonly output: () => string;
+}
+
+interface PodState {
+  pod: Pod;
+  readonly process: Promise<Process | undefined>;
+}
+
+interface Place {
+  readonly admin: Admin;
+  readonly namespace: string;
+  readonly folder: string;
+  /** For all our processes. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface Machines {
+  /** The port of the Service's proxy. */
+  readonly port: number;
+  /** Starts to run pods; the namespace's ServiceAccounts may come later. */
+  readonly start: () => Promise<void>;
+  readonly outputs: () => Promise<string>;
+  readonly close: () => Promise<void>;
+}
+
+/** The entries of jobs, by their label, which is their ServiceAccount's name, too. */
+const JOBS: Readonly<Record<string, string>> = {
+  "zonewise-reconciler": "reconciler/main.ts",
+  "zonewise-certificates": "infra/certs/main.ts",
+};
+const SERVING = /"msg":"listening","what":"webhooks","port":(?<port>\d+)/;
+const entry = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
+
+export async function openMachines(place: Place): Promise<Machines> {
+  const { admin, namespace } = place;
+  const pods = new Map<string, PodState>();
+  const ended: PodState[] = [];
+  let selector: Readonly<Record<string, string>> = {};
+  let connections = 0;
+  const stopped = new AbortController();
+
+  function onPod(type: string, pod: Pod): void {
+    const { uid = "", deletionTimestamp } = pod.metadata ?? {};
+    const state = pods.get(uid) ?? { pod, process: runPod(place, pod).catch(describeFailure) };
+    state.pod = pod;
+    pods.set(uid, state);
+    if (type !== "DELETED" && !deletionTimestamp) return;
+    pods.delete(uid);
+    ended.push(state);
+    void state.process.then((process) => process?.end());
+  }
+
+  async function pickPort(): Promise<number | undefined> {
+    const wanted = Object.entries(selector);
+    const chosen = [...pods.values()].filter(
+      ({ pod }) => isReady(pod) && wanted.every(([key, value]) => pod.metadata?.labels?.[key] === value),
+    );
+    return (await chosen[connections++ % chosen.length]?.process)?.port;
+  }
+
+  const proxy: Server = createServer((socket) => {
+    socket.on("error", () => {});
+    void pickPort().then((port) => {
+      if (port === undefined) return void socket.destroy();
+      const target = connect(port, "127.0.0.1");
+      target.on("error", () => socket.destroy());
+      target.on("close", () => socket.destroy());
+      socket.on("close", () => target.destroy());
+      socket.pipe(target).pipe(socket);
+    });
+  });
+
+  return {
+    port: await listen(proxy, "localhost"),
+    async start() {
+      await follow(admin, `/api/v1/namespaces/${namespace}/services`, stopped.signal, (_type, service) => {
+        if (service.metadata?.name === ORIGINAL) selector = selectorOf(service);
+      });
+      await follow(admin, `/api/v1/namespaces/${namespace}/pods`, stopped.signal, onPod);
+    },
+    async outputs() {
+      const processes = await Promise.all([...ended, ...pods.values()].map(({ process }) => process));
+      return processes.map((process) => process?.output() ?? "").join("\n");
+    },
+    async close() {
+      stopped.abort();
+      await Promise.all([...pods.values()].map(async ({ process }) => (await process)?.end()));
+      proxy.close();
+    },
+  };
+}
+
+const describeFailure = (error: unknown): Process => ({ end: () => {}, output: () => String(error) });
+const isReady = ({ status }: Pod): boolean =>
+  status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true;
+const selectorOf = (service: Followed): Readonly<Record<string, string>> =>
+  (service as { readonly spec?: { readonly selector?: Readonly<Record<string, string>> } }).spec?.selector ?? {};
+
+/** Starts what the pod's container would run; undefined for the pods of zones. */
+async function runPod(place: Place, pod: Pod): Promise<Process | undefined> {
+  const { name = "", labels = {} } = pod.metadata ?? {};
+  if (labels["name"] === ORIGINAL) return await runStandIn(place);
+  const account = labels["app.kubernetes.io/name"] ?? "";
+  if (account === "zonewise-functions") return await runFunctions(place, name);
+  const file = JOBS[account];
+  return file === undefined ? undefined : await runJob(place, name, { account, file });
+}
+
+async function runStandIn(place: Place): Promise<Process> {
+  const { cert = "", key = "" } = await readSecret(place, "cert");
+  const { port, kill } = await startStandIn({ cert, key });
+  return { port, end: kill, output: () => "" };
+}
+
+async function runFunctions(place: Place, name: string): Promise<Process> {
+  const data = await readSecret(place, "tls.crt");
+  const folder = join(place.folder, name);
+  await mkdir(folder, { recursive: true });
+  const files = { SERVER_TLS_CERT_FILE: join(folder, "tls.crt"), SERVER_TLS_KEY_FILE: join(folder, "tls.key") };
+  await writeFile(files.SERVER_TLS_CERT_FILE, data["tls.crt"] ?? "");
+  await writeFile(files.SERVER_TLS_KEY_FILE, data["tls.key"] ?? "", { mode: 0o600 });
+  const env = await buildEnvironment(place, "zonewise-functions");
+  const running = startEntry(entry("functions/serve.ts"), { ...env, ...files, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
+  await running.untilOutput(SERVING);
+  const port = Number(SERVING.exec(running.output())?.groups?.["port"]);
+  return { port, end: running.end, output: running.output };
+}
+
+async function runJob(place: Place, name: string, { account, file }: { account: string; file: string }): Promise<Process> {
+  const env = await buildEnvironment(place, account);
+  const running = startEntry(entry(file), { ...env, POD_NAME: name });
+  void running.exited.then(async (code) => {
+    const status = { phase: code === 0 ? "Succeeded" : "Failed" };
+    await place.admin.call("PATCH", `/api/v1/namespaces/${place.namespace}/pods/${name}/status`, { status }).catch(() => {});
+  });
+  return { end: running.end, output: running.output };
+}
+
+async function buildEnvironment({ admin, namespace, folder, env }: Place, account: string): Promise<Record<string, string>> {
+  const kubeconfig = join(folder, account);
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, account)), { mode: 0o600 });
+  const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, SERVER_ADDRESS: "127.0.0.1" };
+  return { PATH: process.env["PATH"] ?? "", ...own, ...env };
+}
+
+/** Resolves once the Secret has the key, as a kubelet waits for the content of a volume; rejects after a minute. */
+async function readSecret({ admin, namespace }: Place, key: string): Promise<Record<string, string>> {
+  for (let tries = 0; tries < 300; tries++) {
+    const { data = {} } = await admin.call<Secret>("GET", `/api/v1/namespaces/${namespace}/secrets/${SECRET}`);
+    if (data[key]) return Object.fromEntries(Object.entries(data).map(([name, text]) => [name, Buffer.from(text, "base64").toString()]));
+    await sleep(200);
+  }
+  throw new Error(`the Secret has no ${key}`);
+}

@@ -1,0 +1,132 @@
+/** What a scrape of the functions shows of the reconciler: over its runs, once, and only while it is known. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { showTotals } from "../../../functions/totals/show-totals.ts";
+import { createMetrics } from "../../../infra/metrics/metrics.ts";
+import { run } from "../../../reconciler/run.ts";
+import { deploy, runInputOf, type Stage } from "../../reconciler/stage.ts";
+import { setStatusStage } from "../../reconciler/status-writer/status-stage.ts";
+
+const GROUP = '{namespace="default",rollout_group="ingester"}';
+
+/** A replica of the functions; resolves with the value of each series of a scrape. */
+function startReplica(stage: Stage, identity: string): () => Promise<ReadonlyMap<string, number>> {
+  const { cluster } = stage.connect();
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const reconciler = { namespace: "default", name: "zonewise-reconciler" };
+  const shown = showTotals({ cluster, clock: stage.clock, log, metrics: createMetrics(), namespaces: ["default"], reconciler, identity });
+  return async () => {
+    const lines = (await shown.render()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+    return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ") + 1))]));
+  };
+}
+
+/** Runs of the reconciler, each a process of its own that is stopped after some seconds. */
+async function reconcile(stage: Stage, seconds: number, identity: string): Promise<void> {
+  const { cluster } = stage.connect();
+  const stop = new AbortController();
+  const running = run({ ...runInputOf(stage, cluster, identity), stop: stop.signal });
+  for (let i = 0; i < seconds * 4; i++) {
+    await stage.time.advance(250);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  stop.abort();
+  let isOver = false;
+  const over = running.finally(() => (isOver = true));
+  while (!isOver) {
+    await stage.time.advance(250);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  await over;
+}
+
+describe("the reconciler's totals in the functions' metrics", () => {
+  let stage: Stage;
+  before(async () => {
+    stage = await setStatusStage();
+    deploy(stage, "x:1");
+    await stage.time.advance(2000);
+  });
+  after(() => stage.close());
+
+  it("are there after the first run, and go on with the next ones, while a settled group is not written", async () => {
+    const scrape = startReplica(stage, "one");
+    await reconcile(stage, 12, "run-1");
+    const first = await scrape();
+    const ticks = first.get('zonewise_ticks_total{result="ok"}') ?? 0;
+    assert.ok(ticks >= 2, `${ticks} ticks`);
+    assert.equal(first.get(`rollout_operator_group_reconciles_total${GROUP}`), ticks);
+    assert.equal(first.get(`zonewise_group_phase{namespace="default",rollout_group="ingester",phase="Ready"}`), 1);
+    assert.equal(
+      first.get(`rollout_operator_last_successful_group_reconcile_timestamp_seconds${GROUP}`),
+      first.get("zonewise_last_tick_timestamp_seconds"),
+    );
+
+    const version = stage.emulator.store.get("rolloutgroups.zonewise.dev", "default", "ingester")?.metadata.resourceVersion;
+    await reconcile(stage, 12, "run-2");
+    await stage.time.advance(5000);
+    const second = await scrape();
+    assert.equal(stage.emulator.store.get("rolloutgroups.zonewise.dev", "default", "ingester")?.metadata.resourceVersion, version);
+    const more = second.get('zonewise_ticks_total{result="ok"}') ?? 0;
+    assert.ok(more > ticks);
+    assert.equal(second.get(`rollout_operator_group_reconciles_total${GROUP}`), more);
+  });
+
+  it("count every pod of a rollout that several runs share, once", async () => {
+    const scrape = startReplica(stage, "one");
+    deploy(stage, "x:2");
+    for (let i = 0; i < 40; i++) {
+      await reconcile(stage, 2, `run-${10 + i}`);
+      const sets = stage.emulator.store.list("statefulsets.apps", "default");
+      if (
+        sets.every(
+          (set) =>
+            (set["status"] as { currentRevision?: string; updateRevision?: string }).currentRevision ===
+            (set["status"] as { updateRevision?: string }).updateRevision,
+        )
+      )
+        break;
+    }
+    await stage.time.advance(5000);
+    const seen = await scrape();
+    assert.equal(seen.get(`zonewise_pods_replaced_total${GROUP}`), 9);
+    assert.equal(seen.get(`zonewise_rollout_steps_left${GROUP}`), 0);
+    assert.equal(seen.get(`zonewise_rollout_last_step_timestamp_seconds${GROUP}`), undefined);
+  });
+
+  it("are shown by one replica, and by another once that is gone", async () => {
+    const [one, two] = [startReplica(stage, "one"), startReplica(stage, "two")];
+    await stage.time.advance(5000);
+    const isShown = (seen: ReadonlyMap<string, number>): boolean => seen.has(`zonewise_pods_replaced_total${GROUP}`);
+    assert.deepEqual([isShown(await one()), isShown(await two())], [true, false]);
+    await stage.time.advance(60_000);
+    assert.deepEqual([isShown(await two()), isShown(await one())], [false, true]);
+    await stage.time.advance(95_000);
+    assert.deepEqual([isShown(await two()), isShown(await one())], [true, false]);
+  });
+
+  it("are read at most every 5 seconds, however often somebody scrapes", async () => {
+    const scrape = startReplica(stage, "two");
+    await stage.time.advance(95_000);
+    await scrape();
+    deploy(stage, "x:1", { group: "store" });
+    const again = await Promise.all([scrape(), scrape()]);
+    assert.deepEqual(
+      again.map((seen) => seen.has('zonewise_ticks_total{result="ok"}')),
+      [true, true],
+    );
+  });
+});
+
+describe("without totals", () => {
+  it("on a cluster that knows no RolloutGroup, the ticks are shown and the scrape works", async () => {
+    const stage = await setStatusStage({ withDefinition: false });
+    deploy(stage, "x:1");
+    await stage.time.advance(2000);
+    await reconcile(stage, 6, "run-1");
+    const seen = await startReplica(stage, "one")();
+    assert.ok((seen.get('zonewise_ticks_total{result="ok"}') ?? 0) > 0);
+    assert.equal(seen.has(`rollout_operator_group_reconciles_total${GROUP}`), false);
+    await stage.close();
+  });
+});

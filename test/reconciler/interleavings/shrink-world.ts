@@ -1,0 +1,179 @@
+/**
+ * Two zones of a group with 3 pods each, as values: the reconciler is to shrink zone a to 2 replicas, a user shrinks zone b through the webhook
+ * prepare-downscale. Each list of StatefulSets, each call about the downscale Lease and each stored write is a step of the play.
+ */
+import assert from "node:assert/strict";
+import { recordInAnnotation } from "../../../functions/downscale/downscale-record.ts";
+import { createPrepareDownscale } from "../../../functions/downscale/prepare-downscale.ts";
+import { createBackgroundTasks } from "../../../functions/http/background-tasks.ts";
+import type { Answer } from "../../../functions/http/webhook.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
+import type { Lease, StatefulSet } from "../../../infra/kubernetes/resources.ts";
+import type { Outcome } from "../../../reconciler/report/outcome.ts";
+import { createPodNotifier } from "../../../reconciler/scaler/pod-notifier.ts";
+import { tick } from "../../../reconciler/tick.ts";
+import { keepingLog, reviewOf } from "../../functions/stage.ts";
+import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
+import { MIRROR, NO_WRITE_BACK } from "../scaling/mirror-stage.ts";
+import { noChecks, noMaintenance, noPhases, noPods, scalingOf } from "../stage.ts";
+import type { Stepper } from "./stepper.ts";
+
+export const A = "ingester-zone-a";
+export const B = "ingester-zone-b";
+const START = Date.parse("2026-01-01T00:00:00Z");
+/** Milliseconds of a call without a deadline, of a request of a webhook, and of a user's request. */
+const CALL_MS = 10_000;
+const WEBHOOK_MS = 10_000;
+const REQUEST_MS = 60_000;
+const TYPE = { apiVersion: "apps/v1", kind: "StatefulSet" };
+const JUDGED = { "grafana.com/prepare-downscale": "true" };
+const ANNOTATIONS = { "grafana.com/prepare-downscale-http-path": "prepare", "grafana.com/prepare-downscale-http-port": "80" };
+
+export interface ShrinkOptions {
+  readonly stepper: Stepper;
+  /** Whether zone a carries the label prepare-downscale as well. */
+  readonly labelled?: boolean;
+  /** False for a cluster whose webhook does not judge the reconciler's writes. */
+  readonly judgesReconciler?: boolean;
+  /** False for an API server that ignores the versions of Leases. */
+  readonly checksVersions?: boolean;
+}
+
+interface Change {
+  readonly name: string;
+  readonly replicas: number;
+  readonly version?: string | undefined;
+  /** Milliseconds until the request is given up. */
+  readonly withinMs: number;
+}
+
+export function createShrinkWorld({ stepper, labelled = false, judgesReconciler = true, checksVersions = true }: ShrinkOptions) {
+  let now = START;
+  let version = 1;
+  let lease: Lease | undefined;
+  const traits = (name: string, labels: Record<string, string>, more: object): ZoneTraits => ({
+    name,
+    labels,
+    annotations: { ...ANNOTATIONS, ...more },
+  });
+  const traitsOfA = traits(A, labelled ? JUDGED : {}, { ...MIRROR, ...NO_WRITE_BACK });
+  const zones = new Map<string, StatefulSet>(
+    [traitsOfA, traits(B, JUDGED, {})].map((one) => [one.name ?? "", { ...TYPE, ...statefulSetObject(one) }]),
+  );
+  const shrunk: string[] = [];
+  const clock: Clock = { now: () => now, monotonic: () => now, sleep: () => new Promise(() => {}) };
+  const { log } = keepingLog();
+
+  async function call<T>(label: string, effect: () => T, deadlineMs = CALL_MS): Promise<T> {
+    const begunAt = now;
+    await stepper.step(label, "process");
+    if (now - begunAt >= deadlineMs) throw new RolloutError("Timeout", label);
+    return structuredClone(effect());
+  }
+
+  function writeLease(body: Lease): Lease {
+    if (checksVersions && lease?.metadata?.resourceVersion !== body.metadata?.resourceVersion) throw new RolloutError("Conflict", "lease");
+    lease = { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(++version) } };
+    return lease;
+  }
+
+  function get(plural: string): Lease {
+    if (plural !== "leases" || !lease) throw new RolloutError("NotFound", plural);
+    return lease;
+  }
+
+  function connect(isReconciler: boolean): Cluster {
+    return {
+      async *list({ plural }, { labelSelector = "" }) {
+        const resourceVersion = String(version);
+        if (plural !== "statefulsets")
+          yield { items: podObjects({ name: labelSelector.replace("name=", "") }) as never[], resourceVersion };
+        else yield { items: (await call("list", () => [...zones.values()])) as never[], resourceVersion };
+      },
+      get: async ({ plural }, _ref, options) => {
+        if (plural === "replicatemplates") return { spec: { replicas: 2 }, status: { replicas: 2 } } as never;
+        if (plural === "configmaps") throw new RolloutError("NotFound", "no tracker");
+        return (await call("get lease", () => get(plural), options?.deadlineMs)) as never;
+      },
+      create: async (_, { body }, options) => (await call("create lease", () => writeLease(body as Lease), options?.deadlineMs)) as never,
+      replace: async (_, { body }, options) => (await call("replace lease", () => writeLease(body as Lease), options?.deadlineMs)) as never,
+      change: async (_, { name, body }, options) => {
+        const { metadata, spec } = body as { metadata: { resourceVersion: string }; spec: { replicas: number } };
+        const isJudged = labelled && (judgesReconciler || !isReconciler);
+        const change = { name, replicas: spec.replicas, version: metadata.resourceVersion, withinMs: options?.deadlineMs ?? CALL_MS };
+        return (await request(change, isJudged)).stored as never;
+      },
+      patch: () => Promise.reject(new RolloutError("Invalid", "nothing is patched here")),
+      remove: () => Promise.reject(new RolloutError("Invalid", "nothing is removed here")),
+      discover: () => Promise.resolve([{ group: "g", version: "v1", plural: "replicatemplates" }]),
+      watch: () => Promise.reject(new RolloutError("Expired", "no watches here")),
+    };
+  }
+
+  const record = recordInAnnotation({ cluster: connect(false), clock }, "tracker");
+  const podHttp = { send: async () => ({ status: 200, body: "" }) };
+  const tools = { cluster: connect(false), clock, podHttp, clusterDomain: "x", record, tasks: createBackgroundTasks() };
+  const webhook = createPrepareDownscale(tools);
+
+  const zoneNamed = (name: string): StatefulSet => zones.get(name) ?? assert.fail(name);
+
+  /** What the API server does with a change of replicas: it asks the webhook if there is one, and stores the change in time. */
+  async function request({ name, replicas, version: expected, withinMs }: Change, isJudged: boolean) {
+    const begunAt = now;
+    const old = zoneNamed(name);
+    const answer = isJudged ? await judge(old, replicas) : undefined;
+    if (answer?.allowed === false) throw new RolloutError("Forbidden", answer.message ?? "");
+    await stepper.step(`store ${name}`, "apiserver");
+    if (now - begunAt >= withinMs) throw new RolloutError("Timeout", name);
+    const { metadata = {}, spec } = zoneNamed(name);
+    if (metadata.resourceVersion !== (expected ?? old.metadata?.resourceVersion)) throw new RolloutError("Conflict", name);
+    const next = { ...metadata, resourceVersion: String(++version), generation: (metadata.generation ?? 0) + 1 };
+    const stored = { ...zoneNamed(name), metadata: next, spec: { ...spec, replicas } } as StatefulSet;
+    zones.set(name, stored);
+    shrunk.push(name);
+    return { stored, answer };
+  }
+
+  async function judge(zone: StatefulSet, to: number): Promise<Answer> {
+    const begunAt = now;
+    const review = reviewOf(zone, to, { namespace: "test", uid: `${zone.metadata?.name} at ${now}` });
+    const context = { path: "", signal: new AbortController().signal, deadlineAt: now + WEBHOOK_MS, log };
+    const answer = await webhook.handle(review, context);
+    return now - begunAt < WEBHOOK_MS ? answer : { allowed: false, message: "the webhook did not answer in time" };
+  }
+
+  return {
+    /** The zones that were scaled down, in order. */
+    shrunk,
+    /** A user scales zone b down; resolves with the message of a refusal. */
+    shrinkB: async (): Promise<string | undefined> =>
+      await request({ name: B, replicas: 2, withinMs: REQUEST_MS }, true).then(
+        () => undefined,
+        (error: RolloutError) => error.message,
+      ),
+    /** One tick of the reconciler. */
+    reconcile: async (): Promise<Outcome | undefined> => {
+      const cluster = connect(true);
+      const signal = new AbortController().signal;
+      const result = await tick({
+        cluster,
+        fence: { write: () => ({ deadlineMs: CALL_MS }) },
+        freshness: createFreshness(clock, log),
+        namespaces: ["test"],
+        clock,
+        stop: signal,
+        turns: { isResyncDue: () => false },
+        scaling: { ...scalingOf(cluster), notifier: createPodNotifier({ http: noPods, clock, onNote: () => {}, signal }) },
+        budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
+        report: { record: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
+        checking: noChecks,
+        phased: noPhases,
+      }).catch(() => undefined);
+      return result?.outcomes[0];
+    },
+    elapse: (ms: number): void => void (now += ms),
+  };
+}

@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { judgeAnswer, type Verdict } from "../../../reconciler/checks/check.ts";
+import { decidePhased, needsPods } from "../../../reconciler/phased/decide.ts";
+import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
+import { isSameStatus } from "../../../reconciler/phased/status.ts";
+import { ask, carryOut, createWorld, happen, HAPPENINGS, heal, observe, THRESHOLD, versionsOf, type World } from "./world.ts";
+
+/** So often that rollouts, reverts and broken pods meet; any other change is rarer. */
+const often = fc.constantFrom("deploy" as const, "revert" as const, "break" as const, "fire" as const, "clear" as const);
+const happening = fc.record({ what: fc.oneof({ weight: 2, arbitrary: often }, fc.constantFrom(...HAPPENINGS)), at: fc.nat(5) });
+/** What goes on all the time, so that histories come far. */
+const progress = fc.constantFrom(
+  { what: "advance" as const, at: 0 },
+  { what: "sync" as const, at: 0 },
+  { what: "kubelets" as const, at: 0 },
+);
+/** A tick whose write comes after more has happened, or whose process dies before it. */
+const tick = fc.record({ meanwhile: fc.array(fc.oneof(happening, progress), { maxLength: 2 }), dies: fc.boolean() });
+const step = fc.oneof(
+  { weight: 16, arbitrary: fc.constant({ meanwhile: [], dies: false }) },
+  { weight: 1, arbitrary: tick },
+  { weight: 16, arbitrary: progress },
+  { weight: 1, arbitrary: happening },
+);
+const history = fc.record({
+  replicas: fc.integer({ min: 1, max: 5 }),
+  ordered: fc.boolean(),
+  finalCheck: fc.boolean(),
+  steps: fc.array(step, { maxLength: 300, size: "max" }),
+});
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+/** The verdicts in a row about one revision and partition, kept beside the status. */
+interface Witness {
+  key: string;
+  verdicts: Verdict[];
+}
+
+/** What the decision was made on: users may change their mind before its write. */
+interface Read extends Witness {
+  readonly partition: number;
+  readonly skipCheck: boolean;
+  readonly paused: boolean;
+}
+
+type OnWrite = (decision: PhasedDecision, read: Read) => void;
+
+const keyOf = ({ set }: World): string => `${set.uid} r${set.status.update} ${set.partition}`;
+
+function play(world: World, steps: readonly Step[], onWrite: OnWrite = () => {}): void {
+  const witness: Witness = { key: keyOf(world), verdicts: [] };
+  for (const next of steps) {
+    if ("what" in next) happen(next.what, world, next.at);
+    else tickOnce(world, next, { witness, onWrite });
+  }
+}
+
+/** The decision of a tick, and the answer that it got. */
+function decide(world: World): { decision: PhasedDecision; verdict?: Verdict } {
+  const snapshot = observe(world);
+  const decision = decidePhased(snapshot);
+  if (decision.action !== "check") return { decision };
+  const answer = ask(world);
+  const verdict = judgeAnswer(snapshot.rollout.check, answer);
+  return { decision: decidePhased({ ...snapshot, answer: { ...answer, at: world.now } }), verdict };
+}
+
+interface Recording {
+  readonly witness: Witness;
+  readonly onWrite: OnWrite;
+}
+
+function tickOnce(world: World, { meanwhile, dies }: Exclude<Step, { what: unknown }>, { witness, onWrite }: Recording): void {
+  const read = versionsOf(world);
+  const key = keyOf(world);
+  const { decision, verdict } = decide(world);
+  if (verdict && witness.key !== key) Object.assign(witness, { key, verdicts: [] });
+  if (verdict) witness.verdicts.push(verdict);
+  const asked = { skipCheck: world.rollout.skipCheck, paused: world.rollout.paused };
+  for (const { what, at } of meanwhile) happen(what, world, at);
+  const { partition } = world.set;
+  if (!dies && carryOut(decision, world, read)) onWrite(decision, { ...witness, ...asked, partition });
+}
+
+/** The least number of times that each write occurs in all histories; below it the property proves nothing about it. */
+const LEAST = { claim: 1000, Guard: 1000, releasePod: 250, Shrink: 100, Suspend: 80, Restart: 60, Contain: 50, replacePod: 5, RollBack: 3 };
+
+describe("over random histories of a StatefulSet, its users and Prometheus", () => {
+  it("no pod is released before its checks have passed, and one at a time", () => {
+    const reached: Record<string, number> = {};
+    fc.assert(
+      fc.property(history, ({ steps, ...traits }) => {
+        const world = createWorld(traits);
+        play(world, steps, (decision, { key, verdicts, partition: before, skipCheck, paused }) => {
+          const { set } = world;
+          const kind = decision.action === "setPartition" ? decision.reason : decision.action;
+          reached[kind] = (reached[kind] ?? 0) + 1;
+          if (set.partition >= before) return;
+          switch (kind as string) {
+            case "releasePod":
+              assert.equal(set.partition, before - 1);
+              assert.equal(key, `${set.uid} r${set.status.update} ${before}`);
+              assert.deepEqual(
+                verdicts.slice(-THRESHOLD),
+                Array.from({ length: THRESHOLD }, () => "Success"),
+              );
+              assert.ok(!paused && !skipCheck && set.strategy === "RollingUpdate");
+              return;
+            case "RollBack":
+              return assert.equal(set.status.current, set.status.update, "only pods of a template that was reverted");
+            case "Suspend":
+              return assert.ok(skipCheck);
+            case "Shrink":
+            case "Guard":
+              return assert.ok(set.partition >= set.replicas, "no pod has such an index");
+            default:
+              assert.fail(`${kind} lowers the partition`);
+          }
+        });
+      }),
+      { numRuns: 2000 },
+    );
+    for (const [what, least] of Object.entries(LEAST)) assert.ok((reached[what] ?? 0) >= least, `${what}: ${JSON.stringify(reached)}`);
+  });
+
+  it("what can finish does finish, and a settled object gets no write and no list of pods", () => {
+    fc.assert(
+      fc.property(history, ({ steps, ...traits }) => {
+        const world = createWorld(traits);
+        play(world, steps);
+        for (const what of ["clear", "resume", "unsuspend", "rollingUpdate"] as const) happen(what, world, 0);
+        const isDone = (): boolean => {
+          const { decision } = decide(world);
+          return (
+            decision.action === "report" &&
+            decision.status.phase === "Updated" &&
+            isSameStatus(decision.status, observe(world).rollout.status)
+          );
+        };
+        const most = 60 * (world.set.replicas + 3);
+        for (let turn = 0; !isDone(); turn++) {
+          assert.ok(
+            turn < most,
+            `after ${turn} turns: ${JSON.stringify(decide(world).decision)} ${JSON.stringify(world.set)} ${JSON.stringify([...world.set.pods])}`,
+          );
+          const read = versionsOf(world);
+          carryOut(decide(world).decision, world, read);
+          heal(world);
+          happen("advance", world, 0);
+        }
+        for (let turn = 0; turn <= 2 * world.set.replicas; turn++) {
+          happen("kubelets", world, 0);
+          happen("sync", world, 0);
+        }
+        const { set } = world;
+        assert.equal(set.partition, set.replicas);
+        assert.ok([...set.pods.values()].every(({ revision }) => revision === set.template));
+        const { rollout, target } = observe(world);
+        assert.ok(target && !needsPods({ rollout, target }));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

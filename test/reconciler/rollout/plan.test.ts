@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { decideRollout } from "../../../reconciler/rollout/decide.ts";
+import { planByStatus, planRollout } from "../../../reconciler/rollout/plan.ts";
+import { group, LAST, PREVIOUS, type ZoneTraits } from "../builders.ts";
+
+const OLD: ZoneTraits = { at: PREVIOUS, updateRevision: LAST };
+const planned = (...traits: readonly ZoneTraits[]): string[] =>
+  planRollout(group(...traits).zones).map(
+    ({ zone, count, pods }) => `${zone.at(-1)} ${count}: ${pods.map((pod) => pod.slice(-3)).join(" ")}`,
+  );
+
+describe("what is left of a rollout", () => {
+  const TABLE: readonly (readonly [name: string, expected: readonly string[], traits: readonly ZoneTraits[]])[] = [
+    ["nothing, of zones that are updated", [], [{}, {}]],
+    ["the zones in the order of names", ["a 3: a-0 a-1 a-2", "b 3: b-0 b-1 b-2"], [OLD, OLD]],
+    ["the unhealthy zone first", ["b 3: b-0 b-1 b-2", "a 3: a-0 a-1 a-2"], [OLD, { ...OLD, statusReady: 2 }]],
+    ["no paused zone", ["b 3: b-0 b-1 b-2"], [{ ...OLD, annotations: { "grafana.com/rollout-paused": "true" } }, OLD]],
+    [
+      "pods that are ready, or cannot come up, before those that may",
+      ["a 3: a-1 a-2 a-0"],
+      [{ ...OLD, pods: { 0: { ready: false }, 2: { broken: "CrashLoopBackOff" } } }],
+    ],
+    ["a zone that only has to be recorded", ["a 0: "], [{ currentRevision: PREVIOUS }]],
+  ];
+  for (const [name, expected, traits] of TABLE) it(`has ${name}`, () => assert.deepEqual(planned(...traits), expected));
+
+  it("begins with what the rollout does next", () => {
+    const next = group({ ...OLD, pods: { 0: { revision: LAST } } }, OLD);
+    const decision = decideRollout(next);
+    const [first] = planRollout(next.zones);
+    assert.ok(decision?.action === "deletePods");
+    assert.equal(decision.zone.name, first?.zone);
+    assert.deepEqual(
+      decision.pods.map(({ name }) => name),
+      first?.pods.slice(0, first.atOnce),
+    );
+  });
+
+  it("shows how long half of the ready pods took", () => {
+    const { zones } = group(OLD);
+    const times = [10_000, 90_000, 20_000];
+    const timed = zones.map((zone) => ({ ...zone, pods: zone.pods.map((pod, i) => ({ ...pod, readyAfterMs: times[i] })) }));
+    assert.equal(planRollout(timed)[0]?.msPerPod, 20_000);
+  });
+
+  it("names 10 pods of a zone at most", () => assert.equal(planRollout(group({ ...OLD, replicas: 50 }).zones)[0]?.pods.length, 10));
+
+  it("has the same counts by status alone", () => {
+    const { zones } = group(OLD, {}, { ...OLD, replicas: 5 });
+    assert.deepEqual(
+      planByStatus(zones).map(({ zone, count }) => [zone.at(-1), count]),
+      [
+        ["a", 3],
+        ["c", 5],
+      ],
+    );
+  });
+});

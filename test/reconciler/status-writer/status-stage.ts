@@ -1,0 +1,127 @@
+/** RolloutGroups on the embedded cluster: ticks with a writer of statuses, as a term has it. */
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { RolloutGroup } from "../../../infra/kubernetes/resources.ts";
+import type { LogFields } from "../../../infra/log.ts";
+import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
+import type { TickResult } from "../../../reconciler/report/outcome.ts";
+import { createGroupStatuses, type GroupStatuses } from "../../../reconciler/status-writer/group-statuses.ts";
+import type { Draft } from "../../emulator/objects.ts";
+import { setStage, tickOnce, type Stage } from "../stage.ts";
+
+export const GROUPS = "rolloutgroups.zonewise.dev";
+const CRD = new URL("../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);
+
+export async function setStatusStage({ withDefinition = true } = {}): Promise<Stage> {
+  const stage = await setStage();
+  if (withDefinition)
+    stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(CRD, "utf8")) as Draft);
+  await stage.time.advance(1000);
+  return stage;
+}
+
+export interface Term {
+  readonly statuses: GroupStatuses;
+  readonly cluster: Cluster;
+  readonly calls: string[];
+  readonly logged: [level: string, text: string, fields?: LogFields][];
+  /** How often somebody else changed a RolloutGroup. */
+  readonly changes: () => number;
+  /** Resolves once no call is under way. */
+  readonly settled: () => Promise<void>;
+  /** One tick, and the writes that follow it at once. */
+  readonly tick: (choices?: Parameters<typeof tickOnce>[2]) => Promise<TickResult>;
+  readonly end: () => Promise<void>;
+}
+
+/** A process that has just taken the Lease. */
+export function startTerm(stage: Stage): Term {
+  const { cluster: port, calls } = stage.connect();
+  const { counted: cluster, settled } = countCalls(port);
+  const logged: Term["logged"] = [];
+  const note =
+    (level: string) =>
+    (text: string, fields?: LogFields): void =>
+      void logged.push([level, text, ...(fields ? [fields] : [])] as Term["logged"][number]);
+  const ended = new AbortController();
+  let changes = 0;
+  let passes = 0;
+  const log = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
+  const fence = { write: () => ({}) };
+  const statuses = createGroupStatuses({
+    cluster,
+    fence,
+    clock: stage.clock,
+    log,
+    signal: ended.signal,
+    onChange: () => void changes++,
+  });
+  return {
+    statuses,
+    cluster,
+    calls,
+    logged,
+    changes: () => changes,
+    settled,
+    async tick(choices = {}) {
+      await statuses.beginTick(["default"]);
+      const result = await tickOnce(stage, cluster, {
+        ...choices,
+        onOutcome: (outcome, tookMs) => statuses.report(outcome, { tookMs, passes: ++passes }),
+      });
+      statuses.endTick(result);
+      await settled();
+      return result;
+    },
+    async end() {
+      await statuses.flush();
+      ended.abort();
+    },
+  };
+}
+
+/** Resolves once the condition holds; the test runner's own limit ends what never comes. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+type Verbs = "get" | "create" | "replace" | "change" | "remove";
+
+/** The same cluster, and a promise for the moment at which none of its calls is under way and no other has followed. */
+function countCalls(cluster: Cluster): { readonly counted: Cluster; readonly settled: () => Promise<void> } {
+  let open = 0;
+  const count = <V extends Verbs>(verb: V): Cluster[V] =>
+    (async (...call: Parameters<Cluster[V]>) => {
+      open++;
+      try {
+        return await (cluster[verb] as (...call: unknown[]) => Promise<unknown>)(...call);
+      } finally {
+        open--;
+      }
+    }) as Cluster[V];
+  const counted = {
+    ...cluster,
+    get: count("get"),
+    create: count("create"),
+    replace: count("replace"),
+    change: count("change"),
+    remove: count("remove"),
+  };
+  return {
+    counted,
+    async settled() {
+      for (let quiet = 0; quiet < 5; quiet = open > 0 ? 0 : quiet + 1) await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
+
+export function groupOf(stage: Stage, name = "ingester"): (RolloutGroup & { readonly status?: RolloutGroupStatus }) | undefined {
+  return stage.emulator.store.get(GROUPS, "default", name);
+}
+
+/** `Ready=False RollingOut, …` */
+export function conditionsOf(stage: Stage, name?: string): string {
+  const conditions = groupOf(stage, name)?.status?.conditions ?? [];
+  return conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`).join(", ");
+}
