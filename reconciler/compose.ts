@@ -49,14 +49,13 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
   const prometheus = createPrometheusClient({ timeoutMs: QUERY_MS, allowedHosts: configuration.prometheusAllowedHosts });
   const mayDisrupt = createMayDisrupt(reserver, clock, metrics.budgets);
   const { clusterDomain, zoneTracker, phasedSuccessWhen: successWhen } = configuration;
-  const managed = namespaces === "*" ? [""] : namespaces;
   const run = {
     cluster,
     clock,
     leaseClock: clock.leaseClock,
     log,
     metrics,
-    namespaces: managed,
+    namespaces: namespaces === "*" ? [""] : namespaces,
     caInjection: createCaInjection({
       ...configuration.certificates,
       cluster,
@@ -87,7 +86,7 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
   function nodeUpdateOptions(): NodeUpdateOptions {
     const { namespace, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
     const defaultSpec = { maxConcurrent, ...(cron !== undefined && { window: { cron } }) };
-    return { cluster, clock, log, metrics: metrics.nodeUpdates, namespace, namespaces: managed, ownNode, defaultSpec };
+    return { cluster, clock, log, metrics: metrics.nodeUpdates, namespace, ownNode, defaultSpec };
   }
 
   async function push(): Promise<void> {

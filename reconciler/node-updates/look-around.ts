@@ -36,12 +36,13 @@ export interface LookRequest {
 export type LookAt = (request: LookRequest) => Promise<NodeLook>;
 
 export interface LookAround extends Source {
-  /** Namespaces of rollout groups, "" for all. */
-  readonly namespaces: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly call: Call;
 }
+
+/** Nodes have pods of any namespace, whatever this installation rolls out. */
+const ALL_NAMESPACES = [""];
 
 /** Looks for one pass. */
 export function lookAround(around: LookAround): LookAt {
@@ -51,7 +52,7 @@ export function lookAround(around: LookAround): LookAt {
     return (key) => known.get(key) ?? known.set(key, read(key)).get(key) ?? read(key);
   };
   const budgetsOf = once(async (namespace) => (await listBudgets(namespace, around, call)) ?? []);
-  const zones = once(async () => [...(await gatherZones(around.namespaces, around, call)).groups.values()].flat());
+  const zones = once(async () => [...(await gatherZones(ALL_NAMESPACES, around, call)).groups.values()].flat());
   const coreBudgets = once(
     async () => (await readAll({ resource: podDisruptionBudgets, query: {}, read: readCoreBudget }, around, call)).items,
   );

@@ -31,8 +31,6 @@ export interface NodeUpdateOptions {
   readonly metrics: NodeUpdateMetrics;
   /** The namespace of the shadows. */
   readonly namespace: string;
-  /** Namespaces of rollout groups, "" for all. */
-  readonly namespaces: readonly string[];
   readonly ownNode: string | undefined;
   /** The spec of the policy `default`, which is made if there is none. */
   readonly defaultSpec: object;
@@ -89,7 +87,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     wasAbsent = false;
     if (all) allReadAt = clock.monotonic();
     if (lists.policies.length === 0) return await makeDefault(actor);
-    const lookAt = lookAround({ ...actor, namespaces: options.namespaces, now: clock.now(), call });
+    const lookAt = lookAround({ ...actor, now: clock.now(), call });
     let wrote = false;
     for (const stored of lists.policies) wrote = (await passPolicy(stored, lists, { actor, recorder, lookAt })) || wrote;
     metrics.seen({ nodes: lists.nodes, policies: lists.policies.map(({ content }) => content), now: clock.now() });

@@ -55,7 +55,6 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & { reado
       log,
       metrics: metrics.nodeUpdates,
       namespace: NAMESPACE,
-      namespaces: ["default"],
       ownNode: undefined,
       defaultSpec: { maxConcurrent: "1" },
       ...options,
