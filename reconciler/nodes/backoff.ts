@@ -1,4 +1,4 @@
-/** How long a node waits after failed attempts: more than 2^count minutes, at most a day. */
+/** How long a node waits after failed attempts: more than 2^count minutes, at most a day (§17.7). */
 const MINUTE_MS = 60_000;
 const LONGEST_MINUTES = 1440;
 /** 2^11 minutes exceed a day. */

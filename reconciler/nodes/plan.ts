@@ -3,7 +3,7 @@
  *
  *   a person's unfreeze -> steps of the active nodes -> failures and freeze -> window -> starts -> status
  *
- * The status is written first, with the policy's resourceVersion: it takes the slots. Then the shadows are written.
+ * The status is written first, with the policy's resourceVersion: it takes the slots. Then the shadows are written (§17.1).
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { Shadow, UpdateNode } from "./node.ts";

@@ -1,5 +1,5 @@
 /**
- * The next step of an active node: the first rule with an opinion.
+ * The next step of an active node: the first rule with an opinion (§17.2).
  *
  *   gone -> finished -> failed -> no longer managed -> deadline -> gate -> wait
  */
@@ -109,7 +109,7 @@ const TIMEOUTS: Readonly<Record<Phase, FailureReason>> = {
   Recovering: "RecoveryTimeout",
 };
 
-/** A deadline frees the slot only if the node serves. A drain is undone first: its node is cordoned. */
+/** A deadline frees the slot only if the node serves (§17.4). A drain is undone first: its node is cordoned. */
 function expire(ending: Ending, entry: ActiveNode, node: UpdateNode): Step {
   const { phase } = entry;
   if (phase === "Draining" && node.ready) return { step: "reset", ...ending, afterReboot: false };
@@ -141,7 +141,7 @@ const gate: ProgressRule = (progress, node) => {
 
 type Gate = (progress: Progress, node: UpdateNode) => string | undefined;
 
-/** Each says why the next state must wait, or that the pods must be looked at first. */
+/** Each says why the next state must wait (§17.3), or that the pods must be looked at first. */
 const GATES: Readonly<Record<"drainable" | "ready" | "healthy", Gate>> = {
   drainable({ snapshot: { policy }, look }, node) {
     if (policy.status.frozen) return `the policy is frozen: ${policy.status.frozen.message}`;

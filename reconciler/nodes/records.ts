@@ -64,7 +64,7 @@ function freezeFor(failed: readonly FailedNode[], at: string): Freeze {
   return { id: `${last?.node ?? "node"}-${at.replaceAll(/[-:]/g, "")}`, at, reason: last?.reason ?? "UpdateFailed", message };
 }
 
-/** The status after a person has cleared the freeze by its id (R35): the nodes that caused it leave their slots, and are on their own. */
+/** The status after a person has cleared the freeze by its id (§17.5): the nodes that caused it leave their slots, and are on their own. */
 export function unfreeze({ now, policy }: PolicySnapshot): PolicyStatus {
   const { status } = policy;
   if (!status.frozen || policy.unfreeze !== status.frozen.id) return status;

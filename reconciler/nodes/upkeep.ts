@@ -1,6 +1,6 @@
 /**
  * What is kept right beside the updates: each managed node has a shadow (R18), a node that is not managed any more has none (R36), no node stays
- * cordoned by us, and autoscalers are kept away from active nodes. Cordons are undone here also if the agent is gone.
+ * cordoned by us, and autoscalers are kept away from active nodes. Cordons are undone here also if the agent is gone (§17.6).
  */
 import { belongsTo, PROTECTED_BY, type Shadow, type UpdateNode } from "./node.ts";
 import { type NodePatch, unmarkNode } from "./node-marks.ts";

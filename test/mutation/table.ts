@@ -3,6 +3,7 @@ import type { Mutation } from "./mutation.ts";
 import { BUDGET_MUTATIONS } from "./table/budget.ts";
 import { EVICTION_MUTATIONS } from "./table/eviction.ts";
 import { LEASE_MUTATIONS } from "./table/lease.ts";
+import { NODE_MUTATIONS } from "./table/nodes.ts";
 import { ROLLOUT_MUTATIONS } from "./table/rollout.ts";
 import { SCALING_MUTATIONS } from "./table/scaling.ts";
 import { WEBHOOK_MUTATIONS } from "./table/webhooks.ts";
@@ -14,4 +15,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...EVICTION_MUTATIONS,
   ...SCALING_MUTATIONS,
   ...WEBHOOK_MUTATIONS,
+  ...NODE_MUTATIONS,
 ];
