@@ -21,13 +21,13 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     breaks: "a frozen policy starts nothing",
     ...PLAN,
     find: "  if (frozen) return { reason:",
-    replacement: "  if (!frozen) return { reason:",
+    replacement: "  if (frozen && !policy.enabled) return { reason:",
   },
   {
     breaks: "a node that another policy drives is left alone",
     ...PLAN,
     find: "!stepped.has(node.name) && isOurs(node)",
-    replacement: "!stepped.has(node.name) && isOurs(node) && node.managed",
+    replacement: "!stepped.has(node.name) && (isOurs(node) || node.managed)",
   },
   {
     breaks: "no more nodes start than there are slots",

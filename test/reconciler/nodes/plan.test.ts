@@ -295,6 +295,12 @@ describe("the steps of an active node", () => {
     assert.deepEqual(started(snapshot([finished, node("b")], { policy: policy({}, active({ phase: "Recovering" })) })), []);
   });
 
+  it("leaves a node on its way alone that two policies select and the other one drives", () => {
+    const contested = new Map([["a", ["another", "default"]]]);
+    const { status, writes } = planPass(snapshot([busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate")], { contested }));
+    assert.deepEqual([status.active, writes], [[], []]);
+  });
+
   it("takes in nodes that another controller has started, and counts them", () => {
     const adopted = planPass(snapshot([busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate"), node("b")])).status;
     assert.deepEqual(
