@@ -17,6 +17,9 @@ import { createNoDownscale } from "./downscale/no-downscale.ts";
 import { createPodEviction } from "./eviction/pod-eviction.ts";
 import { createPrepareDownscale } from "./downscale/prepare-downscale.ts";
 import { createBackgroundTasks, type BackgroundTasks } from "./http/background-tasks.ts";
+import { createPhasedDefaults } from "./phased/phased-defaults.ts";
+import { createPhasedValidation } from "./phased/phased-validation.ts";
+import { createRaisePartition } from "./phased/raise-partition.ts";
 import { createZpdbValidation } from "./budgets/zpdb-validation.ts";
 import { showTotals } from "./totals/show-totals.ts";
 
@@ -69,6 +72,9 @@ export async function compose(env: Environment, machine: Clock, lookup?: LookupF
       createPrepareDownscale({ ...tools, podHttp, tasks, clusterDomain: configuration.clusterDomain, record }),
       createPodEviction({ reserver: budgets.reserver, metrics: metrics.budgets }),
       createZpdbValidation(),
+      createPhasedDefaults(),
+      createPhasedValidation(tools),
+      createRaisePartition(),
     ],
   };
 }

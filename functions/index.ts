@@ -5,6 +5,9 @@ import { createReconcileTargets } from "./reconcile.ts";
 
 export const { reconcile, reconcileEvent } = createReconcileTargets(process.env, systemClock);
 export const noDownscale = asTarget("noDownscale");
+export const phasedDefaults = asTarget("phasedDefaults");
+export const phasedValidation = asTarget("phasedValidation");
 export const podEviction = asTarget("podEviction");
 export const prepareDownscale = asTarget("prepareDownscale");
+export const raisePartition = asTarget("raisePartition");
 export const zpdbValidation = asTarget("zpdbValidation");

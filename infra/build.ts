@@ -8,7 +8,7 @@ import { formatSbom, type Lockfile } from "./sbom.ts";
 const ENTRIES = ["reconciler/main.ts", "functions/index.ts", "functions/serve.ts", "functions/framework.ts", "infra/certs/main.ts"];
 
 /** What entries import dynamically, as few runs need it: files of their own. */
-const LAZY = ["infra/certs/generate.ts"];
+const LAZY = ["infra/certs/generate.ts", "reconciler/checks/expression.ts"];
 
 /**
  * What client-node's KubeConfig imports but calls only to make typed API clients, which nobody here asks for: its HTTP client and

@@ -9,13 +9,16 @@ import { start } from "../infra/start.ts";
 import { createPrometheusClient } from "../infra/prometheus/client.ts";
 import { createCaInjection } from "./ca-injection.ts";
 import { createChecker } from "./checking/ask-prometheus.ts";
+import { createGates } from "./gating/gates.ts";
 import { createPhasedTick } from "./phasing/phased-tick.ts";
 import { createReferences } from "./scaler/references.ts";
 import { composeBudgets } from "./reservations/compose.ts";
+import type { OnBudgets } from "./reservations/disruption-request.ts";
 import { createMayDisrupt } from "./reservations/may-disrupt.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "./node-updates/update-nodes.ts";
 import type { RunInput } from "./run.ts";
-import { createSettler } from "./pending-downscales/settle-downscales.ts";
+import { createBudgetStatuses } from "./status-writer/budget-statuses.ts";
+import { createConcluder } from "./pending-downscales/conclude-downscales.ts";
 import { createBudgetMaintenance } from "./maintenance/maintain-budgets.ts";
 
 export interface Composition {
@@ -38,6 +41,11 @@ function issuerFor({ dnsNames, organization, validityMs }: CertificateConfigurat
   return { dnsNames, issue };
 }
 
+/** The grammar of PromQL is large, and few runs read an expression. */
+async function loadReader() {
+  return (await import("../reconciler/checks/expression.ts")).readExpression;
+}
+
 /** Throws `BadConfiguration`. */
 export async function compose(env: Environment, machine: Clock): Promise<Composition> {
   const { configuration, log, metrics, cluster, clock } = await start(env, machine, { holdsLease: true });
@@ -45,6 +53,11 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
   // Random, as a container that restarts in its pod has the same name as the one before it.
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
   const { reserver, onBudgets } = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
+  const budgetStatuses = createBudgetStatuses({ cluster, clock, log });
+  const noteBudgets: OnBudgets = (scope, budgets) => {
+    onBudgets(scope, budgets);
+    budgetStatuses.note(scope, budgets);
+  };
   const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver });
   const prometheus = createPrometheusClient({ timeoutMs: QUERY_MS, allowedHosts: configuration.prometheusAllowedHosts });
   const mayDisrupt = createMayDisrupt(reserver, clock, metrics.budgets);
@@ -74,13 +87,23 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
       identity,
     },
     updateNodes: configuration.nodeUpdates.enabled ? createNodeUpdates(nodeUpdateOptions()) : undefined,
-    settleDownscales: createSettler({ cluster, clock, log, podHttp, clusterDomain, zoneTracker }),
+    concludeDownscales: createConcluder({ cluster, clock, log, podHttp, clusterDomain, zoneTracker }),
     scaling: { references: createReferences(cluster), podHttp, clusterDomain, zoneTracker },
+    budgetStatuses,
     budgets: {
       mayDisrupt,
-      maintenance: createBudgetMaintenance({ cluster, clock, log, onBudgets, patchTimeoutMs: configuration.readyTimeTimeoutMs }),
+      maintenance: createBudgetMaintenance({
+        cluster,
+        clock,
+        log,
+        onBudgets: noteBudgets,
+        patchTimeoutMs: configuration.readyTimeTimeoutMs,
+      }),
     },
-    checking: { checker: createChecker({ cluster, clock, prometheus }) },
+    checking: {
+      checker: createChecker({ cluster, clock, prometheus }),
+      gates: createGates({ clock, log, metrics: metrics.gates, loadReader }),
+    },
     phased: createPhasedTick({ clock, log, metrics: metrics.phased, mayDisrupt, successWhen }),
   };
   function nodeUpdateOptions(): NodeUpdateOptions {

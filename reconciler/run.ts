@@ -15,8 +15,9 @@ import type { Metrics } from "../infra/metrics/metrics.ts";
 import type { CaInjection } from "./ca-injection.ts";
 import type { GroupMemory } from "./report/memory.ts";
 import type { TickResult } from "./report/outcome.ts";
-import type { SettleDownscales } from "./pending-downscales/settle-downscales.ts";
 import type { UpdateNodes } from "./node-updates/update-nodes.ts";
+import type { ConcludeDownscales } from "./pending-downscales/conclude-downscales.ts";
+import type { BudgetStatuses } from "./status-writer/budget-statuses.ts";
 import { tickUntil } from "./term.ts";
 import type { TickInput } from "./tick.ts";
 
@@ -32,7 +33,7 @@ export interface RunInput {
   /** Goes on beside the ticks. */
   readonly caInjection: CaInjection;
   /** Done before each tick. */
-  readonly settleDownscales: SettleDownscales;
+  readonly concludeDownscales: ConcludeDownscales;
   /** Done after each tick; undefined where this installation updates no nodes. */
   readonly updateNodes?: UpdateNodes | undefined;
   readonly intervalMs: number;
@@ -40,6 +41,7 @@ export interface RunInput {
   readonly lease: LeaseOptions;
   readonly scaling: Omit<TickInput["scaling"], "notifier">;
   readonly budgets: TickInput["budgets"];
+  readonly budgetStatuses: Pick<BudgetStatuses, "write">;
   readonly checking: TickInput["checking"];
   readonly phased: TickInput["phased"];
   /** Ends the run after the current step. */

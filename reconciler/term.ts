@@ -47,7 +47,7 @@ export async function tickUntil(input: RunInput, { held, stop, before }: Term): 
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
   while (!until.aborted) {
-    await input.settleDownscales({ namespaces: input.namespaces, fence: held, recorder, signal: until });
+    await input.concludeDownscales({ namespaces: input.namespaces, fence: held, recorder, signal: until });
     const result = await tickOnce(input, session);
     const acted = await updateNodes(input, { ...session, recorder, result });
     verdict = addTick(verdict, result);
@@ -142,6 +142,7 @@ async function tickOnce(
     recordResync(held.annotations, { startedAt, after, groups: [...result.groups.keys()], begun: result.outcomes.length });
     reporter.endTick(result, clock.monotonic() - from);
     statuses.endTick(result);
+    void input.budgetStatuses.write(result.groups, held, until);
     await totals.record(startedAt);
     return result;
   } catch (error) {

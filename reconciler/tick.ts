@@ -12,9 +12,12 @@ import { takeStep } from "./updater/take-step.ts";
 import type { Actor } from "../infra/kubernetes/actor.ts";
 import type { BatchActor } from "./updater/delete-pods.ts";
 import { gatherGroup, gatherZones } from "./gather.ts";
-import type { Checker } from "./checking/ask-prometheus.ts";
 import type { BudgetLists } from "./maintenance/budget-lists.ts";
+import type { Checker } from "./checking/ask-prometheus.ts";
+import type { Gates, GroupGates, TickGates } from "./gating/gates.ts";
+import { wantedBy } from "./gating/wanted.ts";
 import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
+import type { Hold } from "./model/decision.ts";
 import { groupKey, type GroupSnapshot, type Zone } from "./model/zone.ts";
 import type { PhasedTick } from "./phasing/phased-tick.ts";
 import type { Draft } from "./report/events.ts";
@@ -47,8 +50,8 @@ export interface TickInput extends Actor {
     readonly mayDisrupt: MayDisrupt;
     readonly maintenance: BudgetMaintenance;
   };
-  /** Asks Prometheus beside the groups. */
-  readonly checking: { readonly checker: Checker };
+  /** Asks Prometheus beside the groups, and holds zones back by gates. */
+  readonly checking: { readonly checker: Checker; readonly gates: Gates };
   /** Advances PhasedRollouts beside the groups. */
   readonly phased: PhasedTick;
   readonly report: {
@@ -65,9 +68,10 @@ export interface TickInput extends Actor {
 export async function tick(input: TickInput): Promise<TickResult> {
   const { cluster, fence, freshness, namespaces, clock, stop, turns, budgets, checking, report } = input;
   const gatheredAt = clock.monotonic();
-  const list = await gatherZones(namespaces, input);
   using round = checking.checker.begin(stop);
-  const phasing = input.phased({ cluster, fence, freshness, namespaces, round, record: report.record, stop });
+  const beside = { cluster, fence, freshness, namespaces, round, record: report.record };
+  const [list, gates] = await Promise.all([gatherZones(namespaces, input), checking.gates.begin(beside)]);
+  const phasing = input.phased({ ...beside, stop });
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const outcomes: Outcome[] = [];
   const queue = takeTurns([...list.groups], turns.annotations?.get(LAST_STARTED));
@@ -76,12 +80,12 @@ export async function tick(input: TickInput): Promise<TickResult> {
     const startedAt = clock.monotonic();
     // Before the group is reconciled, as the process may be killed.
     turns.annotations?.set(LAST_STARTED, key);
-    const outcome = await reconcileGroup(zones, { budgetLists, gatheredAt }, input);
+    const outcome = await reconcileGroup(zones, { budgetLists, gatheredAt, gates }, input);
     outcomes.push(outcome);
     report.onOutcome(outcome, clock.monotonic() - startedAt);
   });
   await others;
-  const { acted, dueAt: nextCheckAt, failed: phasedFailed } = await phasing;
+  const [phased, gated] = await Promise.all([phasing, gates.end()]);
   // The cycle after a complete one starts a group later, so that the end of a run does not always interrupt the same group.
   const [first] = queue;
   if (first && outcomes.length === queue.length) turns.annotations?.set(LAST_STARTED, first[0]);
@@ -89,10 +93,15 @@ export async function tick(input: TickInput): Promise<TickResult> {
     ...list,
     outcomes,
     skipped: queue.length - outcomes.length,
-    acted: acted || outcomes.some((outcome) => outcome.state === "acted"),
-    nextCheckAt,
-    phasedFailed,
+    acted: phased.acted || gated.progressed || outcomes.some((outcome) => outcome.state === "acted"),
+    nextCheckAt: earliest(phased.dueAt, gated.nextAt),
+    phasedFailed: phased.failed,
   };
+}
+
+function earliest(...times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
 }
 
 /** The groups in the order of their keys, starting after the last started one: every group is started once before any is started twice. */
@@ -106,6 +115,7 @@ interface Gathered {
   readonly budgetLists: BudgetLists;
   /** Before the StatefulSets were listed, by `clock.monotonic`: a rollout that acts on an older list reads them again. */
   readonly gatheredAt: number;
+  readonly gates: TickGates;
 }
 
 async function reconcileGroup(zones: readonly Zone[], gathered: Gathered, input: TickInput): Promise<Outcome> {
@@ -124,13 +134,15 @@ async function reconcileGroup(zones: readonly Zone[], gathered: Gathered, input:
   }
 }
 
-async function rollOut(common: Common, { budgetLists, gatheredAt }: Gathered, input: TickInput): Promise<Outcome> {
+async function rollOut(common: Common, { budgetLists, gatheredAt, gates }: Gathered, input: TickInput): Promise<Outcome> {
   const { zones } = common;
   const { turns, budgets, clock } = input;
-  const byStatus = decideByStatus(zones);
-  const early: Outcome | undefined =
-    byStatus === "look" ? undefined : byStatus ? { ...common, state: "held", hold: byStatus } : { ...common, state: "settled" };
-  if (early && !turns.isResyncDue(groupKey(common)) && !budgets.maintenance.needsReadyTime(zones)) return early;
+  const gated = gates.of(zones);
+  const byStatus = decideByStatus(zones, gated.verdicts);
+  const early = byStatus === "look" ? undefined : outcomeOf(byStatus, common);
+  const isOver = early && !turns.isResyncDue(groupKey(common)) && !budgets.maintenance.needsReadyTime(zones);
+  if ((isOver || byStatus) && decideByStatus(zones) === undefined) gated.follow({ kind: "settled" });
+  if (isOver) return early;
 
   const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);
   const snapshot = await gatherGroup(zones, input);
@@ -138,14 +150,23 @@ async function rollOut(common: Common, { budgetLists, gatheredAt }: Gathered, in
     const { cluster, fence, freshness, stop } = input;
     const actor = { cluster, fence, freshness, mayDisrupt: budgets.mayDisrupt, clock, gatheredAt, stop };
     const seen = { ...common, plan: planRollout(snapshot.zones) };
-    return early?.state === "held" ? { ...early, plan: seen.plan } : await rollOutZones(snapshot, seen, actor);
+    return early?.state === "held" ? { ...early, plan: seen.plan } : await rollOutZones(snapshot, seen, { ...actor, gated });
   } finally {
     await budgets.maintenance.maintainGroup(snapshot, listed, input.fence);
   }
 }
 
-async function rollOutZones(snapshot: GroupSnapshot, common: Common, actor: BatchActor): Promise<Outcome> {
-  const decision = decideRollout(snapshot);
+const outcomeOf = (held: Hold | undefined, common: Common): Outcome =>
+  held ? { ...common, state: "held", hold: held } : { ...common, state: "settled" };
+
+interface GroupActor extends BatchActor {
+  readonly gated: GroupGates;
+}
+
+async function rollOutZones(snapshot: GroupSnapshot, common: Common, { gated, ...actor }: GroupActor): Promise<Outcome> {
+  const { verdicts } = gated;
+  if (verdicts) gated.follow(wantedBy(snapshot));
+  const decision = decideRollout(verdicts ? { ...snapshot, gates: verdicts } : snapshot);
   if (!decision) return { ...common, state: "settled" };
   if (decision.action === "hold") return { ...common, state: "held", hold: decision };
 

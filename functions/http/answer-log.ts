@@ -17,6 +17,9 @@ const MESSAGES: Readonly<Record<Webhook["name"], { readonly method: string; read
   noDownscale: { method: "admission.NoDownscale()", subject: "downscale" },
   prepareDownscale: { method: "admission.prepareDownscale()", subject: "prepared downscale" },
   podEviction: { method: "admission.PodEviction()", subject: "pod eviction" },
+  phasedDefaults: { method: "admission.PhasedDefaults()", subject: "phased rollout" },
+  phasedValidation: { method: "admission.PhasedValidation()", subject: "phased rollout" },
+  raisePartition: { method: "admission.RaisePartition()", subject: "template of a phased rollout" },
   zpdbValidation: { method: "admission.ZoneAwarePdbValidatorHandler()", subject: "zone-aware budget" },
 };
 

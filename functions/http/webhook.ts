@@ -56,7 +56,14 @@ export interface Context {
 }
 
 export interface Webhook {
-  readonly name: "noDownscale" | "prepareDownscale" | "podEviction" | "zpdbValidation";
+  readonly name:
+    | "noDownscale"
+    | "prepareDownscale"
+    | "podEviction"
+    | "zpdbValidation"
+    | "phasedDefaults"
+    | "phasedValidation"
+    | "raisePartition";
   /** The paths that the server routes to it; the first is the canonical one. */
   readonly paths: readonly string[];
   readonly handle: (request: AdmissionRequest, context: Context) => Promise<Answer>;

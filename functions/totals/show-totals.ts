@@ -31,6 +31,8 @@ export interface TotalsOptions {
 const FRESH_MS = 5000;
 const TURN_MS = 90_000;
 const READ_MS = 5000;
+/** Milliseconds that a scrape waits for the totals. */
+const PATIENCE_MS = 1000;
 
 /** Metrics that read the totals before each scrape. Without them, the process's own are shown. */
 export function showTotals(options: TotalsOptions): Pick<Metrics, "render" | "contentType"> {
@@ -58,7 +60,9 @@ export function showTotals(options: TotalsOptions): Pick<Metrics, "render" | "co
         readAt = clock.monotonic();
         reading = read().finally(() => (reading = undefined));
       }
-      await reading;
+      // A slow API server must not hide the process's own series: the totals are shown with a later scrape.
+      const ended = new AbortController();
+      await Promise.race([reading, clock.sleep(PATIENCE_MS, ended.signal)]).finally(() => ended.abort());
       return await metrics.render();
     },
   };

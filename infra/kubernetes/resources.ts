@@ -107,7 +107,12 @@ export interface DisruptionBudget {
   readonly kind?: string;
   readonly metadata: ObjectMeta;
   readonly spec?: unknown;
-  readonly status?: { readonly disruptedPods?: unknown };
+  readonly status?: {
+    readonly disruptedPods?: unknown;
+    readonly observedGeneration?: unknown;
+    readonly zones?: unknown;
+    readonly conditions?: unknown;
+  };
 }
 
 export type ObjectMeta = Json<V1ObjectMeta>;
@@ -166,3 +171,12 @@ export const bottlerocketShadows: Resource<CustomObject> = {
 };
 export const nodeUpdatePolicies: Resource<CustomObject> = { group: "zonewise.dev", version: "v1", plural: "nodeupdatepolicies" };
 export const phasedRollouts: Resource<PhasedRolloutObject> = { group: "sts.plus", version: "v1alpha1", plural: "phasedrollouts" };
+
+/** A RolloutGate. Users write its `spec`; its `status` is ours. */
+export interface RolloutGate {
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+}
+
+export const rolloutGates: Resource<RolloutGate> = { group: "zonewise.dev", version: "v1", plural: "rolloutgates" };

@@ -1,6 +1,8 @@
 /** The metrics, one row each. Names and buckets equal the original's where the meaning does (§9); groups have a namespace label as well. */
 import type { MetricType } from "prom-client";
 import { NODE_METRICS } from "./node-metric-table.ts";
+import { BUDGET_METRICS } from "./budget-table.ts";
+import { GATE_METRICS } from "./gate-table.ts";
 import { PHASED_METRICS } from "./phased-table.ts";
 
 export interface MetricRow {
@@ -174,26 +176,8 @@ export const METRICS = {
     help: "Answers of the admission webhooks, by result and reason.",
     labels: ["webhook", "result", "reason"],
   },
-  evictions: {
-    name: "rollout_operator_zpdb_eviction_requests_total",
-    type: "counter",
-    help: "Decisions of disruption budgets, for evictions and for the rollout.",
-    kept: "shared",
-    labels: ["reason", "status"],
-  },
-  evictionsInFlight: {
-    name: "rollout_operator_zpdb_inflight_eviction_requests",
-    type: "gauge",
-    help: "Decisions of disruption budgets that are being made.",
-    labels: [],
-  },
-  budgetsObserved: {
-    name: "rollout_operator_zpdb_configurations_observed_total",
-    type: "counter",
-    help: "Disruption budgets that were read.",
-    kept: "shared",
-    labels: ["result"],
-  },
+  ...BUDGET_METRICS,
+  ...GATE_METRICS,
   ...NODE_METRICS,
   ...PHASED_METRICS,
 } as const satisfies Readonly<Record<string, MetricRow>>;

@@ -1,6 +1,7 @@
 /** The metrics of a process, in its own registry. */
 import { OWN_GROUPS, OWN_PATHS } from "../kubernetes/known-paths.ts";
 import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
+import { createGateMetrics, type GateMetrics } from "./gate-metrics.ts";
 import { METRICS, type MetricRow } from "./metric-table.ts";
 import { createRegistry, type Samples } from "./registry.ts";
 import { KEPT, nameProcess } from "./totals.ts";
@@ -27,6 +28,7 @@ export interface Metrics {
   readonly budgets: BudgetMetrics;
   readonly nodeUpdates: NodeUpdateMetrics;
   readonly phased: PhasedMetrics;
+  readonly gates: GateMetrics;
   tickDone(result: string): void;
   reconcileStarted(group: GroupKey): void;
   /** `finishedAt` is the timestamp of a success. */
@@ -117,6 +119,7 @@ export function createMetrics(): Metrics {
     budgets: createBudgetMetrics({ counter, gauge }),
     nodeUpdates: createNodeUpdateMetrics({ counter, gauge }),
     phased: createPhasedMetrics({ counter, gauge }),
+    gates: createGateMetrics({ counter }),
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));

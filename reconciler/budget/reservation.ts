@@ -17,7 +17,7 @@ export interface Reservation {
 export type Reservations = Readonly<Record<string, Reservation>>;
 
 /** The API server has finished an Eviction after 40 s: 30 s for webhooks and 10 s of retries. The rest exceeds the skew between clocks (`CLOCK_SKEW_MS`). */
-const LASTS_MS = 2 * 60_000;
+export const LASTS_MS = 2 * 60_000;
 
 /**
  * Prefix of the identity of a process that answers evictions. Its reservations are never released early, so that other such processes may reuse

@@ -10,8 +10,8 @@
  * The parts of a downscale:
  *   functions/downscale/               the webhooks: refuse, record, POST to the pods, record the time, or cancel
  *   reconciler/pending-downscales/     effects that webhooks and tick share: the Lease and its record, calls to pods, reads of times;
- *                                      and settling, which only the tick does
- *   reconciler/downscale/              pure: this record, the turn of a zone (turn.ts), the end of a downscale (settlement.ts), the pods of other zones
+ *                                      and concluding, which only the tick does
+ *   reconciler/downscale/              pure: this record, the turn of a zone (turn.ts), the end of a downscale (conclusion.ts), the pods of other zones
  *                                      (decide.ts), the preparation of pods (preparation.ts); the time between zones is in reconciler/scaling/min-time.ts
  *
  * The StatefulSet cannot hold the record: a write to it would cause a conflict for a PUT of its scale that names a resourceVersion.

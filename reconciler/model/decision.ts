@@ -7,6 +7,7 @@ export interface ObjectRef {
     | "Pod"
     | "ZoneAwarePodDisruptionBudget"
     | "PhasedRollout"
+    | "RolloutGate"
     | "Node"
     | "BottlerocketShadow"
     | "NodeUpdatePolicy";
@@ -51,6 +52,12 @@ export const REASONS = {
   BudgetSpent: { patienceMs: 30_000 },
   /** The disruption budget of a pod cannot be obeyed: it is invalid, there are several, or it does not fit its StatefulSets. */
   BudgetUnusable: { fails: true, patienceMs: 0 },
+  /** The checks of a gate have not passed yet. */
+  GateWaiting: { requested: true, patienceMs: 0 },
+  /** A check of a gate has failed too often: the gate stays closed for this rollout. */
+  GateFailed: { needsFix: true, patienceMs: 0 },
+  /** Prometheus could not answer a check of a gate, or the gates could not be read. */
+  GateUnreachable: { patienceMs: 30_000 },
   /** A follower names a leader that is not in its group. */
   LeaderNotFound: { needsFix: true, patienceMs: 0 },
   /** Followers and leaders form a cycle. */

@@ -1,6 +1,7 @@
 /** A zone: one StatefulSet of a rollout group, as the rules see it. */
 import type { ObjectMeta, StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS, LABELS, parseMaxUnavailable, parsePaused } from "./annotations.ts";
+import type { Hold } from "./decision.ts";
 import { readIdentity } from "./identity.ts";
 import { byOrdinal } from "./order.ts";
 import type { Pod } from "./pod.ts";
@@ -40,6 +41,8 @@ export interface Zone {
   readonly scaling: Scaling;
   /** Labels of the pods that it makes. */
   readonly podLabels: Labels;
+  /** Its own labels. */
+  readonly labels: Labels;
   readonly status: ZoneStatus;
 }
 
@@ -62,12 +65,22 @@ export interface ZoneWithPods extends Zone {
   readonly pods: readonly Pod[];
 }
 
+/** What the gates of a group say, by what is stored of their checks. */
+export interface GateVerdicts {
+  /** Why a zone may not begin, by its UID. */
+  readonly holds: ReadonlyMap<string, Hold>;
+  /** Why the group does not count as settled yet. */
+  readonly beforeSettled: Hold | undefined;
+}
+
 /** The facts for a decision about a group, gathered at one moment. */
 export interface GroupSnapshot {
   readonly namespace: string;
   readonly name: string;
   /** In byte order of their names. */
   readonly zones: readonly ZoneWithPods[];
+  /** Absent if the group has no gates. */
+  readonly gates?: GateVerdicts;
 }
 
 type Spec = NonNullable<StatefulSet["spec"]>;
@@ -86,6 +99,7 @@ export function readZone({ metadata = {}, ...object }: StatefulSet): Zone {
     observedGeneration,
     terminating: metadata.deletionTimestamp !== undefined,
     observed: observedGeneration >= generation,
+    labels: metadata.labels ?? {},
     ...readSpec(spec),
     ...readSettings(metadata, spec.replicas),
     status: readStatus(status, spec.minReadySeconds),

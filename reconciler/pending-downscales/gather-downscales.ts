@@ -22,7 +22,7 @@ export interface DownscaleQuery {
 
 /**
  * When the zones of one group were last scaled down, by the zone tracker and by pending downscales; the zones themselves carry their annotations. No
- * pending downscale may be settled between reading the zones and this. Throws the error of the API server.
+ * pending downscale may be concluded between reading the zones and this. Throws the error of the API server.
  */
 export async function gatherDownscales(
   cluster: Cluster,

@@ -117,7 +117,8 @@ async function visitOne(first: Gathered, input: Visiting): Promise<PhasedResult>
     narrator.remember(gathered.rollout);
     return { acted, failed: false, dueAt };
   } catch (error) {
-    if (isSuperseded(error)) return { acted: true, failed: false };
+    // Soon, but not at once: an object that cannot be written for good must not keep the ticks busy.
+    if (isSuperseded(error)) return { acted: false, failed: false, dueAt: input.clock.now() };
     if (hasCode(error, "LeaseLost", "Cancelled")) return NOTHING;
     const { namespace, name } = first.rollout;
     log.error("the PhasedRollout could not be reconciled", { namespace, phasedRollout: name, error: messageOf(error) });

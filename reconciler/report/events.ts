@@ -115,6 +115,7 @@ const API_VERSIONS: Readonly<Record<ObjectRef["kind"], string>> = {
   BottlerocketShadow: "brupop.bottlerocket.aws/v2",
   NodeUpdatePolicy: "zonewise.dev/v1",
   PhasedRollout: "sts.plus/v1alpha1",
+  RolloutGate: "zonewise.dev/v1",
 };
 
 /** The Event object (core/v1). `now` in milliseconds; `instance` names the process. */

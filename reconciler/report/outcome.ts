@@ -54,7 +54,7 @@ export interface TickResult extends ZoneList {
   readonly outcomes: readonly Outcome[];
   /** Groups that were not started before the tick ended. */
   readonly skipped: number;
-  /** True if an action was taken: the next tick follows at once. */
+  /** True if an action was taken, or a gate has opened: the next tick follows at once. */
   readonly acted: boolean;
   /** When the next check is due, milliseconds since the epoch; undefined without any. */
   readonly nextCheckAt?: number | undefined;

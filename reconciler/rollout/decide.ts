@@ -7,13 +7,13 @@
  */
 import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
 import { describeUnavailable, isHealthy } from "../model/readiness.ts";
-import { isSettledByStatus, type GroupSnapshot, type Zone } from "../model/zone.ts";
+import { isSettledByStatus, type GateVerdicts, type GroupSnapshot, type Zone } from "../model/zone.ts";
 import { inOrder } from "./plan.ts";
 import { decideZone, type RolloutDecision } from "./zone.ts";
 
 type GroupRule = Rule<[group: GroupSnapshot], RolloutDecision>;
 /** Rules that need no pods. */
-type StatusRule = Rule<[group: { readonly zones: readonly Zone[] }], Hold>;
+type StatusRule = Rule<[group: { readonly zones: readonly Zone[]; readonly gates?: GateVerdicts | undefined }], Hold>;
 
 /** Any other strategy would let the StatefulSet controller replace pods by itself (§1.3.3). */
 const onDeleteOnly: StatusRule = ({ zones }) => {
@@ -54,6 +54,9 @@ const pausedZones: StatusRule = ({ zones }) => {
   return hold("ZonePaused", `${names(waiting)} ${waiting.length > 1 ? "are" : "is"} paused with outdated pods`, waiting);
 };
 
+/** Only delays "settled": no pod depends on it (§14.2). */
+const gatesAfterLastZone: StatusRule = ({ gates }) => gates?.beforeSettled;
+
 function names(zones: readonly Zone[]): string {
   return zones.map((zone) => zone.name).join(", ");
 }
@@ -66,14 +69,16 @@ export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision
   oneZoneNotReady,
   zonesInOrder,
   pausedZones,
+  gatesAfterLastZone,
 ]);
 
 /**
  * The decision by status alone: a hold, or undefined for a settled group. "look" means that the pods must be read: a zone that is not paused is
  * not updated yet or not healthy.
  */
-export function decideByStatus(zones: readonly Zone[]): Hold | "look" | undefined {
+export function decideByStatus(zones: readonly Zone[], gates?: GateVerdicts): Hold | "look" | undefined {
   const early = firstOf([onDeleteOnly, zonesStay, statusObserved])({ zones });
   if (early) return early;
-  return zones.every((zone) => zone.paused || isSettledByStatus(zone)) ? pausedZones({ zones }) : "look";
+  if (!zones.every((zone) => zone.paused || isSettledByStatus(zone))) return "look";
+  return firstOf([pausedZones, gatesAfterLastZone])({ zones, gates });
 }

@@ -52,10 +52,18 @@ const variables = (
     }),
   );
 const webhook = (name: string, field: string, value: unknown): Record<string, unknown> => {
-  const kind = /^(?:no-downscale|zpdb)/.test(name) ? "Validating" : "Mutating";
+  const kind = /^(?:no-downscale|zpdb|phased-validation)/.test(name) ? "Validating" : "Mutating";
   return { [`${kind}WebhookConfiguration ${name}-${NAMESPACE} ${field}`]: value };
 };
-const WEBHOOKS = ["no-downscale", "pod-eviction", "prepare-downscale", "zpdb-validation"];
+const WEBHOOKS = [
+  "no-downscale",
+  "phased-defaults",
+  "phased-validation",
+  "pod-eviction",
+  "prepare-downscale",
+  "raise-partition",
+  "zpdb-validation",
+];
 const webhooks = (field: string, value: unknown): Record<string, unknown> =>
   Object.assign({}, ...WEBHOOKS.map((name) => webhook(name, field, value))) as Record<string, unknown>;
 const ACCOUNTS = ["functions", "reconciler", "certificates"].map((name) => `ServiceAccount zonewise-${name}`);

@@ -1,5 +1,6 @@
 /** The Helm chart renders what kustomize renders for the same choices, and refuses bad values in the words of its schema. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,6 +39,11 @@ patches:
     patch: '[{"op": "add", "path": "/spec/jobTemplate/spec/template/spec/nodeSelector", "value": {"pool": "infra"}}]'
 `;
 
+/** What docs/migration.md tells users of the original's chart to write. */
+const [PATCHES = ""] = [
+  ...readFileSync(new URL("../../docs/migration.md", import.meta.url), "utf8").matchAll(/^ {4}patches:\n(?: {6,}.*\n)+/gm),
+].map(([text]) => text.replaceAll(/^ {4}/gm, "").replaceAll("RELEASE", "mimir").replaceAll("NAMESPACE", "cell-a-1"));
+
 const CHOICES: Readonly<Record<string, Choice>> = {
   complete: { values: {}, kustomize: [{}] },
   "before Kubernetes 1.30": { values: {}, flags: ["--kube-version", "1.29.0"], kustomize: [FOR_OLDER_CLUSTERS] },
@@ -71,6 +77,10 @@ const CHOICES: Readonly<Record<string, Choice>> = {
   "three functions, all pods on certain nodes": {
     values: { replicas: 3, nodeSelector: { pool: "infra" } },
     kustomize: [{ edit: { [KUSTOMIZATION]: (text) => text + NODES } }],
+  },
+  "another name of the Service, as docs/migration.md says for the original's chart": {
+    values: { service: { name: "mimir-rollout-operator" } },
+    kustomize: [{ edit: { [KUSTOMIZATION]: (text) => text + PATCHES } }],
   },
   definitions: {
     values: {},

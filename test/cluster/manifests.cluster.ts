@@ -57,7 +57,7 @@ describe("J01 the manifests", () => {
 
   it("webhook configurations are named after the namespace, so that installations do not collide", async () => {
     const manifests = await renderManifests(NAMESPACE);
-    const hooks = ["no-downscale", "zpdb-validation"].map((name) => `${name}-${NAMESPACE}`);
+    const hooks = ["no-downscale", "phased-validation", "zpdb-validation"].map((name) => `${name}-${NAMESPACE}`);
     assert.deepEqual(kindsOf(manifests, "ValidatingWebhookConfiguration").toSorted(), hooks);
     const policies = [`no-downscale.${NAMESPACE}`];
     for (const kind of ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"])
@@ -66,7 +66,7 @@ describe("J01 the manifests", () => {
       manifests.flatMap((one) => valuesOf(one, "policyName")),
       policies,
     );
-    const mutating = ["pod-eviction", "prepare-downscale"].map((name) => `${name}-${NAMESPACE}`);
+    const mutating = ["phased-defaults", "pod-eviction", "prepare-downscale", "raise-partition"].map((name) => `${name}-${NAMESPACE}`);
     assert.deepEqual(kindsOf(manifests, "MutatingWebhookConfiguration").toSorted(), mutating);
     const entries = manifests.flatMap((one) => valuesOf(one, "webhooks")).flat() as { name: string }[];
     for (const { name } of entries) assert.match(name, new RegExp(`^[a-z-]+-${NAMESPACE}\\.grafana\\.com$`));
@@ -83,8 +83,11 @@ describe("J01 the manifests", () => {
     for (const name of clusterWide) assert.ok(bound.has(name), name);
     assert.deepEqual(failuresOf(manifests), {
       "no-downscale": "Fail",
+      "phased-defaults": "Ignore",
+      "phased-validation": "Ignore",
       "pod-eviction": "Fail",
       "prepare-downscale": "Fail",
+      "raise-partition": "Ignore",
       "zpdb-validation": "Ignore",
     });
   });

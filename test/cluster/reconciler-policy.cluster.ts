@@ -15,17 +15,25 @@ const CASES: readonly (readonly [string, "set" | "pod", object, boolean])[] = [
   ["replicas", "set", { spec: { replicas: 2 } }, true],
   ["the time of a downscale", "set", { metadata: { annotations: { "grafana.com/last-downscale": "2026-01-01T00:00:00Z" } } }, true],
   ["no time of a downscale", "set", { metadata: { annotations: { "grafana.com/last-downscale": null } } }, true],
+  ["the partition", "set", { spec: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } } }, true],
+  [
+    "the owner of phases",
+    "set",
+    { metadata: { annotations: { "sts.plus/phasedRollout": "main", "sts.plus/original-partition": "0" } } },
+    true,
+  ],
   ["an image", "set", { spec: { template: { spec: OTHER } } }, false],
   ["an image beside the replicas", "set", { spec: { replicas: 2, template: { spec: OTHER } } }, false],
   ["a ServiceAccount", "set", { spec: { template: { spec: { serviceAccountName: "admin" } } } }, false],
   ["an annotation of the template", "set", { spec: { template: { metadata: { annotations: { a: "b" } } } } }, false],
-  ["the update strategy", "set", { spec: { updateStrategy: { type: "RollingUpdate" } } }, false],
+  ["the update strategy", "set", { spec: { updateStrategy: { type: "OnDelete", rollingUpdate: null } } }, false],
   ["minReadySeconds", "set", { spec: { minReadySeconds: 5 } }, false],
   ["the history", "set", { spec: { revisionHistoryLimit: 1 } }, false],
   ["the ordinals", "set", { spec: { ordinals: { start: 1 } } }, false],
   ["what becomes of claims", "set", { spec: { persistentVolumeClaimRetentionPolicy: { whenScaled: "Delete" } } }, false],
   ["a label", "set", { metadata: { labels: { "rollout-group": "other" } } }, false],
   ["another annotation", "set", { metadata: { annotations: { "grafana.com/rollout-paused": "true" } } }, false],
+  ["a promoted phase", "set", { metadata: { annotations: { "sts.plus/promote-step": "1" } } }, false],
   ["one annotation less", "set", { metadata: { annotations: { mine: null } } }, false],
   ["a finalizer", "set", { metadata: { finalizers: ["example.com/stay"] } }, false],
   ["an owner", "set", { metadata: { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "x", uid: "1" }] } }, false],
@@ -40,7 +48,7 @@ scenario("under its policy, the reconciler's token changes replicas and times, a
   const { namespace, admin, folder } = stage;
   const policies = await renderPolicies(namespace, { folder: "infra/manifests/reconciler-policy" });
   for (const policy of policies) await createManifest(admin, policy);
-  await stage.create([{ group: "cache", name: "zone-a", replicas: 1, annotations: { mine: "1" } }]);
+  await stage.create([{ group: "cache", name: "zone-a", replicas: 1, strategy: { type: "RollingUpdate" }, annotations: { mine: "1" } }]);
   const kubeconfig = join(folder, "token");
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
   const reconciler = await connectAdmin(kubeconfig);

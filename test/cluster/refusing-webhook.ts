@@ -1,6 +1,6 @@
 /**
- * A webhook that denies every request, with a TLS handshake per call: its denial shows that its certificate
- * is trusted.
+ * A webhook that denies every request unless its test answers otherwise, with a TLS handshake per call: its
+ * denial shows that its certificate is trusted.
  */
 import { createServer } from "node:https";
 import { json } from "node:stream/consumers";
@@ -17,11 +17,13 @@ export interface RefusingWebhook {
   readonly close: () => void;
 }
 
-export async function startWebhook(pair: KeyPair): Promise<RefusingWebhook> {
+const refuse = async (): Promise<object> => ({ allowed: false, status: { code: 403, message: "the webhook says no" } });
+
+export async function startWebhook(pair: KeyPair, decide = refuse): Promise<RefusingWebhook> {
   const server = createServer(pair, (request, response) => {
-    void json(request).then((review) => {
+    void json(request).then(async (review) => {
       const { uid } = (review as { request: { uid: string } }).request;
-      const answer = { uid, allowed: false, status: { code: 403, message: "the webhook says no" } };
+      const answer = { uid, ...(await decide()) };
       response.setHeader("connection", "close");
       response.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }));
     });

@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 /**
- * The demonstration: an embedded cluster, the reconciler, a rollout and a scaling.
+ * The demonstration: an embedded cluster, the reconciler, a rollout, a scaling and a gate.
  *
  *   start cluster -> apply the sample -> all ready -> change the image -> rollout -> scale the leader
- *     -> the zones follow -> run until Ctrl-C, or exit (--once)
+ *     -> the zones follow -> errors rise as the first zone rolls: a gate holds the second one until they are gone
+ *     -> run until Ctrl-C, or exit (--once)
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,6 +12,8 @@ import { join, relative } from "node:path";
 import { systemClock } from "../../infra/clock.ts";
 import type { LogFields } from "../../infra/log.ts";
 import { startEmulator } from "../emulator/index.ts";
+import { startPrometheus } from "../prometheus/scripted.ts";
+import { createGate, readDefinition } from "./gate.ts";
 import { showLive, type Live } from "./live.ts";
 import { composeReconciler, type DemoReconciler } from "./reconcile.ts";
 import { applySample, SAMPLE, setImage, setReplicas } from "./sample.ts";
@@ -20,7 +23,11 @@ import { createScreen } from "./screen.ts";
 const NAMESPACE = "default";
 const GROUP = "ingester";
 const NEW_IMAGE = "nginx:1.29";
+const NEXT_IMAGE = "nginx:1.30";
+/** How often the gate is told of errors before they are gone. */
+const ERRORS = 2;
 const LEADER = "ingester-zone-a";
+const ZONES = [LEADER, "ingester-zone-b", "ingester-zone-c"];
 const MORE_REPLICAS = 5;
 const TIMEOUT_MS = 60_000;
 
@@ -39,6 +46,18 @@ async function scaleUp(live: Live, { cluster }: DemoReconciler): Promise<boolean
   await setReplicas(cluster, { namespace: NAMESPACE, name: LEADER }, MORE_REPLICAS);
   if (!(await live.untilSettled(TIMEOUT_MS))) return false;
   screen.print(`Scaled 3 zones to ${MORE_REPLICAS} replicas in ${formatSeconds(systemClock.monotonic() - startedAt)}`);
+  return true;
+}
+
+/** The third part; true if the rollout has waited for its gate and is complete. */
+async function waitForGate(live: Live, { cluster }: DemoReconciler): Promise<boolean> {
+  await using prometheus = await startPrometheus();
+  prometheus.answer = () => (prometheus.seen.length <= ERRORS ? 1 : 0);
+  await using _gate = await createGate(cluster, { namespace: NAMESPACE, group: GROUP, url: prometheus.url });
+  screen.print(`Changing the image to ${NEXT_IMAGE} under a gate: errors rise, and zone b waits until Prometheus reports none.`);
+  for (const name of ZONES) await setImage(cluster, { namespace: NAMESPACE, name }, { name: GROUP, image: NEXT_IMAGE });
+  if (!(await live.untilSettled(TIMEOUT_MS))) return false;
+  screen.print(`The gate asked Prometheus ${prometheus.seen.length} times; ${ERRORS} answers reported errors.`);
   return true;
 }
 
@@ -61,7 +80,7 @@ async function runUntilInterrupted(kubeconfig: string): Promise<void> {
     "    kubectl get pods -w",
     `    kubectl annotate pod ${GROUP}-zone-b-1 sim/crash=true`,
     `    kubectl annotate --overwrite statefulset ${GROUP}-zone-b grafana.com/rollout-paused=true`,
-    `    kubectl set image statefulset -l rollout-group=${GROUP} ${GROUP}=nginx:1.30`,
+    `    kubectl set image statefulset -l rollout-group=${GROUP} ${GROUP}=nginx:1.31`,
     `    kubectl scale statefulset ${LEADER} --replicas=2`,
     "    kubectl get events --sort-by=.lastTimestamp",
     "",
@@ -79,6 +98,7 @@ async function main(): Promise<number> {
   const ended = AbortSignal.any([stop.signal, finish.signal]);
   try {
     await emulator.writeKubeconfig(kubeconfig);
+    emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", await readDefinition());
     const live = showLive({ store: emulator.store, clock: systemClock, screen, namespace: NAMESPACE, group: GROUP, stop: ended });
     const onLog = (level: string, message: string, { group, reason, state }: LogFields): void => {
       const ofGroup = group === GROUP;
@@ -87,7 +107,7 @@ async function main(): Promise<number> {
     };
     const reconciler = await composeReconciler({ kubeconfig, namespace: NAMESPACE, clock: systemClock, onLog });
     const reconciling = reconciler.runUntil(ended);
-    const completed = (await rollOut(live, reconciler)) && (await scaleUp(live, reconciler));
+    const completed = (await rollOut(live, reconciler)) && (await scaleUp(live, reconciler)) && (await waitForGate(live, reconciler));
     if (!completed && !stop.signal.aborted) screen.print(`The group did not settle within ${TIMEOUT_MS / 1000} s.`);
     if (!once && !stop.signal.aborted) await runUntilInterrupted(kubeconfig);
     finish.abort();

@@ -133,7 +133,9 @@ describe("docs/reference/webhooks.md", () => {
   const [top = ""] = page.split("## Downscales");
 
   it("has every path that is served, and no other", () => {
-    const served = [...readSources("functions").matchAll(/"(\/(?:admission|pods)\/[\w-]+)"/g)].map(([, path]) => path ?? "");
+    const served = [...readSources("functions").matchAll(/"(\/(?:(?:admission|pods)\/|mutate-|validate-)[\w-]+)"/g)].map(
+      ([, path]) => path ?? "",
+    );
     assert.deepEqual(sorted(namesIn(top).filter((name) => name.startsWith("/"))), sorted(served));
   });
   it("has every target, and no other", () => {

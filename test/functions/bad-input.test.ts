@@ -8,6 +8,9 @@ import { recordInAnnotation } from "../../functions/downscale/downscale-record.t
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { createNoDownscale } from "../../functions/downscale/no-downscale.ts";
 import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
+import { createPhasedDefaults } from "../../functions/phased/phased-defaults.ts";
+import { createPhasedValidation } from "../../functions/phased/phased-validation.ts";
+import { createRaisePartition } from "../../functions/phased/raise-partition.ts";
 import { createZpdbValidation } from "../../functions/budgets/zpdb-validation.ts";
 import { systemClock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -36,6 +39,9 @@ const WEBHOOKS: readonly Webhook[] = [
     record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
   }),
   createZpdbValidation(),
+  createPhasedDefaults(),
+  createPhasedValidation(tools),
+  createRaisePartition(),
 ];
 
 const workload = (kind: string, replicas: number): object => ({

@@ -1,4 +1,4 @@
-/** A webhook process that dies between two calls of a downscale, and a reconciler that dies while it settles that downscale. */
+/** A webhook process that dies between two calls of a downscale, and a reconciler that dies while it concludes that downscale. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Scene, set, shrink, store } from "./downscale-scene.ts";
@@ -16,7 +16,7 @@ async function checkEnd(scene: Scene, isStored: boolean, when: string): Promise<
   if (isStored) assert.match(answer.message ?? "", /ingester-zone-a was downscaled at .* is labelled to wait 12h0m0s/, when);
   else assert.equal(answer.allowed, true, `${when}: ${answer.message}`);
   scene.pass(30_000);
-  await scene.settle();
+  await scene.conclude();
   assert.equal(pendingOf(scene)[A], undefined, when);
 }
 
@@ -33,7 +33,7 @@ describe("a downscale whose process dies", () => {
         if (leftPrepared(scene.seen).size > 0) seen.prepared++;
         if (isAdmitted && isStored) store(scene, A, 1);
         scene.pass(91_000);
-        await scene.settle();
+        await scene.conclude();
         await checkEnd(scene, isAdmitted && isStored, `died at call ${diesAt}`);
       }
       assert.ok(seen.admitted > 0 && seen.prepared > 3 && seen.steps > 15, JSON.stringify(seen));
@@ -47,12 +47,12 @@ describe("a downscale whose process dies", () => {
         assert.equal((await shrink(scene, Infinity)).isAdmitted, true);
         if (isStored) store(scene, A, 1);
         scene.pass(91_000);
-        const made = await scene.settle(diesAt);
+        const made = await scene.conclude(diesAt);
         if (made < diesAt) calls = made;
         steps++;
         // The Lease that it held at its death.
         scene.pass(16_000);
-        await scene.settle();
+        await scene.conclude();
         await checkEnd(scene, isStored, `died at call ${diesAt}`);
       }
       assert.ok(steps > 10, String(steps));
@@ -60,11 +60,11 @@ describe("a downscale whose process dies", () => {
 });
 
 describe("a downscale that was admitted", () => {
-  it("is not settled while it may still be stored, and holds the other zone until then", async (t) => {
+  it("is not concluded while it may still be stored, and holds the other zone until then", async (t) => {
     const scene = await set(t);
     assert.equal((await shrink(scene, Infinity)).isAdmitted, true);
     scene.pass(80_000);
-    await scene.settle();
+    await scene.conclude();
     assert.deepEqual([...leftPrepared(scene.seen)].toSorted(), [`${A}-1`, `${A}-2`]);
     const early = await scene.call(scene.process().webhook, reviewOf(scene.zones[1], 1));
     assert.match(early.message ?? "", /ingester-zone-a was downscaled at/);
@@ -75,7 +75,7 @@ describe("a downscale that was admitted", () => {
     for (const uid of ["first", "first", "second"]) assert.equal((await shrink(scene, Infinity, uid)).isAdmitted, true);
     assert.deepEqual(Object.keys(pendingOf(scene)), [A]);
     store(scene, A, 1);
-    await scene.settle();
+    await scene.conclude();
     await checkEnd(scene, true, "requested three times");
   });
 
@@ -87,7 +87,7 @@ describe("a downscale that was admitted", () => {
     assert.equal((await shrink(scene, Infinity, "other")).isAdmitted, false);
     assert.deepEqual([...leftPrepared(scene.seen)].toSorted(), [`${A}-1`, `${A}-2`]);
     scene.pass(91_000);
-    await scene.settle();
+    await scene.conclude();
     isFailing = false;
     await checkEnd(scene, false, "never stored");
   });
@@ -108,22 +108,22 @@ describe("a time in the zone tracker", () => {
     }
     assert.match(tracked(scene)[A] ?? "", new RegExp(`"before":"${long}"`));
     scene.pass(91_000);
-    await scene.settle();
+    await scene.conclude();
     assert.deepEqual(tracked(scene), { [A]: JSON.stringify({ lastDownscaled: long }), other: "kept" });
   });
 });
 
-describe("a downscale that was stored, after which the zone grew again before it was settled", () => {
+describe("a downscale that was stored, after which the zone grew again before it was concluded", () => {
   for (const [mode, recordOf] of MODES)
-    for (const isSettled of [false, true])
-      it(`in ${mode}, ${isSettled ? "settled by the reconciler" : "seen only by the webhook"}: the other zone waits its time`, async (t) => {
+    for (const isConcluded of [false, true])
+      it(`in ${mode}, ${isConcluded ? "concluded by the reconciler" : "seen only by the webhook"}: the other zone waits its time`, async (t) => {
         const scene = await set(t, undefined, recordOf);
         assert.equal((await shrink(scene, Infinity)).isAdmitted, true);
         store(scene, A, 1);
         store(scene, A, 3);
         const { [A]: time } = tracked(scene);
-        if (isSettled) {
-          await scene.settle();
+        if (isConcluded) {
+          await scene.conclude();
           const written = scene.emulator.store.get("statefulsets.apps", "default", A)?.metadata.annotations?.[LAST];
           assert.ok(written);
           assert.deepEqual([pendingOf(scene), [...leftPrepared(scene.seen)], tracked(scene)[A]], [{}, [], time]);
@@ -157,11 +157,11 @@ describe("pods whose preparation cannot be cancelled", () => {
     const other = await scene.call(scene.process().webhook, reviewOf(scene.zones[1], 3));
     assert.equal(other.allowed, true);
     assert.equal(pendingOf(scene)[A]?.refused, true);
-    await scene.settle();
+    await scene.conclude();
     assert.equal(pendingOf(scene)[A]?.refused, true);
     isDown = false;
     scene.pass(30_000);
-    await scene.settle();
+    await scene.conclude();
     assert.deepEqual([pendingOf(scene), [...leftPrepared(scene.seen)]], [{}, []]);
   });
 });

@@ -26,7 +26,7 @@ async function waitForOther(scene: Scene, { otherAfterMs, tickAfterMs, diesAt }:
   let calls = 0;
   for (let ms = 0; ms <= 600_000; ms += 1000, scene.pass(1000)) {
     if (ms % EVERY_MS === 0) calls = Math.max(calls, (await shrink(scene, diesAt ?? Infinity, `a-${ms}`)).made);
-    if (ms % TICK_MS === tickAfterMs) await scene.settle();
+    if (ms % TICK_MS === tickAfterMs) await scene.conclude();
     if (ms % EVERY_MS !== otherAfterMs) continue;
     const other = await scene.call(scene.process().webhook, reviewOf(scene.zones[1], 1, { uid: `b-${ms}` }));
     if (other.allowed) return { waitedMs: ms, made: calls };
@@ -42,13 +42,13 @@ describe("a downscale that another webhook always refuses", () => {
       [7000, 2000],
       [1000, 4000],
     ] as const)
-      it(`in ${mode} leaves a turn to the other zone, which requests ${otherAfterMs} ms and is settled ${tickAfterMs} ms after it`, async (t) => {
+      it(`in ${mode} leaves a turn to the other zone, which requests ${otherAfterMs} ms and is concluded ${tickAfterMs} ms after it`, async (t) => {
         const scene = await set(t, undefined, recordOf);
         const { waitedMs } = await waitForOther(scene, { recordOf, otherAfterMs, tickAfterMs });
         assert.ok(waitedMs <= BOUND_MS, `${waitedMs} ms`);
         // The other zone may come before the tick.
         scene.pass(TICK_MS);
-        await scene.settle();
+        await scene.conclude();
         const left = [...leftPrepared(scene.seen)].filter((pod) => pod.startsWith(A));
         assert.deepEqual(left, []);
       });
@@ -133,7 +133,7 @@ describe("a zone whose downscales are not stored", () => {
     const scene = await begin(t);
     await shrinkAt(scene, [0, 89_000]);
     scene.pass(91_000);
-    await scene.settle();
+    await scene.conclude();
     assert.deepEqual([...leftPrepared(scene.seen)], []);
     const again = async (uid: string): Promise<boolean> => (await shrink(scene, Infinity, uid)).isAdmitted;
     assert.equal(await again("early"), false);

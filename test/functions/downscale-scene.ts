@@ -1,4 +1,4 @@
-/** A group of two zones whose downscales are requested through processes that may die at any of their calls, and a reconciler that settles them. */
+/** A group of two zones whose downscales are requested through processes that may die at any of their calls, and a reconciler that concludes them. */
 import type { TestContext } from "node:test";
 import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../../functions/http/webhook.ts";
@@ -7,7 +7,7 @@ import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
-import { createSettler } from "../../reconciler/pending-downscales/settle-downscales.ts";
+import { createConcluder } from "../../reconciler/pending-downscales/conclude-downscales.ts";
 import { A, B, inAnnotation, MIN_TIME, type RecordOf, settle as settleTimes, TRACKER } from "./prepare-stage.ts";
 import { callWebhook, createZone, keepingLog, playPods, scaleReviewOf, setStage, type Stage } from "./stage.ts";
 
@@ -53,8 +53,8 @@ export interface Scene extends Stage {
   call(webhook: Webhook, request: AdmissionRequest): Promise<Answer>;
   /** The webhook of a process that dies at this call. */
   process(diesAt?: number): { readonly webhook: ReturnType<typeof createPrepareDownscale>; readonly made: () => number };
-  /** One settlement by a reconciler that dies at this call; resolves with its calls. */
-  settle(diesAt?: number): Promise<number>;
+  /** One conclusion by a reconciler that dies at this call; resolves with its calls. */
+  conclude(diesAt?: number): Promise<number>;
 }
 
 export async function set(t: TestContext, script?: Parameters<typeof playPods>[1], recordOf: RecordOf = inAnnotation): Promise<Scene> {
@@ -82,11 +82,11 @@ export async function set(t: TestContext, script?: Parameters<typeof playPods>[1
       };
       return { webhook: createPrepareDownscale(tools), made: life.made };
     },
-    async settle(diesAt = Infinity) {
+    async conclude(diesAt = Infinity) {
       const life = live(stage.cluster, podHttp, diesAt);
-      const settle = createSettler({ ...life, clock, log: keepingLog().log, clusterDomain: "x", zoneTracker: TRACKER });
+      const conclude = createConcluder({ ...life, clock, log: keepingLog().log, clusterDomain: "x", zoneTracker: TRACKER });
       const input = { namespaces: ["default"], fence: { write: () => ({}) }, recorder: { record: () => {} } };
-      await settle({ ...input, signal: new AbortController().signal });
+      await conclude({ ...input, signal: new AbortController().signal });
       return life.made();
     },
   };

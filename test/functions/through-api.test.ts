@@ -13,7 +13,7 @@ import { createBackgroundTasks } from "../../functions/http/background-tasks.ts"
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
-import { createSettler } from "../../reconciler/pending-downscales/settle-downscales.ts";
+import { createConcluder } from "../../reconciler/pending-downscales/conclude-downscales.ts";
 import { connect } from "../cluster/conformance/client.ts";
 import { listen } from "../loopback.ts";
 import { createZone, keepingLog, playPods, setStage, type Stage } from "./stage.ts";
@@ -130,7 +130,7 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
     stage.emulator.store.get("statefulsets.apps", "default", "zone-a")?.metadata.annotations?.["grafana.com/last-downscale"];
   assert.equal(annotation(), undefined);
   const input = { namespaces: ["default"], fence: { write: () => ({}) }, recorder: { record: () => {} }, signal: t.signal };
-  await createSettler(tools)(input);
+  await createConcluder(tools)(input);
   assert.ok(Date.now() - Date.parse(annotation() ?? "") < 60_000);
   assert.match(((await other()).body as { message: string }).message, early);
   assert.deepEqual(pods.seen, ["POST zone-a-2"]);

@@ -77,7 +77,7 @@ async function playServer(t: TestContext, process: ImageProcess): Promise<void> 
   const { port } = JSON.parse(await running.says(/"what":"webhooks"/)) as { port: number };
   const servername = "rollout-operator.default.svc";
   const agent = new Agent({ ca: texts["ca"], servername });
-  for (const path of ["no-downscale", "prepare-downscale", "mutate-pod-eviction", "zpdb-validation"]) {
+  for (const path of ["no-downscale", "prepare-downscale", "mutate-pod-eviction", "zpdb-validation", "raise-partition"]) {
     const text = await new Promise<string>((resolve, reject) => {
       const options = { agent, host: "127.0.0.1", port, path: `/admission/${path}`, method: "POST", headers: JSON_TYPE };
       open(options, (response) => {

@@ -51,8 +51,8 @@ describe("calling pods", () => {
   });
 
   it("ends with the first failure if that is requested, and reports only that one", async () => {
-    const { done, seen, failures } = await call(2 ** 31, () => new RolloutError("Unreachable", "gone"), { stopAtFailure: true });
-    assert.deepEqual([done, failures], [false, ["0 gone"]]);
+    const { done, seen, failures } = await call(10_000, () => new RolloutError("Unreachable", "gone"), { stopAtFailure: true });
+    assert.deepEqual([done, failures.length, failures[0]], [false, 1, "0 gone"]);
     assert.ok(seen <= 32, String(seen));
   });
 

@@ -112,6 +112,7 @@ const REFUSED: readonly (readonly [string, unknown, RegExp])[] = [
   ["serviceMonitor", { ...(values["serviceMonitor"] as object), enabled: "yes" }, /^\/serviceMonitor\/enabled must be boolean/m],
   ["networkPolicy.enabled", true, /^\/networkPolicy\/apiServer must match pattern/m],
   ["networkPolicy.apiServer", undefined, /^\/networkPolicy must have required property 'apiServer'/m],
+  ["service.name", "", /^\/service\/name must match pattern/m],
   ["hostnetwork", true, /additional properties.*"hostnetwork"/],
   ["webhooks.failurepolicy", "Ignore", /^\/webhooks .*additional properties.*"failurepolicy"/m],
   ["webhooks.failurePolicies.eviction", "Fail", /^\/webhooks\/failurePolicies .*"eviction"/m],

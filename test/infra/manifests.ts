@@ -40,6 +40,8 @@ const STATEFUL_SETS = {
   apiVersions: ["v1"],
   resources: ["statefulsets", "statefulsets/scale"],
 };
+const PHASED = { operations: ["CREATE", "UPDATE"], apiGroups: ["sts.plus"], apiVersions: ["v1alpha1"], resources: ["phasedrollouts"] };
+
 /** What is registered for each webhook. */
 export const HOOKS = [
   {
@@ -75,5 +77,32 @@ export const HOOKS = [
       apiVersions: ["v1"],
       resources: ["zoneawarepoddisruptionbudgets"],
     },
+  },
+  {
+    name: "phased-defaults",
+    kind: "Mutating",
+    path: "/mutate-sts-plus-v1alpha1-phasedrollout",
+    // The reconciler has the same defaults.
+    failurePolicy: "Ignore",
+    sideEffects: "None",
+    rule: PHASED,
+  },
+  {
+    name: "phased-validation",
+    kind: "Validating",
+    path: "/validate-sts-plus-v1alpha1-phasedrollout",
+    // Without an answer of Prometheus no pod is released.
+    failurePolicy: "Ignore",
+    sideEffects: "None",
+    rule: PHASED,
+  },
+  {
+    name: "raise-partition",
+    kind: "Mutating",
+    // The reconciler raises the partition, too.
+    failurePolicy: "Ignore",
+    sideEffects: "None",
+    rule: { ...STATEFUL_SETS, resources: ["statefulsets"] },
+    sentOnlyIf: ["is-managed", "has-another-template"],
   },
 ];

@@ -47,6 +47,7 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   nodesSkipped: MOST_POLICIES * MOST_KINDS,
   nodeTransitions: MOST_POLICIES * MOST_KINDS,
   nodesLastPass: 1,
+  gateChecks: 3,
   phasedPhase: MOST_PHASED,
   phasedChecks: 1,
 };
@@ -56,6 +57,7 @@ type Event = (metrics: Metrics, text: string, number: number) => void;
 
 const EVENTS: readonly Event[] = [
   ({ phased }, name, n) => phased.phase({ namespace: "n", name }, `phase-${n}`),
+  ({ gates }) => gates.checked("Success"),
   ({ phased }) => phased.checked("Success"),
   ({ observer }, path, n) => observer.answered({ path, method: "GET", status: String(n), seconds: 1 }),
   ({ observer }, group) => observer.answered({ path: `/apis/${group}`, method: "GET", status: "404", seconds: 1 }),

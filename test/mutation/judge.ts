@@ -42,12 +42,14 @@ export async function judge(path: string, mutation: Mutation): Promise<Verdict> 
 /** Milliseconds that a test file may take; a mutation may make one hang. */
 const LONGEST_TEST_MS = 120_000;
 
-/** The name of the first test that fails, or undefined if all pass. */
+/** The name of the first test that fails, or undefined if all pass. The others are ended then: what a mutation breaks may never end by itself. */
 export async function findFailure(path: string, tests: readonly string[]): Promise<string | undefined> {
   const options = ["--test", "--test-reporter=tap", "--test-concurrency=1", `--test-timeout=${LONGEST_TEST_MS}`];
-  const { code, output } = await execute(path, [...options, ...tests]);
-  return code === 0 ? undefined : (/^\s*not ok \d+ - (?<name>.*)$/m.exec(output)?.groups?.["name"] ?? output.slice(-500));
+  const { code, output } = await execute(path, [...options, ...tests], FAILED);
+  return code === 0 ? undefined : (FAILED.exec(output)?.groups?.["name"] ?? output.slice(-500));
 }
+
+const FAILED = /^\s*not ok \d+ - (?<name>.*)\n/m;
 
 /** The first error of the compiler. A mutation may leave names unused. */
 async function compile(path: string): Promise<string | undefined> {
@@ -56,12 +58,26 @@ async function compile(path: string): Promise<string | undefined> {
   return code === 0 ? undefined : output.split("\n", 1)[0];
 }
 
-function execute(cwd: string, args: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
+interface Execution {
+  /** Null if it was ended. */
+  readonly code: number | null;
+  readonly output: string;
+}
+
+/** Runs node in a process group of its own, and ends the whole group once the output matches `enough`. */
+function execute(cwd: string, args: readonly string[], enough?: RegExp): Promise<Execution> {
   // A test run inside a test run would do nothing but report to the outer one.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
   let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text: string) => (output += text));
+  let isEnded = false;
+  const keep = (text: string): void => {
+    output += text;
+    if (isEnded || child.pid === undefined || !enough?.test(output)) return;
+    isEnded = true;
+    process.kill(-child.pid, "SIGKILL");
+  };
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", keep);
   return new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (code) => resolve({ code, output }));

@@ -35,12 +35,17 @@ const TREE = {
 import { it } from "node:test";
 import { room } from "../functions/room.ts";
 it("leaves room for what is down", () => assert.equal(room(2, 1), 1));
+if (room(2, 1) !== 1) setInterval(() => {}, 1000);
 `,
 };
 
 describe("a mutation", () => {
   const CASES: readonly [string, Partial<Mutation>, object][] = [
-    ["that a test notices is killed", { find: "most - down" }, { state: "killed", by: "leaves room for what is down" }],
+    [
+      "that a test notices is killed, although its process would not end",
+      { find: "most - down" },
+      { state: "killed", by: "leaves room for what is down" },
+    ],
     ["that changes nothing survives", { replacement: "most - 1 * down" }, { state: "survived" }],
     ["of a text that is not there is not found", { find: "least" }, { state: "not found" }],
     ["of a text that is there twice is not found", { find: "number" }, { state: "not found" }],

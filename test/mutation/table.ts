@@ -2,10 +2,13 @@
 import type { Mutation } from "./mutation.ts";
 import { BUDGET_MUTATIONS } from "./table/budget.ts";
 import { EVICTION_MUTATIONS } from "./table/eviction.ts";
+import { GATE_MUTATIONS } from "./table/gates.ts";
 import { LEASE_MUTATIONS } from "./table/lease.ts";
 import { NODE_MUTATIONS } from "./table/nodes.ts";
+import { PHASED_MUTATIONS } from "./table/phased.ts";
 import { ROLLOUT_MUTATIONS } from "./table/rollout.ts";
 import { SCALING_MUTATIONS } from "./table/scaling.ts";
+import { STATUS_MUTATIONS } from "./table/status.ts";
 import { WEBHOOK_MUTATIONS } from "./table/webhooks.ts";
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -13,7 +16,10 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ROLLOUT_MUTATIONS,
   ...BUDGET_MUTATIONS,
   ...EVICTION_MUTATIONS,
+  ...GATE_MUTATIONS,
   ...SCALING_MUTATIONS,
+  ...STATUS_MUTATIONS,
   ...WEBHOOK_MUTATIONS,
   ...NODE_MUTATIONS,
+  ...PHASED_MUTATIONS,
 ];

@@ -64,6 +64,7 @@ export interface DisruptionOptions {
   readonly rollout?: { readonly maxUnavailable: number };
   readonly deadlineMs?: number;
   readonly uid?: string;
+  readonly unpinned?: boolean;
 }
 
 export interface Process {

@@ -127,6 +127,7 @@ type TickChoices = Partial<
     TickInput["turns"] &
     TickInput["scaling"] &
     TickInput["budgets"] &
+    TickInput["checking"] &
     TickInput["report"]
 >;
 
@@ -141,6 +142,7 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {})
     stop: new AbortController().signal,
     mayDisrupt: async () => undefined,
     maintenance: noMaintenance,
+    ...noChecks,
     isResyncDue: () => false,
     record: () => {},
     timesSuperseded: () => 0,
@@ -149,12 +151,8 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {})
     notifier: notifierOf(stage, more.podHttp ?? noPods),
     ...more,
   };
-  const beside = { checking: noChecks, phased: noPhases };
-  return tick({ ...all, ...beside, cluster, clock: all, turns: all, scaling: all, budgets: all, report: all });
+  return tick({ ...all, phased: noPhases, cluster, clock: all, turns: all, scaling: all, budgets: all, checking: all, report: all });
 }
-
-/** No check is asked. */
-export const noChecks: TickInput["checking"] = { checker: { begin: () => ({ ask: async () => undefined, [Symbol.dispose]: () => {} }) } };
 
 /** No PhasedRollouts. */
 export const noPhases: TickInput["phased"] = async () => ({ acted: false, failed: false });
@@ -166,6 +164,17 @@ export const noMaintenance: BudgetMaintenance = {
   readBudgets: async () => [],
   maintainGroup: async () => {},
   maintainOthers: async () => {},
+};
+
+/** No gates, and a Prometheus that nobody asks. */
+export const noChecks: TickInput["checking"] = {
+  checker: { begin: () => ({ ask: async () => undefined, [Symbol.dispose]: () => {} }) },
+  gates: {
+    begin: async () => ({
+      of: () => ({ verdicts: undefined, follow: () => {} }),
+      end: async () => ({ progressed: false, nextAt: undefined }),
+    }),
+  },
 };
 
 export interface Witness {
@@ -225,9 +234,10 @@ export function runInputOf({ clock }: Stage, cluster: Cluster, identity: string)
     lease: { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 },
     scaling: scalingOf(cluster),
     budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
+    budgetStatuses: { write: async () => {} },
     checking: noChecks,
     phased: noPhases,
-    settleDownscales: async () => {},
+    concludeDownscales: async () => {},
     caInjection: { once: async () => {}, follow: async () => {} },
     stop: new AbortController().signal,
   };

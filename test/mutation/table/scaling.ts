@@ -35,8 +35,8 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     breaks: "a list of StatefulSets from before other groups had their turn is read again",
     file: "reconciler/tick.ts",
     tests: CHANGED,
-    find: "await reconcileGroup(zones, { budgetLists, gatheredAt }, input)",
-    replacement: "await reconcileGroup(zones, { budgetLists, gatheredAt: gatheredAt && clock.monotonic() }, input)",
+    find: "await reconcileGroup(zones, { budgetLists, gatheredAt, gates }, input)",
+    replacement: "await reconcileGroup(zones, { budgetLists, gatheredAt: gatheredAt && clock.monotonic(), gates }, input)",
   },
   {
     breaks: "the time between zones must be over, not just reached",

@@ -27,6 +27,8 @@ const DECIDE = {
   ],
 };
 
+const CHART = { file: "infra/helm/zonewise/values.schema.json", tests: ["test/infra/chart.test.ts"] };
+
 export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a downscale is refused if a pod is not prepared",
@@ -109,7 +111,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone whose downscale was cancelled waits until its next turn",
     ...TURN,
-    file: "reconciler/downscale/settlement.ts",
+    file: "reconciler/downscale/conclusion.ts",
     find: "cooldown: cooldownOf(pending, zone, now),",
     replacement: "cooldown: undefined,",
   },
@@ -257,5 +259,17 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     tests: ["test/infra/certs/first-certificate.test.ts"],
     find: `if (stored.state !== "absent" && stored.state !== "empty") return false;`,
     replacement: "",
+  },
+  {
+    breaks: "the chart refuses a selector that would leave Evictions and Scales unguarded",
+    ...CHART,
+    find: `"objectSelector": {\n          "type": "object",\n          "if": { "minProperties": 1 },`,
+    replacement: `"objectSelector": {\n          "type": "object",\n          "if": { "minProperties": 9 },`,
+  },
+  {
+    breaks: "the chart refuses to let the webhooks concern all namespaces",
+    ...CHART,
+    find: `"if": { "not": { "required": ["namespaceSelector"] } },`,
+    replacement: `"if": false,`,
   },
 ];

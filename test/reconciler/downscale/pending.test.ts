@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { laterOf, lastDownscaleOf, type PendingDownscale, readPending } from "../../../reconciler/downscale/pending.ts";
-import { settleDownscale } from "../../../reconciler/downscale/settlement.ts";
+import { concludeDownscale } from "../../../reconciler/downscale/conclusion.ts";
 import { addDownscale } from "../../../reconciler/downscale/turn.ts";
 
 const NOW = Date.parse("2026-01-01T12:00:00Z");
@@ -19,7 +19,7 @@ const zone = (replicas: number, uid = "u", generation = replicas === 5 ? 7 : 8) 
 
 describe("a pending downscale from 5 to 3", () => {
   const EARLIER = at(3600);
-  /** Its state, and its settlement: the time to write and the pods whose preparation is cancelled; undefined while it may still happen. */
+  /** Its state, and its conclusion: the time to write and the pods whose preparation is cancelled; undefined while it may still happen. */
   const CASES: readonly [
     string,
     PendingDownscale,
@@ -54,12 +54,12 @@ describe("a pending downscale from 5 to 3", () => {
   for (const [name, note, current, counts, end] of CASES)
     it(name, () => {
       assert.equal(lastDownscaleOf(note, current, NOW), counts);
-      const settled = settleDownscale(note, current, NOW);
-      assert.deepEqual(settled && [settled.lastDownscale, settled.staying.from, settled.staying.to], end);
+      const concluded = concludeDownscale(note, current, NOW);
+      assert.deepEqual(concluded && [concluded.lastDownscale, concluded.staying.from, concluded.staying.to], end);
     });
 
   it("of a deleted StatefulSet leaves nothing to do", () =>
-    assert.deepEqual(settleDownscale(pending(), undefined, NOW), {
+    assert.deepEqual(concludeDownscale(pending(), undefined, NOW), {
       happened: false,
       lastDownscale: undefined,
       staying: { from: 0, to: 0 },
@@ -73,8 +73,8 @@ describe("a further downscale of the same StatefulSet", () => {
   it("that was admitted on the same spec has happened as soon as one of both has", () => {
     const further = addDownscale(pending(), { ...next, to: 2 });
     assert.deepEqual([further.to, further.lowest], [3, 2]);
-    const settled = settleDownscale(further, zone(3), NOW);
-    assert.deepEqual(settled, { happened: true, lastDownscale: at(0), staying: { from: 2, to: 3 }, cooldown: undefined });
+    const concluded = concludeDownscale(further, zone(3), NOW);
+    assert.deepEqual(concluded, { happened: true, lastDownscale: at(0), staying: { from: 2, to: 3 }, cooldown: undefined });
   });
   it("keeps the time of the previous one if that happened", () =>
     assert.deepEqual(addDownscale(pending(), { ...next, generation: 8, from: 3, to: 2 }), {

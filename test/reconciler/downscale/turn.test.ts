@@ -11,7 +11,7 @@ import {
   readPending,
 } from "../../../reconciler/downscale/pending.ts";
 import { refuseByTime } from "../../../reconciler/scaling/min-time.ts";
-import { settleDownscale } from "../../../reconciler/downscale/settlement.ts";
+import { concludeDownscale } from "../../../reconciler/downscale/conclusion.ts";
 import { addDownscale, refuseFurther, markRefused } from "../../../reconciler/downscale/turn.ts";
 
 const S = 1000;
@@ -114,11 +114,11 @@ function createWorld() {
   function tick(): void {
     for (const zone of zones) {
       const one = pending[zone.name];
-      const settlement = one && settleDownscale(one, zone, now);
-      if (!settlement) continue;
-      zone.last = laterOf(zone.last, settlement.lastDownscale);
+      const conclusion = one && concludeDownscale(one, zone, now);
+      if (!conclusion) continue;
+      zone.last = laterOf(zone.last, conclusion.lastDownscale);
       const { [zone.name]: _, ...others } = pending;
-      pending = settlement.cooldown ? { ...others, [zone.name]: settlement.cooldown } : others;
+      pending = conclusion.cooldown ? { ...others, [zone.name]: conclusion.cooldown } : others;
       // The Lease stores it as JSON.
       pending = readPending(JSON.stringify(pending));
       seen.taken++;

@@ -132,9 +132,12 @@ export async function applySet(stage: Stage, image: string, { name = "db", ...mo
   const { cluster } = stage.connect();
   const earlier = stage.emulator.store.get(SETS, "default", name) as (KubeObject & Whole) | undefined;
   const { replicas = earlier?.spec.replicas ?? 3, policy = "OrderedReady", partition, annotations = {}, template } = more;
-  const pods = { metadata: { labels: { name }, ...(template && { annotations: template }) }, spec: { containers: [{ name: "c", image }] } };
+  const pods = {
+    metadata: { labels: { name, app: "cache" }, ...(template && { annotations: template }) },
+    spec: { containers: [{ name: "c", image }] },
+  };
   if (earlier) {
-    const metadata = { labels: { name }, annotations: template ?? null };
+    const metadata = { labels: { name, app: "cache" }, annotations: template ?? null };
     await cluster.patch(statefulSets, {
       namespace: "default",
       name,

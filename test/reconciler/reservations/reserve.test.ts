@@ -117,6 +117,17 @@ describe("an eviction under a budget", () => {
     assert.equal(reserved(stage)["ingester-zone-a-0"]?.time, new Date(stage.time.now()).toISOString());
   });
 
+  it("of the same pod again by its name alone renews a young reservation: the next one must wait 15 s", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const one = startProcess(stage);
+    for (let evictions = 0; evictions < 2; evictions++) {
+      assert.equal(await one.requestDisruption("zone-a-0", { unpinned: true }), "Allowed");
+      assert.equal(reserved(stage)["ingester-zone-a-0"]?.time, new Date(stage.time.now()).toISOString());
+      await stage.time.advance(16_000);
+    }
+  });
+
   it("finds the budget of a pod among several: with a call more the first time", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, PARTITIONS);

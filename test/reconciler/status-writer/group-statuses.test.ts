@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { hold, type Reason } from "../../../reconciler/model/decision.ts";
 import { deploy, type Stage } from "../stage.ts";
 import { conditionsOf, groupOf, GROUPS, setStatusStage, startTerm, type Term, until } from "./status-stage.ts";
 
@@ -155,6 +156,30 @@ describe("a RolloutGroup", () => {
     await stage.time.advance(1000);
     await term.settled();
     assert.equal(groupOf(stage)?.status?.observedGeneration, 3);
+  });
+
+  it("that is read again between the list of a tick and the group's turn keeps the older generation as well", async () => {
+    const { outcomes } = await term.tick();
+    const [outcome = assert.fail("no outcome")] = outcomes;
+    const report = (reason: Reason): void =>
+      term.statuses.report({ ...outcome, scalingHolds: [hold(reason, "waits", [])] }, { tookMs: 0, passes: 1 });
+    await stage.time.advance(1000);
+    await term.statuses.beginTick(["default"]);
+    const before = groupOf(stage) ?? assert.fail("no RolloutGroup");
+    stage.emulator.store.update(GROUPS, { ...before, spec: { checkpoint: "build-9" } } as never);
+    report("LeaderNotFound");
+    for (const reason of ["LeaderCycle", "LeaderNotReady"] as const) {
+      await term.settled();
+      await stage.time.advance(1000);
+      await term.settled();
+      report(reason);
+    }
+    await stage.time.advance(1000);
+    await term.settled();
+    const { metadata, status } = groupOf(stage) ?? {};
+    assert.equal(status?.summary.blockedBy, "LeaderNotReady");
+    assert.equal(metadata?.generation, (before.metadata.generation ?? 0) + 1);
+    assert.equal(status.observedGeneration, before.metadata.generation);
   });
 
   it("gets another owner with another zone, and is deleted with the last", async () => {

@@ -37,6 +37,8 @@
   {{- include "zonewise.pod" (dict "root" .root "name" $name "template" $spec.jobTemplate.spec.template "resources" (index $values $name).resources) }}
 {{- else if eq $kind "PodDisruptionBudget" }}
   {{- $_ := set $spec "minAvailable" $values.podDisruptionBudget.minAvailable }}
+{{- else if eq $kind "Service" }}
+  {{- $_ := set $metadata "name" $values.service.name }}
 {{- else if eq $kind "ServiceAccount" }}
   {{- include "zonewise.annotate" (dict "metadata" $metadata "annotations" $values.serviceAccount.annotations) }}
 {{- else if eq $kind "RoleBinding" }}
@@ -71,6 +73,7 @@
 {{- range .object.webhooks }}
 {{- $_ := set . "failurePolicy" (get $values.webhooks.failurePolicies $name | default $values.webhooks.failurePolicy) }}
 {{- $_ := set . "timeoutSeconds" $values.webhooks.timeoutSeconds }}
+{{- $_ := set .clientConfig.service "name" $values.service.name }}
 {{- include "zonewise.select" (dict "values" $values "selector" .namespaceSelector) }}
 {{- if and (eq $name "noDownscale") (include "zonewise.before130" $.root) }}
 {{- $_ := set (first .rules) "resources" (list "statefulsets" "statefulsets/scale") }}

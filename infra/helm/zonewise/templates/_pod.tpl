@@ -30,6 +30,9 @@
 {{- if and (eq .name "reconciler") $values.reconciler.allNamespaces }}
 {{- $variables = append $variables (dict "name" "NAMESPACES" "value" "*") }}
 {{- end }}
+{{- if and (ne .name "functions") (ne $values.service.name "rollout-operator") }}
+{{- $variables = append $variables (dict "name" "SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME" "value" (printf "%s.%s.svc" $values.service.name .root.Release.Namespace)) }}
+{{- end }}
 {{- if and $values.webhooks.enabled (not $values.certificates.enabled) }}
 {{- $variables = append $variables (dict "name" "SERVER_TLS_SELF_SIGNED_CERT_ENABLED" "value" "false") }}
 {{- end }}

@@ -1,4 +1,4 @@
-/** The reconciler settles pending downscales: its API calls, Events and log lines. */
+/** The reconciler concludes pending downscales: its API calls, Events and log lines. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
@@ -6,7 +6,7 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import type { PendingDownscales } from "../../../reconciler/downscale/pending.ts";
 import type { Draft } from "../../../reconciler/report/events.ts";
-import { createSettler } from "../../../reconciler/pending-downscales/settle-downscales.ts";
+import { createConcluder } from "../../../reconciler/pending-downscales/conclude-downscales.ts";
 import { createZone, keepingLog, setStage } from "../../functions/stage.ts";
 
 const LAST = "grafana.com/last-downscale";
@@ -38,18 +38,18 @@ async function set(
       return send(method, url, request);
     },
   };
-  const settle = createSettler({ cluster, clock, log, podHttp, clusterDomain: "x", zoneTracker: "tracker" });
+  const conclude = createConcluder({ cluster, clock, log, podHttp, clusterDomain: "x", zoneTracker: "tracker" });
   return {
     ...stage,
     notified,
     events,
     entries,
     pass: (ms: number) => void (later += ms),
-    /** Settles once; resolves with the API calls. */
+    /** Concludes once; resolves with the API calls. */
     async look(namespaces: readonly string[] = ["default"], signal = new AbortController().signal): Promise<string[]> {
       stage.calls.length = 0;
       const recorder = { record: (drafts: readonly Draft[]) => void events.push(...drafts) };
-      await settle({ namespaces, fence: { write: () => ({}) }, recorder, signal });
+      await conclude({ namespaces, fence: { write: () => ({}) }, recorder, signal });
       return [...stage.calls];
     },
     note(pending: PendingDownscales, spec: object = { holderIdentity: "" }, name = LEASE): void {
@@ -74,7 +74,7 @@ const LIST = "GET coordination.k8s.io/v1/leases collection 200";
 const FROM_5_GONE = { generation: 1, from: 5, to: 3, lowest: 3, at: OLD, uid: "gone" };
 const FROM_5 = { generation: 1, from: 5, to: 3, lowest: 3, at: OLD };
 
-describe("settling pending downscales", () => {
+describe("concluding pending downscales", () => {
   it("costs one list at the start, one every 30 s while nothing is pending, and no write", async (t) => {
     const on = await set(t);
     createZone(on, "web");
@@ -240,7 +240,7 @@ describe("settling pending downscales", () => {
     assert.deepEqual([on.entries, on.leaseMetadata()?.labels?.["zonewise/downscale"]], [[], "pending"]);
   });
 
-  it("settles 100 downscales of a Lease at a time", async (t) => {
+  it("concludes 100 downscales of a Lease at a time", async (t) => {
     const on = await set(t);
     on.note(Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`web-${i}`, FROM_5_GONE])));
     const looked = async () => (await on.look()).filter((call) => call.includes("statefulsets")).length;

@@ -1,5 +1,5 @@
 /**
- * Settles pending downscales, beside the rollout (§4.3, §13.5): it records the time of a downscale that happened, and cancels the preparation of one that
+ * Concludes pending downscales, beside the rollout (§4.3, §13.5): it records the time of a downscale that happened, and cancels the preparation of one that
  * did not.
  *
  *   list the Leases with a pending downscale -> may it still happen? wait for a later tick
@@ -15,34 +15,34 @@ import { visitEach } from "../../infra/slots.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { claimForReconciler, PENDING_SELECTOR, pendingOf, RECONCILER_WORK_MS, takeDownscaleLease } from "./downscale-lease.ts";
 import type { PendingDownscale, PendingDownscales } from "../downscale/pending.ts";
-import { settleDownscale } from "../downscale/settlement.ts";
+import { concludeDownscale } from "../downscale/conclusion.ts";
 import { readIdentity } from "../model/identity.ts";
 import { readZone } from "../model/zone.ts";
-import { type Due, type SettleBounds, settleOne, type SettleOptions } from "./settle-one.ts";
+import { type Due, type ConcludeBounds, concludeOne, type ConcludeOptions } from "./conclude-one.ts";
 
-export interface SettleInput extends Omit<SettleBounds, "isOurs"> {
+export interface ConcludeInput extends Omit<ConcludeBounds, "isOurs"> {
   /** "" for all namespaces. */
   readonly namespaces: readonly string[];
 }
 
 /**
- * Settles downscales for 5 s at most; never rejects. It must end before zones are read: otherwise the tick could miss a time that moves from the Lease to a
+ * Concludes downscales for 5 s at most; never rejects. It must end before zones are read: otherwise the tick could miss a time that moves from the Lease to a
  * StatefulSet.
  */
-export type SettleDownscales = (input: SettleInput) => Promise<void>;
+export type ConcludeDownscales = (input: ConcludeInput) => Promise<void>;
 
 /** Milliseconds between lists of the Leases while nothing is pending, or after a failure. */
 const POLL_MS = 30_000;
 /** Milliseconds of one call: no Lease is started after the first bound, and only releases run after the second, as a tick follows. The next call continues. */
 const START_MS = 1500;
-const SETTLE_MS = 5000;
+const CONCLUDE_MS = 5000;
 /** Records of one Lease that are checked in one call; each costs requests. */
 const MAX_RECORDS = 100;
 const CONCURRENCY = 8;
 
-type Verdict = "wait" | "settled" | "failed";
+type Verdict = "wait" | "concluded" | "failed";
 
-export function createSettler(options: SettleOptions): SettleDownscales {
+export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
   const { cluster, clock, log } = options;
   let nextPollAt = Number.NEGATIVE_INFINITY;
   /** The verdicts on the Leases that were started, until all were. */
@@ -51,24 +51,28 @@ export function createSettler(options: SettleOptions): SettleDownscales {
   return async ({ namespaces, fence, recorder, signal: stop }) => {
     const startedAt = clock.monotonic();
     if (startedAt < nextPollAt) return;
-    using deadline = startDeadline(SETTLE_MS, stop);
+    using deadline = startDeadline(CONCLUDE_MS, stop);
     const { signal } = deadline;
     let isCutShort = false;
-    const settleInTime = async (lease: Lease): Promise<void> => {
+    const concludeInTime = async (lease: Lease): Promise<void> => {
       const key = `${lease.metadata?.namespace}/${lease.metadata?.name}`;
       if (verdictByLease.has(key)) return;
       isCutShort ||= clock.monotonic() - startedAt >= START_MS;
       if (isCutShort) return;
       try {
-        verdictByLease.set(key, await settleLease(lease, { fence, recorder, signal }));
+        verdictByLease.set(key, await concludeLease(lease, { fence, recorder, signal }));
       } catch (error) {
         verdictByLease.set(key, "failed");
         if (stop.aborted) return;
-        log.warn("a pending downscale could not be settled", { lease: lease.metadata?.name, namespace: lease.metadata?.namespace, error });
+        log.warn("a pending downscale could not be concluded", {
+          lease: lease.metadata?.name,
+          namespace: lease.metadata?.namespace,
+          error,
+        });
       }
     };
     try {
-      for await (const items of listPending(namespaces, signal)) await visitEach(items, { atOnce: CONCURRENCY, signal }, settleInTime);
+      for await (const items of listPending(namespaces, signal)) await visitEach(items, { atOnce: CONCURRENCY, signal }, concludeInTime);
     } catch (error) {
       if (!stop.aborted) log.warn("the Leases of pending downscales could not be listed", { error });
     }
@@ -87,7 +91,7 @@ export function createSettler(options: SettleOptions): SettleDownscales {
     }
   }
 
-  async function settleLease(lease: Lease, bounds: Omit<SettleBounds, "isOurs">): Promise<Verdict> {
+  async function concludeLease(lease: Lease, bounds: Omit<ConcludeBounds, "isOurs">): Promise<Verdict> {
     const { namespace, name } = readIdentity(lease.metadata ?? {});
     const pending = pendingOf(lease);
     const due = await findDue(namespace, pending, bounds.signal);
@@ -104,7 +108,7 @@ export function createSettler(options: SettleOptions): SettleDownscales {
     try {
       for (const [statefulSet, one] of await findDue(namespace, taken.recorded, deadline.signal)) {
         if (!isOurs()) throw cancelled(deadline.signal);
-        const { isDone, record } = await settleDue(one, { ...bounds, signal: deadline.signal, isOurs });
+        const { isDone, record } = await concludeDue(one, { ...bounds, signal: deadline.signal, isOurs });
         remaining = withRecord(remaining, statefulSet, record);
         isNotified &&= isDone;
       }
@@ -112,23 +116,23 @@ export function createSettler(options: SettleOptions): SettleDownscales {
       await taken.release(remaining);
     }
     if (!isNotified) return "failed";
-    return Object.keys(remaining).length > 0 ? "wait" : "settled";
+    return Object.keys(remaining).length > 0 ? "wait" : "concluded";
   }
 
-  /** Settles one downscale, if its StatefulSet still exists, and resolves with the record that remains. */
-  async function settleDue({ zone, pending, settlement }: Due, bounds: SettleBounds) {
-    const isDone = !zone || (await settleOne({ zone, pending, settlement }, options, bounds));
-    return { isDone, record: isDone ? settlement.cooldown : { ...pending, tried: formatTimestamp(clock.now()) } };
+  /** Concludes one downscale, if its StatefulSet still exists, and resolves with the record that remains. */
+  async function concludeDue({ zone, pending, conclusion }: Due, bounds: ConcludeBounds) {
+    const isDone = !zone || (await concludeOne({ zone, pending, conclusion }, options, bounds));
+    return { isDone, record: isDone ? conclusion.cooldown : { ...pending, tried: formatTimestamp(clock.now()) } };
   }
 
-  /** The downscales that can be settled, with their current StatefulSets. Rejects with `Cancelled` once `signal` fires, or with the error of the API server. */
+  /** The downscales that can be concluded, with their current StatefulSets. Rejects with `Cancelled` once `signal` fires, or with the error of the API server. */
   async function findDue(namespace: string, pending: PendingDownscales, signal: AbortSignal) {
     const due = new Map<string, Due>();
     for (const [name, one] of Object.entries(pending).slice(0, MAX_RECORDS)) {
       if (signal.aborted) throw cancelled(signal);
       const zone = await cluster.get(statefulSets, { namespace, name }, { signal }).catch(absent);
-      const settlement = settleDownscale(one, zone && readZone(zone), clock.now());
-      if (settlement) due.set(name, { zone, pending: one, settlement });
+      const conclusion = concludeDownscale(one, zone && readZone(zone), clock.now());
+      if (conclusion) due.set(name, { zone, pending: one, conclusion });
     }
     return due;
   }

@@ -1,4 +1,4 @@
-/** Settles one pending downscale, under its Lease (§13.5): records its time if it happened, and otherwise cancels the preparation. */
+/** Concludes one pending downscale, under its Lease (§13.5): records its time if it happened, and otherwise cancels the preparation. */
 import type { Clock } from "../../infra/clock.ts";
 import { absent, messageOf } from "../../infra/errors.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -8,7 +8,7 @@ import type { Log } from "../../infra/log.ts";
 import { type PodHttp, redactUrl } from "../../infra/pod-http.ts";
 import { laterOf, type PendingDownscale } from "../downscale/pending.ts";
 import { endpointsOf, readPreparation } from "../downscale/preparation.ts";
-import type { Settlement } from "../downscale/settlement.ts";
+import type { Conclusion } from "../downscale/conclusion.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { readIdentity } from "../model/identity.ts";
 import { restoreEntry } from "../model/tracker.ts";
@@ -16,7 +16,7 @@ import type { Draft } from "../report/events.ts";
 import type { Recorder } from "../report/recorder.ts";
 import { type PodCalls, cancelPreparation } from "./pod-calls.ts";
 
-export interface SettleOptions {
+export interface ConcludeOptions {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly log: Log;
@@ -26,14 +26,14 @@ export interface SettleOptions {
   readonly zoneTracker: string;
 }
 
-/** A downscale that can be settled, and its current StatefulSet. */
+/** A downscale that can be concluded, and its current StatefulSet. */
 export interface Due {
   readonly zone: StatefulSet | undefined;
   readonly pending: PendingDownscale;
-  readonly settlement: Settlement;
+  readonly conclusion: Conclusion;
 }
 
-export interface SettleBounds extends Pick<PodCalls, "isOurs"> {
+export interface ConcludeBounds extends Pick<PodCalls, "isOurs"> {
   readonly fence: Fence;
   readonly recorder: Pick<Recorder, "record">;
   readonly signal: AbortSignal;
@@ -48,12 +48,12 @@ type DueZone = Due & { readonly zone: StatefulSet };
  * Resolves with false unless every pod confirmed that its preparation was cancelled. Throws the error of the API server, `Conflict` if the StatefulSet has
  * changed.
  */
-export async function settleOne(due: DueZone, options: SettleOptions, bounds: SettleBounds): Promise<boolean> {
-  const { zone, pending, settlement } = due;
+export async function concludeOne(due: DueZone, options: ConcludeOptions, bounds: ConcludeBounds): Promise<boolean> {
+  const { zone, pending, conclusion } = due;
   const { namespace, name } = readIdentity(zone.metadata ?? {});
-  await recordTime(zone, settlement.lastDownscale, { cluster: options.cluster, fence: bounds.fence });
-  if (!settlement.happened) await restoreTracked({ namespace, name, at: pending.at }, options, bounds);
-  if (settlement.staying.to === settlement.staying.from) return true;
+  await recordTime(zone, conclusion.lastDownscale, { cluster: options.cluster, fence: bounds.fence });
+  if (!conclusion.happened) await restoreTracked({ namespace, name, at: pending.at }, options, bounds);
+  if (conclusion.staying.to === conclusion.staying.from) return true;
   const problem = await cancelForStaying(due, options, bounds);
   const draft = draftEvent(due, problem);
   bounds.recorder.record([draft]);
@@ -65,7 +65,7 @@ export async function settleOne(due: DueZone, options: SettleOptions, bounds: Se
 async function recordTime(
   { metadata = {} }: StatefulSet,
   at: string | undefined,
-  { cluster, fence }: Pick<SettleOptions, "cluster"> & Pick<SettleBounds, "fence">,
+  { cluster, fence }: Pick<ConcludeOptions, "cluster"> & Pick<ConcludeBounds, "fence">,
 ): Promise<void> {
   const { namespace, name, resourceVersion } = readIdentity(metadata);
   const written = metadata.annotations?.[ANNOTATIONS.lastDownscale];
@@ -76,9 +76,9 @@ async function recordTime(
 
 /** Sends a DELETE to the prepared pods that stay. Resolves with the first problem, or undefined if every pod confirmed. */
 async function cancelForStaying(
-  { zone, settlement: { staying } }: DueZone,
-  { podHttp, clusterDomain }: SettleOptions,
-  { isOurs, signal }: SettleBounds,
+  { zone, conclusion: { staying } }: DueZone,
+  { podHttp, clusterDomain }: ConcludeOptions,
+  { isOurs, signal }: ConcludeBounds,
 ): Promise<string | undefined> {
   const preparation = readPreparation(zone);
   if ("problem" in preparation) return preparation.problem;
@@ -89,7 +89,7 @@ async function cancelForStaying(
   return (await cancelPreparation(calls, CANCEL_MS, signal)) ? undefined : (problem ?? "the time was over");
 }
 
-function draftEvent({ zone, pending: { from, to, at }, settlement: { staying } }: DueZone, problem: string | undefined): Draft {
+function draftEvent({ zone, pending: { from, to, at }, conclusion: { staying } }: DueZone, problem: string | undefined): Draft {
   const { namespace, name, uid } = readIdentity(zone.metadata ?? {});
   const regarding = { kind: "StatefulSet" as const, namespace, name, uid };
   const count = staying.to - staying.from;
@@ -104,8 +104,8 @@ function draftEvent({ zone, pending: { from, to, at }, settlement: { staying } }
 /** Removes the time of a downscale that did not happen from the zone tracker. Throws the error of the API server. */
 async function restoreTracked(
   { namespace, name, at }: { readonly namespace: string; readonly name: string; readonly at: string },
-  { cluster, zoneTracker }: Pick<SettleOptions, "cluster" | "zoneTracker">,
-  { fence, signal }: Pick<SettleBounds, "fence" | "signal">,
+  { cluster, zoneTracker }: Pick<ConcludeOptions, "cluster" | "zoneTracker">,
+  { fence, signal }: Pick<ConcludeBounds, "fence" | "signal">,
 ): Promise<void> {
   const ref = { namespace, name: zoneTracker };
   // Read while this process holds the Lease: a later holder may write a time that must not be removed.

@@ -3,7 +3,7 @@ import { parseTimestamp } from "../../infra/timestamp.ts";
 import { type Current, lastDownscaleOf, mayHaveHappened, mayStillHappen, type PendingDownscale } from "./pending.ts";
 import { isCoolingDown, cooldownOf } from "./turn.ts";
 
-export interface Settlement {
+export interface Conclusion {
   /** False if the downscale did not happen: the time of the downscale before it counts again. */
   readonly happened: boolean;
   /** The `last-downscale` to write on the StatefulSet, if any. */
@@ -19,10 +19,10 @@ const MIN_BACKOFF_MS = 30_000;
 const MAX_BACKOFF_MS = 300_000;
 
 /**
- * The settlement; undefined while the downscale may still happen, or if nothing is due yet. A StatefulSet that was deleted or recreated leaves nothing
- * to settle.
+ * The conclusion; undefined while the downscale may still happen, or if nothing is due yet. A StatefulSet that was deleted or recreated leaves nothing
+ * to conclude.
  */
-export function settleDownscale(pending: PendingDownscale, zone: Current | undefined, now: number): Settlement | undefined {
+export function concludeDownscale(pending: PendingDownscale, zone: Current | undefined, now: number): Conclusion | undefined {
   if (zone?.uid !== pending.uid) return { happened: false, lastDownscale: undefined, staying: { from: 0, to: 0 }, cooldown: undefined };
   if (mayStillHappen(pending, zone, now) || isCoolingDown(pending, zone, now) || isBackingOff(pending, now)) return undefined;
   return {

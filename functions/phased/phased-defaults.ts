@@ -1,0 +1,26 @@
+/** `/mutate-sts-plus-v1alpha1-phasedrollout`: completes PhasedRollouts where the definition has no defaults, as the original's (§16). What is given stays, a 0 too. */
+import * as z from "zod";
+import type { Answer, Webhook } from "../http/webhook.ts";
+
+const DEFAULTS = { initialDelaySeconds: 60, periodSeconds: 60, successThreshold: 3 } as const;
+
+/** A spec of any other form is refused by the definition's schema, after this webhook. */
+const CHECKED = z.object({ spec: z.object({ check: z.looseObject({}) }) });
+
+export function createPhasedDefaults(): Webhook {
+  return {
+    name: "phasedDefaults",
+    paths: ["/mutate-sts-plus-v1alpha1-phasedrollout"],
+    handle: async ({ object }) => {
+      const check = CHECKED.safeParse(object).data?.spec.check;
+      const patch = check && patchOf(check);
+      return { allowed: true, reason: patch ? "Completed" : "Complete", ...(patch && { patch }) };
+    },
+    onFault: () => ({ allowed: true, reason: "Fault" }),
+  };
+}
+
+function patchOf(check: Readonly<Record<string, unknown>>): Answer["patch"] {
+  const missing = Object.entries(DEFAULTS).filter(([field]) => check[field] === undefined || check[field] === null);
+  return missing.length > 0 ? missing.map(([field, value]) => ({ op: "add", path: `/spec/check/${field}`, value })) : undefined;
+}

@@ -1,0 +1,115 @@
+/**
+ * `/validate-sts-plus-v1alpha1-phasedrollout`: refuses a PhasedRollout whose checks could never be answered (§16), and warns of what is easily meant
+ * otherwise. Fails open: the definition's own rules refuse the rest, and the reconciler releases nothing without an answer.
+ */
+import { isDeepStrictEqual } from "node:util";
+import * as z from "zod";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { phasedRollouts } from "../../infra/kubernetes/resources.ts";
+import { readTarget } from "../../infra/prometheus/target.ts";
+import { readExpression } from "../../reconciler/checks/expression.ts";
+import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
+
+const OBJECT = z.object({
+  metadata: z.object({ name: z.string().nullish() }).nullish(),
+  spec: z.object({
+    targetRef: z.string(),
+    skipCheck: z.boolean().nullish(),
+    standardRollingUpdate: z.boolean().nullish(),
+    check: z.object({
+      successThreshold: z.number().nullish(),
+      query: z.object({ expr: z.string(), url: z.string(), successWhen: z.string().nullish() }),
+    }),
+  }),
+});
+
+type Spec = z.infer<typeof OBJECT>["spec"];
+
+export interface PhasedValidationTools {
+  readonly cluster: Cluster;
+}
+
+export function createPhasedValidation({ cluster }: PhasedValidationTools): Webhook {
+  return {
+    name: "phasedValidation",
+    paths: ["/validate-sts-plus-v1alpha1-phasedrollout"],
+    async handle(request, { signal }) {
+      const parsed = OBJECT.safeParse(request.object);
+      // The finalizer must go, also from what was invalid from the start.
+      if (isOnItsWay(request)) return { allowed: true, reason: "Unchanged" };
+      if (!parsed.success) return deny(parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`));
+      return judge(parsed.data, request, { cluster, signal });
+    },
+    onFault: () => ({ allowed: true, reason: "Fault", warnings: ["the PhasedRollout could not be checked"] }),
+  };
+}
+
+async function judge({ spec, metadata }: z.infer<typeof OBJECT>, request: AdmissionRequest, lookup: Lookup): Promise<Answer> {
+  const expression = readExpression(spec.check.query.expr);
+  const problems = findProblems(spec, expression.error, OBJECT.safeParse(request.oldObject).data?.spec);
+  if (problems.length > 0) return deny(problems);
+  const rival = await findRival({ ...request, name: metadata?.name ?? request.name ?? "" }, spec, lookup);
+  const warnings = [...warnOfMeaning(spec), ...expression.warnings.map((text) => `spec.check.query.expr: ${text}`), ...rival];
+  return { allowed: true, reason: "Valid", ...(warnings.length > 0 && { warnings }) };
+}
+
+const DELETED = z.object({ metadata: z.object({ deletionTimestamp: z.string() }) });
+const SPECIFIED = z.object({ spec: z.unknown() });
+
+/** It is being deleted, or its spec stays as it is. */
+function isOnItsWay({ operation, object, oldObject }: AdmissionRequest): boolean {
+  const [now, before] = [SPECIFIED.safeParse(object).data, SPECIFIED.safeParse(oldObject).data];
+  const isSame = operation === "UPDATE" && now !== undefined && isDeepStrictEqual(now.spec, before?.spec);
+  return isSame || DELETED.safeParse(object).success;
+}
+
+function findProblems(
+  { targetRef, skipCheck, standardRollingUpdate, check }: Spec,
+  syntax: string | undefined,
+  before: Spec | undefined,
+): string[] {
+  const { problem } = readTarget(check.query.url);
+  const isTwofold = typeof skipCheck === "boolean" && typeof standardRollingUpdate === "boolean" && skipCheck !== standardRollingUpdate;
+  return [
+    targetRef === "" ? "spec.targetRef is empty" : undefined,
+    before && before.targetRef !== targetRef ? "spec.targetRef cannot be changed, make another PhasedRollout" : undefined,
+    isTwofold ? "spec.standardRollingUpdate is another name of spec.skipCheck, set only one of them" : undefined,
+    check.successThreshold === 0 ? "spec.check.successThreshold must be at least 1" : undefined,
+    syntax === undefined ? undefined : `spec.check.query.expr: ${syntax}`,
+    problem === undefined ? undefined : `spec.check.query.url ${problem}`,
+  ].filter((text) => text !== undefined);
+}
+
+function warnOfMeaning({ check }: Spec): string[] {
+  if (typeof check.query.successWhen === "string") return [];
+  return ["spec.check.query.successWhen is not set: by default a check is successful if the query returns nothing (NoData)"];
+}
+
+interface Lookup {
+  readonly cluster: Cluster;
+  readonly signal: AbortSignal;
+}
+
+const TARGETED = z.object({ spec: z.object({ targetRef: z.string() }) });
+
+/** Two claims at once are settled by the reconciler, so this is no denial. */
+async function findRival(
+  { namespace = "", name = "" }: Pick<AdmissionRequest, "namespace" | "name">,
+  spec: Spec,
+  { cluster, signal }: Lookup,
+): Promise<string[]> {
+  try {
+    for await (const { items } of cluster.list(phasedRollouts, { namespace }, { signal })) {
+      const rival = items.find((one) => one.metadata.name !== name && TARGETED.safeParse(one).data?.spec.targetRef === spec.targetRef);
+      if (rival)
+        return [`StatefulSet ${spec.targetRef} is the target of PhasedRollout ${rival.metadata.name} as well: only one of them manages it`];
+    }
+  } catch {
+    // A warning is a courtesy.
+  }
+  return [];
+}
+
+function deny(problems: readonly string[]): Answer {
+  return { allowed: false, code: 422, reason: "Invalid", message: problems.join("; ") };
+}

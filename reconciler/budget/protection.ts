@@ -1,0 +1,87 @@
+/** What a disruption budget protects now, for its status (§5.10). By the statuses of its zones: no pod is read for it. */
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import type { Zone } from "../model/zone.ts";
+import type { Problem } from "./partition.ts";
+import { ageOf, LASTS_MS, type Reservations } from "./reservation.ts";
+import { allowedUnavailable, type Budget } from "./zpdb.ts";
+
+export interface Protection {
+  readonly observedGeneration: number;
+  readonly zones: readonly ProtectedZone[];
+  /** The condition `Protecting`, alone. */
+  readonly conditions: readonly ProtectionCondition[];
+}
+
+export interface ProtectedZone {
+  /** Of the StatefulSet. */
+  readonly name: string;
+  /** Pods that should be there, and those that are ready and not reserved. */
+  readonly expected: number;
+  readonly healthy: number;
+  /** Evictions that would be allowed now; in partition mode that depends on the partition, and it is absent. */
+  readonly disruptionsAllowed?: number;
+}
+
+export interface ProtectionCondition {
+  readonly type: "Protecting";
+  readonly status: "True" | "False";
+  readonly reason: "Protecting" | "Invalid" | "SelectsNothing" | "TooFewZones";
+  readonly message: string;
+  readonly observedGeneration: number;
+  readonly lastTransitionTime: string;
+}
+
+export interface ProtectionInput {
+  readonly content: Budget | Problem;
+  readonly generation: number;
+  /** The StatefulSets that it selects, in byte order of their names. */
+  readonly zones: readonly Zone[];
+  readonly reservations: Reservations;
+  /** As it is stored. */
+  readonly earlier: Partial<Protection>;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export function describeProtection(input: ProtectionInput): Protection {
+  const { content, generation } = input;
+  const zones = "problem" in content ? [] : describeZones(content, input);
+  return { observedGeneration: generation, zones, conditions: [describeCondition(input)] };
+}
+
+function describeZones(budget: Budget, { zones, reservations, now }: ProtectionInput): ProtectedZone[] {
+  const counted = zones.map((zone) => {
+    const expected = Math.max(zone.replicas, zone.status.replicas);
+    // A pod that is reserved may be not ready already.
+    const lost = Math.max(expected - zone.status.ready, countReserved(zone, reservations, now));
+    return { zone, expected, healthy: Math.max(0, expected - lost) };
+  });
+  return counted.map(({ zone, expected, healthy }) => {
+    const others = counted.filter((one) => one.zone.uid !== zone.uid);
+    const room = allowedUnavailable(budget, { spec: zone.replicas, status: zone.status.replicas }) - (expected - healthy);
+    const isFree = others.length > 0 && others.every((one) => one.healthy === one.expected);
+    const disruptionsAllowed = isFree ? Math.min(healthy, Math.max(0, room)) : 0;
+    return { name: zone.name, expected, healthy, ...(!budget.partitionOf && { disruptionsAllowed }) };
+  });
+}
+
+function countReserved({ name }: Zone, reservations: Reservations, now: number): number {
+  const ours = Object.entries(reservations).filter(([pod]) => pod.slice(0, pod.lastIndexOf("-")) === name);
+  return ours.filter(([, reservation]) => ageOf(reservation, now) < LASTS_MS).length;
+}
+
+function describeCondition({ content, generation, zones, earlier, now }: ProtectionInput): ProtectionCondition {
+  const [reason, message] = judge(content, zones);
+  const status = reason === "Protecting" ? "True" : "False";
+  const before = earlier.conditions?.find(({ type }) => type === "Protecting");
+  const lastTransitionTime = before?.status === status ? before.lastTransitionTime : formatTimestamp(now);
+  return { type: "Protecting", status, reason, message: message.slice(0, 1000), observedGeneration: generation, lastTransitionTime };
+}
+
+function judge(content: Budget | Problem, zones: readonly Zone[]): readonly [ProtectionCondition["reason"], string] {
+  if ("problem" in content) return ["Invalid", `no pod that it selects is evicted: ${content.problem}`];
+  const [first] = zones;
+  if (!first) return ["SelectsNothing", "no StatefulSet has the labels of its selector"];
+  if (zones.length === 1) return ["TooFewZones", `it selects ${first.name} alone, and denies each eviction of its pods`];
+  return ["Protecting", `it selects ${zones.length} zones`];
+}

@@ -1,0 +1,104 @@
+/** Why the gates of a group hold a zone back, or keep the group from counting as settled. From what is stored alone: what was not written was not passed. */
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import { dueAt, hasFailed, NO_STREAK } from "../checks/check.ts";
+import { hold, type Hold, type Reason } from "../model/decision.ts";
+import type { GateVerdicts, Zone } from "../model/zone.ts";
+import { RETRY_ANNOTATION, type Gate, type GateCheck, type Point } from "./gate.ts";
+import type { CheckResult, Stage } from "./record.ts";
+import { currentRecord, needOf, needsLastStage, type RolloutView } from "./rollout.ts";
+
+type GroupView = Omit<RolloutView, "wanted">;
+
+/** The holds of all gates of a group; of several gates all must pass, and the first that does not speaks. */
+export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdicts {
+  const enforced = gates.filter(({ mode }) => mode === "Enforce");
+  const first = (judge: (gate: Gate) => Hold | undefined): Hold | undefined => firstDefined(enforced, judge);
+  const holds = view.zones.map((zone) => [zone.uid, first((gate) => holdZone(gate, view, zone))] as const);
+  return {
+    holds: new Map(holds.flatMap(([uid, held]) => (held ? [[uid, held] as const] : []))),
+    beforeSettled: first((gate) => holdSettled(gate, view)),
+  };
+}
+
+function firstDefined(gates: readonly Gate[], judge: (gate: Gate) => Hold | undefined): Hold | undefined {
+  for (const gate of gates) {
+    const held = judge(gate);
+    if (held) return held;
+  }
+  return undefined;
+}
+
+function holdZone(gate: Gate, view: GroupView, zone: Zone): Hold | undefined {
+  const record = currentRecord(gate, { ...view, wanted: { kind: "zone", zone } });
+  const need = needOf(gate, record, zone);
+  if (need === "Nothing") return undefined;
+  const stage = record.stages.find((one) => one.point === need && one.zone === zone.name);
+  return describeHold(gate, { zone, who: zone.name, identity: view.identity }, stage);
+}
+
+function holdSettled(gate: Gate, view: GroupView): Hold | undefined {
+  const record = currentRecord(gate, { ...view, wanted: { kind: "settled" } });
+  const [zone] = view.zones;
+  if (!zone || !needsLastStage(gate, record)) return undefined;
+  const stage = record.stages.find(({ point }) => point === "AfterLastZone");
+  return describeHold(gate, { zone, who: `group ${gate.group}`, identity: view.identity }, stage);
+}
+
+interface Held {
+  /** The StatefulSet that gets the Event. */
+  readonly zone: Zone;
+  readonly who: string;
+  readonly identity: string;
+}
+
+function describeHold(gate: Gate, { zone, who, identity }: Held, stage: Stage | undefined): Hold {
+  const reason = stage ? reasonOf(gate, stage) : "GateWaiting";
+  const rest = stage ? describeStage(gate, stage, identity) : "the step is recorded first";
+  const message = `${who} ${reason === "GateFailed" ? "is held by" : "waits for"} gate ${gate.ref.name}: ${rest}`;
+  const until = stage && reason !== "GateFailed" ? nextAt(gate, stage) : undefined;
+  return { ...hold(reason, message, [zone, gate.ref]), dedupKey: `${who} ${gate.ref.name}`, ...(until !== undefined && { until }) };
+}
+
+/** The reason why a stage that has not passed holds. */
+export function reasonOf({ onError }: Pick<Gate, "onError">, { state, checks }: Stage): Extract<Reason, `Gate${string}`> {
+  if (state === "Failed") return "GateFailed";
+  return onError === "Wait" && checks.some(({ lastVerdict }) => lastVerdict === "Error") ? "GateUnreachable" : "GateWaiting";
+}
+
+const PLACES: Readonly<Record<Point, (zone: string) => string>> = {
+  BeforeFirstZone: (zone) => `before the first zone, ${zone}`,
+  BetweenZones: (zone) => `before ${zone}`,
+  AfterLastZone: () => "after the last zone",
+};
+
+/** A place of the rollout: `before zone-b`. */
+export const describePlace = ({ point, zone }: Pick<Stage, "point" | "zone">): string => PLACES[point](zone);
+
+/** The state of a stage in words: its checks, since when it is asked, and when next. */
+export function describeStage(gate: Gate, stage: Stage, identity: string): string {
+  const resultOf = ({ name }: GateCheck) => stage.checks.find((result) => result.name === name);
+  const checks = gate.checks.map((check) => describeCheck(check, resultOf(check))).join("; ");
+  const since = `since ${formatTimestamp(stage.since)}`;
+  if (stage.state === "Passed") return `${checks}; ${since}`;
+  if (stage.state === "Failed")
+    return `${checks}; it stays failed until a template changes, or until the gate's annotation ${RETRY_ANNOTATION} is ${identity}`;
+  return `${checks}; ${since}, next check at ${formatTimestamp(nextAt(gate, stage) ?? stage.since)}`;
+}
+
+/** When the next check is due; undefined for a gate without checks. */
+function nextAt({ checks }: Gate, stage: Stage): number | undefined {
+  const streakOf = ({ name }: GateCheck) => stage.checks.find((result) => result.name === name)?.streak ?? NO_STREAK;
+  const all = checks.map((check) => dueAt(check, stage.since, streakOf(check)));
+  return all.length > 0 ? Math.min(...all) : undefined;
+}
+
+function describeCheck(check: GateCheck, result: CheckResult | undefined): string {
+  const { name, successThreshold } = check;
+  if (!result) return `${name} was not asked yet`;
+  const { streak, lastVerdict, message, sample } = result;
+  if (lastVerdict === "Error") return `${name} could not be asked (${message ?? "no answer"})`;
+  const answer = sample === undefined ? "no data" : sample;
+  if (hasFailed(check, streak)) return `${name} has failed ${streak.failures} times in a row (${answer})`;
+  if (lastVerdict === "Failure") return `${name} fails (${answer})`;
+  return `${name} has ${Math.min(streak.successes, successThreshold)} of ${successThreshold} successes in a row`;
+}

@@ -1,0 +1,160 @@
+/** What the status of a gate says of the rollout: read back before each decision, so that it outlives processes. Times in milliseconds since the epoch. */
+import * as z from "zod";
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import type { Streak, Verdict } from "../checks/check.ts";
+import type { Point } from "./gate.ts";
+
+/** The results of one check at one point of the rollout. */
+export interface CheckResult {
+  readonly name: string;
+  readonly streak: Streak;
+  readonly lastVerdict: Verdict;
+  /** The first series of the last answer, if it had any. */
+  readonly sample?: string | undefined;
+  /** Why the last answer is an error. */
+  readonly message?: string | undefined;
+}
+
+/** One asking of the gate: before `zone`, or after the last zone. */
+export interface Stage {
+  readonly point: Point;
+  /** "" after the last zone. */
+  readonly zone: string;
+  /** When the rollout first wanted to go on: the zone before was done. Initial delays begin then. */
+  readonly since: number;
+  readonly state: "Waiting" | "Passed" | "Failed";
+  readonly checks: readonly CheckResult[];
+}
+
+export interface ZoneRecord {
+  readonly name: string;
+  /** Its update revision when the group was last settled: a way back there is always open. */
+  readonly settledRevision: string;
+  /** The gate has let it begin: in this rollout, or in an earlier one that was never finished. */
+  readonly began?: "Now" | "Earlier" | undefined;
+}
+
+export interface GateRecord {
+  /** Names the rollout: a hash of the update revisions of all zones. */
+  readonly identity: string;
+  readonly startedAt: number;
+  /** Undefined while the rollout goes on. */
+  readonly settledAt?: number | undefined;
+  /** The annotation's value that has been obeyed. */
+  readonly retried?: string | undefined;
+  readonly zones: readonly ZoneRecord[];
+  readonly stages: readonly Stage[];
+}
+
+/** A condition as Kubernetes has it: https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#condition-v1-meta */
+export interface Condition {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: string;
+  readonly message: string;
+  readonly lastTransitionTime: string;
+  readonly observedGeneration: number;
+}
+
+const count = z.number().int().min(0).default(0);
+const Time = z.string().transform((text, context) => {
+  const ms = parseTimestamp(text);
+  if (ms !== undefined) return ms;
+  context.addIssue("no timestamp");
+  return z.NEVER;
+});
+const Result = z.object({
+  name: z.string(),
+  lastVerdict: z.enum(["Success", "Failure", "Error"]),
+  lastTime: Time,
+  sample: z.string().optional(),
+  message: z.string().optional(),
+  consecutiveSuccesses: count,
+  consecutiveFailures: count,
+  consecutiveErrors: count,
+  totalFailures: count,
+});
+const StatusStage = z.object({
+  point: z.enum(["BeforeFirstZone", "BetweenZones", "AfterLastZone"]),
+  zone: z.string(),
+  since: Time,
+  state: z.enum(["Waiting", "Passed", "Failed"]),
+  checks: z.array(Result).default([]),
+});
+const Status = z.object({
+  observedGeneration: z.number().optional(),
+  identity: z.string(),
+  startTime: Time,
+  settledTime: Time.optional(),
+  retried: z.string().optional(),
+  zones: z.array(z.object({ name: z.string(), settledRevision: z.string(), began: z.enum(["Now", "Earlier"]).optional() })).default([]),
+  stages: z.array(StatusStage).default([]),
+});
+const Conditions = z.object({
+  conditions: z.array(
+    z.object({
+      type: z.string(),
+      status: z.enum(["True", "False", "Unknown"]),
+      reason: z.string(),
+      message: z.string(),
+      lastTransitionTime: z.string(),
+      observedGeneration: z.number().default(0),
+    }),
+  ),
+});
+
+/** Reads a status. One that cannot be read is as good as none: the gate asks again. So is a result that is older than its stage or its rollout. */
+export function readRecord(status: unknown): { readonly observedGeneration: number | undefined; readonly record: GateRecord | undefined } {
+  const { observedGeneration } = z.object({ observedGeneration: z.number().optional() }).safeParse(status).data ?? {};
+  const read = Status.safeParse(status).data;
+  if (!read) return { observedGeneration, record: undefined };
+  const { identity, startTime: startedAt, settledTime: settledAt, retried, zones } = read;
+  const stages = read.stages.filter(({ since }) => since >= startedAt).map(readStage);
+  return { observedGeneration, record: { identity, startedAt, settledAt, retried, zones, stages } };
+}
+
+function readStage({ checks, ...stage }: z.output<typeof StatusStage>): Stage {
+  return { ...stage, checks: checks.filter(({ lastTime }) => lastTime >= stage.since).map(readResult) };
+}
+
+function readResult({ name, lastVerdict, sample, message, ...read }: z.output<typeof Result>): CheckResult {
+  const {
+    consecutiveSuccesses: successes,
+    consecutiveFailures: failures,
+    consecutiveErrors: errors,
+    totalFailures,
+    lastTime: lastAt,
+  } = read;
+  return { name, lastVerdict, sample, message, streak: { successes, failures, errors, totalFailures, lastAt } };
+}
+
+/** The conditions of a status; none if they cannot be read. */
+export function readConditions(status: unknown): readonly Condition[] {
+  return Conditions.safeParse(status).data?.conditions ?? [];
+}
+
+/** The record as a status. What is not set is null: in a merge patch that removes it. */
+export function formatRecord({ identity, startedAt, settledAt, retried, zones, stages }: GateRecord): object {
+  return {
+    identity,
+    startTime: formatTimestamp(startedAt),
+    settledTime: settledAt === undefined ? null : formatTimestamp(settledAt),
+    retried: retried ?? null,
+    zones,
+    stages: stages.map(({ since, checks, ...stage }) => ({ ...stage, since: formatTimestamp(since), checks: checks.map(formatResult) })),
+  };
+}
+
+function formatResult({ name, lastVerdict, sample, message, streak }: CheckResult): object {
+  return {
+    name,
+    lastVerdict,
+    lastTime: formatTimestamp(streak.lastAt ?? 0),
+    ...(sample !== undefined && { sample }),
+    ...(message !== undefined && { message }),
+    consecutiveSuccesses: streak.successes,
+    consecutiveFailures: streak.failures,
+    consecutiveErrors: streak.errors,
+    totalFailures: streak.totalFailures,
+  };
+}

@@ -1,0 +1,91 @@
+/** What is told of a gate: the conditions in its status, and the changes that get an Event. */
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import type { Gate } from "./gate.ts";
+import { describePlace, describeStage, reasonOf } from "./hold.ts";
+import type { Condition, GateRecord, Stage } from "./record.ts";
+
+/** A change that gets an Event on the gate. */
+export interface GateChange {
+  readonly type: "Normal" | "Warning";
+  readonly reason: "GatePassed" | "GateFailed" | "GateUnreachable" | "GateWaiting" | "GateInvalid";
+  readonly message: string;
+  readonly cause: string;
+}
+
+type Draft = Omit<Condition, "lastTransitionTime" | "observedGeneration">;
+
+/** Whether the gate is open: the last stage that was asked says so. */
+export function describeOpen(gate: Gate, record: GateRecord | undefined): Draft {
+  const stage = record?.stages.at(-1);
+  if (!record || !stage || record.settledAt !== undefined)
+    return { type: "Open", status: "True", reason: record?.settledAt === undefined ? "NotAsked" : "Settled", message: "" };
+  const observed = gate.mode === "Observe" ? " (observed only: nothing is held)" : "";
+  const message = `${describePlace(stage)}: ${describeStage(gate, stage, record.identity)}${observed}`;
+  if (stage.state === "Passed") return { type: "Open", status: "True", reason: "Passed", message };
+  return { type: "Open", status: "False", reason: reasonOf(gate, stage), message };
+}
+
+/** What the reader of expressions says of all checks of a gate. */
+export interface ExpressionFindings {
+  readonly errors: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/** What can be wrong with a gate that the API server has accepted. */
+export function describeValid(gate: Gate, hasZones: boolean, { errors, warnings }: ExpressionFindings): Draft {
+  const invalid = (reason: string, message: string): Draft => ({ type: "Valid", status: "False", reason, message });
+  if (gate.checks.length === 0) return invalid("SpecUnreadable", "the spec cannot be read: the gate never opens");
+  if (errors.length > 0) return invalid("ExpressionInvalid", errors.join("; "));
+  if (!hasZones) return invalid("GroupNotFound", `no StatefulSet in this namespace has the label rollout-group: ${gate.group}`);
+  const isDoubtful = warnings.length > 0;
+  return { type: "Valid", status: "True", reason: isDoubtful ? "ExpressionDoubtful" : "Valid", message: warnings.join("; ") };
+}
+
+/** The findings that the status of a gate keeps, as long as its spec is the same; undefined if its expressions must be read. */
+export function knownFindings({ generation, observedGeneration, conditions }: Gate): ExpressionFindings | undefined {
+  const valid = conditions.find(({ type }) => type === "Valid");
+  if (!valid || generation !== observedGeneration) return undefined;
+  const found = (reason: string): string[] => (valid.reason === reason ? [valid.message] : []);
+  return { errors: found("ExpressionInvalid"), warnings: found("ExpressionDoubtful") };
+}
+
+/** The condition with the time of its last transition: that of the earlier one while the status is the same. */
+export function stamp(draft: Draft, { conditions, generation }: Gate, now: number): Condition {
+  const before = conditions.find(({ type }) => type === draft.type);
+  const lastTransitionTime = before?.status === draft.status ? before.lastTransitionTime : formatTimestamp(now);
+  return { ...draft, lastTransitionTime, observedGeneration: generation };
+}
+
+/** True if two sets of conditions say the same, whenever it began. */
+export function areSame(one: readonly Condition[], other: readonly Condition[]): boolean {
+  const shown = (conditions: readonly Condition[]) =>
+    JSON.stringify(conditions.map(({ type, status, reason, message }) => [type, status, reason, message]));
+  return shown(one) === shown(other);
+}
+
+/** The Event of a gate whose spec or group is wrong, once a change. */
+export function complaintOf({ conditions }: Gate, valid: Condition): GateChange[] {
+  const before = conditions.find(({ type }) => type === "Valid");
+  if (valid.reason === "Valid" || (before?.reason === valid.reason && before.message === valid.message)) return [];
+  return [{ type: "Warning", reason: "GateInvalid", message: valid.message, cause: valid.message }];
+}
+
+/** The Events of the stages that have changed between two records. */
+export function changesOf(gate: Gate, before: GateRecord | undefined, after: GateRecord): GateChange[] {
+  const stages = before?.identity === after.identity && before.startedAt === after.startedAt ? before.stages : [];
+  return after.stages.flatMap((stage) => {
+    const earlier = stages.find(({ point, zone }) => point === stage.point && zone === stage.zone);
+    return earlier && kindOf(gate, earlier) === kindOf(gate, stage) ? [] : [changeTo(gate, stage, after.identity)];
+  });
+}
+
+const kindOf = (gate: Gate, stage: Stage) => (stage.state === "Passed" ? "Passed" : reasonOf(gate, stage));
+
+function changeTo(gate: Gate, stage: Stage, identity: string): GateChange {
+  const observed = gate.mode === "Observe" ? " (observed only)" : "";
+  const message = `${describePlace(stage)}: ${describeStage(gate, stage, identity)}${observed}`;
+  const told = { message, cause: `${identity} ${stage.point} ${stage.zone} ${stage.since}` };
+  if (stage.state === "Passed") return { type: "Normal", reason: "GatePassed", ...told };
+  const reason = reasonOf(gate, stage);
+  return { type: reason === "GateWaiting" ? "Normal" : "Warning", reason, ...told };
+}

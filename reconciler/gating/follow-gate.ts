@@ -1,0 +1,108 @@
+/**
+ * Follows one gate through one tick: the checks that are due are asked, and what follows is written to its status, with the version that was read. Until
+ * it is written it does not count, so a process may die at any point.
+ */
+import { isTransient } from "../../infra/errors.ts";
+import type { Actor } from "../../infra/kubernetes/actor.ts";
+import { rolloutGates } from "../../infra/kubernetes/resources.ts";
+import type { Log } from "../../infra/log.ts";
+import { judgeAnswer, type Verdict } from "../checks/check.ts";
+import type { Round } from "../checking/ask-prometheus.ts";
+import { advance, type Advance, type Answers } from "../gates/advance.ts";
+import type { Gate } from "../gates/gate.ts";
+import { formatRecord, type Condition, type GateRecord } from "../gates/record.ts";
+import {
+  areSame,
+  changesOf,
+  complaintOf,
+  describeOpen,
+  describeValid,
+  knownFindings,
+  stamp,
+  type ExpressionFindings,
+  type GateChange,
+} from "../gates/report.ts";
+import type { RolloutView } from "../gates/rollout.ts";
+
+export interface GateFollower extends Actor {
+  readonly round: Round;
+  readonly log: Log;
+  readonly onChange: (gate: Gate, changes: readonly GateChange[]) => void;
+  readonly onVerdict: (verdict: Verdict) => void;
+  /** Reads expressions; called only if the spec has changed, as the grammar is large. */
+  readonly readExpressions: (gate: Gate) => Promise<ExpressionFindings>;
+  readonly now: () => number;
+}
+
+export interface Followed {
+  /** True if the rollout may go on at once: something else than results was written. */
+  readonly progressed: boolean;
+  /** When the next check is due. */
+  readonly nextAt: number | undefined;
+}
+
+const NO_ANSWERS: Answers = new Map();
+
+/** `view` is undefined for a gate whose group has no zones. Never rejects. */
+export async function followGate(gate: Gate, view: RolloutView | undefined, follower: GateFollower): Promise<Followed> {
+  try {
+    return await follow(gate, view, follower);
+  } catch (error) {
+    const { namespace, name } = gate.ref;
+    // A conflict: the gate was edited, and the next tick reads it again.
+    if (isTransient(error)) follower.log.debug("the gate has changed meanwhile", { namespace, gate: name, error });
+    else follower.log.warn("the status of the gate could not be written: its checks do not count", { namespace, gate: name, error });
+    return { progressed: false, nextAt: undefined };
+  }
+}
+
+async function follow(gate: Gate, view: RolloutView | undefined, follower: GateFollower): Promise<Followed> {
+  const answers = view ? await askDue(gate, advance(gate, view, NO_ANSWERS), follower) : NO_ANSWERS;
+  const next = view && advance(gate, view, answers);
+  const record = next?.record ?? gate.record;
+  const findings = knownFindings(gate) ?? (await follower.readExpressions(gate));
+  const valid = stamp(describeValid(gate, view !== undefined, findings), gate, follower.now());
+  const conditions = [valid, stamp(describeOpen(gate, record), gate, follower.now())];
+  const nextAt = next?.nextAt;
+  if (!hasChanged(gate, record, conditions)) return { progressed: false, nextAt };
+  await writeStatus(gate, { record, conditions }, follower);
+  follower.onChange(gate, [...complaintOf(gate, valid), ...(record ? changesOf(gate, gate.record, record) : [])]);
+  return { progressed: outline(record) !== outline(gate.record), nextAt };
+}
+
+async function askDue(gate: Gate, { due }: Advance, { round, onVerdict }: GateFollower): Promise<Answers> {
+  const { namespace } = gate.ref;
+  const answers = await Promise.all(
+    due.map(async (check) => {
+      const answer = await round.ask({ namespace, query: check.query });
+      if (answer) onVerdict(judgeAnswer(check, answer));
+      return [check.name, answer] as const;
+    }),
+  );
+  return new Map(answers.flatMap(([name, answer]) => (answer ? [[name, answer] as const] : [])));
+}
+
+/** A gate without news gets no write. */
+function hasChanged(gate: Gate, record: GateRecord | undefined, conditions: readonly Condition[]): boolean {
+  const shown = (of: GateRecord | undefined): string => JSON.stringify(of && formatRecord(of));
+  return gate.generation !== gate.observedGeneration || shown(gate.record) !== shown(record) || !areSame(gate.conditions, conditions);
+}
+
+/** The parts of a record that let the rollout go on, without the results of checks. */
+function outline(record: GateRecord | undefined): string {
+  const stages = record?.stages.map(({ point, zone, state }) => [point, zone, state]);
+  return JSON.stringify([record?.identity, record?.settledAt, record?.zones, stages]);
+}
+
+interface NewStatus {
+  readonly record: GateRecord | undefined;
+  readonly conditions: readonly Condition[];
+}
+
+async function writeStatus(gate: Gate, { record, conditions }: NewStatus, { cluster, fence, freshness }: GateFollower): Promise<void> {
+  const { namespace, name } = gate.ref;
+  const status = { observedGeneration: gate.generation, ...(record && formatRecord(record)), conditions };
+  const body = { metadata: { resourceVersion: gate.resourceVersion }, status };
+  const version = await cluster.patch(rolloutGates, { namespace, name, subresource: "status", type: "merge", body }, fence.write());
+  freshness.noteWritten(rolloutGates, version);
+}

@@ -1,0 +1,12 @@
+/** What a group's rollout would do next if it had no gates. Pure. */
+import type { Wanted } from "../gates/rollout.ts";
+import type { GroupSnapshot } from "../model/zone.ts";
+import { decideRollout } from "../rollout/decide.ts";
+
+/** The zone whose serving pods it would take, or that the group is settled. */
+export function wantedBy({ namespace, name, zones }: GroupSnapshot): Wanted {
+  const decision = decideRollout({ namespace, name, zones });
+  if (!decision) return { kind: "settled" };
+  const takes = decision.action === "deletePods" && decision.pods.some(({ ready }) => ready);
+  return takes ? { kind: "zone", zone: decision.zone } : { kind: "other" };
+}

@@ -1,0 +1,105 @@
+/**
+ * Writes what each disruption budget protects into its status (§5.10): of the budgets that the tick has read anyway, when that has changed, beside the
+ * ticks and every 30 s at most.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "../../infra/clock.ts";
+import { hasCode } from "../../infra/errors.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { createFreshness } from "../../infra/kubernetes/freshness.ts";
+import type { Fence } from "../../infra/kubernetes/lease.ts";
+import { disruptionBudgets, statefulSets } from "../../infra/kubernetes/resources.ts";
+import type { Log } from "../../infra/log.ts";
+import { visitEach } from "../../infra/slots.ts";
+import { describeProtection, type Protection } from "../budget/protection.ts";
+import { readReservations } from "../budget/reservation.ts";
+import { matchesLabels } from "../budget/selector.ts";
+import { readAll, type ZoneList } from "../gather.ts";
+import { byName } from "../model/order.ts";
+import { readZone, selectorText, type Zone } from "../model/zone.ts";
+import type { ListedBudget } from "../reservations/gather-budget.ts";
+
+export interface BudgetStatuses {
+  /** The budgets of a namespace ("" for all), as they were just read; undefined if the cluster knows none. */
+  readonly note: (scope: string, budgets: readonly ListedBudget[] | undefined) => void;
+  /** Writes what has changed, if it is time to. Never rejects. */
+  readonly write: (groups: ZoneList["groups"], fence: Fence, signal: AbortSignal) => Promise<void>;
+}
+
+export interface BudgetStatusTools {
+  readonly cluster: Cluster;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly log: Log;
+}
+
+const EVERY_MS = 30_000;
+const AT_A_TIME = 4;
+/** Milliseconds: of a call, and after which no further budget is begun. */
+const CALL_MS = 5000;
+const BEGIN_FOR_MS = 5000;
+
+export function createBudgetStatuses(tools: BudgetStatusTools): BudgetStatuses {
+  const { clock } = tools;
+  const noted = new Map<string, readonly ListedBudget[]>();
+  let writtenAt = -Infinity;
+  return {
+    note: (scope, budgets) => void noted.set(scope, budgets ?? []),
+    async write(groups, fence, signal) {
+      const startedAt = clock.monotonic();
+      if (startedAt - writtenAt < EVERY_MS || noted.size === 0) return;
+      writtenAt = startedAt;
+      const budgets = [...noted.values()].flat();
+      noted.clear();
+      const zones = [...groups.values()].flat();
+      await visitEach(budgets, { atOnce: AT_A_TIME, signal }, async (budget) => {
+        if (clock.monotonic() - startedAt < BEGIN_FOR_MS) await writeOne(budget, zones, { ...tools, fence });
+      });
+    },
+  };
+}
+
+async function writeOne(budget: ListedBudget, zones: readonly Zone[], tools: BudgetStatusTools & { readonly fence: Fence }): Promise<void> {
+  const { cluster, clock, log, fence } = tools;
+  const { object, content, ref } = budget;
+  const { namespace, name } = ref;
+  try {
+    const earlier = readProtection(object.status);
+    const selected = await selectZones(budget, zones, tools);
+    const reservations = readReservations(object.status?.disruptedPods);
+    const { generation = 0 } = object.metadata;
+    const next = describeProtection({ content, generation, zones: selected, reservations, earlier, now: clock.now() });
+    if (isDeepStrictEqual(earlier, next)) return;
+    const { group, version } = disruptionBudgets;
+    const type = { apiVersion: `${group}/${version}`, kind: ref.kind };
+    const body = { ...object, ...type, status: { ...object.status, ...next } };
+    // With the version that was read: a reservation that was made since then stays.
+    await cluster.replace(disruptionBudgets, { namespace, name, subresource: "status", body }, fence.write());
+  } catch (error) {
+    // Reservations come first, and a definition may have no status to write to.
+    if (hasCode(error, "Conflict", "NotFound", "LeaseLost", "Cancelled")) return;
+    log.warn("the status of a disruption budget could not be written", { namespace, budget: name, error });
+  }
+}
+
+/** Without the reservations, which are not ours. */
+function readProtection({
+  observedGeneration,
+  zones,
+  conditions,
+}: NonNullable<ListedBudget["object"]["status"]> = {}): Partial<Protection> {
+  return JSON.parse(JSON.stringify({ observedGeneration, zones, conditions })) as Partial<Protection>;
+}
+
+/** A budget that selects no zone of a group costs a list of StatefulSets. */
+async function selectZones(
+  { matchLabels, ref }: ListedBudget,
+  zones: readonly Zone[],
+  { cluster, clock, log }: BudgetStatusTools,
+): Promise<Zone[]> {
+  if (!matchLabels) return [];
+  const grouped = zones.filter((zone) => zone.namespace === ref.namespace && matchesLabels(matchLabels, zone.labels));
+  if (grouped.length > 0) return grouped.toSorted(byName);
+  const query = { namespace: ref.namespace, labelSelector: selectorText({ matchLabels }) };
+  const source = { cluster, freshness: createFreshness(clock, log) };
+  return (await readAll({ resource: statefulSets, query, read: readZone }, source, { deadlineMs: CALL_MS })).items.toSorted(byName);
+}

@@ -1,0 +1,68 @@
+/** The alerts by `promtool test rules`: when each fires, when it does not, and how long it takes. */
+import { it } from "node:test";
+import { readRules, testRules } from "./prometheus-server.ts";
+
+const GROUP = '{namespace="cache", rollout_group="ingester"}';
+const HOOK = 'kube_validating_webhook_failure_policy{namespace="cache", type="MutatingWebhook", policy="Ignore", webhook';
+const INVALID = 'rollout_operator_zpdb_configurations_observed_total{job="functions", namespace="cache", result="invalid"}';
+const IN_FLIGHT = 'rollout_operator_zpdb_inflight_eviction_requests{job="functions", namespace="cache"}';
+const LAST_TICK = 'zonewise_last_tick_timestamp_seconds{job="functions", namespace="cache"}';
+const EXPIRY = 'zonewise_certificate_expiry_timestamp_seconds{job="functions", namespace="cache"}';
+const LAST_STEP = `zonewise_rollout_last_step_timestamp_seconds${GROUP}`;
+const FAILED = `rollout_operator_group_reconciles_failed_total${GROUP}`;
+
+/** Series at one value a minute, and the minutes at which the alert does not fire yet, and fires; none if it never does. */
+const CASES: readonly (readonly [
+  name: string,
+  alert: string,
+  series: Readonly<Record<string, string>>,
+  quietAt: number,
+  firesAt?: number,
+])[] = [
+  [
+    "a webhook that fails open",
+    "IncorrectWebhookConfigurationFailurePolicy",
+    { [`${HOOK}="pod-eviction-cache.grafana.com"}`]: "1x30" },
+    4,
+    6,
+  ],
+  [
+    "a webhook that fails closed",
+    "IncorrectWebhookConfigurationFailurePolicy",
+    { [`${HOOK}="pod-eviction-cache.grafana.com"}`]: "0x30" },
+    25,
+  ],
+  [
+    "zpdb-validation, which fails open by design",
+    "IncorrectWebhookConfigurationFailurePolicy",
+    { [`${HOOK}="zpdb-validation-cache.grafana.com"}`]: "1x30" },
+    25,
+  ],
+  ["an invalid budget", "BadZoneAwarePodDisruptionBudgetConfiguration", { [INVALID]: "0+2x30" }, 5, 7],
+  ["a budget that was invalid once", "BadZoneAwarePodDisruptionBudgetConfiguration", { [INVALID]: "0 1x30" }, 12],
+  ["many evictions that wait", "HighNumberInflightZpdbRequests", { [IN_FLIGHT]: "20x30" }, 4, 6],
+  ["some evictions that wait", "HighNumberInflightZpdbRequests", { [IN_FLIGHT]: "10x30" }, 25],
+  ["ticks that end", "ZonewiseTickMissing", { [LAST_TICK]: "0+60x5 300x30" }, 14, 17],
+  ["ticks every minute", "ZonewiseTickMissing", { [LAST_TICK]: "0+60x60" }, 30],
+  ["no totals at all", "ZonewiseTickMissing", {}, 4, 6],
+  ["a rollout without a step", "ZonewiseRolloutStuck", { [LAST_STEP]: "0x60" }, 20, 22],
+  ["a rollout with a step every ten minutes", "ZonewiseRolloutStuck", { [LAST_STEP]: "0x10 600x10 1200x10 1800x10" }, 38],
+  ["a group that fails", "ZonewiseGroupFailing", { [FAILED]: "0+12x30" }, 5, 7],
+  ["a group that does not", "ZonewiseGroupFailing", { [FAILED]: "7x30" }, 25],
+  ["a certificate for a week less a minute", "ZonewiseCertificateExpiring", { [EXPIRY]: "604740x30" }, 4, 6],
+  ["a certificate for a year", "ZonewiseCertificateExpiring", { [EXPIRY]: "31536000x30" }, 25],
+];
+
+/** By name only: summaries are for people. */
+const expect = (alert: string, minute: number, count: number): object => ({
+  expr: `count(ALERTS{alertname="${alert}", alertstate="firing"}) or vector(0)`,
+  eval_time: `${minute}m`,
+  exp_samples: [{ labels: "{}", value: count }],
+});
+
+for (const [name, alert, series, quietAt, firesAt] of CASES)
+  it(`${name}: ${alert} ${firesAt === undefined ? "does not fire" : `fires after ${firesAt} minutes`}`, async () => {
+    const input = Object.entries(series).map(([key, values]) => ({ series: key, values }));
+    const checks = [expect(alert, quietAt, 0), ...(firesAt === undefined ? [] : [expect(alert, firesAt, 1)])];
+    await testRules(readRules(), [{ interval: "1m", input_series: input, promql_expr_test: checks }]);
+  });

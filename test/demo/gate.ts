@@ -1,0 +1,39 @@
+/** The gate of the demonstration's third part. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "yaml";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { rolloutGates, type RolloutGate } from "../../infra/kubernetes/resources.ts";
+import type { Draft } from "../emulator/objects.ts";
+
+const CRD = join(import.meta.dirname, "../../infra/manifests/crds/rolloutgates.yaml");
+const NAME = "error-rate";
+
+/** The definition of gates, to create before the reconciler starts: one that is missing is looked for again only after minutes. */
+export async function readDefinition(): Promise<Draft> {
+  return parse(await readFile(CRD, "utf8")) as Draft;
+}
+
+interface GateOptions {
+  readonly namespace: string;
+  readonly group: string;
+  /** Of its Prometheus. */
+  readonly url: string;
+}
+
+/** Creates a gate between the zones of the group, which asks every 2 s and passes after two successes; dispose of it to delete it. */
+export async function createGate(cluster: Cluster, { namespace, group, url }: GateOptions): Promise<AsyncDisposable> {
+  const query = { url, expr: "rate(http_errors_total[1m]) > 0.01" };
+  const check = { name: "errors", query, successWhen: "NoData", initialDelaySeconds: 0, periodSeconds: 2, successThreshold: 2 };
+  const body = {
+    apiVersion: "zonewise.dev/v1",
+    kind: "RolloutGate",
+    metadata: { name: NAME, namespace },
+    spec: { group, checks: [check] },
+  };
+  const { metadata } = await cluster.create<RolloutGate>(rolloutGates, { namespace, body });
+  return {
+    [Symbol.asyncDispose]: async () =>
+      void (await cluster.remove(rolloutGates, { namespace, name: NAME, preconditions: { uid: metadata.uid ?? "" } })),
+  };
+}

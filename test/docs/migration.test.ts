@@ -1,0 +1,27 @@
+/** docs/migration.md on the webhooks that the original does not have: its process answers them with 404, so they have to go before it answers. */
+import assert from "node:assert/strict";
+import { globSync } from "node:fs";
+import { basename, join } from "node:path";
+import { it } from "node:test";
+import { readPage, ROOT } from "./pages.ts";
+
+/** Configurations of the same kind and name, which the original's manifests replace. */
+const SHARED = ["no-downscale", "prepare-downscale", "zpdb-validation"];
+
+const names = globSync("infra/manifests/webhooks/*.yaml", { cwd: join(ROOT) }).map((path) => basename(path, ".yaml"));
+const own = names.filter((name) => name !== "kustomization" && !SHARED.includes(name));
+
+it("the way back deletes every webhook configuration that Zonewise alone has", () => {
+  const [, back = ""] = readPage("docs/migration.md").split("## Back to rollout-operator");
+  assert.ok(own.includes("pod-eviction"));
+  const missing = own.filter(
+    (name) => !new RegExp(`^ +kubectl delete (?:mutating|validating)webhookconfiguration.* ${name}-NAMESPACE`, "m").test(back),
+  );
+  assert.deepEqual(missing, []);
+});
+
+it("the overlays of a migration treat the configurations of both as such", () => {
+  assert.ok(readPage("infra/manifests/migration/kustomization.yaml").includes(`(${SHARED.join("|")})-.*`));
+  const webhooks = readPage("infra/manifests/migration/webhooks/kustomization.yaml");
+  for (const name of SHARED) assert.ok(webhooks.includes(`"/admission/${name}/"`), name);
+});

@@ -1,0 +1,145 @@
+/** The webhooks of PhasedRollouts and of the StatefulSets that they manage (§16). */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { AdmissionRequest, Answer, Webhook } from "../../../functions/http/webhook.ts";
+import { createPhasedDefaults } from "../../../functions/phased/phased-defaults.ts";
+import { createPhasedValidation } from "../../../functions/phased/phased-validation.ts";
+import { createRaisePartition } from "../../../functions/phased/raise-partition.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import { rolloutObject, type RolloutTraits, setObject, type SetTraits } from "../../reconciler/phased/builders.ts";
+import { request } from "../samples.ts";
+
+const stored: object[] = [];
+const cluster = {
+  // oxlint-disable-next-line require-yield
+  async *list() {
+    if (stored.length === 0) throw new RolloutError("Forbidden", "no right");
+    yield { items: stored, resourceVersion: "1" };
+  },
+} as unknown as Cluster;
+
+function ask(webhook: Webhook, object: unknown, more: Partial<AdmissionRequest> = {}): Promise<Answer> {
+  const { subResource: _none, ...whole } = request;
+  const context = { path: webhook.paths[0] ?? "", signal: new AbortController().signal, deadlineAt: Infinity, log: {} as never };
+  return webhook.handle({ ...whole, name: "guard", dryRun: false, operation: "CREATE", object, ...more }, context);
+}
+
+describe("/mutate-sts-plus-v1alpha1-phasedrollout", () => {
+  const webhook = createPhasedDefaults();
+  const patchOf = async (check: object): Promise<unknown> => (await ask(webhook, rolloutObject({ check }))).patch;
+  const add = (field: string, value: number): object => ({ op: "add", path: `/spec/check/${field}`, value });
+
+  it("S09 completes what is missing", async () =>
+    assert.deepEqual(await patchOf({}), [add("initialDelaySeconds", 60), add("periodSeconds", 60), add("successThreshold", 3)]));
+  it("S09 leaves what is given, and a 0", async () =>
+    assert.deepEqual(await patchOf({ initialDelaySeconds: 0, periodSeconds: 5 }), [add("successThreshold", 3)]));
+  it("patches nothing that is complete", async () =>
+    assert.equal(await patchOf({ initialDelaySeconds: 1, periodSeconds: 1, successThreshold: 1 }), undefined));
+  for (const object of [null, "x", {}, { spec: 1 }, { spec: { check: [] } }])
+    it(`leaves ${JSON.stringify(object)} to the schema`, async () => {
+      const { allowed, patch } = await ask(webhook, object);
+      assert.deepEqual([allowed, patch], [true, undefined]);
+    });
+});
+
+describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
+  const webhook = createPhasedValidation({ cluster });
+  const STATED = { successWhen: "NoData" };
+  const validate = (traits: RolloutTraits, more?: Partial<AdmissionRequest>): Promise<Answer> =>
+    ask(webhook, rolloutObject({ ...traits, query: { ...STATED, ...traits.query } }), more);
+
+  const REFUSED: readonly (readonly [string, RolloutTraits, RegExp])[] = [
+    ["S13 an expression that is no PromQL", { query: { expr: "up{" } }, /spec\.check\.query\.expr: the expression is not valid PromQL/],
+    ["S13 another scheme", { query: { url: "ftp://prom" } }, /spec\.check\.query\.url has another scheme/],
+    ["S13 a URL without a host", { query: { url: "http://" } }, /has no valid host/],
+    ["S13 a backslash", { query: { url: "http://\\" } }, /backslash/],
+    [
+      "skipCheck and its other name, different",
+      { spec: { skipCheck: true, standardRollingUpdate: false } },
+      /another name of spec\.skipCheck/,
+    ],
+    ["S09 a threshold of 0", { check: { successThreshold: 0, query: { expr: "up", url: "prom" } } }, /successThreshold must be at least 1/],
+    ["an empty targetRef", { spec: { targetRef: "" } }, /targetRef is empty/],
+  ];
+  for (const [name, traits, why] of REFUSED)
+    it(`refuses ${name}`, async () => {
+      const { allowed, code, message } = await validate(traits);
+      assert.deepEqual([allowed, code], [false, 422]);
+      assert.match(message ?? "", why);
+    });
+
+  const ADMITTED: readonly (readonly [string, RolloutTraits])[] = [
+    ["a selector with a regular expression", { query: { expr: 'rate(errors{job=~"a.*"}[5m]) > 0' } }],
+    ["a URL with a port", { query: { url: "http://host:456" } }],
+    ["the URL of the original's documentation", { query: { url: "prom:9000/xx" } }],
+    ["both names, equal", { spec: { skipCheck: true, standardRollingUpdate: true } }],
+  ];
+  for (const [name, traits] of ADMITTED)
+    it(`admits ${name}, without a warning`, async () => assert.deepEqual(await validate(traits), { allowed: true, reason: "Valid" }));
+
+  it("S03 refuses another targetRef", async () => {
+    const oldObject = rolloutObject({ spec: { targetRef: "other" } });
+    assert.match((await validate({}, { operation: "UPDATE", oldObject })).message ?? "", /targetRef cannot be changed/);
+  });
+
+  for (const [name, more] of [
+    ["an object that is being deleted", { terminating: true }],
+    ["an object whose spec stays as it is", {}],
+  ] as const)
+    it(`S12 admits ${name}, however invalid`, async () => {
+      const object = rolloutObject({ ...more, query: { expr: "((" } });
+      const oldObject = more && "terminating" in more ? rolloutObject() : rolloutObject({ query: { expr: "((" }, finalizers: [] });
+      assert.equal((await ask(webhook, object, { operation: "UPDATE", oldObject })).allowed, true);
+    });
+
+  it("warns if it does not say when a check is successful", async () => {
+    const { allowed, warnings } = await ask(webhook, rolloutObject());
+    assert.equal(allowed, true);
+    assert.match(warnings?.[0] ?? "", /successWhen is not set/);
+  });
+  it("S14 warns of a comparison with bool at the top", async () =>
+    assert.match((await validate({ query: { expr: "up == bool 0" } })).warnings?.[0] ?? "", /with bool/));
+  it("S15 warns of a second PhasedRollout on the same StatefulSet", async () => {
+    stored.push(rolloutObject({ name: "first" }));
+    const { warnings } = await validate({});
+    stored.length = 0;
+    assert.match(warnings?.[0] ?? "", /target of PhasedRollout first/);
+  });
+});
+
+describe("/admission/raise-partition", () => {
+  const webhook = createRaisePartition();
+  const template = (image: string): object => ({ metadata: { labels: { name: "db" } }, spec: { containers: [{ name: "c", image }] } });
+  const change = (traits: SetTraits, { image = "x:2", before = traits }: { image?: string; before?: SetTraits } = {}): Promise<Answer> => {
+    const withTemplate = (object: ReturnType<typeof setObject>, of: string): object => ({
+      ...object,
+      spec: { ...object.spec, template: template(of) },
+    });
+    return ask(webhook, withTemplate(setObject(traits), image), { operation: "UPDATE", oldObject: withTemplate(setObject(before), "x:1") });
+  };
+  const raised = (value: number): object[] => [{ op: "add", path: "/spec/updateStrategy/rollingUpdate/partition", value }];
+
+  it("S08 another template raises the partition to the replicas of the same write", async () => {
+    assert.deepEqual((await change({ replicas: 5, partition: 3 }, { before: { replicas: 3 } })).patch, raised(5));
+    assert.deepEqual((await change({ partition: 0 })).patch, raised(3));
+    assert.deepEqual((await change({ partition: undefined })).patch, raised(3));
+  });
+  const LEFT: readonly (readonly [string, SetTraits, { image?: string; before?: SetTraits }?])[] = [
+    ["a StatefulSet of nobody", { partition: 0, owner: undefined }],
+    ["one with the same template", { partition: 0 }, { image: "x:1" }],
+    ["one whose partition is high enough", { partition: 3 }],
+    ["one with OnDelete", { strategy: "OnDelete" }],
+  ];
+  for (const [name, traits, more] of LEFT)
+    it(`leaves ${name} alone`, async () => {
+      const { allowed, patch } = await change(traits, more);
+      assert.deepEqual([allowed, patch], [true, undefined]);
+    });
+  it("admits what it cannot read", async () => assert.equal((await ask(webhook, "x", { operation: "UPDATE" })).allowed, true));
+});
+
+it("all of them admit when they fail", () => {
+  for (const webhook of [createPhasedDefaults(), createPhasedValidation({ cluster }), createRaisePartition()])
+    assert.equal(webhook.onFault(new Error("x"), request).allowed, true);
+});

@@ -1,0 +1,78 @@
+/** The alerts and the dashboard name only metrics that exist, with labels that they have, and each alert has its page. */
+import assert from "node:assert/strict";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { describe, it } from "node:test";
+import { parser } from "@prometheus-io/lezer-promql";
+import { METRICS } from "../../../infra/metrics/metric-table.ts";
+import { read, ROOT } from "../manifests.ts";
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+interface Dashboard {
+  readonly panels: readonly { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }[];
+}
+
+const [manifest] = read("infra/observability/prometheus-rule.yaml");
+const rules = (manifest?.["spec"] as { groups: { rules: Rule[] }[] }).groups.flatMap((group) => group.rules);
+const dashboard = JSON.parse(readFileSync(join(ROOT, "infra/observability/dashboard.json"), "utf8")) as Dashboard;
+const panels = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const));
+const NAMES = new Set<string>(
+  Object.values(METRICS).flatMap(({ name, type }) =>
+    type === "histogram" ? ["_bucket", "_sum", "_count"].map((end) => name + end) : [name],
+  ),
+);
+/** Labels that Prometheus adds to all series of a target. */
+const OF_TARGET = ["job", "namespace", "pod", "le"];
+
+/** What the query names that does not exist. */
+function findUnknown(query: string): string[] {
+  const text = query.replaceAll("$__rate_interval", "5m").replaceAll("$namespace", ".*");
+  const tree = parser.parse(text);
+  const metrics: string[] = [];
+  const labels: string[] = [];
+  tree.iterate({
+    enter(node) {
+      const part = text.slice(node.from, node.to);
+      if (node.type.isError) metrics.push(`a syntax error at ${node.from}: ${part}`);
+      if (node.name === "Identifier" && node.node.parent?.name === "VectorSelector") metrics.push(part);
+      if (node.name === "LabelName") labels.push(part);
+    },
+  });
+  const rows = Object.values(METRICS).filter(({ name }) => metrics.some((metric) => metric.startsWith(name)));
+  const known = new Set<string>([...OF_TARGET, ...rows.flatMap((row) => row.labels as readonly string[])]);
+  return [...metrics.filter((metric) => !NAMES.has(metric)), ...labels.filter((label) => !known.has(label))];
+}
+
+describe("the alerts", () => {
+  for (const { alert, expr, annotations } of rules)
+    it(`${alert} names metrics that exist, and has a page`, () => {
+      assert.deepEqual(findUnknown(expr), []);
+      assert.equal(annotations["runbook"], `docs/runbooks/${alert}.md`);
+      const page = join(ROOT, annotations["runbook"]);
+      assert.ok(existsSync(page), page);
+      assert.match(readFileSync(page, "utf8"), new RegExp(`^# ${alert}\n[^]*\n## Meaning\n[^]*\n## Look at\n[^]*\n## Do\n`));
+    });
+  it("are all that have a page", () => {
+    const pages = globSync("docs/runbooks/*.md", { cwd: ROOT }).map((file) => basename(file, ".md"));
+    assert.deepEqual(pages.toSorted(), rules.map(({ alert }) => alert).toSorted());
+  });
+});
+
+describe("the dashboard", () => {
+  for (const [title, expr] of panels) it(`${title}: its query names metrics that exist`, () => assert.deepEqual(findUnknown(expr), []));
+  it("has queries", () => assert.ok(panels.length > 20, `${panels.length}`));
+});
+
+describe("the check", () => {
+  for (const [query, unknown] of [
+    ["sum by (nobody) (zonewise_ticks_total)", ["nobody"]],
+    ["zonewise_unknown", ["zonewise_unknown"]],
+    ["rate(zonewise_ticks_total[5m]) / zonewise_last_tick_timestamp_seconds", []],
+  ] as const)
+    it(`finds ${unknown.join() || "nothing"} in ${query}`, () => assert.deepEqual(findUnknown(query), unknown));
+});

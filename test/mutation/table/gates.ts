@@ -1,0 +1,122 @@
+/** Checks and gates. */
+import type { Mutation } from "../mutation.ts";
+
+const GATES = {
+  tests: ["test/reconciler/gates/rollout.test.ts", "test/reconciler/gates/advance.test.ts", "test/reconciler/gates/properties.test.ts"],
+};
+const ROLLOUT = { file: "reconciler/gates/rollout.ts", ...GATES };
+const RECORD = { file: "reconciler/gates/record.ts", ...GATES };
+const CHECK = { file: "reconciler/checks/check.ts", tests: ["test/reconciler/checks/check.test.ts"] };
+const ON_CLUSTER = { tests: ["test/reconciler/gating/gates.test.ts"] };
+const CLIENT = { file: "infra/prometheus/client.ts", tests: ["test/infra/prometheus/client.test.ts"] };
+
+export const GATE_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "a zone with serving pods waits for its gates",
+    file: "reconciler/rollout/zone.ts",
+    find: "return group.gates?.holds.get(zone.uid) ?? decision;",
+    replacement: "return decision;",
+    tests: GATES.tests,
+  },
+  {
+    breaks: "a gate's results of other templates do not count",
+    ...ROLLOUT,
+    find: "record?.identity === view.identity && !isOver",
+    replacement: "record !== undefined && !isOver",
+  },
+  {
+    breaks: "a gate's results of a rollout that is over do not count for the next one",
+    ...ROLLOUT,
+    find: "record?.settledAt !== undefined && view.wanted.kind",
+    replacement: "record === undefined && view.wanted.kind",
+  },
+  {
+    breaks: "a zone that was let begin and did not is asked for again after another zone",
+    ...ROLLOUT,
+    find: "if (!record.zones.some(isTaken)) return record;",
+    replacement: "if (record.zones.length >= 0) return record;",
+  },
+  {
+    breaks: "successes before another zone has begun do not count for the next one",
+    ...ROLLOUT,
+    find: `state !== "Waiting" || zone === next || begun.has(zone)`,
+    replacement: `state !== "Waiting" || zone !== "" || begun.has(zone)`,
+  },
+  {
+    breaks: "a gate leaves the way back open",
+    ...ROLLOUT,
+    find: "if (own?.settledRevision === zone.status.updateRevision)",
+    replacement: "if (own === undefined)",
+  },
+  {
+    breaks: "a result that is older than its stage does not count",
+    ...RECORD,
+    find: "lastTime >= stage.since",
+    replacement: "lastTime >= 0",
+  },
+  {
+    breaks: "a stage that is older than its rollout does not count",
+    ...RECORD,
+    find: "since >= startedAt",
+    replacement: "since >= 0",
+  },
+  {
+    breaks: "a gate passes only when all its checks have passed at once",
+    file: "reconciler/gates/advance.ts",
+    find: "gate.checks.every((check) => hasPassed",
+    replacement: "gate.checks.some((check) => hasPassed",
+    ...GATES,
+  },
+  {
+    breaks: "a check that was edited begins anew",
+    file: "reconciler/gates/advance.ts",
+    find: "if (generation === observedGeneration) return record;",
+    replacement: "if (generation >= 0) return record;",
+    ...GATES,
+  },
+  {
+    breaks: "gates that cannot be listed hold every zone",
+    file: "reconciler/gating/list-gates.ts",
+    find: `if (!hasCode(error, "NotFound")) return { error };`,
+    replacement: `if (!hasCode(error, "NotFound")) return NONE;`,
+    ...ON_CLUSTER,
+  },
+  {
+    breaks: "results of a gate that was edited meanwhile are not written",
+    file: "reconciler/gating/follow-gate.ts",
+    find: "metadata: { resourceVersion: gate.resourceVersion }",
+    replacement: "metadata: {}",
+    ...ON_CLUSTER,
+  },
+  {
+    breaks: "an empty answer with warnings is no success of an alert",
+    ...CHECK,
+    find: `answer.warnings.length > 0 ? "Error" : "Success"`,
+    replacement: `"Success"`,
+  },
+  {
+    breaks: "an error breaks a row of successes",
+    ...CHECK,
+    find: `successes: verdict === "Success" ? streak.successes + 1 : 0`,
+    replacement: `successes: verdict === "Success" ? streak.successes + 1 : streak.successes`,
+  },
+  {
+    breaks: "a host that is not allowed is not asked",
+    ...CLIENT,
+    find: "if (!isHostAllowed(url, allowedHosts))",
+    replacement: "if (allowedHosts.length < 0)",
+  },
+  {
+    breaks: "credentials are removed from what Prometheus says",
+    ...CLIENT,
+    find: `shown.replaceAll(secret, "***")`,
+    replacement: "shown",
+  },
+  {
+    breaks: "a tick waits 10 s at most for its checks",
+    file: "reconciler/checking/ask-prometheus.ts",
+    find: "const signal = firstOfSignals(stop, over.signal);",
+    replacement: "const signal = firstOfSignals(stop);",
+    tests: ["test/reconciler/checking/ask-prometheus.test.ts"],
+  },
+];

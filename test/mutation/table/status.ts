@@ -1,0 +1,71 @@
+/** The statuses of groups: what a waiter may believe, and what is counted. */
+import type { Mutation } from "../mutation.ts";
+
+const WRITER = { tests: ["test/reconciler/status-writer/group-statuses.test.ts"] };
+const STATUS = { tests: ["test/reconciler/group-status/decide.test.ts"] };
+
+export const STATUS_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "a status states only a generation that was read before the zones",
+    ...WRITER,
+    file: "reconciler/status-writer/group-statuses.ts",
+    find: "generation: confirmed ?? (stored ? 0 : 1),",
+    replacement: "generation: stored?.generation ?? 1,",
+  },
+  {
+    breaks: "a generation is confirmed before each tick",
+    ...WRITER,
+    file: "reconciler/status-writer/known-groups.ts",
+    find: "      for (const entry of entries.values()) entry.confirmed = entry.stored?.generation;\n",
+    replacement: "      for (const entry of entries.values()) entry.confirmed ??= entry.stored?.generation;\n",
+  },
+  {
+    breaks: "a RolloutGroup that a user has made is not removed with its zones",
+    ...WRITER,
+    file: "reconciler/status-writer/group-statuses.ts",
+    find: "if (entry.stored?.isOurs) queue.remove",
+    replacement: "if (entry.stored) queue.remove",
+  },
+  {
+    breaks: "a group is ready only if every zone is settled by its latest spec",
+    ...STATUS,
+    file: "reconciler/group-status/conditions.ts",
+    find: "if (zones.length === 0 || !zones.every(isSettledByStatus)) return false;",
+    replacement: "if (zones.length === 0) return false;",
+  },
+  {
+    breaks: "an error does not make a group ready that was not",
+    ...STATUS,
+    file: "reconciler/group-status/conditions.ts",
+    find: `return state === "settled" || ((state === "failed" || state === "superseded") && wasReady);`,
+    replacement: `return state === "settled" || state === "failed" || state === "superseded";`,
+  },
+  {
+    breaks: "the status of a budget keeps its reservations",
+    file: "reconciler/status-writer/budget-statuses.ts",
+    find: "status: { ...object.status, ...next }",
+    replacement: "status: next",
+    tests: ["test/reconciler/status-writer/budget-statuses.test.ts"],
+  },
+  {
+    breaks: "counted reconciles never go back",
+    ...STATUS,
+    file: "reconciler/group-status/totals.ts",
+    find: "return reconciles + Math.max(least, now - passes);",
+    replacement: "return reconciles + (now - passes);",
+  },
+  {
+    breaks: "totals of an earlier process are added to, not replaced",
+    file: "infra/metrics/totals.ts",
+    find: "        [before, 1],\n",
+    replacement: "",
+    tests: ["test/infra/metrics/totals.test.ts"],
+  },
+  {
+    breaks: "what a process counted under an earlier Lease is counted once",
+    file: "infra/metrics/totals.ts",
+    find: "        [first, -1],\n",
+    replacement: "",
+    tests: ["test/infra/metrics/totals.test.ts"],
+  },
+];

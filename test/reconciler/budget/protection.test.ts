@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { describeProtection, type Protection } from "../../../reconciler/budget/protection.ts";
+import { BUDGET_KIND, parseBudget } from "../../../reconciler/budget/zpdb.ts";
+import { group, type ZoneTraits } from "../builders.ts";
+
+const START = Date.parse("2026-01-01T00:00:00Z");
+
+function protect(traits: readonly ZoneTraits[], spec: object = {}, more: object = {}): Protection {
+  const selector = { matchLabels: { "rollout-group": "ingester" } };
+  const content = parseBudget({ kind: BUDGET_KIND, metadata: { name: "b" }, spec: { selector, ...spec } });
+  return describeProtection({ content, generation: 3, zones: group(...traits).zones, reservations: {}, earlier: {}, now: START, ...more });
+}
+
+const shown = ({ zones }: Protection): string =>
+  zones.map((zone) => `${zone.healthy}/${zone.expected} ${zone.disruptionsAllowed ?? "-"}`).join(", ");
+const reserve = (pod: string, secondsAgo: number) => ({
+  [pod]: { uid: "u", by: "x", time: new Date(START - secondsAgo * 1000).toISOString() },
+});
+
+describe("what a budget protects", () => {
+  for (const [name, expected, protection] of [
+    ["all well: one in each zone", "3/3 1, 3/3 1", protect([{}, {}])],
+    ["all well, two allowed", "3/3 2, 3/3 2", protect([{}, {}], { maxUnavailable: 2 })],
+    ["half of a zone", "4/4 2, 3/3 1", protect([{ replicas: 4 }, {}], { maxUnavailablePercentage: 50 })],
+    ["none at all", "3/3 0, 3/3 0", protect([{}, {}], { maxUnavailable: 0 })],
+    ["a zone that lacks a pod: none elsewhere, and none more there", "2/3 0, 3/3 0", protect([{ statusReady: 2 }, {}])],
+    ["a zone that lacks a pod of two: one more there", "2/3 1, 3/3 0", protect([{ statusReady: 2 }, {}], { maxUnavailable: 2 })],
+    ["a pod that is reserved counts as lost", "2/3 0, 3/3 0", protect([{}, {}], {}, { reservations: reserve("ingester-zone-a-1", 10) })],
+    [
+      "one that is reserved and not ready counts once",
+      "2/3 0, 3/3 0",
+      protect([{ statusReady: 2 }, {}], {}, { reservations: reserve("ingester-zone-a-1", 10) }),
+    ],
+    [
+      "a reservation that has expired does not count",
+      "3/3 1, 3/3 1",
+      protect([{}, {}], {}, { reservations: reserve("ingester-zone-a-1", 120) }),
+    ],
+    ["partitions: it depends on the pod", "3/3 -, 3/3 -", protect([{}, {}], { podNamePartitionRegex: "[a-z-]+-([0-9]+)" })],
+    ["one zone alone: none", "3/3 0", protect([{}])],
+  ] as const)
+    it(`${name}: ${expected}`, () => assert.equal(shown(protection), expected));
+
+  for (const [name, status, reason, protection] of [
+    ["two zones", "True", "Protecting", protect([{}, {}])],
+    ["one zone", "False", "TooFewZones", protect([{}])],
+    ["nothing", "False", "SelectsNothing", protect([])],
+    ["anything, but is invalid", "False", "Invalid", protect([{}, {}], { maxUnavailable: -1 })],
+  ] as const)
+    it(`a budget that selects ${name} is Protecting=${status}: ${reason}`, () => {
+      const [condition] = protection.conditions;
+      assert.partialDeepStrictEqual(condition, { status, reason, observedGeneration: 3, lastTransitionTime: "2026-01-01T00:00:00Z" });
+    });
+
+  it("the condition keeps the time of its last change", () => {
+    const earlier = protect([{}, {}]);
+    const [later] = protect([{}, {}, {}], {}, { earlier, now: START + 60_000 }).conditions;
+    const [other] = protect([], {}, { earlier, now: START + 60_000 }).conditions;
+    assert.deepEqual([later?.lastTransitionTime, other?.lastTransitionTime], ["2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"]);
+  });
+});

@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Answer } from "../../../reconciler/checks/check.ts";
+import { judgeGates } from "../../../reconciler/gates/hold.ts";
+import type { GateRecord } from "../../../reconciler/gates/record.ts";
+import { zone } from "../builders.ts";
+import { data, follow, gateOf, lost, noData, OTHER, SETTLED, settledRecord, stored, viewOf, type GateTraits } from "./builders.ts";
+
+const zonesAt = (revision: string, next = revision) =>
+  ["a", "b", "c"].map((name) => zone({ name: `zone-${name}`, at: revision, currentRevision: revision, updateRevision: next }));
+const start = zonesAt("1", "2");
+const [a = assert.fail(), b = assert.fail()] = start;
+/** Zone a is done. */
+const zones = [...zonesAt("2").slice(0, 1), ...start.slice(1)];
+type Kind = (at: number, name: string) => Answer;
+
+/** A gate after zone a has begun and the rollout wants zone b: what it does at these seconds, with these answers. */
+function play(traits: GateTraits, ...ticks: readonly (readonly [seconds: number, answer: Kind])[]) {
+  let { record } = follow(traits, { record: settledRecord(zonesAt("1"), traits), view: viewOf(start, a), answer: noData });
+  const seen: string[] = [];
+  for (const [seconds, answer] of ticks) {
+    const next = follow(traits, { record, view: viewOf(zones, b, seconds), answer });
+    seen.push(`${next.asked.join() || "-"} ${next.record.stages.at(-1)?.state ?? "none"}`);
+    ({ record } = next);
+  }
+  return { record, seen };
+}
+
+/** The reason that holds zone b under the stored record. */
+function reasonFor(traits: GateTraits, record: GateRecord | undefined): string | undefined {
+  const { identity, now } = viewOf(zones, b, 999);
+  return judgeGates([stored(traits, record)], { identity, zones, now }).holds.get(b.uid)?.reason;
+}
+
+const began = (record: GateRecord): string => record.zones.flatMap((one) => (one.began === "Now" ? [one.name] : [])).join();
+
+describe("a gate between zones", () => {
+  it("lets the first zone begin once that is recorded", () => {
+    const before = settledRecord(zonesAt("1"));
+    const { identity } = viewOf(start, a);
+    const holdOf = (record: GateRecord) => judgeGates([stored({}, record)], { identity, zones: start, now: 0 }).holds.get(a.uid)?.reason;
+    const { record } = follow({}, { record: before, view: viewOf(start, a), answer: noData });
+    assert.deepEqual([holdOf(before), holdOf(record)], ["GateWaiting", undefined]);
+  });
+
+  it("asks once a period, and lets the next zone begin after enough successes in a row", () => {
+    const { seen, record } = play({}, [0, noData], [5, noData], [10, noData]);
+    assert.deepEqual([seen, began(record)], [["errors Waiting", "- Waiting", "errors Passed"], "zone-a,zone-b"]);
+    assert.equal(reasonFor({}, record), undefined);
+  });
+
+  it("waits for the initial delay from when the previous zone was done", () => {
+    const { seen } = play({ check: { initialDelaySeconds: 30 } }, [7, noData], [36, noData], [37, noData]);
+    assert.deepEqual(seen, ["- Waiting", "- Waiting", "errors Waiting"]);
+  });
+
+  for (const [name, traits, answers, state, reason] of [
+    ["begins anew after a failure", {}, [noData, data, noData], "Waiting", "GateWaiting"],
+    ["begins anew after an error", {}, [noData, lost, noData], "Waiting", "GateWaiting"],
+    ["says that it could not ask", {}, [noData, lost], "Waiting", "GateUnreachable"],
+    ["counts errors as successes where it is to proceed", { spec: { onError: "Proceed" } }, [lost, lost], "Passed", undefined],
+    ["does not fail without a threshold", {}, [data, data, data, data], "Waiting", "GateWaiting"],
+    ["fails after enough failures in a row", { check: { failureThreshold: 2 } }, [data, data], "Failed", "GateFailed"],
+    ["does not fail before", { check: { failureThreshold: 2 } }, [data, noData, data], "Waiting", "GateWaiting"],
+    ["stays failed", { check: { failureThreshold: 1 } }, [data, noData, noData, noData], "Failed", "GateFailed"],
+    ["reads an answer as a condition where it is one", { check: { successWhen: "Data" } }, [data, data], "Passed", undefined],
+    ["holds nothing where it observes", { spec: { mode: "Observe" } }, [data, data], "Waiting", undefined],
+  ] as const)
+    it(name, () => {
+      const { record } = play(traits, ...answers.map((answer, i) => [i * 10, answer] as const));
+      assert.deepEqual([record.stages.at(-1)?.state, reasonFor(traits, record)], [state, reason]);
+    });
+
+  it("passes only when all checks have passed at once", () => {
+    const query = { expr: "up", url: "prom" };
+    const check = { query, successWhen: "NoData", initialDelaySeconds: 0, periodSeconds: 10, successThreshold: 1 };
+    const checks = [
+      { ...check, name: "one" },
+      { ...check, name: "two" },
+    ];
+    const onlyOne: Kind = (at, name) => (name === "one" ? noData(at) : data(at));
+    const onlyTwo: Kind = (at, name) => (name === "two" ? noData(at) : data(at));
+    const { seen } = play({ spec: { checks } }, [0, onlyOne], [10, onlyTwo], [20, noData]);
+    assert.deepEqual(seen, ["one,two Waiting", "one,two Waiting", "one,two Passed"]);
+  });
+
+  it("observes: the zone begins at once, and the checks go on", () => {
+    const traits = { spec: { mode: "Observe" } };
+    const { record } = play(traits, [0, data]);
+    assert.equal(began(record), "zone-a,zone-b");
+    const next = follow(traits, { record, view: viewOf(zones, OTHER, 10), answer: noData });
+    assert.deepEqual([next.asked, next.record.stages[0]?.checks[0]?.streak.successes], [["errors"], 1]);
+  });
+
+  it("asks a failed gate again by the annotation, once for each value", () => {
+    const traits = { check: { failureThreshold: 1 } };
+    const { record: failed } = play(traits, [0, data]);
+    const { identity } = failed;
+    const again = follow({ ...traits, retry: identity }, { record: failed, view: viewOf(zones, b, 10), answer: data });
+    assert.deepEqual([again.asked, again.record.stages.at(-1)?.state, again.record.retried], [["errors"], "Failed", identity]);
+    const same = follow({ ...traits, retry: identity }, { record: again.record, view: viewOf(zones, b, 20), answer: noData });
+    assert.deepEqual(same.asked, []);
+    const other = follow({ ...traits, retry: `${identity}/2` }, { record: again.record, view: viewOf(zones, b, 20), answer: noData });
+    assert.deepEqual([other.asked, other.record.stages.at(-1)?.state], [["errors"], "Waiting"]);
+    for (const retry of ["0123456789abcdef", `${identity}x`, ""])
+      assert.deepEqual(follow({ ...traits, retry }, { record: failed, view: viewOf(zones, b, 10), answer: noData }).asked, []);
+  });
+
+  it("forgets the results of a check that is edited, not what has passed", () => {
+    const { record } = play({}, [0, noData]);
+    const edited = follow({ generation: 2 }, { record, view: viewOf(zones, b, 10), answer: noData });
+    assert.deepEqual([edited.record.stages[0]?.state, edited.record.stages[0]?.checks[0]?.streak.successes], ["Waiting", 1]);
+    const passed = play({}, [0, noData], [10, noData]).record;
+    const kept = follow({ generation: 2 }, { record: passed, view: viewOf(zones, OTHER, 20), answer: data });
+    assert.deepEqual([kept.asked, kept.record.stages[0]?.state], [[], "Passed"]);
+  });
+
+  it("asks again with other templates: results of another rollout do not count", () => {
+    const { record } = play({}, [0, noData], [10, noData]);
+    const third = [...zonesAt("2", "3").slice(0, 2), ...zonesAt("1", "3").slice(2)];
+    const [, nextB = assert.fail()] = third;
+    const cure = follow({}, { record, view: viewOf(third, nextB, 20), answer: noData });
+    assert.deepEqual([cure.asked, began(cure.record)], [[], "zone-b"], "zone b had begun, and may be cured first");
+    const [, , nextC = assert.fail()] = third;
+    assert.equal(judgeGates([stored({}, record)], viewOf(third, nextC, 20)).holds.get(nextC.uid)?.reason, "GateWaiting");
+    const { record: next } = follow({}, { record, view: viewOf(third, nextC, 20), answer: noData });
+    assert.equal(next.stages[0]?.checks[0]?.streak.successes, 1);
+  });
+
+  it("does not trust results that are older than their stage, or that cannot be read", () => {
+    const { record } = play({}, [0, noData]);
+    const [stage = assert.fail()] = record.stages;
+    const [check = assert.fail()] = stage.checks;
+    const old = { ...record, stages: [{ ...stage, checks: [{ ...check, streak: { ...check.streak, lastAt: stage.since - 1000 } }] }] };
+    assert.deepEqual(stored({}, old).record?.stages[0]?.checks, []);
+    assert.deepEqual(stored({}, { ...record, stages: [{ ...stage, since: record.startedAt - 1000 }] }).record?.stages, []);
+    assert.equal(gateOf({ status: { identity: "x", startTime: "yesterday" } }).record, undefined);
+  });
+
+  it("is settled with its group, and then changes nothing more", () => {
+    const { record } = play({}, [0, noData], [10, noData]);
+    const settled = zonesAt("2");
+    const { record: over } = follow({}, { record, view: viewOf(settled, SETTLED, 50), answer: noData });
+    assert.ok(over.settledAt !== undefined);
+    const again = follow({}, { record: over, view: viewOf(settled, SETTLED, 99), answer: noData });
+    assert.deepEqual([again.record, again.asked, again.nextAt], [stored({}, over).record, [], undefined]);
+  });
+});
+
+describe("a gate after the last zone", () => {
+  it("only delays that the group counts as settled", () => {
+    const traits = { spec: { when: ["AfterLastZone"] } };
+    const { record } = play(traits, [0, data]);
+    const done = zonesAt("2");
+    const view = viewOf(done, SETTLED, 50);
+    const before = stored(traits, record);
+    assert.equal(judgeGates([before], view).beforeSettled?.reason, "GateWaiting");
+    let next = follow(traits, { record, view, answer: noData });
+    assert.deepEqual([next.asked, next.record.settledAt], [["errors"], undefined]);
+    next = follow(traits, { record: next.record, view: viewOf(done, SETTLED, 60), answer: noData });
+    assert.ok(next.record.settledAt !== undefined);
+    assert.equal(judgeGates([stored(traits, next.record)], view).beforeSettled, undefined);
+  });
+});
+
+describe("several gates", () => {
+  it("must all have passed; the first that has not holds", () => {
+    const { record } = play({}, [0, noData], [10, noData]);
+    const gates = [stored({ name: "one" }, record), stored({ name: "two" }, settledRecord(zonesAt("1")))];
+    const held = judgeGates(gates, viewOf(zones, b, 10)).holds.get(b.uid);
+    assert.deepEqual([held?.reason, held?.objects.map(({ name }) => name)], ["GateWaiting", ["zone-b", "two"]]);
+  });
+
+  it("say why they hold, since when, and when they ask next", () => {
+    const { record } = play({}, [0, data]);
+    const held = judgeGates([stored({}, record)], viewOf(zones, b, 1)).holds.get(b.uid);
+    assert.equal(
+      held?.message,
+      "zone-b waits for gate gate: errors fails (errors{} 7); since 2026-01-01T00:00:00Z, next check at 2026-01-01T00:00:10Z",
+    );
+  });
+
+  it("never open if their spec cannot be read", () => {
+    const gate = gateOf({ spec: { checks: [] } });
+    assert.equal(judgeGates([gate], viewOf(zones, a)).holds.get(a.uid)?.reason, "GateWaiting");
+  });
+});

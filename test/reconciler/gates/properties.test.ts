@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { Answer } from "../../../reconciler/checks/check.ts";
+import { advance } from "../../../reconciler/gates/advance.ts";
+import type { Gate } from "../../../reconciler/gates/gate.ts";
+import { judgeGates } from "../../../reconciler/gates/hold.ts";
+import { formatRecord, type GateRecord } from "../../../reconciler/gates/record.ts";
+import { wantedBy } from "../../../reconciler/gating/wanted.ts";
+import { identityOf } from "../../../reconciler/gating/rollout-identity.ts";
+import { decideByStatus, decideRollout } from "../../../reconciler/rollout/decide.ts";
+import type { RolloutDecision } from "../../../reconciler/rollout/zone.ts";
+import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
+import { calmDown, carryOut, createWorld, happen, HAPPENINGS, observe, type SimulatedZone } from "../rollout/world.ts";
+import { data, lost, noData, stored, T0 } from "./builders.ts";
+
+const THRESHOLD = 2;
+const ANSWERS = { noData, data, lost } as const;
+const answerKind = fc.constantFrom<keyof typeof ANSWERS>("noData", "noData", "data", "lost");
+/** A tick: what Prometheus answers, and whether the process dies before or after the write, if at all. */
+const tick = fc.record({
+  tick: answerKind,
+  dies: fc.constantFrom("no", "no", "no", "before the write", "after the write"),
+  seconds: fc.nat(15),
+});
+const event = fc.oneof(
+  { weight: 8, arbitrary: tick },
+  { weight: 1, arbitrary: fc.constant({ what: "syncAll" as const, zone: 0, pod: 0 }) },
+  { weight: 6, arbitrary: fc.constant("calm" as const) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constantFrom(...HAPPENINGS), zone: fc.nat(3), pod: fc.nat(5) }) },
+);
+const history = fc.record({
+  sizes: fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 2, maxLength: 3 }),
+  maxUnavailable: fc.integer({ min: 1, max: 2 }),
+  when: fc.constantFrom(["BetweenZones"], ["BeforeFirstZone"], ["BeforeFirstZone", "BetweenZones", "AfterLastZone"]),
+  events: fc.array(event, { maxLength: 80, size: "max" }),
+});
+
+/** A cluster with one gate, and what an onlooker writes down of it. */
+class Play {
+  readonly zones: SimulatedZone[];
+  readonly #when: readonly string[];
+  #record: GateRecord | undefined;
+  #writes = 0;
+  #seconds = 0;
+  /** Successes in a row that were written since the last zone began, or since another template. */
+  #successes = 0;
+  /** Zones of which a serving pod was deleted under these templates, and under earlier ones since the group was last settled. */
+  #identity = "";
+  readonly #begun = new Set<string>();
+  readonly #begunEarlier = new Set<string>();
+  /** Zones of which any pod was deleted, broken ones as well. */
+  readonly #touched = new Set<string>();
+  readonly #touchedEarlier = new Set<string>();
+  /** The revisions when the group was last settled. */
+  #good = new Map<string, string>();
+  readonly reached: Record<string, number>;
+
+  constructor(zones: SimulatedZone[], when: readonly string[], reached: Record<string, number> = {}) {
+    this.zones = zones;
+    this.#when = when;
+    this.reached = reached;
+  }
+
+  get writes(): number {
+    return this.#writes;
+  }
+
+  #reach(what: string): void {
+    this.reached[what] = (this.reached[what] ?? 0) + 1;
+  }
+
+  tick(answer: (at: number) => Answer, dies = "no", seconds = 5): RolloutDecision | undefined {
+    this.#seconds += seconds;
+    const snapshot = this.#observe();
+    const early = decideByStatus(snapshot.zones);
+    if (early !== undefined && early !== "look") return early;
+    const gate = stored({ spec: { when: this.#when }, check: { successThreshold: THRESHOLD } }, this.#record);
+    const identity = identityOf(snapshot.zones);
+    const view = { identity, zones: snapshot.zones, now: T0 + this.#seconds * 1000, wanted: wantedBy(snapshot) };
+    const decision = decideRollout({ ...snapshot, gates: judgeGates([gate], view) });
+    if (decision?.action === "hold" && decision.reason.startsWith("Gate")) this.#reach(decision.reason);
+    const { due } = advance(gate, view, new Map());
+    const { record } = advance(gate, view, new Map(due.map(({ name }) => [name, answer(view.now)])));
+    if (decision?.action === "deletePods") this.#follow(identity);
+    if (decision?.action === "deletePods" && decision.pods.some(({ ready }) => ready))
+      this.#judge(decision.zone.name, decision.zone.status.updateRevision);
+    if (decision?.action === "deletePods") this.#touched.add(decision.zone.name);
+    if (decision) carryOut(decision, this.zones);
+    if (dies !== "before the write") this.#write(gate, record);
+    return decision;
+  }
+
+  /** With the count of pods at the current revision, as the StatefulSet controller has it. */
+  #observe(): GroupSnapshot {
+    const { zones, ...rest } = observe(this.zones);
+    const updated = ({ pods, status }: ZoneWithPods) =>
+      pods.filter(({ revision, terminating }) => revision === status.updateRevision && !terminating).length;
+    const count = ({ pods, status }: ZoneWithPods) =>
+      pods.filter(({ revision, terminating }) => revision === status.currentRevision && !terminating).length;
+    return { ...rest, zones: zones.map((zone) => ({ ...zone, status: { ...zone.status, current: count(zone), updated: updated(zone) } })) };
+  }
+
+  #write(gate: Gate, record: GateRecord): void {
+    const text = (one: GateRecord | undefined) => JSON.stringify(one && formatRecord(one));
+    if (text(gate.record) === text(record)) return;
+    this.#writes++;
+    this.#follow(record.identity);
+    const results = record.stages.at(-1)?.checks[0];
+    const before = gate.record?.stages.at(-1)?.checks[0];
+    if (results && JSON.stringify(results) !== JSON.stringify(before))
+      this.#successes = results.lastVerdict === "Success" ? this.#successes + 1 : 0;
+    if (record.settledAt !== undefined) this.#settle();
+    this.#record = record;
+  }
+
+  /** Notes that the templates are others than before. */
+  #follow(identity: string): void {
+    if (identity === this.#identity) return;
+    this.#identity = identity;
+    for (const name of this.#begun) this.#begunEarlier.add(name);
+    this.#begun.clear();
+    for (const name of this.#touched) this.#touchedEarlier.add(name);
+    this.#touched.clear();
+    this.#successes = 0;
+  }
+
+  /** A serving pod of this zone is deleted: may it be? Told from what was seen, not from the record. */
+  #judge(name: string, revision: string): void {
+    if (this.#begun.has(name)) return;
+    const isRolled = (zone: SimulatedZone): boolean =>
+      zone.name !== name && `r${zone.template}` !== this.#good.get(zone.name) && zone.pods.every((pod) => pod.revision === zone.template);
+    const isWayBack = this.#good.get(name) === revision;
+    const isCure = this.#begun.size === 0 && this.#touchedEarlier.has(name);
+    const isFirst = this.#begun.size === 0 && this.#begunEarlier.size === 0 && !this.zones.some(isRolled);
+    // As long as only broken pods were replaced, it depends on more than is seen here which zone is the first.
+    const isUnclear = this.#begun.size === 0 && this.#begunEarlier.size === 0 && this.#touched.size + this.#touchedEarlier.size > 0;
+    const isAsked = this.#when.includes(isFirst ? "BeforeFirstZone" : "BetweenZones");
+    if (isUnclear) this.#reach("unclear");
+    if (isAsked && !isWayBack && !isCure && !isUnclear) {
+      assert.ok(this.#successes >= THRESHOLD, `${name} begins after ${this.#successes} successes`);
+      this.#reach(isFirst ? "a first zone after its checks" : "a next zone after its checks");
+    }
+    if (isWayBack) this.#reach("a way back");
+    if (isCure) this.#reach("a cure");
+    this.#begun.add(name);
+    this.#successes = 0;
+  }
+
+  #settle(): void {
+    this.#begun.clear();
+    this.#begunEarlier.clear();
+    this.#touched.clear();
+    this.#touchedEarlier.clear();
+    this.#good = new Map(this.#observe().zones.map(({ name, status }) => [name, status.updateRevision]));
+  }
+}
+
+const LEAST = {
+  "a first zone after its checks": 40,
+  "a next zone after its checks": 20,
+  "a way back": 10,
+  "a cure": 10,
+  GateWaiting: 1000,
+  GateUnreachable: 100,
+};
+
+describe("over random answers, deaths and templates", () => {
+  it("no zone begins before its checks have passed for these templates", () => {
+    const reached: Record<string, number> = {};
+    fc.assert(
+      fc.property(history, ({ sizes, maxUnavailable, when, events }) => {
+        const play = new Play(createWorld(sizes, maxUnavailable), when, reached);
+        play.tick(noData);
+        for (const next of events) {
+          if (next === "calm") calmDown(play.zones);
+          else if ("tick" in next) play.tick(ANSWERS[next.tick], next.dies, next.seconds);
+          else {
+            const zone = play.zones[next.zone % play.zones.length];
+            if (zone) happen(next.what, play.zones, zone, next.pod);
+          }
+        }
+      }),
+      { numRuns: 2000 },
+    );
+    for (const [what, least] of Object.entries(LEAST)) assert.ok((reached[what] ?? 0) >= least, `${what}: ${JSON.stringify(reached)}`);
+  });
+
+  it("what can finish does finish once the checks succeed, and a settled gate gets no write", () => {
+    fc.assert(
+      fc.property(history, ({ sizes, maxUnavailable, when, events }) => {
+        const play = new Play(createWorld(sizes, maxUnavailable), when);
+        play.tick(noData);
+        for (const next of events) {
+          if (next === "calm") calmDown(play.zones);
+          else if ("tick" in next) play.tick(ANSWERS[next.tick], next.dies, next.seconds);
+          else if (next.what !== "pause" && next.what !== "crash" && next.what !== "limp") {
+            const zone = play.zones[next.zone % play.zones.length];
+            if (zone) happen(next.what, play.zones, zone, next.pod);
+          }
+        }
+        for (let quiet = 0, ticks = 0; quiet < 3; ticks++) {
+          calmDown(play.zones);
+          const before = play.writes;
+          const decision = play.tick(noData, "no", 10);
+          quiet = decision === undefined && play.writes === before ? quiet + 1 : 0;
+          assert.ok(ticks < 100, `still ${JSON.stringify(decision)} after ${ticks} ticks`);
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { GateRecord, ZoneRecord } from "../../../reconciler/gates/record.ts";
+import { currentRecord, needOf, needsLastStage, type Need } from "../../../reconciler/gates/rollout.ts";
+import { zone, type ZoneTraits } from "../builders.ts";
+import { gateOf, OTHER, SETTLED, settledRecord, stored, T0, viewOf } from "./builders.ts";
+
+const [A, B, C] = ["zone-a", "zone-b", "zone-c"] as const;
+const at = (name: string, revision: string, traits: ZoneTraits = {}) =>
+  zone({ name, at: revision, currentRevision: revision, updateRevision: revision, ...traits });
+/** A zone whose pods are at `revision` and whose template is another. */
+const outdated = (name: string, revision: string, next: string) => at(name, revision, { updateRevision: next });
+const oldZones = [A, B, C].map((name) => at(name, "1"));
+const newZones = [A, B, C].map((name) => outdated(name, "1", "2"));
+const [newA = assert.fail(), newB = assert.fail(), newC = assert.fail()] = newZones;
+const ALL = { when: ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const };
+
+const record = (zones: readonly ZoneRecord[], more: Partial<GateRecord> = {}): GateRecord => ({
+  identity: "i",
+  startedAt: T0,
+  zones,
+  stages: [],
+  ...more,
+});
+const entry = (name: string, began?: "Now" | "Earlier", settledRevision = "1"): ZoneRecord => ({ name, settledRevision, began });
+
+describe("what a zone needs to begin", () => {
+  for (const [name, when, zones, own, need] of [
+    ["the first zone", ALL.when, [entry(A), entry(B), entry(C)], newA, "BeforeFirstZone"],
+    ["the first zone under a gate between zones", ["BetweenZones"], [entry(A), entry(B), entry(C)], newA, "Record"],
+    ["the next zone", ALL.when, [entry(A, "Now"), entry(B), entry(C)], newB, "BetweenZones"],
+    ["the next zone under a gate before the first zone", ["BeforeFirstZone"], [entry(A, "Now"), entry(B), entry(C)], newB, "Record"],
+    ["a zone that has begun", ALL.when, [entry(A, "Now"), entry(B), entry(C)], newA, "Nothing"],
+    ["a zone on its way back", ALL.when, [entry(A, "Now"), entry(B, undefined, "2"), entry(C)], newB, "Record"],
+    ["a zone that an unfinished rollout had begun", ALL.when, [entry(A, "Earlier"), entry(B), entry(C)], newA, "Record"],
+    ["another zone after an unfinished rollout", ALL.when, [entry(A, "Earlier"), entry(B), entry(C)], newB, "BetweenZones"],
+    ["a second zone of an unfinished rollout", ALL.when, [entry(A, "Now"), entry(B, "Earlier"), entry(C)], newB, "BetweenZones"],
+    ["a zone that the record does not know", ALL.when, [entry(A, "Now")], newC, "BetweenZones"],
+  ] as const satisfies readonly (readonly [string, readonly string[], readonly ZoneRecord[], unknown, Need])[])
+    it(`${name}: ${need}`, () => assert.equal(needOf({ when }, record(zones), own), need));
+});
+
+describe("the record of a rollout", () => {
+  const began = ({ zones }: GateRecord) => zones.map((one) => one.began ?? "-").join(" ");
+  const gate = (before?: GateRecord, when: readonly string[] = ["BetweenZones"]) => stored({ spec: { when } }, before);
+
+  it("begins settled for a new gate of a settled group", () => {
+    const { settledAt, zones } = currentRecord(gate(), viewOf(oldZones, SETTLED));
+    assert.deepEqual([settledAt, zones[0]], [T0, { name: A, settledRevision: "1" }]);
+  });
+
+  it("begins anew with other templates, and keeps the way back", () => {
+    const next = currentRecord(gate(settledRecord(oldZones)), viewOf(newZones, newA));
+    assert.deepEqual([next.settledAt, began(next), next.zones[0]?.settledRevision, next.startedAt], [undefined, "- - -", "1", T0]);
+  });
+
+  it("goes on while the templates are the same", () => {
+    const before = currentRecord(gate(settledRecord(oldZones)), viewOf(newZones, newA));
+    assert.deepEqual(currentRecord(gate(before), viewOf(newZones, newB, 99)), before);
+  });
+
+  it("remembers the zones that an unfinished rollout has begun", () => {
+    const started = currentRecord(gate(settledRecord(oldZones)), viewOf(newZones, newA));
+    const before = { ...started, zones: started.zones.map((one) => (one.name === A ? { ...one, began: "Now" as const } : one)) };
+    const third = [outdated(A, "2", "3"), outdated(B, "1", "3"), outdated(C, "1", "3")];
+    const next = currentRecord(gate(before), viewOf(third, third[0] ?? assert.fail()));
+    assert.deepEqual([began(next), next.zones[0]?.settledRevision, next.stages], ["Earlier - -", "1", []]);
+  });
+
+  it("begins anew if a settled group rolls again to the same revisions: its results are older than the rollout", () => {
+    const settled = settledRecord(newZones);
+    const next = currentRecord(gate(settled), viewOf(newZones, newB, 5));
+    assert.deepEqual([next.identity, next.settledAt, next.startedAt], [settled.identity, undefined, T0 + 5000]);
+  });
+
+  it("counts zones that a new gate finds updated as begun, so that the next one is asked for", () => {
+    const zones = [at(A, "2"), newB, newC];
+    assert.equal(began(currentRecord(gate(), viewOf(zones, newB))), "Earlier - -");
+    assert.equal(began(currentRecord(gate(undefined, ["BeforeFirstZone"]), viewOf(zones, newB))), "- - -");
+  });
+
+  it("needs a last stage only after a zone has begun, until it is settled", () => {
+    const begun = record([entry(A, "Now")]);
+    assert.deepEqual(
+      [begun, record([entry(A)]), { ...begun, settledAt: T0 }].map((one) => needsLastStage(gateOf({ spec: ALL }), one)),
+      [true, false, false],
+    );
+    assert.equal(needsLastStage(gateOf(), begun), false);
+  });
+
+  it("is kept while something else is to be done", () => {
+    const before = currentRecord(gate(settledRecord(oldZones)), viewOf(newZones, newA));
+    assert.deepEqual(currentRecord(gate(before), viewOf(newZones, OTHER, 9)), before);
+  });
+});

@@ -1,0 +1,108 @@
+/** Gates on the embedded cluster, asked of a scripted Prometheus. */
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { createLog } from "../../../infra/log.ts";
+import { createMetrics, type Metrics } from "../../../infra/metrics/metrics.ts";
+import { createPrometheusClient } from "../../../infra/prometheus/client.ts";
+import { createChecker } from "../../../reconciler/checking/ask-prometheus.ts";
+import { readExpression } from "../../../reconciler/checks/expression.ts";
+import { createGates } from "../../../reconciler/gating/gates.ts";
+import type { Draft as EventDraft } from "../../../reconciler/report/events.ts";
+import type { TickInput } from "../../../reconciler/tick.ts";
+import type { Draft } from "../../emulator/objects.ts";
+import { startPrometheus, type ScriptedPrometheus } from "../../prometheus/scripted.ts";
+import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
+
+export const GATES = "rolloutgates.zonewise.dev";
+const CRD = new URL("../../../infra/manifests/crds/rolloutgates.yaml", import.meta.url);
+
+export interface GateStage {
+  readonly stage: Stage;
+  readonly prometheus: ScriptedPrometheus;
+  readonly events: EventDraft[];
+  readonly lines: string[];
+  readonly metrics: Metrics;
+  /** The checking of a new process. */
+  readonly checking: (cluster: Cluster) => TickInput["checking"];
+  /** Ticks of new processes, a second apart, until `done` or so many; resolves with the last result. */
+  readonly tick: (cluster: Cluster, times: number, done?: () => boolean) => ReturnType<typeof tickOnce>;
+  readonly close: () => Promise<void>;
+}
+
+/** Three zones of three ready pods each. */
+export async function setGateStage({ crd = true } = {}): Promise<GateStage> {
+  const stage = await setStage();
+  const prometheus = await startPrometheus();
+  if (crd) stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(CRD, "utf8")) as Draft);
+  deploy(stage, "x:1");
+  await stage.time.advance(2000);
+  const events: EventDraft[] = [];
+  const lines: string[] = [];
+  const metrics = createMetrics();
+  const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(stage.time.now()) });
+  const client = createPrometheusClient({ timeoutMs: 5000, allowedHosts: [] });
+  const checking = (cluster: Cluster): TickInput["checking"] => ({
+    checker: createChecker({ cluster, prometheus: client, clock: stage.clock }),
+    gates: createGates({ clock: stage.clock, log, metrics: metrics.gates, loadReader: async () => readExpression }),
+  });
+  const processOf = (cluster: Cluster) => ({
+    ...checking(cluster),
+    record: (drafts: readonly EventDraft[]) => void events.push(...drafts),
+  });
+  return {
+    stage,
+    prometheus,
+    events,
+    lines,
+    metrics,
+    checking,
+    async tick(cluster, times, done = () => false) {
+      let result = await tickOnce(stage, cluster, processOf(cluster));
+      for (let i = 1; i < times && !done(); i++) {
+        await stage.time.advance(1000);
+        result = await tickOnce(stage, cluster, processOf(cluster));
+      }
+      return result;
+    },
+    close: async () => {
+      await prometheus[Symbol.asyncDispose]();
+      await stage.close();
+    },
+  };
+}
+
+/** Creates a gate, or changes its spec; between zones, with one check a second that passes after two successes. */
+export function writeGate({ stage, prometheus }: GateStage, spec: object = {}, check: object = {}): void {
+  const { store } = stage.emulator;
+  const query = { expr: "errors > 0", url: prometheus.url };
+  const one = { name: "errors", query, successWhen: "NoData", initialDelaySeconds: 0, periodSeconds: 1, successThreshold: 2, ...check };
+  const whole = { group: "ingester", when: ["BetweenZones"], onError: "Wait", mode: "Enforce", checks: [one], ...spec };
+  const earlier = store.get(GATES, "default", "gate");
+  if (earlier) store.update(GATES, { ...earlier, spec: whole });
+  else
+    store.create(GATES, {
+      apiVersion: "zonewise.dev/v1",
+      kind: "RolloutGate",
+      metadata: { name: "gate", namespace: "default" },
+      spec: whole,
+    });
+}
+
+export interface StoredStatus {
+  readonly identity: string;
+  readonly settledTime?: string;
+  readonly stages: readonly {
+    readonly point: string;
+    readonly zone: string;
+    readonly state: string;
+    readonly checks: readonly Record<string, unknown>[];
+  }[];
+  readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }[];
+}
+
+export function statusOf({ stage }: GateStage): StoredStatus {
+  return stage.emulator.store.get(GATES, "default", "gate")?.["status"] as StoredStatus;
+}
+
+export const conditionOf = (gates: GateStage, type: string) => statusOf(gates).conditions.find((one) => one.type === type);
