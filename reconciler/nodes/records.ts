@@ -14,6 +14,9 @@ export interface Records {
 /** At most as many failures are kept: a policy freezes long before, unless `maxFailed` is larger. */
 const MOST_FAILED = 100;
 
+/** Controllers that all active nodes together remember, 200 bytes each: an object has 1.5 MB at most. */
+const MOST_WORKLOADS = 3000;
+
 /** The records after the steps. Each attempt fails once, by its node and its start: a process that dies between two writes repeats the step. */
 export function recordSteps(steps: readonly ActiveStep[], { now, policy, nodes }: PolicySnapshot): RecordsStatus {
   const { status, maxFailed } = policy;
@@ -31,7 +34,7 @@ export function recordSteps(steps: readonly ActiveStep[], { now, policy, nodes }
   const isFrozen = failed.length >= maxFailed || (unusable && failed.length > 0);
   const present = new Set(nodes.map(({ name }) => name));
   return {
-    active: steps.flatMap(keepActive),
+    active: steps.flatMap((one) => keepActive(one, Math.floor(MOST_WORKLOADS / steps.length))),
     failed,
     deferred: deferNodes(steps, status.deferred, at).filter(({ node }) => present.has(node)),
     frozen: status.frozen ?? (isFrozen ? freezeFor(failed, at) : undefined),
@@ -40,9 +43,10 @@ export function recordSteps(steps: readonly ActiveStep[], { now, policy, nodes }
 
 type RecordsStatus = Records & Pick<PolicyStatus, "active" | "failed" | "deferred">;
 
-function keepActive({ entry, step }: ActiveStep): ActiveNode[] {
+function keepActive({ entry, step }: ActiveStep, most: number): ActiveNode[] {
   if (step.step === "done" || step.step === "release") return [];
-  return [step.step === "advance" && step.workloads && entry.phase === "Holding" ? { ...entry, workloads: [...step.workloads] } : entry];
+  const drains = step.step === "advance" && step.workloads && entry.phase === "Holding";
+  return [drains ? { ...entry, workloads: step.workloads.slice(0, most) } : entry];
 }
 
 function deferNodes(steps: readonly ActiveStep[], deferred: readonly DeferredNode[], at: string): DeferredNode[] {

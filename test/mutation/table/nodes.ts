@@ -2,7 +2,7 @@
 import type { Mutation } from "../mutation.ts";
 
 const TESTS = ["plan", "deadlines", "freeze", "upkeep", "properties"].map((name) => `test/reconciler/nodes/${name}.test.ts`);
-const EFFECTS = ["test/reconciler/node-updates/update-nodes.test.ts", "test/reconciler/node-updates/many-nodes.test.ts"];
+const RACES = ["test/reconciler/node-updates/races.test.ts"];
 const PLAN = { file: "reconciler/nodes/plan.ts", tests: TESTS };
 const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };
 const PROGRESS = { file: "reconciler/nodes/progress.ts", tests: TESTS };
@@ -110,16 +110,16 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     replacement: "({ ...pod, ready: true, readySince: 0 })",
   },
   {
-    breaks: "the status takes the slot before the shadow is written",
+    breaks: "two processes never take one slot each",
     file: "reconciler/node-updates/write-plan.ts",
-    tests: EFFECTS,
+    tests: RACES,
     find: "const body = { ...object, apiVersion:",
     replacement: "const body = { ...object, metadata: { name }, apiVersion:",
   },
   {
     breaks: "a shadow is written only if it has not changed",
     file: "reconciler/node-updates/write-plan.ts",
-    tests: ["test/reconciler/node-updates/races.test.ts"],
+    tests: RACES,
     find: "metadata: { resourceVersion }, spec }",
     replacement: "spec }",
   },

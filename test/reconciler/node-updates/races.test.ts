@@ -1,6 +1,10 @@
 /** Writes that meet another writer, a lost answer or a failing server. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
+import type { CustomObject } from "../../../infra/kubernetes/resources.ts";
+import { writeStatus } from "../../../reconciler/node-updates/write-plan.ts";
+import { NO_STATUS } from "../../../reconciler/nodes/policy-status.ts";
 import { createPolicy, label, type NodeStage, report, setNode, setNodeStage, shadowOf, statusOf, stepAgent } from "./stage.ts";
 
 const NODES = ["node-1", "node-2", "node-3"];
@@ -58,6 +62,20 @@ describe("a write of a shadow", () => {
     on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, name: "brs-node-1", times: 1, effect: { kind: "error" } });
     await on.tick();
     assert.ok(wanted(on).includes("node-2") && wanted(on).includes("node-3"));
+  });
+});
+
+describe("a write of a policy's status", () => {
+  it("takes no slot if another process has written since the policy was read (R43)", async () => {
+    const on = await setUp({ enabled: true });
+    const object = on.emulator.store.get("nodeupdatepolicies.zonewise.dev", undefined, "default") as unknown as CustomObject;
+    await on.tick();
+    const { active } = statusOf(on);
+    const status = { ...NO_STATUS, active: active.map((entry) => ({ ...entry, node: "node-2" })) };
+    const freshness = createFreshness(on.clock, { warn: () => {} });
+    const writing = writeStatus({ object, before: NO_STATUS, status }, { cluster: on.cluster, freshness, fence: { write: () => ({}) } });
+    await assert.rejects(writing, { code: "Conflict" });
+    assert.deepEqual(statusOf(on).active, active);
   });
 });
 

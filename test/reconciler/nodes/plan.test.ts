@@ -270,6 +270,22 @@ describe("the steps of an active node", () => {
     assert.deepEqual(writes(snapshot([monitored], { policy: policy({}, active()), looks: missing })), []);
   });
 
+  it("keeps the status small, however many nodes are drained at once", () => {
+    const workloads = Array.from({ length: 110 }, (_, i) => ({
+      kind: "ReplicaSet",
+      namespace: "n".repeat(40),
+      name: `${"x".repeat(50)}${i}`,
+      uid: "u".repeat(36),
+      ready: 1,
+    }));
+    const names = Array.from({ length: 1000 }, (_, i) => `node-${i}.example.internal`);
+    const nodes = names.map((name) => busyNode(name, "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"));
+    const held = policy({ maxConcurrent: "unlimited" }, { active: names.map((name) => entry(name, { phase: "Holding" })) });
+    const { status } = planPass(snapshot(nodes, { policy: held, looks: new Map(names.map((name) => [name, { workloads }])) }));
+    assert.ok(JSON.stringify(status).length < 1_200_000, `${JSON.stringify(status).length} bytes`);
+    assert.ok(status.active.every((one) => one.workloads?.length === 3));
+  });
+
   it("wipes what is left of an update, without taking a slot", () => {
     const leftover = node("a", { shadow: shadow("a", { version: "1.1.0", state_transition_timestamp: at(-MINUTE) }, current) });
     const input = snapshot([leftover, node("b")]);
