@@ -2,6 +2,7 @@
 import type {
   CoreV1Event,
   V1ConfigMap,
+  V1CustomResourceDefinition,
   V1Lease,
   V1MutatingWebhookConfiguration,
   V1Node,
@@ -70,6 +71,11 @@ interface ContainerStatus {
 export type Lease = Json<V1Lease>;
 export type Node = Json<V1Node>;
 export type ConfigMap = Json<V1ConfigMap>;
+/** The fields that are read. */
+export interface Definition {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: Pick<Json<V1CustomResourceDefinition>["spec"], "conversion">;
+}
 export type Scale = Json<V1Scale>;
 export type Event = Json<CoreV1Event>;
 export type Secret = Json<V1Secret>;
@@ -88,6 +94,7 @@ const admission = { group: "admissionregistration.k8s.io", version: "v1" } as co
 export const validatingWebhooks: Resource<WebhookConfiguration> = { ...admission, plural: "validatingwebhookconfigurations" };
 export const mutatingWebhooks: Resource<WebhookConfiguration> = { ...admission, plural: "mutatingwebhookconfigurations" };
 export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plural: "configmaps" };
+export const definitions: Resource<Definition> = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
 export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };
 /** Only created: the answer is its status. */
 export const tokenReviews: Resource<TokenReview> = { group: "authentication.k8s.io", version: "v1", plural: "tokenreviews" };
