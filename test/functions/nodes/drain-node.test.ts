@@ -37,7 +37,7 @@ async function start(t: Parameters<typeof setNodeStage>[0], options?: Parameters
 const progress = (stage: NodeStage): unknown => dig(stage.shadow("node-1"), "status", "drain");
 
 describe("a drain", () => {
-  it("W6: cordons, evicts, and answers 200 only once no pod is left; what remains is in the answers and in the shadow", async (t) => {
+  it("R9, R17, W6: cordons, evicts, and answers 200 only once no pod is left; what remains is in the answers and in the shadow", async (t) => {
     const { stage, agent } = await start(t);
     createPod(stage, "a-0");
     createPod(stage, "b-0");

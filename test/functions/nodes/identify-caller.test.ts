@@ -17,7 +17,7 @@ const uidOf = ({ node }: NodeStage, name: string): string => node(name).metadata
 const CASES: readonly Case[] = [
   { name: "the agent of the node", agent: (stage) => playAgent(stage, "node-1"), status: 200 },
   {
-    name: "R42: the token of another node's agent",
+    name: "R11, R42: the token of another node's agent",
     agent: async (stage) => {
       const { headers } = await playAgent(stage, "node-2");
       return { headers: headersOf("node-1", uidOf(stage, "node-1"), headers["BrupopK8sAuthToken"] ?? "") };
