@@ -69,7 +69,13 @@ interface Binding extends Manifest {
   readonly subjects: readonly { readonly name: string }[];
 }
 
-const FILES = ["functions/rbac", "reconciler/rbac", "certificates/rbac", "prometheus-secrets/rbac", "node-updates/rbac-reconciler"];
+const FILES = [
+  "functions/rbac",
+  "reconciler/rbac",
+  "certificates/rbac",
+  "prometheus-secrets/rbac",
+  ...["agent", "api", "certificates", "reconciler"].map((part) => `node-updates/rbac-${part}`),
+];
 const RBAC = FILES.flatMap((file) => read(`infra/manifests/${file}.yaml`));
 
 /** The rules of all Roles that are bound to a ServiceAccount. */
