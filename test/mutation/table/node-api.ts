@@ -75,7 +75,7 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
     ...DRAIN,
     file: "functions/nodes/node-service.ts",
     find: "if (status?.rebooting) return",
-    replacement: "if (status === undefined) return",
+    replacement: `if (status?.rebooting && what === "exclusion") return`,
   },
   {
     breaks: "a person's cordon stays",
