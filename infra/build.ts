@@ -5,7 +5,16 @@ import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 import { formatSbom, type Lockfile } from "./sbom.ts";
 
 /** What is built: a new entry is one more path here. */
-const ENTRIES = ["reconciler/main.ts", "functions/index.ts", "functions/serve.ts", "functions/framework.ts", "infra/certs/main.ts"];
+const ENTRIES = [
+  "reconciler/main.ts",
+  "reconciler/agent/main.ts",
+  "functions/index.ts",
+  "functions/serve.ts",
+  "functions/nodes/main.ts",
+  "functions/framework.ts",
+  "infra/certs/main.ts",
+  "infra/certs/node-api.ts",
+];
 
 /** What entries import dynamically, as few runs need it: files of their own. */
 const LAZY = ["infra/certs/generate.ts", "reconciler/checks/expression.ts"];

@@ -9,8 +9,8 @@ const FROM = "infra/manifests";
 const CHART = "infra/helm/zonewise";
 /** Where the copies of a folder lie: Helm knows definitions by their folder. */
 const INTO = { crds: `${CHART}/charts/crds/crds`, other: `${CHART}/manifests` };
-/** What only kustomize reads. */
-const KUSTOMIZE = /\/(?:kustomization|source)\.yaml$/;
+/** What only kustomize reads; node updates have a namespace of their own, and are not in the chart. */
+const KUSTOMIZE = /\/(?:kustomization|source)\.yaml$|\/node-updates\//;
 
 /** Each manifest and its copy, paths from the repository's root. */
 export function listCopies(root: string): { readonly from: string; readonly to: string }[] {

@@ -15,6 +15,7 @@ import { createReferences } from "./scaler/references.ts";
 import { composeBudgets } from "./reservations/compose.ts";
 import type { OnBudgets } from "./reservations/disruption-request.ts";
 import { createMayDisrupt } from "./reservations/may-disrupt.ts";
+import { createNodeUpdates, type NodeUpdateOptions } from "./node-updates/update-nodes.ts";
 import type { RunInput } from "./run-input.ts";
 import { createBudgetStatuses } from "./status-writer/budget-statuses.ts";
 import { createConcluder } from "./pending-downscales/conclude-downscales.ts";
@@ -85,6 +86,7 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
       durationMs: lease.durationSeconds * 1000,
       identity,
     },
+    updateNodes: configuration.nodeUpdates.enabled ? createNodeUpdates(nodeUpdateOptions()) : undefined,
     concludeDownscales: createConcluder({ cluster, clock, log, podHttp, clusterDomain, zoneTracker }),
     scaling: { references: createReferences(cluster), podHttp, clusterDomain, zoneTracker },
     budgetStatuses,
@@ -104,6 +106,12 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
     },
     phased: createPhasedTick({ clock, log, metrics: metrics.phased, mayDisrupt, successWhen }),
   };
+  function nodeUpdateOptions(): NodeUpdateOptions {
+    const { namespace, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
+    const defaultSpec = { maxConcurrent, ...(cron !== undefined && { window: { cron } }) };
+    return { cluster, clock, log, metrics: metrics.nodeUpdates, namespace, ownNode, defaultSpec };
+  }
+
   async function push(): Promise<void> {
     const { pushgatewayUrl: url } = configuration;
     if (url === undefined) return;

@@ -6,6 +6,7 @@ import type { Log } from "../infra/log.ts";
 import type { LeaseClock } from "../infra/server-clock.ts";
 import type { Metrics } from "../infra/metrics/metrics.ts";
 import type { CaInjection } from "./ca-injection.ts";
+import type { UpdateNodes } from "./node-updates/update-nodes.ts";
 import type { ConcludeDownscales } from "./pending-downscales/conclude-downscales.ts";
 import type { GroupMemory } from "./report/memory.ts";
 import type { TickResult } from "./report/outcome.ts";
@@ -25,6 +26,8 @@ export interface RunInput {
   readonly caInjection: CaInjection;
   /** Done before each tick. */
   readonly concludeDownscales: ConcludeDownscales;
+  /** Done after each tick; undefined where this installation updates no nodes. */
+  readonly updateNodes?: UpdateNodes | undefined;
   readonly intervalMs: number;
   readonly budgetMs: number;
   readonly lease: LeaseOptions;

@@ -49,10 +49,11 @@ export async function tickUntil(input: RunInput, { held, stop, before }: Term): 
   while (!until.aborted) {
     await input.concludeDownscales({ namespaces: input.namespaces, fence: held, recorder, signal: until });
     const result = await tickOnce(input, session);
+    const acted = await updateNodes(input, { ...session, recorder, result });
     verdict = addTick(verdict, result);
     if (result) changes.watchFrom(result.resourceVersions);
     if (input.once || held.awaited.aborted) break;
-    if (!result?.acted) await changes.wait(pauseMs(input, result));
+    if (!acted) await changes.wait(pauseMs(input, result));
   }
   sayWhyItEnds(held, input);
   if (input.once) await injecting;
@@ -77,6 +78,15 @@ function pauseMs({ intervalMs, clock }: RunInput, result: TickResult | undefined
 function sayWhyItEnds({ awaited, lost }: AcquiredLease, { log, lease }: RunInput): void {
   if (awaited.aborted) log.info("handing the lease over to the next run", { lease: lease.name, to: awaited.reason });
   if (lost.aborted) log.warn("the lease was lost", { error: lost.reason });
+}
+
+/** Resolves with true if the tick, or the step that updates nodes, has written something; never rejects. */
+async function updateNodes(
+  { updateNodes }: RunInput,
+  { held, until, freshness, recorder, result }: Session & { readonly recorder: Recorder; readonly result: TickResult | undefined },
+): Promise<boolean> {
+  const changed = await updateNodes?.({ fence: held, freshness, recorder, signal: until });
+  return changed === true || result?.acted === true;
 }
 
 /** A run succeeds if its last tick read the cluster and failed for no group. */

@@ -15,7 +15,9 @@ interface Source {
 /** This file plants its own citations and ids. */
 const files = globSync("{functions,reconciler,infra,test}/**/*.ts", { cwd: root }).filter((file) => file !== "test/behaviour.test.ts");
 const sources = files.map((file): Source => ({ file, text: readFileSync(join(root, file), "utf8") }));
-const tests = sources.filter(({ file }) => file.startsWith("test/"));
+/** The tests of node updates name requirements of their own: docs/node-updates.md lists them. */
+const OF_NODES = /^test\/(?:reconciler|functions)\/(?:nodes|node-updates|agent)\/|^test\/host\/|^test\/cluster\/node/;
+const tests = sources.filter(({ file }) => file.startsWith("test/") && !OF_NODES.test(file));
 
 /** A heading, a bold beginning, or the first cell of a row. */
 const ANCHOR = /(?:^#+ |\*\*|^\| )§(?<number>\d+(?:\.\d+)*[a-e]?)\b/gm;

@@ -23,16 +23,16 @@ export interface Body {
 const MOST_BUFFERED = 48 * 1024 * 1024;
 
 const TOO_MUCH: Refusal = { status: 429, message: "too many bodies at once, try again" };
-const TOO_LARGE: Refusal = { status: 413, message: `the body is larger than ${LARGEST_BODY} bytes` };
 
 /** Reads the whole body; rejects when `signal` fires or the caller disconnects. */
 export type ReadBody = (request: IncomingMessage, signal: AbortSignal) => Promise<Body | Refusal>;
 
-/** A reader of bodies that bounds them together: one for a process. */
-export function createBodyReader(): ReadBody {
+/** A reader of bodies that bounds them together: one for a process. `largest` is the bound of a body, in bytes. */
+export function createBodyReader(largest = LARGEST_BODY): ReadBody {
   let buffered = 0;
+  const tooLarge: Refusal = { status: 413, message: `the body is larger than ${largest} bytes` };
   return async (request, signal) => {
-    if (Number(request.headers["content-length"] ?? 0) > LARGEST_BODY) return TOO_LARGE;
+    if (Number(request.headers["content-length"] ?? 0) > largest) return tooLarge;
     if (buffered > MOST_BUFFERED) return TOO_MUCH;
     let own = 0;
     const count = (bytes: number): void => {
@@ -40,8 +40,8 @@ export function createBodyReader(): ReadBody {
       buffered += bytes;
     };
     try {
-      const raw = await unlessAborted(collect(request, count), signal);
-      return raw === undefined ? TOO_LARGE : parse(raw);
+      const raw = await unlessAborted(collect(request, largest, count), signal);
+      return raw === undefined ? tooLarge : parse(raw);
     } finally {
       buffered -= own;
     }
@@ -49,13 +49,13 @@ export function createBodyReader(): ReadBody {
 }
 
 /** Uses events: leaving an async iterator early would destroy the connection before the answer is sent. */
-function collect(request: IncomingMessage, onBytes: (bytes: number) => void): Promise<Buffer | undefined> {
+function collect(request: IncomingMessage, largest: number, onBytes: (bytes: number) => void): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     request.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes <= LARGEST_BODY) {
+      if (bytes <= largest) {
         chunks.push(chunk);
         onBytes(chunk.length);
       } else {

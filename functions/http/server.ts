@@ -12,11 +12,23 @@ import { AFTERWARDS_MS, countRequests, drain, IDLE_CONNECTION_MS } from "./drain
 /** Milliseconds until a new certificate is in use, at most. */
 const RELOAD_MS = 1000;
 
+/** What a server serves: handlers by path, and all that its life needs. */
+export interface Served extends Pick<Composition, "configuration" | "metrics" | "tasks" | "log"> {
+  readonly rim: Pick<Composition["rim"], "clock">;
+  readonly routes: ReadonlyMap<string, Handler>;
+}
+
+/** Serves all webhooks by their paths, as `runServer` does. */
+export async function runWebhooks(composition: Composition, stop: AbortSignal): Promise<void> {
+  const { webhooks, rim } = composition;
+  const routes = new Map(webhooks.flatMap((webhook) => webhook.paths.map((path) => [path, serveWebhook(webhook, rim)] as const)));
+  await runServer({ ...composition, routes }, stop);
+}
+
 /** Serves until `stop` fires and all requests are answered; rejects with `BadConfiguration`, or if a port is in use. */
-export async function runServer({ configuration, rim, webhooks, metrics, tasks, log }: Composition, stop: AbortSignal): Promise<void> {
+export async function runServer({ configuration, rim, routes, metrics, tasks, log }: Served, stop: AbortSignal): Promise<void> {
   const { address, port, tlsPort, requestTimeoutMs } = configuration;
   const files = filesOf(configuration);
-  const routes = new Map(webhooks.flatMap((webhook) => webhook.paths.map((path) => [path, serveWebhook(webhook, rim)] as const)));
   const timeouts = { keepAliveTimeout: IDLE_CONNECTION_MS, requestTimeout: requestTimeoutMs, headersTimeout: requestTimeoutMs };
   const secure = https.createServer(timeouts, byPath(routes));
   let isServed = false;

@@ -27,6 +27,8 @@ export interface JobInput {
   readonly issue: Issue;
   /** False leaves webhook configurations alone: they are not even listed. */
   readonly inject: boolean;
+  /** Gives the bundle to others; resolves with false if one of them does not have it. */
+  readonly publish?: (caPem: string) => Promise<boolean>;
   /** Ends the run after the current step. */
   readonly stop: AbortSignal;
 }
@@ -51,7 +53,7 @@ export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
       return undefined;
     });
     if (step && isDone(step, input)) return 0;
-    if (step) isMissed = isAnyMissed(step.injection);
+    if (step) isMissed = isAnyMissed(step.injection) || !step.isPublished;
     await pauseAfter(step, input);
   }
   return stop.aborted || isMissed ? 1 : 0;
@@ -73,13 +75,14 @@ interface Step {
   readonly decision: Decision;
   readonly written: boolean;
   readonly injection: Injection;
+  readonly isPublished: boolean;
   /** On the monotonic clock: since when every configuration has been seen with the bundle. */
   readonly spreadSince: number | undefined;
 }
 
-function isDone({ decision, injection }: Step, { inject }: JobInput): boolean {
-  if (decision.action === "wait") return !inject;
-  return decision.action === "keep" && !isAnyMissed(injection);
+function isDone({ decision, injection, isPublished }: Step, { inject, publish }: JobInput): boolean {
+  if (decision.action === "wait") return !inject && publish === undefined;
+  return decision.action === "keep" && isPublished && !isAnyMissed(injection);
 }
 
 function isAnyMissed({ failed, superseded }: Injection): boolean {
@@ -91,22 +94,33 @@ interface Spread {
   readonly injection: Injection;
   /** Configurations of other injectors that have the old bundle. */
   readonly lagging: readonly Listed[];
-  /** Every configuration has the bundle. */
+  readonly isPublished: boolean;
+  /** Every configuration has the bundle, and so have the others that it is published to. */
   readonly isSpread: boolean;
 }
 
 const NOTHING: Injection = { patched: [], superseded: [], failed: [] };
 
 /** Injects the stored bundle, if there is one, into what was listed. */
-async function spreadBundle({ cluster, log, namespace, inject }: JobInput, stored: Stored, listed: readonly Listed[]): Promise<Spread> {
-  if (stored.state !== "whole") return { injection: NOTHING, lagging: [], isSpread: false };
+async function spreadBundle(
+  { cluster, log, namespace, inject, publish }: JobInput,
+  stored: Stored,
+  listed: readonly Listed[],
+): Promise<Spread> {
+  if (stored.state !== "whole") return { injection: NOTHING, lagging: [], isSpread: false, isPublished: false };
   const { material } = stored;
+  const isPublished = (await publish?.(material.caPem)) ?? true;
   const injection = await injectBundle(cluster, { namespace, listed, caPem: material.caPem });
   for (const { name, error } of [...injection.failed, ...injection.superseded])
     log.warn("a webhook configuration could not be given the CA bundle", { name, error });
   if (injection.patched.length > 0) log.info("webhook configurations were given the CA bundle", { names: injection.patched });
   const lagging = listed.filter((one) => !isOurs(one, namespace) && lagsBehind(one, material));
-  return { injection, lagging, isSpread: inject && !isAnyMissed(injection) && lagging.length === 0 };
+  return {
+    injection,
+    lagging,
+    isPublished,
+    isSpread: (inject || publish !== undefined) && isPublished && !isAnyMissed(injection) && lagging.length === 0,
+  };
 }
 
 function logDecision({ log, secretName }: JobInput, decision: Decision, lagging: readonly Listed[]): void {
@@ -120,7 +134,7 @@ async function takeStep(input: JobInput, spreadBefore: number | undefined): Prom
   const listed = inject ? (await listConfigurations(cluster, namespace)).listed : [];
   const secret = await cluster.get(secrets, { namespace, name: secretName }).catch(absent);
   const stored = readStored(secret);
-  const { injection, lagging, isSpread } = await spreadBundle(input, stored, listed);
+  const { injection, lagging, isSpread, isPublished } = await spreadBundle(input, stored, listed);
   const since = injection.patched.length > 0 ? undefined : spreadBefore;
   const spreadSince = isSpread ? (since ?? clock.monotonic()) : undefined;
 
@@ -130,5 +144,5 @@ async function takeStep(input: JobInput, spreadBefore: number | undefined): Prom
   if (decision.action === "refuse") throw new RolloutError("Invalid", decision.message);
   logDecision(input, decision, lagging);
   const written = await reviseSecret(cluster, decision, { namespace, secretName, secret, situation, issue: input.issue });
-  return { decision, written, injection, spreadSince: written ? undefined : spreadSince };
+  return { decision, written, injection, isPublished, spreadSince: written ? undefined : spreadSince };
 }

@@ -6,6 +6,7 @@ import { RolloutError } from "../errors.ts";
 import type { LogFormat, LogLevel } from "../log.ts";
 import type { Rate } from "../kubernetes/rate-limit.ts";
 import { isServiceLink } from "./service-links.ts";
+import type { NodeUpdateConfiguration } from "./node-variables.ts";
 import { findUnknown } from "./unknown-variables.ts";
 import type { Variable } from "./variable-schemas.ts";
 import { ENVIRONMENT, VARIABLE_ROWS, type VariableName } from "./variables.ts";
@@ -39,6 +40,7 @@ export interface Configuration {
   /** Empty for all. */
   readonly prometheusAllowedHosts: readonly string[];
   readonly certificates: CertificateConfiguration;
+  readonly nodeUpdates: NodeUpdateConfiguration;
 }
 
 export interface CertificateConfiguration {
@@ -177,6 +179,13 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     },
     log: { level: given.LOG_LEVEL, format: given.LOG_FORMAT },
     pushgatewayUrl: given.PUSHGATEWAY_URL,
+    nodeUpdates: {
+      enabled: given.NODE_UPDATES,
+      namespace: given.NODE_UPDATES_NAMESPACE,
+      maxConcurrent: given.MAX_CONCURRENT_UPDATE,
+      cron: given.SCHEDULER_CRON_EXPRESSION,
+      ownNode: given.MY_NODE_NAME,
+    },
     phasedSuccessWhen: given.PHASED_SUCCESS_WHEN,
     prometheusAllowedHosts: given.PROMETHEUS_ALLOWED_HOSTS ?? [],
     certificates: {

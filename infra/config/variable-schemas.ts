@@ -62,6 +62,11 @@ export const port = {
   allowed: "a port; 0 takes a free one",
 };
 
+export const wholeNumber = z
+  .string()
+  .regex(/^\d{1,9}$/)
+  .transform(Number);
+
 export const namespaces = z
   .string()
   .transform((list) => [...new Set(list.split(",").map((name) => name.trim()))])

@@ -1,5 +1,6 @@
 /** The environment variables, one row each: for the parser, the error messages and the documentation. */
 import * as z from "zod";
+import { NODE_VARIABLES } from "./node-variables.ts";
 import { CERTIFICATE_VARIABLES } from "./certificate-variables.ts";
 import {
   aboveZero,
@@ -13,6 +14,7 @@ import {
   SUBDOMAIN,
   text,
   url,
+  wholeNumber,
   type Variable,
 } from "./variable-schemas.ts";
 
@@ -74,10 +76,7 @@ export const VARIABLES = {
     default: "0",
   },
   KUBERNETES_CLIENT_BURST: {
-    schema: z
-      .string()
-      .regex(/^\d{1,9}$/)
-      .transform(Number),
+    schema: wholeNumber,
     meaning: "Calls per API group that may go at once",
     allowed: "a whole number, at least 1 when KUBERNETES_CLIENT_QPS is above 0",
     default: "10",
@@ -126,6 +125,7 @@ export const VARIABLES = {
   SERVER_TLS_PORT: { ...port, meaning: "Where the webhook server listens", default: "8443", oldName: "TLS_PORT" },
   SERVER_PORT: { ...port, meaning: "Where it answers `/ready` and `/metrics` over plain HTTP", default: "8001" },
   SERVER_ADDRESS: { schema: text, meaning: "The address that both listen on; all when not set", allowed: "an IP address" },
+  ...NODE_VARIABLES,
   LOG_LEVEL: {
     schema: z.enum(["debug", "info", "warn", "error"]),
     meaning: "The least important entries that are logged",

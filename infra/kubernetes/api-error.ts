@@ -8,6 +8,7 @@ export interface Status {
   readonly message?: string;
   readonly reason?: string;
   readonly code?: number;
+  readonly details?: { readonly causes?: readonly { readonly reason?: string; readonly message?: string }[] };
 }
 
 const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {

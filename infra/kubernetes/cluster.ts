@@ -34,9 +34,12 @@ export interface Page<T> {
   readonly resourceVersion: string;
 }
 
-/** A new object, and the namespace it is created in. */
+/** A new object, and the namespace it is created in; or a subresource that is created, such as an eviction, with the name of its object. */
 export interface Creation<T> {
-  readonly namespace: string;
+  /** Absent for cluster-scoped objects. */
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly subresource?: "eviction";
   readonly body: T;
 }
 

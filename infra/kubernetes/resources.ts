@@ -2,14 +2,18 @@
 import type {
   CoreV1Event,
   V1ConfigMap,
+  V1CustomResourceDefinition,
   V1Lease,
   V1MutatingWebhookConfiguration,
+  V1Node,
+  V1PodDisruptionBudget,
   V1ObjectMeta,
   V1PodCondition,
   V1PodStatus,
   V1Scale,
   V1Secret,
   V1StatefulSet,
+  V1TokenReview,
   V1ValidatingWebhookConfiguration,
 } from "@kubernetes/client-node";
 import { decodePodList } from "./pod-protobuf.ts";
@@ -44,12 +48,13 @@ export interface Resource<T = unknown> {
 }
 
 export type StatefulSet = Json<V1StatefulSet>;
-/** The fields of a pod that are read; lists of pods have no others (pod-protobuf.ts). */
+/** The fields of a pod that are read; lists of pods have no others (pod-protobuf.ts), and not its spec. */
 export interface Pod {
   readonly metadata?: Pick<
     ObjectMeta,
     "name" | "namespace" | "uid" | "resourceVersion" | "deletionTimestamp" | "labels" | "annotations" | "ownerReferences"
   >;
+  readonly spec?: { readonly nodeName?: string };
   readonly status?: PodStatus;
 }
 export interface PodStatus extends Pick<Json<V1PodStatus>, "phase" | "startTime"> {
@@ -64,10 +69,17 @@ interface ContainerStatus {
 }
 
 export type Lease = Json<V1Lease>;
+export type Node = Json<V1Node>;
 export type ConfigMap = Json<V1ConfigMap>;
+/** The fields that are read. */
+export interface Definition {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: Pick<Json<V1CustomResourceDefinition>["spec"], "conversion">;
+}
 export type Scale = Json<V1Scale>;
 export type Event = Json<CoreV1Event>;
 export type Secret = Json<V1Secret>;
+export type TokenReview = Json<V1TokenReview>;
 export type WebhookConfiguration = Json<V1ValidatingWebhookConfiguration | V1MutatingWebhookConfiguration>;
 
 export const statefulSets: Resource<StatefulSet> = { group: "apps", version: "v1", plural: "statefulsets" };
@@ -82,7 +94,19 @@ const admission = { group: "admissionregistration.k8s.io", version: "v1" } as co
 export const validatingWebhooks: Resource<WebhookConfiguration> = { ...admission, plural: "validatingwebhookconfigurations" };
 export const mutatingWebhooks: Resource<WebhookConfiguration> = { ...admission, plural: "mutatingwebhookconfigurations" };
 export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plural: "configmaps" };
+export const definitions: Resource<Definition> = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
 export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };
+/** Only created: the answer is its status. */
+export const tokenReviews: Resource<TokenReview> = { group: "authentication.k8s.io", version: "v1", plural: "tokenreviews" };
+
+/** Created as the subresource `eviction` of a pod. */
+export interface Eviction {
+  readonly apiVersion: "policy/v1";
+  readonly kind: "Eviction";
+  readonly metadata: { readonly namespace: string; readonly name: string };
+  readonly deleteOptions: { readonly preconditions: { readonly uid: string } };
+}
+export const evictions: Resource<Eviction> = { group: "", version: "v1", plural: "pods" };
 
 /** A ZoneAwarePodDisruptionBudget. Users write its `spec`, which may be invalid. */
 export interface DisruptionBudget {
@@ -106,6 +130,27 @@ export const disruptionBudgets: Resource<DisruptionBudget> = {
   plural: "zoneawarepoddisruptionbudgets",
 };
 
+/** A controller of pods, with the fields that tell how many are ready. */
+export interface Controller {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: { readonly replicas?: number };
+  readonly status?: { readonly readyReplicas?: number; readonly numberReady?: number; readonly desiredNumberScheduled?: number };
+}
+export const daemonSets: Resource<Controller> = { group: "apps", version: "v1", plural: "daemonsets" };
+export type PodDisruptionBudget = Json<V1PodDisruptionBudget>;
+export const podDisruptionBudgets: Resource<PodDisruptionBudget> = { group: "policy", version: "v1", plural: "poddisruptionbudgets" };
+
+export const nodes: Resource<Node> = { group: "", version: "v1", plural: "nodes" };
+
+/** An object with a status that others may write: reconciler/nodes/ reads what it needs of it. */
+export interface CustomObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+}
+
 /** A RolloutGroup: `status` is what reconciler/group-status decides, valid by the definition's schema. */
 export interface RolloutGroup {
   readonly apiVersion?: string;
@@ -126,6 +171,12 @@ export interface PhasedRolloutObject {
   readonly status?: unknown;
 }
 
+export const bottlerocketShadows: Resource<CustomObject> = {
+  group: "brupop.bottlerocket.aws",
+  version: "v2",
+  plural: "bottlerocketshadows",
+};
+export const nodeUpdatePolicies: Resource<CustomObject> = { group: "zonewise.dev", version: "v1", plural: "nodeupdatepolicies" };
 export const phasedRollouts: Resource<PhasedRolloutObject> = { group: "sts.plus", version: "v1alpha1", plural: "phasedrollouts" };
 
 /** A RolloutGate. Users write its `spec`; its `status` is ours. */

@@ -1,5 +1,5 @@
 /** Checks ServiceAccount tokens of callers against the keys that the API server publishes. The only module that imports jose. */
-import { createRemoteJWKSet, customFetch, errors, jwtVerify } from "jose";
+import { createRemoteJWKSet, customFetch, decodeJwt, errors, jwtVerify } from "jose";
 import { systemClock } from "../clock.ts";
 import type { Connection } from "./connection.ts";
 import { createRateLimiter } from "./rate-limit.ts";
@@ -53,4 +53,14 @@ export function createTokenCheck(connection: Connection, options: TokenOptions):
       throw error;
     }
   };
+}
+
+/** True if the text is a JWT with this audience. Its signature and its time are left to a TokenReview, which is not asked in vain. */
+export function isTokenFor(token: string, audience: string): boolean {
+  try {
+    const { aud } = decodeJwt(token);
+    return [aud].flat().includes(audience);
+  } catch {
+    return false;
+  }
 }

@@ -1,4 +1,5 @@
 /** The metrics, one row each. Names and buckets equal the original's where the meaning does (§9); groups have a namespace label as well. */
+import { NODE_METRICS } from "./node-metric-table.ts";
 import { BUDGET_METRICS } from "./budget-table.ts";
 import { GATE_METRICS } from "./gate-table.ts";
 import type { MetricRow } from "./metric-row.ts";
@@ -165,5 +166,6 @@ export const METRICS = {
   },
   ...BUDGET_METRICS,
   ...GATE_METRICS,
+  ...NODE_METRICS,
   ...PHASED_METRICS,
 } as const satisfies Readonly<Record<string, MetricRow>>;

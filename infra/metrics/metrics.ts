@@ -8,6 +8,7 @@ import { createRegistry, type Samples } from "./registry.ts";
 import { KEPT, nameProcess } from "./totals.ts";
 import { createPhasedMetrics, type PhasedMetrics } from "./phased-metrics.ts";
 import type { FailurePolicy } from "../certs/configurations.ts";
+import { createNodeUpdateMetrics, type NodeUpdateMetrics } from "./node-update-metrics.ts";
 import type { PodObserver } from "../pod-http.ts";
 import type { Observer } from "../kubernetes/request.ts";
 import { limitSeries, OTHER } from "./series-limit.ts";
@@ -26,6 +27,7 @@ export interface Metrics {
   /** Measures inbound requests. */
   readonly webhooks: WebhookMetrics;
   readonly budgets: BudgetMetrics;
+  readonly nodeUpdates: NodeUpdateMetrics;
   readonly phased: PhasedMetrics;
   readonly gates: GateMetrics;
   tickDone(result: string): void;
@@ -116,6 +118,7 @@ export function createMetrics(): Metrics {
     },
     webhooks: createWebhookMetrics({ counter, gauge, histogram }),
     budgets: createBudgetMetrics({ counter, gauge }),
+    nodeUpdates: createNodeUpdateMetrics({ counter, gauge }),
     phased: createPhasedMetrics({ counter, gauge }),
     gates: createGateMetrics({ counter }),
     tickDone: (result) => ticks.inc({ result }),

@@ -2,7 +2,16 @@
 
 /** An object that a decision concerns, for log lines and Events. */
 export interface ObjectRef {
-  readonly kind: "StatefulSet" | "Pod" | "ZoneAwarePodDisruptionBudget" | "PhasedRollout" | "RolloutGate";
+  readonly kind:
+    | "StatefulSet"
+    | "Pod"
+    | "ZoneAwarePodDisruptionBudget"
+    | "PhasedRollout"
+    | "RolloutGate"
+    | "Node"
+    | "BottlerocketShadow"
+    | "NodeUpdatePolicy";
+  /** "" for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;

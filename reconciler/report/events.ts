@@ -111,6 +111,9 @@ const API_VERSIONS: Readonly<Record<ObjectRef["kind"], string>> = {
   StatefulSet: "apps/v1",
   Pod: "v1",
   ZoneAwarePodDisruptionBudget: "rollout-operator.grafana.com/v1",
+  Node: "v1",
+  BottlerocketShadow: "brupop.bottlerocket.aws/v2",
+  NodeUpdatePolicy: "zonewise.dev/v1",
   PhasedRollout: "sts.plus/v1alpha1",
   RolloutGate: "zonewise.dev/v1",
 };
@@ -124,8 +127,9 @@ export function buildEvent(draft: Draft, now: number, instance: string): Event {
   return {
     apiVersion: "v1",
     kind: "Event",
-    metadata: { name: eventName(draft), namespace },
-    involvedObject: { apiVersion, kind, namespace, name: regarding.name, uid: regarding.uid },
+    // Events of cluster-scoped objects are in this namespace: the API server allows no other.
+    metadata: { name: eventName(draft), namespace: namespace || "default" },
+    involvedObject: { apiVersion, kind, ...(namespace && { namespace }), name: regarding.name, uid: regarding.uid },
     type,
     reason,
     message,

@@ -61,6 +61,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   NetworkPolicy: "networkpolicies",
   Service: "services",
   Deployment: "deployments",
+  DaemonSet: "daemonsets",
   PodDisruptionBudget: "poddisruptionbudgets",
   Job: "jobs",
   CronJob: "cronjobs",

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { compose } from "../../functions/compose.ts";
-import { runServer } from "../../functions/http/server.ts";
+import { runWebhooks } from "../../functions/http/server.ts";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
@@ -71,7 +71,7 @@ export async function openWebhookStage(
     ...env,
   };
   const stop = new AbortController();
-  const serving = runServer(await compose(variables, systemClock, toLoopback), stop.signal);
+  const serving = runWebhooks(await compose(variables, systemClock, toLoopback), stop.signal);
   const stopFunctions = async (): Promise<void> => {
     stop.abort();
     await serving;

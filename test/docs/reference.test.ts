@@ -10,6 +10,8 @@ import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import { VERDICTS } from "../../reconciler/budget/verdict.ts";
 import { factsOf, hold, type Reason, REASONS } from "../../reconciler/model/decision.ts";
 import { draftEvents } from "../../reconciler/report/events.ts";
+import { policySpec } from "../../reconciler/nodes/policy.ts";
+import { FAILURE_REASONS, SKIP_REASONS } from "../../reconciler/nodes/snapshot.ts";
 import { namesIn, readPage, readSources, rowsOf } from "./pages.ts";
 
 const sorted = (names: Iterable<string>): string[] => [...new Set(names)].toSorted();
@@ -108,6 +110,23 @@ describe("docs/reference/reasons.md", () => {
     const drafted = [...sources.matchAll(/\b(normal|warning)\([^")]*, "(\w+)"/g), ...sources.matchAll(/type: "(\w+)", reason: "(\w+)"/g)];
     const types = drafted.map(([, type = "", name = ""]) => `${name} ${type.charAt(0).toUpperCase()}${type.slice(1)}`);
     assert.deepEqual(sorted(rowsOf(events).map(([name = "", type = ""]) => `${name.replaceAll("`", "")} ${type}`)), sorted(types));
+  });
+});
+
+describe("docs/node-updates.md", () => {
+  const page = readPage("docs/node-updates.md");
+  for (const [heading, names] of [
+    ["Why a node waits", SKIP_REASONS],
+    ["How an attempt ends", FAILURE_REASONS],
+  ] as const)
+    it(`has every reason under "${heading}", in order, and no other`, () =>
+      assert.deepEqual(
+        rowsOf(sectionOf(page, heading)).map(([name]) => name),
+        names.map(code),
+      ));
+  it("has every field of the policy, in order, and no other", () => {
+    const fields = rowsOf(sectionOf(page, "The policy")).map(([name]) => name);
+    assert.deepEqual(fields, Object.keys(policySpec.shape).map(code));
   });
 });
 

@@ -1,8 +1,8 @@
 /** Subresources whose creation is an action: pods/eviction and serviceaccounts/token. */
 import { type Answer, jsonAnswer, successAnswer } from "./answer.ts";
-import { badRequest, errorWithoutReason, tooManyRequests } from "./api-error.ts";
+import { badRequest, conflict, errorWithoutReason, notFound, tooManyRequests } from "./api-error.ts";
 import { BUDGETS } from "./controllers/objects.ts";
-import { dig, fieldsOf, isTrue, type KubeObject, listOf, numberOf, put, timestamp } from "./objects.ts";
+import { dig, fieldsOf, isTrue, type KubeObject, listOf, numberOf, put, textOf, timestamp } from "./objects.ts";
 import { getExisting } from "./read.ts";
 import type { Api, ApiRequest } from "./request.ts";
 import { objectSelector } from "./selectors.ts";
@@ -58,7 +58,25 @@ export async function requestToken(api: Api, request: ApiRequest): Promise<Answe
   const { name, namespace = "" } = getExisting(api, request).metadata;
   const seconds = numberOf(dig(request.body, "spec", "expirationSeconds")) ?? 3600;
   const audiences = listOf(dig(request.body, "spec", "audiences")).map(String);
-  const { token, expires } = await api.tokens.issue(namespace, name, audiences, seconds);
+  const pod = boundPod(api, namespace, dig(request.body, "spec", "boundObjectRef"));
+  const { token, expires } = await api.tokens.issue(namespace, name, { audiences, seconds, ...(pod && { pod }) });
   const status = { token, expirationTimestamp: timestamp(expires) };
   return jsonAnswer(201, { kind: "TokenRequest", apiVersion: "authentication.k8s.io/v1", metadata: { name, namespace }, status });
+}
+
+/** The pod that a requested token is bound to; throws NotFound or Conflict if it is another one. */
+function boundPod({ store }: Api, namespace: string, reference: unknown): { readonly name: string; readonly uid: string } | undefined {
+  if (dig(reference, "kind") !== "Pod") return undefined;
+  const name = textOf(dig(reference, "name")) ?? "";
+  const pod = store.get("pods", namespace, name);
+  if (!pod) throw notFound("pods", name);
+  const { uid } = pod.metadata;
+  const wanted = textOf(dig(reference, "uid"));
+  if (wanted !== undefined && wanted !== uid)
+    throw conflict(
+      "Pod",
+      name,
+      `the UID in the bound object reference (${wanted}) does not match the UID in record. The object might have been deleted and then recreated`,
+    );
+  return { name, uid };
 }

@@ -53,3 +53,32 @@ test("the token of a deleted ServiceAccount, a forged token and a missing one ar
   await call("DELETE", `${ACCOUNTS}/bob`);
   assert.equal(await as(token), 401);
 });
+
+test("a token that is bound to a pod names the pod and its node, and ends with the pod", async (t) => {
+  const { emulator, call } = await startFixture(t);
+  await call("POST", ACCOUNTS, { metadata: { name: "agent" } });
+  const pods = "/api/v1/namespaces/default/pods";
+  const pod = await call("POST", pods, {
+    metadata: { name: "agent-x" },
+    spec: { nodeName: "node-1", serviceAccountName: "agent", containers: [] },
+  });
+  const uid = String(dig(pod.body, "metadata", "uid"));
+  const issue = (reference: object) =>
+    call("POST", `${ACCOUNTS}/agent/token`, {
+      spec: { audiences: [AUDIENCE], boundObjectRef: { apiVersion: "v1", kind: "Pod", ...reference } },
+    });
+  const { body } = await issue({ name: "agent-x", uid });
+  const review = async (): Promise<unknown> =>
+    dig((await call("POST", REVIEWS, { spec: { token: dig(body, "status", "token"), audiences: [AUDIENCE] } })).body, "status");
+  assert.deepEqual(dig(await review(), "user", "extra"), {
+    "authentication.kubernetes.io/pod-name": ["agent-x"],
+    "authentication.kubernetes.io/pod-uid": [uid],
+    "authentication.kubernetes.io/node-name": ["node-1"],
+    "authentication.kubernetes.io/node-uid": [emulator.store.get("nodes", "", "node-1")?.metadata.uid],
+  });
+  assert.equal((await issue({ name: "agent-y" })).status, 404);
+  assert.equal((await issue({ name: "agent-x", uid: "another" })).status, 409);
+
+  await call("DELETE", `${pods}/agent-x`, { gracePeriodSeconds: 0 });
+  assert.equal(dig(await review(), "authenticated"), undefined);
+});

@@ -9,7 +9,27 @@ import type { Clock } from "./clock.ts";
 import { dig, type Fields, listOf, textOf } from "./objects.ts";
 import type { Store } from "./store.ts";
 
-export type User = { readonly username: string; readonly uid?: string; readonly groups: readonly string[] };
+export interface User {
+  readonly username: string;
+  readonly uid?: string;
+  readonly groups: readonly string[];
+  /** Of a token that is bound to a pod: the pod and its node, as lists of one. */
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+interface Named {
+  readonly name: string;
+  readonly uid: string | undefined;
+}
+
+/** What a token is issued for. */
+export interface TokenRequest {
+  readonly audiences: readonly string[];
+  readonly seconds: number;
+  /** The pod that the token is bound to: it ends with the pod. */
+  readonly pod?: Named;
+}
+
 export type Tokens = ReturnType<typeof createTokens>;
 
 export const ADMIN_TOKEN = "admin-token";
@@ -20,7 +40,18 @@ export function createTokens(store: Store, clock: Clock) {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const kid = randomUUID();
 
-  /** Undefined for a forged or expired token, for other audiences, and for a deleted ServiceAccount. */
+  /** A token that is bound to a pod ends with it: serviceaccount/claims.go. */
+  const isPodThere = (namespace: string, claims: unknown): boolean => {
+    const pod = textOf(dig(claims, "pod", "name"));
+    return pod === undefined || store.get("pods", namespace, pod)?.metadata.uid === dig(claims, "pod", "uid");
+  };
+
+  const nodeOf = (namespace: string, pod: Named): Named | undefined => {
+    const name = textOf(dig(store.get("pods", namespace, pod.name), "spec", "nodeName"));
+    return name === undefined ? undefined : { name, uid: store.get("nodes", "", name)?.metadata.uid };
+  };
+
+  /** Undefined for a forged or expired token, for other audiences, and for a deleted ServiceAccount or pod. */
   const userOf = async (token: string, audience: string[]): Promise<User | undefined> => {
     if (token === ADMIN_TOKEN) return ADMIN;
     try {
@@ -28,8 +59,10 @@ export function createTokens(store: Store, clock: Clock) {
       const username = payload.sub ?? "";
       const [, , namespace = "", name = ""] = username.split(":");
       const uid = store.get("serviceaccounts", namespace, name)?.metadata.uid;
-      if (uid === undefined || uid !== dig(payload, "kubernetes.io", "serviceaccount", "uid")) return undefined;
-      return { username, uid, groups: ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"] };
+      const claims = dig(payload, "kubernetes.io");
+      if (uid === undefined || uid !== dig(claims, "serviceaccount", "uid") || !isPodThere(namespace, claims)) return undefined;
+      const groups = ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"];
+      return { username, uid, groups, ...extraOf(claims) };
     } catch {
       return undefined;
     }
@@ -43,13 +76,15 @@ export function createTokens(store: Store, clock: Clock) {
       return user;
     },
     /** Issues a token for an existing ServiceAccount; `expires` is in milliseconds since the epoch. */
-    issue: async (namespace: string, name: string, audiences: readonly string[], seconds: number) => {
+    issue: async (namespace: string, name: string, { audiences, seconds, pod }: TokenRequest) => {
       const uid = store.get("serviceaccounts", namespace, name)?.metadata.uid;
       const iat = Math.floor(clock.now() / 1000);
       const exp = iat + seconds;
       const aud = audiences.length > 0 ? [...audiences] : [ISSUER];
       const sub = `system:serviceaccount:${namespace}:${name}`;
-      const claims = { aud, exp, iat, nbf: iat, iss: ISSUER, sub, "kubernetes.io": { namespace, serviceaccount: { name, uid } } };
+      const node = pod && nodeOf(namespace, pod);
+      const bound = { ...(pod && { pod }), ...(node && { node }) };
+      const claims = { aud, exp, iat, nbf: iat, iss: ISSUER, sub, "kubernetes.io": { namespace, serviceaccount: { name, uid }, ...bound } };
       const token = await new SignJWT(claims).setProtectedHeader({ alg: "ES256", kid }).sign(privateKey);
       return { token, expires: exp * 1000 };
     },
@@ -63,4 +98,13 @@ export function createTokens(store: Store, clock: Clock) {
     /** The public key as a JSON Web Key Set. */
     keys: (): Fields => ({ keys: [{ ...publicKey.export({ format: "jwk" }), kid, use: "sig", alg: "ES256" }] }),
   };
+}
+
+/** https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#additional-metadata-in-pod-bound-tokens */
+function extraOf(claims: unknown): Pick<User, "extra"> {
+  const found = ["pod", "node"].flatMap((kind) => ["name", "uid"].map((field) => [kind, field, textOf(dig(claims, kind, field))] as const));
+  const extra = found.flatMap(([kind, field, value]) =>
+    value === undefined ? [] : [[`authentication.kubernetes.io/${kind}-${field}`, [value]]],
+  );
+  return extra.length === 0 ? {} : { extra: Object.fromEntries(extra) as NonNullable<User["extra"]> };
 }

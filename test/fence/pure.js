@@ -12,8 +12,8 @@ const PURE = overrides
   .flatMap(({ files }) => files)
   .map((glob) => glob.replace(/\*\*$/, ""));
 
-/** Packages that do no I/O, and what of a module of Node.js does none. */
-const PACKAGES = new Set(["zod", "re2js", "pbf", "@prometheus-io/lezer-promql"]);
+/** Packages that do no I/O (croner without a job to run), and what of a module of Node.js does none. */
+const PACKAGES = new Set(["zod", "re2js", "pbf", "croner", "@prometheus-io/lezer-promql"]);
 const CRYPTO = new Set(["X509Certificate", "createHash", "createPrivateKey"]);
 
 const message = "pure: time is part of the snapshot";

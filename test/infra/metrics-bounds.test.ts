@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
 import { METRICS } from "../../infra/metrics/metric-table.ts";
+import { MOST_KINDS, MOST_NODES, MOST_POLICIES, MOST_VERSIONS } from "../../infra/metrics/node-update-metrics.ts";
 import { createMetrics, MOST_GROUPS, MOST_SERIES, MOST_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
 import { MOST_ZONES, sampleGroups } from "../../functions/totals/group-samples.ts";
 import { MOST_PHASED } from "../../infra/metrics/phased-metrics.ts";
@@ -37,6 +38,15 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   evictions: 1,
   evictionsInFlight: 1,
   budgetsObserved: 1,
+  hostsVersion: MOST_VERSIONS,
+  hostsState: 5,
+  hostsCrashes: MOST_NODES,
+  nodesActive: MOST_POLICIES,
+  nodesFrozen: MOST_POLICIES,
+  nodesWindow: MOST_POLICIES,
+  nodesSkipped: MOST_POLICIES * MOST_KINDS,
+  nodeTransitions: MOST_POLICIES * MOST_KINDS,
+  nodesLastPass: 1,
   gateChecks: 3,
   phasedPhase: MOST_PHASED,
   phasedChecks: 1,
@@ -63,6 +73,12 @@ const EVENTS: readonly Event[] = [
     metrics.failurePolicies(
       Array.from({ length: n }, (_, i) => ({ type: "ValidatingWebhook", webhook: `${webhook}${i}`, policy: "Fail" }) as const),
     ),
+  ({ nodeUpdates }, text, n) => {
+    const status = { current_version: text, current_state: "Idle", crash_count: n };
+    const transitions = [{ from: "a", to: "b", fromVersion: text, toVersion: text, count: n }];
+    const policy = { name: text, status: { active: [], windowOpen: true, skipped: { [text]: n }, transitions } };
+    nodeUpdates.seen({ nodes: [{ name: text, shadow: { status } }], policies: [policy], now: n });
+  },
   (metrics, text, n) => {
     if (n !== 7) return;
     const zone = { name: text, currentRevision: "", updateRevision: "", replicas: 1, pods: 1, updated: 1, ready: 1 };

@@ -22,6 +22,9 @@ const CALL = new RegExp(
   "g",
 );
 
+/** A list by way of gather.ts. */
+const LIST = /\breadAll\(\s*\{\s*resource: (?<resource>\w+)/g;
+
 const HOOKS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
 /** What the calls of a file may be about that name their resource by a variable. */
 const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
@@ -29,6 +32,7 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "infra/certs/inject.ts": HOOKS,
   "reconciler/change-watch.ts": ["statefulsets", ...HOOKS],
   "reconciler/gather.ts": ["statefulsets", "pods", "phasedrollouts", "zoneawarepoddisruptionbudgets"],
+  "reconciler/node-updates/look-around.ts": ["statefulsets", "replicasets", "daemonsets"],
   "reconciler/reservations/deny-again.ts": ["statefulsets", "pods", "zoneawarepoddisruptionbudgets"],
   // Whatever users let zones mirror; the manifests allow the kind that is ours.
   "reconciler/scaler/references.ts": ["replicatemplates"],
@@ -37,8 +41,9 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
 
 /** The rights that the calls of a file use. Fails for a resource that is a variable in a file without a row above. */
 function rightsUsedIn(file: string): string[] {
-  const calls = [...readFileSync(join(ROOT, file), "utf8").matchAll(CALL)];
-  return calls.flatMap(({ groups: { verb = "", resource = "", rest = "" } = {} }) => {
+  const text = readFileSync(join(ROOT, file), "utf8");
+  const lists = [...text.matchAll(LIST)].map(({ groups: { resource = "" } = {} }) => ({ groups: { verb: "list", resource, rest: "" } }));
+  return [...text.matchAll(CALL), ...lists].flatMap(({ groups: { verb = "", resource = "", rest = "" } = {} }) => {
     const named = (resources as unknown as Readonly<Record<string, { plural: string } | undefined>>)[resource];
     const plurals = named ? [named.plural] : (BY_VARIABLE[file] ?? assert.fail(`${file}: what is ${resource}?`));
     const { subresource } = /subresource: "(?<subresource>\w+)"/.exec(rest)?.groups ?? {};
@@ -64,9 +69,14 @@ interface Binding extends Manifest {
   readonly subjects: readonly { readonly name: string }[];
 }
 
-const RBAC = ["functions", "reconciler", "certificates", "prometheus-secrets"].flatMap((folder) =>
-  read(`infra/manifests/${folder}/rbac.yaml`),
-);
+const FILES = [
+  "functions/rbac",
+  "reconciler/rbac",
+  "certificates/rbac",
+  "prometheus-secrets/rbac",
+  ...["agent", "api", "certificates", "reconciler"].map((part) => `node-updates/rbac-${part}`),
+];
+const RBAC = FILES.flatMap((file) => read(`infra/manifests/${file}.yaml`));
 
 /** The rules of all Roles that are bound to a ServiceAccount. */
 export function rulesBoundTo(account: string): readonly Rule[] {

@@ -4,6 +4,8 @@ import { BUDGET_MUTATIONS } from "./table/budget.ts";
 import { EVICTION_MUTATIONS } from "./table/eviction.ts";
 import { GATE_MUTATIONS } from "./table/gates.ts";
 import { LEASE_MUTATIONS } from "./table/lease.ts";
+import { NODE_API_MUTATIONS } from "./table/node-api.ts";
+import { NODE_MUTATIONS } from "./table/nodes.ts";
 import { PHASED_MUTATIONS } from "./table/phased.ts";
 import { ROLLOUT_MUTATIONS } from "./table/rollout.ts";
 import { SCALING_MUTATIONS } from "./table/scaling.ts";
@@ -19,5 +21,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...SCALING_MUTATIONS,
   ...STATUS_MUTATIONS,
   ...WEBHOOK_MUTATIONS,
+  ...NODE_MUTATIONS,
   ...PHASED_MUTATIONS,
+  ...NODE_API_MUTATIONS,
 ];

@@ -34,6 +34,7 @@ describe("the configuration", () => {
       },
       log: { level: "info", format: "json" },
       pushgatewayUrl: undefined,
+      nodeUpdates: { enabled: false, namespace: "brupop-bottlerocket-aws", maxConcurrent: "1", cron: undefined, ownNode: undefined },
       phasedSuccessWhen: "NoData",
       prometheusAllowedHosts: [],
       certificates: {

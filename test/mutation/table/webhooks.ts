@@ -179,7 +179,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a body is bounded, regardless of its header",
     file: "functions/http/body.ts",
-    find: "if (bytes <= LARGEST_BODY) {",
+    find: "if (bytes <= largest) {",
     replacement: "if (bytes > 0) {",
     tests: ["test/functions/http/admission.test.ts"],
   },

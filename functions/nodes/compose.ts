@@ -1,0 +1,31 @@
+/** Puts the node API together from the environment. */
+import type { Clock } from "../../infra/clock.ts";
+import type { Environment } from "../../infra/config/config.ts";
+import { start } from "../../infra/start.ts";
+import { ROUTES } from "../../reconciler/nodes/routes.ts";
+import { createBackgroundTasks } from "../http/background-tasks.ts";
+import { createBodyReader } from "../http/body.ts";
+import type { Served } from "../http/server.ts";
+import { serveConversion } from "./crd-convert.ts";
+import { forceAfterMs } from "./forced-drain.ts";
+import { createIdentify } from "./identify-caller.ts";
+import { serveNodeApi } from "./node-api.ts";
+import { createNodeRoutes } from "./routes.ts";
+
+/** The ServiceAccount of the agents, as in the original. */
+const AGENT_ACCOUNT = "brupop-agent-service-account";
+
+/** Throws `BadConfiguration`. */
+export async function composeNodeApi(env: Environment, machine: Clock): Promise<Served> {
+  const { configuration, log, metrics, cluster, clock } = await start(env, machine);
+  const { namespace, webhooks } = configuration;
+  const tasks = createBackgroundTasks();
+  const { requestTimeoutMs } = webhooks;
+  const rim = { clock, log, metrics: metrics.webhooks, tasks, readBody: createBodyReader(), requestTimeoutMs };
+  const routes = serveNodeApi({
+    rim,
+    identify: createIdentify(cluster, { namespace, account: AGENT_ACCOUNT }),
+    routes: createNodeRoutes({ cluster, clock, namespace, forceAfterMs: (node, call) => forceAfterMs(cluster, node, call) }),
+  });
+  return { configuration: webhooks, log, metrics, tasks, rim, routes: new Map([...routes, [ROUTES.convert.path, serveConversion(rim)]]) };
+}

@@ -1,0 +1,22 @@
+/** Creates the shadow of the caller's node. */
+import type { CustomObject } from "../../infra/kubernetes/resources.ts";
+import { bottlerocketShadows } from "../../infra/kubernetes/resources.ts";
+import { hasCode } from "../../infra/errors.ts";
+import { readIdentity } from "../../reconciler/model/identity.ts";
+import { newShadow, shadowName } from "../../reconciler/nodes/shadow.ts";
+import { type NodeRoute, refuse } from "./node-answer.ts";
+import type { ShadowTools } from "./shadow-store.ts";
+
+/** Resolves with the shadow, also with one that was there before (W17); 409 if that belongs to an earlier node of this name. */
+export function createShadow({ cluster, namespace }: ShadowTools): NodeRoute {
+  return async ({ node, call }) => {
+    const { name, uid } = readIdentity(node.metadata ?? {});
+    const body = newShadow({ name, uid }, namespace);
+    const shadow = await cluster.create<CustomObject>(bottlerocketShadows, { namespace, body }, call).catch(async (error: unknown) => {
+      if (!hasCode(error, "AlreadyExists")) throw error;
+      return await cluster.get(bottlerocketShadows, { namespace, name: shadowName(name) }, call);
+    });
+    if (shadow.metadata.ownerReferences?.[0]?.uid !== uid) return refuse("Conflict", `${shadowName(name)} belongs to another node`);
+    return { status: 200, body: shadow, version: shadow.metadata.resourceVersion ?? "" };
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * Identifies the caller of the node API: an agent's pod that runs on the node it speaks for.
+ *
+ *   headers --> a token for our audience --> TokenReview --> the pod, live --> the Node, live
+ *    400          401                         401, 403         403              403
+ *
+ * Nothing is cached: the answer of the API server decides, each time.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
+import { absent } from "../../infra/errors.ts";
+import { type Node, nodes, type Pod, pods, tokenReviews } from "../../infra/kubernetes/resources.ts";
+import { isTokenFor } from "../../infra/kubernetes/tokens.ts";
+import { AUDIENCE, HEADERS } from "../../reconciler/nodes/routes.ts";
+import { type AgentAccount, judgeReview, type TokenPod } from "./judge-review.ts";
+import { type NodeAnswer, refuse } from "./node-answer.ts";
+
+export interface Identified {
+  readonly node: Node;
+}
+
+interface Claim {
+  readonly nodeName: string;
+  readonly nodeUid: string;
+  readonly token: string;
+}
+
+/** Resolves with the Node that the caller speaks for, or with the refusal; rejects if the API server could not be asked. */
+export type Identify = (headers: IncomingHttpHeaders, call: Call) => Promise<Identified | NodeAnswer>;
+
+export function createIdentify(cluster: Cluster, agents: AgentAccount): Identify {
+  return async (headers, call) => {
+    const claim = readClaim(headers);
+    if ("status" in claim) return claim;
+    if (!isTokenFor(claim.token, AUDIENCE)) return refuse("Unauthorized", `the token is not for the audience ${AUDIENCE}`);
+    const pod = judgeReview(await review(cluster, claim.token, call), agents);
+    if ("status" in pod) return pod;
+    return (await placePod(cluster, { pod, claim, namespace: agents.namespace }, call)) ?? (await findNode(cluster, claim, call));
+  };
+}
+
+const TEXT = /^[\x21-\x7e]{1,16384}$/;
+
+function readClaim(headers: IncomingHttpHeaders): Claim | NodeAnswer {
+  const [nodeName, nodeUid, token] = [HEADERS.nodeName, HEADERS.nodeUid, HEADERS.token].map((name) => headers[name]);
+  const isText = (value: unknown): value is string => typeof value === "string" && TEXT.test(value);
+  if (isText(nodeName) && isText(nodeUid) && isText(token)) return { nodeName, nodeUid, token };
+  return refuse("BadRequest", "the headers BrupopNodeName, BrupopNodeUid and BrupopK8sAuthToken are needed, each once and in ASCII");
+}
+
+async function review(cluster: Cluster, token: string, call: Call): Promise<unknown> {
+  const body = {
+    apiVersion: "authentication.k8s.io/v1",
+    kind: "TokenReview",
+    metadata: {},
+    spec: { token, audiences: [AUDIENCE] },
+  };
+  return (await cluster.create(tokenReviews, { body }, call)).status;
+}
+
+interface Placement {
+  readonly pod: TokenPod;
+  readonly claim: Claim;
+  readonly namespace: string;
+}
+
+/** The refusal of a pod that does not run on the node of the claim. */
+async function placePod(cluster: Cluster, { pod, claim, namespace }: Placement, call: Call): Promise<NodeAnswer | undefined> {
+  const { nodeName = claim.nodeName, nodeUid = claim.nodeUid } = pod;
+  const live = await cluster.get(pods, { namespace, name: pod.name }, call).catch(absent);
+  if (live?.metadata?.uid !== pod.uid) return refuse("Forbidden", `pod ${pod.name} of the token is gone`);
+  const isHere = placeOf(live) === claim.nodeName && nodeName === claim.nodeName && nodeUid === claim.nodeUid;
+  return isHere ? undefined : refuse("Forbidden", `pod ${pod.name} does not run on node ${claim.nodeName}`);
+}
+
+const placeOf = ({ spec }: Pod): string | undefined => spec?.nodeName;
+
+async function findNode(cluster: Cluster, { nodeName, nodeUid }: Claim, call: Call): Promise<Identified | NodeAnswer> {
+  const node = await cluster.get(nodes, { name: nodeName }, call).catch(absent);
+  return node?.metadata?.uid === nodeUid ? { node } : refuse("Forbidden", `there is no node ${nodeName} with this UID`);
+}

@@ -1,0 +1,45 @@
+/** The contract between the rim of the node API (node-api.ts) and its routes. */
+import type { Call } from "../../infra/kubernetes/cluster.ts";
+import type { Node } from "../../infra/kubernetes/resources.ts";
+import type { Log } from "../../infra/log.ts";
+import type { ApiError } from "../../reconciler/nodes/routes.ts";
+
+export interface NodeAnswer {
+  readonly status: number;
+  /** Sent as JSON; no body if it is left out. */
+  readonly body?: unknown;
+  /** The shadow's resourceVersion, sent as `ETag`. */
+  readonly version?: string;
+  readonly retryAfterSeconds?: number;
+}
+
+/** A request of an agent that speaks for this node. */
+export interface NodeRequest {
+  /** As read for this request. */
+  readonly node: Node;
+  readonly body: unknown;
+  /** The shadow's resourceVersion that the caller has seen. */
+  readonly ifMatch: string | undefined;
+  /** The bounds of the request. */
+  readonly call: Call;
+  readonly log: Log;
+}
+
+export type NodeRoute = (request: NodeRequest) => Promise<NodeAnswer>;
+
+const CODES: Readonly<Record<ApiError["code"], number>> = {
+  BadRequest: 400,
+  Unauthorized: 401,
+  Forbidden: 403,
+  NotFound: 404,
+  Conflict: 409,
+  Unavailable: 503,
+};
+/** Seconds after which an agent tries again what failed here. */
+const RETRY_SECONDS = 5;
+
+/** A refusal; one that may end by itself says when to try again. */
+export function refuse(code: ApiError["code"], error: string): NodeAnswer {
+  const body: ApiError = { error, code };
+  return { status: CODES[code], body, ...(code === "Unavailable" && { retryAfterSeconds: RETRY_SECONDS }) };
+}

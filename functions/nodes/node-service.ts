@@ -1,0 +1,61 @@
+/** Takes a node out of service and gives it back: cordon, exclusion from load balancers, and their undoing, of our own marks alone (W8). */
+import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
+import { hasCode } from "../../infra/errors.ts";
+import { type Node, nodes } from "../../infra/kubernetes/resources.ts";
+import { markNode, type NodePatch, unmarkNode } from "../../reconciler/nodes/node-marks.ts";
+import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
+import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
+import { isDrainWanted, readStatus } from "./wanted.ts";
+
+const MOST_ATTEMPTS = 5;
+
+/** Cordons the node and excludes it from load balancers, in one patch, if its reboot is wanted. */
+export function excludeFromLoadBalancers(tools: ShadowTools): NodeRoute {
+  return async (request) => {
+    const shadow = await getShadow(tools, request);
+    if (!isDrainWanted(shadow)) return refuse("Conflict", `${shadow.metadata.name} wants no reboot`);
+    await changeNode(tools.cluster, request, (node) => markNode(node, { shadowUid: shadow.metadata.uid ?? "", exclude: true }));
+    return { status: 200 };
+  };
+}
+
+/** Undoes our exclusion alone: the agents of the original uncordon right afterwards. */
+export function removeExclusion(tools: ShadowTools): NodeRoute {
+  return (request) => giveBack(tools, request, "exclusion");
+}
+
+/** Undoes our cordon and our exclusion, and clears the progress of the drain. */
+export function uncordon(tools: ShadowTools): NodeRoute {
+  return (request) => giveBack(tools, request, "all");
+}
+
+/** A reboot that was announced may come at any moment: until the agent is back, the node stays as it is. */
+async function giveBack(tools: ShadowTools, request: NodeRequest, what: "all" | "exclusion"): Promise<NodeAnswer> {
+  const shadow = await getShadow(tools, request);
+  const status = readStatus(shadow);
+  if (status?.rebooting) return refuse("Conflict", `${shadow.metadata.name} is rebooting since ${status.rebooting.at}`);
+  await changeNode(tools.cluster, request, (node) => unmarkNode(node, what));
+  if (what === "all" && status?.drain) await patchStatus(tools, { shadow, status: { drain: null } }, request.call);
+  return { status: 200 };
+}
+
+/** Patches the node until nothing is left to do; a change in between is read anew. Resolves with true if there was something to do. */
+export async function changeNode(
+  cluster: Cluster,
+  { node: first, call }: { readonly node: Node; readonly call: Call },
+  decide: (node: Node) => NodePatch | undefined,
+): Promise<boolean> {
+  let node = first;
+  for (let attempt = 1; ; attempt++) {
+    const body = decide(node);
+    if (!body) return attempt > 1;
+    const name = node.metadata?.name ?? "";
+    try {
+      await cluster.patch(nodes, { name, type: "merge", body }, call);
+      return true;
+    } catch (error) {
+      if (!hasCode(error, "Conflict") || attempt === MOST_ATTEMPTS) throw error;
+      node = await cluster.get(nodes, { name }, call);
+    }
+  }
+}

@@ -1,0 +1,57 @@
+/** Writes the status of the shadow of the caller's node. */
+import * as z from "zod";
+import { hasCode } from "../../infra/errors.ts";
+import type { CustomObject } from "../../infra/kubernetes/resources.ts";
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import { readIdentity } from "../../reconciler/model/identity.ts";
+import { type ShadowStatus, shadowStatus } from "../../reconciler/nodes/shadow.ts";
+import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
+import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
+import { readStatus, wantedState } from "./wanted.ts";
+
+/** Attempts to write a status that names no version: the controller writes the same object. */
+const MOST_ATTEMPTS = 5;
+
+/**
+ * Writes the status that the agent sends. Keys that it leaves out stay; the progress of the drain and the time of the boot's first report are ours. The
+ * write is bound to the version that the agent has seen, or else to the one that is read here (W27).
+ */
+export function updateStatus(tools: ShadowTools): NodeRoute {
+  return async (request) => {
+    const sent = shadowStatus.safeParse(request.body);
+    if (!sent.success) return refuse("BadRequest", z.prettifyError(sent.error));
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await writeOnce(tools, request, sent.data);
+      } catch (error) {
+        if (!hasCode(error, "Conflict") || request.ifMatch !== undefined || attempt === MOST_ATTEMPTS) throw error;
+      }
+    }
+  };
+}
+
+async function writeOnce(tools: ShadowTools, request: NodeRequest, sent: ShadowStatus): Promise<NodeAnswer> {
+  const { drain: _, boot_reported_at: __, ...status } = sent;
+  const shadow = await getShadow(tools, request);
+  const { resourceVersion } = readIdentity(shadow.metadata);
+  if (request.ifMatch !== undefined && request.ifMatch !== resourceVersion)
+    return refuse("Conflict", `${shadow.metadata.name} has changed since version ${request.ifMatch}`);
+  const stored = readStatus(shadow);
+  const why = status.rebooting ? whyNotReboot(shadow, stored) : undefined;
+  if (why !== undefined) return refuse("Conflict", why);
+  const reported = isNewBoot(status, stored) && { boot_reported_at: formatTimestamp(tools.clock.now()) };
+  const version = await patchStatus(tools, { shadow, status: { ...status, ...reported } }, request.call);
+  return { status: 200, body: sent, version };
+}
+
+const isNewBoot = ({ boot_id: id }: ShadowStatus, stored: ShadowStatus | undefined): boolean =>
+  typeof id === "string" && id !== stored?.boot_id;
+
+/** A reboot needs a node that was found drained, for the update that is still wanted. */
+function whyNotReboot(shadow: CustomObject, stored: ShadowStatus | undefined): string | undefined {
+  const { name } = shadow.metadata;
+  const wanted = wantedState(shadow);
+  if (wanted !== "RebootedIntoUpdate") return `${name} wants ${wanted ?? "nothing"}: no reboot`;
+  const { drain } = stored ?? {};
+  return drain && (drain.remaining === 0 || drain["forced"] === true) ? undefined : `the node of ${name} is not drained`;
+}

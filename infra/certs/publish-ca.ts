@@ -1,0 +1,51 @@
+/** Gives the CA bundle to the agents, in a ConfigMap, and to the definition whose objects we convert. The Secret holds the key as well: agents must not have it. */
+import type { Cluster } from "../kubernetes/cluster.ts";
+import { absent } from "../errors.ts";
+import { configMaps, type Definition, definitions } from "../kubernetes/resources.ts";
+import { NAMESPACE_LABEL } from "./configurations.ts";
+import type { JobTools } from "./run-job.ts";
+
+/** In the namespace of the agents. */
+export const CA_CONFIG_MAP = "zonewise-node-api-ca";
+const KEY = "ca.crt";
+const DEFINITION = "bottlerocketshadows.brupop.bottlerocket.aws";
+
+/** Resolves with true if all have the bundle; what another writer changed meanwhile, or what may not be written, is left to the next look. */
+export function publishCa({ cluster, log, namespace }: JobTools): (caPem: string) => Promise<boolean> {
+  return async (caPem) => {
+    try {
+      await writeConfigMap(cluster, namespace, caPem);
+      await writeDefinition(cluster, namespace, caPem);
+      return true;
+    } catch (error) {
+      log.warn("the CA bundle of the node API could not be published", { error });
+      return false;
+    }
+  };
+}
+
+async function writeConfigMap(cluster: Cluster, namespace: string, caPem: string): Promise<void> {
+  const name = CA_CONFIG_MAP;
+  const found = await cluster.get(configMaps, { namespace, name }).catch(absent);
+  if (found?.data?.[KEY] === caPem) return;
+  const data = { ...found?.data, [KEY]: caPem };
+  if (found) await cluster.replace(configMaps, { namespace, name, body: { ...found, data } });
+  else await cluster.create(configMaps, { namespace, body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace }, data } });
+}
+
+async function writeDefinition(cluster: Cluster, namespace: string, caPem: string): Promise<void> {
+  const name = DEFINITION;
+  const found = await cluster.get(definitions, { name }).catch(absent);
+  const caBundle = Buffer.from(caPem).toString("base64");
+  if (!found || !lacksBundle(found, namespace, caBundle)) return;
+  const resourceVersion = found.metadata?.resourceVersion;
+  const body = { metadata: { resourceVersion }, spec: { conversion: { webhook: { clientConfig: { caBundle } } } } };
+  await cluster.patch(definitions, { name, type: "merge", body });
+}
+
+/** False also for a definition that names another namespace, or converts nothing: it is left alone. */
+function lacksBundle({ metadata, spec }: Definition, namespace: string, caBundle: string): boolean {
+  const clientConfig = spec?.conversion?.webhook?.clientConfig;
+  const isOurs = metadata?.labels?.[NAMESPACE_LABEL] === namespace;
+  return isOurs && clientConfig !== undefined && clientConfig.caBundle !== caBundle;
+}

@@ -1,0 +1,46 @@
+/** Runs the certificate job from the environment. */
+import { systemClock } from "../clock.ts";
+import { connectCluster } from "../kubernetes/connect-cluster.ts";
+import { type Environment, readConfiguration } from "../config/config.ts";
+import type { Cluster } from "../kubernetes/cluster.ts";
+import { loadConnection } from "../kubernetes/connection.ts";
+import { createLog, type Log, stdout } from "../log.ts";
+import { createServerClock } from "../server-clock.ts";
+import { warnOfMisspelt } from "../config/unknown-variables.ts";
+import { generateCertificates } from "./generate.ts";
+import { type JobInput, runCertificateJob } from "./job.ts";
+
+const DAY_MS = 86_400_000;
+
+export interface JobTools {
+  readonly cluster: Cluster;
+  readonly log: Log;
+  readonly namespace: string;
+}
+
+/** Resolves with the exit code; `publisher` makes what gives the bundle to others than webhook configurations. */
+export async function runJob(
+  env: Environment,
+  stop: AbortSignal,
+  publisher?: (tools: JobTools) => NonNullable<JobInput["publish"]>,
+): Promise<number> {
+  const configuration = readConfiguration(env);
+  const { namespace, certificates } = configuration;
+  const log = createLog({ ...configuration.log, write: stdout.write, now: () => new Date(systemClock.now()) });
+  warnOfMisspelt(env, log);
+  if (!certificates.selfSigned) {
+    log.info(
+      "nothing to do: SERVER_TLS_SELF_SIGNED_CERT_ENABLED is false, and whoever brings the certificate also tells the API server of its CA",
+    );
+    return 0;
+  }
+  const connection = await loadConnection(configuration.connection);
+  const { clientTimeoutMs: timeoutMs, rate } = configuration;
+  // The API server judges certificates: they are issued and renewed by its clock.
+  const clock = createServerClock(systemClock);
+  const cluster = connectCluster(connection, { timeoutMs, rate, onDate: clock.follow, clock: systemClock });
+  const { dnsNames, organization, validityMs } = certificates;
+  const issue = () => generateCertificates({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: new Date(clock.now()) });
+  const publish = publisher?.({ cluster, log, namespace });
+  return await runCertificateJob({ ...certificates, cluster, clock, log, namespace, issue, stop, ...(publish && { publish }) });
+}

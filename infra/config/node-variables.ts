@@ -1,0 +1,57 @@
+/** The environment variables of node updates, one row each. */
+import * as z from "zod";
+import { flag, LABEL, port, text } from "./variable-schemas.ts";
+
+export const NODE_VARIABLES = {
+  NODE_UPDATES: {
+    ...flag,
+    meaning: "Whether this installation updates the operating systems of nodes; one installation a cluster does",
+    default: "false",
+  },
+  NODE_UPDATES_NAMESPACE: {
+    schema: z.string().regex(LABEL),
+    meaning: "The namespace of the BottlerocketShadows and of the agents",
+    allowed: "the name of a namespace",
+    default: "brupop-bottlerocket-aws",
+  },
+  MAX_CONCURRENT_UPDATE: {
+    schema: z.string().regex(/^(?:\d{1,6}|(?:100|[1-9]?\d)%|unlimited)$/i),
+    meaning: "`maxConcurrent` of the NodeUpdatePolicy `default`, which is made if there is no policy",
+    allowed: "a whole number, a percentage or unlimited",
+    default: "1",
+  },
+  SCHEDULER_CRON_EXPRESSION: {
+    schema: text,
+    meaning: "The window of that policy, in UTC; always open when not set",
+    allowed: "a cron expression of six or seven fields",
+  },
+  APISERVER_SERVICE_PORT: {
+    schema: port.schema,
+    meaning: "The port of the Service `brupop-apiserver`, which agents call",
+    allowed: "a port",
+    default: "443",
+  },
+  EXCLUDE_FROM_LB_WAIT_TIME_IN_SEC: {
+    schema: z
+      .string()
+      .regex(/^\d{1,5}$/)
+      .transform(Number),
+    meaning: "Seconds from the exclusion of a node from load balancers to its drain; 0 leaves the exclusion out",
+    allowed: "a whole number of seconds",
+    default: "0",
+  },
+  MY_NODE_NAME: {
+    schema: text,
+    meaning: "The node that this process runs on: an agent speaks for it, and the controller updates it last",
+    allowed: "the name of a node",
+  },
+} as const;
+
+export interface NodeUpdateConfiguration {
+  readonly enabled: boolean;
+  readonly namespace: string;
+  /** Of the policy that is made if there is none. */
+  readonly maxConcurrent: string;
+  readonly cron: string | undefined;
+  readonly ownNode: string | undefined;
+}

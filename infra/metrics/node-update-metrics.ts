@@ -1,0 +1,90 @@
+/** Metrics of node updates, replaced at each pass: the names of the original, and those that tell why a node waits (R22, R32). */
+import { METRICS } from "./metric-table.ts";
+import { OTHER } from "./series-limit.ts";
+import type { Makers } from "./webhook-metrics.ts";
+
+/** What is measured of a node. */
+export interface MeasuredNode {
+  readonly name: string;
+  readonly shadow:
+    | { readonly status: { readonly current_version: string; readonly current_state: string; readonly crash_count: number } | undefined }
+    | undefined;
+}
+
+interface MeasuredPolicy {
+  readonly name: string;
+  /** Undefined if the policy is not valid. */
+  readonly status?: {
+    readonly active: readonly unknown[];
+    readonly frozen?: unknown;
+    readonly windowOpen: boolean;
+    readonly skipped: Readonly<Record<string, number>>;
+    readonly transitions: readonly {
+      readonly from: string;
+      readonly to: string;
+      readonly fromVersion: string;
+      readonly toVersion: string;
+      readonly count: number;
+    }[];
+  };
+}
+
+export interface NodeUpdateMetrics {
+  /** `now` in milliseconds since the epoch. */
+  seen(seen: { readonly nodes: readonly MeasuredNode[]; readonly policies: readonly MeasuredPolicy[]; readonly now: number }): void;
+}
+
+const STATES = ["Idle", "StagedAndPerformedUpdate", "RebootedIntoUpdate", "MonitoringUpdate", "ErrorReset"];
+/** The first nodes that have failed have a series of their own. */
+export const MOST_NODES = 1000;
+/** Policies, and versions, that have series of their own. */
+export const MOST_POLICIES = 20;
+export const MOST_VERSIONS = 100;
+/** Kinds of transitions of a policy, and reasons why its nodes wait; both lists are bounded by their writers. */
+export const MOST_KINDS = 200;
+
+export function createNodeUpdateMetrics({ counter, gauge }: Pick<Makers, "counter" | "gauge">): NodeUpdateMetrics {
+  const versions = gauge(METRICS.hostsVersion);
+  const states = gauge(METRICS.hostsState);
+  const crashes = gauge(METRICS.hostsCrashes);
+  const active = gauge(METRICS.nodesActive);
+  const frozen = gauge(METRICS.nodesFrozen);
+  const window = gauge(METRICS.nodesWindow);
+  const skipped = gauge(METRICS.nodesSkipped);
+  const transitions = counter(METRICS.nodeTransitions);
+  const lastPass = gauge(METRICS.nodesLastPass);
+  const seenVersions = new Set<string>([OTHER]);
+
+  function seeHosts(nodes: readonly MeasuredNode[]): void {
+    crashes.reset();
+    let failing = 0;
+    // Versions and states that no node has any more are reported as 0.
+    for (const version of seenVersions) versions.set({ bottlerocket_version: version }, 0);
+    for (const state of STATES) states.set({ state }, 0);
+    for (const { name, shadow } of nodes) {
+      if (!shadow?.status) continue;
+      const { current_version, current_state, crash_count } = shadow.status;
+      if (seenVersions.size < MOST_VERSIONS) seenVersions.add(current_version);
+      versions.inc({ bottlerocket_version: seenVersions.has(current_version) ? current_version : OTHER });
+      states.inc({ state: current_state });
+      if (crash_count > 0 && ++failing <= MOST_NODES) crashes.set({ node: name }, crash_count);
+    }
+  }
+
+  return {
+    seen({ nodes, policies, now }) {
+      seeHosts(nodes);
+      for (const metric of [active, frozen, window, skipped, transitions]) metric.reset();
+      for (const { name: policy, status } of policies.slice(0, MOST_POLICIES)) {
+        if (!status) continue;
+        active.set({ policy }, status.active.length);
+        frozen.set({ policy }, status.frozen === undefined ? 0 : 1);
+        window.set({ policy }, status.windowOpen ? 1 : 0);
+        for (const [reason, count] of Object.entries(status.skipped).slice(0, MOST_KINDS)) skipped.set({ policy, reason }, count);
+        for (const { from, to, fromVersion, toVersion, count } of status.transitions.slice(0, MOST_KINDS))
+          transitions.inc({ policy, from, to, from_version: fromVersion, to_version: toVersion }, count);
+      }
+      lastPass.set(now / 1000);
+    },
+  };
+}

@@ -1,0 +1,83 @@
+/** The Bottlerocket host API over its unix socket. Any status that the host answers is a value; an error means that it did not answer. */
+import { request } from "node:http";
+import * as z from "zod";
+import { startDeadline } from "../../infra/deadline.ts";
+import { messageOf, RolloutError } from "../../infra/errors.ts";
+import { readText } from "../../infra/kubernetes/transport.ts";
+import { type HostAction, updateStatus, type UpdateStatus } from "./host-updates.ts";
+
+export interface HostApi {
+  /** The version that runs. Rejects if the host does not say it. */
+  readVersion(): Promise<string>;
+  /** `busy` while an action runs; undefined before the first look for updates since the boot. */
+  readUpdates(): Promise<UpdateStatus | "busy" | undefined>;
+  /** Begins an action. */
+  act(action: HostAction | "reboot"): Promise<Begun>;
+}
+
+/** What the host said to an action: it has begun, another one runs, or why it does not begin. */
+export type Begun = "begun" | "busy" | { readonly refused: string };
+
+/** Milliseconds until the host must have answered; its actions go on afterwards. */
+const ANSWER_MS = 30_000;
+const LONGEST_ANSWER = 1024 * 1024;
+
+const PATHS: Readonly<Record<HostAction | "reboot", string>> = {
+  refresh: "/actions/refresh-updates",
+  prepare: "/actions/prepare-update",
+  activate: "/actions/activate-update",
+  deactivate: "/actions/deactivate-update",
+  reboot: "/actions/reboot",
+};
+
+const osInfo = z.looseObject({ version_id: z.string().min(1) });
+
+export function createHostApi(socketPath: string): HostApi {
+  const get = (path: string): Promise<HostAnswer> => exchange(socketPath, { method: "GET", path });
+  return {
+    async readVersion() {
+      const { status, text } = await get("/os");
+      if (status !== 200) throw unexpected("/os", status, text);
+      return osInfo.parse(JSON.parse(text)).version_id;
+    },
+    async readUpdates() {
+      const { status, text } = await get("/updates/status");
+      if (status === 423) return "busy";
+      if (status === 404) return undefined;
+      if (status !== 200) throw unexpected("/updates/status", status, text);
+      return updateStatus.parse(JSON.parse(text));
+    },
+    async act(action) {
+      const { status, text } = await exchange(socketPath, { method: "POST", path: PATHS[action] });
+      if (status >= 200 && status < 300) return "begun";
+      return status === 423 ? "busy" : { refused: `${action}: the host answers ${status} ${text.trim().slice(0, 300)}`.trim() };
+    },
+  };
+}
+
+function unexpected(path: string, status: number, text: string): RolloutError {
+  return new RolloutError("ServerError", `the host answers ${status} to ${path}: ${text.trim().slice(0, 300)}`, { status });
+}
+
+interface HostAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+async function exchange(socketPath: string, wire: { readonly method: string; readonly path: string }): Promise<HostAnswer> {
+  using deadline = startDeadline(ANSWER_MS);
+  const { signal } = deadline;
+  try {
+    return await new Promise((resolve, reject) => {
+      const outgoing = request({ socketPath, ...wire, agent: false, signal, headers: { "content-length": 0 } }, (answer) => {
+        readText(answer, signal, LONGEST_ANSWER).then((text) => resolve({ status: answer.statusCode ?? 0, text }), reject);
+      });
+      outgoing.on("error", reject);
+      outgoing.end();
+    });
+  } catch (cause) {
+    const known = signal.aborted ? signal.reason : cause;
+    if (known instanceof RolloutError) throw known;
+    throw new RolloutError("Unreachable", `the host's API at ${socketPath}: ${messageOf(cause)}`, { cause });
+  }
+}

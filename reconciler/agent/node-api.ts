@@ -1,0 +1,79 @@
+/** Calls the node API, the only way by which an agent changes anything in the cluster. Any status is a value; an error means that no answer came. */
+import { request } from "node:https";
+import { startDeadline } from "../../infra/deadline.ts";
+import { messageOf, RolloutError } from "../../infra/errors.ts";
+import { readText } from "../../infra/kubernetes/transport.ts";
+import { ROUTES } from "../nodes/routes.ts";
+import type { ShadowStatus } from "../nodes/shadow.ts";
+
+export type NodeApiRoute = Exclude<keyof typeof ROUTES, "convert" | "ping">;
+
+export interface NodeApiAnswer {
+  readonly status: number;
+  readonly text: string;
+  /** Milliseconds after which to ask again, if the API says so. */
+  readonly retryAfterMs: number | undefined;
+}
+
+export interface NodeApiRequest {
+  readonly status?: ShadowStatus;
+  /** The shadow's resourceVersion that the status was computed from. */
+  readonly ifMatch?: string;
+}
+
+export type CallNodeApi = (route: NodeApiRoute, request?: NodeApiRequest) => Promise<NodeApiAnswer>;
+
+export interface NodeApiOptions {
+  /** `https://brupop-apiserver.brupop-bottlerocket-aws.svc.cluster.local:443`. */
+  readonly url: URL;
+  readonly node: { readonly name: string; readonly uid: string };
+  /** The token and the CA are read anew for each request: the kubelet replaces both. */
+  readonly readToken: () => Promise<string>;
+  readonly readCa: () => Promise<string>;
+}
+
+/** Milliseconds; the API answers by 90 % of its own timeout, 10 s by default. */
+const ANSWER_MS = 30_000;
+const LONGEST_ANSWER = 1024 * 1024;
+
+export function createNodeApi({ url, node, readToken, readCa }: NodeApiOptions): CallNodeApi {
+  return async (route, { status, ifMatch } = {}) => {
+    const body = status === undefined ? "" : JSON.stringify(status);
+    const headers = {
+      BrupopNodeName: node.name,
+      BrupopNodeUid: node.uid,
+      BrupopK8sAuthToken: (await readToken()).trim(),
+      ...(body && { "content-type": "application/json" }),
+      ...(ifMatch !== undefined && { "if-match": `"${ifMatch}"` }),
+      "content-length": Buffer.byteLength(body),
+    };
+    return await send(new URL(ROUTES[route].path, url), { method: ROUTES[route].method, headers, body, ca: await readCa() });
+  };
+}
+
+interface Sending {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body: string;
+  readonly ca: string;
+}
+
+async function send(url: URL, { method, headers, body, ca }: Sending): Promise<NodeApiAnswer> {
+  using deadline = startDeadline(ANSWER_MS);
+  const { signal } = deadline;
+  try {
+    return await new Promise((resolve, reject) => {
+      const outgoing = request(url, { method, headers, ca, signal, agent: false }, (answer) => {
+        const seconds = Number(answer.headers["retry-after"]);
+        const retryAfterMs = Number.isInteger(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+        readText(answer, signal, LONGEST_ANSWER).then((text) => resolve({ status: answer.statusCode ?? 0, text, retryAfterMs }), reject);
+      });
+      outgoing.on("error", reject);
+      outgoing.end(body);
+    });
+  } catch (cause) {
+    const known = signal.aborted ? signal.reason : cause;
+    if (known instanceof RolloutError) throw known;
+    throw new RolloutError("Unreachable", `${method} ${url.href}: ${messageOf(cause)}`, { cause });
+  }
+}

@@ -1,0 +1,67 @@
+/** Brings the host to a staged update, action by action. It may be ended at any moment: the next call goes on from what the host reports (W7). */
+import type { Clock } from "../../infra/clock.ts";
+import type { HostApi } from "./host-api.ts";
+import { type HostAction, nextHostStep, targetOf, type UpdateStatus, whyFailed } from "./host-updates.ts";
+
+export interface HostTools {
+  readonly host: HostApi;
+  readonly clock: Clock;
+  /** Milliseconds between two looks at a host that is busy. */
+  readonly pollMs: number;
+  /** Milliseconds that one action may take, such as a slow download (W4). */
+  readonly actionMs: number;
+  readonly stop: AbortSignal;
+}
+
+/** Refresh, deactivate, prepare, activate, and a margin for actions of others in between. */
+const MOST_ACTIONS = 8;
+
+/** Resolves with why it failed, or with undefined once `wanted` boots next; rejects if the host does not answer. */
+export async function stageUpdate(tools: HostTools, wanted: string): Promise<string | undefined> {
+  let asked: HostAction | undefined;
+  for (let actions = 0; actions < MOST_ACTIONS && !tools.stop.aborted; actions++) {
+    const result = await takeAction(tools, wanted, asked);
+    if ("end" in result) return result.end;
+    asked = result.asked;
+  }
+  return tools.stop.aborted ? "the agent was stopped" : `the update was not staged after ${MOST_ACTIONS} actions`;
+}
+
+/** The end of the staging, with why it failed, if it has; or the action that has begun. */
+type Taken = { readonly end: string | undefined } | { readonly asked: HostAction | undefined };
+
+/** Looks how the action before has ended, and begins the next one. */
+async function takeAction(tools: HostTools, wanted: string, asked: HostAction | undefined): Promise<Taken> {
+  const status = await awaitStatus(tools);
+  if (status === "busy") return { end: `the host has been busy for ${tools.actionMs / 1000} s` };
+  const failure = asked && whyFailed(asked, status);
+  if (failure !== undefined) return { end: failure };
+  const step = nextHostStep(status, wanted);
+  if ("done" in step) return { end: undefined };
+  if ("fail" in step) return { end: step.fail };
+  const begun = await tools.host.act(step.act);
+  if (typeof begun === "object") return { end: begun.refused };
+  return { asked: begun === "begun" ? step.act : undefined };
+}
+
+/** The version that the host chooses after a look for updates; undefined if it was busy or did not find out. */
+export async function refreshTarget(tools: HostTools, running: string): Promise<string | undefined> {
+  if ((await tools.host.act("refresh")) !== "begun") return undefined;
+  const status = await awaitStatus(tools);
+  return status === undefined || status === "busy" || whyFailed("refresh", status) !== undefined ? undefined : targetOf(status, running);
+}
+
+/** True if `wanted` boots next; false also while the host is busy. */
+export async function isStaged({ host }: Pick<HostTools, "host">, wanted: string): Promise<boolean> {
+  const status = await host.readUpdates();
+  return status !== undefined && status !== "busy" && "done" in nextHostStep(status, wanted);
+}
+
+async function awaitStatus({ host, clock, pollMs, actionMs, stop }: HostTools): Promise<UpdateStatus | "busy" | undefined> {
+  const start = clock.monotonic();
+  for (;;) {
+    const status = await host.readUpdates();
+    if (status !== "busy" || clock.monotonic() - start >= actionMs || stop.aborted) return status;
+    await clock.sleep(pollMs, stop);
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Reads what node updates are decided by: policies first, then shadows, then nodes, so that the write of a policy's status proves that the slots it
+ * counts were the last. A cluster without the definitions has no node updates.
+ */
+import type { Source } from "../../infra/kubernetes/actor.ts";
+import type { Call } from "../../infra/kubernetes/cluster.ts";
+import { absent } from "../../infra/errors.ts";
+import { bottlerocketShadows, type CustomObject, nodes, nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
+import { readAll } from "../gather.ts";
+import { byName } from "../model/order.ts";
+import { readNode, readShadow, type Shadow, type UpdateNode } from "../nodes/node.ts";
+import { type InvalidPolicy, type Policy, readPolicy } from "../nodes/policy.ts";
+import { MANAGED_LABEL, MANAGED_VALUE, shadowName } from "../nodes/shadow.ts";
+
+export interface NodeLists {
+  readonly policies: readonly StoredPolicy[];
+  /** Nodes that are managed, have a shadow, or carry a mark of ours (as far as all nodes were read), in byte order of their names. */
+  readonly nodes: readonly UpdateNode[];
+}
+
+/** A policy with the object that it was read from. */
+export interface StoredPolicy {
+  readonly content: Policy | InvalidPolicy;
+  readonly object: CustomObject;
+}
+
+export interface GatherNodes {
+  /** The namespace of the shadows. */
+  readonly namespace: string;
+  /** Reads every node of the cluster, to find marks of ours that a shadow no longer tells of. */
+  readonly all: boolean;
+}
+
+/** Undefined if a definition is missing. Rejects with `StaleRead`, or with the error of the API server. */
+export async function gatherNodes({ namespace, all }: GatherNodes, source: Source, call?: Call): Promise<NodeLists | undefined> {
+  const read = (object: CustomObject): StoredPolicy => ({ content: readPolicy(object), object });
+  const policies = await readAll({ resource: nodeUpdatePolicies, query: {}, read }, source, call).catch(absent);
+  const shadows =
+    policies && (await readAll({ resource: bottlerocketShadows, query: { namespace }, read: readShadow }, source, call).catch(absent));
+  if (!policies || !shadows) return undefined;
+  const byShadow = new Map(shadows.items.map((shadow) => [shadow.name, shadow]));
+  const found = await readNodes({ shadows: byShadow, all }, source, call);
+  const relevant = found.filter((node) => node.managed || node.shadow || node.cordonedBy !== undefined || node.protectedBy !== undefined);
+  return { policies: policies.items.toSorted((a, b) => byName(a.content, b.content)), nodes: relevant.toSorted(byName) };
+}
+
+interface ReadNodes {
+  readonly shadows: ReadonlyMap<string, Shadow>;
+  readonly all: boolean;
+}
+
+/** With one list, and a read of each node that has a shadow but not the label. */
+async function readNodes({ shadows, all }: ReadNodes, source: Source, call?: Call): Promise<UpdateNode[]> {
+  const read = (object: Parameters<typeof readNode>[0]): UpdateNode =>
+    readNode(object, shadows.get(shadowName(object.metadata?.name ?? "")));
+  const query = all ? {} : { labelSelector: `${MANAGED_LABEL}=${MANAGED_VALUE}` };
+  const { items } = await readAll({ resource: nodes, query, read }, source, call);
+  if (all) return items;
+  const listed = new Set(items.map(({ name }) => name));
+  const others = [...shadows.values()].flatMap(({ owner }) => (owner && !listed.has(owner.name) ? [owner.name] : []));
+  const more = await Promise.all(others.map((name) => source.cluster.get(nodes, { name }, call).catch(absent)));
+  return [...items, ...more.filter((node) => node !== undefined).map(read)];
+}

@@ -1,0 +1,149 @@
+/** Looks at the pods of single nodes: whether they could be drained now, and whether the work has come back. What several nodes share is read once a pass. */
+import type { Source } from "../../infra/kubernetes/actor.ts";
+import type { Call } from "../../infra/kubernetes/cluster.ts";
+import { absent } from "../../infra/errors.ts";
+import {
+  type Controller,
+  daemonSets,
+  podDisruptionBudgets,
+  type PodDisruptionBudget,
+  pods,
+  replicaSets,
+  type Resource,
+  statefulSets,
+} from "../../infra/kubernetes/resources.ts";
+import type { BudgetPod } from "../budget/budget-pod.ts";
+import { livingReservations, readReservations } from "../budget/reservation.ts";
+import { matchesLabels } from "../budget/selector.ts";
+import { gatherZones, readAll } from "../gather.ts";
+import type { Zone } from "../model/zone.ts";
+import type { CoreBudget } from "../nodes/core-budget.ts";
+import { type Covered, whyNotDrainable } from "../nodes/drainable.ts";
+import { whyUnfit, whyWorkMissing, type WorkloadNow } from "../nodes/health.ts";
+import { type NodePod, readNodePod } from "../nodes/node-pod.ts";
+import type { Workload } from "../nodes/policy-status.ts";
+import { whyHeldByRollout } from "../nodes/rollout-hold.ts";
+import type { NodeLook } from "../nodes/snapshot.ts";
+import { gatherUnderBudget, listBudgets, type ListedBudget } from "../reservations/gather-budget.ts";
+
+export interface LookRequest {
+  readonly node: string;
+  /** Controllers whose pods were drained from it. */
+  readonly drained: readonly Workload[];
+}
+
+/** Rejects with `StaleRead`, or with the error of the API server. */
+export type LookAt = (request: LookRequest) => Promise<NodeLook>;
+
+export interface LookAround extends Source {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly call: Call;
+}
+
+/** Nodes have pods of any namespace, whatever this installation rolls out. */
+const ALL_NAMESPACES = [""];
+
+/** Looks for one pass. */
+export function lookAround(around: LookAround): LookAt {
+  const { now, call } = around;
+  const once = <T>(read: (key: string) => Promise<T>): ((key: string) => Promise<T>) => {
+    const known = new Map<string, Promise<T>>();
+    return (key) => known.get(key) ?? known.set(key, read(key)).get(key) ?? read(key);
+  };
+  const budgetsOf = once(async (namespace) => (await listBudgets(namespace, around, call)) ?? []);
+  const zones = once(async () => [...(await gatherZones(ALL_NAMESPACES, around, call)).groups.values()].flat());
+  const coreBudgets = once(
+    async () => (await readAll({ resource: podDisruptionBudgets, query: {}, read: readCoreBudget }, around, call)).items,
+  );
+  const covered = new Map<string, Promise<Covered>>();
+  const coverOf = (budget: ListedBudget): Promise<Covered> => {
+    const known = covered.get(budget.ref.uid) ?? readCovered(budget, around);
+    covered.set(budget.ref.uid, known);
+    return known;
+  };
+
+  return async ({ node, drained }) => {
+    const query = { fieldSelector: `spec.nodeName=${node}` };
+    const { items } = await readAll({ resource: pods, query, read: readNodePod }, around, call);
+    const budgets = (await Promise.all([...new Set(items.map(({ namespace }) => namespace))].map(budgetsOf))).flat();
+    const touched = budgets.filter((budget) => items.some((pod) => selects(budget, pod)));
+    const coverage = await Promise.all(touched.map(async (budget) => [budget.ref.uid, await coverOf(budget)] as const));
+    const facts = { now, pods: items, budgets, covered: new Map(coverage), coreBudgets: await coreBudgets("") };
+    const owners = await readOwners(items, around);
+    const after = await Promise.all(drained.map(async (before) => [before, await readWorkload(before, around)] as const));
+    return {
+      obstacle: whyNotDrainable(facts),
+      unfit: whyUnfit(items),
+      rollout: whyHeldByRollout(
+        items.filter(({ evictable }) => evictable),
+        (await zones("")) satisfies readonly Zone[],
+      ),
+      missing: whyWorkMissing({ pods: items, owners, drained: after }),
+      workloads: workloadsOf(items, owners),
+    };
+  };
+}
+
+const selects = ({ ref, matchLabels, content }: ListedBudget, pod: NodePod): boolean =>
+  pod.evictable &&
+  ref.namespace === pod.namespace &&
+  matchLabels !== undefined &&
+  !("problem" in content) &&
+  matchesLabels(matchLabels, pod.labels);
+
+async function readCovered({ content, object }: ListedBudget, around: LookAround): Promise<Covered> {
+  if ("problem" in content) return { zones: [], reservations: {} };
+  const { zones, pods: seen } = await gatherUnderBudget(content, around, around.call);
+  const uids = new Map([...seen.values(), ...zones.flatMap((zone) => zone.pods)].map(({ name, uid }: BudgetPod) => [name, uid]));
+  const stored = readReservations(object.status?.disruptedPods);
+  return { zones, reservations: livingReservations(stored, (pod) => uids.get(pod), around.now) };
+}
+
+function readCoreBudget({ metadata = {}, spec, status }: PodDisruptionBudget): CoreBudget {
+  return {
+    namespace: metadata.namespace ?? "",
+    name: metadata.name ?? "",
+    selector: spec?.selector,
+    disruptionsAllowed: status?.disruptionsAllowed ?? 0,
+    isMet: isMet(status),
+    allowsUnhealthy: spec?.unhealthyPodEvictionPolicy === "AlwaysAllow",
+  };
+}
+
+const isMet = ({ currentHealthy = 0, desiredHealthy = 0 }: Partial<NonNullable<PodDisruptionBudget["status"]>> = {}): boolean =>
+  desiredHealthy > 0 && currentHealthy >= desiredHealthy;
+
+/** The controllers of pods, as far as their kind is known, by UID. */
+async function readOwners(items: readonly NodePod[], around: LookAround): Promise<Map<string, WorkloadNow>> {
+  const byUid = new Map(
+    items.flatMap(({ namespace, controller, owner }) => (controller && owner !== undefined ? [[owner, { ...controller, namespace }]] : [])),
+  );
+  return new Map(await Promise.all([...byUid].map(async ([uid, one]) => [uid, await readWorkload(one, around)] as const)));
+}
+
+/** Kinds of controllers whose pods are expected to come back. */
+const KINDS: Readonly<Record<string, Resource<Controller>>> = { StatefulSet: statefulSets, ReplicaSet: replicaSets, DaemonSet: daemonSets };
+
+async function readWorkload(
+  { kind, namespace, name }: Pick<Workload, "kind" | "namespace" | "name">,
+  { cluster, call }: LookAround,
+): Promise<WorkloadNow> {
+  const resource = KINDS[kind];
+  const found = resource && (await cluster.get(resource, { namespace, name }, call).catch(absent));
+  return found && { kind, namespace, name, uid: found.metadata?.uid ?? "", ...readCounts(found) };
+}
+
+function readCounts({ spec, status = {} }: Controller): { readonly desired: number; readonly ready: number } {
+  const { readyReplicas, numberReady = 0, desiredNumberScheduled = 1 } = status;
+  return { desired: spec?.replicas ?? desiredNumberScheduled, ready: readyReplicas ?? numberReady };
+}
+
+function workloadsOf(items: readonly NodePod[], owners: ReadonlyMap<string, WorkloadNow>): Workload[] {
+  const drained = new Set(items.filter(({ evictable }) => evictable).map(({ owner = "" }) => owner));
+  return [...owners].flatMap(([uid, now]) => {
+    if (!now || !drained.has(uid)) return [];
+    const { kind, namespace, name, ready } = now;
+    return [{ kind, namespace, name, uid, ready }];
+  });
+}

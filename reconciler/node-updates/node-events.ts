@@ -1,0 +1,66 @@
+/** The Events of a pass: on nodes what happens to them, on the policy that it is frozen, and why. Pure. */
+import type { ObjectRef } from "../model/decision.ts";
+import type { UpdateNode } from "../nodes/node.ts";
+import type { Plan, ShadowWrite } from "../nodes/plan.ts";
+import type { ActiveStep } from "../nodes/plan-active.ts";
+import type { InvalidPolicy, Policy } from "../nodes/policy.ts";
+import { SHADOW_KIND } from "../nodes/shadow.ts";
+import type { Draft } from "../report/events.ts";
+
+const normal = (regarding: ObjectRef, reason: string, message: string): Draft => ({ regarding, type: "Normal", reason, message });
+const warning = (regarding: ObjectRef, reason: string, message: string): Draft => ({ regarding, type: "Warning", reason, message });
+
+const policyRef = ({ name, uid }: Policy | InvalidPolicy): ObjectRef => ({ kind: "NodeUpdatePolicy", namespace: "", name, uid });
+const nodeRef = ({ name, uid }: UpdateNode): ObjectRef => ({ kind: "Node", namespace: "", name, uid });
+
+export function draftInvalid(policy: InvalidPolicy): Draft {
+  const ref = policyRef(policy);
+  return warning(ref, "PolicyInvalid", `no update starts: ${policy.problem}`);
+}
+
+export function draftUncordon(node: UpdateNode): Draft {
+  const ref = nodeRef(node);
+  return normal(ref, "Uncordoned", "its update has ended, and our cordon was removed");
+}
+
+/** The Events of a plan of which these writes took effect. */
+export function draftPass(policy: Policy, { status, steps, skips }: Plan, written: readonly ShadowWrite[]): Draft[] {
+  const ref = policyRef(policy);
+  const contested = skips.filter(({ reason }) => reason === "SeveralPolicies");
+  return [
+    ...draftFreeze(policy, status.frozen),
+    ...contested.map(({ node, message }) => warning(ref, "NodeContested", `${node} is skipped: ${message}`)),
+    ...steps.flatMap(draftStep),
+    ...written.flatMap(draftWrite),
+  ];
+}
+
+function draftFreeze(policy: Policy, frozen: Plan["status"]["frozen"]): Draft[] {
+  const ref = policyRef(policy);
+  const before = policy.status.frozen;
+  if (frozen && !before)
+    return [warning(ref, "Frozen", `no update starts any more: ${frozen.message}; spec.unfreeze: ${frozen.id} clears it`)];
+  return before && !frozen ? [normal(ref, "Unfrozen", `${before.id} was cleared: updates go on`)] : [];
+}
+
+function draftStep({ entry, node, step }: ActiveStep): Draft[] {
+  if (!node) return [];
+  const ref = nodeRef(node);
+  if (step.step === "done") return [normal(ref, "NodeUpdated", `updated from ${entry.from} to ${entry.to}`)];
+  if ("reason" in step)
+    return [{ ...warning(ref, "UpdateAbandoned", `${step.reason}: ${step.message}`), cause: `${step.reason} ${entry.startedAt}` }];
+  const isHeld = step.step === "wait" && entry.phase === "Holding" && entry.waitsFor !== undefined;
+  return isHeld ? [normal(ref, "UpdateHeld", entry.waitsFor ?? "")] : [];
+}
+
+function draftWrite({ node, spec }: ShadowWrite): Draft[] {
+  const { shadow } = node;
+  if (!shadow || spec.state === shadow.spec.state) return [];
+  const { current_version: from = "?" } = shadow.status ?? {};
+  const cause = `${spec.state} ${spec.state_transition_timestamp}`;
+  const ref: ObjectRef = { kind: SHADOW_KIND, namespace: shadow.namespace, name: shadow.name, uid: shadow.uid };
+  const wanted = { ...normal(ref, "StateWanted", `${spec.state} is wanted, from ${from} to ${spec.version ?? from}`), cause };
+  if (spec.state !== "StagedAndPerformedUpdate") return [wanted];
+  const started = nodeRef(node);
+  return [wanted, { ...normal(started, "UpdateStarted", `the update from ${from} to ${spec.version ?? from} starts`), cause }];
+}

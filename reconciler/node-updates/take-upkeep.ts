@@ -1,0 +1,53 @@
+/** Carries out the upkeep of shadows and nodes, each write with the version that was read. */
+import type { Actor } from "../../infra/kubernetes/actor.ts";
+import { hasCode } from "../../infra/errors.ts";
+import { bottlerocketShadows, nodes } from "../../infra/kubernetes/resources.ts";
+import { newShadow } from "../nodes/shadow.ts";
+import type { Upkeep } from "../nodes/upkeep.ts";
+
+export interface UpkeepResult {
+  readonly upkeep: Upkeep;
+  /** Undefined if it was done, or had been done by somebody else. */
+  readonly error: unknown;
+}
+
+/** A failure is reported and does not stop the others (W14). Throws `LeaseLost`. */
+export async function takeUpkeep(list: readonly Upkeep[], namespace: string, actor: Actor): Promise<UpkeepResult[]> {
+  const results: UpkeepResult[] = [];
+  for (const upkeep of list) {
+    const call = actor.fence.write();
+    const error = await takeOne(upkeep, namespace, { ...actor, call }).then(
+      () => undefined,
+      (error: unknown) => (hasCode(error, "NotFound", "AlreadyExists") ? undefined : error),
+    );
+    results.push({ upkeep, error });
+  }
+  return results;
+}
+
+async function takeOne(
+  upkeep: Upkeep,
+  namespace: string,
+  { cluster, freshness, call }: Actor & { readonly call: ReturnType<Actor["fence"]["write"]> },
+): Promise<void> {
+  const { node } = upkeep;
+  switch (upkeep.action) {
+    case "createShadow": {
+      const { metadata } = await cluster.create(bottlerocketShadows, { namespace, body: newShadow(node, namespace) }, call);
+      return freshness.noteWritten(bottlerocketShadows, metadata.resourceVersion ?? "");
+    }
+    case "deleteShadow": {
+      const { name, uid, resourceVersion } = upkeep.shadow;
+      return freshness.noteWritten(
+        bottlerocketShadows,
+        await cluster.remove(bottlerocketShadows, { namespace, name, preconditions: { uid, resourceVersion } }, call),
+      );
+    }
+    case "uncordon":
+    case "protect":
+    case "unprotect":
+      return freshness.noteWritten(nodes, await cluster.patch(nodes, { name: node.name, type: "merge", body: upkeep.patch }, call));
+    default:
+      return upkeep satisfies never;
+  }
+}

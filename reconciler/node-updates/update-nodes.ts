@@ -1,0 +1,169 @@
+/**
+ * Node updates, as a step of the tick: gather -> decide -> act, for each policy in turn, until nothing is left to do.
+ *
+ *   list policies, shadows, nodes -> plan, looking at pods where the plan asks for it -> write the policy's status -> write shadows -> again
+ *                                 -> shadows that are missing or left over, cordons to undo
+ */
+import type { Clock } from "../../infra/clock.ts";
+import { hasCode, isSuperseded } from "../../infra/errors.ts";
+import type { Actor } from "../../infra/kubernetes/actor.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
+import type { Log } from "../../infra/log.ts";
+import type { NodeUpdateMetrics } from "../../infra/metrics/node-update-metrics.ts";
+import { matchesLabels } from "../budget/selector.ts";
+import type { UpdateNode } from "../nodes/node.ts";
+import type { ShadowWrite } from "../nodes/plan.ts";
+import { isInvalid, type Policy } from "../nodes/policy.ts";
+import { planUpkeep } from "../nodes/upkeep.ts";
+import type { Recorder } from "../report/recorder.ts";
+import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.ts";
+import { lookAround } from "./look-around.ts";
+import { draftInvalid, draftPass, draftUncordon } from "./node-events.ts";
+import { type Obstacles, planWithLooks } from "./plan-with-looks.ts";
+import { takeUpkeep } from "./take-upkeep.ts";
+import { countTransitions, writeShadows, writeStatus } from "./write-plan.ts";
+
+export interface NodeUpdateOptions {
+  readonly cluster: Cluster;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly log: Log;
+  readonly metrics: NodeUpdateMetrics;
+  /** The namespace of the shadows. */
+  readonly namespace: string;
+  readonly ownNode: string | undefined;
+  /** The spec of the policy `default`, which is made if there is none. */
+  readonly defaultSpec: object;
+}
+
+export interface UpdateNodesInput extends Omit<Actor, "cluster"> {
+  readonly recorder: Recorder;
+  readonly signal: AbortSignal;
+}
+
+/** Resolves with true if something was written, so that the next tick follows at once; never rejects. */
+export type UpdateNodes = (input: UpdateNodesInput) => Promise<boolean>;
+
+/** Passes in one tick: an update that is wiped and the next start are two. */
+const MOST_PASSES = 4;
+/** Milliseconds between lists of all nodes. */
+const ALL_NODES_MS = 5 * 60_000;
+/** Milliseconds until a missing definition is looked for again. */
+const ABSENT_MS = 60_000;
+/** Milliseconds of a call that reads. */
+const READ_MS = 20_000;
+
+export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
+  const { cluster, clock, log, metrics, namespace } = options;
+  const obstacles: Obstacles = new Map();
+  /** Writes that the next status counts, by the UID of the policy: what failed is not counted. */
+  const uncounted = new Map<string, readonly ShadowWrite[]>();
+  let allReadAt = Number.NEGATIVE_INFINITY;
+  let absentAt = Number.NEGATIVE_INFINITY;
+  let wasAbsent = false;
+
+  return async ({ recorder, signal, ...rest }) => {
+    const actor = { ...rest, cluster };
+    if (clock.monotonic() - absentAt < ABSENT_MS) return false;
+    let acted = false;
+    try {
+      for (let pass = 1; pass <= MOST_PASSES && !signal.aborted; pass++) {
+        const wrote = await passOnce(actor, recorder, signal);
+        acted ||= wrote;
+        if (!wrote) break;
+      }
+    } catch (error) {
+      if (hasCode(error, "Cancelled", "LeaseLost")) return acted;
+      log[isSuperseded(error) ? "info" : "warn"]("node updates: the pass ended early, and is repeated", { error });
+    }
+    return acted;
+  };
+
+  async function passOnce(actor: Actor, recorder: Recorder, signal: AbortSignal): Promise<boolean> {
+    const call = { deadlineMs: READ_MS, signal };
+    const all = clock.monotonic() - allReadAt >= ALL_NODES_MS;
+    const lists = await gatherNodes({ namespace, all }, actor, call);
+    if (!lists) return noteAbsent();
+    wasAbsent = false;
+    if (all) allReadAt = clock.monotonic();
+    if (lists.policies.length === 0) return await makeDefault(actor);
+    const lookAt = lookAround({ ...actor, now: clock.now(), call });
+    let wrote = false;
+    for (const stored of lists.policies) wrote = (await passPolicy(stored, lists, { actor, recorder, lookAt })) || wrote;
+    metrics.seen({ nodes: lists.nodes, policies: lists.policies.map(({ content }) => content), now: clock.now() });
+    return (await keepRight(lists, actor, recorder)) || wrote;
+  }
+
+  function noteAbsent(): boolean {
+    if (!wasAbsent) log.info("node updates are off: the cluster has no BottlerocketShadows or NodeUpdatePolicies", {});
+    wasAbsent = true;
+    absentAt = clock.monotonic();
+    return false;
+  }
+
+  async function makeDefault({ fence }: Actor): Promise<boolean> {
+    const body = { apiVersion: "zonewise.dev/v1", kind: "NodeUpdatePolicy", metadata: { name: "default" }, spec: options.defaultSpec };
+    await cluster.create(nodeUpdatePolicies, { body }, fence.write());
+    log.info("node updates: policy default was made, as there was none", {});
+    return true;
+  }
+
+  async function passPolicy(
+    { content: policy, object }: StoredPolicy,
+    lists: NodeLists,
+    { actor, recorder, lookAt }: { readonly actor: Actor; readonly recorder: Recorder; readonly lookAt: ReturnType<typeof lookAround> },
+  ): Promise<boolean> {
+    if (isInvalid(policy)) {
+      recorder.record([draftInvalid(policy)]);
+      return false;
+    }
+    const { nodes, contested } = nodesOf(policy, lists);
+    const snapshot = { now: clock.now(), policy, nodes, contested, ownNode: options.ownNode };
+    const plan = await planWithLooks(snapshot, lookAt, obstacles);
+    const transitions = countTransitions(plan.status.transitions, uncounted.get(policy.uid) ?? []);
+    const wroteStatus = await writeStatus({ object, before: policy.status, status: { ...plan.status, transitions } }, actor);
+    uncounted.delete(policy.uid);
+    const { written, missed } = await writeShadows(plan, actor);
+    uncounted.set(policy.uid, written);
+    for (const { write, error } of missed)
+      log.warn("node updates: a shadow could not be written, and is tried again", { shadow: write.node.shadow?.name, error });
+    recorder.record(draftPass(policy, plan, written));
+    for (const { node, spec } of written)
+      log.info("node updates: a state is wanted", { node: node.name, state: spec.state, version: spec.version, policy: policy.name });
+    return wroteStatus || written.length > 0;
+  }
+
+  async function keepRight({ nodes, policies }: NodeLists, actor: Actor, recorder: Recorder): Promise<boolean> {
+    const valid = policies.flatMap(({ content }) => (isInvalid(content) ? [] : [content]));
+    const active = new Map(
+      valid.flatMap(({ status, features }) => status.active.map(({ node }) => [node, features.protectFromScaleDown] as const)),
+    );
+    const released = new Set(valid.flatMap(({ status }) => status.deferred.map(({ node }) => node)));
+    const results = await takeUpkeep(planUpkeep({ nodes, active, released }), namespace, actor);
+    for (const { upkeep, error } of results) {
+      const { action, node } = upkeep;
+      if (error !== undefined) log.warn(`node updates: ${action} failed, and is tried again`, { node: node.name, error });
+      else log.info(`node updates: ${action}`, { node: node.name });
+      if (error === undefined && action === "uncordon") recorder.record([draftUncordon(node)]);
+    }
+    return results.some(({ error }) => error === undefined);
+  }
+}
+
+/** The nodes of a policy: those that it selects and that no other policy has active, and its own active ones. */
+function nodesOf(
+  policy: Policy,
+  { nodes, policies }: NodeLists,
+): { readonly nodes: readonly UpdateNode[]; readonly contested: ReadonlyMap<string, readonly string[]> } {
+  const own = new Set(policy.status.active.map(({ node }) => node));
+  const others = policies.filter(({ content }) => content.name !== policy.name);
+  const taken = new Set(others.flatMap(({ content }) => (isInvalid(content) ? [] : content.status.active.map(({ node }) => node))));
+  const selects = (selector: Readonly<Record<string, string>>, node: UpdateNode): boolean =>
+    node.managed && matchesLabels(selector, node.labels);
+  const found = nodes.filter((node) => own.has(node.name) || (selects(policy.nodeSelector, node) && !taken.has(node.name)));
+  const contested = found.flatMap((node) => {
+    const also = others.filter(({ content }) => selects(content.nodeSelector, node)).map(({ content }) => content.name);
+    return also.length > 0 && !own.has(node.name) ? [[node.name, [policy.name, ...also].toSorted()] as const] : [];
+  });
+  return { nodes: found, contested: new Map(contested) };
+}

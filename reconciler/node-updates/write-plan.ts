@@ -1,0 +1,95 @@
+/**
+ * Writes a plan. The policy's status takes the slots, with the resourceVersion that was read first; only then are shadows written, each with its own.
+ * A process may die in between: the next pass finds the slots taken, and repeats the step.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Actor } from "../../infra/kubernetes/actor.ts";
+import { bottlerocketShadows, type CustomObject, nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
+import type { Plan, ShadowWrite } from "../nodes/plan.ts";
+import { POLICY_KIND } from "../nodes/policy.ts";
+import type { PolicyStatus, TransitionCount } from "../nodes/policy-status.ts";
+
+export interface StatusChange {
+  /** As it was read. */
+  readonly object: CustomObject;
+  readonly before: PolicyStatus;
+  readonly status: PolicyStatus;
+}
+
+/** Writes the status if it has changed; true if it was written. Throws `Conflict` if the policy has changed since it was read. */
+export async function writeStatus({ object, before, status }: StatusChange, { cluster, fence, freshness }: Actor): Promise<boolean> {
+  if (isDeepStrictEqual(toJson(before), toJson(status))) return false;
+  const { name = "" } = object.metadata;
+  const body = { ...object, apiVersion: "zonewise.dev/v1", kind: POLICY_KIND, status };
+  const written = await cluster.replace(nodeUpdatePolicies, { name, subresource: "status", body }, fence.write());
+  freshness.noteWritten(nodeUpdatePolicies, written.metadata.resourceVersion ?? "");
+  return true;
+}
+
+/** Without fields that are undefined, as it is stored. */
+const toJson = (status: PolicyStatus): unknown => JSON.parse(JSON.stringify(status));
+
+/** A shadow that could not be written, and the error. */
+export interface Missed {
+  readonly write: ShadowWrite;
+  readonly error: unknown;
+}
+
+export interface Written {
+  readonly written: readonly ShadowWrite[];
+  readonly missed: readonly Missed[];
+}
+
+/** Writes the shadows; a failure is reported and does not stop the others. Throws `LeaseLost`. */
+export async function writeShadows({ writes }: Plan, actor: Actor): Promise<Written> {
+  const written: ShadowWrite[] = [];
+  const missed: Missed[] = [];
+  for (const write of writes) {
+    const call = actor.fence.write();
+    try {
+      await writeSpec(write, actor, call);
+      written.push(write);
+    } catch (error) {
+      missed.push({ write, error });
+    }
+  }
+  return { written, missed };
+}
+
+async function writeSpec(
+  { node: { shadow }, spec }: ShadowWrite,
+  { cluster, freshness }: Actor,
+  call: ReturnType<Actor["fence"]["write"]>,
+): Promise<void> {
+  if (!shadow) return;
+  const { namespace, name, resourceVersion } = shadow;
+  const version = await cluster.patch(
+    bottlerocketShadows,
+    { namespace, name, type: "merge", body: { metadata: { resourceVersion }, spec } },
+    call,
+  );
+  freshness.noteWritten(bottlerocketShadows, version);
+}
+
+/** At most as many kinds of transitions are counted, the newest. */
+const MOST_TRANSITIONS = 200;
+
+/** The counts with one more of each transition that was written (R22). */
+export function countTransitions(before: readonly TransitionCount[], written: readonly ShadowWrite[]): TransitionCount[] {
+  const counts = new Map(before.map((one) => [keyOf(one), one]));
+  for (const one of written.map(transitionOf).filter(({ from, to }) => from !== to)) {
+    const earlier = counts.get(keyOf(one));
+    counts.delete(keyOf(one));
+    counts.set(keyOf(one), { ...one, count: (earlier?.count ?? 0) + 1 });
+  }
+  return [...counts.values()].slice(-MOST_TRANSITIONS);
+}
+
+type Transition = Omit<TransitionCount, "count">;
+
+const keyOf = ({ from, to, fromVersion, toVersion }: Transition): string => [from, to, fromVersion, toVersion].join(" ");
+
+function transitionOf({ node: { shadow }, spec }: ShadowWrite): Transition {
+  const { current_version: fromVersion = "" } = shadow?.status ?? {};
+  return { from: shadow?.spec.state ?? "", to: spec.state, fromVersion, toVersion: spec.version ?? fromVersion };
+}

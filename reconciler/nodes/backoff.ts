@@ -1,0 +1,11 @@
+/** How long a node waits after failed attempts: more than 2^count minutes, at most a day (§17.7). */
+const MINUTE_MS = 60_000;
+const LONGEST_MINUTES = 1440;
+/** 2^11 minutes exceed a day. */
+const LARGEST_EXPONENT = 11;
+
+/** True if an attempt is allowed `sinceMs` milliseconds after the last of `count` failures. Whole minutes count. */
+export function isBackOffOver(sinceMs: number, count: number, longestMinutes = LONGEST_MINUTES): boolean {
+  const minutes = Math.trunc(sinceMs / MINUTE_MS);
+  return minutes > longestMinutes || minutes > 2 ** Math.min(count, LARGEST_EXPONENT);
+}

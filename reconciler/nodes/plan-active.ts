@@ -1,0 +1,72 @@
+/** Plans the next step of every active node, and takes in nodes that are on their way without being listed as active. */
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import type { Shadow, UpdateNode } from "./node.ts";
+import { phaseOf } from "./phase.ts";
+import { decideProgress, type Step } from "./progress.ts";
+import type { ActiveNode } from "./policy-status.ts";
+import type { PolicySnapshot } from "./snapshot.ts";
+
+export interface ActiveStep {
+  readonly entry: ActiveNode;
+  /** Undefined if the node is gone. */
+  readonly node: UpdateNode | undefined;
+  readonly step: Step;
+}
+
+/** The next step of every active node, in the order of their starts. */
+export function planActive(snapshot: PolicySnapshot): ActiveStep[] {
+  const byName = new Map(snapshot.nodes.map((node) => [node.name, node]));
+  const entries = snapshot.policy.status.active;
+  return [...entries, ...adopt(snapshot)].map((stored) => {
+    const node = byName.get(stored.node);
+    const phase = node ? phaseOf(node, stored) : stored.phase;
+    const entry = enterPhase(stored, phase === "Done" ? "Recovering" : phase, snapshot.now);
+    const step = decideProgress({ snapshot, entry, node, done: phase === "Done", look: snapshot.looks.get(stored.node) });
+    return { entry: step.step === "wait" ? waitFor(entry, step.why) : entry, node, step };
+  });
+}
+
+function enterPhase(entry: ActiveNode, phase: ActiveNode["phase"], now: number): ActiveNode {
+  if (entry.phase === phase) return entry;
+  const { waitsFor: _, ...rest } = entry;
+  return { ...rest, phase, since: formatTimestamp(now) };
+}
+
+const waitFor = (entry: ActiveNode, why: string): ActiveNode => (entry.waitsFor === why ? entry : { ...entry, waitsFor: why });
+
+/** Nodes that an earlier controller started, or whose entry was lost. Those that were released are on their own. */
+function adopt({ policy, nodes, contested, now }: PolicySnapshot): ActiveNode[] {
+  const known = new Set([...policy.status.active, ...policy.status.deferred].map(({ node }) => node));
+  return nodes.flatMap((node) => {
+    const { shadow } = node;
+    const isFirst = (contested.get(node.name)?.[0] ?? policy.name) === policy.name;
+    if (!shadow?.status || known.has(node.name) || !isFirst) return [];
+    return shadow.spec.state === "Idle" && shadow.status.current_state === "Idle" ? [] : [entryFor(node, shadow, now)];
+  });
+}
+
+function entryFor(node: UpdateNode, shadow: Shadow, now: number): ActiveNode {
+  const { spec, status } = shadow;
+  const time = formatTimestamp(now);
+  const from = status?.current_version ?? "";
+  const entry: ActiveNode = {
+    node: node.name,
+    nodeUid: node.uid,
+    shadowUid: shadow.uid,
+    from,
+    to: spec.version ?? status?.target_version ?? from,
+    ...(node.zone !== "" && { zone: node.zone }),
+    bootId: firstBoot(node, shadow),
+    startedAt: spec.state_transition_timestamp ?? time,
+    phase: "Recovering",
+    since: time,
+  };
+  const phase = phaseOf(node, entry);
+  return phase === "Done" ? entry : { ...entry, phase };
+}
+
+/** The boot in which the update began, as far as it is known: until its reboot, that is the one that the node runs in. */
+function firstBoot({ bootId }: UpdateNode, { status }: Shadow): string {
+  if (status?.rebooting) return status.rebooting.boot_id;
+  return status?.current_state === "StagedAndPerformedUpdate" || status?.current_state === "Idle" ? bootId : "";
+}

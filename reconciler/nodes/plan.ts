@@ -1,0 +1,136 @@
+/**
+ * Plans one pass over the nodes of a policy (gather -> decide -> act):
+ *
+ *   a person's unfreeze -> steps of the active nodes -> failures and freeze -> window -> starts -> status
+ *
+ * The status is written first, with the policy's resourceVersion: it takes the slots. Then the shadows are written (§17.1).
+ */
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import type { Shadow, UpdateNode } from "./node.ts";
+import { planActive, type ActiveStep } from "./plan-active.ts";
+import { planStarts, type Starts } from "./plan-starts.ts";
+import { allowedActive } from "./policy.ts";
+import type { ActiveNode, PolicyStatus } from "./policy-status.ts";
+import { recordSteps, unfreeze, type Records } from "./records.ts";
+import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
+import type { PolicySnapshot, Skip } from "./snapshot.ts";
+import { summarize } from "./summary.ts";
+import { closeCampaign, isOpen } from "./window.ts";
+
+/** A change of a shadow's spec. */
+export interface ShadowWrite {
+  readonly node: UpdateNode;
+  readonly spec: ShadowSpec;
+}
+
+export interface Plan {
+  /** To be written first, if it differs from the stored one. */
+  readonly status: PolicyStatus;
+  readonly writes: readonly ShadowWrite[];
+  readonly steps: readonly ActiveStep[];
+  readonly started: readonly UpdateNode[];
+  readonly skips: readonly Skip[];
+  /** Nodes whose pods must be looked at: then the pass is planned again. */
+  readonly looks: readonly string[];
+}
+
+/** Plans a pass; the same snapshot always gives the same plan. */
+export function planPass(input: PolicySnapshot): Plan {
+  const released = unfreeze(input);
+  const snapshot = { ...input, policy: { ...input.policy, status: released } };
+  const { now, policy } = snapshot;
+  const steps = planActive(snapshot);
+  const records = recordSteps(steps, snapshot);
+  const busy = new Set(records.active.map(({ node }) => node));
+  const idle = snapshot.nodes.filter(({ name }) => !busy.has(name));
+  const opening = isOpen(policy.window, policy.status.campaign, now);
+  const closed = whyClosed(records, opening.open, snapshot);
+  const slots = Math.max(0, allowedActive(policy.maxConcurrent, snapshot.nodes.length) - records.active.length);
+  const activeZones = [...new Set(records.active.map(({ zone = "" }) => zone))];
+  const starts = planStarts(
+    idle,
+    { slots, activeZones, closed },
+    { ...snapshot, policy: { ...policy, status: { ...policy.status, ...records } } },
+  );
+  const looks = [...steps.flatMap(({ step, entry }) => (step.step === "look" ? [entry.node] : [])), ...starts.looks];
+  const active = [...records.active, ...starts.nodes.map((node) => startOf(node, now))];
+  const isOver = opening.open && records.active.length === 0 && looks.length === 0 && isExhausted(starts);
+  const status = summarize({
+    snapshot,
+    skips: starts.skips,
+    status: {
+      ...policy.status,
+      ...records,
+      active,
+      zone: active[0]?.zone ?? policy.status.zone,
+      windowOpen: opening.open,
+      campaign: isOver ? closeCampaign(opening.campaign, now) : opening.campaign,
+      message: closed?.message ?? "",
+    },
+  });
+  return { status, steps, started: starts.nodes, skips: starts.skips, looks, writes: planWrites({ steps, starts, idle }, snapshot) };
+}
+
+/** Why nothing starts at all. */
+function whyClosed({ frozen }: Records, open: boolean, { policy }: PolicySnapshot): Omit<Skip, "node"> | undefined {
+  if (!policy.enabled) return { reason: "Disabled", message: "updates are switched off" };
+  if (frozen) return { reason: "Frozen", message: `frozen since ${frozen.at}: ${frozen.message}; spec.unfreeze: ${frozen.id} goes on` };
+  return open ? undefined : { reason: "WindowClosed", message: "outside the window" };
+}
+
+/** A one-shot is over once no node can start or will be able to soon. */
+function isExhausted({ nodes, skips }: Starts): boolean {
+  return (
+    nodes.length === 0 &&
+    skips.every(({ reason }) => reason === "NotManaged" || reason === "SeveralPolicies" || reason === "ShadowUnreadable")
+  );
+}
+
+function startOf({ name, uid, zone, bootId, shadow }: UpdateNode, now: number): ActiveNode {
+  const time = formatTimestamp(now);
+  const { current_version: from = "", target_version: to = "" } = shadow?.status ?? {};
+  const entry = { node: name, nodeUid: uid, shadowUid: shadow?.uid ?? "", from, to, bootId, startedAt: time, since: time };
+  return { ...entry, ...(zone !== "" && { zone }), phase: "Starting" };
+}
+
+interface Planned {
+  readonly steps: readonly ActiveStep[];
+  readonly starts: Starts;
+  readonly idle: readonly UpdateNode[];
+}
+
+function planWrites({ steps, starts, idle }: Planned, { now, policy, contested }: PolicySnapshot): ShadowWrite[] {
+  const time = formatTimestamp(now);
+  const wish = (node: UpdateNode, state: ShadowSpec["state"], version = node.shadow?.spec.version ?? null): ShadowWrite => ({
+    node,
+    spec: { state, state_transition_timestamp: time, version },
+  });
+  const start = (node: UpdateNode): ShadowWrite => wish(node, "StagedAndPerformedUpdate", node.shadow?.status?.target_version ?? null);
+  const ofActive = steps.flatMap(({ step, node }) => {
+    if (!node?.shadow) return [];
+    if (step.step === "advance") return [wish(node, step.to)];
+    if (step.step === "startAgain") return [start(node)];
+    return isEnding(step.step) && node.shadow.spec.state !== "Idle" ? [wish(node, "Idle")] : [];
+  });
+  const starting = new Set(starts.nodes.map(({ name }) => name));
+  const stepped = new Set(steps.map(({ entry }) => entry.node));
+  const isOurs = ({ name }: UpdateNode): boolean => (contested.get(name)?.[0] ?? policy.name) === policy.name;
+  const others = idle
+    .filter((node) => !starting.has(node.name) && !stepped.has(node.name) && isOurs(node))
+    .flatMap((node) => tidy(node, wish));
+  return [...ofActive, ...starts.nodes.map(start), ...others];
+}
+
+const isEnding = (step: string): boolean => step === "reset" || step === "release";
+
+/** Of a node that is not active, no update is wanted; what an update left is wiped once there is nothing to do. */
+function tidy(node: UpdateNode, wish: (node: UpdateNode, state: "Idle") => ShadowWrite): ShadowWrite[] {
+  const { shadow } = node;
+  if (!shadow || shadow.terminating || shadow.problem !== undefined) return [];
+  if (shadow.spec.state !== "Idle") return [wish(node, "Idle")];
+  return isLeftover(shadow) && isAtRest(shadow) ? [{ node, spec: DEFAULT_SPEC }] : [];
+}
+
+const isLeftover = ({ spec }: Shadow): boolean => (spec.version ?? spec.state_transition_timestamp ?? undefined) !== undefined;
+const isAtRest = ({ status }: Shadow): boolean =>
+  !status || (status.current_state === "Idle" && status.current_version === status.target_version);

@@ -1,0 +1,102 @@
+/** A NodeUpdatePolicy: which nodes are updated, when, and how many at once. What its schema refuses is refused here as well, with a sentence. */
+import * as z from "zod";
+import type { CustomObject } from "../../infra/kubernetes/resources.ts";
+import { readIdentity } from "../model/identity.ts";
+import { NO_STATUS, policyStatus, type PolicyStatus } from "./policy-status.ts";
+import { parseWindow, type Window } from "./window.ts";
+
+export const POLICY_KIND = "NodeUpdatePolicy";
+
+const MONTH_S = 30 * 86_400;
+const seconds = (byDefault: number, least = 1) => z.int().min(least).max(MONTH_S).default(byDefault);
+/** A section that may be left out. */
+const section = <T extends z.ZodRawShape>(shape: T) => z.prefault(z.object(shape), {} as never);
+
+/** The fields that users write. */
+export const policySpec = z.object({
+  /** False: no update starts; those that run finish. */
+  enabled: z.boolean().default(true),
+  /** The nodes of the policy; all that are managed without it. */
+  nodeSelector: z.record(z.string(), z.string()).default({}),
+  /** `1`, `25%` of the policy's nodes (rounded down, at least one), or `unlimited`. */
+  maxConcurrent: z
+    .union([z.int().min(0), z.string().regex(/^(?:\d{1,6}|(?:100|[1-9]?\d)%|unlimited)$/i)])
+    .default(1)
+    .transform(readLimit),
+  window: z
+    .object({
+      cron: z.string().min(1).max(200),
+      timeZone: z.string().min(1).max(100).default("UTC"),
+      /** No update starts in the last seconds of a window. */
+      lastStartSeconds: z.int().min(0).max(86_400).default(0),
+      /** A one-shot ends after that time at the latest. */
+      durationSeconds: z.int().min(1).max(MONTH_S).optional(),
+    })
+    .optional(),
+  /** The nodes of one zone are finished before those of another begin, where nodes have the label topology.kubernetes.io/zone. */
+  zonesInOrder: z.boolean().default(true),
+  /** A rollout in progress holds the nodes with pods of other zones of its group. */
+  holdForRollouts: z.boolean().default(true),
+  health: section({ minReadySeconds: seconds(60, 0), timeoutSeconds: seconds(900) }),
+  /** As many failures after a reboot freeze the policy. */
+  maxFailed: z.int().min(1).max(100).default(1),
+  drain: section({ timeoutSeconds: seconds(3600), onTimeout: z.enum(["Uncordon", "Reboot"]).default("Uncordon") }),
+  deadlines: section({ stageSeconds: seconds(1800), holdSeconds: seconds(600), rebootSeconds: seconds(900), recoverSeconds: seconds(300) }),
+  features: section({ protectFromScaleDown: z.boolean().default(false) }),
+  /** The `id` of the freeze that a person has looked at: the campaign goes on. */
+  unfreeze: z.string().optional(),
+});
+
+/** How many nodes may be active at once. */
+export type Limit = { readonly nodes: number } | { readonly percent: number } | "unlimited";
+
+export interface Policy extends Omit<z.infer<typeof policySpec>, "window"> {
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation: number;
+  /** Undefined: always open. */
+  readonly window: Window | undefined;
+  readonly status: PolicyStatus;
+}
+
+/** A policy that cannot be obeyed: its nodes are not started. */
+export interface InvalidPolicy {
+  readonly name: string;
+  readonly uid: string;
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  readonly problem: string;
+}
+
+function readLimit(written: number | string): Limit {
+  const text = String(written).toLowerCase();
+  if (text === "unlimited") return "unlimited";
+  return text.endsWith("%") ? { percent: Number(text.slice(0, -1)) } : { nodes: Number(text) };
+}
+
+/** Nodes that may be active of `total` (R30): a percentage is rounded down, and at least one unless it is 0 %. */
+export function allowedActive(limit: Limit, total: number): number {
+  if (limit === "unlimited") return Number.POSITIVE_INFINITY;
+  if ("nodes" in limit) return limit.nodes;
+  return limit.percent === 0 ? 0 : Math.max(1, Math.floor((limit.percent * total) / 100));
+}
+
+/** Reads a policy as stored. A status that cannot be read counts as a problem: it says which nodes are active. */
+export function readPolicy(object: CustomObject): Policy | InvalidPolicy {
+  const { name, uid, resourceVersion } = readIdentity(object.metadata);
+  const raw = (object.spec ?? {}) as { readonly nodeSelector?: Readonly<Record<string, string>> };
+  const refuse = (problem: string): InvalidPolicy => ({ name, uid, nodeSelector: raw.nodeSelector ?? {}, problem });
+  const spec = policySpec.safeParse(raw);
+  if (!spec.success) return refuse(problemOf("spec", spec.error));
+  const status = object.status === undefined ? { success: true as const, data: NO_STATUS } : policyStatus.safeParse(object.status);
+  if (!status.success) return refuse(problemOf("status", status.error));
+  const window = spec.data.window && parseWindow(spec.data.window);
+  if (window && "problem" in window) return refuse(`spec.window: ${window.problem}`);
+  return { ...spec.data, window, name, uid, resourceVersion, generation: object.metadata.generation ?? 0, status: status.data };
+}
+
+function problemOf(part: string, { issues: [first] }: z.ZodError): string {
+  return `${[part, ...(first?.path ?? [])].join(".")}: ${first?.message ?? "not valid"}`;
+}
+
+export const isInvalid = (policy: Policy | InvalidPolicy): policy is InvalidPolicy => "problem" in policy;

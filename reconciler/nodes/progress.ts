@@ -1,0 +1,172 @@
+/**
+ * The next step of an active node: the first rule with an opinion (§17.2).
+ *
+ *   gone -> finished -> failed -> no longer managed -> deadline -> gate -> wait
+ */
+import { parseTimestamp } from "../../infra/timestamp.ts";
+import { firstOf, type Rule } from "../model/decision.ts";
+import { shortDuration } from "../../infra/duration.ts";
+import { whyNotReturned } from "./health.ts";
+import type { UpdateNode } from "./node.ts";
+import { deadlineOf, hasRebooted } from "./phase.ts";
+import type { ActiveNode, Phase, Workload } from "./policy-status.ts";
+import type { WantedState } from "./shadow.ts";
+import type { FailureReason, NodeLook, PolicySnapshot } from "./snapshot.ts";
+import { moveFor } from "./transition.ts";
+
+export type Step =
+  /** The agent is to act, or `why` must end. */
+  | { readonly step: "wait"; readonly why: string }
+  /** The pods of the node must be looked at. */
+  | { readonly step: "look" }
+  /** The next state is wanted. */
+  | { readonly step: "advance"; readonly to: WantedState; readonly workloads?: readonly Workload[] | undefined }
+  /** The write that starts the update is repeated: nobody knows if it took effect. */
+  | { readonly step: "startAgain" }
+  /** The update is done: the slot is free. */
+  | { readonly step: "done" }
+  /** The attempt failed: Idle is wanted, and the slot is free once the node is back in service. */
+  | (Ending & { readonly step: "reset"; readonly afterReboot: boolean })
+  /** The slot is free, and the node goes to the end of the queue. */
+  | (Ending & { readonly step: "release"; readonly backOff: boolean })
+  /** The node is unusable: its slot stays taken, and nothing starts until a person says so. */
+  | (Ending & { readonly step: "freeze" });
+
+interface Ending {
+  readonly reason: FailureReason;
+  readonly message: string;
+}
+
+export interface Progress {
+  readonly snapshot: Pick<PolicySnapshot, "now" | "policy">;
+  /** Its phase is up to date, unless that would be `Done`. */
+  readonly entry: ActiveNode;
+  readonly done: boolean;
+  /** Undefined if the node is gone. */
+  readonly node: UpdateNode | undefined;
+  readonly look: NodeLook | undefined;
+}
+
+type ProgressRule = Rule<[Progress, UpdateNode], Step>;
+
+/** Our own cordon is off and the node is Ready: others may have it. */
+const isInService = (node: UpdateNode): boolean => node.ready && node.cordonedBy === undefined;
+
+const finished: ProgressRule = ({ done, entry }, node) => {
+  if (!done || node.cordonedBy !== undefined) return undefined;
+  return node.shadow?.status?.current_version === entry.to ? { step: "done" } : failWithoutReboot(entry, node);
+};
+
+/** The agent counts its crashes itself: its back-off is enough. */
+function failWithoutReboot(entry: ActiveNode, node: UpdateNode): Step {
+  const message =
+    node.shadow?.status?.failure_reason ?? `${entry.node} went back to Idle with ${node.shadow?.status?.current_version ?? "no version"}`;
+  return { step: "release", reason: "UpdateFailed", message, backOff: false };
+}
+
+const failed: ProgressRule = ({ entry }, node) => {
+  if (!node.shadow) return undefined;
+  const { spec, status } = node.shadow;
+  if (spec.state === "Idle" || !["reset", "wipe"].includes(moveFor(spec.state, status?.current_state).move)) return undefined;
+  const afterReboot = hasRebooted(node, entry) || spec.state === "MonitoringUpdate";
+  const message = status?.failure_reason ?? `it reports ${status?.current_state ?? "no state"}, and ${spec.state} is wanted`;
+  return { step: "reset", reason: "UpdateFailed", message, afterReboot };
+};
+
+const BEFORE_REBOOT: ReadonlySet<Phase> = new Set(["Starting", "Staging", "Holding", "Draining"]);
+
+/** Its agent is gone with the label: what can be undone is undone at once. */
+const stillManaged: ProgressRule = ({ entry }, node) => {
+  if (node.managed || !BEFORE_REBOOT.has(entry.phase)) return undefined;
+  return {
+    step: "reset",
+    reason: "NoLongerManaged",
+    message: `${entry.node} has lost its label in phase ${entry.phase}`,
+    afterReboot: false,
+  };
+};
+
+const inTime: ProgressRule = ({ snapshot: { now, policy }, entry }, node) => {
+  const seconds = deadlineOf(entry.phase, policy);
+  if (now < (parseTimestamp(entry.since) ?? now) + seconds * 1000) return undefined;
+  const why = entry.waitsFor === undefined ? "" : `: ${entry.waitsFor}`;
+  const ending = {
+    reason: TIMEOUTS[entry.phase],
+    message: `${entry.node} was in phase ${entry.phase} for ${shortDuration(seconds * 1000)}${why}`,
+  };
+  if (isFrozenFor(entry, policy)) return { step: "wait", why: ending.message };
+  return expire(ending, entry, node);
+};
+
+const TIMEOUTS: Readonly<Record<Phase, FailureReason>> = {
+  Starting: "StartDropped",
+  Staging: "StagingTimeout",
+  Holding: "HeldTooLong",
+  Draining: "DrainTimeout",
+  Rebooting: "RebootTimeout",
+  Returning: "ReturnTimeout",
+  Monitoring: "HealthTimeout",
+  Recovering: "RecoveryTimeout",
+};
+
+/** A deadline frees the slot only if the node serves (§17.4). A drain is undone first: its node is cordoned. */
+function expire(ending: Ending, entry: ActiveNode, node: UpdateNode): Step {
+  const { phase } = entry;
+  if (phase === "Draining" && node.ready) return { step: "reset", ...ending, afterReboot: false };
+  if (phase === "Rebooting" || phase === "Returning" || !isInService(node)) return { step: "freeze", ...ending };
+  if (phase === "Monitoring") return { step: "reset", ...ending, afterReboot: true };
+  return { step: "release", ...ending, backOff: phase !== "Holding" && phase !== "Starting" };
+}
+
+/** True if this attempt has frozen the policy: a person decides. */
+function isFrozenFor(entry: ActiveNode, { status }: PolicySnapshot["policy"]): boolean {
+  return status.frozen !== undefined && status.failed.some(({ node, startedAt }) => node === entry.node && startedAt === entry.startedAt);
+}
+
+/** A start whose answer was lost is repeated while the update is still to be made. */
+const started: ProgressRule = ({ entry, snapshot: { policy } }, { shadow }) => {
+  if (entry.phase !== "Starting") return undefined;
+  const isWanted = !policy.status.frozen && shadow?.status?.target_version === entry.to;
+  return isWanted ? { step: "startAgain" } : { step: "wait", why: "its start is no longer wanted" };
+};
+
+const gate: ProgressRule = (progress, node) => {
+  const { spec, status } = node.shadow ?? {};
+  const move = spec ? moveFor(spec.state, status?.current_state) : undefined;
+  if (move?.move !== "advance") return undefined;
+  const verdict = GATES[move.gate](progress, node);
+  if (verdict === "look") return { step: "look" };
+  return verdict === undefined ? { step: "advance", to: move.to, workloads: progress.look?.workloads } : { step: "wait", why: verdict };
+};
+
+type Gate = (progress: Progress, node: UpdateNode) => string | undefined;
+
+/** Each says why the next state must wait (§17.3), or that the pods must be looked at first. */
+const GATES: Readonly<Record<"drainable" | "ready" | "healthy", Gate>> = {
+  drainable({ snapshot: { policy }, look }, node) {
+    if (policy.status.frozen) return `the policy is frozen: ${policy.status.frozen.message}`;
+    if (!node.ready) return "the node is not Ready";
+    if (node.terminating || node.removedBy !== undefined) return "the node is being removed";
+    return look ? (look.rollout ?? look.obstacle) : "look";
+  },
+  ready: (_progress, node) => (node.ready ? undefined : "the node is not Ready"),
+  healthy({ snapshot: { now, policy }, entry, look }, node) {
+    const why = whyNotReturned({ now, node, entry, minReadySeconds: policy.health.minReadySeconds });
+    return why ?? (look ? look.missing : "look");
+  },
+};
+
+const forAgent: ProgressRule = ({ entry }, node) => ({
+  step: "wait",
+  why: node.cordonedBy && entry.phase === "Recovering" ? "uncordoning" : "its agent",
+});
+
+const decide = firstOf<[Progress, UpdateNode], Step>([finished, failed, stillManaged, inTime, started, gate, forAgent]);
+
+/** The next step of an active node; a node that is gone leaves its slot. */
+export function decideProgress(progress: Progress): Step {
+  const { entry, node } = progress;
+  if (!node || node.uid !== entry.nodeUid)
+    return { step: "release", reason: "NodeGone", message: `node ${entry.node} is gone`, backOff: false };
+  return decide(progress, node) ?? { step: "wait", why: "its agent" };
+}

@@ -1,0 +1,86 @@
+/** What the steps of the active nodes leave in the policy's status: who is active, who failed, who goes to the end of the queue, and the freeze. */
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import type { ActiveStep } from "./plan-active.ts";
+import type { ActiveNode, DeferredNode, FailedNode, Freeze, PolicyStatus } from "./policy-status.ts";
+import type { PolicySnapshot } from "./snapshot.ts";
+
+export interface Records {
+  readonly active: readonly ActiveNode[];
+  readonly failed: readonly FailedNode[];
+  readonly deferred: readonly DeferredNode[];
+  readonly frozen: Freeze | undefined;
+}
+
+/** At most as many failures are kept: a policy freezes long before, unless `maxFailed` is larger. */
+const MOST_FAILED = 100;
+
+/** Controllers that all active nodes together remember, 200 bytes each: an object has 1.5 MB at most. */
+const MOST_WORKLOADS = 3000;
+
+/** The records after the steps. Each attempt fails once, by its node and its start: a process that dies between two writes repeats the step. */
+export function recordSteps(steps: readonly ActiveStep[], { now, policy, nodes }: PolicySnapshot): RecordsStatus {
+  const { status, maxFailed } = policy;
+  const at = formatTimestamp(now);
+  const failures = steps.flatMap(({ entry, step }) => {
+    const isFailure = step.step === "freeze" || (step.step === "reset" && step.afterReboot);
+    return isFailure
+      ? [{ node: entry.node, startedAt: entry.startedAt, to: entry.to, at, reason: step.reason, message: step.message }]
+      : [];
+  });
+  const isKnown = ({ node, startedAt }: FailedNode): boolean =>
+    status.failed.some((one) => one.node === node && one.startedAt === startedAt);
+  const failed = [...status.failed, ...failures.filter((one) => !isKnown(one))].slice(-MOST_FAILED);
+  const unusable = steps.some(({ step }) => step.step === "freeze");
+  const isFrozen = failed.length >= maxFailed || (unusable && failed.length > 0);
+  const present = new Set(nodes.map(({ name }) => name));
+  return {
+    active: steps.flatMap((one) => keepActive(one, Math.floor(MOST_WORKLOADS / steps.length))),
+    failed,
+    deferred: deferNodes(steps, status.deferred, at).filter(({ node }) => present.has(node)),
+    frozen: status.frozen ?? (isFrozen ? freezeFor(failed, at) : undefined),
+  };
+}
+
+type RecordsStatus = Records & Pick<PolicyStatus, "active" | "failed" | "deferred">;
+
+function keepActive({ entry, step }: ActiveStep, most: number): ActiveNode[] {
+  if (step.step === "done" || step.step === "release") return [];
+  const drains = step.step === "advance" && step.workloads && entry.phase === "Holding";
+  return [drains ? { ...entry, workloads: step.workloads.slice(0, most) } : entry];
+}
+
+function deferNodes(steps: readonly ActiveStep[], deferred: readonly DeferredNode[], at: string): DeferredNode[] {
+  const byNode = new Map(deferred.map((one) => [one.node, one]));
+  for (const { entry, step } of steps) {
+    if (step.step === "done") byNode.delete(entry.node);
+    if (step.step !== "reset" && step.step !== "release") continue;
+    const before = byNode.get(entry.node)?.count ?? 0;
+    // The agent counts what it reports itself.
+    const counts = step.step === "reset" ? step.reason !== "UpdateFailed" : step.backOff;
+    byNode.set(entry.node, { node: entry.node, count: before + (counts ? 1 : 0), at, reason: step.reason });
+  }
+  return [...byNode.values()];
+}
+
+function freezeFor(failed: readonly FailedNode[], at: string): Freeze {
+  const last = failed.at(-1);
+  const message = `${last?.node ?? "a node"}: ${last?.message ?? ""}`;
+  return { id: `${last?.node ?? "node"}-${at.replaceAll(/[-:]/g, "")}`, at, reason: last?.reason ?? "UpdateFailed", message };
+}
+
+/** The status after a person has cleared the freeze by its id (§17.5): the nodes that caused it leave their slots, and are on their own. */
+export function unfreeze({ now, policy }: PolicySnapshot): PolicyStatus {
+  const { status } = policy;
+  if (!status.frozen || policy.unfreeze !== status.frozen.id) return status;
+  const isStuck = ({ node, startedAt }: ActiveNode): boolean =>
+    status.failed.some((one) => one.node === node && one.startedAt === startedAt);
+  const at = formatTimestamp(now);
+  const stuck = status.active.filter(isStuck).map(({ node }) => ({ node, count: 1, at, reason: "ReleasedByHand" }));
+  const { frozen: _, ...rest } = status;
+  return {
+    ...rest,
+    failed: [],
+    active: status.active.filter((entry) => !isStuck(entry)),
+    deferred: [...status.deferred.filter(({ node }) => !stuck.some((one) => one.node === node)), ...stuck],
+  };
+}

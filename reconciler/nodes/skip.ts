@@ -1,0 +1,84 @@
+/** Why a node that has an update does not start (R26, R32): the first rule with an opinion. */
+import { parseTimestamp } from "../../infra/timestamp.ts";
+import { firstOf, type Rule } from "../model/decision.ts";
+import { isBackOffOver } from "./backoff.ts";
+import { belongsTo, type UpdateNode } from "./node.ts";
+import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
+
+type SkipRule = Rule<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>;
+
+const skip = (reason: SkipReason, message: string): Omit<Skip, "node"> => ({ reason, message });
+
+const onePolicy: SkipRule = ({ name }, { contested }) => {
+  const policies = contested.get(name);
+  return policies && skip("SeveralPolicies", `policies ${policies.join(" and ")} select it`);
+};
+
+const stays: SkipRule = ({ terminating, removedBy, managed }) => {
+  if (terminating) return skip("NodeTerminating", "the node is being deleted");
+  if (removedBy !== undefined) return skip("BeingRemoved", `the node has taint ${removedBy}`);
+  return managed ? undefined : skip("NotManaged", "the node has lost its label");
+};
+
+const reported: SkipRule = (node) => {
+  const { shadow } = node;
+  if (!shadow || shadow.terminating || !belongsTo(shadow, node)) return skip("AgentSilent", "the node has no shadow of its own yet");
+  if (shadow.problem !== undefined) return skip("ShadowUnreadable", `shadow ${shadow.name} cannot be read: ${shadow.problem}`);
+  return shadow.status ? undefined : skip("AgentSilent", "its agent has not reported yet");
+};
+
+const isIdle: SkipRule = ({ shadow, cordonedBy }) => {
+  const { spec, status } = shadow ?? {};
+  if (spec?.state !== "Idle" || status?.current_state !== "Idle")
+    return skip("Recovering", `it is on its way back to Idle from ${status?.current_state}`);
+  return cordonedBy === undefined ? undefined : skip("Recovering", "our own cordon has not been removed yet");
+};
+
+/** The agent's own count of failures. */
+const backOffOver: SkipRule = ({ shadow }, { now }) => {
+  const { crash_count = 0, state_transition_failure_timestamp: at } = shadow?.status ?? {};
+  const failedAt = parseTimestamp(at ?? "");
+  const isOver = failedAt === undefined || isBackOffOver(now - failedAt, crash_count);
+  return isOver ? undefined : skip("BackOff", `attempt ${crash_count} failed at ${at}`);
+};
+
+/** Our count of attempts that did not come to an end. */
+const notDeferred: SkipRule = ({ name }, { now, policy }) => {
+  const deferred = policy.status.deferred.find(({ node }) => node === name);
+  const isWaiting = deferred && deferred.count > 0 && !isBackOffOver(now - (parseTimestamp(deferred.at) ?? now), deferred.count);
+  return isWaiting ? skip("Deferred", `${deferred.reason} at ${deferred.at}, attempt ${deferred.count}`) : undefined;
+};
+
+const isReady: SkipRule = ({ ready }) => (ready ? undefined : skip("NodeNotReady", "the node is not Ready"));
+
+const skipEarly = firstOf<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>([
+  onePolicy,
+  stays,
+  reported,
+  isIdle,
+  backOffOver,
+  notDeferred,
+  isReady,
+]);
+
+/** Why the node does not start, as far as its pods need not be looked at. */
+export function whySkipped(node: UpdateNode, snapshot: PolicySnapshot): Skip | undefined {
+  const why = skipEarly(node, snapshot);
+  return why && { node: node.name, ...why };
+}
+
+/** Why its pods forbid a start; `look` if they have not been looked at. */
+export function whySkippedByPods(node: UpdateNode, { looks }: PolicySnapshot): Skip | "look" | undefined {
+  const look = looks.get(node.name);
+  if (!look) return "look";
+  const { name } = node;
+  if (look.unfit !== undefined) return { node: name, ...skip("UnhealthyPods", look.unfit) };
+  if (look.rollout !== undefined) return { node: name, ...skip("RolloutInProgress", look.rollout) };
+  return look.obstacle === undefined ? undefined : { node: name, ...skip("DrainBlocked", look.obstacle) };
+}
+
+/** True if the host has chosen another version than the one that runs (R7): a lower one counts as well. */
+export function hasUpdate({ shadow }: UpdateNode): boolean {
+  const status = shadow?.status;
+  return status !== undefined && status.target_version !== status.current_version;
+}

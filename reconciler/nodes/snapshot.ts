@@ -1,0 +1,76 @@
+/** The facts for one decision about a policy's nodes, gathered at one moment. */
+import type { UpdateNode } from "./node.ts";
+import type { Policy } from "./policy.ts";
+import type { Workload } from "./policy-status.ts";
+
+/** What the pods of one node say. Gathered only for the nodes that a decision asks for. */
+export interface NodeLook {
+  /** Why a drain would not succeed now. */
+  readonly obstacle?: string | undefined;
+  /** Why the node is not fit to be updated. */
+  readonly unfit?: string | undefined;
+  /** Which rollout in progress forbids a disruption here. */
+  readonly rollout?: string | undefined;
+  /** Why the work that was here has not come back; only for nodes that are active. */
+  readonly missing?: string | undefined;
+  /** The controllers of the pods that a drain would evict. */
+  readonly workloads: readonly Workload[];
+}
+
+export interface PolicySnapshot {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly policy: Policy;
+  /** The nodes that the policy selects, and those of its active ones that it no longer selects; by name. */
+  readonly nodes: readonly UpdateNode[];
+  /** Nodes that another policy selects as well, with the names of the policies. */
+  readonly contested: ReadonlyMap<string, readonly string[]>;
+  readonly looks: ReadonlyMap<string, NodeLook>;
+  /** The node that this process runs on: it is updated last. */
+  readonly ownNode: string | undefined;
+}
+
+/** Why a node or a policy does not start; for the policy's status, Events and metrics. */
+export const SKIP_REASONS = [
+  "Disabled",
+  "Frozen",
+  "WindowClosed",
+  "LimitReached",
+  "SeveralPolicies",
+  "NotManaged",
+  "NodeTerminating",
+  "BeingRemoved",
+  "ShadowUnreadable",
+  "AgentSilent",
+  "Recovering",
+  "BackOff",
+  "Deferred",
+  "NodeNotReady",
+  "OtherZoneFirst",
+  "UnhealthyPods",
+  "RolloutInProgress",
+  "DrainBlocked",
+] as const;
+export type SkipReason = (typeof SKIP_REASONS)[number];
+
+export interface Skip {
+  readonly node: string;
+  readonly reason: SkipReason;
+  readonly message: string;
+}
+
+/** How an attempt ended without its update. */
+export const FAILURE_REASONS = [
+  "UpdateFailed",
+  "StagingTimeout",
+  "HeldTooLong",
+  "DrainTimeout",
+  "RebootTimeout",
+  "ReturnTimeout",
+  "HealthTimeout",
+  "RecoveryTimeout",
+  "NodeGone",
+  "NoLongerManaged",
+  "StartDropped",
+] as const;
+export type FailureReason = (typeof FAILURE_REASONS)[number];

@@ -1,0 +1,79 @@
+/**
+ * What is kept right beside the updates: each managed node has a shadow (R18), a node that is not managed any more has none (R36), no node stays
+ * cordoned by us, and autoscalers are kept away from active nodes. Cordons are undone here also if the agent is gone (§17.6).
+ */
+import { belongsTo, PROTECTED_BY, type Shadow, type UpdateNode } from "./node.ts";
+import { type NodePatch, unmarkNode } from "./node-marks.ts";
+
+export interface UpkeepSnapshot {
+  /** All nodes that are managed, have a shadow, or carry a mark of ours. */
+  readonly nodes: readonly UpdateNode[];
+  /** Active nodes by name; true if autoscalers are to be kept away. */
+  readonly active: ReadonlyMap<string, boolean>;
+  /** Nodes that left their slots before they were done. */
+  readonly released: ReadonlySet<string>;
+}
+
+export type Upkeep =
+  | { readonly action: "createShadow"; readonly node: UpdateNode }
+  | { readonly action: "deleteShadow"; readonly node: UpdateNode; readonly shadow: Shadow }
+  /** A merge patch of the Node. */
+  | { readonly action: "uncordon" | "protect" | "unprotect"; readonly node: UpdateNode; readonly patch: NodePatch };
+
+/** Annotations by which autoscalers are told to leave a node alone. */
+const KEEP_AWAY = ["cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt"];
+
+export function planUpkeep(snapshot: UpkeepSnapshot): Upkeep[] {
+  return snapshot.nodes.flatMap((node) => [...keepShadow(node, snapshot), ...uncordon(node, snapshot), ...keepAway(node, snapshot)]);
+}
+
+function keepShadow(node: UpdateNode, { active }: UpkeepSnapshot): Upkeep[] {
+  const { shadow, managed, terminating } = node;
+  if (!shadow) return managed && !terminating ? [{ action: "createShadow", node }] : [];
+  // A node that is cordoned by us, or rebooting, is put right first.
+  const isFinished = !active.has(node.name) && node.cordonedBy === undefined && !isInReboot(node);
+  return managed || shadow.terminating || !isFinished ? [] : [{ action: "deleteShadow", node, shadow }];
+}
+
+/** It may go down at any moment, and nothing uncordons it before it is back. */
+function isInReboot({ shadow, bootId, ready }: UpdateNode): boolean {
+  const rebooting = shadow?.status?.rebooting;
+  return Boolean(rebooting) && (!ready || bootId === "" || bootId === rebooting?.boot_id);
+}
+
+function uncordon(node: UpdateNode, snapshot: UpkeepSnapshot): Upkeep[] {
+  if (node.cordonedBy === undefined || !node.ready || !mayUncordon(node, snapshot)) return [];
+  const { resourceVersion, annotations } = node;
+  const patch = unmarkNode({ metadata: { resourceVersion, annotations } });
+  return patch ? [{ action: "uncordon", node, patch }] : [];
+}
+
+/** The shadow is gone or another one, or Idle is wanted; a node that is about to reboot only once a person has released it. */
+function mayUncordon(node: UpdateNode, { active, released }: UpkeepSnapshot): boolean {
+  const { shadow, name } = node;
+  if (!shadow || shadow.uid !== node.cordonedBy || !belongsTo(shadow, node)) return true;
+  if (isInReboot(node)) return released.has(name) && !active.has(name);
+  return shadow.spec.state === "Idle" || (!node.managed && !active.has(name));
+}
+
+function keepAway(node: UpdateNode, { active }: UpkeepSnapshot): Upkeep[] {
+  const wanted = active.get(node.name) === true;
+  if (wanted === (node.protectedBy !== undefined)) return [];
+  if (!wanted) {
+    const ours = (node.protectedBy ?? "").split(",").filter((key) => KEEP_AWAY.includes(key));
+    return [{ action: "unprotect", node, patch: marks(node, [...ours, PROTECTED_BY], () => null) }];
+  }
+  const missing = KEEP_AWAY.filter((key) => node.annotations[key] === undefined);
+  if (missing.length === 0) return [];
+  return [
+    {
+      action: "protect",
+      node,
+      patch: marks(node, [...missing, PROTECTED_BY], (key) => (key === PROTECTED_BY ? missing.join(",") : "true")),
+    },
+  ];
+}
+
+function marks({ resourceVersion }: UpdateNode, keys: readonly string[], value: (key: string) => string | null): NodePatch {
+  return { metadata: { resourceVersion, annotations: Object.fromEntries(keys.map((key) => [key, value(key)])) } };
+}

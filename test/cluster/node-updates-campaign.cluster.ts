@@ -1,0 +1,190 @@
+/** Whole campaigns over twelve nodes in three zones: never two zones disrupted, never more nodes than allowed, and every node comes back. */
+import assert from "node:assert/strict";
+import { it, type TestContext } from "node:test";
+import { systemClock } from "../../infra/clock.ts";
+import type { CustomObject, Node } from "../../infra/kubernetes/resources.ts";
+import { createBudget, serveWebhooks } from "./eviction-stage.ts";
+import { findViolations } from "./invariants.ts";
+import { buildPolicy, createZones, listShadows, type PlayedNode, playNodes, type ShadowView, TO } from "./node-campaign.ts";
+import { type NodeClusterStage, openNodeStage } from "./node-stage.ts";
+import { type OpenStage, openStage } from "./stage.ts";
+import { describe } from "./timeline.ts";
+import type { HostOptions } from "../host/host-server.ts";
+
+const POLICIES = "/apis/zonewise.dev/v1/nodeupdatepolicies";
+
+interface Campaign {
+  readonly stage: OpenStage;
+  readonly nodeStage: NodeClusterStage;
+  readonly played: readonly PlayedNode[];
+  readonly startReconciler: () => ReturnType<OpenStage["start"]>;
+  /** The most nodes that an update was wanted of at once. */
+  readonly most: () => number;
+  readonly policy: () => Promise<CustomObject>;
+  readonly until: (what: string, isTrue: (shadows: readonly ShadowView[]) => boolean | Promise<boolean>, ms?: number) => Promise<void>;
+}
+
+interface Options {
+  readonly nodes: number;
+  readonly spec: object;
+  readonly host?: (index: number) => HostOptions;
+}
+
+async function openCampaign(t: TestContext, { nodes, spec, host }: Options): Promise<Campaign> {
+  const stage = await openStage((text) => t.diagnostic(text));
+  const closing: (() => Promise<unknown>)[] = [() => stage.close()];
+  t.after(async () => {
+    for (const close of closing.toReversed()) await close();
+  });
+  const { admin, namespace } = stage;
+  const nodeStage = await openNodeStage({ nodes, namespace });
+  closing.push(() => nodeStage.close());
+  const webhooks = await serveWebhooks(stage, 1);
+  closing.push(() => webhooks.close());
+  await createBudget(stage, "store");
+  const zones = ["a", "b", "c"].map((zone) => ({ group: "store", name: `store-${zone}`, replicas: nodes / 3 }));
+  await createZones(stage, zones);
+  const played = await playNodes(nodeStage, host);
+  closing.push(() => Promise.all(played.map(({ stop }) => stop())));
+  await admin.call("POST", POLICIES, buildPolicy(namespace, spec));
+  closing.push(() => admin.call("DELETE", `${POLICIES}/${namespace}`));
+  // First of all: without any policy a reconciler makes the default one, which selects all nodes.
+  closing.push(() => Promise.all(stage.reconcilers.map((one) => one.kill())));
+  let most = 0;
+  const until: Campaign["until"] = async (what, isTrue, ms = 240_000) => {
+    const end = Date.now() + ms;
+    for (;;) {
+      const shadows = await listShadows(nodeStage);
+      most = Math.max(most, shadows.filter((shadow) => shadow.spec.state !== "Idle").length);
+      if (await isTrue(shadows)) return;
+      if (Date.now() > end)
+        assert.fail(
+          `not within ${ms} ms: ${what}\n${JSON.stringify([shadows, await policy()], undefined, 1)}\n${stage.reconcilers.map((one) => one.output().slice(-5000)).join("\n")}`,
+        );
+      await systemClock.sleep(200);
+    }
+  };
+  const policy = (): Promise<CustomObject> => admin.call("GET", `${POLICIES}/${namespace}`);
+  const startReconciler = () =>
+    stage.start({
+      NODE_UPDATES: "true",
+      NODE_UPDATES_NAMESPACE: namespace,
+      RECONCILE_INTERVAL: "500ms",
+      WEBHOOKS_UPDATE_CA_BUNDLE: "false",
+      SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false",
+      LOG_LEVEL: "info",
+    });
+  return { stage, nodeStage, played, startReconciler, most: () => most, policy, until };
+}
+
+const isUpdated = ({ spec, status }: ShadowView): boolean =>
+  spec.state === "Idle" && status?.current_state === "Idle" && status.current_version === TO;
+
+/** No pod of ours was in the way, and nothing of ours is left on the nodes. */
+async function judge({ stage, nodeStage }: Campaign): Promise<void> {
+  const { entries } = stage.timeline;
+  assert.deepEqual(
+    findViolations(entries, () => 1),
+    [],
+    describe(entries),
+  );
+  for (const { metadata } of nodeStage.nodes) {
+    const node = await stage.admin.call<Node>("GET", `/api/v1/nodes/${metadata?.name}`);
+    assert.equal(node.spec?.unschedulable, undefined, metadata?.name);
+    assert.deepEqual(
+      Object.keys(node.metadata?.annotations ?? {}).filter((name) => name.startsWith("zonewise.dev/")),
+      [],
+    );
+  }
+}
+
+for (const { maxConcurrent, allowed } of [
+  { maxConcurrent: 3, allowed: 3 },
+  { maxConcurrent: "50%", allowed: 6 },
+  { maxConcurrent: 1, allowed: 1 },
+] as const)
+  it(`R1, R23, R30: twelve nodes are updated, ${maxConcurrent} at once`, async (t) => {
+    const campaign = await openCampaign(t, { nodes: 12, spec: { maxConcurrent } });
+    campaign.startReconciler();
+    await campaign.until("every node updated", (shadows) => shadows.length === 12 && shadows.every(isUpdated));
+    assert.ok(campaign.most() <= allowed, `${campaign.most()} at once`);
+    assert.deepEqual(
+      campaign.played.map(({ host }) => host.facts().reboots),
+      Array.from({ length: 12 }, () => 1),
+    );
+    await campaign.until(
+      "nobody left in a slot",
+      async () => ((await campaign.policy()).status as { active?: unknown[] } | undefined)?.active?.length === 0,
+    );
+    await judge(campaign);
+  });
+
+it("R27, R29, R35: a host that falls back to the old version freezes the campaign until a person says so", async (t) => {
+  const campaign = await openCampaign(t, { nodes: 3, spec: { maxConcurrent: 1 } });
+  for (const { host } of campaign.played) host.rollBack(1);
+  campaign.startReconciler();
+  const frozen = async (): Promise<{ id: string } | undefined> =>
+    ((await campaign.policy()).status as { frozen?: { id: string } } | undefined)?.frozen;
+  await campaign.until("frozen", async () => (await frozen()) !== undefined);
+  await campaign.until("at rest", (shadows) =>
+    shadows.every(({ status, spec }) => spec.state === "Idle" && status?.current_state === "Idle"),
+  );
+  await systemClock.sleep(3000);
+  assert.equal(campaign.played.filter(({ host }) => host.facts().reboots > 0).length, 1, "nothing starts while it is frozen");
+  for (const { host } of campaign.played) host.rollBack(0);
+  const id = (await frozen())?.id;
+  await campaign.stage.admin.call("PATCH", `${POLICIES}/${campaign.stage.namespace}`, { spec: { unfreeze: id } });
+  await campaign.until("the others updated", (shadows) => shadows.filter(isUpdated).length >= 2);
+  await judge(campaign);
+});
+
+it("R20: kills of the controller, of agents and of the API do no harm", async (t) => {
+  const campaign = await openCampaign(t, { nodes: 6, spec: { maxConcurrent: 2 } });
+  let reconciler = campaign.startReconciler();
+  let kills = 0;
+  await campaign.until(
+    "every node updated",
+    async (shadows) => {
+      if (shadows.length === 6 && shadows.every(isUpdated)) return true;
+      if (Math.random() < 0.25 && kills < 20) {
+        kills += 1;
+        await reconciler.kill();
+        reconciler = campaign.startReconciler();
+      }
+      if (Math.random() < 0.1) await campaign.played[Math.floor(Math.random() * 6)]?.restartAgent();
+      if (Math.random() < 0.05) await campaign.nodeStage.restartApi();
+      return false;
+    },
+    400_000,
+  );
+  t.diagnostic(`${kills} kills of the controller`);
+  assert.deepEqual(
+    campaign.played.map(({ host }) => host.facts().reboots),
+    Array.from({ length: 6 }, () => 1),
+  );
+  await judge(campaign);
+});
+
+it("R28, R32: a budget that allows nothing holds its node by name, and no other; without it the node follows", async (t) => {
+  const campaign = await openCampaign(t, { nodes: 3, spec: { maxConcurrent: 1 } });
+  const { admin, namespace } = campaign.stage;
+  const [first] = campaign.nodeStage.nodes;
+  const name = first?.metadata?.name ?? "";
+  const labels = { app: "stuck" };
+  const budgets = `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets`;
+  await admin.call("POST", `/api/v1/namespaces/${namespace}/pods`, {
+    metadata: { name: "stuck-0", labels },
+    spec: { nodeName: name, containers: [{ name: "c", image: "x" }] },
+  });
+  await admin.call("POST", budgets, { metadata: { name: "stuck" }, spec: { minAvailable: 1, selector: { matchLabels: labels } } });
+  campaign.startReconciler();
+  await campaign.until("the others updated", (shadows) => shadows.filter(isUpdated).length === 2);
+  const waiting = async (): Promise<string> => JSON.stringify((await campaign.policy()).status ?? {});
+  await campaign.until("the pod named", async () => /DrainBlocked.*stuck-0|stuck-0.*DrainBlocked/.test(await waiting()));
+  assert.equal(campaign.played[0]?.host.facts().reboots, 0);
+  const node = await admin.call<Node>("GET", `/api/v1/nodes/${name}`);
+  assert.equal(node.spec?.unschedulable, undefined, "a drain that cannot succeed is not begun");
+  await admin.call("DELETE", `${budgets}/stuck`);
+  await campaign.until("the last one updated", (shadows) => shadows.every(isUpdated));
+  await judge(campaign);
+});

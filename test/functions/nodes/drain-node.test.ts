@@ -1,0 +1,204 @@
+/** Drains: one round a request, and never a 200 while a pod is left. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { dig, type KubeObject, listOf } from "../../emulator/objects.ts";
+import { type Agent, createShadow, type NodeAnswer, type NodeStage, playAgent, setNodeStage } from "./stage.ts";
+
+const BASE = "/bottlerocket-node-resource";
+const drainOnce = ({ call }: NodeStage, agent: Agent): Promise<NodeAnswer> => call(agent, `POST ${BASE}/cordon-and-drain`);
+
+function createPod(
+  { emulator: { store } }: NodeStage,
+  name: string,
+  more: { readonly node?: string; readonly labels?: object } = {},
+): KubeObject {
+  const { node = "node-1", labels = {} } = more;
+  return store.create("pods", {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "default", labels: { ...labels } },
+    spec: { nodeName: node, containers: [] },
+    status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
+  });
+}
+
+/** The kubelet ends what was evicted. */
+function endPods({ emulator: { store } }: NodeStage): void {
+  for (const { metadata } of store.list("pods", "default"))
+    if (metadata.deletionTimestamp) store.remove("pods", "default", metadata.name, { gracePeriodSeconds: 0 });
+}
+
+async function start(t: Parameters<typeof setNodeStage>[0], options?: Parameters<typeof setNodeStage>[1]) {
+  const stage = await setNodeStage(t, options);
+  createShadow(stage, "node-1");
+  return { stage, agent: await playAgent(stage, "node-1") };
+}
+
+const progress = (stage: NodeStage): unknown => dig(stage.shadow("node-1"), "status", "drain");
+
+describe("a drain", () => {
+  it("R9, R17, W6: cordons, evicts, and answers 200 only once no pod is left; what remains is in the answers and in the shadow", async (t) => {
+    const { stage, agent } = await start(t);
+    createPod(stage, "a-0");
+    createPod(stage, "b-0");
+    createPod(stage, "elsewhere", { node: "node-2" });
+    const first = await drainOnce(stage, agent);
+    assert.deepEqual([first.status, first.body], [503, { remaining: 2, blocked: [] }]);
+    assert.equal(first.headers["retry-after"], "2");
+    assert.partialDeepStrictEqual(stage.node("node-1"), {
+      metadata: { annotations: { "zonewise.dev/cordoned-by": stage.shadow("node-1")?.metadata.uid } },
+      spec: { unschedulable: true },
+    });
+
+    const second = await drainOnce(stage, agent);
+    assert.equal(second.status, 503);
+    assert.deepEqual(
+      listOf(dig(second.body, "blocked")).map((pod) => [dig(pod, "name"), dig(pod, "reason")]),
+      [
+        ["a-0", "Terminating"],
+        ["b-0", "Terminating"],
+      ],
+    );
+    assert.equal(dig(progress(stage), "remaining"), 2);
+
+    endPods(stage);
+    const third = await drainOnce(stage, agent);
+    assert.deepEqual([third.status, third.body], [200, { remaining: 0, blocked: [] }]);
+    assert.equal(dig(progress(stage), "remaining"), 0);
+    assert.ok(stage.emulator.store.get("pods", "default", "elsewhere"));
+  });
+
+  it("of an empty node needs two rounds: a scheduler may not have seen the cordon yet", async (t) => {
+    const { stage, agent } = await start(t);
+    assert.equal((await drainOnce(stage, agent)).status, 503);
+    assert.equal((await drainOnce(stage, agent)).status, 200);
+  });
+
+  it("R10: is held by a budget, and says so, with the pod", async (t) => {
+    const { stage, agent } = await start(t);
+    createPod(stage, "kept-0", { labels: { app: "kept" } });
+    const budget = {
+      spec: { selector: { matchLabels: { app: "kept" } }, minAvailable: 1 },
+      status: { observedGeneration: 1, disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1 },
+    };
+    const metadata = { name: "kept", namespace: "default", generation: 1 };
+    stage.emulator.store.create("poddisruptionbudgets.policy", {
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata,
+      ...budget,
+    });
+    for (let round = 0; round < 3; round++) {
+      const { status, body } = await drainOnce(stage, agent);
+      assert.equal(status, 503);
+      assert.partialDeepStrictEqual(body, {
+        remaining: 1,
+        blocked: [{ namespace: "default", name: "kept-0", reason: "DisruptionBudget" }],
+      });
+    }
+    assert.equal(stage.emulator.store.get("pods", "default", "kept-0")?.metadata.deletionTimestamp, undefined);
+  });
+
+  it("tells the API server's own 429 from a budget's", async (t) => {
+    const { stage, agent } = await start(t);
+    createPod(stage, "a-0");
+    stage.emulator.faults.inject({ resource: "pods", subresource: "eviction", effect: { kind: "tooMany", retryAfterSeconds: 60 } });
+    assert.partialDeepStrictEqual((await drainOnce(stage, agent)).body, { remaining: 1, blocked: [{ reason: "Throttled" }] });
+  });
+
+  it("evicts only the pod that was listed, not one of its name that took its place", async (t) => {
+    const { stage, agent } = await start(t);
+    createPod(stage, "a-0");
+    const { store, faults } = stage.emulator;
+    faults.inject({ resource: "pods", subresource: "eviction", effect: { kind: "latency", ms: 200 } });
+    const round = drainOnce(stage, agent);
+    const isAsked = (): boolean => faults.struck() > 0;
+    while (!isAsked()) await new Promise((resolve) => setTimeout(resolve, 5));
+    store.remove("pods", "default", "a-0", { gracePeriodSeconds: 0 });
+    createPod(stage, "a-0", { node: "node-2" });
+    assert.deepEqual((await round).body, { remaining: 1, blocked: [] });
+    assert.equal(store.get("pods", "default", "a-0")?.metadata.deletionTimestamp, undefined);
+  });
+
+  it("keeps the time of its first round, for its timeout", async (t) => {
+    const { stage, agent } = await start(t);
+    createPod(stage, "a-0");
+    await drainOnce(stage, agent);
+    const first = dig(progress(stage), "started_at");
+    await drainOnce(stage, agent);
+    assert.equal(dig(progress(stage), "started_at"), first);
+  });
+
+  it("that the policy gives up answers 200 with the pods that stay, and says so in the shadow", async (t) => {
+    const { stage, agent } = await start(t, { forceAfterMs: 0 });
+    createPod(stage, "a-0");
+    await drainOnce(stage, agent);
+    const { status, body } = await drainOnce(stage, agent);
+    assert.equal(status, 200);
+    assert.partialDeepStrictEqual(body, { remaining: 1 });
+    assert.equal(dig(progress(stage), "forced"), true);
+  });
+
+  const UNWANTED = [
+    { name: "while nothing is wanted", spec: { state: "Idle" }, status: {} },
+    { name: "while the update is being staged", spec: { state: "StagedAndPerformedUpdate" }, status: { current_state: "Idle" } },
+    { name: "after the reboot", spec: {}, status: { current_state: "RebootedIntoUpdate" } },
+    { name: "W1: in ErrorReset", spec: {}, status: { current_state: "ErrorReset" } },
+  ] as const;
+  for (const { name, spec, status } of UNWANTED)
+    it(`is refused ${name}, and the node is not cordoned`, async (t) => {
+      const stage = await setNodeStage(t);
+      createShadow(stage, "node-1", { spec, status });
+      const agent = await playAgent(stage, "node-1");
+      assert.equal((await drainOnce(stage, agent)).status, 409);
+      assert.equal((await stage.call(agent, `POST ${BASE}/exclude-from-lb`)).status, 409);
+      assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), undefined);
+    });
+});
+
+describe("giving a node back", () => {
+  it("W8: undoes the cordon, the exclusion and the progress together", async (t) => {
+    const { stage, agent } = await start(t);
+    const before = stage.node("node-1");
+    assert.equal((await stage.call(agent, `POST ${BASE}/exclude-from-lb`)).status, 200);
+    const label = "node.kubernetes.io/exclude-from-external-load-balancers";
+    assert.partialDeepStrictEqual(stage.node("node-1"), { metadata: { labels: { [label]: "True" } }, spec: { unschedulable: true } });
+    await drainOnce(stage, agent);
+    assert.equal((await stage.call(agent, `POST ${BASE}/uncordon`)).status, 200);
+    const { labels, annotations } = stage.node("node-1").metadata;
+    assert.deepEqual([labels, annotations ?? {}, stage.node("node-1")["spec"]], [before.metadata.labels, {}, before["spec"]]);
+    assert.equal(progress(stage), undefined);
+  });
+
+  it("W8: leaves a person's cordon, also after a drain", async (t) => {
+    const { stage, agent } = await start(t);
+    stage.emulator.store.update("nodes", { ...stage.node("node-1"), spec: { unschedulable: true } });
+    assert.equal((await drainOnce(stage, agent)).status, 200);
+    assert.equal((await stage.call(agent, `POST ${BASE}/uncordon`)).status, 200);
+    assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), true);
+  });
+
+  it("of the exclusion alone leaves the cordon", async (t) => {
+    const { stage, agent } = await start(t);
+    await stage.call(agent, `POST ${BASE}/exclude-from-lb`);
+    assert.equal((await stage.call(agent, `POST ${BASE}/remove-exclusion-from-lb`)).status, 200);
+    assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), true);
+    assert.deepEqual(Object.keys(stage.node("node-1").metadata.labels ?? {}), ["topology.kubernetes.io/zone"]);
+  });
+
+  it("is refused once a reboot is announced", async (t) => {
+    const stage = await setNodeStage(t);
+    createShadow(stage, "node-1", { status: { rebooting: { boot_id: "b-1", at: "2026-01-01T00:00:00Z" } } });
+    const agent = await playAgent(stage, "node-1");
+    for (const route of ["uncordon", "remove-exclusion-from-lb"])
+      assert.equal((await stage.call(agent, `POST ${BASE}/${route}`)).status, 409);
+  });
+
+  it("is repeated if the node changes meanwhile", async (t) => {
+    const { stage, agent } = await start(t);
+    await drainOnce(stage, agent);
+    stage.emulator.faults.inject({ verb: "patch", resource: "nodes", effect: { kind: "conflict" }, times: 2 });
+    assert.equal((await stage.call(agent, `POST ${BASE}/uncordon`)).status, 200);
+    assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), undefined);
+  });
+});

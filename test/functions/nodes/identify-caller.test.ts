@@ -1,0 +1,106 @@
+/** Who may speak for a node: tokens as TokenReview judges them, pods as they are. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createShadow, headersOf, NAMESPACE, playAgent, setNodeStage, type Agent, type NodeStage } from "./stage.ts";
+
+const UNCORDON = "POST /bottlerocket-node-resource/uncordon";
+
+interface Case {
+  readonly name: string;
+  readonly agent: (stage: NodeStage) => Promise<Agent>;
+  readonly status: number;
+}
+
+const withHeaders = (agent: Agent, headers: Readonly<Record<string, string>>): Agent => ({ headers: { ...agent.headers, ...headers } });
+const uidOf = ({ node }: NodeStage, name: string): string => node(name).metadata.uid;
+
+const CASES: readonly Case[] = [
+  { name: "the agent of the node", agent: (stage) => playAgent(stage, "node-1"), status: 200 },
+  {
+    name: "R11, R42: the token of another node's agent",
+    agent: async (stage) => {
+      const { headers } = await playAgent(stage, "node-2");
+      return { headers: headersOf("node-1", uidOf(stage, "node-1"), headers["BrupopK8sAuthToken"] ?? "") };
+    },
+    status: 403,
+  },
+  {
+    name: "R41: a token for another audience",
+    agent: (stage) => playAgent(stage, "node-1", { audience: "another" }),
+    status: 401,
+  },
+  {
+    name: "R41: a token with a forged signature",
+    agent: async (stage) => {
+      const agent = await playAgent(stage, "node-1");
+      return withHeaders(agent, { BrupopK8sAuthToken: `${agent.headers["BrupopK8sAuthToken"]?.slice(0, -6)}AAAAAA` });
+    },
+    status: 401,
+  },
+  {
+    name: "what is no token",
+    agent: async (stage) => withHeaders(await playAgent(stage, "node-1"), { BrupopK8sAuthToken: "x" }),
+    status: 401,
+  },
+  { name: "a token that is bound to no pod", agent: (stage) => playAgent(stage, "node-1", { bound: false }), status: 403 },
+  {
+    name: "W9: a pod of the agent's name and account in another namespace",
+    agent: async (stage) => {
+      await playAgent(stage, "node-1");
+      return playAgent(stage, "node-1", { namespace: "default" });
+    },
+    status: 403,
+  },
+  {
+    name: "W9: another ServiceAccount of the namespace",
+    agent: (stage) => playAgent(stage, "node-1", { account: "default" }),
+    status: 403,
+  },
+  {
+    name: "W9: the token of a pod that has been replaced by one of its name",
+    agent: async (stage) => {
+      const agent = await playAgent(stage, "node-1");
+      stage.emulator.store.remove("pods", NAMESPACE, "agent-node-1", { gracePeriodSeconds: 0 });
+      await playAgent(stage, "node-1");
+      return agent;
+    },
+    status: 401,
+  },
+  {
+    name: "W10: a UID that is not the node's",
+    agent: async (stage) => withHeaders(await playAgent(stage, "node-1"), { BrupopNodeUid: "bogus" }),
+    status: 403,
+  },
+  { name: "W17: no headers", agent: async () => ({ headers: {} }), status: 400 },
+];
+
+describe("the node API, called with", () => {
+  for (const { name, agent, status } of CASES)
+    it(`${name}, answers ${status}`, async (t) => {
+      const stage = await setNodeStage(t);
+      createShadow(stage, "node-1", { spec: { state: "Idle" } });
+      const caller = await agent(stage);
+      const answer = await stage.call(caller, UNCORDON);
+      assert.equal(answer.status, status, JSON.stringify(answer.body));
+      const token = caller.headers["BrupopK8sAuthToken"] ?? "";
+      if (token.length > 10) assert.ok(!JSON.stringify([stage.entries, answer.body]).includes(token), "W29: a token in the log");
+    });
+
+  it("any headers, answers 200 to a ping, 405 to a wrong method and 404 to an unknown path", async (t) => {
+    const stage = await setNodeStage(t);
+    const none = { headers: {} };
+    const ping = await stage.call(none, "GET /ping");
+    assert.deepEqual([ping.status, ping.body], [200, "pong"]);
+    assert.equal((await stage.call(none, "DELETE /bottlerocket-node-resource")).status, 405);
+    assert.equal((await stage.call(none, "GET /bottlerocket-node-resource/uncordon")).status, 405);
+    assert.equal((await stage.call(none, "POST /bottlerocket-node-resource/other")).status, 404);
+  });
+
+  it("a good token while the API server is out of order, answers 503 and when to try again (W17)", async (t) => {
+    const stage = await setNodeStage(t);
+    const agent = await playAgent(stage, "node-1");
+    stage.emulator.faults.inject({ verb: "get", resource: "nodes", effect: { kind: "error" }, times: 1 });
+    const { status, headers } = await stage.call(agent, UNCORDON);
+    assert.deepEqual([status, headers["retry-after"]], [503, "5"]);
+  });
+});

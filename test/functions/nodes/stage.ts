@@ -1,0 +1,203 @@
+/** The node API over HTTP against the embedded cluster, and agents' pods with tokens. */
+import { createServer, request as open } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
+import type { TestContext } from "node:test";
+import { createBackgroundTasks } from "../../../functions/http/background-tasks.ts";
+import { createBodyReader } from "../../../functions/http/body.ts";
+import { createIdentify } from "../../../functions/nodes/identify-caller.ts";
+import { serveNodeApi } from "../../../functions/nodes/node-api.ts";
+import { createNodeRoutes } from "../../../functions/nodes/routes.ts";
+import { systemClock } from "../../../infra/clock.ts";
+import { createMetrics } from "../../../infra/metrics/metrics.ts";
+import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
+import { newShadow, shadowName } from "../../../reconciler/nodes/shadow.ts";
+import { dig, fieldsOf, type KubeObject } from "../../emulator/objects.ts";
+import { listen } from "../../loopback.ts";
+import { type Entry, keepingLog, setStage, type Stage } from "../stage.ts";
+
+export const NAMESPACE = "brupop-bottlerocket-aws";
+export const ACCOUNT = "brupop-agent-service-account";
+export const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
+
+export interface NodeAnswer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers: IncomingHttpHeaders;
+}
+
+export interface Call {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface NodeStage extends Stage {
+  readonly entries: readonly Entry[];
+  /** Calls a route as the agent of a node: `PUT /bottlerocket-node-resource`. */
+  readonly call: (agent: Agent, route: string, more?: Call) => Promise<NodeAnswer>;
+  readonly shadow: (node: string) => KubeObject | undefined;
+  readonly node: (name: string) => KubeObject;
+}
+
+export interface Agent {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface Options {
+  readonly forceAfterMs?: number;
+}
+
+/** Stops at the end of the test. */
+export async function setNodeStage(t: TestContext, { forceAfterMs }: Options = {}): Promise<NodeStage> {
+  const stage = await setStage(t);
+  const { store } = stage.emulator;
+  store.create("customresourcedefinitions.apiextensions.k8s.io", SHADOW_CRD);
+  store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
+  store.create("serviceaccounts", { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: ACCOUNT, namespace: NAMESPACE } });
+  const { log, entries } = keepingLog();
+  const metrics = createMetrics();
+  const { cluster } = stage;
+  const tools = { cluster, clock: systemClock, namespace: NAMESPACE, forceAfterMs: async () => forceAfterMs };
+  const handlers = serveNodeApi({
+    rim: {
+      clock: systemClock,
+      log,
+      metrics: metrics.webhooks,
+      tasks: createBackgroundTasks(),
+      readBody: createBodyReader(),
+      requestTimeoutMs: 10_000,
+    },
+    identify: createIdentify(cluster, { namespace: NAMESPACE, account: ACCOUNT }),
+    routes: createNodeRoutes(tools),
+  });
+  const server = createServer((request, response) => {
+    const handler = handlers.get(request.url ?? "");
+    if (handler) void handler(request, response);
+    else response.writeHead(404).end();
+  });
+  const port = await listen(server);
+  t.after(() => (server.closeAllConnections(), server.close()));
+  return {
+    ...stage,
+    entries,
+    call: (agent, route, more) => send(port, agent, { route, ...more }),
+    shadow: (node) => store.get(SHADOWS, NAMESPACE, shadowName(node)),
+    node: (name) => store.get("nodes", "", name) as KubeObject,
+  };
+}
+
+function send(port: number, agent: Agent, { route, body, headers }: Call & { readonly route: string }): Promise<NodeAnswer> {
+  const [method = "", path = ""] = route.split(" ");
+  return new Promise((resolve, reject) => {
+    const outgoing = open({ port, host: "127.0.0.1", method, path, headers: { ...agent.headers, ...headers } }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => (text += chunk));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: parse(text), headers: response.headers }));
+    });
+    outgoing.on("error", reject);
+    outgoing.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+interface AgentTraits {
+  readonly pod?: string;
+  readonly namespace?: string;
+  readonly account?: string;
+  readonly audience?: string;
+  readonly bound?: boolean;
+}
+
+/** An agent's pod on the node, with its token. */
+export async function playAgent({ emulator, cluster }: Stage, node: string, traits: AgentTraits = {}): Promise<Agent> {
+  const { pod = `agent-${node}`, namespace = NAMESPACE, account = ACCOUNT, audience = "brupop-apiserver", bound = true } = traits;
+  const { store } = emulator;
+  if (!store.get("serviceaccounts", namespace, account))
+    store.create("serviceaccounts", { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace } });
+  const made = store.create("pods", {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name: pod,
+      namespace,
+      ownerReferences: [{ apiVersion: "apps/v1", kind: "DaemonSet", name: "d", uid: "d", controller: true }],
+    },
+    spec: { nodeName: node, serviceAccountName: account, containers: [] },
+    status: { phase: "Running" },
+  });
+  const token = await requestToken(cluster, {
+    namespace,
+    account,
+    spec: { audiences: [audience], ...(bound && { boundObjectRef: { apiVersion: "v1", kind: "Pod", name: pod, uid: made.metadata.uid } }) },
+  });
+  return { headers: headersOf(node, store.get("nodes", "", node)?.metadata.uid ?? "", token) };
+}
+
+interface TokenRequest {
+  readonly namespace: string;
+  readonly account: string;
+  readonly spec: object;
+}
+
+async function requestToken(cluster: Stage["cluster"], { namespace, account, spec }: TokenRequest): Promise<string> {
+  const resource = { group: "", version: "v1", plural: "serviceaccounts" };
+  const place = { namespace, name: account, subresource: "token" as "eviction" };
+  return String(dig(await cluster.create<unknown>(resource, { ...place, body: { spec } }), "status", "token"));
+}
+
+export function headersOf(node: string, uid: string, token: string): Agent["headers"] {
+  return { BrupopNodeName: node, BrupopNodeUid: uid, BrupopK8sAuthToken: token };
+}
+
+const STATUS: ShadowStatus = {
+  current_version: "1.0.0",
+  target_version: "1.1.0",
+  current_state: "StagedAndPerformedUpdate",
+  crash_count: 0,
+};
+
+/** Stores a shadow whose node is to reboot, unless told otherwise. */
+export function createShadow(
+  { emulator: { store } }: Stage,
+  node: string,
+  { spec, status }: { readonly spec?: Partial<ShadowSpec>; readonly status?: Partial<ShadowStatus> | null } = {},
+): KubeObject {
+  const uid = store.get("nodes", "", node)?.metadata.uid ?? "";
+  const draft = newShadow({ name: node, uid }, NAMESPACE);
+  return store.create(SHADOWS, {
+    ...draft,
+    apiVersion: "brupop.bottlerocket.aws/v2",
+    kind: "BottlerocketShadow",
+    metadata: fieldsOf(draft.metadata),
+    spec: { ...draft.spec, state: "RebootedIntoUpdate", version: "1.1.0", ...spec },
+    ...(status !== null && { status: { ...STATUS, ...status } }),
+  });
+}
+
+const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+const SHADOW_CRD = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: SHADOWS },
+  spec: {
+    group: "brupop.bottlerocket.aws",
+    scope: "Namespaced",
+    names: { kind: "BottlerocketShadow", plural: "bottlerocketshadows", singular: "bottlerocketshadow" },
+    versions: [
+      {
+        name: "v2",
+        served: true,
+        storage: true,
+        subresources: { status: {} },
+        schema: { openAPIV3Schema: { type: "object", properties: { spec: anything, status: { ...anything, nullable: true } } } },
+      },
+    ],
+  },
+};

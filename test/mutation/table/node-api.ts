@@ -1,0 +1,93 @@
+/** Node updates: who may speak for a node, when a node is drained and given back, and when its host reboots. */
+import type { Mutation } from "../mutation.ts";
+
+const IDENTIFY = { file: "functions/nodes/identify-caller.ts", tests: ["test/functions/nodes/identify-caller.test.ts"] };
+const REVIEW = { ...IDENTIFY, file: "functions/nodes/judge-review.ts" };
+const DRAIN = { file: "functions/nodes/drain-node.ts", tests: ["test/functions/nodes/drain-node.test.ts"] };
+const STATUS = { file: "functions/nodes/shadow-status.ts", tests: ["test/functions/nodes/shadow-status.test.ts"] };
+const AGENT = { file: "reconciler/agent/decide.ts", tests: ["test/reconciler/agent/decide.test.ts"] };
+
+export const NODE_API_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "a token is for our audience, as the review says",
+    ...REVIEW,
+    find: "|| !reviewed.data.audiences.includes(AUDIENCE)",
+    replacement: "",
+    tests: ["test/functions/nodes/judge-review.test.ts"],
+  },
+  {
+    breaks: "only the agents' ServiceAccount speaks for nodes",
+    ...REVIEW,
+    find: `if (username !== \`system:serviceaccount:\${namespace}:\${account}\`)`,
+    replacement: "if (username === '')",
+  },
+  {
+    breaks: "an agent speaks for the node that it runs on alone",
+    ...IDENTIFY,
+    find: "const isHere = placeOf(live) === claim.nodeName && nodeName === claim.nodeName && nodeUid === claim.nodeUid;",
+    replacement: "const isHere = placeOf(live) !== undefined || (nodeName === claim.nodeName && nodeUid === claim.nodeUid);",
+  },
+  {
+    breaks: "a node is drained only if its reboot is wanted",
+    ...DRAIN,
+    find: "if (!isDrainWanted(shadow)) return",
+    replacement: "if (shadow.metadata.name === '') return",
+  },
+  {
+    breaks: "a node is drained only once no pod is left",
+    ...DRAIN,
+    find: `return drain.remaining === 0 || drain["forced"] === true ? { status: 200`,
+    replacement: `return drain.remaining >= 0 || drain["forced"] === true ? { status: 200`,
+  },
+  {
+    breaks: "a node is drained only if it was cordoned before the list",
+    ...DRAIN,
+    find: "if (isNew) return notYet(drain, AFTER_CORDON_S);",
+    replacement: "",
+  },
+  {
+    breaks: "an eviction carries the UID that was listed",
+    ...DRAIN,
+    file: "functions/nodes/evict-pods.ts",
+    find: "deleteOptions: { preconditions: { uid } },",
+    replacement: `deleteOptions: { preconditions: { uid: "" } },`,
+  },
+  {
+    breaks: "a reboot is announced only for a drained node",
+    ...STATUS,
+    find: "return drain && (drain.remaining === 0 ||",
+    replacement: "return drain && (drain.remaining >= 0 ||",
+  },
+  {
+    breaks: "a reboot is announced only while it is wanted",
+    ...STATUS,
+    find: `if (wanted !== "RebootedIntoUpdate") return`,
+    replacement: `if (wanted === undefined) return`,
+  },
+  {
+    breaks: "agents do not write the progress of their drain",
+    ...STATUS,
+    find: "const { drain: _, boot_reported_at: __, ...status } = sent;",
+    replacement: "const { boot_reported_at: __, ...status } = sent;",
+  },
+  {
+    breaks: "nothing uncordons a node that may reboot",
+    ...DRAIN,
+    file: "functions/nodes/node-service.ts",
+    find: "if (status?.rebooting) return",
+    replacement: `if (status?.rebooting && what === "exclusion") return`,
+  },
+  {
+    breaks: "a person's cordon stays",
+    file: "reconciler/nodes/node-marks.ts",
+    tests: ["test/reconciler/nodes/node-marks.test.ts"],
+    find: `cordon: what === "all" && isMarked(node, CORDONED_BY)`,
+    replacement: `cordon: what === "all"`,
+  },
+  {
+    breaks: "a host that came back in the old version is not drained again",
+    ...AGENT,
+    find: "reboots, rolledBack, returned,",
+    replacement: "reboots, returned,",
+  },
+];

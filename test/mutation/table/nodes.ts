@@ -1,0 +1,126 @@
+/** Node updates: slots, freezes, deadlines, cordons and the question before a drain. */
+import type { Mutation } from "../mutation.ts";
+
+const TESTS = ["plan", "deadlines", "freeze", "upkeep", "properties"].map((name) => `test/reconciler/nodes/${name}.test.ts`);
+const RACES = ["test/reconciler/node-updates/races.test.ts"];
+const PLAN = { file: "reconciler/nodes/plan.ts", tests: TESTS };
+const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };
+const PROGRESS = { file: "reconciler/nodes/progress.ts", tests: TESTS };
+const RECORDS = { file: "reconciler/nodes/records.ts", tests: TESTS };
+const UPKEEP = { file: "reconciler/nodes/upkeep.ts", tests: TESTS };
+const DRAIN = ["test/reconciler/nodes/drainable.test.ts"];
+
+export const NODE_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "active nodes take slots",
+    ...PLAN,
+    find: "snapshot.nodes.length) - records.active.length)",
+    replacement: "snapshot.nodes.length))",
+  },
+  {
+    breaks: "a frozen policy starts nothing",
+    ...PLAN,
+    find: "  if (frozen) return { reason:",
+    replacement: "  if (frozen && !policy.enabled) return { reason:",
+  },
+  {
+    breaks: "a node that another policy drives is left alone",
+    ...PLAN,
+    find: "!stepped.has(node.name) && isOurs(node)",
+    replacement: "!stepped.has(node.name) && (isOurs(node) || node.managed)",
+  },
+  {
+    breaks: "no more nodes start than there are slots",
+    ...STARTS,
+    find: "if (nodes.length + looks.length >= slots",
+    replacement: "if (nodes.length + looks.length > slots",
+  },
+  {
+    breaks: "one zone is finished before the next begins",
+    ...STARTS,
+    find: "activeZones.length === 0 ? !isTaken : activeZones.includes(zone)",
+    replacement: "activeZones.length === 0 || activeZones.includes(zone)",
+  },
+  {
+    breaks: "a staged node is not rebooted while frozen",
+    ...PROGRESS,
+    find: "    if (policy.status.frozen) return `the policy is frozen",
+    replacement: "    if (!policy.enabled) return `the policy is frozen",
+  },
+  {
+    breaks: "a node is rebooted only if its drain would succeed",
+    ...PROGRESS,
+    find: "return look ? (look.rollout ?? look.obstacle) :",
+    replacement: "return look ? look.rollout :",
+  },
+  {
+    breaks: "a deadline frees the slot of a node in service only",
+    ...PROGRESS,
+    find: ' || !isInService(node)) return { step: "freeze"',
+    replacement: ') return { step: "freeze"',
+  },
+  {
+    breaks: "a failure after the reboot counts",
+    ...PROGRESS,
+    find: "const afterReboot = hasRebooted(node, entry) || ",
+    replacement: "const afterReboot = ",
+  },
+  {
+    breaks: "an attempt fails once",
+    ...RECORDS,
+    find: "failures.filter((one) => !isKnown(one))",
+    replacement: "failures",
+  },
+  {
+    breaks: "only the freeze that a person names is cleared",
+    ...RECORDS,
+    find: "policy.unfreeze !== status.frozen.id",
+    replacement: "policy.unfreeze === undefined",
+  },
+  {
+    breaks: "nothing uncordons a node that is about to reboot",
+    ...UPKEEP,
+    find: "if (isInReboot(node)) return released.has(name) && !active.has(name);",
+    replacement: "",
+  },
+  {
+    breaks: "a node that is not Ready stays cordoned",
+    ...UPKEEP,
+    find: "node.cordonedBy === undefined || !node.ready || ",
+    replacement: "node.cordonedBy === undefined || ",
+  },
+  {
+    breaks: "a shadow stays until its node is back in service",
+    ...UPKEEP,
+    find: "!active.has(node.name) && node.cordonedBy === undefined && !isInReboot(node)",
+    replacement: "!active.has(node.name)",
+  },
+  {
+    breaks: "a drain is judged by the zone-aware budget",
+    file: "reconciler/nodes/drainable.ts",
+    tests: DRAIN,
+    find: "if (!isAllowed(verdict)) return verdict.message;",
+    replacement: "",
+  },
+  {
+    breaks: "obstacles outside the node count",
+    file: "reconciler/nodes/drainable.ts",
+    tests: DRAIN,
+    find: "(moved.has(pod.uid) ? { ...pod, ready: true, readySince: 0 } : pod)",
+    replacement: "({ ...pod, ready: true, readySince: 0 })",
+  },
+  {
+    breaks: "two processes never take one slot each",
+    file: "reconciler/node-updates/write-plan.ts",
+    tests: RACES,
+    find: "const body = { ...object, apiVersion:",
+    replacement: "const body = { ...object, metadata: { name }, apiVersion:",
+  },
+  {
+    breaks: "a shadow is written only if it has not changed",
+    file: "reconciler/node-updates/write-plan.ts",
+    tests: RACES,
+    find: "metadata: { resourceVersion }, spec }",
+    replacement: "spec }",
+  },
+];

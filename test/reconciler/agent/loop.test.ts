@@ -1,0 +1,118 @@
+/** The agent's loop against a simulated host, the node API and the embedded cluster. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { systemClock } from "../../../infra/clock.ts";
+import { type AgentStage, NODE, setAgentStage, untilTrue } from "./stage.ts";
+
+async function reach(stage: AgentStage, wanted: Parameters<AgentStage["want"]>[0]): Promise<void> {
+  stage.want(wanted);
+  await untilTrue(() => stage.state() === wanted);
+}
+
+async function stageUp(stage: AgentStage): Promise<void> {
+  stage.startAgent();
+  await untilTrue(() => stage.state() === "Idle");
+  await reach(stage, "StagedAndPerformedUpdate");
+}
+
+describe("an agent", () => {
+  it("R2, R9, R14: brings its node through an update: drained before the reboot, given back after it", async (t) => {
+    const stage = await setAgentStage(t);
+    stage.createPod("a-0");
+    await stageUp(stage);
+    assert.equal(stage.status("target_version"), "1.1.0");
+    assert.equal((stage.node(NODE)["spec"] as { unschedulable?: boolean }).unschedulable, undefined, "staging needs no cordon");
+    stage.want("RebootedIntoUpdate");
+    await untilTrue(() => stage.host.facts().reboots === 1);
+    assert.deepEqual(stage.lost, []);
+    // A new pod of the agent comes with the host.
+    await untilTrue(() => stage.host.facts().isUp);
+    stage.startAgent();
+    await untilTrue(() => stage.state() === "RebootedIntoUpdate");
+    assert.equal((stage.node(NODE)["spec"] as { unschedulable?: boolean }).unschedulable, undefined);
+    await reach(stage, "MonitoringUpdate");
+    await reach(stage, "Idle");
+    assert.deepEqual(
+      stage.host.actions.filter((action) => action !== "refresh"),
+      ["prepare", "activate", "reboot"],
+    );
+    assert.equal(stage.status("current_version"), "1.1.0");
+    assert.equal(stage.status("rebooting"), undefined);
+    assert.equal(stage.host.facts().reboots, 1);
+  });
+
+  it("W19, R27: does not drain a second time for a host that came back in the old version", async (t) => {
+    const stage = await setAgentStage(t);
+    stage.host.rollBack(1);
+    await stageUp(stage);
+    stage.want("RebootedIntoUpdate");
+    await untilTrue(() => stage.host.facts().reboots === 1 && stage.host.facts().isUp);
+    const drains = stage.asked.filter((call) => call.startsWith("cordonAndDrain")).length;
+    stage.startAgent();
+    await untilTrue(() => stage.state() === "ErrorReset");
+    assert.match(String(stage.status("failure_reason")), /came back in 1\.0\.0 instead of 1\.1\.0/);
+    assert.equal(stage.asked.filter((call) => call.startsWith("cordonAndDrain")).length, drains);
+    assert.equal(stage.status("crash_count"), 1);
+    await reach(stage, "Idle");
+    assert.deepEqual(stage.node(NODE).metadata.annotations ?? {}, {});
+  });
+
+  it("R28, W6: keeps asking while a pod stays, and takes the cordon back once the reboot is no longer wanted", async (t) => {
+    const stage = await setAgentStage(t);
+    stage.emulator.faults.inject({ resource: "pods", subresource: "eviction", effect: { kind: "tooMany", retryAfterSeconds: 60 } });
+    stage.createPod("a-0");
+    await stageUp(stage);
+    stage.want("RebootedIntoUpdate");
+    await untilTrue(() => stage.asked.filter((call) => call === "cordonAndDrain 503").length > 3);
+    assert.deepEqual([stage.host.facts().reboots, stage.status("drain", "remaining"), stage.status("crash_count")], [0, 1, 0]);
+    await reach(stage, "Idle");
+    assert.deepEqual(stage.node(NODE).metadata.annotations ?? {}, {});
+    assert.equal(stage.host.facts().reboots, 0);
+  });
+
+  it("reports a failed action of the host as ErrorReset, with the reason, once", async (t) => {
+    const stage = await setAgentStage(t);
+    stage.host.fail("prepare");
+    stage.startAgent();
+    await untilTrue(() => stage.state() === "Idle");
+    stage.want("StagedAndPerformedUpdate");
+    await untilTrue(() => stage.state() === "ErrorReset");
+    assert.match(String(stage.status("failure_reason")), /prepare: Failed/);
+    // As long as Idle is not wanted, nothing follows.
+    await systemClock.sleep(200);
+    assert.deepEqual([stage.status("crash_count"), stage.host.actions.filter((action) => action === "prepare").length], [1, 1]);
+  });
+
+  it("excludes its node from load balancers once, and only then drains it", async (t) => {
+    const stage = await setAgentStage(t);
+    stage.createPod("a-0");
+    stage.startAgent({ exclusionMs: 20 });
+    await untilTrue(() => stage.state() === "Idle");
+    await reach(stage, "StagedAndPerformedUpdate");
+    stage.want("RebootedIntoUpdate");
+    await untilTrue(() => stage.host.facts().reboots === 1);
+    const calls = stage.asked.filter((call) => call.startsWith("exclude") || call.startsWith("cordon"));
+    assert.deepEqual([calls[0], calls.filter((call) => call.startsWith("exclude")).length], ["excludeFromLb 200", 1]);
+  });
+
+  it("whose reboot is refused by the host reports it, and the node is given back", async (t) => {
+    const stage = await setAgentStage(t);
+    stage.host.fail("reboot", 500);
+    await stageUp(stage);
+    stage.want("RebootedIntoUpdate");
+    await untilTrue(() => stage.state() === "ErrorReset");
+    assert.equal(stage.status("rebooting"), undefined);
+    await reach(stage, "Idle");
+    assert.deepEqual(stage.node(NODE).metadata.annotations ?? {}, {});
+  });
+
+  it("of a host that does not answer reports nothing, and goes on once it does", async (t) => {
+    const stage = await setAgentStage(t, { rebootMs: 1000 });
+    await stageUp(stage);
+    void stage.host.reboot();
+    await untilTrue(() => stage.entries.some(({ msg }) => msg.startsWith("the round failed")));
+    await untilTrue(() => stage.host.facts().isUp);
+    await untilTrue(() => stage.status("boot_id") === stage.host.facts().bootId);
+    assert.deepEqual([stage.status("current_version"), stage.state()], ["1.1.0", "StagedAndPerformedUpdate"]);
+  });
+});

@@ -1,0 +1,73 @@
+/** What a node's pods say, read from the embedded cluster. */
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
+import { lookAround } from "../../../reconciler/node-updates/look-around.ts";
+import type { NodeLook } from "../../../reconciler/nodes/snapshot.ts";
+import { setBudgetStage, writeBudget } from "../budget-stage.ts";
+import { deploy, type Stage } from "../stage.ts";
+
+let stage: Stage;
+beforeEach(async () => void (stage = await setBudgetStage()));
+afterEach(() => stage.close());
+
+interface StoredPod {
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly nodeName: string };
+}
+
+const podsOn = (node: string): string[] =>
+  (stage.emulator.store.list("pods", "default") as unknown as StoredPod[])
+    .filter(({ spec }) => spec.nodeName === node)
+    .map(({ metadata }) => metadata.name);
+
+async function look(node: string, drained: NodeLook["workloads"] = []): Promise<NodeLook & { readonly calls: readonly string[] }> {
+  const { cluster, calls } = stage.connect();
+  const freshness = createFreshness(stage.clock, { warn: () => {} });
+  const found = await lookAround({ cluster, freshness, now: stage.clock.now(), call: {} })({ node, drained });
+  return { ...found, calls };
+}
+
+describe("a look at a node", () => {
+  it("finds that it could be drained while all zones are well, and whose pods would go", async () => {
+    writeBudget(stage);
+    const { obstacle, unfit, rollout, missing, workloads } = await look("node-1");
+    assert.deepEqual([obstacle, unfit, rollout, missing], [undefined, undefined, undefined, undefined]);
+    assert.ok(podsOn("node-1").length > 0);
+    assert.ok(workloads.every(({ kind, ready }) => kind === "StatefulSet" && ready === 3));
+  });
+
+  it("finds that another zone has a pod that is gone", async () => {
+    writeBudget(stage);
+    const elsewhere = podsOn("node-2").concat(podsOn("node-3"));
+    const own = new Set(podsOn("node-1").map((name) => name.slice(0, -2)));
+    const victim = elsewhere.find((name) => !own.has(name.slice(0, -2))) ?? elsewhere[0] ?? "";
+    stage.emulator.store.remove("pods", "default", victim, { gracePeriodSeconds: 0 });
+    assert.match((await look("node-1")).obstacle ?? "", /ingester-zone-/);
+  });
+
+  it("finds a rollout of another zone", async () => {
+    deploy(stage, "x:2", { podLabels: { "rollout-group": "ingester" }, zones: ["a"] });
+    await stage.time.advance(1000);
+    const helds = await Promise.all(["node-1", "node-2", "node-3"].map(async (node) => (await look(node)).rollout));
+    for (const [index, node] of ["node-1", "node-2", "node-3"].entries()) {
+      const others = podsOn(node).some((name) => !name.startsWith("ingester-zone-a"));
+      assert.equal(helds[index] !== undefined, others, node);
+    }
+  });
+
+  it("finds that drained work has not come back", async () => {
+    const set = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-a");
+    const before = { kind: "StatefulSet", namespace: "default", name: "ingester-zone-a", uid: set?.metadata.uid ?? "", ready: 3 };
+    assert.equal((await look("node-1", [before])).missing, undefined);
+    stage.emulator.store.remove("pods", "default", "ingester-zone-a-0", { gracePeriodSeconds: 0 });
+    await stage.time.advance(100);
+    assert.match((await look("node-1", [before])).missing ?? "", /ingester-zone-a has 2 ready pods, and had 3/);
+  });
+
+  it("works where no zone-aware budgets are known", async () => {
+    await stage.close();
+    stage = await setBudgetStage({ crd: "none" });
+    assert.equal((await look("node-1")).obstacle, undefined);
+  });
+});

@@ -1,0 +1,72 @@
+/** Node updates on a large cluster, and with two processes. */
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { createPolicy, label, type NodeStage, setNode, setNodeStage, shadowOf, statusOf, stepAgent } from "./stage.ts";
+
+let stage: NodeStage | undefined;
+afterEach(async () => {
+  await stage?.close();
+  stage = undefined;
+});
+
+function addNodes(on: NodeStage, count: number): string[] {
+  const names = Array.from({ length: count }, (_, i) => `big-${String(i).padStart(4, "0")}`);
+  for (const name of names) {
+    on.emulator.store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name }, spec: {}, status: {} });
+    label(on, name);
+    setNode(on, name, {});
+  }
+  return names;
+}
+
+describe("many nodes", () => {
+  it("are listed page by page (R16), and all of them get shadows", async () => {
+    stage = await setNodeStage();
+    const names = addNodes(stage, 620);
+    createPolicy(stage, "default", { maxConcurrent: "1%" });
+    await stage.tick();
+    for (const name of names) stepAgent(stage, name);
+    stage.calls.length = 0;
+    await stage.tick();
+    assert.ok(stage.calls.filter((call) => /^GET .*bottlerocketshadows/.test(call)).length >= 2, "pages of shadows");
+    const wanted = names.filter((name) => shadowOf(stage as NodeStage, name)?.spec.state === "StagedAndPerformedUpdate");
+    assert.equal(wanted.length, 6);
+    assert.equal(statusOf(stage).nodes.total, 620);
+  });
+
+  it("cost few calls while nothing changes", async () => {
+    stage = await setNodeStage();
+    const names = addNodes(stage, 50);
+    createPolicy(stage, "default", { enabled: false });
+    await stage.tick();
+    for (const name of names) stepAgent(stage, name);
+    await stage.tick();
+    stage.calls.length = 0;
+    await stage.tick();
+    assert.deepEqual(
+      stage.calls.map((call) => call.split(" ")[0]),
+      ["GET", "GET", "GET"],
+    );
+  });
+});
+
+describe("two processes (R43)", () => {
+  it("that tick at the same time never take one slot twice", async () => {
+    for (let round = 0; round < 5; round++) {
+      const one = await setNodeStage();
+      stage = one;
+      const names = addNodes(one, 6);
+      createPolicy(one, "default", { maxConcurrent: 2 });
+      await one.tick();
+      for (const name of names) stepAgent(one, name);
+      const first = one.tick();
+      one.restart();
+      await Promise.all([first, one.tick()]);
+      const wanted = names.filter((name) => shadowOf(one, name)?.spec.state !== "Idle");
+      assert.ok(wanted.length <= 2, wanted.join());
+      assert.ok(statusOf(one).active.length <= 2);
+      await one.close();
+      stage = undefined;
+    }
+  });
+});

@@ -1,0 +1,130 @@
+/** Writes that meet another writer, a lost answer or a failing server. */
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
+import type { CustomObject } from "../../../infra/kubernetes/resources.ts";
+import { writeStatus } from "../../../reconciler/node-updates/write-plan.ts";
+import { NO_STATUS } from "../../../reconciler/nodes/policy-status.ts";
+import { createPolicy, label, type NodeStage, report, setNode, setNodeStage, shadowOf, statusOf, stepAgent } from "./stage.ts";
+
+const NODES = ["node-1", "node-2", "node-3"];
+const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
+let stage: NodeStage | undefined;
+afterEach(async () => {
+  await stage?.close();
+  stage = undefined;
+});
+
+/** Three nodes with an update, and a policy. */
+async function setUp(spec: object = {}): Promise<NodeStage> {
+  const on = await setNodeStage();
+  stage = on;
+  for (const node of NODES) {
+    label(on, node);
+    setNode(on, node, {});
+  }
+  createPolicy(on, "default", { enabled: false, ...spec });
+  await on.tick();
+  for (const node of NODES) stepAgent(on, node);
+  return on;
+}
+
+const wanted = (on: NodeStage): string[] => NODES.filter((node) => shadowOf(on, node)?.spec.state !== "Idle");
+
+describe("a write of a shadow", () => {
+  it("does not reach a shadow that its agent has changed meanwhile", async () => {
+    const on = await setUp({ enabled: true });
+    const unsubscribe = on.emulator.store.subscribe(({ resource }) => {
+      if (resource !== "nodeupdatepolicies.zonewise.dev") return;
+      unsubscribe();
+      report(on, "node-1", { target_version: "1.0.0" });
+    });
+    await on.tick();
+    assert.deepEqual(wanted(on), []);
+  });
+
+  it("is repeated if its answer was lost, and takes no second slot (R20)", async () => {
+    const on = await setUp({ enabled: true });
+    on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, times: 1, effect: { kind: "dropAfter" } });
+    for (let i = 0; i < 3; i++) await on.tick();
+    assert.deepEqual([wanted(on), statusOf(on).active.length], [["node-1"], 1]);
+  });
+
+  it("is repeated if it never took effect", async () => {
+    const on = await setUp({ enabled: true });
+    on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, times: 1, effect: { kind: "error" } });
+    for (let i = 0; i < 3; i++) await on.tick();
+    assert.deepEqual([wanted(on), statusOf(on).active.length], [["node-1"], 1]);
+  });
+
+  it("that fails does not stop the others (W14)", async () => {
+    const on = await setUp({ enabled: true, maxConcurrent: 3, zonesInOrder: false });
+    on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, name: "brs-node-1", times: 1, effect: { kind: "error" } });
+    await on.tick();
+    assert.ok(wanted(on).includes("node-2") && wanted(on).includes("node-3"));
+  });
+});
+
+describe("a write of a policy's status", () => {
+  it("takes no slot if another process has written since the policy was read (R43)", async () => {
+    const on = await setUp({ enabled: true });
+    const object = on.emulator.store.get("nodeupdatepolicies.zonewise.dev", undefined, "default") as unknown as CustomObject;
+    await on.tick();
+    const { active } = statusOf(on);
+    const status = { ...NO_STATUS, active: active.map((entry) => ({ ...entry, node: "node-2" })) };
+    const freshness = createFreshness(on.clock, { warn: () => {} });
+    const writing = writeStatus({ object, before: NO_STATUS, status }, { cluster: on.cluster, freshness, fence: { write: () => ({}) } });
+    await assert.rejects(writing, { code: "Conflict" });
+    assert.deepEqual(statusOf(on).active, active);
+  });
+});
+
+describe("what people and Prometheus see", () => {
+  it("is current outside windows (W15), and comes from the shadows (R5)", async () => {
+    const on = await setUp({ enabled: true, window: { cron: "* * * * * * 2099" } });
+    await on.tick();
+    report(on, "node-1", { current_version: "1.0.5" });
+    await on.tick();
+    const text = await on.metrics.render();
+    assert.match(text, /brupop_hosts_version\{bottlerocket_version="1.0.5"\} 1/);
+    assert.match(text, /zonewise_node_updates_window_open\{policy="default"\} 0/);
+    assert.match(text, /zonewise_node_updates_skipped\{policy="default",reason="WindowClosed"\} 3/);
+  });
+
+  it("shows in the policy which node is in which phase, and why the others wait (R17)", async () => {
+    const on = await setUp({ enabled: true });
+    await on.tick();
+    const { active, waiting } = statusOf(on);
+    assert.deepEqual(
+      active.map(({ node, phase, from, to }) => [node, phase, from, to]),
+      [["node-1", "Staging", "1.0.0", "1.1.0"]],
+    );
+    assert.deepEqual(
+      waiting.map(({ node, reason }) => [node, reason]),
+      [
+        ["node-2", "OtherZoneFirst"],
+        ["node-3", "OtherZoneFirst"],
+      ],
+    );
+  });
+
+  it("leaves nothing of ours on a Node after its update (R4), which only the original's label has selected (R23)", async () => {
+    const on = await setUp({ enabled: true, features: { protectFromScaleDown: true } });
+    const before = NODES.map((node) => on.emulator.store.get("nodes", undefined, node)?.metadata.annotations ?? {});
+    const seen = new Set<string>();
+    for (let i = 0; i < 60; i++) {
+      await on.tick();
+      for (const node of NODES) {
+        stepAgent(on, node);
+        for (const key of Object.keys(on.emulator.store.get("nodes", undefined, node)?.metadata.annotations ?? {})) seen.add(key);
+      }
+      await on.time.advance(70_000);
+    }
+    assert.deepEqual(statusOf(on).nodes.upToDate, 3);
+    assert.ok(seen.has("zonewise.dev/protected-by"));
+    assert.deepEqual(
+      NODES.map((node) => on.emulator.store.get("nodes", undefined, node)?.metadata.annotations ?? {}),
+      before,
+    );
+  });
+});

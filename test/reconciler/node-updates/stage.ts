@@ -1,0 +1,150 @@
+/** Node updates on the embedded cluster: nodes, the definitions as they are shipped, and agents that report what a host would. */
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { createLog } from "../../../infra/log.ts";
+import { createMetrics, type Metrics } from "../../../infra/metrics/metrics.ts";
+import { createNodeUpdates, type NodeUpdateOptions } from "../../../reconciler/node-updates/update-nodes.ts";
+import { readPolicy, isInvalid } from "../../../reconciler/nodes/policy.ts";
+import type { PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
+import { MANAGED_LABEL, MANAGED_VALUE, type ShadowSpec, type ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
+import { createRecorder } from "../../../reconciler/report/recorder.ts";
+import type { KubeObject } from "../../emulator/store.ts";
+import { setStage, type Stage } from "../stage.ts";
+
+export const NAMESPACE = "brupop";
+const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
+const POLICIES = "nodeupdatepolicies.zonewise.dev";
+const CRDS = "customresourcedefinitions.apiextensions.k8s.io";
+const FOLDER = new URL("../../../infra/manifests/node-updates/crds/", import.meta.url);
+
+export interface NodeStage extends Stage {
+  /** What Kubernetes was called with since the last call. */
+  readonly calls: string[];
+  readonly metrics: Metrics;
+  readonly cluster: Cluster;
+  readonly logged: string[];
+  tick(): Promise<boolean>;
+  /** A process that starts anew. */
+  restart(): void;
+}
+
+export async function setNodeStage(options: Partial<NodeUpdateOptions> & { readonly definitions?: boolean } = {}): Promise<NodeStage> {
+  const stage = await setStage();
+  const { store } = stage.emulator;
+  store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
+  if (options.definitions !== false) {
+    for (const file of ["bottlerocketshadows.yaml", "nodeupdatepolicies.yaml"])
+      store.create(CRDS, parse(readFileSync(new URL(file, FOLDER), "utf8")) as KubeObject);
+  }
+  const { cluster, calls } = stage.connect();
+  const metrics = createMetrics();
+  const logged: string[] = [];
+  const log = createLog({
+    level: "debug",
+    format: "json",
+    write: (line) => void logged.push(line),
+    now: () => new Date(stage.clock.now()),
+  });
+  const { clock } = stage;
+  const create = () =>
+    createNodeUpdates({
+      cluster,
+      clock,
+      log,
+      metrics: metrics.nodeUpdates,
+      namespace: NAMESPACE,
+      ownNode: undefined,
+      defaultSpec: { maxConcurrent: "1" },
+      ...options,
+    });
+  let update = create();
+  const freshness = createFreshness(clock, log);
+  const recorder = createRecorder({ cluster, clock, log, instance: "test" });
+  return {
+    ...stage,
+    cluster,
+    calls,
+    metrics,
+    logged,
+    restart: () => void (update = create()),
+    tick: async () => {
+      const acted = await update({ fence: { write: () => ({}) }, freshness, recorder, signal: new AbortController().signal });
+      await recorder.flush();
+      return acted;
+    },
+  };
+}
+
+export function label(stage: Stage, name: string, value: string | null = MANAGED_VALUE): void {
+  const node = stage.emulator.store.get("nodes", undefined, name);
+  if (!node) throw new Error(`no node ${name}`);
+  const { [MANAGED_LABEL]: _, ...rest } = node.metadata.labels ?? {};
+  const labels = value === null ? rest : { ...rest, [MANAGED_LABEL]: value };
+  stage.emulator.store.update("nodes", { ...node, metadata: { ...node.metadata, labels } });
+}
+
+export function createPolicy(stage: Stage, name: string, spec: object = {}): void {
+  stage.emulator.store.create(POLICIES, { apiVersion: "zonewise.dev/v1", kind: "NodeUpdatePolicy", metadata: { name }, spec });
+}
+
+export function changePolicy(stage: Stage, name: string, spec: object): void {
+  const policy = stage.emulator.store.get(POLICIES, undefined, name);
+  if (policy) stage.emulator.store.update(POLICIES, { ...policy, spec });
+}
+
+export function statusOf(stage: Stage, name = "default"): PolicyStatus {
+  const object = stage.emulator.store.get(POLICIES, undefined, name);
+  const policy = readPolicy(object as unknown as Parameters<typeof readPolicy>[0]);
+  if (isInvalid(policy)) throw new Error(policy.problem);
+  return policy.status;
+}
+
+interface StoredShadow extends KubeObject {
+  readonly spec: ShadowSpec;
+  readonly status?: ShadowStatus;
+}
+
+export const shadowOf = (stage: Stage, node: string): StoredShadow | undefined =>
+  stage.emulator.store.get(SHADOWS, NAMESPACE, `brs-${node}`) as StoredShadow | undefined;
+
+export function report(stage: Stage, node: string, status: Partial<ShadowStatus>): void {
+  const shadow = shadowOf(stage, node);
+  if (!shadow) return;
+  const before = shadow.status ?? { current_version: "1.0.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0 };
+  stage.emulator.store.update(SHADOWS, { ...shadow, status: { ...before, ...status } });
+}
+
+interface StoredNode extends KubeObject {
+  readonly spec?: object;
+  readonly status?: { readonly conditions?: readonly object[]; readonly nodeInfo?: object };
+}
+
+/** Changes a Node as its kubelet does. */
+export function setNode(stage: Stage, name: string, { ready = true, bootId = "boot-1" }): void {
+  const node = stage.emulator.store.get("nodes", undefined, name) as StoredNode;
+  const time = new Date(stage.clock.now()).toISOString().replace(/\.\d+/, "");
+  const conditions = [{ type: "Ready", status: ready ? "True" : "Unknown", lastTransitionTime: time }];
+  stage.emulator.store.update("nodes", { ...node, status: { ...node.status, conditions, nodeInfo: { bootID: bootId } } });
+}
+
+/** What an agent and its host do next: one step of an update that goes well. */
+export function stepAgent(stage: Stage, node: string): void {
+  const shadow = shadowOf(stage, node);
+  if (!shadow) return;
+  const { spec, status } = shadow;
+  if (!status) return report(stage, node, { boot_id: "boot-1" });
+  if (spec.state === status.current_state) return;
+  if (spec.state === "RebootedIntoUpdate" && status.current_state === "StagedAndPerformedUpdate") {
+    setNode(stage, node, { bootId: "boot-2" });
+    const time = new Date(stage.clock.now()).toISOString();
+    return report(stage, node, {
+      current_state: spec.state,
+      current_version: spec.version ?? "",
+      boot_id: "boot-2",
+      boot_reported_at: time,
+    });
+  }
+  report(stage, node, { current_state: spec.state });
+}

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isBackOffOver } from "../../../reconciler/nodes/backoff.ts";
+
+const MINUTE = 60_000;
+
+describe("the back-off after failed attempts", () => {
+  for (const [minutes, count, longest, over] of [
+    [15, 4, 8, true],
+    [30, 5, 1024, false],
+    [244, 5, 1024, true],
+    [1, 0, 1440, false],
+    [2, 0, 1440, true],
+    [2, 1, 1440, false],
+    [3, 1, 1440, true],
+    [1440, 11, 1440, false],
+    [1441, 11, 1440, true],
+    [1441, 4_294_967_295, 1440, true],
+    [1440, 4_294_967_295, 1440, false],
+  ] as const)
+    it(`${over ? "is over" : "lasts"} ${minutes} minutes after failure ${count}, at most ${longest} minutes (W24)`, () =>
+      assert.equal(isBackOffOver(minutes * MINUTE, count, longest), over));
+
+  it("counts whole minutes", () => {
+    assert.equal(isBackOffOver(3 * MINUTE - 1, 1), false);
+    assert.equal(isBackOffOver(3 * MINUTE, 1), true);
+  });
+});

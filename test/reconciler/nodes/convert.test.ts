@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { convertShadow } from "../../../reconciler/nodes/convert.ts";
+import { answerConversion } from "../../../reconciler/nodes/convert-review.ts";
+
+const GROUP = "brupop.bottlerocket.aws";
+const metadata = {
+  name: "brs-node-1",
+  namespace: "brupop-bottlerocket-aws",
+  uid: "u-1",
+  ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "node-1", uid: "n-1" }],
+};
+const v1Status = (current_state: string) => ({ current_version: "1.8.0", target_version: "1.9.0", current_state });
+const v2Status = (current_state: string, rest = {}) => ({
+  ...v1Status(current_state),
+  crash_count: 0,
+  state_transition_failure_timestamp: null,
+  ...rest,
+});
+const object = (version: string, spec: object, status?: object, more = {}) => ({
+  apiVersion: `${GROUP}/${version}`,
+  kind: "BottlerocketShadow",
+  metadata: { ...metadata, ...more },
+  spec,
+  ...(status && { status }),
+});
+const stateOf = (converted: { readonly [key: string]: unknown }) => (converted["spec"] as { state: string }).state;
+
+describe("v1 to v2", () => {
+  for (const [from, to] of [
+    ["Idle", "Idle"],
+    ["StagedUpdate", "StagedAndPerformedUpdate"],
+    ["PerformedUpdate", "StagedAndPerformedUpdate"],
+    ["RebootedIntoUpdate", "RebootedIntoUpdate"],
+    ["MonitoringUpdate", "MonitoringUpdate"],
+  ] as const)
+    it(`${from} becomes ${to}`, () => {
+      const converted = convertShadow(object("v1", { state: from }, v1Status(from)), "v2");
+      assert.equal(stateOf(converted), to);
+      assert.deepEqual(converted["status"], v2Status(to));
+    });
+
+  for (const spec of [
+    { state: "Idle", state_transition_timestamp: null, version: null },
+    { state: "Idle", state_transition_timestamp: "2022-07-09T19:32:38.609610964+00:00", version: "1.8.0" },
+    { state: "Idle", state_transition_timestamp: "not a time", version: "1.8.0" },
+  ])
+    it(`carries ${spec.state_transition_timestamp} and ${spec.version} over`, () => {
+      assert.deepEqual(convertShadow(object("v1", spec), "v2")["spec"], spec);
+      assert.deepEqual(convertShadow(object("v2", spec), "v1")["spec"], spec);
+    });
+
+  it("makes absent fields explicit null, keeps the metadata, and leaves an absent status absent", () => {
+    const labels = { labels: { team: "a" }, annotations: { note: "b" } };
+    for (const [from, to] of [
+      ["v1", "v2"],
+      ["v2", "v1"],
+    ] as const) {
+      const spec = { state: "Idle", state_transition_timestamp: null, version: null };
+      assert.deepEqual(convertShadow(object(from, { state: "Idle" }, undefined, labels), to), object(to, spec, undefined, labels));
+    }
+  });
+});
+
+describe("v2 to v1", () => {
+  for (const [from, to] of [
+    ["Idle", "Idle"],
+    ["StagedAndPerformedUpdate", "StagedUpdate"],
+    ["RebootedIntoUpdate", "RebootedIntoUpdate"],
+    ["MonitoringUpdate", "MonitoringUpdate"],
+    ["ErrorReset", "MonitoringUpdate"],
+  ] as const)
+    it(`${from} becomes ${to}`, () => {
+      const converted = convertShadow(object("v2", { state: from }, v2Status(from, { crash_count: 3 })), "v1");
+      assert.equal(stateOf(converted), to);
+      assert.deepEqual(converted["status"], v1Status(to));
+    });
+});
+
+/** Objects as JSON.parse makes them. */
+const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }, options: { requiredKeys?: (keyof T)[] } = {}) =>
+  fc.record<T>(model, { ...options, noNullPrototype: true });
+const dictionary = (constraints = {}) => fc.dictionary(fc.string(), fc.string(), { noNullPrototype: true, ...constraints });
+
+describe("there and back (W22)", () => {
+  const state = {
+    v1: ["Idle", "StagedUpdate", "PerformedUpdate", "RebootedIntoUpdate", "MonitoringUpdate"],
+    v2: ["Idle", "StagedAndPerformedUpdate", "RebootedIntoUpdate", "MonitoringUpdate", "ErrorReset"],
+  };
+  const spec = (version: "v1" | "v2") =>
+    record({
+      state: fc.constantFrom(...state[version]),
+      state_transition_timestamp: fc.option(fc.string()),
+      version: fc.option(fc.string()),
+    });
+  const more = record(
+    {
+      labels: dictionary(),
+      annotations: dictionary({ minKeys: 1 }),
+    },
+    { requiredKeys: [] },
+  );
+  const v2 = record(
+    {
+      crash_count: fc.nat(),
+      state_transition_failure_timestamp: fc.option(fc.string()),
+      boot_id: fc.string(),
+      rebooting: record({ boot_id: fc.string(), at: fc.string() }),
+      drain: record({ remaining: fc.nat() }),
+    },
+    { requiredKeys: ["crash_count", "state_transition_failure_timestamp"] },
+  );
+
+  it("loses nothing of a v2 object", () =>
+    fc.assert(
+      fc.property(spec("v2"), fc.constantFrom(...state.v2), v2, more, (spec, current, rest, more) => {
+        const before = object("v2", spec, { ...v1Status(current), ...rest }, more);
+        assert.deepEqual(convertShadow(convertShadow(before, "v1"), "v2"), before);
+      }),
+    ));
+
+  it("loses nothing of a v1 object", () =>
+    fc.assert(
+      fc.property(spec("v1"), fc.constantFrom(...state.v1), more, (spec, current, more) => {
+        const before = object("v1", spec, v1Status(current), more);
+        assert.deepEqual(convertShadow(convertShadow(before, "v2"), "v1"), before);
+      }),
+    ));
+
+  it("holds the fields of a v2 status only while the state is unchanged", () => {
+    const v1 = convertShadow(object("v2", { state: "Idle" }, v2Status("ErrorReset", { crash_count: 3, boot_id: "b" })), "v1");
+    assert.deepEqual(convertShadow(v1, "v2")["status"], v2Status("ErrorReset", { crash_count: 3, boot_id: "b" }));
+    assert.deepEqual(convertShadow({ ...v1, status: v1Status("Idle") }, "v2")["status"], v2Status("Idle"));
+  });
+
+  it("takes no harm from a stash that somebody has edited", () => {
+    for (const text of ["{", "[]", "null", "7", '{"status":7}'])
+      assert.deepEqual(
+        convertShadow(object("v1", { state: "Idle" }, v1Status("Idle"), { annotations: { "zonewise.dev/converted-from": text } }), "v2")[
+          "status"
+        ],
+        v2Status("Idle"),
+      );
+  });
+});
+
+describe("a ConversionReview", () => {
+  const review = (desiredAPIVersion: string, objects: readonly object[]) => ({
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "ConversionReview",
+    request: { uid: "r-1", desiredAPIVersion, objects },
+  });
+  for (const [from, to] of [
+    ["v1", "v2"],
+    ["v2", "v1"],
+  ] as const)
+    it(`is answered from ${from} to ${to}, in the order of its objects`, () => {
+      const states = ["MonitoringUpdate", "Idle", "RebootedIntoUpdate"];
+      const answer = answerConversion(
+        review(
+          `${GROUP}/${to}`,
+          states.map((state) => object(from, { state })),
+        ),
+      ) as {
+        kind: string;
+        apiVersion: string;
+        response: { uid: string; result: { status: string }; convertedObjects: { apiVersion: string; spec: { state: string } }[] };
+      };
+      assert.deepEqual(
+        [answer.kind, answer.apiVersion, answer.response.uid, answer.response.result.status],
+        ["ConversionReview", "apiextensions.k8s.io/v1", "r-1", "Success"],
+      );
+      assert.deepEqual(
+        answer.response.convertedObjects.map(({ apiVersion, spec }) => `${apiVersion} ${spec.state}`),
+        states.map((state) => `${GROUP}/${to} ${state}`),
+      );
+    });
+
+  it("returns objects untouched that have the version", () => {
+    const one = object("v2", { state: "Idle" });
+    assert.deepEqual(answerConversion(review(`${GROUP}/v2`, [one])), {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "ConversionReview",
+      response: { uid: "r-1", result: { status: "Success" }, convertedObjects: [one] },
+    });
+  });
+
+  for (const [title, desired, objects, message] of [
+    ["an unknown version", `${GROUP}/-v2`, [], `desired version ${GROUP}/-v2 is not a valid BottlerocketShadow version`],
+    [
+      "an object without a version",
+      `${GROUP}/v2`,
+      [{ kind: "BottlerocketShadow" }],
+      `the objects could not be converted to ${GROUP}/v2: apiVersion undefined is no version of BottlerocketShadow`,
+    ],
+  ] as const)
+    it(`fails as a whole for ${title}`, () => {
+      const { response } = answerConversion(review(desired, [...objects, object("v1", { state: "Idle" })])) as { response: object };
+      assert.deepEqual(response, { uid: "r-1", result: { status: "Failure", message }, convertedObjects: [] });
+    });
+
+  for (const body of [undefined, {}, { kind: "AdmissionReview" }, { apiVersion: "x", kind: "ConversionReview" }])
+    it(`is not ${JSON.stringify(body)}`, () => assert.equal(answerConversion(body), undefined));
+});

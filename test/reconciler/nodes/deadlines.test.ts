@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { planPass } from "../../../reconciler/nodes/plan.ts";
+import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
+import type { ActiveNode } from "../../../reconciler/nodes/policy-status.ts";
+import { at, busyNode, entry, FREE, MINUTE, node, policy, shadow, snapshot } from "./fixture.ts";
+
+const S = "StagedAndPerformedUpdate";
+const R = "RebootedIntoUpdate";
+const M = "MonitoringUpdate";
+const LATE = -24 * 60 * MINUTE;
+const cordoned = { cordonedBy: "shadow-a" };
+const rebooting = { rebooting: { boot_id: "boot-1", at: at(LATE) } };
+const back = { bootId: "boot-2" };
+
+interface Outcome {
+  readonly slot: boolean;
+  readonly idle: boolean;
+  readonly frozen: boolean;
+  readonly deferred?: string;
+  readonly reason?: string;
+}
+
+function outcome(one: UpdateNode, stored: Partial<ActiveNode>, spec = {}): Outcome {
+  const looks = new Map([["a", { ...FREE, obstacle: "zpdb exceeded", missing: "work" }]]);
+  const plan = planPass(snapshot([one], { looks, policy: policy(spec, { active: [entry("a", { since: at(LATE), ...stored })] }) }));
+  const [write] = plan.writes;
+  const [deferred] = plan.status.deferred;
+  const reason = plan.status.failed[0]?.reason;
+  return {
+    slot: plan.status.active.length > 0,
+    idle: write?.spec.state === "Idle",
+    frozen: plan.status.frozen !== undefined,
+    ...(deferred && { deferred: `${deferred.reason} ${deferred.count}` }),
+    ...(reason !== undefined && { reason }),
+  };
+}
+
+describe("a deadline (W3)", () => {
+  for (const [title, one, stored, expected] of [
+    [
+      "frees the slot of a node that does not stage",
+      busyNode("a", S, "Idle"),
+      { phase: "Staging" },
+      { slot: false, idle: true, frozen: false, deferred: "StagingTimeout 1" },
+    ],
+    [
+      "freezes if that node is not Ready",
+      busyNode("a", S, "Idle", { node: { ready: false } }),
+      { phase: "Staging" },
+      { slot: true, idle: false, frozen: true, reason: "StagingTimeout" },
+    ],
+    [
+      "sends back a node that is held too long, without a failure",
+      busyNode("a", S, S),
+      { phase: "Holding" },
+      { slot: false, idle: true, frozen: false, deferred: "HeldTooLong 0" },
+    ],
+    [
+      "undoes a drain that does not end, and keeps the slot until that is done",
+      busyNode("a", R, S, { node: cordoned }),
+      { phase: "Draining" },
+      { slot: true, idle: true, frozen: false, deferred: "DrainTimeout 1" },
+    ],
+    [
+      "freezes if a draining node is not Ready",
+      busyNode("a", R, S, { node: { ...cordoned, ready: false } }),
+      { phase: "Draining" },
+      { slot: true, idle: false, frozen: true, reason: "DrainTimeout" },
+    ],
+    [
+      "freezes for a node that does not come back from its reboot",
+      busyNode("a", R, S, { node: { ...cordoned, ready: false }, status: rebooting }),
+      { phase: "Rebooting" },
+      { slot: true, idle: false, frozen: true, reason: "RebootTimeout" },
+    ],
+    [
+      "freezes for a node that was to reboot and did not",
+      busyNode("a", R, S, { node: cordoned, status: rebooting }),
+      { phase: "Rebooting" },
+      { slot: true, idle: false, frozen: true, reason: "RebootTimeout" },
+    ],
+    [
+      "freezes for a node whose agent does not report after the reboot",
+      busyNode("a", R, S, { node: { ...cordoned, ...back } }),
+      { phase: "Rebooting" },
+      { slot: true, idle: false, frozen: true, reason: "RebootTimeout" },
+    ],
+    [
+      "freezes for a node that came back and is not Ready",
+      busyNode("a", R, R, { node: { ...back, ready: false } }),
+      { phase: "Returning" },
+      { slot: true, idle: false, frozen: true, reason: "ReturnTimeout" },
+    ],
+    [
+      "freezes for a node whose work does not come back, and lets it go (R34)",
+      busyNode("a", M, M, { node: { ...back, readySince: 0 }, status: { current_version: "1.1.0" } }),
+      { phase: "Monitoring" },
+      { slot: true, idle: true, frozen: true, deferred: "HealthTimeout 1", reason: "HealthTimeout" },
+    ],
+    [
+      "frees the slot of a node in service whose agent does not report Idle",
+      busyNode("a", "Idle", M, { node: back }),
+      { phase: "Recovering" },
+      { slot: false, idle: false, frozen: false, deferred: "RecoveryTimeout 1" },
+    ],
+    [
+      "freezes for a node that does not become Ready again",
+      busyNode("a", "Idle", "ErrorReset", { node: { ready: false } }),
+      { phase: "Recovering" },
+      { slot: true, idle: false, frozen: true, reason: "RecoveryTimeout" },
+    ],
+    [
+      "drops a start that is no longer wanted",
+      node("a", { shadow: shadow("a", {}, { target_version: "1.0.0" }) }),
+      { phase: "Starting" },
+      { slot: false, idle: false, frozen: false, deferred: "StartDropped 0" },
+    ],
+  ] as const)
+    it(title, () => assert.deepEqual(outcome(one, stored), expected));
+
+  for (const [phase, one, ms] of [
+    ["Staging", busyNode("a", S, "Idle"), 1800_000],
+    ["Holding", busyNode("a", S, S), 600_000],
+    ["Draining", busyNode("a", R, S), 3600_000],
+    ["Rebooting", busyNode("a", R, S, { status: rebooting }), 900_000],
+    ["Returning", busyNode("a", R, R, { node: { ready: false } }), 900_000],
+    ["Monitoring", busyNode("a", M, M), 960_000],
+    ["Recovering", busyNode("a", "Idle", "ErrorReset"), 300_000],
+  ] as const)
+    it(`${phase} lasts ${ms / 1000} s by default`, () => {
+      const quiet = { slot: true, idle: false, frozen: false };
+      assert.deepEqual(outcome(one, { phase, since: at(-ms + 1000) }), quiet);
+      assert.notDeepEqual(outcome(one, { phase, since: at(-ms) }), quiet);
+    });
+
+  it("gives a forced reboot its time before the drain is undone", () => {
+    const draining = busyNode("a", R, S, { node: cordoned });
+    const forced = { drain: { onTimeout: "Reboot" } };
+    assert.equal(outcome(draining, { phase: "Draining", since: at(-3600_000) }, forced).idle, false);
+    assert.equal(outcome(draining, { phase: "Draining", since: at(-4500_000) }, forced).idle, true);
+  });
+
+  it("starts anew with each phase", () => {
+    const plan = planPass(
+      snapshot([busyNode("a", S, S)], { policy: policy({}, { active: [entry("a", { phase: "Staging", since: at(LATE) })] }) }),
+    );
+    assert.deepEqual(plan.status.active[0]?.since, at(0));
+  });
+});
+
+describe("a node that loses its label (W13)", () => {
+  for (const [title, one, phase, idle] of [
+    ["is sent back while it stages", busyNode("a", S, "Idle", { node: { managed: false } }), "Staging", true],
+    ["is sent back while it is drained", busyNode("a", R, S, { node: { managed: false, ...cordoned } }), "Draining", true],
+    [
+      "is left alone while it reboots",
+      busyNode("a", R, S, { node: { managed: false, ...cordoned }, status: rebooting }),
+      "Rebooting",
+      false,
+    ],
+  ] as const)
+    it(title, () => {
+      const result = outcome(one, { phase, since: at(0) });
+      assert.deepEqual([result.slot, result.idle], [true, idle]);
+    });
+});

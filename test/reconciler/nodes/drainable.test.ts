@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { whyNotDrainable, type DrainFacts } from "../../../reconciler/nodes/drainable.ts";
+import type { CoreBudget } from "../../../reconciler/nodes/core-budget.ts";
+import type { NodePod } from "../../../reconciler/nodes/node-pod.ts";
+import { readNodePod } from "../../../reconciler/nodes/node-pod.ts";
+import { readZone } from "../../../reconciler/model/zone.ts";
+import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
+import { budget, NOW } from "../budget/builders.ts";
+import { pod } from "./fixture.ts";
+
+const healthy: ZoneTraits = { replicas: 3 };
+const labelled = (traits: ZoneTraits): NodePod[] =>
+  podObjects(traits).map((object) =>
+    readNodePod({ ...object, metadata: { ...object.metadata, labels: { ...object.metadata?.labels, "rollout-group": "ingester" } } }),
+  );
+
+/** Three zones under one budget; `here` are the pods on the node, all others are elsewhere. */
+function facts(here: readonly string[], zones: Readonly<Record<string, ZoneTraits>> = {}, spec = {}): DrainFacts {
+  const all = Object.entries({ a: healthy, b: healthy, c: healthy, ...zones }).map(([letter, traits]) => {
+    const named = { name: `ingester-zone-${letter}`, ...traits };
+    return { ...readZone(statefulSetObject(named)), pods: labelled(named) };
+  });
+  const pods = all.flatMap((zone) => zone.pods).filter(({ name }) => here.includes(name.replace("ingester-zone-", "")));
+  assert.equal(pods.length, here.length);
+  const content = budget(spec);
+  const ref = { kind: "ZoneAwarePodDisruptionBudget", namespace: pods[0]?.namespace ?? "", name: content.name, uid: content.uid } as const;
+  return {
+    now: NOW,
+    pods,
+    budgets: [{ ref, content, matchLabels: content.matchLabels }],
+    covered: new Map([[content.uid, { zones: all, reservations: {} }]]),
+    coreBudgets: [],
+  };
+}
+
+const sick: ZoneTraits = { replicas: 3, pods: { 1: { ready: false } } };
+
+describe("a drain under a zone-aware budget", () => {
+  for (const [title, input, drains] of [
+    ["succeeds while all zones are well", facts(["a-0"]), true],
+    ["succeeds for several pods of a zone, which are drained in turn", facts(["a-0", "a-1", "a-2"]), true],
+    ["succeeds for pods of two zones, which are drained in turn", facts(["a-0", "b-0"]), true],
+    ["fails while another zone has a pod that is not ready", facts(["a-0"], { b: sick }), false],
+    ["fails while another pod of the zone is not ready elsewhere", facts(["a-0"], { a: sick }), false],
+    ["succeeds if the pod that is not ready is on the node itself", facts(["a-0", "a-1"], { a: sick }), true],
+    ["succeeds if the pod of another zone that is not ready is on the node itself", facts(["a-0", "b-1"], { b: sick }), true],
+    ["fails for a budget of 0", facts(["a-0"], {}, { maxUnavailable: 0 }), false],
+    ["succeeds within a larger budget", facts(["a-0"], { a: sick }, { maxUnavailable: 2 }), true],
+    ["fails if what the budget covers is not known", { ...facts(["a-0"]), covered: new Map() }, false],
+    ["succeeds without any budget", { ...facts(["a-0"]), budgets: [] }, true],
+  ] as const)
+    it(title, () => assert.equal(whyNotDrainable(input) === undefined, drains, whyNotDrainable(input)));
+
+  it("fails for a pod that was reserved elsewhere a moment ago", () => {
+    const input = facts(["a-0"]);
+    const [[uid, covered] = ["", undefined]] = [...input.covered];
+    assert.ok(covered);
+    const elsewhere = covered.zones.flatMap(({ pods }) => pods).find(({ name }) => name.endsWith("zone-b-0"));
+    const time = new Date(NOW).toISOString();
+    const reservations = { [elsewhere?.name ?? ""]: { uid: elsewhere?.uid ?? "", time, by: "webhook_x" } };
+    assert.ok(whyNotDrainable({ ...input, covered: new Map([[uid, { ...covered, reservations }]]) }));
+  });
+
+  it("names the pod and what keeps it", () => assert.match(whyNotDrainable(facts(["a-0"], { b: sick })) ?? "", /zone-a-0: .*zone-b/));
+});
+
+describe("a drain under core budgets (R10)", () => {
+  const labels = { app: "api" };
+  const core = (rest: Partial<CoreBudget> = {}): CoreBudget => ({
+    namespace: "shop",
+    name: "api",
+    selector: { matchLabels: labels },
+    disruptionsAllowed: 0,
+    isMet: false,
+    allowsUnhealthy: false,
+    ...rest,
+  });
+  const here = (pods: readonly NodePod[], coreBudgets: readonly CoreBudget[]): DrainFacts => ({
+    now: NOW,
+    pods,
+    budgets: [],
+    covered: new Map(),
+    coreBudgets,
+  });
+  for (const [title, pods, budgets, drains] of [
+    ["fails while none may go", [pod("a", { labels })], [core()], false],
+    ["succeeds while one may go", [pod("a", { labels })], [core({ disruptionsAllowed: 1 })], true],
+    ["succeeds for several, which go in turn", [pod("a", { labels }), pod("b", { labels })], [core({ disruptionsAllowed: 1 })], true],
+    ["does not ask budgets of other namespaces", [pod("a", { labels })], [core({ namespace: "other" })], true],
+    ["does not ask budgets of other pods", [pod("a")], [core()], true],
+    [
+      "fails for a pod under two budgets",
+      [pod("a", { labels })],
+      [core({ disruptionsAllowed: 1 }), core({ name: "b", disruptionsAllowed: 1 })],
+      false,
+    ],
+    [
+      "succeeds if a pod here is what the budget is spent on",
+      [pod("a", { labels }), pod("b", { labels, ready: false })],
+      [core({ isMet: true })],
+      true,
+    ],
+    [
+      "succeeds for a pod that is not ready while the others are enough",
+      [pod("a", { labels, ready: false })],
+      [core({ isMet: true })],
+      true,
+    ],
+    ["fails for the pod itself that is not ready", [pod("a", { labels, ready: false })], [core()], false],
+    ["succeeds for it where the budget allows that", [pod("a", { labels, ready: false })], [core({ allowsUnhealthy: true })], true],
+    ["does not ask for pods that are over", [pod("a", { labels, phase: "Failed" })], [core()], true],
+    ["does not ask for pods of DaemonSets", [pod("a", { labels, kind: "DaemonSet" })], [core()], true],
+    ["does not ask for static pods", [pod("a", { labels, mirror: true })], [core()], true],
+    ["an empty selector selects all", [pod("a")], [core({ selector: {} })], false],
+    ["no selector selects none", [pod("a")], [core({ selector: undefined })], true],
+    ["In", [pod("a", { labels })], [core({ selector: { matchExpressions: [{ key: "app", operator: "In", values: ["api"] }] } })], false],
+    [
+      "NotIn",
+      [pod("a", { labels })],
+      [core({ selector: { matchExpressions: [{ key: "app", operator: "NotIn", values: ["api"] }] } })],
+      true,
+    ],
+    ["Exists", [pod("a")], [core({ selector: { matchExpressions: [{ key: "app", operator: "Exists" }] } })], true],
+    ["DoesNotExist", [pod("a")], [core({ selector: { matchExpressions: [{ key: "app", operator: "DoesNotExist" }] } })], false],
+    [
+      "an operator that is not known matches",
+      [pod("a")],
+      [core({ selector: { matchExpressions: [{ key: "app", operator: "New" }] } })],
+      false,
+    ],
+  ] as const)
+    it(title, () => assert.equal(whyNotDrainable(here(pods, budgets)) === undefined, drains));
+
+  it("names three pods at most", () => {
+    const pods = ["a", "b", "c", "d", "e"].map((name) => pod(name, { labels }));
+    assert.match(whyNotDrainable(here(pods, [core()])) ?? "", /^shop\/a: .*; shop\/b: .*; shop\/c: .*; 2 more$/);
+  });
+});

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { findEvictable } from "../../../reconciler/nodes/evictable.ts";
+import type { Pod } from "../../../infra/kubernetes/resources.ts";
+
+const ownedBy = (kind: string, controller?: boolean): Pod => ({
+  metadata: { ownerReferences: [{ apiVersion: "apps/v1", kind, name: "x", uid: "u", ...(controller !== undefined && { controller }) }] },
+});
+
+const CASES: readonly (readonly [name: string, pod: Pod, evictable: boolean])[] = [
+  ["a pod without any owner", {}, true],
+  ["a pod of a StatefulSet", ownedBy("StatefulSet", true), true],
+  ["a pod of a DaemonSet", ownedBy("DaemonSet", true), false],
+  ["a pod that a DaemonSet owns and does not control", ownedBy("DaemonSet"), true],
+  ["a static pod", { metadata: { annotations: { "kubernetes.io/config.mirror": "h" } } }, false],
+  ["a failed pod of a DaemonSet", { ...ownedBy("DaemonSet", true), status: { phase: "Failed" } }, true],
+  [
+    "a static pod that has ended",
+    { metadata: { annotations: { "kubernetes.io/config.mirror": "h" } }, status: { phase: "Succeeded" } },
+    true,
+  ],
+];
+
+for (const [name, pod, evictable] of CASES)
+  it(`a drain ${evictable ? "evicts" : "leaves"} ${name}`, () => assert.equal(findEvictable([pod]).length, evictable ? 1 : 0));

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { planPass } from "../../../reconciler/nodes/plan.ts";
+import type { PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
+import { at, busyNode, entry, node, policy, snapshot } from "./fixture.ts";
+
+const S = "StagedAndPerformedUpdate";
+const R = "RebootedIntoUpdate";
+const afterReboot = busyNode("a", R, "ErrorReset", { node: { bootId: "boot-2" }, status: { failure_reason: "boot-2 runs 1.0.0" } });
+const plan = (nodes: Parameters<typeof snapshot>[0], spec = {}, status: Partial<PolicyStatus> = {}) =>
+  planPass(snapshot(nodes, { policy: policy(spec, status) }));
+
+describe("a suspected bad update (R27, R34, R35)", () => {
+  it("freezes at the first failure after a reboot, and says which node and why", () => {
+    const { status, writes, started } = plan([afterReboot, node("b")], { maxConcurrent: 2 }, { active: [entry("a")] });
+    assert.deepEqual(status.frozen, { id: "a-20260601T120000Z", at: at(0), reason: "UpdateFailed", message: "a: boot-2 runs 1.0.0" });
+    assert.deepEqual(
+      status.failed.map(({ node }) => node),
+      ["a"],
+    );
+    assert.deepEqual(
+      writes.map(({ node, spec }) => `${node.name} ${spec.state}`),
+      ["a Idle"],
+    );
+    assert.deepEqual(started, []);
+    assert.deepEqual(status.skipped, { Frozen: 1 });
+  });
+
+  it("does not freeze for a failure before the reboot: that node waits", () => {
+    const { status } = plan([busyNode("a", S, "ErrorReset")], {}, { active: [entry("a")] });
+    assert.equal(status.frozen, undefined);
+  });
+
+  it("does not freeze for a reboot command that failed", () => {
+    const { status } = plan([busyNode("a", R, "ErrorReset")], {}, { active: [entry("a")] });
+    assert.equal(status.frozen, undefined);
+  });
+
+  it("freezes for a wrong version in a new boot, without a second drain (W19)", () => {
+    const { status, writes } = plan([afterReboot], {}, { active: [entry("a")] });
+    assert.ok(status.frozen);
+    assert.deepEqual(
+      writes.map(({ spec }) => spec.state),
+      ["Idle"],
+    );
+  });
+
+  it("freezes at as many failures as configured", () => {
+    const failed = [{ node: "z", startedAt: at(-1), to: "1.1.0", at: at(-1), reason: "UpdateFailed", message: "" }];
+    assert.equal(plan([afterReboot], { maxFailed: 2 }, { active: [entry("a")] }).status.frozen, undefined);
+    assert.ok(plan([afterReboot], { maxFailed: 2 }, { active: [entry("a")], failed }).status.frozen);
+  });
+
+  it("counts an attempt once, however often the step is repeated (R20)", () => {
+    const first = plan([afterReboot], { maxFailed: 2 }, { active: [entry("a")] }).status;
+    assert.equal(plan([afterReboot], { maxFailed: 2 }, first).status.failed.length, 1);
+  });
+
+  const frozen = { frozen: { id: "f1", at: at(-1), reason: "RebootTimeout", message: "a" } };
+  const failed = [{ node: "a", startedAt: entry("a").startedAt, to: "1.1.0", at: at(-1), reason: "RebootTimeout", message: "" }];
+  const gone = busyNode("a", R, S, {
+    node: { ready: false, cordonedBy: "shadow-a" },
+    status: { rebooting: { boot_id: "boot-1", at: at(-1) } },
+  });
+  const stuck: Partial<PolicyStatus> = { ...frozen, failed, active: [entry("a", { phase: "Rebooting", since: at(-3600_000) })] };
+
+  it("starts nothing while frozen, and reboots no node that is staged", () => {
+    const { started, writes } = plan(
+      [busyNode("a", S, S), node("b")],
+      { maxConcurrent: 5 },
+      { ...frozen, active: [entry("a", { phase: "Holding", since: at(0) })] },
+    );
+    assert.deepEqual([started, writes], [[], []]);
+  });
+
+  it("lets nodes that have rebooted finish while frozen", () => {
+    const { writes } = plan(
+      [busyNode("a", R, R, { node: { bootId: "boot-2" } })],
+      {},
+      { ...frozen, active: [entry("a", { phase: "Returning", since: at(0) })] },
+    );
+    assert.deepEqual(
+      writes.map(({ spec }) => spec.state),
+      ["MonitoringUpdate"],
+    );
+  });
+
+  for (const unfreeze of [undefined, "", "f0", "true"])
+    it(`stays frozen with unfreeze: ${unfreeze}`, () =>
+      assert.ok(plan([gone], unfreeze === undefined ? {} : { unfreeze }, stuck).status.frozen));
+
+  it("goes on once a person has named the freeze, and the stuck node has no slot any more", () => {
+    const { status, started, writes } = plan([gone, node("b")], { unfreeze: "f1" }, stuck);
+    assert.deepEqual([status.frozen, status.failed], [undefined, []]);
+    assert.deepEqual(
+      started.map(({ name }) => name),
+      ["b"],
+    );
+    assert.deepEqual(
+      writes.map(({ node, spec }) => `${node.name} ${spec.state}`),
+      ["b StagedAndPerformedUpdate", "a Idle"],
+    );
+    assert.deepEqual(
+      status.deferred.map(({ node, reason }) => `${node} ${reason}`),
+      ["a ReleasedByHand"],
+    );
+  });
+
+  it("does not go on by an id that was used before", () => {
+    const again = { ...stuck, frozen: { id: "f2", at: at(0), reason: "RebootTimeout", message: "" } };
+    assert.ok(plan([gone], { unfreeze: "f1" }, again).status.frozen);
+  });
+});
