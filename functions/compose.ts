@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { LookupFunction } from "node:net";
 import type { Clock } from "../infra/clock.ts";
-import type { Environment, WebhookConfiguration } from "../infra/config/config.ts";
+import type { Environment, WebhookSettings } from "../infra/config/config.ts";
 import type { Metrics } from "../infra/metrics/metrics.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { type Runtime, start } from "../infra/start.ts";
@@ -26,7 +26,7 @@ import { showTotals } from "./totals/show-totals.ts";
 export interface Composition extends Pick<Runtime, "log"> {
   /** Of the process, with the reconciler's totals. */
   readonly metrics: Pick<Metrics, "render" | "contentType">;
-  readonly configuration: WebhookConfiguration;
+  readonly configuration: WebhookSettings;
   readonly rim: Rim;
   readonly webhooks: readonly Webhook[];
   readonly tasks: BackgroundTasks;

@@ -8,7 +8,7 @@ export interface PodTarget {
   readonly url: string;
 }
 
-export interface PodCalls<Target extends PodTarget> extends Omit<PodRequest, "signal"> {
+export interface PodCallOptions<Target extends PodTarget> extends Omit<PodRequest, "signal"> {
   readonly http: PodHttp;
   readonly method: PodMethod;
   /** Taken one at a time, as their turn comes: there may be a million. */
@@ -30,7 +30,7 @@ export interface PodCalls<Target extends PodTarget> extends Omit<PodRequest, "si
 const AT_ONCE = 32;
 
 /** Resolves, once no request is in flight, with whether every pod was called and none failed. Never rejects. */
-export async function callPods<Target extends PodTarget>(calls: PodCalls<Target>): Promise<boolean> {
+export async function callPods<Target extends PodTarget>(calls: PodCallOptions<Target>): Promise<boolean> {
   const { http, method, targets, namespace, headers, mayCall, stopAtFailure = false } = calls;
   const stop = new AbortController();
   const signal = firstOfSignals(calls.signal, stop.signal);

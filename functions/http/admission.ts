@@ -14,7 +14,7 @@ import { parseGoDuration } from "../../infra/duration.ts";
 import { hasCode } from "../../infra/errors.ts";
 import type { Log } from "../../infra/log.ts";
 import type { WebhookMetrics } from "../../infra/metrics/webhook-metrics.ts";
-import type { ReadBody, Refusal } from "./body.ts";
+import type { ReadBody, HttpRefusal } from "./body.ts";
 import { logAnswer } from "./answer-log.ts";
 import type { Webhook } from "./webhook.ts";
 import { readReview, type Review, writeReview } from "./review.ts";
@@ -80,7 +80,7 @@ function serveOne(webhook: Webhook, rim: Rim): Handler {
     } else {
       const { apiVersion, request: review } = received.review;
       const handled = rim.tasks.track(
-        webhook.handle(review, { path: pathOf(url), signal: deadline.signal, deadlineAt: start + deadlineMs, log }),
+        webhook.handle(review, { path: requestPath(url), signal: deadline.signal, deadlineAt: start + deadlineMs, log }),
       );
       const verdict = await unlessAborted(handled, deadline.signal).then(
         (answer) => ({ answer }),
@@ -104,7 +104,7 @@ function routeOf(path: string): string {
 }
 
 /** Without the query, and without a slash at the end: a configuration with one has API servers open new connections (§0.4). */
-export const pathOf = (url: string): string => (url.split("?")[0] ?? "").replace(/\/$/, "");
+export const requestPath = (url: string): string => (url.split("?")[0] ?? "").replace(/\/$/, "");
 
 /** The `timeout` of the query in milliseconds; Infinity without a valid one. */
 function readTimeout(url: string): number {
@@ -113,7 +113,7 @@ function readTimeout(url: string): number {
   return ms !== undefined && ms > 0 ? ms : Number.POSITIVE_INFINITY;
 }
 
-async function receive(request: IncomingMessage, rim: Rim, signal: AbortSignal): Promise<Received | Refusal> {
+async function receive(request: IncomingMessage, rim: Rim, signal: AbortSignal): Promise<Received | HttpRefusal> {
   if (request.method !== "POST") return { status: 405, message: "POST an AdmissionReview" };
   if (request.headers["content-type"] !== "application/json") return { status: 400, message: "wrong content type" };
   try {
@@ -140,7 +140,7 @@ async function isKnown({ headers }: IncomingMessage, { authenticate, log }: Rim)
 }
 
 /** Closes the connection, as the rest of the body is not read. */
-function refuse(response: ServerResponse, { status, message }: Refusal): number {
+function refuse(response: ServerResponse, { status, message }: HttpRefusal): number {
   response.setHeader("connection", "close");
   if (status === 401) response.setHeader("www-authenticate", "Bearer");
   if (status === 405) response.setHeader("allow", "POST");

@@ -9,7 +9,7 @@ import { refuse } from "./review.ts";
 export const LARGEST_BODY = 3 * 1024 * 1024;
 
 /** An HTTP answer without an AdmissionReview. */
-export interface Refusal {
+export interface HttpRefusal {
   readonly status: number;
   readonly message: string;
 }
@@ -22,15 +22,15 @@ export interface Body {
 /** Bytes of all bodies that are still being received: slow senders must not fill the memory. */
 const MOST_BUFFERED = 48 * 1024 * 1024;
 
-const TOO_MUCH: Refusal = { status: 429, message: "too many bodies at once, try again" };
+const TOO_MUCH: HttpRefusal = { status: 429, message: "too many bodies at once, try again" };
 
 /** Reads the whole body; rejects when `signal` fires or the caller disconnects. */
-export type ReadBody = (request: IncomingMessage, signal: AbortSignal) => Promise<Body | Refusal>;
+export type ReadBody = (request: IncomingMessage, signal: AbortSignal) => Promise<Body | HttpRefusal>;
 
 /** A reader of bodies that bounds them together: one for a process. `largest` is the bound of a body, in bytes. */
 export function createBodyReader(largest = LARGEST_BODY): ReadBody {
   let buffered = 0;
-  const tooLarge: Refusal = { status: 413, message: `the body is larger than ${largest} bytes` };
+  const tooLarge: HttpRefusal = { status: 413, message: `the body is larger than ${largest} bytes` };
   return async (request, signal) => {
     if (Number(request.headers["content-length"] ?? 0) > largest) return tooLarge;
     if (buffered > MOST_BUFFERED) return TOO_MUCH;
@@ -71,7 +71,7 @@ function collect(request: IncomingMessage, largest: number, onBytes: (bytes: num
   });
 }
 
-function parse(raw: Buffer): Body | Refusal {
+function parse(raw: Buffer): Body | HttpRefusal {
   if (!isUtf8(raw)) return { status: 400, message: refuse("it is not UTF-8").problem };
   try {
     return { value: JSON.parse(raw.toString()), bytes: raw.length };

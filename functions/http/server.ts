@@ -4,7 +4,7 @@ import https from "node:https";
 import type { AddressInfo } from "node:net";
 import { RolloutError } from "../../infra/errors.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
-import { type Handler, pathOf, serveWebhook } from "./admission.ts";
+import { type Handler, requestPath, serveWebhook } from "./admission.ts";
 import { type CertificateFiles, followCertificate } from "./certificate.ts";
 import type { Composition } from "../compose.ts";
 import { AFTERWARDS_MS, countRequests, drain, IDLE_CONNECTION_MS } from "./drain.ts";
@@ -70,7 +70,7 @@ export function beside(metrics: Pick<Metrics, "render" | "contentType">, isReady
 
 function byPath(routes: ReadonlyMap<string, Handler>): RequestListener {
   return (request, response) => {
-    const handler = routes.get(pathOf(request.url ?? ""));
+    const handler = routes.get(requestPath(request.url ?? ""));
     if (handler) void handler(request, response);
     else response.writeHead(404, { connection: "close" }).end();
   };

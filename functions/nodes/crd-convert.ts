@@ -7,7 +7,7 @@ import { startDeadline } from "../../infra/deadline.ts";
 import { answerConversion } from "../../reconciler/nodes/convert-review.ts";
 import { ROUTES } from "../../reconciler/nodes/routes.ts";
 import type { Handler, Rim } from "../http/admission.ts";
-import { createBodyReader, type Refusal } from "../http/body.ts";
+import { createBodyReader, type HttpRefusal } from "../http/body.ts";
 
 /** Bytes: shadows have 2 kB, so that 15,000 of them are converted at once. */
 export const LARGEST_REVIEW = 32 * 1024 * 1024;
@@ -26,7 +26,7 @@ export function serveConversion({
   async function answer(
     request: IncomingMessage,
     signal: AbortSignal,
-  ): Promise<{ readonly value: object; readonly bytes: number } | Refusal> {
+  ): Promise<{ readonly value: object; readonly bytes: number } | HttpRefusal> {
     if (request.method !== ROUTES.convert.method) return { status: 405, message: "POST a ConversionReview" };
     try {
       const body = await readBody(request, signal);
@@ -53,7 +53,7 @@ export function serveConversion({
 }
 
 /** Closes the connection, as the rest of the body is not read. */
-function refuse(response: ServerResponse, { status, message }: Refusal): number {
+function refuse(response: ServerResponse, { status, message }: HttpRefusal): number {
   response.setHeader("connection", "close");
   if (status === 405) response.setHeader("allow", ROUTES.convert.method);
   return send(response, status, JSON.stringify({ error: message, code: "BadRequest" }));

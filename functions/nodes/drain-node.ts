@@ -5,7 +5,7 @@
  *   cordoned now, or pods left --503, Retry-After--> again --> ... --> no pod left --200--> the agent may announce its reboot
  */
 import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { type CustomObject, type Pod, pods } from "../../infra/kubernetes/resources.ts";
+import { type CustomObject, type PodObject, pods } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { findEvictable } from "../../reconciler/nodes/evictable.ts";
 import { markNode } from "../../reconciler/nodes/node-marks.ts";
@@ -46,15 +46,15 @@ export function cordonAndDrain(tools: DrainTools): NodeRoute {
   };
 }
 
-async function listPods({ cluster }: DrainTools, { node, call }: NodeRequest): Promise<Pod[]> {
-  const found: Pod[] = [];
+async function listPods({ cluster }: DrainTools, { node, call }: NodeRequest): Promise<PodObject[]> {
+  const found: PodObject[] = [];
   for await (const { items } of cluster.list(pods, { fieldSelector: `spec.nodeName=${node.metadata?.name}` }, call)) found.push(...items);
   return found;
 }
 
 interface Round {
   readonly shadow: CustomObject;
-  readonly left: readonly Pod[];
+  readonly left: readonly PodObject[];
   readonly blocked: readonly BlockedPod[];
 }
 

@@ -2,7 +2,7 @@
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Status } from "../../infra/kubernetes/api-error.ts";
 import { hasCode, messageOf, RolloutError } from "../../infra/errors.ts";
-import { evictions, type Pod } from "../../infra/kubernetes/resources.ts";
+import { evictions, type PodObject } from "../../infra/kubernetes/resources.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";
 import type { BlockedPod } from "../../reconciler/nodes/shadow.ts";
@@ -16,7 +16,7 @@ const LONGEST_MS = 15_000;
  * Asks for the eviction of each pod, until the signal of the call fires. Resolves with the pods that were refused or are still terminating. A pod that is
  * gone, or whose name belongs to another pod by now, needs none.
  */
-export async function evictPods(cluster: Cluster, pods: readonly Pod[], call: Call): Promise<BlockedPod[]> {
+export async function evictPods(cluster: Cluster, pods: readonly PodObject[], call: Call): Promise<BlockedPod[]> {
   const blocked: BlockedPod[] = [];
   await visitEach(pods, { atOnce: AT_ONCE, ...(call.signal && { signal: call.signal }) }, async (pod) => {
     const reason = await evict(cluster, pod, call);
@@ -28,7 +28,7 @@ export async function evictPods(cluster: Cluster, pods: readonly Pod[], call: Ca
 
 type Refusal = Pick<BlockedPod, "reason" | "message">;
 
-async function evict(cluster: Cluster, { metadata = {} }: Pod, call: Call): Promise<Refusal | undefined> {
+async function evict(cluster: Cluster, { metadata = {} }: PodObject, call: Call): Promise<Refusal | undefined> {
   if (metadata.deletionTimestamp !== undefined) return { reason: "Terminating" };
   const { namespace, name, uid } = readIdentity(metadata);
   const body = {

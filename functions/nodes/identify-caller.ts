@@ -9,7 +9,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { absent } from "../../infra/errors.ts";
-import { type Node, nodes, type Pod, pods, tokenReviews } from "../../infra/kubernetes/resources.ts";
+import { type Node, nodes, type PodObject, pods, tokenReviews } from "../../infra/kubernetes/resources.ts";
 import { isTokenFor } from "../../infra/kubernetes/tokens.ts";
 import { AUDIENCE, HEADERS } from "../../reconciler/nodes/routes.ts";
 import { type AgentAccount, judgeReview, type TokenPod } from "./judge-review.ts";
@@ -73,7 +73,7 @@ async function placePod(cluster: Cluster, { pod, claim, namespace }: Placement, 
   return isHere ? undefined : refuse("Forbidden", `pod ${pod.name} does not run on node ${claim.nodeName}`);
 }
 
-const placeOf = ({ spec }: Pod): string | undefined => spec?.nodeName;
+const placeOf = ({ spec }: PodObject): string | undefined => spec?.nodeName;
 
 async function findNode(cluster: Cluster, { nodeName, nodeUid }: Claim, call: Call): Promise<Identified | NodeAnswer> {
   const node = await cluster.get(nodes, { name: nodeName }, call).catch(absent);

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { phasedRollouts } from "../../infra/kubernetes/resources.ts";
-import { readTarget } from "../../infra/prometheus/target.ts";
+import { readQueryTarget } from "../../infra/prometheus/target.ts";
 import { readExpression } from "../../reconciler/checks/expression.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 
@@ -68,7 +68,7 @@ function findProblems(
   syntax: string | undefined,
   before: Spec | undefined,
 ): string[] {
-  const { problem } = readTarget(check.query.url);
+  const { problem } = readQueryTarget(check.query.url);
   const isTwofold = typeof skipCheck === "boolean" && typeof standardRollingUpdate === "boolean" && skipCheck !== standardRollingUpdate;
   return [
     targetRef === "" ? "spec.targetRef is empty" : undefined,

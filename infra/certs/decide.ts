@@ -25,10 +25,10 @@ export interface Situation {
 }
 
 /** `issue`: a new pair serves at once; `publish`: it is stored as the next pair; `tidy`: only other keys of the Secret are corrected. */
-export type Action = "keep" | "issue" | "publish" | "switch" | "wait" | "tidy" | "refuse";
+export type CertificateAction = "keep" | "issue" | "publish" | "switch" | "wait" | "tidy" | "refuse";
 
 export interface Decision {
-  readonly action: Action;
+  readonly action: CertificateAction;
   readonly reason: string;
   readonly message: string;
 }
@@ -42,7 +42,7 @@ export const SETTLE_MS = 30_000;
 /** Milliseconds. A certificate that becomes valid within this time is kept: the next read may go to an API server whose clock is behind. */
 const CLOCKS_DIFFER_MS = 300_000;
 
-const say = (action: Action, reason: string, message: string): Decision => ({ action, reason, message });
+const say = (action: CertificateAction, reason: string, message: string): Decision => ({ action, reason, message });
 const day = (date: Date): string => date.toISOString();
 
 type Rule = (situation: Situation) => Decision | undefined;

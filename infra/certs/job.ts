@@ -47,7 +47,7 @@ export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
   let step: Step | undefined;
   let isMissed = true;
   for (let look = 1; look <= MOST_LOOKS && !stop.aborted; look++) {
-    step = await takeStep(input, step?.spreadSince).catch((error: unknown) => {
+    step = await lookOnce(input, step?.spreadSince).catch((error: unknown) => {
       if (!mayPass(error) || look === MOST_LOOKS) throw error;
       log.warn("transient API error; trying again", { error });
       return undefined;
@@ -129,7 +129,7 @@ function logDecision({ log, secretName }: JobInput, decision: Decision, lagging:
   log[level]("certificate", { ...decision, secret: secretName, ...(lagging.length > 0 && { waitsFor }) });
 }
 
-async function takeStep(input: JobInput, spreadBefore: number | undefined): Promise<Step> {
+async function lookOnce(input: JobInput, spreadBefore: number | undefined): Promise<Step> {
   const { cluster, clock, namespace, secretName, inject } = input;
   const listed = inject ? (await listConfigurations(cluster, namespace)).listed : [];
   const secret = await cluster.get(secrets, { namespace, name: secretName }).catch(absent);

@@ -2,7 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import type { Cluster } from "../kubernetes/cluster.ts";
 import { secrets, type Secret } from "../kubernetes/resources.ts";
-import { type Action, type Decision, type Situation, usableNext } from "./decide.ts";
+import { type CertificateAction, type Decision, type Situation, usableNext } from "./decide.ts";
 import type { Certificates } from "./generate.ts";
 import { composeData, type Contents, type KeyMaterial } from "./secret.ts";
 import { findIssuer, spentShare } from "./x509.ts";
@@ -41,7 +41,7 @@ type Plan = (material: KeyMaterial | undefined, revision: Revision) => Contents 
 
 const changeNothing: Plan = () => undefined;
 
-const PLANS: Readonly<Record<Action, Plan>> = {
+const PLANS: Readonly<Record<CertificateAction, Plan>> = {
   async issue(material, { situation: { now }, issue }) {
     const { caPem, certPem, keyPem } = await issue();
     return { cas: bundle([new X509Certificate(caPem), ...(material?.cas ?? [])], now), serving: { certPem, keyPem } };

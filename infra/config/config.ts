@@ -32,7 +32,7 @@ export interface Configuration {
   readonly useZoneTracker: boolean;
   /** Timeout of one write of a pod's ready time, in milliseconds. */
   readonly readyTimeTimeoutMs: number;
-  readonly webhooks: WebhookConfiguration;
+  readonly webhooks: WebhookSettings;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly pushgatewayUrl: string | undefined;
   /** When a check of a PhasedRollout is successful that does not say it. */
@@ -54,7 +54,7 @@ export interface CertificateConfiguration {
   readonly inject: boolean;
 }
 
-export interface WebhookConfiguration {
+export interface WebhookSettings {
   readonly requestTimeoutMs: number;
   /** If set, callers must present a token for this audience. */
   readonly audience: string | undefined;

@@ -7,7 +7,7 @@ import { discoverKind } from "./discovery.ts";
 import { absent } from "../errors.ts";
 import { PROTOBUF } from "./protobuf.ts";
 import { createRateLimiter, type Rate } from "./rate-limit.ts";
-import { type ApiCall, type Observer, requestObject } from "./request.ts";
+import { type ApiCall, type ApiObserver, requestObject } from "./request.ts";
 import type { ListBody, Resource } from "./resources.ts";
 import type { OnDate } from "../server-clock.ts";
 import { streamHints, WATCH_SECONDS } from "./watch.ts";
@@ -17,7 +17,7 @@ export interface ClusterOptions {
   readonly timeoutMs: number;
   /** Unlimited when left out. */
   readonly rate?: Rate;
-  readonly observer?: Observer;
+  readonly observer?: ApiObserver;
   readonly onDate?: OnDate;
   readonly clock?: Clock;
 }

@@ -2,8 +2,8 @@
  * Decodes lists of pods, and failures, from protobuf. The field numbers are those of k8s.io/api/core/v1/generated.proto and
  * k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto; every field that is read is also in the type `Pod`.
  */
-import { element, entry, flag, integer, type Message, object, readAnswer, text, time } from "./protobuf.ts";
-import type { ListBody, Pod } from "./resources.ts";
+import { element, entry, flag, integer, type Message, object, decodeResponse, text, time } from "./protobuf.ts";
+import type { ListBody, PodObject } from "./resources.ts";
 
 const OWNER: Message = { 1: text("kind"), 3: text("name"), 4: text("uid"), 5: text("apiVersion"), 6: flag("controller") };
 
@@ -39,11 +39,11 @@ const POD_LIST: Message = { 1: object("metadata", LIST_METADATA), 2: element("it
 const STATUS: Message = { 2: text("status"), 3: text("message"), 4: text("reason"), 6: integer("code") };
 
 /** Decodes a list of pods; throws if `bytes` is none. */
-export function decodePodList(bytes: Buffer): ListBody<Pod> {
-  return readAnswer(bytes, "PodList", POD_LIST);
+export function decodePodList(bytes: Buffer): ListBody<PodObject> {
+  return decodeResponse(bytes, "PodList", POD_LIST);
 }
 
 /** Decodes a metav1.Status; throws if `bytes` is none. */
 export function decodeStatus(bytes: Buffer): unknown {
-  return readAnswer(bytes, "Status", STATUS);
+  return decodeResponse(bytes, "Status", STATUS);
 }

@@ -88,7 +88,7 @@ const MAGIC = Buffer.from("k8s\0");
  * Decodes a response of the expected kind.
  * https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding
  */
-export function readAnswer(bytes: Buffer, kind: string, message: Message): Fields {
+export function decodeResponse(bytes: Buffer, kind: string, message: Message): Fields {
   if (!bytes.subarray(0, MAGIC.length).equals(MAGIC)) throw new Error("it does not begin as protobuf of Kubernetes does");
   const reader = new PbfReader(bytes);
   reader.pos = MAGIC.length;

@@ -12,7 +12,7 @@ import type { OnDate } from "../server-clock.ts";
 import { openExchange, readBytes, readText, type WireRequest } from "./transport.ts";
 
 /** Observes every exchange. */
-export interface Observer {
+export interface ApiObserver {
   /** `status` is the HTTP status, or `error` without a response; `seconds` until the head of the response, without the wait for a token. */
   answered(call: { readonly path: string; readonly method: string; readonly status: string; readonly seconds: number }): void;
   /** A call was not sent, as no token was free before its deadline. */
@@ -24,7 +24,7 @@ export interface Wiring {
   /** The machine's clock: the duration of a call does not depend on the server's clock. */
   readonly clock: Clock;
   readonly limiter: RateLimiter;
-  readonly observer: Observer | undefined;
+  readonly observer: ApiObserver | undefined;
   readonly onDate?: OnDate | undefined;
 }
 

@@ -49,7 +49,7 @@ export interface Resource<T = unknown> {
 
 export type StatefulSet = Json<V1StatefulSet>;
 /** The fields of a pod that are read; lists of pods have no others (pod-protobuf.ts), and not its spec. */
-export interface Pod {
+export interface PodObject {
   readonly metadata?: Pick<
     ObjectMeta,
     "name" | "namespace" | "uid" | "resourceVersion" | "deletionTimestamp" | "labels" | "annotations" | "ownerReferences"
@@ -87,7 +87,7 @@ export const statefulSets: Resource<StatefulSet> = { group: "apps", version: "v1
 export const deployments: Resource<Pick<StatefulSet, "metadata">> = { group: "apps", version: "v1", plural: "deployments" };
 export const replicaSets: Resource<Pick<StatefulSet, "metadata">> = { group: "apps", version: "v1", plural: "replicasets" };
 // Pods are 8 kB each: pages of 500 take twice the memory of pages of 100 while several lists are read at once.
-export const pods: Resource<Pod> = { group: "", version: "v1", plural: "pods", pageSize: 100, decodeList: decodePodList };
+export const pods: Resource<PodObject> = { group: "", version: "v1", plural: "pods", pageSize: 100, decodeList: decodePodList };
 export const leases: Resource<Lease> = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
 export const secrets: Resource<Secret> = { group: "", version: "v1", plural: "secrets" };
 const admission = { group: "admissionregistration.k8s.io", version: "v1" } as const;

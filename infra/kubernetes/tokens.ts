@@ -3,7 +3,7 @@ import { createRemoteJWKSet, customFetch, decodeJwt, errors, jwtVerify } from "j
 import { systemClock } from "../clock.ts";
 import type { Connection } from "./connection.ts";
 import { createRateLimiter } from "./rate-limit.ts";
-import { type Observer, requestObject } from "./request.ts";
+import { type ApiObserver, requestObject } from "./request.ts";
 import type { OnDate } from "../server-clock.ts";
 
 export interface TokenOptions {
@@ -11,7 +11,7 @@ export interface TokenOptions {
   readonly audience: string;
   /** Timeout of fetching the keys, in milliseconds. */
   readonly timeoutMs: number;
-  readonly observer?: Observer;
+  readonly observer?: ApiObserver;
   readonly onDate?: OnDate;
   /** The API server's time, milliseconds since the epoch, as the API server signs the tokens. */
   readonly now?: () => number;

@@ -10,7 +10,7 @@ import { createPhasedMetrics, type PhasedMetrics } from "./phased-metrics.ts";
 import type { FailurePolicy } from "../certs/configurations.ts";
 import { createNodeUpdateMetrics, type NodeUpdateMetrics } from "./node-update-metrics.ts";
 import type { PodObserver } from "../pod-http.ts";
-import type { Observer } from "../kubernetes/request.ts";
+import type { ApiObserver } from "../kubernetes/request.ts";
 import { limitSeries, OTHER } from "./series-limit.ts";
 import { createWebhookMetrics, type WebhookMetrics } from "./webhook-metrics.ts";
 
@@ -21,7 +21,7 @@ export interface GroupKey {
 
 export interface Metrics {
   /** Measures the calls of a Cluster. */
-  readonly observer: Observer;
+  readonly observer: ApiObserver;
   /** Measures the requests to pods. */
   readonly podObserver: PodObserver;
   /** Measures inbound requests. */

@@ -12,8 +12,8 @@ import { startDeadline } from "../deadline.ts";
 import { messageOf } from "../errors.ts";
 import { readText } from "../kubernetes/transport.ts";
 import { queryError, readAnswer, type HttpAnswer, type QueryAnswer } from "./answer.ts";
-import { credentialsOf, type Credentials } from "./credentials.ts";
-import { describeTarget, isHostAllowed, readTarget } from "./target.ts";
+import { credentialsOf, type QueryCredentials } from "./credentials.ts";
+import { describeQueryTarget, isHostAllowed, readQueryTarget } from "./target.ts";
 
 export interface PrometheusQuery {
   /** The base of the API, without `/api/v1/query`; without `://` it means `http://`. */
@@ -24,7 +24,7 @@ export interface PrometheusQuery {
   /** PEM, or base64 of it: the CAs to trust in place of the system's. */
   readonly caBundle?: string | undefined;
   /** Instead of the user and password of the URL. */
-  readonly credentials?: Credentials | undefined;
+  readonly credentials?: QueryCredentials | undefined;
 }
 
 export interface PrometheusClient {
@@ -52,7 +52,7 @@ export function createPrometheusClient({ timeoutMs, allowedHosts, lookup }: Prom
 
   return {
     async query(query, signal) {
-      const { url, problem } = readTarget(query.url);
+      const { url, problem } = readQueryTarget(query.url);
       if (!url) return queryError("TargetInvalid", `the URL ${problem}`);
       if (!isHostAllowed(url, allowedHosts)) return queryError("TargetInvalid", `the host ${url.host} is not in PROMETHEUS_ALLOWED_HOSTS`);
       const { authorization, secrets } = query.credentials ?? credentialsOf(url);
@@ -71,7 +71,7 @@ export function createPrometheusClient({ timeoutMs, allowedHosts, lookup }: Prom
         return readAnswer(await ask({ ...sending, tls }), hide);
       } catch (error) {
         const code = error instanceof BadBundle ? "TargetInvalid" : error instanceof BadAnswer ? "BadAnswer" : "Unreachable";
-        return queryError(code, hide(`${describeTarget(url)}: ${describeFailure(error)}`));
+        return queryError(code, hide(`${describeQueryTarget(url)}: ${describeFailure(error)}`));
       }
     },
   };

@@ -1,6 +1,6 @@
 /** The credentials of a query, from the data of a Secret or from the user and password of a URL. Pure. */
 
-export interface Credentials {
+export interface QueryCredentials {
   /** The value of the `Authorization` header. */
   readonly authorization?: string;
   /** The texts that no message may show. */
@@ -17,7 +17,7 @@ export interface NoCredentials {
  * Reads the keys `token`, or `username` and `password`, of a Secret's base64 `data`. White space at the ends is dropped: a file that became a Secret ends
  * with a line break. A Secret with none of the keys is a problem: the query would go without credentials.
  */
-export function readCredentials(data: Readonly<Record<string, string>> = {}): Credentials | NoCredentials {
+export function readCredentials(data: Readonly<Record<string, string>> = {}): QueryCredentials | NoCredentials {
   const read = (key: string): string =>
     Buffer.from(data[key] ?? "", "base64")
       .toString("utf8")
@@ -31,18 +31,18 @@ export function readCredentials(data: Readonly<Record<string, string>> = {}): Cr
 }
 
 /** The user and password of a URL; none without them. */
-export function credentialsOf(url: URL): Credentials {
+export function credentialsOf(url: URL): QueryCredentials {
   const { username, password } = url;
   return username + password === "" ? { secrets: [] } : basic(decode(username), decode(password));
 }
 
-function bearer(token: string): Credentials | NoCredentials {
+function bearer(token: string): QueryCredentials | NoCredentials {
   // RFC 9110, 5.5: anything else would end the header, or break it.
   if (!/^[\x21-\x7e]+$/.test(token)) return { problem: "has a token with characters that no HTTP header can carry" };
   return { authorization: `Bearer ${token}`, secrets: [token] };
 }
 
-function basic(username: string, password: string): Credentials {
+function basic(username: string, password: string): QueryCredentials {
   const pair = Buffer.from(`${username}:${password}`).toString("base64");
   return { authorization: `Basic ${pair}`, secrets: [password, pair].filter((text) => text !== "") };
 }

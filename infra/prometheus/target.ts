@@ -1,13 +1,13 @@
 /** Where a query goes: the URL that a user wrote, and the hosts that an installation allows. Pure. */
 
 /** A URL that can be asked, or the problem with it as the end of a sentence that names the URL's field. */
-export type Target = { readonly url: URL; readonly problem?: undefined } | { readonly url?: undefined; readonly problem: string };
+export type QueryTarget = { readonly url: URL; readonly problem?: undefined } | { readonly url?: undefined; readonly problem: string };
 
 /**
  * Reads the base URL of a Prometheus; the path of the query API is added to its path, and its query and fragment are dropped. A URL without `://` means
  * `http://` and the URL, as in `prom:9000/prefix`. Stricter than the URL standard, which repairs backslashes and missing slashes.
  */
-export function readTarget(text: string): Target {
+export function readQueryTarget(text: string): QueryTarget {
   const full = text.includes("://") ? text : `http://${text}`;
   if (/[\s\\\p{Cc}]/u.test(text)) return { problem: "has a space, a backslash or a control character" };
   if (!/^https?:\/\//i.test(full)) return { problem: "has another scheme than http and https" };
@@ -27,6 +27,6 @@ export function isHostAllowed(url: URL, allowed: readonly string[]): boolean {
 }
 
 /** The URL for messages: without its user and password. */
-export function describeTarget({ protocol, host, pathname }: URL): string {
+export function describeQueryTarget({ protocol, host, pathname }: URL): string {
   return `${protocol}//${host}${pathname}`;
 }

@@ -1,5 +1,5 @@
 /** Pods and StatefulSets as a budget sees them. */
-import type { Pod as PodObject } from "../../infra/kubernetes/resources.ts";
+import type { PodObject } from "../../infra/kubernetes/resources.ts";
 import { readPod, type Pod } from "../model/pod.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Labels, Zone } from "../model/zone.ts";

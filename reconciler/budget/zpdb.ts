@@ -30,7 +30,7 @@ export type Allowance = { readonly pods: number } | { readonly percent: number }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-interface Draft {
+interface RawBudget {
   readonly kind: unknown;
   readonly spec: Fields;
   readonly partition: PartitionOf | Problem | undefined;
@@ -50,7 +50,7 @@ const FIELDS = {
 const LONGEST_SHOWN = 100;
 
 /** In the original's order (§6.3-§6.11): only the first problem is reported. */
-const findProblem = firstOf<[Draft], string>([
+const findProblem = firstOf<[RawBudget], string>([
   ({ kind }) => (kind === BUDGET_KIND ? undefined : `unexpected object kind - expecting ${BUDGET_KIND}`),
   ({ spec }) =>
     has(spec, FIELDS.pods) && has(spec, FIELDS.percent)
@@ -82,10 +82,10 @@ export function parseBudget(object: unknown, compile: CompilePartition = compile
   const { metadata, kind, spec } = fieldsOf(object);
   if (spec === undefined) return { problem: "no spec found in unstructured object" };
   if (!isFields(spec)) return { problem: ".spec accessor error: it is not of the type map[string]interface{}" };
-  const draft = { kind, spec, partition: readPartition(spec, compile), delayMs: readDelay(spec) };
-  const problem = findProblem(draft);
+  const raw = { kind, spec, partition: readPartition(spec, compile), delayMs: readDelay(spec) };
+  const problem = findProblem(raw);
   if (problem !== undefined) return { problem };
-  return { ...readIdentity(fieldsOf(metadata)), ...readTerms(draft) };
+  return { ...readIdentity(fieldsOf(metadata)), ...readTerms(raw) };
 }
 
 function readIdentity({ namespace, name, uid, resourceVersion, generation }: Fields) {
@@ -98,8 +98,8 @@ function readIdentity({ namespace, name, uid, resourceVersion, generation }: Fie
   };
 }
 
-/** What a draft without problems declares. */
-function readTerms({ spec, partition, delayMs = 0 }: Draft) {
+/** What a budget without problems declares. */
+function readTerms({ spec, partition, delayMs = 0 }: RawBudget) {
   return {
     allowance: has(spec, FIELDS.percent) ? { percent: Number(spec[FIELDS.percent]) } : { pods: Number(spec[FIELDS.pods] ?? 1) },
     matchLabels: readMatchLabels(spec) ?? {},
@@ -123,7 +123,7 @@ export function allowedUnavailable(
   return allowance.percent > 0 && count > 0 ? Math.max(1, Math.floor((allowance.percent * count) / 100)) : 0;
 }
 
-function badInteger(field: string, judge: (value: number) => string | undefined): Rule<[Draft], string> {
+function badInteger(field: string, judge: (value: number) => string | undefined): Rule<[RawBudget], string> {
   return ({ spec }) => {
     if (!has(spec, field)) return undefined;
     const value = spec[field];
@@ -132,7 +132,7 @@ function badInteger(field: string, judge: (value: number) => string | undefined)
 }
 
 /** An empty pattern is none, and its group then does not matter (§5.2). */
-function readPartition(spec: Fields, compile: CompilePartition): Draft["partition"] {
+function readPartition(spec: Fields, compile: CompilePartition): RawBudget["partition"] {
   const { [FIELDS.regex]: pattern, [FIELDS.group]: group } = spec;
   if (!has(spec, FIELDS.regex) || pattern === "") return undefined;
   if (typeof pattern !== "string") return { problem: `failed to extract regex value from config field ${FIELDS.regex}` };

@@ -8,9 +8,9 @@ import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { secrets } from "../../infra/kubernetes/resources.ts";
 import { queryError, type QueryAnswer } from "../../infra/prometheus/answer.ts";
 import type { PrometheusClient } from "../../infra/prometheus/client.ts";
-import { readCredentials, type Credentials } from "../../infra/prometheus/credentials.ts";
+import { readCredentials, type QueryCredentials } from "../../infra/prometheus/credentials.ts";
 import { createSlots, type Slots } from "../../infra/slots.ts";
-import type { Answer, CheckQuery } from "../checks/check.ts";
+import type { CheckAnswer, CheckQuery } from "../checks/check.ts";
 
 /** A query, and the namespace of its object: its Secret is read there. */
 export interface Question {
@@ -20,7 +20,7 @@ export interface Question {
 
 export interface Round extends Disposable {
   /** Resolves with the answer, or with undefined if the round ended before: the check remains due. Never rejects. */
-  ask(question: Question): Promise<Answer | undefined>;
+  ask(question: Question): Promise<CheckAnswer | undefined>;
 }
 
 export interface Checker {
@@ -59,7 +59,7 @@ interface RoundTools extends CheckerTools {
 }
 
 /** Rejects with `Cancelled` if its turn does not come. */
-async function askInTurn(question: Question, { slots, ...tools }: RoundTools): Promise<Answer | undefined> {
+async function askInTurn(question: Question, { slots, ...tools }: RoundTools): Promise<CheckAnswer | undefined> {
   using _slot = await slots.take(tools.signal);
   const answer = await ask(question, tools);
   // A query that the end of the round has cut off says nothing of Prometheus.
@@ -79,7 +79,7 @@ async function readSecret(
   ref: { readonly namespace: string; readonly name: string },
   cluster: Cluster,
   call: Call,
-): Promise<Credentials | QueryAnswer> {
+): Promise<QueryCredentials | QueryAnswer> {
   try {
     const { data } = await cluster.get(secrets, ref, call);
     const credentials = readCredentials(data);

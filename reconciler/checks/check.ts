@@ -34,9 +34,9 @@ export interface CheckSpec {
 }
 
 /** The answer to a query, and when it came. */
-export type Answer = QueryAnswer & { readonly at: number };
+export type CheckAnswer = QueryAnswer & { readonly at: number };
 
-export type Verdict = "Success" | "Failure" | "Error";
+export type CheckVerdict = "Success" | "Failure" | "Error";
 
 /** The results of a check since it began, or began anew. */
 export interface Streak {
@@ -52,7 +52,7 @@ export interface Streak {
 export const NO_STREAK: Streak = { successes: 0, failures: 0, errors: 0, totalFailures: 0 };
 
 /** An empty answer with warnings may lack data, and so does not mean that no alert fires. */
-export function judgeAnswer({ successWhen }: Pick<CheckSpec, "successWhen">, answer: QueryAnswer): Verdict {
+export function judgeAnswer({ successWhen }: Pick<CheckSpec, "successWhen">, answer: QueryAnswer): CheckVerdict {
   if (answer.kind === "Error") return "Error";
   if (successWhen === "Data") return answer.samples > 0 ? "Success" : "Failure";
   if (answer.samples > 0) return "Failure";
@@ -70,7 +70,7 @@ export function isOld({ periodSeconds }: Pick<CheckSpec, "periodSeconds">, { las
 /** Adds the verdict of an answer. One that is not later than the last one was counted already; after an old one the rows begin anew. */
 export function addVerdict(
   before: Streak,
-  verdict: Verdict,
+  verdict: CheckVerdict,
   { check, at }: { readonly check: Pick<CheckSpec, "periodSeconds">; readonly at: number },
 ): Streak {
   if (before.lastAt !== undefined && at <= before.lastAt) return before;

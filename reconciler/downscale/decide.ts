@@ -2,13 +2,13 @@
 import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 
-export interface Refusal {
+export interface DownscaleRefusal {
   readonly reason: "DownscaleUnreadable" | "MinTimeNotElapsed" | "NeverStored" | "OtherZoneNotReady";
   readonly message: string;
 }
 
 /** Refuses because of the first other zone that still loses pods, or has outdated or unready ones (§4.7d). The shrinking zone is not checked. */
-export function refuseByHealth(others: readonly ZoneWithPods[]): Refusal | undefined {
+export function refuseByHealth(others: readonly ZoneWithPods[]): DownscaleRefusal | undefined {
   for (const other of others) {
     const message = describeShrinking(other) ?? describeUnready(other) ?? describeTerminating(other);
     if (message !== undefined) return { reason: "OtherZoneNotReady", message };

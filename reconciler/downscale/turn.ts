@@ -8,7 +8,7 @@
  * A downscale that happens ends the turn at once. The record of a cancelled downscale remains for those 30 s.
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import type { Refusal } from "./decide.ts";
+import type { DownscaleRefusal } from "./decide.ts";
 import { type Current, mayHaveHappened, STORE_TIMEOUT_MS, type PendingDownscale } from "./pending.ts";
 
 /** Milliseconds in which repeated downscales of a zone are admitted: an autoscaler repeats every 15 s, and the API server for 10 s after a conflict. */
@@ -59,7 +59,7 @@ function turnOf(pending: PendingDownscale | undefined, zone: Current, now: numbe
 }
 
 /** Refuses a further downscale of the zone after its turn; `now` in milliseconds. */
-export function refuseFurther(pending: PendingDownscale | undefined, zone: Current, now: number): Refusal | undefined {
+export function refuseFurther(pending: PendingDownscale | undefined, zone: Current, now: number): DownscaleRefusal | undefined {
   const turn = turnOf(pending, zone, now);
   if (!turn || now - (parseTimestamp(turn.since) ?? Number.NEGATIVE_INFINITY) <= TURN_MS) return undefined;
   const message =

@@ -4,13 +4,13 @@
  *   the rollout wants to begin a zone -> stage: Waiting --all checks have passed--> Passed, the zone may begin
  *                                                       --one check has failed--> Failed --retry annotation--> Waiting
  */
-import { addVerdict, dueAt, hasFailed, hasPassed, judgeAnswer, NO_STREAK, type Answer, type Verdict } from "../checks/check.ts";
+import { addVerdict, dueAt, hasFailed, hasPassed, judgeAnswer, NO_STREAK, type CheckAnswer, type CheckVerdict } from "../checks/check.ts";
 import type { Gate, GateCheck } from "./gate.ts";
 import type { CheckResult, GateRecord, Stage } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, settledZone, type RolloutView } from "./rollout.ts";
 
 /** Answers by the name of their check. */
-export type Answers = ReadonlyMap<string, Answer>;
+export type Answers = ReadonlyMap<string, CheckAnswer>;
 
 export interface Advance {
   readonly record: GateRecord;
@@ -23,7 +23,7 @@ export interface Advance {
 }
 
 /** The same call without answers says which checks are due; with their answers it says what to write. */
-export function advance(gate: Gate, view: RolloutView, answers: Answers): Advance {
+export function advanceGate(gate: Gate, view: RolloutView, answers: Answers): Advance {
   const begun = beginWanted(gate, view, retry(gate, forgetOldSpec(gate, currentRecord(gate, view))));
   const opened = openStage(begun, view);
   const stage = opened && judgeStage(opened, gate, answers);
@@ -94,12 +94,12 @@ function judgeStage(stage: Stage, gate: Gate, answers: Answers): Stage {
 function addAnswer(
   check: GateCheck,
   stage: Stage,
-  { gate, answer }: { readonly gate: Gate; readonly answer: Answer | undefined },
+  { gate, answer }: { readonly gate: Gate; readonly answer: CheckAnswer | undefined },
 ): CheckResult[] {
   const before = stage.checks.find(({ name }) => name === check.name);
   if (!answer) return before ? [before] : [];
   const verdict = judgeAnswer(check, answer);
-  const counted: Verdict = verdict === "Error" && gate.onError === "Proceed" ? "Success" : verdict;
+  const counted: CheckVerdict = verdict === "Error" && gate.onError === "Proceed" ? "Success" : verdict;
   return [
     {
       name: check.name,
@@ -111,7 +111,7 @@ function addAnswer(
   ];
 }
 
-function describeError(answer: Answer): string {
+function describeError(answer: CheckAnswer): string {
   return answer.kind === "Error" ? `${answer.code}: ${answer.message}` : `no data, but with warnings: ${answer.warnings.join("; ")}`;
 }
 

@@ -1,7 +1,7 @@
 /** What the status of a gate says of the rollout: read back before each decision, so that it outlives processes. Times in milliseconds since the epoch. */
 import * as z from "zod";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import type { Streak, Verdict } from "../checks/check.ts";
+import type { Streak, CheckVerdict } from "../checks/check.ts";
 
 export const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;
 /** When a gate is asked. */
@@ -11,7 +11,7 @@ export type Point = (typeof POINTS)[number];
 export interface CheckResult {
   readonly name: string;
   readonly streak: Streak;
-  readonly lastVerdict: Verdict;
+  readonly lastVerdict: CheckVerdict;
   /** The first series of the last answer, if it had any. */
   readonly sample?: string | undefined;
   /** Why the last answer is an error. */

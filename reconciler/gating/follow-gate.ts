@@ -6,9 +6,9 @@ import { isTransient } from "../../infra/errors.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
 import { rolloutGates } from "../../infra/kubernetes/resources.ts";
 import type { Log } from "../../infra/log.ts";
-import { judgeAnswer, type Verdict } from "../checks/check.ts";
+import { judgeAnswer, type CheckVerdict } from "../checks/check.ts";
 import type { Round } from "../checking/ask-prometheus.ts";
-import { advance, forgetOldSpec, type Advance, type Answers } from "../gates/advance.ts";
+import { advanceGate, forgetOldSpec, type Advance, type Answers } from "../gates/advance.ts";
 import type { Gate } from "../gates/gate.ts";
 import { formatRecord, type Condition, type GateRecord } from "../gates/record.ts";
 import {
@@ -28,7 +28,7 @@ export interface GateFollower extends Actor {
   readonly round: Round;
   readonly log: Log;
   readonly onChange: (gate: Gate, changes: readonly GateChange[]) => void;
-  readonly onVerdict: (verdict: Verdict) => void;
+  readonly onVerdict: (verdict: CheckVerdict) => void;
   /** Reads expressions; called only if the spec has changed, as the grammar is large. */
   readonly readExpressions: (gate: Gate) => Promise<ExpressionFindings>;
   readonly now: () => number;
@@ -57,8 +57,8 @@ export async function followGate(gate: Gate, view: RolloutView | undefined, foll
 }
 
 async function follow(gate: Gate, view: RolloutView | undefined, follower: GateFollower): Promise<Followed> {
-  const answers = view ? await askDue(gate, advance(gate, view, NO_ANSWERS), follower) : NO_ANSWERS;
-  const next = view && advance(gate, view, answers);
+  const answers = view ? await askDue(gate, advanceGate(gate, view, NO_ANSWERS), follower) : NO_ANSWERS;
+  const next = view && advanceGate(gate, view, answers);
   const record = next?.record ?? (gate.record && forgetOldSpec(gate, gate.record));
   const findings = knownFindings(gate) ?? (await follower.readExpressions(gate));
   const valid = stamp(describeValid(gate, view !== undefined, findings), gate, follower.now());

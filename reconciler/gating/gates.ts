@@ -8,7 +8,7 @@ import { messageOf } from "../../infra/errors.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
 import type { Log } from "../../infra/log.ts";
 import type { GateMetrics } from "../../infra/metrics/gate-metrics.ts";
-import type { Verdict } from "../checks/check.ts";
+import type { CheckVerdict } from "../checks/check.ts";
 import type { ExpressionProblems } from "../checks/expression.ts";
 import type { Round } from "../checking/ask-prometheus.ts";
 import type { Gate } from "../gates/gate.ts";
@@ -72,7 +72,7 @@ export function createGates(tools: GatesTools): Gates {
       const following: Promise<Followed>[] = [];
       const onChange = (gate: Gate, changes: readonly GateChange[]): void =>
         record(changes.map(({ type, reason, message, cause }) => ({ regarding: gate.ref, type, reason, message, cause })));
-      const onVerdict = (verdict: Verdict): void => metrics.checked(verdict);
+      const onVerdict = (verdict: CheckVerdict): void => metrics.checked(verdict);
       const follower = { ...actor, round, log, onChange, onVerdict, readExpressions, now: clock.now };
 
       return {

@@ -12,10 +12,10 @@ import { factsOf, type Hold } from "../model/decision.ts";
 import { isSettledByStatus } from "../model/zone.ts";
 import { shorten } from "./blocks.ts";
 import type { StatusInput } from "./facts.ts";
-import type { Block, Condition, ConditionType, Phase, Progress } from "./status.ts";
+import type { Block, Condition, ConditionType, GroupPhase, Progress } from "./status.ts";
 
-export interface Verdict {
-  readonly phase: Phase;
+export interface Assessment {
+  readonly phase: GroupPhase;
   readonly ready: boolean;
   readonly stalled: boolean;
   readonly reason: string;
@@ -23,35 +23,41 @@ export interface Verdict {
 }
 
 /** After an error or a conflict, zones that are well by status stay ready if they were. */
-export function isReady({ facts: { zones, state }, earlier }: StatusInput): boolean {
+export function isGroupReady({ facts: { zones, state }, earlier }: StatusInput): boolean {
   if (zones.length === 0 || !zones.every(isSettledByStatus)) return false;
   const wasReady = earlier.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true;
   return state === "settled" || ((state === "failed" || state === "superseded") && wasReady);
 }
 
 /** What the conditions say. `blocks` and `progress` as they are now. */
-export function judge(input: StatusInput, blocks: readonly Block[], progress: Progress | undefined): Verdict {
+export function assessGroup(input: StatusInput, blocks: readonly Block[], progress: Progress | undefined): Assessment {
   const { facts } = input;
   const { message } = facts;
-  if (facts.zones.length === 0) return verdict("Empty", "NoZones", "no StatefulSet has the label rollout-group of this group");
-  if (isReady(input)) return { ...verdict("Ready", "AllZonesUpdated", "all zones are updated and ready"), ready: true };
+  if (facts.zones.length === 0) return assess("Empty", "NoZones", "no StatefulSet has the label rollout-group of this group");
+  if (isGroupReady(input)) return { ...assess("Ready", "AllZonesUpdated", "all zones are updated and ready"), ready: true };
   const { hold } = facts;
   const failing = hold && factsOf(hold.reason).fails;
-  if (failing) return { ...verdict("Stalled", hold.reason, hold.message), stalled: true };
-  if (hold?.reason === "ZonePaused") return verdict("Paused", hold.reason, hold.message);
+  if (failing) return { ...assess("Stalled", hold.reason, hold.message), stalled: true };
+  if (hold?.reason === "ZonePaused") return assess("Paused", hold.reason, hold.message);
   const overdue = hold && factsOf(hold.reason).requested ? undefined : whyOverdue(input, progress);
-  if (overdue) return { ...verdict("Stalled", "ProgressDeadlineExceeded", `${overdue}: ${message}`), stalled: true };
-  return verdict(phaseOf(input, blocks), reasonOf(input), message);
+  if (overdue) return { ...assess("Stalled", "ProgressDeadlineExceeded", `${overdue}: ${message}`), stalled: true };
+  return assess(phaseOf(input, blocks), reasonOf(input), message);
 }
 
-const verdict = (phase: Phase, reason: string, message: string): Verdict => ({ phase, ready: false, stalled: false, reason, message });
+const assess = (phase: GroupPhase, reason: string, message: string): Assessment => ({
+  phase,
+  ready: false,
+  stalled: false,
+  reason,
+  message,
+});
 
 function whyOverdue({ now, deadlineMs }: StatusInput, progress: Progress | undefined): string | undefined {
   const last = parseTimestamp(progress?.lastStepTime ?? "") ?? now;
   return now - last > deadlineMs ? `no step since ${formatTimestamp(last)}` : undefined;
 }
 
-function phaseOf(input: StatusInput, [block]: readonly Block[]): Phase {
+function phaseOf(input: StatusInput, [block]: readonly Block[]): GroupPhase {
   const { hold, step, plan } = input.facts;
   if (step) return step.action === "scaleZone" ? "Scaling" : "RollingOut";
   if (!hold) return input.earlier.phase ?? "RollingOut";
@@ -72,7 +78,7 @@ function reasonOf({ facts: { state, hold, step } }: StatusInput): string {
 }
 
 /** A condition keeps the time of its last change of status. */
-export function describeConditions({ earlier, generation, now }: StatusInput, { ready, stalled, phase, ...said }: Verdict): Condition[] {
+export function describeConditions({ earlier, generation, now }: StatusInput, { ready, stalled, phase, ...said }: Assessment): Condition[] {
   const going = !ready && !stalled && phase !== "Paused" && phase !== "Empty";
   const states: readonly (readonly [ConditionType, boolean])[] = [
     ["Ready", ready],

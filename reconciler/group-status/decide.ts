@@ -1,11 +1,11 @@
 /** Decides the status of a RolloutGroup (§11): it renders the decision that the log and the Events show. */
 import { describeBlocks, shorten } from "./blocks.ts";
-import { describeConditions, isReady, judge } from "./conditions.ts";
+import { assessGroup, describeConditions, isGroupReady } from "./conditions.ts";
 import type { StatusInput } from "./facts.ts";
-import { advance, listSteps } from "./progress.ts";
+import { advanceProgress, listSteps } from "./progress.ts";
 import type { RolloutGroupStatus } from "./status.ts";
 import { countReconcile } from "./totals.ts";
-import { describeZone, summarize } from "./zones.ts";
+import { describeZone, summarizeZones } from "./zones.ts";
 
 export function decideStatus(input: StatusInput): RolloutGroupStatus {
   const { facts, generation } = input;
@@ -13,20 +13,20 @@ export function decideStatus(input: StatusInput): RolloutGroupStatus {
   const blocked = describeBlocks(input);
   const plan = listSteps(facts.plan);
   const totals = facts.zones.length === 0 ? input.earlier.totals : countReconcile(input);
-  const progress = facts.zones.length === 0 ? undefined : advance(input, isReady(input), zones);
-  const verdict = judge(input, blocked, progress);
+  const progress = facts.zones.length === 0 ? undefined : advanceProgress(input, isGroupReady(input), zones);
+  const assessment = assessGroup(input, blocked, progress);
   return {
     observedGeneration: generation,
     group: facts.group,
-    phase: verdict.phase,
-    message: shorten(verdict.message),
-    summary: summarize(facts.zones, plan, blocked),
+    phase: assessment.phase,
+    message: shorten(assessment.message),
+    summary: summarizeZones(facts.zones, plan, blocked),
     zones,
     blocked,
     plan,
     ...(progress && { progress }),
     ...(totals && { totals }),
-    conditions: describeConditions(input, verdict),
+    conditions: describeConditions(input, assessment),
   };
 }
 

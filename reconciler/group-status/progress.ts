@@ -15,7 +15,7 @@ export function listSteps(plan: readonly PlannedZone[]): PlannedStep[] {
 export const countSteps = (plan: readonly PlannedZone[]): number => plan.reduce((sum, { count }) => sum + count + 1, 0);
 
 /** The clock starts when a group ceases to be ready, or gets another revision; it stops when the group is ready. */
-export function advance({ facts, earlier, now }: StatusInput, isReady: boolean, zones: readonly ZoneRow[]): Progress | undefined {
+export function advanceProgress({ facts, earlier, now }: StatusInput, isReady: boolean, zones: readonly ZoneRow[]): Progress | undefined {
   const before = earlier.progress;
   const at = formatTimestamp(now);
   if (isReady) return before && finish(before, at);

@@ -1,14 +1,14 @@
 /** `status` of a RolloutGroup, as it is stored. Times are RFC 3339. */
 
 /** What a group is doing, in one word. */
-export type Phase = "Ready" | "RollingOut" | "Scaling" | "Waiting" | "Paused" | "Degraded" | "Stalled" | "Empty";
+export type GroupPhase = "Ready" | "RollingOut" | "Scaling" | "Waiting" | "Paused" | "Degraded" | "Stalled" | "Empty";
 
 export interface RolloutGroupStatus {
   /** The generation of the object that all of this is newer than (§11.2). */
   readonly observedGeneration: number;
   /** The value of the label. */
   readonly group: string;
-  readonly phase: Phase;
+  readonly phase: GroupPhase;
   /** What happens or why nothing does, in a sentence. */
   readonly message: string;
   /** For the columns of `kubectl get`. */

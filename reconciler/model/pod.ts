@@ -1,5 +1,5 @@
 /** A pod as the rules see it. */
-import type { Pod as PodObject, PodStatus } from "../../infra/kubernetes/resources.ts";
+import type { PodObject, PodStatus } from "../../infra/kubernetes/resources.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "./annotations.ts";
 import { readIdentity } from "./identity.ts";

@@ -1,18 +1,18 @@
 /** Which pods of a node a drain evicts, in the original's order of rules: pods with emptyDir and pods without a controller go, too. */
-import type { Pod } from "../../infra/kubernetes/resources.ts";
+import type { PodObject } from "../../infra/kubernetes/resources.ts";
 
 const MIRROR = "kubernetes.io/config.mirror";
 
 /** The pods that have to leave the node before it reboots. A pod that has ended is evicted whatever its owner is. */
-export function findEvictable<P extends Pick<Pod, "metadata" | "status">>(pods: readonly P[]): readonly P[] {
+export function findEvictable<P extends Pick<PodObject, "metadata" | "status">>(pods: readonly P[]): readonly P[] {
   return pods.filter((pod) => hasEnded(pod) || !(isOfDaemonSet(pod) || isMirror(pod)));
 }
 
-const hasEnded = ({ status }: Pick<Pod, "status">): boolean => status?.phase === "Failed" || status?.phase === "Succeeded";
+const hasEnded = ({ status }: Pick<PodObject, "status">): boolean => status?.phase === "Failed" || status?.phase === "Succeeded";
 
-function isOfDaemonSet({ metadata }: Pick<Pod, "metadata">): boolean {
+function isOfDaemonSet({ metadata }: Pick<PodObject, "metadata">): boolean {
   return (metadata?.ownerReferences ?? []).some(({ kind, controller }) => kind === "DaemonSet" && controller === true);
 }
 
 /** A static pod: the kubelet recreates it whatever the API says. */
-const isMirror = ({ metadata }: Pick<Pod, "metadata">): boolean => metadata?.annotations?.[MIRROR] !== undefined;
+const isMirror = ({ metadata }: Pick<PodObject, "metadata">): boolean => metadata?.annotations?.[MIRROR] !== undefined;

@@ -1,5 +1,5 @@
 /** A pod on a node that is to be drained. */
-import type { Pod as PodObject } from "../../infra/kubernetes/resources.ts";
+import type { PodObject } from "../../infra/kubernetes/resources.ts";
 import { type BudgetPod, readBudgetPod } from "../budget/budget-pod.ts";
 import { findEvictable } from "./evictable.ts";
 

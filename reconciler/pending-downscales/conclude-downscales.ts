@@ -40,13 +40,13 @@ const CONCLUDE_MS = 5000;
 const MAX_RECORDS = 100;
 const CONCURRENCY = 8;
 
-type Verdict = "wait" | "concluded" | "failed";
+type ConcludeResult = "wait" | "concluded" | "failed";
 
 export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
   const { cluster, clock, log } = options;
   let nextPollAt = Number.NEGATIVE_INFINITY;
-  /** The verdicts on the Leases that were started, until all were. */
-  const verdictByLease = new Map<string, Verdict>();
+  /** The results of the Leases that were started, until all were. */
+  const resultByLease = new Map<string, ConcludeResult>();
 
   return async ({ namespaces, fence, recorder, signal: stop }) => {
     const startedAt = clock.monotonic();
@@ -56,13 +56,13 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
     let isCutShort = false;
     const concludeInTime = async (lease: Lease): Promise<void> => {
       const key = `${lease.metadata?.namespace}/${lease.metadata?.name}`;
-      if (verdictByLease.has(key)) return;
+      if (resultByLease.has(key)) return;
       isCutShort ||= clock.monotonic() - startedAt >= START_MS;
       if (isCutShort) return;
       try {
-        verdictByLease.set(key, await concludeLease(lease, { fence, recorder, signal }));
+        resultByLease.set(key, await concludeLease(lease, { fence, recorder, signal }));
       } catch (error) {
-        verdictByLease.set(key, "failed");
+        resultByLease.set(key, "failed");
         if (stop.aborted) return;
         log.warn("a pending downscale could not be concluded", {
           lease: lease.metadata?.name,
@@ -78,9 +78,9 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
     }
     nextPollAt = clock.monotonic();
     if (isCutShort || signal.aborted) return;
-    const verdicts = new Set(verdictByLease.values());
-    if (!verdicts.has("wait") || verdicts.has("failed")) nextPollAt = startedAt + POLL_MS;
-    verdictByLease.clear();
+    const results = new Set(resultByLease.values());
+    if (!results.has("wait") || results.has("failed")) nextPollAt = startedAt + POLL_MS;
+    resultByLease.clear();
   };
 
   /** Lists the Leases with a pending downscale, page by page. */
@@ -91,12 +91,12 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
     }
   }
 
-  async function concludeLease(lease: Lease, bounds: Omit<ConcludeBounds, "isOurs">): Promise<Verdict> {
+  async function concludeLease(lease: Lease, bounds: Omit<ConcludeBounds, "isOurs">): Promise<ConcludeResult> {
     const { namespace, name } = readIdentity(lease.metadata ?? {});
     const pending = pendingOf(lease);
     const due = await findDue(namespace, pending, bounds.signal);
     const [first] = due.keys();
-    if (first === undefined) return judgeUndue(pending);
+    if (first === undefined) return resultOfUndue(pending);
     // Starts before the write, as its answer may be late.
     using deadline = startDeadline(RECONCILER_WORK_MS, bounds.signal, clock);
     const isOurs = (): boolean => !deadline.signal.aborted && deadline.remainingMs() > 0;
@@ -138,8 +138,8 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
   }
 }
 
-/** The verdict on a Lease without a due downscale: they may still happen, or their next attempt is later. */
-function judgeUndue(pending: PendingDownscales): Verdict {
+/** The result of a Lease without a due downscale: they may still happen, or their next attempt is later. */
+function resultOfUndue(pending: PendingDownscales): ConcludeResult {
   return Object.values(pending).every(({ tried }) => tried !== undefined) ? "failed" : "wait";
 }
 

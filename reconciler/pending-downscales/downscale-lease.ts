@@ -19,7 +19,7 @@ import {
   writeLease,
 } from "../../infra/kubernetes/lease-object.ts";
 import type { Lease } from "../../infra/kubernetes/resources.ts";
-import type { Refusal } from "../downscale/decide.ts";
+import type { DownscaleRefusal } from "../downscale/decide.ts";
 import { type PendingDownscales, readPending } from "../downscale/pending.ts";
 
 export interface Claim {
@@ -34,7 +34,7 @@ export interface Claim {
   /** Milliseconds until the Lease expires, if it is not released. */
   readonly durationMs: number;
   /** Refuses to take the Lease because of the downscales that it records. */
-  readonly refuse?: (found: PendingDownscales) => Refusal | undefined;
+  readonly refuse?: (found: PendingDownscales) => DownscaleRefusal | undefined;
   /** The pending downscales to record in the write that takes the Lease. */
   readonly updatePending: (found: PendingDownscales) => PendingDownscales;
 }
@@ -85,7 +85,7 @@ export async function takeDownscaleLease(
   { cluster, clock }: { readonly cluster: Cluster; readonly clock: Pick<Clock, "now"> },
   claim: Claim,
   call: Call,
-): Promise<DownscaleLease | { readonly holder: string } | { readonly refusal: Refusal }> {
+): Promise<DownscaleLease | { readonly holder: string } | { readonly refusal: DownscaleRefusal }> {
   let conflict: unknown;
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const lease = await getLease(cluster, refOf(claim), call);

@@ -14,7 +14,7 @@ const deleted: PhasedRule = (snapshot) => {
     const left = [...pods].filter(
       ([index, pod]) => index >= (partition ?? Infinity) && index < target.partition && !isUpdated(target.status.updateRevision, pod),
     );
-    return { action: "release", partition, pods: left.length, frozen: rollout.onDelete === "freeze" };
+    return { action: "releaseTarget", partition, pods: left.length, frozen: rollout.onDelete === "freeze" };
   }
   return rollout.finalizers.includes(FINALIZER) ? { action: "dropFinalizer" } : unchanged(snapshot);
 };

@@ -1,5 +1,5 @@
 /** The facts for a decision about one PhasedRollout, and the decisions. */
-import type { Answer } from "../checks/check.ts";
+import type { CheckAnswer } from "../checks/check.ts";
 import type { Rule } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
 import type { PhasedRollout } from "./phased-rollout.ts";
@@ -17,7 +17,7 @@ export interface PhasedSnapshot {
   /** The pods of the StatefulSet by their index; empty if they need not be read. */
   readonly pods: ReadonlyMap<number, Pod>;
   /** Prometheus' answer to the check that the last decision asked for. */
-  readonly answer?: Answer;
+  readonly answer?: CheckAnswer;
 }
 
 /** A snapshot with a StatefulSet. */
@@ -35,7 +35,7 @@ export type PhasedDecision =
   /** Write our name into the StatefulSet. */
   | { readonly action: "claim"; readonly from: string | undefined }
   /** Give the StatefulSet back; without `partition` it keeps its own. As many outdated `pods` are released by that. */
-  | { readonly action: "release"; readonly partition: number | undefined; readonly pods: number; readonly frozen: boolean }
+  | { readonly action: "releaseTarget"; readonly partition: number | undefined; readonly pods: number; readonly frozen: boolean }
   | { readonly action: "setPartition"; readonly partition: number; readonly reason: PartitionReason; readonly message: string }
   /** All checks of the step have passed: lower the partition by one, which releases `pod` unless it is updated already. */
   | { readonly action: "releasePod"; readonly partition: number; readonly pod: Pod | undefined }

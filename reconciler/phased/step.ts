@@ -7,7 +7,7 @@
  * The step is stored in the status; a pod is released only after the status with the last success was written, so that a partition that we lowered can
  * be told from one that another writer did.
  */
-import { addVerdict, type Answer, type CheckSpec, dueAt, hasFailed, hasPassed, judgeAnswer, type Streak } from "../checks/check.ts";
+import { addVerdict, type CheckAnswer, type CheckSpec, dueAt, hasFailed, hasPassed, judgeAnswer, type Streak } from "../checks/check.ts";
 import { hash } from "../model/hash.ts";
 import type { Pod } from "../model/pod.ts";
 import { writeTime } from "./report.ts";
@@ -124,7 +124,7 @@ function streakOf(step: RollingPodStatus): Streak {
 }
 
 /** The step after the answer. An error ends a row of successes. */
-export function countAnswer({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus, answer: Answer): RollingPodStatus {
+export function countAnswer({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus, answer: CheckAnswer): RollingPodStatus {
   const verdict = judgeAnswer(check, answer);
   const streak = addVerdict(streakOf(step), verdict, { check, at: answer.at });
   const { lastError: _error, lastSample: _sample, consecutiveErrors: _errors, ...rest } = step;
@@ -142,6 +142,6 @@ export function countAnswer({ rollout: { check } }: TargetSnapshot, step: Rollin
   return { ...counted, status: "WaitForChecks", lastCheckTime: writeTime(answer.at), ...(sample !== undefined && { lastSample: sample }) };
 }
 
-function describeError(answer: Answer): string {
+function describeError(answer: CheckAnswer): string {
   return answer.kind === "Error" ? `${answer.code}: ${answer.message}` : `the empty answer has warnings: ${answer.warnings.join("; ")}`;
 }

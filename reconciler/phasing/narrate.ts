@@ -59,13 +59,13 @@ const heldBack = ({ message }: Hold): Notice => ({ type: "Normal", reason: "Step
 
 function noticesOfWrite(decision: Write, { rollout }: Gathered): Notice[] {
   if (decision.action === "report") return noticesOf(rollout, decision.status);
-  if (decision.action === "release") return [describeRelease(decision, rollout.targetRef)];
+  if (decision.action === "releaseTarget") return [describeRelease(decision, rollout.targetRef)];
   if (decision.action === "replacePod") return [{ type: "Normal", reason: "BrokenPodReplaced", message: decision.message }];
   const isContained = decision.action === "setPartition" && decision.reason === "Contain";
   return isContained ? [{ type: "Warning", reason: "PartitionRaised", message: decision.message }] : [];
 }
 
-function describeRelease({ partition, pods, frozen }: Extract<Write, { action: "release" }>, target: string): Notice {
+function describeRelease({ partition, pods, frozen }: Extract<Write, { action: "releaseTarget" }>, target: string): Notice {
   if (frozen)
     return { type: "Warning", reason: "Frozen", message: `StatefulSet ${target} keeps its partition: nobody rolls it out any more` };
   const released = pods === 0 ? "" : `; ${pods} pods are released without checks`;
@@ -83,7 +83,7 @@ function describe(decision: Write, rollout: PhasedRollout): string | undefined {
       return `all checks have passed: partition ${decision.partition}${decision.pod ? ` releases ${decision.pod.name}` : ""}`;
     case "replacePod":
       return decision.message;
-    case "release":
+    case "releaseTarget":
       return describeRelease(decision, rollout.targetRef).message;
     case "claim":
       return `StatefulSet ${rollout.targetRef} is claimed`;

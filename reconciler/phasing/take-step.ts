@@ -32,8 +32,8 @@ export async function takeStep(decision: Write, { rollout, target }: Gathered, a
   switch (decision.action) {
     case "claim":
       return claim(target, { ...decision, rollout }, actor);
-    case "release":
-      return writeTarget(target, release(decision), actor);
+    case "releaseTarget":
+      return writeTarget(target, released(decision), actor);
     case "setPartition":
       return writeTarget(target, withPartition(decision.partition), actor);
     case "releasePod":
@@ -113,7 +113,7 @@ async function confirmGone(
 }
 
 /** A StatefulSet that is frozen keeps its original partition for the next owner. */
-function release({ partition, frozen }: Extract<Write, { action: "release" }>): Changes {
+function released({ partition, frozen }: Extract<Write, { action: "releaseTarget" }>): Changes {
   return {
     annotations: { [ANNOTATIONS.phasedRollout]: null, ...(!frozen && { [ANNOTATIONS.originalPartition]: null }) },
     ...(partition !== undefined && withPartition(partition)),

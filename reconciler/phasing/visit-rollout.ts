@@ -6,7 +6,7 @@
 import type { Clock } from "../../infra/clock.ts";
 import type { PhasedMetrics } from "../../infra/metrics/phased-metrics.ts";
 import type { Round } from "../checking/ask-prometheus.ts";
-import { type Answer, judgeAnswer, type SuccessWhen } from "../checks/check.ts";
+import { type CheckAnswer, judgeAnswer, type SuccessWhen } from "../checks/check.ts";
 import type { Hold } from "../model/decision.ts";
 import { decidePhased } from "../phased/decide.ts";
 import type { PhasedDecision, PhasedSnapshot } from "../phased/snapshot.ts";
@@ -67,7 +67,7 @@ async function decide(gathered: Gathered, visitor: Visitor): Promise<Write | und
   return afterAnswer(snapshot, answer);
 }
 
-function afterAnswer(snapshot: PhasedSnapshot, answer: Answer): Write | undefined {
+function afterAnswer(snapshot: PhasedSnapshot, answer: CheckAnswer): Write | undefined {
   const decision: PhasedDecision = decidePhased({ ...snapshot, answer, now: Math.max(snapshot.now, answer.at) });
   return decision.action === "check" ? undefined : decision;
 }

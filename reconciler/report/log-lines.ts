@@ -27,7 +27,7 @@ export function linesOf(outcome: Outcome, earlier: GroupMemory | undefined): Log
 const MAX_MESSAGES = 20;
 
 /** The fields of the summary line of a tick. */
-export function summarize(outcomes: readonly Outcome[], skipped: number): LogFields {
+export function summarizeTick(outcomes: readonly Outcome[], skipped: number): LogFields {
   const counts = { settled: 0, held: 0, acted: 0, superseded: 0, failed: 0 };
   for (const outcome of outcomes) counts[isFailure(outcome) ? "failed" : outcome.state]++;
   const replaced = outcomes.flatMap((outcome) => (outcome.state === "acted" ? outcome.effect.replaced : []));

@@ -6,7 +6,7 @@ import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { dedupKeyOf, type Hold } from "../model/decision.ts";
 import { groupKey } from "../model/zone.ts";
 import { draftEvents } from "./events.ts";
-import { linesOf, summarize } from "./log-lines.ts";
+import { linesOf, summarizeTick } from "./log-lines.ts";
 import { remember, type GroupMemory } from "./memory.ts";
 import { holdsOf, isFailure, type Outcome } from "./outcome.ts";
 import type { Recorder } from "./recorder.ts";
@@ -47,7 +47,7 @@ export function createReporter({ log, metrics, recorder, clock, memory = new Map
     endTick(result, tookMs) {
       const isFailed = result.failures.size > 0 || result.outcomes.some(isFailure);
       metrics.tickDone(isFailed ? "failed" : "ok");
-      log.info("tick", { ...summarize(result.outcomes, result.skipped), ms: Math.round(tookMs) });
+      log.info("tick", { ...summarizeTick(result.outcomes, result.skipped), ms: Math.round(tookMs) });
       for (const [namespace, error] of result.failures) log.error("the namespace could not be read", { namespace, error });
       if (isFailed) return;
       // §1.8: A successful pass removes the memory and the metrics of deleted groups.

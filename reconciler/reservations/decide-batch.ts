@@ -46,7 +46,7 @@ export async function decideBatch(batch: Batch, state: ReserverState, deadline: 
   const seen = await gatherUnderBudget(budget, state, call);
   const now = state.clock.now();
   const reservations = { ...livingReservations(store.reservations, uidsOf(seen), now) };
-  const view: BatchView = { now, seen, budgets, listed, reservations, toReserve: [] };
+  const view: SharedView = { now, seen, budgets, listed, reservations, toReserve: [] };
 
   const results = new Map<TimedDisruptionRequest, BatchResult>();
   for (const request of requests) results.set(request, decideRequest(request, view, state));
@@ -76,7 +76,7 @@ export async function readBudgets(namespace: string, state: ReserverState, deadl
 }
 
 /** The view that the requests of a batch share. An allowed request reserves its pod here, so that the requests after it count the pod. */
-interface BatchView {
+interface SharedView {
   readonly now: number;
   readonly seen: UnderBudget;
   readonly budgets: readonly ListedBudget[];
@@ -91,7 +91,7 @@ function uidsOf({ pods, zones }: UnderBudget): (pod: string) => string | undefin
   return (pod) => uids.get(pod);
 }
 
-function decideRequest(request: TimedDisruptionRequest, view: BatchView, state: ReserverState): BatchResult {
+function decideRequest(request: TimedDisruptionRequest, view: SharedView, state: ReserverState): BatchResult {
   const { now, seen, reservations, listed } = view;
   const pod = seen.pods.get(request.name);
   if (!pod || remaining(request, state.clock) < LEAST_FOR_WRITE_MS) return { outcome: "superseded" };
@@ -124,7 +124,7 @@ const RENEWED_AFTER_MS = 40_000;
 function reserve(
   pod: BudgetPod,
   request: TimedDisruptionRequest,
-  { reservations, now, toReserve, by }: BatchView & Pick<ReserverState, "by">,
+  { reservations, now, toReserve, by }: SharedView & Pick<ReserverState, "by">,
 ): Reservation {
   const found = reservations[pod.name];
   const next = { uid: pod.uid, time: new Date(now).toISOString(), by };

@@ -5,14 +5,14 @@ import type { OnBudgets } from "./disruption-request.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 import type { Draft } from "../report/events.ts";
 
-export interface Observer {
+export interface BudgetObserver {
   readonly log: Log;
   readonly metrics: BudgetMetrics;
   /** Records Events. */
   readonly record: (drafts: readonly Draft[]) => void;
 }
 
-export function observeBudgets({ log, metrics, record }: Observer): OnBudgets {
+export function observeBudgets({ log, metrics, record }: BudgetObserver): OnBudgets {
   /** What was last seen: by namespace, by name, UID and generation. */
   const seen = new Map<string, Map<string, string>>();
   let known = true;

@@ -3,7 +3,7 @@ import { messageOf } from "../../infra/errors.ts";
 import type { Zone } from "../model/zone.ts";
 import { gatherDownscales } from "../pending-downscales/gather-downscales.ts";
 import { wantsDownscale } from "../scaling/leader.ts";
-import { addFacts, factsOf, type ReferenceReading, type ScalingSnapshot } from "../scaling/snapshot.ts";
+import { addFacts, zoneFactsOf, type ReferenceReading, type ScalingSnapshot } from "../scaling/snapshot.ts";
 import type { ZoneTimes } from "../scaling/facts.ts";
 import type { Scaler } from "./scaler.ts";
 
@@ -36,6 +36,6 @@ export async function gatherReference(zone: Zone, snapshot: ScalingSnapshot, { r
   const at = clock.now();
   const unreadable = (error: unknown): ReferenceReading => ({ unreadable: messageOf(error) });
   const reading = await references.read(zone.namespace, mirror).catch(unreadable);
-  const facts = factsOf(snapshot, zone).reference ? { confirmed: reading } : { reference: reading };
+  const facts = zoneFactsOf(snapshot, zone).reference ? { confirmed: reading } : { reference: reading };
   return addFacts(snapshot, zone, { facts, now: at });
 }

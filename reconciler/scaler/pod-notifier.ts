@@ -50,8 +50,8 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
   };
 
   async function notify(zone: Zone, pods: Endpoints, stop: AbortController): Promise<void> {
-    const locked = tally();
-    const failed = tally();
+    const locked = createSample();
+    const failed = createSample();
     let silent = 0;
     await callPods({
       http: limited,
@@ -88,7 +88,7 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
   };
 }
 
-function describeFailures(zone: Zone, failed: Tally, gaveUp: boolean): string {
+function describeFailures(zone: Zone, failed: Sample, gaveUp: boolean): string {
   const rest = gaveUp ? "; the other pods are called in the next round" : "";
   return `${zone.name}: ${failed.count} pods did not confirm that their preparation was cancelled, the first: ${failed.first()}${rest}`;
 }
@@ -96,7 +96,7 @@ function describeFailures(zone: Zone, failed: Tally, gaveUp: boolean): string {
 /** The most names in a log line. */
 const MOST_NAMED = 10;
 
-interface Tally {
+interface Sample {
   readonly count: number;
   readonly add: (text: string) => void;
   readonly first: () => string | undefined;
@@ -105,7 +105,7 @@ interface Tally {
 }
 
 /** Counts all texts, but stores only a few: a zone may have a million pods. */
-function tally(): Tally {
+function createSample(): Sample {
   const named: string[] = [];
   let count = 0;
   return {

@@ -8,7 +8,7 @@ import { firstOf, type Hold, type Rule } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import { decideFollower } from "./leader.ts";
 import { decideMirror, decideWriteBack, type Unread } from "./mirror.ts";
-import { factsOf, type ScalingSnapshot } from "./snapshot.ts";
+import { zoneFactsOf, type ScalingSnapshot } from "./snapshot.ts";
 import type { ScalingStep } from "./steps.ts";
 
 export interface ScalingDecision {
@@ -23,7 +23,7 @@ export interface ScalingDecision {
 type ZoneRule = Rule<[zone: Zone, snapshot: ScalingSnapshot], ScalingStep | Unread>;
 
 /** A zone that was refused is not tried again in the same tick. */
-const notRefused: ZoneRule = (zone, snapshot) => factsOf(snapshot, zone).refused;
+const notRefused: ZoneRule = (zone, snapshot) => zoneFactsOf(snapshot, zone).refused;
 
 const decideZone: ZoneRule = firstOf<[Zone, ScalingSnapshot], ScalingStep | Unread>([notRefused, decideFollower, decideMirror]);
 

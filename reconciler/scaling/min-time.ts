@@ -19,7 +19,7 @@ import type { Zone } from "../model/zone.ts";
 import type { ZoneTimes } from "./facts.ts";
 import { describeWait } from "./wait.ts";
 
-interface Downscale {
+interface LastDownscale {
   readonly zone: Zone;
   readonly at: number;
 }
@@ -46,9 +46,9 @@ export function minTimeOver(zone: Zone, snapshot: ZoneTimes, label: "required" |
 }
 
 /** The newest downscale of any other zone, or the hold of one that cannot be read. */
-function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): Downscale | Hold | undefined {
+function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): LastDownscale | Hold | undefined {
   if (!tracked) return hold("MinTimeUnknown", `${zone.name} is not scaled down: when other zones were scaled down cannot be read`, [zone]);
-  let newest: Downscale | undefined;
+  let newest: LastDownscale | undefined;
   for (const other of zones.filter(({ uid }) => uid !== zone.uid)) {
     for (const [where, written] of [
       [`annotation ${ANNOTATIONS.lastDownscale}`, other.scaling.lastDownscale],

@@ -11,7 +11,7 @@ import type { Mirror } from "../model/scaling.ts";
 import type { Zone } from "../model/zone.ts";
 import { planPreparation, readDelay, shrinkTo, type Delay } from "./delayed.ts";
 import type { Reference } from "./facts.ts";
-import { factsOf, type ReferenceReading, type ScalingSnapshot, type ZoneFacts } from "./snapshot.ts";
+import { zoneFactsOf, type ReferenceReading, type ScalingSnapshot, type ZoneFacts } from "./snapshot.ts";
 import { planScale, type ScalingStep, type WriteBack } from "./steps.ts";
 
 /** The reference is to be read before anything can be decided about the zone. */
@@ -78,7 +78,7 @@ const decide = firstOf([notifyStaying, delayReadable, prepareLeaving, delayOver,
 export function decideMirror(zone: Zone, snapshot: ScalingSnapshot): ScalingStep | Unread | undefined {
   const { leader, mirror } = zone.scaling;
   if (!mirror || leader !== undefined) return undefined;
-  const facts = factsOf(snapshot, zone);
+  const facts = zoneFactsOf(snapshot, zone);
   const { reference } = facts;
   if (!reference) return { action: "unread", zone };
   if ("unreadable" in reference) return unreadable(zone, mirror, reference.unreadable);
@@ -90,7 +90,7 @@ export function decideMirror(zone: Zone, snapshot: ScalingSnapshot): ScalingStep
 /** The write to the status of the zone's reference, if that differs; undefined while the reference is not read, and after the zone was refused. */
 export function decideWriteBack(zone: Zone, snapshot: ScalingSnapshot): WriteBack | undefined {
   const { mirror } = zone.scaling;
-  const { reference, refused, writtenBack } = factsOf(snapshot, zone);
+  const { reference, refused, writtenBack } = zoneFactsOf(snapshot, zone);
   if (!mirror?.writeBack || !reference || "unreadable" in reference) return undefined;
   if (refused || writtenBack) return undefined;
   const replicas = currentReplicas(zone, snapshot);

@@ -44,7 +44,7 @@ export interface Scaled {
   readonly scalingHolds: readonly Hold[];
 }
 
-export const factsOf = ({ facts }: ScalingSnapshot, { uid }: Zone): ZoneFacts => facts.get(uid) ?? {};
+export const zoneFactsOf = ({ facts }: ScalingSnapshot, { uid }: Zone): ZoneFacts => facts.get(uid) ?? {};
 
 /** Facts about a zone, known at `now`. */
 interface Findings {
@@ -55,5 +55,5 @@ interface Findings {
 
 /** The snapshot with more facts about a zone, as of the moment at which they were known. */
 export function addFacts(snapshot: ScalingSnapshot, zone: Zone, { facts, now }: Findings): ScalingSnapshot {
-  return { ...snapshot, now, facts: new Map(snapshot.facts).set(zone.uid, { ...factsOf(snapshot, zone), ...facts }) };
+  return { ...snapshot, now, facts: new Map(snapshot.facts).set(zone.uid, { ...zoneFactsOf(snapshot, zone), ...facts }) };
 }

@@ -12,7 +12,7 @@ import { absent } from "../../infra/errors.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { rolloutGroups } from "../../infra/kubernetes/resources.ts";
 import { isNewer, type Entry } from "./entry.ts";
-import { readStored } from "./stored-group.ts";
+import { readStoredGroup } from "./stored-group.ts";
 
 export interface KnownGroups {
   readonly entries: ReadonlyMap<string, Entry>;
@@ -53,7 +53,7 @@ export function createKnownGroups({ cluster, clock, signal, onChange }: KnownGro
       for (const object of page.items) {
         const { namespace = "", name = "" } = object.metadata;
         seen.add(`${namespace}/${name}`);
-        update(obtain(namespace, name), readStored(object));
+        update(obtain(namespace, name), readStoredGroup(object));
       }
     }
     for (const [key, entry] of entries) if (isWithin(scope, entry) && !seen.has(key)) update(entry, undefined);
@@ -87,7 +87,7 @@ export function createKnownGroups({ cluster, clock, signal, onChange }: KnownGro
   async function read(entry: Entry): Promise<void> {
     const { namespace, name } = entry;
     const object = await cluster.get(rolloutGroups, { namespace, name }, call).catch(absent);
-    update(entry, object && readStored(object));
+    update(entry, object && readStoredGroup(object));
   }
 
   return {

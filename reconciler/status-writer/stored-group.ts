@@ -22,7 +22,7 @@ const MADE_BY = { "app.kubernetes.io/managed-by": "zonewise" } as const;
 const DEADLINE_SECONDS = 1800;
 export const DEFAULT_DEADLINE_MS = DEADLINE_SECONDS * 1000;
 
-export function readStored({ metadata, spec, status }: RolloutGroup): StoredGroup {
+export function readStoredGroup({ metadata, spec, status }: RolloutGroup): StoredGroup {
   const { uid = "", resourceVersion = "", generation = 0, labels, ownerReferences = [] } = metadata;
   return {
     uid,

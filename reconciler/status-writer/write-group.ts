@@ -4,7 +4,7 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Fence } from "../../infra/kubernetes/lease.ts";
 import { rolloutGroups, type RolloutGroup } from "../../infra/kubernetes/resources.ts";
 import type { Entry } from "./entry.ts";
-import { buildGroup, buildStatus, changeOwners, readStored } from "./stored-group.ts";
+import { buildGroup, buildStatus, changeOwners, readStoredGroup } from "./stored-group.ts";
 
 export interface GroupWriter {
   readonly cluster: Cluster;
@@ -24,7 +24,7 @@ export async function writeGroup(entry: Entry, writer: GroupWriter): Promise<boo
     const { cluster, fence } = writer;
     const written = await cluster.replace(rolloutGroups, { namespace, name, subresource: "status", body }, fence.write());
     // A definition that lacks a field drops it: what was sent counts, or it would be sent again and again.
-    entry.stored = { ...readStored(written), status };
+    entry.stored = { ...readStoredGroup(written), status };
     return true;
   } catch (error) {
     if (!hasCode(error, "Conflict", "NotFound", "AlreadyExists")) throw error;
@@ -37,7 +37,7 @@ async function ensureObject(entry: Entry, { cluster, fence }: GroupWriter): Prom
   const { namespace, name, stored, zones = [] } = entry;
   if (!stored) {
     const created = await cluster.create(rolloutGroups, { namespace, body: buildGroup(name, namespace, zones) }, fence.write());
-    entry.stored = readStored(created);
+    entry.stored = readStoredGroup(created);
     // Nobody but us can have asked anything of it yet.
     entry.confirmed = entry.stored.generation;
     return;
@@ -46,14 +46,14 @@ async function ensureObject(entry: Entry, { cluster, fence }: GroupWriter): Prom
   if (!ownerReferences) return;
   const body = { metadata: { resourceVersion: stored.resourceVersion, ownerReferences } };
   const changed = await cluster.change<RolloutGroup>(rolloutGroups, { namespace, name, type: "merge", body }, fence.write());
-  entry.stored = { ...readStored(changed), status: stored.status };
+  entry.stored = { ...readStoredGroup(changed), status: stored.status };
 }
 
 /** What is read here may be younger than the zones of the tick: the generation is confirmed by the next one only. */
 async function readAgain(entry: Entry, { cluster, fence }: GroupWriter): Promise<void> {
   const { namespace, name, stored: before } = entry;
   const object = await cluster.get(rolloutGroups, { namespace, name }, fence.write()).catch(absent);
-  entry.stored = object && readStored(object);
+  entry.stored = object && readStoredGroup(object);
   if (entry.stored?.uid !== before?.uid) entry.confirmed = undefined;
 }
 

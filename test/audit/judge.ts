@@ -8,7 +8,7 @@ export interface Accepted {
   readonly reason: string;
 }
 
-export type Verdict =
+export type AuditResult =
   /** The registry has no answer; in npm's words. */
   | { readonly kind: "unanswered"; readonly message: string }
   /** `unexplained` holds a line each; `stale` the accepted advisories that no package has any more. */
@@ -29,7 +29,7 @@ interface Report {
 }
 
 /** Throws if `output` is no JSON. */
-export function judgeAudit(output: string, accepted: readonly Accepted[]): Verdict {
+export function judgeAudit(output: string, accepted: readonly Accepted[]): AuditResult {
   const { vulnerabilities, message = "no message" } = JSON.parse(output) as Report;
   if (vulnerabilities === undefined) return { kind: "unanswered", message };
   const all = Object.values(vulnerabilities).flatMap(({ via }) => via.filter((one) => typeof one !== "string"));

@@ -6,12 +6,12 @@ const ACCEPTED: readonly Accepted[] = [];
 
 // Exits with 1 for vulnerabilities and failures alike: what it writes tells.
 const { stdout } = spawnSync("npm", ["audit", "--omit=dev", "--json"], { encoding: "utf8" });
-const verdict = judgeAudit(stdout, ACCEPTED);
-if (verdict.kind === "unanswered") {
-  console.log(`NOT AUDITED: the registry gave no answer, so known vulnerabilities would not show. npm says: ${verdict.message}`);
+const result = judgeAudit(stdout, ACCEPTED);
+if (result.kind === "unanswered") {
+  console.log(`NOT AUDITED: the registry gave no answer, so known vulnerabilities would not show. npm says: ${result.message}`);
 } else {
-  for (const line of verdict.unexplained) console.error(`vulnerable: ${line}. Update the package, or explain it in test/audit/main.ts`);
-  for (const advisory of verdict.stale) console.error(`${advisory} concerns no package any more: remove it from test/audit/main.ts`);
-  console.log(`audited: ${verdict.unexplained.length} unexplained, ${ACCEPTED.length} accepted`);
-  process.exitCode = verdict.unexplained.length + verdict.stale.length === 0 ? 0 : 1;
+  for (const line of result.unexplained) console.error(`vulnerable: ${line}. Update the package, or explain it in test/audit/main.ts`);
+  for (const advisory of result.stale) console.error(`${advisory} concerns no package any more: remove it from test/audit/main.ts`);
+  console.log(`audited: ${result.unexplained.length} unexplained, ${ACCEPTED.length} accepted`);
+  process.exitCode = result.unexplained.length + result.stale.length === 0 ? 0 : 1;
 }

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
 import { parse } from "yaml";
-import { readTarget } from "../../infra/prometheus/target.ts";
+import { readQueryTarget } from "../../infra/prometheus/target.ts";
 import { type Admin, connectAdmin } from "./client.ts";
 
 const CRD = new URL("../../infra/manifests/crds/rolloutgates.yaml", import.meta.url);
@@ -99,8 +99,8 @@ describe("the definition of gates", () => {
     const urlsIn = (specs: readonly object[]) =>
       [...JSON.stringify(specs).matchAll(/"url":("(?:\\.|[^"])*")/g)].map(([, url = ""]) => JSON.parse(url) as string);
     const ofUrls = REFUSED.filter(([, words]) => /must (?:begin|have a host|not)/.test(words.source)).map(([spec]) => spec);
-    for (const url of urlsIn(ofUrls)) assert.ok(readTarget(url).problem !== undefined, url);
-    for (const url of urlsIn(ACCEPTED)) assert.equal(readTarget(url).problem, undefined, url);
+    for (const url of urlsIn(ofUrls)) assert.ok(readQueryTarget(url).problem !== undefined, url);
+    for (const url of urlsIn(ACCEPTED)) assert.equal(readQueryTarget(url).problem, undefined, url);
   });
 
   it("fills in the defaults", async () => {

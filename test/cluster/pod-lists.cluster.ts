@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
-import { type Pod, pods } from "../../infra/kubernetes/resources.ts";
+import { type PodObject, pods } from "../../infra/kubernetes/resources.ts";
 import { type BudgetPod, readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { scenario } from "./stage.ts";
 
@@ -24,7 +24,8 @@ scenario("pods in protobuf are those in JSON: ready, crashing, terminating and a
     const cluster = connectCluster(connection, { timeoutMs: 10_000 });
     let decoded = 0;
     const counted: typeof pods = { ...pods, decodeList: (bytes) => (decoded++, pods.decodeList?.(bytes) ?? {}) };
-    const readJson = async () => (await call<{ items: Pod[] }>("GET", `/api/v1/namespaces/${namespace}/pods`)).items.map(readBudgetPod);
+    const readJson = async () =>
+      (await call<{ items: PodObject[] }>("GET", `/api/v1/namespaces/${namespace}/pods`)).items.map(readBudgetPod);
     const readProtobuf = async () => {
       const all: BudgetPod[] = [];
       for await (const { items } of cluster.list(counted, { namespace, pageSize: PAGE_SIZE })) all.push(...items.map(readBudgetPod));

@@ -1,5 +1,5 @@
 /** Records the changes of all pods of a namespace with a watch, and the StatefulSets' latest state. */
-import type { Pod, StatefulSet } from "../../infra/kubernetes/resources.ts";
+import type { PodObject, StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Admin } from "./client.ts";
 import { follow } from "./follow.ts";
 import type { Entry, PodState } from "./invariants.ts";
@@ -33,7 +33,7 @@ export async function recordTimeline(admin: Admin, namespace: string): Promise<T
   const waiting = new Set<() => void>();
   const ended = new AbortController();
 
-  function recordPod(pod: Pod, gone: boolean): void {
+  function recordPod(pod: PodObject, gone: boolean): void {
     const seen = readEntry(pod, gone);
     const entry = { ...seen, at: performance.now() - startedAt };
     if (gone) pods.delete(seen.pod);
@@ -91,7 +91,7 @@ export function describe(entries: readonly Entry[]): string {
     .join("\n");
 }
 
-function readEntry(pod: Pod, gone: boolean): Omit<Entry, "at"> {
+function readEntry(pod: PodObject, gone: boolean): Omit<Entry, "at"> {
   const { labels = {}, name = "", uid = "", ownerReferences = [] } = pod.metadata ?? {};
   return {
     group: labels["group"] ?? labels["rollout-group"] ?? "",
@@ -103,7 +103,7 @@ function readEntry(pod: Pod, gone: boolean): Omit<Entry, "at"> {
   };
 }
 
-function stateOf({ metadata, status }: Pod): PodState {
+function stateOf({ metadata, status }: PodObject): PodState {
   if (metadata?.deletionTimestamp) return "terminating";
   return status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ? "ready" : "notReady";
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
-import { type Pod, pods } from "../../infra/kubernetes/resources.ts";
+import { type PodObject, pods } from "../../infra/kubernetes/resources.ts";
 import { type BudgetPod, readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { podJson } from "../bench/pod-list.ts";
 import { dig, type Draft, listOf } from "./objects.ts";
@@ -66,7 +66,7 @@ test("pods are listed in protobuf for clients that request it, and errors are to
   const inProtobuf: BudgetPod[] = [];
   for await (const { items } of connectCluster(connection, { timeoutMs: 5000 }).list(pods, { namespace: "default", pageSize: 1 }))
     inProtobuf.push(...items.map(readBudgetPod));
-  const inJson = listOf(dig((await call("GET", PODS)).body, "items")) as readonly Pod[];
+  const inJson = listOf(dig((await call("GET", PODS)).body, "items")) as readonly PodObject[];
   assert.deepEqual(inProtobuf, inJson.map(readBudgetPod));
 
   // A server may always respond with JSON.

@@ -238,7 +238,7 @@ const ALLOWED: readonly Row[] = [
   [
     "the model takes shapes from infra",
     "reconciler/model/x.ts",
-    `import type { Pod } from "../../infra/kubernetes/resources.ts";\nexport type X = Pod;\n`,
+    `import type { PodObject } from "../../infra/kubernetes/resources.ts";\nexport type X = PodObject;\n`,
   ],
   [
     "a capability reads durations",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { callPods, type PodCalls } from "../../infra/call-pods.ts";
+import { callPods, type PodCallOptions } from "../../infra/call-pods.ts";
 import { hasCode, messageOf, RolloutError } from "../../infra/errors.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 
@@ -9,7 +9,7 @@ interface Target {
 }
 
 /** Calls so many pods, which answer with `answer` of their number; resolves with the results. */
-async function call(count: number, answer: (pod: number) => number | Error, more: Partial<PodCalls<Target>> = {}) {
+async function call(count: number, answer: (pod: number) => number | Error, more: Partial<PodCallOptions<Target>> = {}) {
   const failures: string[] = [];
   let seen = 0;
   let inFlight = 0;

@@ -10,7 +10,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { mutate, type Mutation } from "./mutation.ts";
 
-export type Verdict =
+export type MutationResult =
   /** `by` is the first test that failed. */
   | { readonly state: "killed"; readonly by: string }
   /** No test noticed. */
@@ -23,7 +23,7 @@ export type Verdict =
 const EVERY_TEST = ["test/**/*.test.ts"];
 
 /** Judges the mutation in the tree at `path`, and leaves the tree as it was. */
-export async function judge(path: string, mutation: Mutation): Promise<Verdict> {
+export async function judge(path: string, mutation: Mutation): Promise<MutationResult> {
   const file = join(path, mutation.file);
   const original = await readFile(file, "utf8");
   const mutated = mutate(original, mutation);

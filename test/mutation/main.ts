@@ -29,11 +29,11 @@ try {
   await visitEach(chosen, { atOnce: AT_ONCE }, async (mutation) => {
     const tree = free.pop();
     if (!tree) throw new Error("no tree is free");
-    const verdict = await judge(tree.path, mutation);
+    const result = await judge(tree.path, mutation);
     free.push(tree);
-    if (verdict.state !== "killed") alive++;
-    const detail = verdict.state === "killed" ? ` (${verdict.by})` : verdict.state === "invalid" ? ` (${verdict.message})` : "";
-    console.log(`${verdict.state.padEnd(9)}  ${mutation.file}: ${mutation.breaks}${detail}`);
+    if (result.state !== "killed") alive++;
+    const detail = result.state === "killed" ? ` (${result.by})` : result.state === "invalid" ? ` (${result.message})` : "";
+    console.log(`${result.state.padEnd(9)}  ${mutation.file}: ${mutation.breaks}${detail}`);
   });
 } finally {
   for (const tree of trees) await tree.remove();

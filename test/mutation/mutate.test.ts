@@ -55,7 +55,7 @@ describe("a mutation", () => {
       { state: "invalid", message: "functions/room.ts(1,61): error TS2304: Cannot find name 'mots'." },
     ],
   ];
-  for (const [name, more, verdict] of CASES)
+  for (const [name, more, result] of CASES)
     it(name, async (t) => {
       const path = await mkdtemp(join(tmpdir(), "mutation-"));
       t.after(() => rm(path, { recursive: true }));
@@ -72,7 +72,7 @@ describe("a mutation", () => {
         tests: ["test/room.test.ts"],
         ...more,
       };
-      assert.deepEqual(await judge(path, mutation), verdict);
+      assert.deepEqual(await judge(path, mutation), result);
       assert.equal(await readFile(join(path, "functions/room.ts"), "utf8"), TREE["functions/room.ts"]);
     });
 });

@@ -1,5 +1,5 @@
 /** Builders of StatefulSets, pods and groups: a test names only what matters to it. */
-import type { Pod as PodObject, StatefulSet } from "../../infra/kubernetes/resources.ts";
+import type { PodObject, StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { readPod } from "../../reconciler/model/pod.ts";
 import { readZone, withPods, type GroupSnapshot, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 

@@ -8,7 +8,7 @@ import { createServer, connect, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Pod, Secret } from "../../../infra/kubernetes/resources.ts";
+import type { PodObject, Secret } from "../../../infra/kubernetes/resources.ts";
 import { listen } from "../../loopback.ts";
 import { buildKubeconfig } from "../access.ts";
 import type { Admin } from "../client.ts";
@@ -24,7 +24,7 @@ interface Process {
 }
 
 interface PodState {
-  pod: Pod;
+  pod: PodObject;
   readonly process: Promise<Process | undefined>;
 }
 
@@ -61,7 +61,7 @@ export async function openMachines(place: Place): Promise<Machines> {
   let connections = 0;
   const stopped = new AbortController();
 
-  function onPod(type: string, pod: Pod): void {
+  function onPod(type: string, pod: PodObject): void {
     const { uid = "", deletionTimestamp } = pod.metadata ?? {};
     const state = pods.get(uid) ?? { pod, process: runPod(place, pod).catch(describeFailure) };
     state.pod = pod;
@@ -113,13 +113,13 @@ export async function openMachines(place: Place): Promise<Machines> {
 }
 
 const describeFailure = (error: unknown): Process => ({ end: () => {}, output: () => String(error) });
-const isReady = ({ status }: Pod): boolean =>
+const isReady = ({ status }: PodObject): boolean =>
   status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true;
 const selectorOf = (service: Followed): Readonly<Record<string, string>> =>
   (service as { readonly spec?: { readonly selector?: Readonly<Record<string, string>> } }).spec?.selector ?? {};
 
 /** Starts what the pod's container would run; undefined for the pods of zones. */
-async function runPod(place: Place, pod: Pod): Promise<Process | undefined> {
+async function runPod(place: Place, pod: PodObject): Promise<Process | undefined> {
   const { name = "", labels = {} } = pod.metadata ?? {};
   if (labels["name"] === ORIGINAL) return await runStandIn(place);
   const account = labels["app.kubernetes.io/name"] ?? "";

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { sampleGroups } from "../../../functions/totals/group-samples.ts";
 import { METRICS } from "../../../infra/metrics/metric-table.ts";
-import type { Phase } from "../../../reconciler/group-status/status.ts";
+import type { GroupPhase } from "../../../reconciler/group-status/status.ts";
 
 const TIME = "2026-01-01T00:00:00Z";
 
 /** The series of the progress clock. */
-function clockOf(phase: Phase, reason?: string): number {
+function clockOf(phase: GroupPhase, reason?: string): number {
   const blocked = reason === undefined ? [] : [{ reason, message: "", cause: "", objects: [], since: TIME }];
   const status = { group: "ingester", phase, blocked, progress: { stepsLeft: 1, startTime: TIME, lastStepTime: TIME } };
   const samples = sampleGroups([{ namespace: "cache", status }], { passes: 1, series: new Map() }, 10);

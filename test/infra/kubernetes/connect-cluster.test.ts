@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { leases, type Pod, pods, type Resource, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { leases, type PodObject, pods, type Resource, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { seal, writeMessage } from "../../emulator/protobuf/write.ts";
 import { failure, json, type Reply, stage } from "../stage.ts";
 
 const ref = { namespace: "cache", name: "zone-a-0" };
-const pod: Pod = { metadata: { name: "zone-a-0", resourceVersion: "7" } };
+const pod: PodObject = { metadata: { name: "zone-a-0", resourceVersion: "7" } };
 
 async function pagesOf(cluster: Cluster, pageSize = 2): Promise<string[][]> {
   const pages: string[][] = [];

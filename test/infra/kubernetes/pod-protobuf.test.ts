@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { PbfWriter } from "pbf";
 import { decodePodList, decodeStatus } from "../../../infra/kubernetes/pod-protobuf.ts";
-import type { Pod } from "../../../infra/kubernetes/resources.ts";
+import type { PodObject } from "../../../infra/kubernetes/resources.ts";
 import { readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
 import { podJson } from "../../bench/pod-list.ts";
 import { seal, writeMessage } from "../../emulator/protobuf/write.ts";
@@ -73,7 +73,7 @@ describe("a list of pods in protobuf", () => {
   });
 
   it("skips fields that are not read, and keeps nothing of them", () => {
-    const whole = JSON.parse(podJson(3)) as Pod;
+    const whole = JSON.parse(podJson(3)) as PodObject;
     const [pod] = decode([whole]) ?? [];
     assert.ok(pod);
     assert.deepEqual(readBudgetPod(pod), readBudgetPod(whole));
@@ -96,7 +96,7 @@ describe("a list of pods in protobuf", () => {
     fc.assert(
       fc.property(fc.array(arbitraryPod), (pods) => {
         assert.deepEqual(decode(pods) ?? [], pods);
-        assert.deepEqual((decode(pods) ?? []).map(readBudgetPod), (pods as Pod[]).map(readBudgetPod));
+        assert.deepEqual((decode(pods) ?? []).map(readBudgetPod), (pods as PodObject[]).map(readBudgetPod));
       }),
     );
   });

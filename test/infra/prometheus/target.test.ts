@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { describeTarget, isHostAllowed, readTarget } from "../../../infra/prometheus/target.ts";
+import { describeQueryTarget, isHostAllowed, readQueryTarget } from "../../../infra/prometheus/target.ts";
 
 const NO_HOST = "has no valid host";
 const CASES: readonly (readonly [text: string, target: string])[] = [
@@ -29,7 +29,7 @@ const CASES: readonly (readonly [text: string, target: string])[] = [
 describe("the target of a query", () => {
   for (const [text, target] of CASES)
     it(`reads ${JSON.stringify(text)}`, () => {
-      const { url, problem } = readTarget(text);
+      const { url, problem } = readQueryTarget(text);
       assert.equal(url?.href ?? problem, target);
     });
 
@@ -49,5 +49,5 @@ describe("the target of a query", () => {
     it(`${expected ? "allows" : "refuses"} ${url} where ${allowed.join() || "nothing"} is listed`, () =>
       assert.equal(isHostAllowed(new URL(url), allowed), expected));
 
-  it("is shown without its user and password", () => assert.equal(describeTarget(new URL("http://u:p@prom/x?y")), "http://prom/x"));
+  it("is shown without its user and password", () => assert.equal(describeQueryTarget(new URL("http://u:p@prom/x?y")), "http://prom/x"));
 });

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
-import { addVerdict, dueAt, hasFailed, hasPassed, judgeAnswer, NO_STREAK, type Verdict } from "../../../reconciler/checks/check.ts";
+import { addVerdict, dueAt, hasFailed, hasPassed, judgeAnswer, NO_STREAK, type CheckVerdict } from "../../../reconciler/checks/check.ts";
 
 const vector = (samples: number, ...warnings: string[]): QueryAnswer => ({ kind: "Vector", samples, warnings });
 const lost: QueryAnswer = { kind: "Error", code: "Unreachable", message: "refused" };
 const check = { periodSeconds: 40 };
-const streakOf = (verdicts: readonly Verdict[]) =>
+const streakOf = (verdicts: readonly CheckVerdict[]) =>
   verdicts.reduce((streak, verdict, i) => addVerdict(streak, verdict, { check, at: i + 1 }), NO_STREAK);
 const S = "Success";
 const F = "Failure";
@@ -78,12 +78,12 @@ describe("a check", () => {
   it("passes only after enough successes in a row, and fails only after enough failures in a row", () =>
     fc.assert(
       fc.property(
-        fc.array(fc.constantFrom<Verdict>(S, F, E), { maxLength: 30 }),
+        fc.array(fc.constantFrom<CheckVerdict>(S, F, E), { maxLength: 30 }),
         fc.integer({ min: 1, max: 5 }),
         fc.option(fc.integer({ min: 1, max: 5 }), { nil: undefined }),
         (verdicts, successThreshold, failureThreshold) => {
           const streak = streakOf(verdicts);
-          const last = (count: number, verdict: Verdict) =>
+          const last = (count: number, verdict: CheckVerdict) =>
             verdicts.length >= count && verdicts.slice(-count).every((one) => one === verdict);
           assert.equal(hasPassed({ successThreshold }, streak), last(successThreshold, S));
           assert.equal(hasFailed({ failureThreshold }, streak), failureThreshold !== undefined && last(failureThreshold, F));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Answer } from "../../../reconciler/checks/check.ts";
+import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import type { GateRecord } from "../../../reconciler/gates/record.ts";
 import { zone } from "../builders.ts";
@@ -12,7 +12,7 @@ const start = zonesAt("1", "2");
 const [a = assert.fail(), b = assert.fail()] = start;
 /** Zone a is done. */
 const zones = [...zonesAt("2").slice(0, 1), ...start.slice(1)];
-type Kind = (at: number, name: string) => Answer;
+type Kind = (at: number, name: string) => CheckAnswer;
 
 /** A gate after zone a has begun and the rollout wants zone b: what it does at these seconds, with these answers. */
 function play(traits: GateTraits, ...ticks: readonly (readonly [seconds: number, answer: Kind])[]) {

@@ -1,7 +1,7 @@
 /** Builders of gates, and what a tick does with one, without a cluster. */
 import type { RolloutGate } from "../../../infra/kubernetes/resources.ts";
-import type { Answer } from "../../../reconciler/checks/check.ts";
-import { advance, type Answers } from "../../../reconciler/gates/advance.ts";
+import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
+import { advanceGate, type Answers } from "../../../reconciler/gates/advance.ts";
 import { readGate, RETRY_ANNOTATION, type Gate } from "../../../reconciler/gates/gate.ts";
 import { formatRecord, type GateRecord } from "../../../reconciler/gates/record.ts";
 import { currentRecord, type RolloutView, type Wanted } from "../../../reconciler/gates/rollout.ts";
@@ -69,19 +69,19 @@ export function viewOf(zones: readonly Zone[], wanted: Wanted | Zone, seconds = 
 export const SETTLED: Wanted = { kind: "settled" };
 export const OTHER: Wanted = { kind: "other" };
 
-export const noData = (at: number): Answer => ({ kind: "Vector", samples: 0, warnings: [], at });
-export const data = (at: number): Answer => ({ kind: "Vector", samples: 1, sample: "errors{} 7", warnings: [], at });
-export const lost = (at: number): Answer => ({ kind: "Error", code: "Unreachable", message: "refused", at });
+export const noData = (at: number): CheckAnswer => ({ kind: "Vector", samples: 0, warnings: [], at });
+export const data = (at: number): CheckAnswer => ({ kind: "Vector", samples: 1, sample: "errors{} 7", warnings: [], at });
+export const lost = (at: number): CheckAnswer => ({ kind: "Error", code: "Unreachable", message: "refused", at });
 
 /** One tick: asks what is due, and resolves with the gate as it is stored afterwards. */
 export function follow(
   traits: GateTraits,
-  { record, view, answer }: { record: GateRecord | undefined; view: RolloutView; answer: (at: number, name: string) => Answer },
+  { record, view, answer }: { record: GateRecord | undefined; view: RolloutView; answer: (at: number, name: string) => CheckAnswer },
 ) {
   const gate = stored(traits, record);
-  const { due } = advance(gate, view, new Map());
+  const { due } = advanceGate(gate, view, new Map());
   const answers: Answers = new Map(due.map(({ name }) => [name, answer(view.now + 100, name)]));
-  return { asked: due.map(({ name }) => name), ...advance(gate, view, answers) };
+  return { asked: due.map(({ name }) => name), ...advanceGate(gate, view, answers) };
 }
 
 /** The record that a settled group leaves behind. */

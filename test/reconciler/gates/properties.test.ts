@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Answer } from "../../../reconciler/checks/check.ts";
-import { advance } from "../../../reconciler/gates/advance.ts";
+import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
+import { advanceGate } from "../../../reconciler/gates/advance.ts";
 import type { Gate } from "../../../reconciler/gates/gate.ts";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import { formatRecord, type GateRecord } from "../../../reconciler/gates/record.ts";
@@ -70,7 +70,7 @@ class Play {
     this.reached[what] = (this.reached[what] ?? 0) + 1;
   }
 
-  tick(answer: (at: number) => Answer, dies = "no", seconds = 5): RolloutDecision | undefined {
+  tick(answer: (at: number) => CheckAnswer, dies = "no", seconds = 5): RolloutDecision | undefined {
     this.#seconds += seconds;
     const snapshot = this.#observe();
     const early = decideByStatus(snapshot.zones);
@@ -80,8 +80,8 @@ class Play {
     const view = { identity, zones: snapshot.zones, now: T0 + this.#seconds * 1000, wanted: wantedBy(snapshot) };
     const decision = decideRollout({ ...snapshot, gates: judgeGates([gate], view) });
     if (decision?.action === "hold" && decision.reason.startsWith("Gate")) this.#reach(decision.reason);
-    const { due } = advance(gate, view, new Map());
-    const { record } = advance(gate, view, new Map(due.map(({ name }) => [name, answer(view.now)])));
+    const { due } = advanceGate(gate, view, new Map());
+    const { record } = advanceGate(gate, view, new Map(due.map(({ name }) => [name, answer(view.now)])));
     if (decision?.action === "deletePods") this.#follow(identity);
     if (decision?.action === "deletePods" && decision.pods.some(({ ready }) => ready))
       this.#judge(decision.zone.name, decision.zone.status.updateRevision);

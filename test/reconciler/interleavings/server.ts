@@ -1,6 +1,6 @@
 /** The API server's state: StatefulSets and pods as they currently are, the budget and Leases as they were written. */
 import { RolloutError } from "../../../infra/errors.ts";
-import type { DisruptionBudget, Lease, Pod, StatefulSet } from "../../../infra/kubernetes/resources.ts";
+import type { DisruptionBudget, Lease, PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { podObject, statefulSetObject } from "../builders.ts";
 import { budgetObject } from "../budget/builders.ts";
 
@@ -37,7 +37,7 @@ export function createServer(options: ServerOptions) {
   let budget = budgetObject(options.spec) as DisruptionBudget;
   const leases = new Map<string, Lease>();
 
-  const podObjects = (): Pod[] =>
+  const podObjects = (): PodObject[] =>
     [...pods.entries()].flatMap(([name, life]) => {
       if (life.state === "missing") return [];
       const object = podObject(life.zone, life.ordinal, {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { findEvictable } from "../../../reconciler/nodes/evictable.ts";
-import type { Pod } from "../../../infra/kubernetes/resources.ts";
+import type { PodObject } from "../../../infra/kubernetes/resources.ts";
 
-const ownedBy = (kind: string, controller?: boolean): Pod => ({
+const ownedBy = (kind: string, controller?: boolean): PodObject => ({
   metadata: { ownerReferences: [{ apiVersion: "apps/v1", kind, name: "x", uid: "u", ...(controller !== undefined && { controller }) }] },
 });
 
-const CASES: readonly (readonly [name: string, pod: Pod, evictable: boolean])[] = [
+const CASES: readonly (readonly [name: string, pod: PodObject, evictable: boolean])[] = [
   ["a pod without any owner", {}, true],
   ["a pod of a StatefulSet", ownedBy("StatefulSet", true), true],
   ["a pod of a DaemonSet", ownedBy("DaemonSet", true), false],

@@ -16,7 +16,7 @@ function summarize(decision: PhasedDecision): string {
       return `release ${decision.pod?.name ?? "nothing"} by partition ${decision.partition}`;
     case "replacePod":
       return `replace ${decision.pod.name}`;
-    case "release":
+    case "releaseTarget":
       return `give back with partition ${decision.partition ?? "kept"}, ${decision.pods} pods`;
     case "claim":
       return `claim${decision.from === undefined ? "" : ` from ${decision.from}`}`;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { judgeAnswer, type Verdict } from "../../../reconciler/checks/check.ts";
+import { judgeAnswer, type CheckVerdict } from "../../../reconciler/checks/check.ts";
 import { decidePhased, needsPods } from "../../../reconciler/phased/decide.ts";
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { isSameStatus } from "../../../reconciler/phased/status.ts";
@@ -35,7 +35,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 /** The verdicts in a row about one revision and partition, kept beside the status. */
 interface Witness {
   key: string;
-  verdicts: Verdict[];
+  verdicts: CheckVerdict[];
 }
 
 /** What the decision was made on: users may change their mind before its write. */
@@ -58,7 +58,7 @@ function play(world: World, steps: readonly Step[], onWrite: OnWrite = () => {})
 }
 
 /** The decision of a tick, and the answer that it got. */
-function decide(world: World): { decision: PhasedDecision; verdict?: Verdict } {
+function decide(world: World): { decision: PhasedDecision; verdict?: CheckVerdict } {
   const snapshot = observe(world);
   const decision = decidePhased(snapshot);
   if (decision.action !== "check") return { decision };

@@ -1,5 +1,5 @@
 /** A model of one StatefulSet with its controller and kubelets, of its PhasedRollout and of Prometheus, for the properties of a phased rollout. */
-import type { Pod as PodObject } from "../../../infra/kubernetes/resources.ts";
+import type { PodObject } from "../../../infra/kubernetes/resources.ts";
 import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 import { readPhasedRollout } from "../../../reconciler/phased/phased-rollout.ts";
@@ -272,7 +272,7 @@ export function carryOut(decision: PhasedDecision, world: World, read: Versions)
       if (pod) pod.phase = "terminating";
       return true;
     }
-    case "release":
+    case "releaseTarget":
     case "dropFinalizer":
     case "check":
       throw new Error(`unexpected ${decision.action}`);

@@ -6,7 +6,7 @@ import { hold } from "../../../reconciler/model/decision.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide.ts";
 import type { Zone } from "../../../reconciler/model/zone.ts";
 import { readDelay } from "../../../reconciler/scaling/delayed.ts";
-import { addFacts, factsOf, type PodAnswers, type ScalingSnapshot, type ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
+import { addFacts, zoneFactsOf, type PodAnswers, type ScalingSnapshot, type ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
 import { planScale, type ScaleZone, type ScalingStep } from "../../../reconciler/scaling/steps.ts";
 import type { ZoneTraits } from "../builders.ts";
 import { reference, sceneOf } from "./decide-scene.ts";
@@ -68,7 +68,7 @@ const facts: fc.Arbitrary<ZoneFacts> = fc.record(
 function checkPrepared({ zone, replicas }: ScaleZone, snapshot: ScalingSnapshot): void {
   const delay = readDelay(zone);
   if (zone.scaling.leader !== undefined || replicas >= zone.replicas || !delay) return;
-  const { answers, confirmed } = factsOf(snapshot, zone);
+  const { answers, confirmed } = zoneFactsOf(snapshot, zone);
   assert.ok(answers && "youngest" in answers, "pods were prepared");
   assert.ok(replicas > answers.wanted + (answers.youngest?.place ?? -1), "their delays are over");
   assert.ok(confirmed && "wantedReplicas" in confirmed && (zone.scaling.forcedReplicas ?? confirmed.wantedReplicas) === answers.wanted);
@@ -95,7 +95,7 @@ function carryOut(snapshot: ScalingSnapshot, { reading, youngest, succeeds }: Ou
   const { next, scalingHolds, unread } = decideScaling(snapshot);
   check(next, snapshot);
   const addToZone = (zone: Zone, more: ZoneFacts): ScalingSnapshot => addFacts(snapshot, zone, { facts: more, now: snapshot.now + 1 });
-  if (unread) return addToZone(unread, factsOf(snapshot, unread).reference ? { confirmed: reading } : { reference: reading });
+  if (unread) return addToZone(unread, zoneFactsOf(snapshot, unread).reference ? { confirmed: reading } : { reference: reading });
   switch (next?.action) {
     case undefined:
     case "hold":

@@ -2,7 +2,7 @@
 import type { Cluster, Patch, Query, Ref, Removal } from "../../../infra/kubernetes/cluster.ts";
 import { hasCode, RolloutError } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
-import type { Lease, Pod, StatefulSet } from "../../../infra/kubernetes/resources.ts";
+import type { Lease, PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { podObject, statefulSetObject } from "../builders.ts";
 import { lose, scaleTo, zoneNamed, type SimulatedZone, type World } from "./world.ts";
 
@@ -198,7 +198,7 @@ function asStatefulSet({ name, replicas, version, annotations, template, current
   };
 }
 
-function podsOf({ name, pods }: SimulatedZone): Pod[] {
+function podsOf({ name, pods }: SimulatedZone): PodObject[] {
   return [...pods].map(([ordinal, { uid, version, revision, state }]) => {
     const ready = state === "ready" || state === "terminating";
     const traits = { revision: `r${revision}`, ready, terminating: state === "terminating", ...(state === "failed" && { restarts: 1 }) };
