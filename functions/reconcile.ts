@@ -75,7 +75,7 @@ function createRunner(env: Environment, clock: Clock): () => Promise<RunResult> 
   };
 }
 
-/** What a caller is told of a group. */
+/** What is reported to a caller about a group. */
 function show(outcome: Outcome): object {
   const { namespace, group, state } = outcome;
   const waits = outcome.scalingHolds.map(({ reason, message }) => ({ reason, message }));

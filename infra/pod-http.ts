@@ -121,7 +121,7 @@ function open(url: URL, { method, request, signal, lookup }: Sending): Promise<h
   });
 }
 
-/** A URL for messages: without user-info, query and fragment, as any of them may contain a password. */
+/** The URL as messages may show it: without user-info, query and fragment, any of which may contain a password. */
 export function redactUrl(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;

@@ -3,8 +3,8 @@
  * period; after errors it asks again sooner at first.
  *
  *   since --initial delay--> answer -> Success --period--> answer -> Success … successThreshold in a row: passed
- *                                   -> Failure --period--> the successes begin anew … failureThreshold in a row: failed
- *                                   -> Error --5 s, 10 s, 20 s … at most the period--> the successes begin anew
+ *                                   -> Failure --period--> the successes begin again … failureThreshold in a row: failed
+ *                                   -> Error --5 s, 10 s, 20 s … at most the period--> the successes begin again
  *
  * All times in milliseconds since the epoch.
  */
@@ -38,7 +38,7 @@ export type CheckAnswer = QueryAnswer & { readonly at: number };
 
 export type CheckVerdict = "Success" | "Failure" | "Error";
 
-/** The results of a check since it began, or began anew. */
+/** The results of a check since it began, or began again. */
 export interface Streak {
   /** In a row, up to the last answer. */
   readonly successes: number;
@@ -67,7 +67,7 @@ export function isOld({ periodSeconds }: Pick<CheckSpec, "periodSeconds">, { las
   return lastAt === undefined || at - lastAt > Math.max(2 * periodSeconds * 1000, KEPT_MS);
 }
 
-/** Adds the verdict of an answer. One that is not later than the last one was counted already; after an old one the rows begin anew. */
+/** Adds the verdict of an answer. One that is not later than the last one was counted already; after an old one the rows begin again. */
 export function addVerdict(
   before: Streak,
   verdict: CheckVerdict,

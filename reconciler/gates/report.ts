@@ -1,4 +1,4 @@
-/** What is told of a gate: the conditions in its status, and the changes that get an Event. */
+/** What is reported of a gate: the conditions in its status, and the changes that get an Event. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { Gate } from "./gate.ts";
 import { describePlace, describeStage, reasonOf } from "./hold.ts";
@@ -84,8 +84,8 @@ const kindOf = (gate: Gate, stage: Stage) => (stage.state === "Passed" ? "Passed
 function changeTo(gate: Gate, stage: Stage, identity: string): GateChange {
   const observed = gate.mode === "Observe" ? " (observed only)" : "";
   const message = `${describePlace(stage)}: ${describeStage(gate, stage, identity)}${observed}`;
-  const told = { message, cause: `${identity} ${stage.point} ${stage.zone} ${stage.since}` };
-  if (stage.state === "Passed") return { type: "Normal", reason: "GatePassed", ...told };
+  const change = { message, cause: `${identity} ${stage.point} ${stage.zone} ${stage.since}` };
+  if (stage.state === "Passed") return { type: "Normal", reason: "GatePassed", ...change };
   const reason = reasonOf(gate, stage);
-  return { type: reason === "GateWaiting" ? "Normal" : "Warning", reason, ...told };
+  return { type: reason === "GateWaiting" ? "Normal" : "Warning", reason, ...change };
 }

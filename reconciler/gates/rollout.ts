@@ -113,7 +113,10 @@ function isUntouched({ replicas, status }: Zone, settledRevision: string): boole
 const isSame = (wanted: Wanted, { uid }: Zone): boolean => wanted.kind === "zone" && wanted.zone.uid === uid;
 const isUpdated = ({ replicas, status }: Zone): boolean => status.updated > 0 && status.updated >= replicas;
 
-/** What a zone needs before it may begin: nothing, to be recorded, or to pass the checks at a point. What is not recorded could not be told from later zones. */
+/**
+ * What a zone needs before it may begin: nothing, to be recorded, or to pass the checks at a point. An unrecorded zone could not be distinguished from
+ * later ones.
+ */
 export type Need = "Nothing" | "Record" | Exclude<Point, "AfterLastZone">;
 
 /** By the record of the current rollout. */

@@ -9,7 +9,7 @@ export const LABELS = {
   minTimeBetweenZonesDownscale: "grafana.com/min-time-between-zones-downscale",
   /** On a StatefulSet, Deployment or ReplicaSet, exactly `true`: it is not scaled down. */
   noDownscale: "grafana.com/no-downscale",
-  /** On a StatefulSet, exactly `true`: pods are told before they are scaled away. */
+  /** On a StatefulSet, exactly `true`: pods are notified before they are scaled away. */
   prepareDownscale: "grafana.com/prepare-downscale",
 } as const;
 

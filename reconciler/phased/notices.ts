@@ -1,4 +1,4 @@
-/** What users are told when the status of a PhasedRollout changes: each notice once, as the status remembers. */
+/** What is reported to users when the status of a PhasedRollout changes: each notice once, as the status remembers. */
 import type { PhasedRollout } from "./phased-rollout.ts";
 import { findCondition, type PhasedStatus } from "./status.ts";
 

@@ -4,8 +4,8 @@
  *   WaitForPodToBeUpdated -> WaitForAllPodsToBeAvailable -> WaitForInitialDelay -> WaitForChecks <-> PrometheusError -> released
  *            ^--------- a pod is lost: the step begins again ----------------------------------------------'
  *
- * The step is stored in the status; a pod is released only after the status with the last success was written, so that a partition that we lowered can
- * be told from one that another writer did.
+ * The step is stored in the status; a pod is released only after the status with the last success was written, so that a partition that we lowered
+ * can be distinguished from one that another writer lowered.
  */
 import { addVerdict, type CheckAnswer, type CheckSpec, dueAt, hasFailed, hasPassed, judgeAnswer, type Streak } from "../checks/check.ts";
 import { hash } from "../model/hash.ts";

@@ -15,7 +15,8 @@ import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
  *   a pod has been Ready, and is not any more                        wait if the zone rolls out, otherwise not
  *
  * The last line is a leader's own trouble, which must not keep its followers at their size (§2.1.4), however often its containers restart. A pod
- * that can never come up again does keep them: it cannot be told from one of ours. A zone with `grafana.com/rollout-force-replicas` skips this check.
+ * that can never come up again does keep them: it cannot be distinguished from one of ours. A zone with `grafana.com/rollout-force-replicas` skips
+ * this check.
  */
 export function othersSteady(zone: Zone, { zones }: GroupSnapshot): Hold | undefined {
   const busy = zones.filter((other) => other.uid !== zone.uid).flatMap((other) => whatIsUnderWay(other) ?? []);

@@ -10,7 +10,7 @@ export interface Entry {
   stored?: StoredGroup | undefined;
   /** The generation that was read before the tick under way listed the StatefulSets. */
   confirmed?: number | undefined;
-  /** The newest version that a watch has told of. */
+  /** The newest version that a watch has reported. */
   hinted?: string;
   zones?: readonly Zone[];
   /** The status to write. */

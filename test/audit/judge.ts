@@ -9,7 +9,7 @@ export interface Accepted {
 }
 
 export type AuditResult =
-  /** The registry has no answer; in npm's words. */
+  /** The registry gave no answer; `message` is npm's own. */
   | { readonly kind: "unanswered"; readonly message: string }
   /** `unexplained` holds a line each; `stale` the accepted advisories that no package has any more. */
   | { readonly kind: "answered"; readonly unexplained: readonly string[]; readonly stale: readonly string[] };

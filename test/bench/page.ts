@@ -23,8 +23,8 @@ Written by \`npm run bench\`; the rollout is left out unless \`KUBECONFIG\` name
 \`sim/*\` annotations of its pods. \`node test/bench/main.ts tick start\` runs only those two and writes nothing. All processes are measured as the
 image starts them: bundled, with the arguments of the Dockerfile's \`ENTRYPOINT\`; only the rollout runs from source.
 Pods are about 8 kB each, as those of ring-based databases are.
-Of what the webhook server holds, some 45 to 50 MB are pages of the Node.js executable, which all its pods on a machine share. Under \`wrk\` (8 connections, 4 s, reviews of
-4 kB) it held 109 to 126 MB before \`--optimize-for-size\`, \`--no-maglev\` and \`MALLOC_ARENA_MAX=1\`, and 82 MB with them.
+Some 45 to 50 MB of the webhook server's memory are pages of the Node.js executable, which all its pods on a machine share.
+Under \`wrk\` (8 connections, 4 s, reviews of 4 kB) it held 109 to 126 MB before \`--optimize-for-size\`, \`--no-maglev\` and \`MALLOC_ARENA_MAX=1\`, and 82 MB with them.
 A plain list reads the same pods by our own port, to its end, in a process with the default heap: in JSON as any client does, and in protobuf as
 the server does. Before the server read protobuf, an allowed eviction of 1,500 pods took 3.1 times the list in JSON.
 `;

@@ -145,7 +145,7 @@ describe("the chart on a cluster", { skip: WITHOUT_HELM }, () => {
       await admin.call("GET", `${pathOfManifest(one)}/${one.metadata.name}`);
   });
 
-  it("takes over what kubectl apply -k has installed, only when told to", async (t) => {
+  it("takes over what kubectl apply -k has installed, only on request", async (t) => {
     const place = await openPlace(t);
     await place.kubectl("apply");
     const { code, text } = await place.helm("install", IMAGE);

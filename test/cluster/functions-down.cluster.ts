@@ -14,7 +14,7 @@ const CRD = new URL("../../infra/manifests/crds/zoneawarepoddisruptionbudgets.ya
 const ZONES = [
   ["plain", {}],
   ["kept", NO_DOWNSCALE],
-  ["told", PREPARE],
+  ["prepared", PREPARE],
   ["both", { ...NO_DOWNSCALE, ...PREPARE }],
 ] as const;
 
@@ -51,10 +51,10 @@ test("with all functions down", async (t) => {
     }
   });
 
-  await t.test("no zone that is to be prepared shrinks, as its pods cannot be told", async () => {
+  await t.test("no zone that is to be prepared shrinks, as its pods cannot be notified", async () => {
     for (const scale of [SCALE_METHODS["scale"], SCALE_METHODS["patch"]])
-      assert.match((await scale?.(stage, "told", 2))?.text ?? "", /failed calling webhook "prepare-downscale-/);
-    assert.equal((await stage.get("told")).spec?.replicas, 3);
+      assert.match((await scale?.(stage, "prepared", 2))?.text ?? "", /failed calling webhook "prepare-downscale-/);
+    assert.equal((await stage.get("prepared")).spec?.replicas, 3);
   });
 
   for (const [what, args] of GOES)

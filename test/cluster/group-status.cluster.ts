@@ -1,4 +1,4 @@
-/** What a person or a pipeline is told of a group by kubectl, on the real control plane. */
+/** What kubectl shows a person or a pipeline of a group, on the real control plane. */
 import assert from "node:assert/strict";
 import { before } from "node:test";
 import { connectAdmin } from "./client.ts";
@@ -38,7 +38,7 @@ scenario("kubectl wait ends with the rollout that was applied before it, each ti
   assert.equal(await reconciler.end(), 0);
 });
 
-scenario("kubectl wait is not told that a group is ready while no reconciler runs", async (stage) => {
+scenario("kubectl wait does not see that a group is ready while no reconciler runs", async (stage) => {
   await stage.create(ZONES);
   const first = stage.start();
   await first.untilOutput(/"settled":1/);
@@ -52,7 +52,7 @@ scenario("kubectl wait is not told that a group is ready while no reconciler run
   assert.equal(await second.end(), 0);
 });
 
-scenario("the columns tell where a rollout stands, what blocks it, and that it has stalled", async (stage) => {
+scenario("the columns show where a rollout stands, what blocks it, and that it has stalled", async (stage) => {
   await stage.create(ZONES);
   const reconciler = stage.start({ RECONCILE_INTERVAL: "500ms" });
   await reconciler.untilOutput(/"settled":1/);

@@ -19,7 +19,7 @@ export const OVERLAYS: readonly (readonly [string, Rendering])[] = [
   ["knative/events", { folder: "knative/events" }],
 ];
 
-/** Renders one of them for a namespace; the one for all namespaces is told by itself in which it lives. */
+/** Renders one of them for a namespace; the one for all namespaces names its own. */
 export async function renderOverlay(namespace: string, { edit, ...rendering }: Rendering): Promise<Manifest[]> {
   const setNamespace = (text: string): string => text.replace("namespace: zonewise\n", `namespace: ${namespace}\n`);
   return await renderManifests(namespace, {

@@ -96,7 +96,7 @@ phasedScenario("scaled up and down in the middle, the rollout completes with the
   assert.deepEqual(await stage.images(), ["db-0@app:2", "db-1@app:2"]);
 });
 
-phasedScenario("a StatefulSet that is deleted and made again is adopted anew", async (stage) => {
+phasedScenario("a StatefulSet that is deleted and created again is adopted again", async (stage) => {
   await stage.createSet();
   await adopt(stage);
   await stage.remove(`/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/db`);

@@ -39,7 +39,7 @@ describe("a real Prometheus", { skip: PROMETHEUS_MISSING }, () => {
     [`"text"`, "NotAVector", /string/],
     ["up[1m]", "NotAVector", /matrix/],
   ] as const)
-    it(`is told ${code} for ${expr}`, async () => {
+    it(`gets ${code} for ${expr}`, async () => {
       const answer = await ask(expr);
       assert.equal(answer.kind === "Error" ? answer.code : answer.kind, code, JSON.stringify(answer));
       assert.match(answer.kind === "Error" ? answer.message : "-", words);

@@ -24,7 +24,7 @@ const NAMESPACE = "default";
 const GROUP = "ingester";
 const NEW_IMAGE = "nginx:1.29";
 const NEXT_IMAGE = "nginx:1.30";
-/** How often the gate is told of errors before they are gone. */
+/** Answers with errors that the gate gets before there are none. */
 const ERRORS = 2;
 const LEADER = "ingester-zone-a";
 const ZONES = [LEADER, "ingester-zone-b", "ingester-zone-c"];

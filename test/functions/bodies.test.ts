@@ -14,7 +14,7 @@ function sendWithoutEnd(t: TestContext, port: number): Promise<ClientRequest> {
   return new Promise((resolve) => sender.write(Buffer.alloc(LARGEST_BODY - 1, " "), () => resolve(sender)));
 }
 
-test("unfinished requests do not fill the memory: others are told to retry until those have ended", async (t) => {
+test("unfinished requests do not fill the memory: others get a 429 until those have ended", async (t) => {
   const { port, post } = await serve(t, allowing);
   const status = async (): Promise<number> => (await post(reviewText(request))).status;
   const becomes = async (wanted: number): Promise<void> => {

@@ -1,4 +1,4 @@
-/** The scripts need Go, root or minutes to run: what can be told from their text is tested here. */
+/** The scripts need Go, root or minutes to run: what their text shows is tested here. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";

@@ -42,7 +42,7 @@ export interface ScriptedTls {
   readonly key: string;
 }
 
-/** Starts one on a free port of the loopback interface, over TLS if a certificate is given; it answers with no series until told otherwise. */
+/** Starts one on a free port of the loopback interface, over TLS if a certificate is given; it answers with no series until it is given others. */
 export async function startPrometheus(tls?: ScriptedTls): Promise<ScriptedPrometheus> {
   const seen: SeenQuery[] = [];
   async function answerQuery(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -116,7 +116,7 @@ describe("a run that another waits for", () => {
     await until(() => one.over);
   });
 
-  it("is told to stop while the other waits: that one ticks at once", async () => {
+  it("gets the signal to stop while the other waits: that one ticks at once", async () => {
     const one = start("one");
     await until(() => ticksOf("one").length > 0);
     const two = start("two");
@@ -128,7 +128,7 @@ describe("a run that another waits for", () => {
     await until(() => two.over);
   });
 
-  it("goes on if the other is told to stop while it waits, says why it has nothing to do, and ends with 0", async () => {
+  it("goes on if the other gets the signal to stop while it waits, says why it has nothing to do, and ends with 0", async () => {
     const one = start("one");
     await until(() => ticksOf("one").length > 0);
     const two = start("two");

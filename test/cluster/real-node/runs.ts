@@ -1,4 +1,4 @@
-/** The runs of the reconciler's CronJob, as their logs tell them. */
+/** The runs of the reconciler's CronJob, as their logs show them. */
 import type { RealStage } from "./stage.ts";
 import { RECONCILER } from "./stage.ts";
 

@@ -122,9 +122,9 @@ describe("the client of Prometheus", () => {
     ["the name is unknown", "http://prometheus.invalid", "Unreachable"],
     ["the scheme is wrong", "ftp://prometheus", "TargetInvalid"],
   ] as const)
-    it(`is told ${code} when ${name}`, async () => assert.equal(codeOf(await client().query({ url, expr: "up" })), code));
+    it(`reports ${code} when ${name}`, async () => assert.equal(codeOf(await client().query({ url, expr: "up" })), code));
 
-  it("is told Unreachable when the server speaks no HTTP or ends within the answer", async () => {
+  it("reports Unreachable when the server speaks no HTTP or ends within the answer", async () => {
     for (const bytes of ["hello\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"]) {
       const server = createServer((socket) => void socket.on("error", () => {}).end(bytes));
       const port = await listen(server);

@@ -68,14 +68,14 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     ...GATES,
   },
   {
-    breaks: "a check that was edited begins anew",
+    breaks: "a check that was edited begins again",
     file: "reconciler/gates/advance.ts",
     find: "if (generation === observedGeneration) return record;",
     replacement: "if (generation >= 0) return record;",
     ...GATES,
   },
   {
-    breaks: "a check that was edited begins anew also in a tick without its group",
+    breaks: "a check that was edited begins again also in a tick without its group",
     file: "reconciler/gating/follow-gate.ts",
     find: "(gate.record && forgetOldSpec(gate, gate.record))",
     replacement: "gate.record",

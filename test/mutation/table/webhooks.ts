@@ -198,7 +198,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     tests: ["test/functions/deadline.test.ts"],
   },
   {
-    breaks: "a request that meets the end of the server is answered, and the client told to use its connection no more",
+    breaks: "a request that meets the end of the server is answered on a connection that ends with the answer",
     file: "functions/http/drain.ts",
     find: "if (isLeaving) endConnection(response);",
     replacement: "",

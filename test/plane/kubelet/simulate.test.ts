@@ -85,7 +85,7 @@ describe("the simulated kubelets", () => {
     assert.deepEqual(end, { method: "DELETE", path: PATH, body: { gracePeriodSeconds: 0, preconditions: { uid: "1" } } });
   });
 
-  it("report a ready pod as not ready once it is told to crash", async () => {
+  it("report a ready pod as not ready once it is made to crash", async () => {
     const { onPod, next } = open();
     onPod("ADDED", pod({ nodeName: "simulated" }));
     await next();

@@ -34,7 +34,7 @@ export interface Simulation {
   readonly onPod: (type: string, pod: Pod) => void;
 }
 
-/** All nodes that are there have to be told before the first pod. */
+/** Every existing node must be reported before the first pod. */
 export function simulate(admin: Admin): Simulation {
   const nodes = new Map<string, Omit<NodeFacts, "podCount">>();
   const realNodes = new Set<string>();

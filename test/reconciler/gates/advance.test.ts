@@ -55,8 +55,8 @@ describe("a gate between zones", () => {
   });
 
   for (const [name, traits, answers, state, reason] of [
-    ["begins anew after a failure", {}, [noData, data, noData], "Waiting", "GateWaiting"],
-    ["begins anew after an error", {}, [noData, lost, noData], "Waiting", "GateWaiting"],
+    ["begins again after a failure", {}, [noData, data, noData], "Waiting", "GateWaiting"],
+    ["begins again after an error", {}, [noData, lost, noData], "Waiting", "GateWaiting"],
     ["says that it could not ask", {}, [noData, lost], "Waiting", "GateUnreachable"],
     ["counts errors as successes where it is to proceed", { spec: { onError: "Proceed" } }, [lost, lost], "Passed", undefined],
     ["does not fail without a threshold", {}, [data, data, data, data], "Waiting", "GateWaiting"],

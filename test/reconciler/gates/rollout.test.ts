@@ -49,7 +49,7 @@ describe("the record of a rollout", () => {
     assert.deepEqual([settledAt, zones[0]], [T0, { name: A, settledRevision: "1" }]);
   });
 
-  it("begins anew with other templates, and keeps the way back", () => {
+  it("begins again with other templates, and keeps the way back", () => {
     const next = currentRecord(gate(settledRecord(oldZones)), viewOf(newZones, newA));
     assert.deepEqual([next.settledAt, began(next), next.zones[0]?.settledRevision, next.startedAt], [undefined, "- - -", "1", T0]);
   });
@@ -74,7 +74,7 @@ describe("the record of a rollout", () => {
     assert.equal(began(currentRecord(gate(before), viewOf(newZones, newB))), "Earlier - -");
   });
 
-  it("begins anew if a settled group rolls again to the same revisions: its results are older than the rollout", () => {
+  it("begins again if a settled group rolls again to the same revisions: its results are older than the rollout", () => {
     const settled = settledRecord(newZones);
     const next = currentRecord(gate(settled), viewOf(newZones, newB, 5));
     assert.deepEqual([next.identity, next.settledAt, next.startedAt], [settled.identity, undefined, T0 + 5000]);

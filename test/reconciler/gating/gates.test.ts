@@ -54,8 +54,8 @@ describe("gates on a cluster", () => {
       "GET zonewise.dev/v1/rolloutgates collection",
     ]);
     assert.deepEqual([calls.length, prometheus.seen.length], [6, queries]);
-    const told = gates.events.map(({ type, reason }) => `${type} ${reason}`);
-    assert.deepEqual(told, ["Normal GateWaiting", "Normal GatePassed", "Normal GateWaiting", "Normal GatePassed"]);
+    const reported = gates.events.map(({ type, reason }) => `${type} ${reason}`);
+    assert.deepEqual(reported, ["Normal GateWaiting", "Normal GatePassed", "Normal GateWaiting", "Normal GatePassed"]);
     assert.match(await gates.metrics.render(), /zonewise_gate_checks_total\{result="Success"\} 4/);
   });
 

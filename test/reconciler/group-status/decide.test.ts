@@ -190,7 +190,7 @@ describe("the progress clock", () => {
     const ready = decide(held("MaxUnavailableReached", [OLD]), unready, { after: 90 });
     assert.deepEqual([unready.progress?.lastStepTime, ready.progress?.lastStepTime], ["2026-01-01T00:00:00Z", "2026-01-01T00:01:30Z"]);
   });
-  it("starts anew with another revision", () => {
+  it("starts again with another revision", () => {
     const again = decide(held("ZoneNotReady", [{ at: PREVIOUS, updateRevision: "newer" }]), begun, { after: 60 });
     assert.equal(again.progress?.startTime, "2026-01-01T00:01:00Z");
   });

@@ -803,7 +803,7 @@ table("another check", [
     expected: begunAnew,
   },
   {
-    name: "the step begins anew once",
+    name: "the step begins again once",
     ...twoOfUpdated,
     status: checking(2, { checkHash: undefined }),
     expected: "check",

@@ -193,7 +193,7 @@ it("S15 of two PhasedRollouts one manages, and the other takes over once it is g
     assert.equal(partitionOf(stage), 3);
   }));
 
-it("a StatefulSet that is deleted and made again is adopted anew", () =>
+it("a StatefulSet that is deleted and created again is adopted again", () =>
   play({}, async (stage) => {
     await stage.tickFor(10);
     const { store } = stage.emulator;
