@@ -1,7 +1,7 @@
 /** Gathers the other zones of a group and decides whether they forbid a downscale (§4.7). */
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { refuseByHealth } from "../../reconciler/downscale/decide.ts";
+import { type DownscaleRefusal, refuseByHealth } from "../../reconciler/downscale/decide.ts";
 import { findAdmitted, lastDownscaleOf, laterOf, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { gatherGroup, gatherGroupZones } from "../../reconciler/gather.ts";
@@ -24,12 +24,6 @@ interface Tools {
   readonly record: DownscaleRecord;
 }
 
-export interface DownscaleRefusal {
-  readonly reason: string;
-  /** The explanation after `is not allowed because`, in the original's words. */
-  readonly message: string;
-}
-
 /** The refusal of a downscale that must wait for another zone, or that cannot be decided; undefined if it may proceed. */
 export async function refuseForOtherZones(
   shrinking: ShrinkingZone,
@@ -38,7 +32,7 @@ export async function refuseForOtherZones(
 ): Promise<DownscaleRefusal | undefined> {
   const call = { signal };
   const source = { cluster: tools.cluster, freshness: createFreshness(tools.clock, log) };
-  const refuseOnError = (reason: string, message: string) => (error: unknown) => {
+  const refuseOnError = (reason: DownscaleRefusal["reason"], message: string) => (error: unknown) => {
     log.warn(message, { error, group: shrinking.group });
     return { reason, message };
   };

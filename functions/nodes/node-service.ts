@@ -39,7 +39,7 @@ async function giveBack(tools: ShadowTools, request: NodeRequest, what: "all" | 
   return { status: 200 };
 }
 
-/** Patches the node until nothing is left to do; a change in between is read anew. Resolves with true if there was something to do. */
+/** Patches the node until nothing is left to do; after a change in between it reads again. Resolves with true if there was something to do. */
 export async function changeNode(
   cluster: Cluster,
   { node: first, call }: { readonly node: Node; readonly call: Call },

@@ -27,7 +27,7 @@ export interface NodeApiOptions {
   /** `https://brupop-apiserver.brupop-bottlerocket-aws.svc.cluster.local:443`. */
   readonly url: URL;
   readonly node: { readonly name: string; readonly uid: string };
-  /** The token and the CA are read anew for each request: the kubelet replaces both. */
+  /** The token and the CA are read again for each request: the kubelet replaces both. */
   readonly readToken: () => Promise<string>;
   readonly readCa: () => Promise<string>;
 }

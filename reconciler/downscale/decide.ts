@@ -3,7 +3,16 @@ import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 
 export interface DownscaleRefusal {
-  readonly reason: "DownscaleUnreadable" | "MinTimeNotElapsed" | "NeverStored" | "OtherZoneNotReady";
+  /** Those with `Unknown`: the API server could not say. */
+  readonly reason:
+    | "DownscaleUnreadable"
+    | "DownscalesUnknown"
+    | "GroupUnknown"
+    | "MinTimeNotElapsed"
+    | "NeverStored"
+    | "OtherZoneNotReady"
+    | "ZonesUnknown";
+  /** The explanation after `is not allowed because`, in the original's words. */
   readonly message: string;
 }
 

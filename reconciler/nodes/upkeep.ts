@@ -20,7 +20,7 @@ export type Upkeep =
   /** A merge patch of the Node. */
   | { readonly action: "uncordon" | "protect" | "unprotect"; readonly node: UpdateNode; readonly patch: NodePatch };
 
-/** Annotations by which autoscalers are told to leave a node alone. */
+/** Annotations that keep autoscalers from removing a node. */
 const KEEP_AWAY = ["cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt"];
 
 export function planUpkeep(snapshot: UpkeepSnapshot): Upkeep[] {

@@ -38,7 +38,7 @@ export interface NodeClusterStage {
   readonly requestToken: (traits?: TokenTraits) => Promise<string>;
   /** Calls the API for a node with what `readToken` gives. */
   readonly callAs: (node: Node, readToken: () => Promise<string>) => CallNodeApi;
-  /** Ends the API, as if all its replicas were killed, and starts it anew. */
+  /** Ends the API, as if all its replicas were killed, and starts it again. */
   readonly restartApi: () => Promise<void>;
   readonly close: () => Promise<void>;
 }

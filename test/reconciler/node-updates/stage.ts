@@ -26,7 +26,7 @@ export interface NodeStage extends Stage {
   readonly cluster: Cluster;
   readonly logged: string[];
   tick(): Promise<boolean>;
-  /** A process that starts anew. */
+  /** A process that starts again. */
   restart(): void;
 }
 

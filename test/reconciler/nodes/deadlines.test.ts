@@ -141,7 +141,7 @@ describe("a deadline (W3)", () => {
     assert.equal(outcome(draining, { phase: "Draining", since: at(-4500_000) }, forced).idle, true);
   });
 
-  it("starts anew with each phase", () => {
+  it("starts again with each phase", () => {
     const plan = planPass(
       snapshot([busyNode("a", S, S)], { policy: policy({}, { active: [entry("a", { phase: "Staging", since: at(LATE) })] }) }),
     );
