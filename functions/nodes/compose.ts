@@ -1,4 +1,5 @@
 /** Puts the node API together from the environment. */
+import { randomUUID } from "node:crypto";
 import type { Clock } from "../../infra/clock.ts";
 import type { Environment } from "../../infra/config/config.ts";
 import { start } from "../../infra/start.ts";
@@ -11,6 +12,7 @@ import { forceAfterMs } from "./forced-drain.ts";
 import { createIdentify } from "./identify-caller.ts";
 import { serveNodeApi } from "./node-api.ts";
 import { createNodeRoutes } from "./routes.ts";
+import { showNodes } from "./show-nodes.ts";
 
 /** The ServiceAccount of the agents, as in the original. */
 const AGENT_ACCOUNT = "brupop-agent-service-account";
@@ -27,5 +29,14 @@ export async function composeNodeApi(env: Environment, machine: Clock): Promise<
     identify: createIdentify(cluster, { namespace, account: AGENT_ACCOUNT }),
     routes: createNodeRoutes({ cluster, clock, namespace, forceAfterMs: (node, call) => forceAfterMs(cluster, node, call) }),
   });
-  return { configuration: webhooks, log, metrics, tasks, rim, routes: new Map([...routes, [ROUTES.convert.path, serveConversion(rim)]]) };
+  const identity = `${configuration.identity ?? "node-api"}_${randomUUID()}`;
+  const shown = showNodes({ cluster, clock, log, metrics, identity, namespace });
+  return {
+    configuration: webhooks,
+    log,
+    metrics: shown,
+    tasks,
+    rim,
+    routes: new Map([...routes, [ROUTES.convert.path, serveConversion(rim)]]),
+  };
 }

@@ -53,5 +53,6 @@ export const NODE_METRICS = {
     type: "gauge",
     help: "Unix time of the last pass over the nodes.",
     labels: [],
+    kept: "alone",
   },
 } as const;

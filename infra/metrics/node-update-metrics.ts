@@ -1,5 +1,7 @@
 /** Metrics of node updates, replaced at each pass: the names of the original, and those that tell why a node waits (R22, R32). */
 import { METRICS } from "./metric-table.ts";
+import { NODE_METRICS } from "./node-metric-table.ts";
+import { createRegistry, type Samples } from "./registry.ts";
 import { OTHER } from "./series-limit.ts";
 import type { Makers } from "./webhook-metrics.ts";
 
@@ -11,7 +13,7 @@ export interface MeasuredNode {
     | undefined;
 }
 
-interface MeasuredPolicy {
+export interface MeasuredPolicy {
   readonly name: string;
   /** Undefined if the policy is not valid. */
   readonly status?: {
@@ -29,9 +31,15 @@ interface MeasuredPolicy {
   };
 }
 
+export interface MeasuredNodes {
+  readonly nodes: readonly MeasuredNode[];
+  readonly policies: readonly MeasuredPolicy[];
+  /** Milliseconds since the epoch of a pass of the controller; undefined for whoever only looks. */
+  readonly now?: number;
+}
+
 export interface NodeUpdateMetrics {
-  /** `now` in milliseconds since the epoch. */
-  seen(seen: { readonly nodes: readonly MeasuredNode[]; readonly policies: readonly MeasuredPolicy[]; readonly now: number }): void;
+  seen(seen: MeasuredNodes): void;
 }
 
 const STATES = ["Idle", "StagedAndPerformedUpdate", "RebootedIntoUpdate", "MonitoringUpdate", "ErrorReset"];
@@ -53,6 +61,8 @@ export function createNodeUpdateMetrics({ counter, gauge }: Pick<Makers, "counte
   const skipped = gauge(METRICS.nodesSkipped);
   const transitions = counter(METRICS.nodeTransitions);
   const lastPass = gauge(METRICS.nodesLastPass);
+  // Without labels it would be shown as 0 by processes that know no pass.
+  lastPass.remove({});
   const seenVersions = new Set<string>([OTHER]);
 
   function seeHosts(nodes: readonly MeasuredNode[]): void {
@@ -84,7 +94,14 @@ export function createNodeUpdateMetrics({ counter, gauge }: Pick<Makers, "counte
         for (const { from, to, fromVersion, toVersion, count } of status.transitions.slice(0, MOST_KINDS))
           transitions.inc({ policy, from, to, from_version: fromVersion, to_version: toVersion }, count);
       }
-      lastPass.set(now / 1000);
+      if (now !== undefined) lastPass.set(now / 1000);
     },
   };
+}
+
+/** The same as the samples of a process that shows them for the controller. */
+export async function sampleNodeUpdates(seen: MeasuredNodes): Promise<Samples> {
+  const registry = createRegistry();
+  createNodeUpdateMetrics(registry).seen(seen);
+  return new Map(await Promise.all(Object.values(NODE_METRICS).map(async (row) => [row.name, await registry.read(row)] as const)));
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { describe, it } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { collect, find, read, ROOT } from "./manifests.ts";
 
 interface Rule {
@@ -17,29 +18,41 @@ interface Policy {
   readonly egress: readonly Rule[];
 }
 
-const NAME = "app.kubernetes.io/name";
-const policies = read("infra/manifests/network-policy/policies.yaml").map(({ metadata, spec }) => ({
-  name: metadata?.name,
-  ...(spec as Policy),
+/** The installations, with the source of their values. */
+const INSTALLATIONS = [
+  { folder: "network-policy", source: "zonewise-network", pods: "{all-namespaces,certificates,functions,reconciler}" },
+  { folder: "node-updates/network-policy", source: "zonewise-node-network", pods: "node-updates" },
+].map((one) => ({
+  ...one,
+  policies: read(`infra/manifests/${one.folder}/policies.yaml`).map(({ spec }) => spec as Policy),
 }));
+const policies = INSTALLATIONS.flatMap((one) => one.policies);
 
 /** Labels of the pods that a manifest makes. */
-const podNames = (file: string): (string | undefined)[] =>
+const podLabels = (file: string): Readonly<Record<string, string>>[] =>
   read(file).flatMap((manifest) =>
     collect(manifest, (object) => (object["spec"] as { containers?: object } | undefined)?.containers && object).map(
-      (template) => (template["metadata"] as { labels: Record<string, string> }).labels[NAME],
+      (template) => (template["metadata"] as { labels: Record<string, string> }).labels,
     ),
   );
 
+const byText = (labels: readonly Readonly<Record<string, string>>[]): string[] => labels.map((one) => JSON.stringify(one)).toSorted();
+
 describe("the network policies", () => {
-  it("cover every pod of their namespace, in both directions", () => {
-    const files = globSync("infra/manifests/**/*.yaml", { cwd: ROOT, exclude: ["infra/manifests/node-updates/**"] });
-    const pods = files.flatMap(podNames);
-    assert.deepEqual(new Set(pods), new Set(policies.map(({ podSelector }) => podSelector.matchLabels[NAME])));
-    for (const { name, podSelector, policyTypes } of policies) {
-      assert.deepEqual(podSelector.matchLabels, { [NAME]: name });
-      assert.deepEqual(policyTypes, ["Ingress", "Egress"]);
-    }
+  for (const { folder, pods, policies: own } of INSTALLATIONS)
+    it(`of ${folder} cover every pod of ours, in both directions`, () => {
+      const labels = globSync(`infra/manifests/${pods}/*.yaml`, { cwd: ROOT }).flatMap(podLabels);
+      assert.deepEqual(byText(labels), byText(own.map(({ podSelector }) => podSelector.matchLabels)));
+      for (const { policyTypes } of own) assert.deepEqual(policyTypes, ["Ingress", "Egress"]);
+    });
+
+  it("cover the pods of every folder", () => {
+    const withPods = globSync("infra/manifests/**/*.yaml", { cwd: ROOT }).filter((file) => podLabels(file).length > 0);
+    const covered = new Set(INSTALLATIONS.flatMap(({ pods }) => globSync(`infra/manifests/${pods}/*.yaml`, { cwd: ROOT })));
+    assert.deepEqual(
+      withPods.filter((file) => !covered.has(file)),
+      [],
+    );
   });
 
   it("name the peers of every rule: a rule without any is open to everybody", () => {
@@ -47,21 +60,33 @@ describe("the network policies", () => {
       for (const { from, to } of [...ingress, ...egress]) assert.ok((from ?? to ?? []).length > 0);
   });
 
-  it("let only the API server to the webhooks and Prometheus to the metrics, by ports that the Deployment has", () => {
-    const deployment = find("functions/deployment.yaml", "Deployment", "zonewise-functions");
-    const ports = collect(deployment, (object) => (object["containerPort"] === undefined ? undefined : (object["name"] as string)));
-    const open = policies.flatMap(({ ingress = [] }) => ingress);
-    assert.deepEqual(open.flatMap((rule) => rule.ports?.map(({ port }) => port) ?? []).toSorted(), ports.toSorted());
-    assert.deepEqual(
-      open.map(({ from = [] }) => Object.keys(from[0] ?? {})),
-      [["ipBlock"], ["namespaceSelector", "podSelector"]],
-    );
-  });
+  for (const [name, file, kinds] of [
+    ["zonewise-functions", "functions/deployment.yaml", [["ipBlock"], ["namespaceSelector", "podSelector"]]],
+    ["brupop-apiserver", "node-updates/api.yaml", [["ipBlock"], ["podSelector"], ["namespaceSelector", "podSelector"]]],
+  ] as const)
+    it(`let only who calls ${name} to it, and Prometheus to the metrics, by ports that the Deployment has`, () => {
+      const deployment = find(file, "Deployment", name);
+      const ports = collect(deployment, (object) => (object["containerPort"] === undefined ? undefined : (object["name"] as string)));
+      const own = collect(deployment, (object) => object["matchLabels"] as Record<string, string> | undefined)[0];
+      const open = policies
+        .filter(({ podSelector }) => isDeepStrictEqual(podSelector.matchLabels, own))
+        .flatMap(({ ingress = [] }) => ingress);
+      assert.deepEqual(new Set(open.flatMap((rule) => rule.ports?.map(({ port }) => port) ?? [])), new Set(ports));
+      assert.deepEqual(
+        open.map(({ from = [] }) => Object.keys(from[0] ?? {})),
+        kinds,
+      );
+    });
+
+  it("let nobody to any other pod", () => assert.equal(policies.filter(({ ingress = [] }) => ingress.length > 0).length, 2));
 
   it("hold a range that no API server accepts until it is filled in, which is in one place", () => {
     const ranges = policies.flatMap((policy) => collect(policy, (object) => object["cidr"] as string | undefined));
     assert.deepEqual([...new Set(ranges)], ["API_SERVER_CIDR"]);
-    const source = find("network-policy/source.yaml", "ConfigMap", "zonewise-network");
-    assert.deepEqual(source["data"], { apiServer: "API_SERVER_CIDR", monitoring: "monitoring" });
+    for (const { folder, source } of INSTALLATIONS)
+      assert.deepEqual(find(`${folder}/source.yaml`, "ConfigMap", source)["data"], {
+        apiServer: "API_SERVER_CIDR",
+        monitoring: "monitoring",
+      });
   });
 });

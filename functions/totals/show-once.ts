@@ -1,0 +1,83 @@
+/**
+ * Series that are read from the cluster and shown in `/metrics` by one of several replicas.
+ *
+ * All replicas would show the same numbers, and a sum over them would count each as often as there are replicas. So one of them shows them: the holder
+ * of a Lease that is taken and renewed by scrapes. A scrape after 5 s or more reads again.
+ */
+import type { Clock } from "../../infra/clock.ts";
+import { hasCode } from "../../infra/errors.ts";
+import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
+import { changeLease, getLease, holdBy, isHeldByOther, type LeaseRef, writeLease } from "../../infra/kubernetes/lease-object.ts";
+import type { Log } from "../../infra/log.ts";
+import type { Metrics } from "../../infra/metrics/metrics.ts";
+import type { Samples } from "../../infra/metrics/registry.ts";
+
+export interface ShownOnce {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "show" | "render" | "contentType">;
+  /** Its holder shows the series. */
+  readonly lease: LeaseRef;
+  /** Of this process. */
+  readonly identity: string;
+  /** What is shown, for the log. */
+  readonly what: string;
+  readonly gather: (call: Call) => Promise<Samples>;
+}
+
+/** Milliseconds: of what was read, how old it may be; of the Lease, three scrapes or more; of all calls of a scrape. */
+const FRESH_MS = 5000;
+const TURN_MS = 90_000;
+const READ_MS = 5000;
+/** Milliseconds that a scrape waits for the series. */
+const PATIENCE_MS = 1000;
+
+/** Metrics that read the series before each scrape. Without them, the process's own are shown. */
+export function showOnce(options: ShownOnce): Pick<Metrics, "render" | "contentType"> {
+  const { clock, log, metrics } = options;
+  let readAt = -Infinity;
+  let reading: Promise<void> | undefined;
+  let logged = "";
+
+  async function read(): Promise<void> {
+    const call = { deadlineMs: READ_MS };
+    try {
+      metrics.show((await takeTurn(options, call)) ? await options.gather(call) : new Map());
+    } catch (error) {
+      metrics.show(new Map());
+      const code = hasCode(error, "NotFound", "Forbidden") ? error.code : "other";
+      if (code !== logged) log.info(`${options.what} are not in the metrics`, { error });
+      logged = code;
+    }
+  }
+
+  return {
+    contentType: metrics.contentType,
+    async render() {
+      if (!reading && clock.monotonic() - readAt >= FRESH_MS) {
+        readAt = clock.monotonic();
+        reading = read().finally(() => (reading = undefined));
+      }
+      // A slow API server must not hide the process's own series: these are shown with a later scrape.
+      const ended = new AbortController();
+      await Promise.race([reading, clock.sleep(PATIENCE_MS, ended.signal)]).finally(() => ended.abort());
+      return await metrics.render();
+    },
+  };
+}
+
+/** True if this process is to show them. */
+async function takeTurn({ cluster, clock, lease, identity }: ShownOnce, call: Call): Promise<boolean> {
+  const found = await getLease(cluster, lease, call);
+  if (found && isHeldByOther(found, identity, clock.now())) return false;
+  const spec = holdBy(identity, TURN_MS, clock.now());
+  try {
+    await writeLease(cluster, changeLease(lease, found, { annotations: {}, spec }), call);
+    return true;
+  } catch (error) {
+    // Another replica was faster.
+    if (hasCode(error, "Conflict")) return false;
+    throw error;
+  }
+}
