@@ -21,3 +21,9 @@ export function formatTimestamp(ms: number): string {
 export function formatGoTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} +0000 UTC`;
 }
+
+/** The first of these times; undefined without any. */
+export function earliest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
+}

@@ -8,6 +8,7 @@ import type { MayDisrupt } from "./reservations/may-disrupt.ts";
 import type { Clock } from "../infra/clock.ts";
 import { hasCode, isSuperseded } from "../infra/errors.ts";
 import { visitEach } from "../infra/slots.ts";
+import { earliest } from "../infra/timestamp.ts";
 import { takeStep } from "./updater/take-step.ts";
 import type { Actor } from "../infra/kubernetes/actor.ts";
 import type { BatchActor } from "./updater/delete-pods.ts";
@@ -94,14 +95,9 @@ export async function tick(input: TickInput): Promise<TickResult> {
     outcomes,
     skipped: queue.length - outcomes.length,
     acted: phased.acted || gated.progressed || outcomes.some((outcome) => outcome.state === "acted"),
-    nextCheckAt: earliest(phased.dueAt, gated.nextAt),
+    nextCheckAt: earliest([phased.dueAt, gated.nextAt]),
     phasedFailed: phased.failed,
   };
-}
-
-function earliest(...times: readonly (number | undefined)[]): number | undefined {
-  const known = times.filter((time) => time !== undefined);
-  return known.length > 0 ? Math.min(...known) : undefined;
 }
 
 /** The groups in the order of their keys, starting after the last started one: every group is started once before any is started twice. */

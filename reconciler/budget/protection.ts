@@ -1,5 +1,5 @@
 /** What a disruption budget protects now, for its status (§5.10). By the statuses of its zones: no pod is read for it. */
-import { formatTimestamp } from "../../infra/timestamp.ts";
+import { type Condition, stampCondition } from "../model/condition.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Problem } from "./partition.ts";
 import { ageOf, LASTS_MS, type Reservations } from "./reservation.ts";
@@ -22,13 +22,10 @@ export interface ProtectedZone {
   readonly disruptionsAllowed?: number;
 }
 
-export interface ProtectionCondition {
+export interface ProtectionCondition extends Condition {
   readonly type: "Protecting";
   readonly status: "True" | "False";
   readonly reason: "Protecting" | "Invalid" | "SelectsNothing" | "TooFewZones";
-  readonly message: string;
-  readonly observedGeneration: number;
-  readonly lastTransitionTime: string;
 }
 
 export interface ProtectionInput {
@@ -70,12 +67,11 @@ function countReserved({ name }: Zone, reservations: Reservations, now: number):
   return ours.filter(([, reservation]) => ageOf(reservation, now) < LASTS_MS).length;
 }
 
-function describeCondition({ content, generation, zones, earlier, now }: ProtectionInput): ProtectionCondition {
+function describeCondition({ content, zones, earlier, ...times }: ProtectionInput): ProtectionCondition {
   const [reason, message] = judge(content, zones);
   const status = reason === "Protecting" ? "True" : "False";
-  const before = earlier.conditions?.find(({ type }) => type === "Protecting");
-  const lastTransitionTime = before?.status === status ? before.lastTransitionTime : formatTimestamp(now);
-  return { type: "Protecting", status, reason, message: message.slice(0, 1000), observedGeneration: generation, lastTransitionTime };
+  const condition = { type: "Protecting", status, reason, message: message.slice(0, 1000) } as const;
+  return stampCondition(condition, { ...times, earlier: earlier.conditions });
 }
 
 function judge(content: Budget | Problem, zones: readonly Zone[]): readonly [ProtectionCondition["reason"], string] {

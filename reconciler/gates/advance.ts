@@ -4,6 +4,7 @@
  *   the rollout wants to begin a zone -> stage: Waiting --all checks have passed--> Passed, the zone may begin
  *                                                       --one check has failed--> Failed --retry annotation--> Waiting
  */
+import { earliest } from "../../infra/timestamp.ts";
 import { addVerdict, dueAt, hasFailed, hasPassed, judgeAnswer, NO_STREAK, type CheckAnswer, type CheckVerdict } from "../checks/check.ts";
 import type { Gate, GateCheck } from "./gate.ts";
 import type { CheckResult, GateRecord, Stage } from "./record.ts";
@@ -34,7 +35,7 @@ export function advanceGate(gate: Gate, view: RolloutView, answers: Answers): Ad
     record,
     open: stage,
     due: waiting.filter(({ at }) => at <= view.now).map(({ check }) => check),
-    nextAt: waiting.length > 0 ? Math.min(...waiting.map(({ at }) => at)) : undefined,
+    nextAt: earliest(waiting.map(({ at }) => at)),
   };
 }
 

@@ -4,7 +4,8 @@ import type { RolloutGate } from "../../infra/kubernetes/resources.ts";
 import type { CheckSpec } from "../checks/check.ts";
 import type { ObjectRef } from "../model/decision.ts";
 import { readIdentity } from "../model/identity.ts";
-import { POINTS, type Point, readConditions, readRecord, type Condition, type GateRecord } from "./record.ts";
+import type { Condition } from "../model/condition.ts";
+import { POINTS, type Point, readConditions, readRecord, type GateRecord } from "./record.ts";
 
 export interface GateCheck extends CheckSpec {
   readonly name: string;

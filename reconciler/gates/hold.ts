@@ -1,5 +1,5 @@
 /** Why the gates of a group hold a zone back, or keep the group from counting as settled. From what is stored alone: what was not written was not passed. */
-import { formatTimestamp } from "../../infra/timestamp.ts";
+import { earliest, formatTimestamp } from "../../infra/timestamp.ts";
 import { dueAt, hasFailed, NO_STREAK } from "../checks/check.ts";
 import { hold, type Hold, type Reason } from "../model/decision.ts";
 import type { GateVerdicts, Zone } from "../model/zone.ts";
@@ -88,8 +88,7 @@ export function describeStage(gate: Gate, stage: Stage, identity: string): strin
 /** When the next check is due; undefined for a gate without checks. */
 function nextAt({ checks }: Gate, stage: Stage): number | undefined {
   const streakOf = ({ name }: GateCheck) => stage.checks.find((result) => result.name === name)?.streak ?? NO_STREAK;
-  const all = checks.map((check) => dueAt(check, stage.since, streakOf(check)));
-  return all.length > 0 ? Math.min(...all) : undefined;
+  return earliest(checks.map((check) => dueAt(check, stage.since, streakOf(check))));
 }
 
 function describeCheck(check: GateCheck, result: CheckResult | undefined): string {

@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import type { Streak, CheckVerdict } from "../checks/check.ts";
+import type { Condition } from "../model/condition.ts";
 
 export const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;
 /** When a gate is asked. */
@@ -47,16 +48,6 @@ export interface GateRecord {
   readonly retried?: string | undefined;
   readonly zones: readonly ZoneRecord[];
   readonly stages: readonly Stage[];
-}
-
-/** A condition as Kubernetes has it: https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#condition-v1-meta */
-export interface Condition {
-  readonly type: string;
-  readonly status: "True" | "False" | "Unknown";
-  readonly reason: string;
-  readonly message: string;
-  readonly lastTransitionTime: string;
-  readonly observedGeneration: number;
 }
 
 const count = z.number().int().min(0).default(0);

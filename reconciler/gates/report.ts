@@ -1,8 +1,8 @@
 /** What is reported of a gate: the conditions in its status, and the changes that get an Event. */
-import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { Gate } from "./gate.ts";
 import { describePlace, describeStage, reasonOf } from "./hold.ts";
-import type { Condition, GateRecord, Stage } from "./record.ts";
+import type { GateRecord, Stage } from "./record.ts";
+import type { Condition, UnstampedCondition } from "../model/condition.ts";
 
 /** A change that gets an Event on the gate. */
 export interface GateChange {
@@ -12,10 +12,8 @@ export interface GateChange {
   readonly cause: string;
 }
 
-type Draft = Omit<Condition, "lastTransitionTime" | "observedGeneration">;
-
 /** Whether the gate is open: the last stage that was asked says so. */
-export function describeOpen(gate: Gate, record: GateRecord | undefined): Draft {
+export function describeOpen(gate: Gate, record: GateRecord | undefined): UnstampedCondition {
   const stage = record?.stages.at(-1);
   if (!record || !stage || record.settledAt !== undefined)
     return { type: "Open", status: "True", reason: record?.settledAt === undefined ? "NotAsked" : "Settled", message: "" };
@@ -32,8 +30,8 @@ export interface ExpressionFindings {
 }
 
 /** What can be wrong with a gate that the API server has accepted. */
-export function describeValid(gate: Gate, hasZones: boolean, { errors, warnings }: ExpressionFindings): Draft {
-  const invalid = (reason: string, message: string): Draft => ({ type: "Valid", status: "False", reason, message });
+export function describeValid(gate: Gate, hasZones: boolean, { errors, warnings }: ExpressionFindings): UnstampedCondition {
+  const invalid = (reason: string, message: string): UnstampedCondition => ({ type: "Valid", status: "False", reason, message });
   if (gate.checks.length === 0) return invalid("SpecUnreadable", "the spec cannot be read: the gate never opens");
   if (errors.length > 0) return invalid("ExpressionInvalid", errors.join("; "));
   if (!hasZones) return invalid("GroupNotFound", `no StatefulSet in this namespace has the label rollout-group: ${gate.group}`);
@@ -47,13 +45,6 @@ export function knownFindings({ generation, observedGeneration, conditions }: Ga
   if (!valid || generation !== observedGeneration) return undefined;
   const found = (reason: string): string[] => (valid.reason === reason ? [valid.message] : []);
   return { errors: found("ExpressionInvalid"), warnings: found("ExpressionDoubtful") };
-}
-
-/** The condition with the time of its last transition: that of the earlier one while the status is the same. */
-export function stamp(draft: Draft, { conditions, generation }: Gate, now: number): Condition {
-  const before = conditions.find(({ type }) => type === draft.type);
-  const lastTransitionTime = before?.status === draft.status ? before.lastTransitionTime : formatTimestamp(now);
-  return { ...draft, lastTransitionTime, observedGeneration: generation };
 }
 
 /** True if two sets of conditions say the same, whenever it began. */

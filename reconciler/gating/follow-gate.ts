@@ -10,7 +10,8 @@ import { judgeAnswer, type CheckVerdict } from "../checks/check.ts";
 import type { Round } from "../checking/ask-prometheus.ts";
 import { advanceGate, forgetOldSpec, type Advance, type Answers } from "../gates/advance.ts";
 import type { Gate } from "../gates/gate.ts";
-import { formatRecord, type Condition, type GateRecord } from "../gates/record.ts";
+import { formatRecord, type GateRecord } from "../gates/record.ts";
+import { type Condition, stampCondition } from "../model/condition.ts";
 import {
   areSame,
   changesOf,
@@ -18,7 +19,6 @@ import {
   describeOpen,
   describeValid,
   knownFindings,
-  stamp,
   type ExpressionFindings,
   type GateChange,
 } from "../gates/report.ts";
@@ -61,8 +61,9 @@ async function follow(gate: Gate, view: RolloutView | undefined, follower: GateF
   const next = view && advanceGate(gate, view, answers);
   const record = next?.record ?? (gate.record && forgetOldSpec(gate, gate.record));
   const findings = knownFindings(gate) ?? (await follower.readExpressions(gate));
-  const valid = stamp(describeValid(gate, view !== undefined, findings), gate, follower.now());
-  const conditions = [valid, stamp(describeOpen(gate, record), gate, follower.now())];
+  const stamp = { earlier: gate.conditions, generation: gate.generation, now: follower.now() };
+  const valid = stampCondition(describeValid(gate, view !== undefined, findings), stamp);
+  const conditions = [valid, stampCondition(describeOpen(gate, record), stamp)];
   const nextAt = next?.nextAt;
   if (!hasChanged(gate, record, conditions)) return { progressed: false, nextAt };
   await writeStatus(gate, { record, conditions }, follower);

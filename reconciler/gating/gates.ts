@@ -8,6 +8,7 @@ import { messageOf } from "../../infra/errors.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
 import type { Log } from "../../infra/log.ts";
 import type { GateMetrics } from "../../infra/metrics/gate-metrics.ts";
+import { earliest } from "../../infra/timestamp.ts";
 import type { CheckVerdict } from "../checks/check.ts";
 import type { ExpressionProblems } from "../checks/expression.ts";
 import type { Round } from "../checking/ask-prometheus.ts";
@@ -91,8 +92,7 @@ export function createGates(tools: GatesTools): Gates {
         async end(groups) {
           const orphans = [...byGroup].flatMap(([key, gates]) => (groups.has(key) ? [] : gates));
           const all = await Promise.all([...following, ...orphans.map((gate) => followGate(gate, undefined, follower))]);
-          const next = all.flatMap(({ nextAt }) => (nextAt === undefined ? [] : [nextAt]));
-          return { progressed: all.some(({ progressed }) => progressed), nextAt: next.length > 0 ? Math.min(...next) : undefined };
+          return { progressed: all.some(({ progressed }) => progressed), nextAt: earliest(all.map(({ nextAt }) => nextAt)) };
         },
       };
     },

@@ -4,7 +4,9 @@ import { hasCode } from "../../infra/errors.ts";
 import type { Source } from "../../infra/kubernetes/actor.ts";
 import { rolloutGates } from "../../infra/kubernetes/resources.ts";
 import type { Log } from "../../infra/log.ts";
+import { readAll } from "../gather.ts";
 import { readGate, type Gate } from "../gates/gate.ts";
+import { byName } from "../model/order.ts";
 
 /** The gates of a namespace ("" for all), or why they could not be read. */
 export type GateList = { readonly gates: readonly Gate[] } | { readonly error: unknown };
@@ -33,12 +35,7 @@ export function createGateLister(clock: Pick<Clock, "monotonic">, log: Log): Lis
 }
 
 /** In byte order of their names. */
-async function readGates(namespace: string, { cluster, freshness }: Source): Promise<Gate[]> {
-  const confirmFresh = freshness.expect(rolloutGates);
-  const gates: Gate[] = [];
-  for await (const page of cluster.list(rolloutGates, { ...(namespace && { namespace }) })) {
-    confirmFresh(page.resourceVersion);
-    gates.push(...page.items.map(readGate).filter((gate) => gate !== undefined));
-  }
-  return gates.toSorted((a, b) => (a.ref.name < b.ref.name ? -1 : 1));
+async function readGates(namespace: string, source: Source): Promise<Gate[]> {
+  const { items } = await readAll({ resource: rolloutGates, query: { ...(namespace && { namespace }) }, read: readGate }, source);
+  return items.filter((gate) => gate !== undefined).toSorted((a, b) => byName(a.ref, b.ref));
 }

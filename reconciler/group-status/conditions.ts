@@ -12,7 +12,8 @@ import { factsOf, type Hold } from "../model/decision.ts";
 import { isSettledByStatus } from "../model/zone.ts";
 import { shorten } from "./blocks.ts";
 import type { StatusInput } from "./facts.ts";
-import type { Block, Condition, ConditionType, GroupPhase, Progress } from "./status.ts";
+import { stampCondition } from "../model/condition.ts";
+import type { Block, ConditionType, GroupCondition, GroupPhase, Progress } from "./status.ts";
 
 export interface Assessment {
   readonly phase: GroupPhase;
@@ -77,8 +78,7 @@ function reasonOf({ facts: { state, hold, step } }: StatusInput): string {
   return state === "failed" ? "ReconcileFailed" : "GroupChanged";
 }
 
-/** A condition keeps the time of its last change of status. */
-export function describeConditions({ earlier, generation, now }: StatusInput, { ready, stalled, phase, ...said }: Assessment): Condition[] {
+export function describeConditions({ earlier, ...times }: StatusInput, { ready, stalled, phase, ...said }: Assessment): GroupCondition[] {
   const going = !ready && !stalled && phase !== "Paused" && phase !== "Empty";
   const states: readonly (readonly [ConditionType, boolean])[] = [
     ["Ready", ready],
@@ -89,8 +89,6 @@ export function describeConditions({ earlier, generation, now }: StatusInput, { 
   const message = shorten(said.message);
   return states.map(([type, isTrue]) => {
     const status = isTrue ? "True" : "False";
-    const before = earlier.conditions?.find((condition) => condition.type === type);
-    const lastTransitionTime = before?.status === status ? before.lastTransitionTime : formatTimestamp(now);
-    return { type, status, reason, message, observedGeneration: generation, lastTransitionTime };
+    return stampCondition({ type, status, reason, message }, { ...times, earlier: earlier.conditions });
   });
 }

@@ -1,5 +1,7 @@
 /** `status` of a RolloutGroup, as it is stored. Times are RFC 3339. */
 
+import type { Condition } from "../model/condition.ts";
+
 /** What a group is doing, in one word. */
 export type GroupPhase = "Ready" | "RollingOut" | "Scaling" | "Waiting" | "Paused" | "Degraded" | "Stalled" | "Empty";
 
@@ -20,7 +22,7 @@ export interface RolloutGroupStatus {
   readonly plan: readonly PlannedStep[];
   readonly progress?: Progress;
   readonly totals?: GroupTotals;
-  readonly conditions: readonly Condition[];
+  readonly conditions: readonly GroupCondition[];
 }
 
 export interface Summary {
@@ -90,13 +92,9 @@ export interface Progress {
 
 export type ConditionType = "Ready" | "Reconciling" | "Stalled";
 
-export interface Condition {
+export interface GroupCondition extends Condition {
   readonly type: ConditionType;
   readonly status: "True" | "False";
-  readonly reason: string;
-  readonly message: string;
-  readonly observedGeneration: number;
-  readonly lastTransitionTime: string;
 }
 
 /** What is counted of a group, over all runs. */

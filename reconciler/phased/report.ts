@@ -1,6 +1,7 @@
 /** Builds the status that a decision reports: phase and conditions by one table. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import type { Condition, PhasedStatus, RollingPodStatus } from "./status.ts";
+import { type Condition, stampCondition } from "../model/condition.ts";
+import type { PhasedStatus, RollingPodStatus } from "./status.ts";
 import type { PhasedDecision, PhasedSnapshot } from "./snapshot.ts";
 
 type Truth = Condition["status"];
@@ -80,18 +81,16 @@ export function unchanged({ rollout }: PhasedSnapshot): PhasedDecision {
   return { action: "report", status: rollout.status };
 }
 
-interface Draft {
+interface Finding {
   readonly type: string;
   readonly outcome: readonly [Truth, reason: string];
   readonly message: string;
 }
 
 /** The time moves only when the status turns. */
-function condition({ rollout, now }: PhasedSnapshot, { type, outcome, message }: Draft): Condition {
+function condition({ rollout, now }: PhasedSnapshot, { type, outcome, message }: Finding): Condition {
   const [status, reason] = outcome;
-  const earlier = rollout.status.conditions.find((one) => one.type === type);
-  const lastTransitionTime = earlier?.status === status ? earlier.lastTransitionTime : formatTimestamp(now);
-  return { type, status, reason, message, lastTransitionTime, observedGeneration: rollout.generation };
+  return stampCondition({ type, status, reason, message }, { earlier: rollout.status.conditions, generation: rollout.generation, now });
 }
 
 /** Present from the first check of a step on. */

@@ -51,9 +51,10 @@ const STATUS = z.object({
 });
 
 export type PhasedStatus = z.output<typeof STATUS>;
+/** A condition of any writer; the generation may be missing. */
+export type StoredCondition = z.output<typeof CONDITION>;
 /** The step of the rollout: what must hold before the pod below `partition` is released. */
 export type RollingPodStatus = z.output<typeof ROLLING_POD>;
-export type Condition = z.output<typeof CONDITION>;
 
 /** Reads a status of any writer; what cannot be read counts as missing. */
 export function readStatus(status: unknown): PhasedStatus {
@@ -80,6 +81,6 @@ export function patchOf(before: Fields, after: Fields): Fields {
 }
 
 /** The condition of this type, if the status has it. */
-export function findCondition({ conditions }: PhasedStatus, type: string): Condition | undefined {
+export function findCondition({ conditions }: PhasedStatus, type: string): StoredCondition | undefined {
   return conditions.find((condition) => condition.type === type);
 }

@@ -11,6 +11,7 @@ import type { Actor } from "../../infra/kubernetes/actor.ts";
 import type { Log } from "../../infra/log.ts";
 import type { PhasedMetrics } from "../../infra/metrics/phased-metrics.ts";
 import { visitEach } from "../../infra/slots.ts";
+import { earliest } from "../../infra/timestamp.ts";
 import type { Round } from "../checking/ask-prometheus.ts";
 import type { SuccessWhen } from "../checks/check.ts";
 import type { Recorder } from "../report/recorder.ts";
@@ -100,11 +101,11 @@ async function visitAll(gathered: readonly Gathered[], input: Visiting): Promise
     results.push(await visitOne(one, input));
   });
   input.narrator.endTick(gathered.map(({ rollout }) => rollout));
-  const due = results.flatMap(({ dueAt }) => dueAt ?? []);
+  const dueAt = earliest(results.map((result) => result.dueAt));
   return {
     acted: results.some(({ acted }) => acted),
     failed: results.some(({ failed }) => failed),
-    ...(due.length > 0 && { dueAt: Math.min(...due) }),
+    ...(dueAt !== undefined && { dueAt }),
   };
 }
 

@@ -1,0 +1,30 @@
+/** A condition as Kubernetes has it: https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#condition-v1-meta */
+import { formatTimestamp } from "../../infra/timestamp.ts";
+
+export interface Condition {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration: number;
+  /** RFC 3339. */
+  readonly lastTransitionTime: string;
+}
+
+/** A condition without its times. */
+export type UnstampedCondition = Omit<Condition, "observedGeneration" | "lastTransitionTime">;
+
+export interface ConditionStamp {
+  /** The conditions as they are stored. */
+  readonly earlier: readonly Pick<Condition, "type" | "status" | "lastTransitionTime">[] | undefined;
+  readonly generation: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** Adds the time of the last transition: that of the earlier condition of this type while the status is the same. */
+export function stampCondition<C extends UnstampedCondition>(condition: C, { earlier, generation, now }: ConditionStamp) {
+  const before = earlier?.find(({ type }) => type === condition.type);
+  const lastTransitionTime = before?.status === condition.status ? before.lastTransitionTime : formatTimestamp(now);
+  return { ...condition, observedGeneration: generation, lastTransitionTime };
+}
