@@ -85,7 +85,7 @@ async function updateNodes(
   { updateNodes }: RunInput,
   { held, until, freshness, recorder, result }: Session & { readonly recorder: Recorder; readonly result: TickResult | undefined },
 ): Promise<boolean> {
-  const changed = await updateNodes?.({ fence: held, freshness, recorder, signal: until });
+  const changed = await updateNodes?.({ fence: held, freshness, recorder, signal: until, annotations: held.annotations });
   return changed === true || result?.acted === true;
 }
 

@@ -13,9 +13,9 @@ const warning = (regarding: ObjectRef, reason: string, message: string): Draft =
 const policyRef = ({ name, uid }: Policy | InvalidPolicy): ObjectRef => ({ kind: "NodeUpdatePolicy", namespace: "", name, uid });
 const nodeRef = ({ name, uid }: UpdateNode): ObjectRef => ({ kind: "Node", namespace: "", name, uid });
 
-export function draftInvalid(policy: InvalidPolicy): Draft {
+export function draftInvalid(policy: Policy | InvalidPolicy, problem: string): Draft {
   const ref = policyRef(policy);
-  return warning(ref, "PolicyInvalid", `no update starts: ${policy.problem}`);
+  return warning(ref, "PolicyInvalid", `no update starts: ${problem}`);
 }
 
 export function draftUncordon(node: UpdateNode): Draft {
@@ -28,6 +28,7 @@ export function draftPass(policy: Policy, { status, steps, skips }: Plan, writte
   const ref = policyRef(policy);
   const contested = skips.filter(({ reason }) => reason === "SeveralPolicies");
   return [
+    ...(policy.problem === undefined ? [] : [draftInvalid(policy, policy.problem)]),
     ...draftFreeze(policy, status.frozen),
     ...contested.map(({ node, message }) => warning(ref, "NodeContested", `${node} is skipped: ${message}`)),
     ...steps.flatMap(draftStep),

@@ -5,30 +5,54 @@ import type { LookAt } from "./look-around.ts";
 
 /** Nodes that are looked at in one pass; each costs a list of its pods. */
 const MOST_LOOKS = 40;
+/** Active nodes that are looked at together. */
+const AT_ONCE = 5;
 /** Milliseconds for which a node that could not be drained is not looked at again. */
 const REMEMBERED_MS = 30_000;
+/** Nodes whose last look is remembered; the order starts anew beyond that. */
+const MOST_REMEMBERED = 5000;
 
-/** What a process remembers of nodes that must not start: it never lets one start, and the next pass looks at others. */
-export type Obstacles = Map<string, { readonly look: NodeLook; readonly at: number }>;
+/** What a process remembers from pass to pass. */
+export interface LookMemory {
+  /** Nodes that must not start: it never lets one start, and the next pass looks at others. */
+  readonly obstacles: Map<string, { readonly look: NodeLook; readonly at: number }>;
+  /** When a node was looked at last: a pass looks first at those that have waited longest. */
+  readonly lookedAt: Map<string, number>;
+}
 
-export async function planWithLooks(first: Omit<PolicySnapshot, "looks">, lookAt: LookAt, obstacles: Obstacles): Promise<Plan> {
+export async function planWithLooks(first: Omit<PolicySnapshot, "looks">, lookAt: LookAt, memory: LookMemory): Promise<Plan> {
   const { now, policy } = first;
+  const { obstacles, lookedAt } = memory;
   const active = new Map(policy.status.active.map((entry) => [entry.node, entry]));
-  forget(obstacles, active, now);
+  forget(memory, active, now);
   const looks = new Map([...obstacles].map(([node, { look }]) => [node, look]));
-  for (let count = 0; ; count++) {
+  for (let left = MOST_LOOKS; ;) {
     const plan = planPass({ ...first, looks });
-    const [node] = plan.looks;
-    if (node === undefined || count === MOST_LOOKS) return plan;
-    const look = await lookAt({ node, drained: active.get(node)?.workloads ?? [] });
-    const seen = policy.holdForRollouts ? look : { ...look, rollout: undefined };
-    looks.set(node, seen);
-    if (!active.has(node) && isObstacle(seen)) obstacles.set(node, { look: seen, at: now });
+    const next = chooseNext(plan, active, lookedAt).slice(0, left);
+    if (next.length === 0) return plan;
+    left -= next.length;
+    const found = await Promise.all(
+      next.map(async (node) => [node, await lookAt({ node, drained: active.get(node)?.workloads ?? [] })] as const),
+    );
+    for (const [node, look] of found) {
+      const seen = policy.holdForRollouts ? look : { ...look, rollout: undefined };
+      looks.set(node, seen);
+      lookedAt.set(node, now);
+      if (!active.has(node) && isObstacle(seen)) obstacles.set(node, { look: seen, at: now });
+    }
   }
 }
 
-function forget(obstacles: Obstacles, active: ReadonlyMap<string, unknown>, now: number): void {
+/** Some active nodes, as all of them must be looked at; otherwise one that may start. */
+function chooseNext({ looks }: Plan, active: ReadonlyMap<string, unknown>, lookedAt: ReadonlyMap<string, number>): string[] {
+  const ordered = looks.toSorted((a, b) => (lookedAt.get(a) ?? 0) - (lookedAt.get(b) ?? 0));
+  const ofActive = ordered.filter((node) => active.has(node));
+  return ofActive.length > 0 ? ofActive.slice(0, AT_ONCE) : ordered.slice(0, 1);
+}
+
+function forget({ obstacles, lookedAt }: LookMemory, active: ReadonlyMap<string, unknown>, now: number): void {
   for (const [node, { at }] of obstacles) if (now - at >= REMEMBERED_MS || active.has(node)) obstacles.delete(node);
+  if (lookedAt.size > MOST_REMEMBERED) lookedAt.clear();
 }
 
 const isObstacle = ({ obstacle, unfit, rollout }: NodeLook): boolean => [obstacle, unfit, rollout].some((why) => why !== undefined);

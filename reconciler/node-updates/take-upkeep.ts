@@ -4,6 +4,7 @@ import { hasCode } from "../../infra/errors.ts";
 import { bottlerocketShadows, nodes } from "../../infra/kubernetes/resources.ts";
 import { newShadow } from "../nodes/shadow.ts";
 import type { Upkeep } from "../nodes/upkeep.ts";
+import { writeSpec } from "./write-plan.ts";
 
 export interface UpkeepResult {
   readonly upkeep: Upkeep;
@@ -43,6 +44,8 @@ async function takeOne(
         await cluster.remove(bottlerocketShadows, { namespace, name, preconditions: { uid, resourceVersion } }, call),
       );
     }
+    case "withdraw":
+      return await writeSpec(upkeep, { cluster, freshness }, call);
     case "uncordon":
     case "protect":
     case "unprotect":

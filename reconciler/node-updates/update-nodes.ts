@@ -8,19 +8,19 @@ import type { Clock } from "../../infra/clock.ts";
 import { hasCode, isSuperseded } from "../../infra/errors.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
 import type { Log } from "../../infra/log.ts";
 import type { NodeUpdateMetrics } from "../../infra/metrics/node-update-metrics.ts";
 import { matchesLabels } from "../budget/selector.ts";
 import type { UpdateNode } from "../nodes/node.ts";
 import type { ShadowWrite } from "../nodes/plan.ts";
-import { isInvalid, type Policy } from "../nodes/policy.ts";
+import { type InvalidPolicy, isInvalid, type Policy } from "../nodes/policy.ts";
 import { planUpkeep } from "../nodes/upkeep.ts";
 import type { Recorder } from "../report/recorder.ts";
+import { makeDefault } from "./default-policy.ts";
 import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.ts";
 import { lookAround } from "./look-around.ts";
 import { draftInvalid, draftPass, draftUncordon } from "./node-events.ts";
-import { type Obstacles, planWithLooks } from "./plan-with-looks.ts";
+import { type LookMemory, planWithLooks } from "./plan-with-looks.ts";
 import { takeUpkeep } from "./take-upkeep.ts";
 import { countTransitions, writeShadows, writeStatus } from "./write-plan.ts";
 
@@ -39,6 +39,8 @@ export interface NodeUpdateOptions {
 export interface UpdateNodesInput extends Omit<Actor, "cluster"> {
   readonly recorder: Recorder;
   readonly signal: AbortSignal;
+  /** Of the Lease, written with its next renewal. */
+  readonly annotations: Map<string, string>;
 }
 
 /** Resolves with true if something was written, so that the next tick follows at once; never rejects. */
@@ -55,15 +57,16 @@ const READ_MS = 20_000;
 
 export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   const { cluster, clock, log, metrics, namespace } = options;
-  const obstacles: Obstacles = new Map();
+  const memory: LookMemory = { obstacles: new Map(), lookedAt: new Map() };
   /** Writes that the next status counts, by the UID of the policy: what failed is not counted. */
   const uncounted = new Map<string, readonly ShadowWrite[]>();
   let allReadAt = Number.NEGATIVE_INFINITY;
   let absentAt = Number.NEGATIVE_INFINITY;
   let wasAbsent = false;
+  let wasWithout = false;
 
-  return async ({ recorder, signal, ...rest }) => {
-    const actor = { ...rest, cluster };
+  return async ({ recorder, signal, annotations, ...rest }) => {
+    const actor = { ...rest, cluster, annotations };
     if (clock.monotonic() - absentAt < ABSENT_MS) return false;
     let acted = false;
     try {
@@ -79,14 +82,16 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     return acted;
   };
 
-  async function passOnce(actor: Actor, recorder: Recorder, signal: AbortSignal): Promise<boolean> {
+  async function passOnce({ annotations, ...actor }: Ticking, recorder: Recorder, signal: AbortSignal): Promise<boolean> {
     const call = { deadlineMs: READ_MS, signal };
     const all = clock.monotonic() - allReadAt >= ALL_NODES_MS;
     const lists = await gatherNodes({ namespace, all }, actor, call);
     if (!lists) return noteAbsent();
     wasAbsent = false;
     if (all) allReadAt = clock.monotonic();
-    if (lists.policies.length === 0) return await makeDefault(actor);
+    const seen = { annotations, found: lists.policies.length };
+    if (await makeDefault(seen, options.defaultSpec, actor)) return true;
+    noteWithout(lists.policies.length === 0);
     const lookAt = lookAround({ ...actor, now: clock.now(), call });
     let wrote = false;
     for (const stored of lists.policies) wrote = (await passPolicy(stored, lists, { actor, recorder, lookAt })) || wrote;
@@ -101,11 +106,9 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     return false;
   }
 
-  async function makeDefault({ fence }: Actor): Promise<boolean> {
-    const body = { apiVersion: "zonewise.dev/v1", kind: "NodeUpdatePolicy", metadata: { name: "default" }, spec: options.defaultSpec };
-    await cluster.create(nodeUpdatePolicies, { body }, fence.write());
-    log.info("node updates: policy default was made, as there was none", {});
-    return true;
+  function noteWithout(isWithout: boolean): void {
+    if (isWithout && !wasWithout) log.info("node updates: there is no NodeUpdatePolicy, so that no node is updated", {});
+    wasWithout = isWithout;
   }
 
   async function passPolicy(
@@ -114,12 +117,12 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     { actor, recorder, lookAt }: { readonly actor: Actor; readonly recorder: Recorder; readonly lookAt: ReturnType<typeof lookAround> },
   ): Promise<boolean> {
     if (isInvalid(policy)) {
-      recorder.record([draftInvalid(policy)]);
+      recorder.record([draftInvalid(policy, policy.unreadable)]);
       return false;
     }
     const { nodes, contested } = nodesOf(policy, lists);
     const snapshot = { now: clock.now(), policy, nodes, contested, ownNode: options.ownNode };
-    const plan = await planWithLooks(snapshot, lookAt, obstacles);
+    const plan = await planWithLooks(snapshot, lookAt, memory);
     const transitions = countTransitions(plan.status.transitions, uncounted.get(policy.uid) ?? []);
     const wroteStatus = await writeStatus({ object, before: policy.status, status: { ...plan.status, transitions } }, actor);
     uncounted.delete(policy.uid);
@@ -139,7 +142,9 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
       valid.flatMap(({ status, features }) => status.active.map(({ node }) => [node, features.protectFromScaleDown] as const)),
     );
     const released = new Set(valid.flatMap(({ status }) => status.deferred.map(({ node }) => node)));
-    const results = await takeUpkeep(planUpkeep({ nodes, active, released }), namespace, actor);
+    const governed = new Set(policies.flatMap(({ content }) => nodesOf(content, { nodes, policies }).nodes.map(({ name }) => name)));
+    const upkeep = planUpkeep({ now: clock.now(), nodes, active, released, governed });
+    const results = await takeUpkeep(upkeep, namespace, actor);
     for (const { upkeep, error } of results) {
       const { action, node } = upkeep;
       if (error !== undefined) log.warn(`node updates: ${action} failed, and is tried again`, { node: node.name, error });
@@ -150,14 +155,17 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   }
 }
 
+type Ticking = Actor & Pick<UpdateNodesInput, "annotations">;
+
 /** The nodes of a policy: those that it selects and that no other policy has active, and its own active ones. */
 function nodesOf(
-  policy: Policy,
+  policy: Policy | InvalidPolicy,
   { nodes, policies }: NodeLists,
 ): { readonly nodes: readonly UpdateNode[]; readonly contested: ReadonlyMap<string, readonly string[]> } {
-  const own = new Set(policy.status.active.map(({ node }) => node));
+  const activeOf = (one: Policy | InvalidPolicy): string[] => (isInvalid(one) ? [] : one.status.active.map(({ node }) => node));
+  const own = new Set(activeOf(policy));
   const others = policies.filter(({ content }) => content.name !== policy.name);
-  const taken = new Set(others.flatMap(({ content }) => (isInvalid(content) ? [] : content.status.active.map(({ node }) => node))));
+  const taken = new Set(others.flatMap(({ content }) => activeOf(content)));
   const selects = (selector: Readonly<Record<string, string>>, node: UpdateNode): boolean =>
     node.managed && matchesLabels(selector, node.labels);
   const found = nodes.filter((node) => own.has(node.name) || (selects(policy.nodeSelector, node) && !taken.has(node.name)));

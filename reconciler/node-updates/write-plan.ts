@@ -56,9 +56,10 @@ export async function writeShadows({ writes }: Plan, actor: Actor): Promise<Writ
   return { written, missed };
 }
 
-async function writeSpec(
+/** Writes the wanted state of a shadow with the version that was read; rejects with `Conflict` if it has changed. */
+export async function writeSpec(
   { node: { shadow }, spec }: ShadowWrite,
-  { cluster, freshness }: Actor,
+  { cluster, freshness }: Pick<Actor, "cluster" | "freshness">,
   call: ReturnType<Actor["fence"]["write"]>,
 ): Promise<void> {
   if (!shadow) return;

@@ -4,8 +4,11 @@ const LONGEST_MINUTES = 1440;
 /** 2^11 minutes exceed a day. */
 const LARGEST_EXPONENT = 11;
 
-/** True if an attempt is allowed `sinceMs` milliseconds after the last of `count` failures. Whole minutes count. */
+/**
+ * True if an attempt is allowed `sinceMs` milliseconds after the last of `count` failures. Whole minutes count. A negative time is that of a clock that runs
+ * ahead; one of more than `longestMinutes` says nothing.
+ */
 export function isBackOffOver(sinceMs: number, count: number, longestMinutes = LONGEST_MINUTES): boolean {
   const minutes = Math.trunc(sinceMs / MINUTE_MS);
-  return minutes > longestMinutes || minutes > 2 ** Math.min(count, LARGEST_EXPONENT);
+  return Math.abs(minutes) > longestMinutes || minutes > 2 ** Math.min(count, LARGEST_EXPONENT);
 }

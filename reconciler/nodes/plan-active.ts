@@ -1,6 +1,6 @@
 /** Plans the next step of every active node, and takes in nodes that are on their way without being listed as active. */
-import { formatTimestamp } from "../../infra/timestamp.ts";
-import type { Shadow, UpdateNode } from "./node.ts";
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import { belongsTo, type Shadow, type UpdateNode } from "./node.ts";
 import { phaseOf } from "./phase.ts";
 import { decideProgress, type Step } from "./progress.ts";
 import type { ActiveNode } from "./policy-status.ts";
@@ -27,7 +27,9 @@ export function planActive(snapshot: PolicySnapshot): ActiveStep[] {
 }
 
 function enterPhase(entry: ActiveNode, phase: ActiveNode["phase"], now: number): ActiveNode {
-  if (entry.phase === phase) return entry;
+  // A time that lies ahead is that of a clock that was: the phase would never end.
+  const isAhead = (parseTimestamp(entry.since) ?? now) > now;
+  if (entry.phase === phase) return isAhead ? { ...entry, since: formatTimestamp(now) } : entry;
   const { waitsFor: _, ...rest } = entry;
   return { ...rest, phase, since: formatTimestamp(now) };
 }
@@ -40,7 +42,7 @@ function adopt({ policy, nodes, contested, now }: PolicySnapshot): ActiveNode[] 
   return nodes.flatMap((node) => {
     const { shadow } = node;
     const isFirst = (contested.get(node.name)?.[0] ?? policy.name) === policy.name;
-    if (!shadow?.status || known.has(node.name) || !isFirst) return [];
+    if (!shadow?.status || known.has(node.name) || !isFirst || !belongsTo(shadow, node)) return [];
     return shadow.spec.state === "Idle" && shadow.status.current_state === "Idle" ? [] : [entryFor(node, shadow, now)];
   });
 }

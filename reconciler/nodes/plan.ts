@@ -9,11 +9,12 @@ import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { Shadow, UpdateNode } from "./node.ts";
 import { planActive, type ActiveStep } from "./plan-active.ts";
 import { planStarts, type Starts } from "./plan-starts.ts";
+import { whyClosed } from "./closed.ts";
 import { allowedActive } from "./policy.ts";
 import type { ActiveNode, PolicyStatus } from "./policy-status.ts";
-import { recordSteps, unfreeze, type Records } from "./records.ts";
+import { recordSteps, type RecordsStatus, unfreeze } from "./records.ts";
 import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
-import type { PolicySnapshot, Skip } from "./snapshot.ts";
+import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { summarize } from "./summary.ts";
 import { closeCampaign, isOpen } from "./window.ts";
 
@@ -39,12 +40,11 @@ export function planPass(input: PolicySnapshot): Plan {
   const released = unfreeze(input);
   const snapshot = { ...input, policy: { ...input.policy, status: released } };
   const { now, policy } = snapshot;
-  const steps = planActive(snapshot);
-  const records = recordSteps(steps, snapshot);
+  const { steps, records } = planSteps(snapshot);
   const busy = new Set(records.active.map(({ node }) => node));
   const idle = snapshot.nodes.filter(({ name }) => !busy.has(name));
   const opening = isOpen(policy.window, policy.status.campaign, now);
-  const closed = whyClosed(records, opening.open, snapshot);
+  const closed = whyClosed({ now, policy: { ...policy, status: { ...policy.status, ...records } } });
   const slots = Math.max(0, allowedActive(policy.maxConcurrent, snapshot.nodes.length) - records.active.length);
   const activeZones = [...new Set(records.active.map(({ zone = "" }) => zone))];
   const starts = planStarts(
@@ -71,20 +71,29 @@ export function planPass(input: PolicySnapshot): Plan {
   return { status, steps, started: starts.nodes, skips: starts.skips, looks, writes: planWrites({ steps, starts, idle }, snapshot) };
 }
 
-/** Why nothing starts at all. */
-function whyClosed({ frozen }: Records, open: boolean, { policy }: PolicySnapshot): Omit<Skip, "node"> | undefined {
-  if (!policy.enabled) return { reason: "Disabled", message: "updates are switched off" };
-  if (frozen) return { reason: "Frozen", message: `frozen since ${frozen.at}: ${frozen.message}; spec.unfreeze: ${frozen.id} goes on` };
-  return open ? undefined : { reason: "WindowClosed", message: "outside the window" };
+/** The steps of the active nodes, and what they leave. A freeze holds from the very pass in which it begins: no other node goes on to its reboot. */
+function planSteps(snapshot: PolicySnapshot): { readonly steps: readonly ActiveStep[]; readonly records: RecordsStatus } {
+  const steps = planActive(snapshot);
+  const records = recordSteps(steps, snapshot);
+  const { policy } = snapshot;
+  if (!records.frozen || policy.status.frozen) return { steps, records };
+  const again = planActive({ ...snapshot, policy: { ...policy, status: { ...policy.status, frozen: records.frozen } } });
+  return { steps: again, records: recordSteps(again, snapshot) };
 }
 
+/** Reasons that do not end by themselves, or at any time: a one-shot that waited for them would let later updates start at any time. */
+const HOPELESS: ReadonlySet<SkipReason> = new Set([
+  "NotManaged",
+  "SeveralPolicies",
+  "ShadowUnreadable",
+  "NodeTerminating",
+  "BeingRemoved",
+  "AgentSilent",
+  "NodeNotReady",
+]);
+
 /** A one-shot is over once no node can start or will be able to soon. */
-function isExhausted({ nodes, skips }: Starts): boolean {
-  return (
-    nodes.length === 0 &&
-    skips.every(({ reason }) => reason === "NotManaged" || reason === "SeveralPolicies" || reason === "ShadowUnreadable")
-  );
-}
+const isExhausted = ({ nodes, skips }: Starts): boolean => nodes.length === 0 && skips.every(({ reason }) => HOPELESS.has(reason));
 
 function startOf({ name, uid, zone, bootId, shadow }: UpdateNode, now: number): ActiveNode {
   const time = formatTimestamp(now);

@@ -57,15 +57,17 @@ export interface Policy extends Omit<z.infer<typeof policySpec>, "window"> {
   readonly generation: number;
   /** Undefined: always open. */
   readonly window: Window | undefined;
+  /** Why the spec cannot be obeyed: nothing starts, and active nodes finish by the defaults. */
+  readonly problem: string | undefined;
   readonly status: PolicyStatus;
 }
 
-/** A policy that cannot be obeyed: its nodes are not started. */
+/** A policy whose status cannot be read: nobody knows which nodes are active, so that nothing is done with them. */
 export interface InvalidPolicy {
   readonly name: string;
   readonly uid: string;
   readonly nodeSelector: Readonly<Record<string, string>>;
-  readonly problem: string;
+  readonly unreadable: string;
 }
 
 function readLimit(written: number | string): Limit {
@@ -81,22 +83,29 @@ export function allowedActive(limit: Limit, total: number): number {
   return limit.percent === 0 ? 0 : Math.max(1, Math.floor((limit.percent * total) / 100));
 }
 
-/** Reads a policy as stored. A status that cannot be read counts as a problem: it says which nodes are active. */
-export function readPolicy(object: CustomObject): Policy | InvalidPolicy {
-  const { name, uid, resourceVersion } = readIdentity(object.metadata);
-  const raw = (object.spec ?? {}) as { readonly nodeSelector?: Readonly<Record<string, string>> };
-  const refuse = (problem: string): InvalidPolicy => ({ name, uid, nodeSelector: raw.nodeSelector ?? {}, problem });
-  const spec = policySpec.safeParse(raw);
-  if (!spec.success) return refuse(problemOf("spec", spec.error));
-  const status = object.status === undefined ? { success: true as const, data: NO_STATUS } : policyStatus.safeParse(object.status);
-  if (!status.success) return refuse(problemOf("status", status.error));
-  const window = spec.data.window && parseWindow(spec.data.window);
-  if (window && "problem" in window) return refuse(`spec.window: ${window.problem}`);
-  return { ...spec.data, window, name, uid, resourceVersion, generation: object.metadata.generation ?? 0, status: status.data };
+/** Reads a policy as stored. */
+export function readPolicy({ metadata, spec = {}, status }: CustomObject): Policy | InvalidPolicy {
+  const identity = readIdentity(metadata);
+  const { data: remembered, error } = status === undefined ? { data: NO_STATUS } : policyStatus.safeParse(status);
+  const content = readSpec(spec);
+  if (!remembered) return { ...identity, nodeSelector: content.nodeSelector, unreadable: problemOf("status", error) };
+  return { ...content, ...identity, generation: metadata.generation ?? 0, status: remembered };
 }
 
-function problemOf(part: string, { issues: [first] }: z.ZodError): string {
+type Content = Pick<Policy, keyof z.infer<typeof policySpec> | "problem">;
+
+/** What is written, or the defaults and the problem with it; the selector is obeyed if it can be read. */
+function readSpec(written: unknown): Content {
+  const read = policySpec.safeParse(written);
+  const window = read.data?.window && parseWindow(read.data.window);
+  const problem = window && "problem" in window ? `spec.window: ${window.problem}` : read.error && problemOf("spec", read.error);
+  if (read.data && !(window && "problem" in window)) return { ...read.data, window, problem: undefined };
+  const selector = policySpec.pick({ nodeSelector: true }).safeParse(written);
+  return { ...policySpec.parse(selector.data ?? {}), window: undefined, problem };
+}
+
+function problemOf(part: string, { issues: [first] }: Pick<z.ZodError, "issues"> = { issues: [] }): string {
   return `${[part, ...(first?.path ?? [])].join(".")}: ${first?.message ?? "not valid"}`;
 }
 
-export const isInvalid = (policy: Policy | InvalidPolicy): policy is InvalidPolicy => "problem" in policy;
+export const isInvalid = (policy: Policy | InvalidPolicy): policy is InvalidPolicy => "unreadable" in policy;

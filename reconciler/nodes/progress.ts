@@ -1,13 +1,14 @@
 /**
  * The next step of an active node: the first rule with an opinion (§17.2).
  *
- *   gone -> finished -> failed -> no longer managed -> deadline -> gate -> wait
+ *   gone -> finished -> failed -> no longer managed -> frozen -> deadline -> gate -> wait
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../model/decision.ts";
 import { shortDuration } from "../../infra/duration.ts";
 import { whyNotReturned } from "./health.ts";
 import type { UpdateNode } from "./node.ts";
+import { whyClosed } from "./closed.ts";
 import { deadlineOf, hasRebooted } from "./phase.ts";
 import type { ActiveNode, Phase, Workload } from "./policy-status.ts";
 import type { WantedState } from "./shadow.ts";
@@ -86,6 +87,13 @@ const stillManaged: ProgressRule = ({ entry }, node) => {
   };
 };
 
+/** The update is suspect by now: a node that has not begun to reboot is put back into service. One that is not Ready stays cordoned. */
+const notFrozen: ProgressRule = ({ snapshot: { policy }, entry }, node) => {
+  const { frozen } = policy.status;
+  if (!frozen || entry.phase !== "Draining" || !node.ready) return undefined;
+  return { step: "reset", reason: "Frozen", message: `the policy is frozen: ${frozen.message}`, afterReboot: false };
+};
+
 const inTime: ProgressRule = ({ snapshot: { now, policy }, entry }, node) => {
   const seconds = deadlineOf(entry.phase, policy);
   if (now < (parseTimestamp(entry.since) ?? now) + seconds * 1000) return undefined;
@@ -124,9 +132,9 @@ function isFrozenFor(entry: ActiveNode, { status }: PolicySnapshot["policy"]): b
 }
 
 /** A start whose answer was lost is repeated while the update is still to be made. */
-const started: ProgressRule = ({ entry, snapshot: { policy } }, { shadow }) => {
+const started: ProgressRule = ({ entry, snapshot }, { shadow }) => {
   if (entry.phase !== "Starting") return undefined;
-  const isWanted = !policy.status.frozen && shadow?.status?.target_version === entry.to;
+  const isWanted = whyClosed(snapshot) === undefined && shadow?.status?.target_version === entry.to;
   return isWanted ? { step: "startAgain" } : { step: "wait", why: "its start is no longer wanted" };
 };
 
@@ -161,7 +169,7 @@ const forAgent: ProgressRule = ({ entry }, node) => ({
   why: node.cordonedBy && entry.phase === "Recovering" ? "uncordoning" : "its agent",
 });
 
-const decide = firstOf<[Progress, UpdateNode], Step>([finished, failed, stillManaged, inTime, started, gate, forAgent]);
+const decide = firstOf<[Progress, UpdateNode], Step>([finished, failed, stillManaged, notFrozen, inTime, started, gate, forAgent]);
 
 /** The next step of an active node; a node that is gone leaves its slot. */
 export function decideProgress(progress: Progress): Step {

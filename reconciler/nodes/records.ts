@@ -41,13 +41,16 @@ export function recordSteps(steps: readonly ActiveStep[], { now, policy, nodes }
   };
 }
 
-type RecordsStatus = Records & Pick<PolicyStatus, "active" | "failed" | "deferred">;
+export type RecordsStatus = Records & Pick<PolicyStatus, "active" | "failed" | "deferred">;
 
 function keepActive({ entry, step }: ActiveStep, most: number): ActiveNode[] {
   if (step.step === "done" || step.step === "release") return [];
   const drains = step.step === "advance" && step.workloads && entry.phase === "Holding";
   return [drains ? { ...entry, workloads: step.workloads.slice(0, most) } : entry];
 }
+
+/** No attempt of the node's that came to no end. */
+const UNCOUNTED: ReadonlySet<string> = new Set(["UpdateFailed", "Frozen"]);
 
 function deferNodes(steps: readonly ActiveStep[], deferred: readonly DeferredNode[], at: string): DeferredNode[] {
   const byNode = new Map(deferred.map((one) => [one.node, one]));
@@ -56,7 +59,7 @@ function deferNodes(steps: readonly ActiveStep[], deferred: readonly DeferredNod
     if (step.step !== "reset" && step.step !== "release") continue;
     const before = byNode.get(entry.node)?.count ?? 0;
     // The agent counts what it reports itself.
-    const counts = step.step === "reset" ? step.reason !== "UpdateFailed" : step.backOff;
+    const counts = step.step === "reset" ? !UNCOUNTED.has(step.reason) : step.backOff;
     byNode.set(entry.node, { node: entry.node, count: before + (counts ? 1 : 0), at, reason: step.reason });
   }
   return [...byNode.values()];

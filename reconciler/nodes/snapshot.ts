@@ -32,6 +32,7 @@ export interface PolicySnapshot {
 
 /** Why a node or a policy does not start; for the policy's status, Events and metrics. */
 export const SKIP_REASONS = [
+  "PolicyInvalid",
   "Disabled",
   "Frozen",
   "WindowClosed",
@@ -72,5 +73,6 @@ export const FAILURE_REASONS = [
   "NodeGone",
   "NoLongerManaged",
   "StartDropped",
+  "Frozen",
 ] as const;
 export type FailureReason = (typeof FAILURE_REASONS)[number];

@@ -1,22 +1,31 @@
 /**
- * What is kept right beside the updates: each managed node has a shadow (R18), a node that is not managed any more has none (R36), no node stays
- * cordoned by us, and autoscalers are kept away from active nodes. Cordons are undone here also if the agent is gone (§17.6).
+ * What is kept right beside the updates: each managed node has a shadow (R18), a node that is not managed any more has none (R36), a node without a
+ * policy goes back to Idle, no node stays cordoned by us, and autoscalers are kept away from active nodes. Cordons are undone here also if the agent is
+ * gone (§17.6).
  */
+import { formatTimestamp } from "../../infra/timestamp.ts";
 import { belongsTo, PROTECTED_BY, type Shadow, type UpdateNode } from "./node.ts";
 import { type NodePatch, unmarkNode } from "./node-marks.ts";
+import type { ShadowSpec } from "./shadow.ts";
 
 export interface UpkeepSnapshot {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
   /** All nodes that are managed, have a shadow, or carry a mark of ours. */
   readonly nodes: readonly UpdateNode[];
   /** Active nodes by name; true if autoscalers are to be kept away. */
   readonly active: ReadonlyMap<string, boolean>;
   /** Nodes that left their slots before they were done. */
   readonly released: ReadonlySet<string>;
+  /** Nodes that a policy selects or has active. */
+  readonly governed: ReadonlySet<string>;
 }
 
 export type Upkeep =
   | { readonly action: "createShadow"; readonly node: UpdateNode }
   | { readonly action: "deleteShadow"; readonly node: UpdateNode; readonly shadow: Shadow }
+  /** Nobody decides any more how the update goes on. */
+  | { readonly action: "withdraw"; readonly node: UpdateNode; readonly shadow: Shadow; readonly spec: ShadowSpec }
   /** A merge patch of the Node. */
   | { readonly action: "uncordon" | "protect" | "unprotect"; readonly node: UpdateNode; readonly patch: NodePatch };
 
@@ -24,7 +33,12 @@ export type Upkeep =
 const KEEP_AWAY = ["cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt"];
 
 export function planUpkeep(snapshot: UpkeepSnapshot): Upkeep[] {
-  return snapshot.nodes.flatMap((node) => [...keepShadow(node, snapshot), ...uncordon(node, snapshot), ...keepAway(node, snapshot)]);
+  return snapshot.nodes.flatMap((node) => [
+    ...keepShadow(node, snapshot),
+    ...withdraw(node, snapshot),
+    ...uncordon(node, snapshot),
+    ...keepAway(node, snapshot),
+  ]);
 }
 
 function keepShadow(node: UpdateNode, { active }: UpkeepSnapshot): Upkeep[] {
@@ -39,6 +53,14 @@ function keepShadow(node: UpdateNode, { active }: UpkeepSnapshot): Upkeep[] {
 function isInReboot({ shadow, bootId, ready }: UpdateNode): boolean {
   const rebooting = shadow?.status?.rebooting;
   return Boolean(rebooting) && (!ready || bootId === "" || bootId === rebooting?.boot_id);
+}
+
+function withdraw(node: UpdateNode, { governed, now }: UpkeepSnapshot): Upkeep[] {
+  const { shadow, managed, name } = node;
+  if (!shadow || !managed || governed.has(name) || shadow.terminating || shadow.problem !== undefined) return [];
+  if (shadow.spec.state === "Idle") return [];
+  const spec: ShadowSpec = { state: "Idle", state_transition_timestamp: formatTimestamp(now), version: shadow.spec.version ?? null };
+  return [{ action: "withdraw", node, shadow, spec }];
 }
 
 function uncordon(node: UpdateNode, snapshot: UpkeepSnapshot): Upkeep[] {

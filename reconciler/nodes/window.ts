@@ -68,16 +68,23 @@ export interface Opening {
 /** Whether updates may start at `now` (milliseconds). `campaign` is what was remembered: without it, or with another expression, a one-shot waits for its next occurrence. */
 export function isOpen(window: Window | undefined, campaign: Campaign | undefined, now: number): Opening {
   if (!window) return { open: true, campaign: undefined };
-  if (window.kind === "windowed") {
-    const times = window.lastStartSeconds > 0 ? [now, now + window.lastStartSeconds * 1000] : [now];
-    return { open: times.every((time) => window.schedule.match(new Date(time))), campaign: undefined };
-  }
+  return window.kind === "windowed" ? { open: isWithin(window, now), campaign: undefined } : judgeCampaign(window, campaign, now);
+}
+
+function isWithin({ schedule, lastStartSeconds }: Window, now: number): boolean {
+  const times = lastStartSeconds > 0 ? [now, now + lastStartSeconds * 1000] : [now];
+  return times.every((time) => schedule.match(new Date(time)));
+}
+
+function judgeCampaign(window: Window, campaign: Campaign | undefined, now: number): Opening {
   const { cron, timeZone } = window;
   if (campaign?.cron !== cron || campaign.timeZone !== timeZone)
     return { open: false, campaign: { cron, timeZone, handledThrough: formatTimestamp(now) } };
   const fired = lastOccurrence(window, now);
-  const isNew = fired !== undefined && fired > (parseTimestamp(campaign.handledThrough) ?? now);
-  return { open: isNew && now < endOf(window, fired), campaign };
+  const handled = parseTimestamp(campaign.handledThrough) ?? now;
+  // The clock was ahead for a moment.
+  if (handled > now) return { open: false, campaign: { ...campaign, handledThrough: formatTimestamp(now) } };
+  return { open: fired !== undefined && fired > handled && now < endOf(window, fired), campaign };
 }
 
 /** The campaign once no node is left to be updated in it: the next occurrence opens it again. */

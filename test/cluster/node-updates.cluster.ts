@@ -214,6 +214,7 @@ describe("a campaign under the rights of the manifests", () => {
       freshness: createFreshness(systemClock, log),
       recorder: createRecorder({ cluster, clock: systemClock, log, instance: "test" }),
       signal: new AbortController().signal,
+      annotations: new Map<string, string>(),
     };
     const order: string[] = [];
     for (let round = 0; round < 60 && order.length < 3; round++) {

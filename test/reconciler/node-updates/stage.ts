@@ -61,6 +61,7 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & { reado
     });
   let update = create();
   const freshness = createFreshness(clock, log);
+  const annotations = new Map<string, string>();
   const recorder = createRecorder({ cluster, clock, log, instance: "test" });
   return {
     ...stage,
@@ -70,7 +71,7 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & { reado
     logged,
     restart: () => void (update = create()),
     tick: async () => {
-      const acted = await update({ fence: { write: () => ({}) }, freshness, recorder, signal: new AbortController().signal });
+      const acted = await update({ fence: { write: () => ({}) }, freshness, recorder, annotations, signal: new AbortController().signal });
       await recorder.flush();
       return acted;
     },
@@ -89,6 +90,8 @@ export function createPolicy(stage: Stage, name: string, spec: object = {}): voi
   stage.emulator.store.create(POLICIES, { apiVersion: "zonewise.dev/v1", kind: "NodeUpdatePolicy", metadata: { name }, spec });
 }
 
+export const removePolicy = (stage: Stage, name: string): void => void stage.emulator.store.remove(POLICIES, undefined, name);
+
 export function changePolicy(stage: Stage, name: string, spec: object): void {
   const policy = stage.emulator.store.get(POLICIES, undefined, name);
   if (policy) stage.emulator.store.update(POLICIES, { ...policy, spec });
@@ -97,7 +100,7 @@ export function changePolicy(stage: Stage, name: string, spec: object): void {
 export function statusOf(stage: Stage, name = "default"): PolicyStatus {
   const object = stage.emulator.store.get(POLICIES, undefined, name);
   const policy = readPolicy(object as unknown as Parameters<typeof readPolicy>[0]);
-  if (isInvalid(policy)) throw new Error(policy.problem);
+  if (isInvalid(policy)) throw new Error(policy.unreadable);
   return policy.status;
 }
 

@@ -21,6 +21,11 @@ describe("the back-off after failed attempts", () => {
     it(`${over ? "is over" : "lasts"} ${minutes} minutes after failure ${count}, at most ${longest} minutes (W24)`, () =>
       assert.equal(isBackOffOver(minutes * MINUTE, count, longest), over));
 
+  it("lasts no longer than a day more for a time that lies ahead: the clock of a node may be wrong by years", () => {
+    assert.equal(isBackOffOver(-MINUTE, 1), false);
+    assert.equal(isBackOffOver(-1441 * MINUTE, 1), true);
+  });
+
   it("counts whole minutes", () => {
     assert.equal(isBackOffOver(3 * MINUTE - 1, 1), false);
     assert.equal(isBackOffOver(3 * MINUTE, 1), true);

@@ -81,7 +81,7 @@ export function entry(name: string, overrides: Partial<ActiveNode> = {}): Active
 export function policy(spec: object = {}, status: Partial<PolicyStatus> = {}): Policy {
   const metadata = { name: "default", uid: "policy-uid", resourceVersion: "7", generation: 1 };
   const read = readPolicy({ metadata, spec, status: { ...NO_STATUS, ...status } });
-  if (isInvalid(read)) throw new Error(read.problem);
+  if (isInvalid(read)) throw new Error(read.unreadable);
   return read;
 }
 

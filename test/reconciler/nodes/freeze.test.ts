@@ -73,6 +73,42 @@ describe("a suspected bad update (R27, R34, R35)", () => {
     assert.deepEqual([started, writes], [[], []]);
   });
 
+  it("reboots no other node in the very pass that freezes", () => {
+    const staged = busyNode("b", S, S);
+    const { status, writes } = plan(
+      [afterReboot, staged],
+      { maxConcurrent: 2 },
+      { active: [entry("a"), entry("b", { phase: "Holding" })] },
+    );
+    assert.ok(status.frozen);
+    assert.deepEqual(
+      writes.map(({ node, spec }) => `${node.name} ${spec.state}`),
+      ["a Idle"],
+    );
+  });
+
+  const draining = [entry("a", { phase: "Draining", since: at(0) })];
+
+  it("puts a node back into service that is being drained when the policy freezes, and tries it again after the freeze", () => {
+    const { status, writes } = plan([busyNode("a", R, S)], {}, { ...frozen, active: draining });
+    assert.deepEqual(
+      writes.map(({ node, spec }) => `${node.name} ${spec.state}`),
+      ["a Idle"],
+    );
+    assert.deepEqual(
+      status.deferred.map(({ node, count, reason }) => [node, count, reason]),
+      [["a", 0, "Frozen"]],
+    );
+    assert.deepEqual(status.failed, []);
+  });
+
+  it("leaves a node cordoned that is being drained and not Ready, or whose reboot is announced", () => {
+    const notReady = busyNode("a", R, S, { node: { ready: false } });
+    assert.deepEqual(plan([notReady], {}, { ...frozen, active: draining }).writes, []);
+    const announced = busyNode("a", R, S, { status: { rebooting: { boot_id: "boot-1", at: at(0) } } });
+    assert.deepEqual(plan([announced], {}, { ...frozen, active: draining }).writes, []);
+  });
+
   it("lets nodes that have rebooted finish while frozen", () => {
     const { writes } = plan(
       [busyNode("a", R, R, { node: { bootId: "boot-2" } })],

@@ -75,6 +75,34 @@ describe("starts", () => {
     it(`starts nothing, and says ${reason} (R8)`, () =>
       assert.deepEqual(skipped(snapshot([node("a")], { policy: policy(spec) })), [`a ${reason}`]));
 
+  describe("a one-shot window", () => {
+    const firedAt = { cron: "0 0 11 * * *", timeZone: "UTC", handledThrough: at(-120 * MINUTE) };
+    const isOver = (nodes: readonly UpdateNode[]): boolean => {
+      const input = snapshot(nodes, { policy: policy({ window: { cron: firedAt.cron } }, { campaign: firedAt }) });
+      return planPass(input).status.campaign?.handledThrough === at(0);
+    };
+    const hopeless: readonly Partial<UpdateNode>[] = [
+      { ready: false },
+      { shadow: undefined },
+      { terminating: true },
+      { removedBy: "taint" },
+    ];
+    it("does not stay open for nodes that will not start by themselves: later updates would start at any time", () =>
+      assert.deepEqual(
+        hopeless.map((overrides) => isOver([node("a", overrides)])),
+        [true, true, true, true],
+      ));
+    it("stays open for a node in back-off", () => {
+      const failed = shadow("a", {}, { crash_count: 1, state_transition_failure_timestamp: at(-MINUTE) });
+      assert.equal(isOver([node("a", { shadow: failed })]), false);
+    });
+    it("fires again after the clock was far ahead for a moment", () => {
+      const ahead = { ...firedAt, handledThrough: "2099-01-01T00:00:00Z" };
+      const input = snapshot([node("a")], { policy: policy({ window: { cron: firedAt.cron } }, { campaign: ahead }) });
+      assert.equal(planPass(input).status.campaign?.handledThrough, at(0));
+    });
+  });
+
   it("lets running updates finish outside the window, and while it is switched off (R8)", () => {
     const nodes = [busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate")];
     for (const spec of [{ enabled: false }, { window: { cron: "* * 3 * * *" } }])
@@ -249,6 +277,20 @@ describe("the steps of an active node", () => {
   ] as const)
     it(title, () => assert.deepEqual(writes(snapshot([one], { policy: policy({}, active(stored)) })), expected));
 
+  for (const [title, spec] of [
+    ["it is switched off", { enabled: false }],
+    ["the window is closed", { window: { cron: "* * 3 * * *" } }],
+  ] as const)
+    it(`does not repeat a start whose answer was lost if ${title} by now (R8)`, () =>
+      assert.deepEqual(writes(snapshot([node("a")], { policy: policy(spec, active({ phase: "Starting", since: at(0) })) })), []));
+
+  it("begins a phase now if it began in the future, as after a step of the clock", () => {
+    const { status } = planPass(
+      snapshot([busyNode("a", "StagedAndPerformedUpdate", "Idle")], { policy: policy({}, active({ since: at(1000 * MINUTE) })) }),
+    );
+    assert.equal(status.active[0]?.since, at(0));
+  });
+
   it("does not reboot while a drain would not succeed, nor while a rollout is in progress", () => {
     const staged = busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate");
     for (const look of [{ obstacle: "zpdb exceeded" }, { rollout: "group shop/db" }]) {
@@ -315,6 +357,11 @@ describe("the steps of an active node", () => {
     const contested = new Map([["a", ["another", "default"]]]);
     const { status, writes } = planPass(snapshot([busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate")], { contested }));
     assert.deepEqual([status.active, writes], [[], []]);
+  });
+
+  it("does not take in the shadow of an earlier node of that name", () => {
+    const stale = busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate", { node: { uid: "a new node" } });
+    assert.deepEqual(planPass(snapshot([stale])).status.active, []);
   });
 
   it("takes in nodes that another controller has started, and counts them", () => {

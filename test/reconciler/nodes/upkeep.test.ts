@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
 import { planUpkeep, type UpkeepSnapshot } from "../../../reconciler/nodes/upkeep.ts";
-import { busyNode, node, shadow } from "./fixture.ts";
+import { busyNode, node, NOW, shadow } from "./fixture.ts";
+
+const NOBODY: Omit<UpkeepSnapshot, "nodes"> = { now: NOW, active: new Map(), released: new Set(), governed: new Set() };
 
 const actions = (one: UpdateNode, rest: Partial<UpkeepSnapshot> = {}): string[] =>
-  planUpkeep({ nodes: [one], active: new Map(), released: new Set(), ...rest }).map(({ action }) => action);
+  planUpkeep({ ...NOBODY, nodes: [one], governed: new Set([one.name]), ...rest }).map(({ action }) => action);
 const active = new Map([["a", false]]);
 const rebooting = { rebooting: { boot_id: "boot-1", at: "" } };
 const cordoned = { cordonedBy: "shadow-a", annotations: { "zonewise.dev/cordoned-by": "shadow-a" } };
@@ -80,7 +82,7 @@ describe("a cordon", () => {
 
   it("is undone together with our exclusion from load balancers, in one patch, if nothing has changed", () => {
     const annotations = { "zonewise.dev/cordoned-by": "shadow-a", "zonewise.dev/excluded-by": "shadow-a" };
-    const [upkeep] = planUpkeep({ nodes: [node("a", { ...cordoned, annotations })], active: new Map(), released: new Set() });
+    const [upkeep] = planUpkeep({ ...NOBODY, nodes: [node("a", { ...cordoned, annotations })] });
     assert.deepEqual(upkeep && "patch" in upkeep && upkeep.patch, {
       metadata: {
         resourceVersion: "1",
@@ -92,12 +94,25 @@ describe("a cordon", () => {
   });
 });
 
+describe("a node without a policy", () => {
+  for (const [title, one, expected] of [
+    ["goes back to Idle, also in the middle of its drain", busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate"), ["withdraw"]],
+    ["stays Idle", node("a"), []],
+    [
+      "is put right by its label if it has lost that as well",
+      busyNode("a", "MonitoringUpdate", "Idle", { node: { managed: false } }),
+      ["deleteShadow"],
+    ],
+  ] as const)
+    it(title, () => assert.deepEqual(actions(one, { governed: new Set() }), expected));
+});
+
 describe("autoscalers (R19)", () => {
   const CA = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
   const KARPENTER = "karpenter.sh/do-not-disrupt";
   const MARK = "zonewise.dev/protected-by";
   const patch = (one: UpdateNode, wanted: boolean) => {
-    const [upkeep] = planUpkeep({ nodes: [one], active: wanted ? new Map([["a", true]]) : new Map(), released: new Set() });
+    const [upkeep] = planUpkeep({ ...NOBODY, nodes: [one], active: wanted ? new Map([["a", true]]) : new Map() });
     return upkeep && "patch" in upkeep ? upkeep.patch.metadata.annotations : undefined;
   };
   it("are kept away from an active node", () =>

@@ -79,6 +79,8 @@ export class World {
       nodes: this.hosts.map((host) => this.#look(host)),
       active: new Map(active.map(({ node: name }) => [name, false])),
       released: new Set(deferred.map(({ node: name }) => name)),
+      governed: new Set(this.hosts.map(({ name }) => name)),
+      now: NOW + this.ms,
     });
     for (const one of upkeep) if (alive() && one.action === "uncordon") this.#mark(this.#host(one.node.name), undefined);
     this.#check();

@@ -1,0 +1,161 @@
+/** Policies that come, change and go while nodes are being updated. */
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import {
+  changePolicy,
+  createPolicy,
+  label,
+  type NodeStage,
+  removePolicy,
+  setNode,
+  setNodeStage,
+  shadowOf,
+  statusOf,
+  stepAgent,
+} from "./stage.ts";
+
+const NODES = ["node-1", "node-2", "node-3"];
+const POLICIES = "nodeupdatepolicies.zonewise.dev";
+let stage: NodeStage | undefined;
+afterEach(async () => {
+  await stage?.close();
+  stage = undefined;
+});
+
+async function setUp(...options: Parameters<typeof setNodeStage>): Promise<NodeStage> {
+  const on = await setNodeStage(...options);
+  stage = on;
+  for (const node of NODES) {
+    label(on, node);
+    setNode(on, node, {});
+  }
+  return on;
+}
+
+const names = (on: NodeStage): string[] => on.emulator.store.list(POLICIES).map(({ metadata }) => metadata.name);
+const wanted = (on: NodeStage): string[] => NODES.map((node) => shadowOf(on, node)?.spec.state ?? "none");
+
+/** Ticks and lets the agents report, a minute a round. */
+async function play(on: NodeStage, rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    await on.tick();
+    for (const node of NODES) stepAgent(on, node);
+    await on.time.advance(60_000);
+  }
+}
+
+/** node-1 is wanted to reboot, its agent drains it, and it is cordoned by us. */
+async function drainFirst(on: NodeStage): Promise<void> {
+  for (let round = 0; round < 20 && shadowOf(on, "node-1")?.spec.state !== "RebootedIntoUpdate"; round++) {
+    await on.tick();
+    if (shadowOf(on, "node-1")?.spec.state !== "RebootedIntoUpdate") for (const node of NODES) stepAgent(on, node);
+  }
+  const node = on.emulator.store.get("nodes", undefined, "node-1");
+  const annotations = { "zonewise.dev/cordoned-by": shadowOf(on, "node-1")?.metadata.uid ?? "" };
+  if (node) on.emulator.store.update("nodes", { ...node, metadata: { ...node.metadata, annotations }, spec: { unschedulable: true } });
+}
+
+const isCordoned = (on: NodeStage): boolean =>
+  (on.emulator.store.get("nodes", undefined, "node-1") as unknown as { spec?: { unschedulable?: boolean } }).spec?.unschedulable === true;
+
+describe("the policy default", () => {
+  it("is made from the original's variables if there has never been a policy", async () => {
+    const on = await setUp({ defaultSpec: { maxConcurrent: "2", window: { cron: "* * 2-4 * * *" } } });
+    await on.tick();
+    const { spec } = on.emulator.store.get(POLICIES, undefined, "default") as unknown as { spec: Record<string, unknown> };
+    assert.deepEqual([names(on), spec["maxConcurrent"]], [["default"], "2"]);
+  });
+
+  it("is not made again once it was deleted, whatever process looks: a person wants no updates", async () => {
+    const on = await setUp();
+    await on.tick();
+    removePolicy(on, "default");
+    on.restart();
+    await play(on, 3);
+    assert.deepEqual(names(on), []);
+    assert.equal(on.logged.filter((line) => line.includes("no NodeUpdatePolicy")).length, 1);
+  });
+
+  it("is not made while a person replaces the only policy by another: it would select every node", async () => {
+    const on = await setUp();
+    createPolicy(on, "pool", { nodeSelector: { "topology.kubernetes.io/zone": "zone-1" } });
+    await play(on, 2);
+    removePolicy(on, "pool");
+    await play(on, 3);
+    assert.deepEqual(names(on), []);
+  });
+
+  it("may be made by two installations at the same time", async () => {
+    const on = await setUp();
+    const first = on.tick();
+    on.restart();
+    await Promise.all([first, on.tick()]);
+    assert.deepEqual(names(on), ["default"]);
+    assert.deepEqual(
+      on.logged.filter((line) => line.includes('"level":"warn"')),
+      [],
+    );
+  });
+});
+
+describe("a policy that is deleted while its nodes are updated", () => {
+  it("leaves no node cordoned by us, and none that goes on to its reboot", async () => {
+    const on = await setUp();
+    createPolicy(on, "one", {});
+    await drainFirst(on);
+    assert.deepEqual([wanted(on)[0], isCordoned(on)], ["RebootedIntoUpdate", true]);
+    removePolicy(on, "one");
+    await on.tick();
+    assert.deepEqual(wanted(on), ["Idle", "Idle", "Idle"]);
+    await on.tick();
+    assert.equal(isCordoned(on), false);
+  });
+
+  it("does so also if the policies that are left select other nodes", async () => {
+    const on = await setUp();
+    createPolicy(on, "one", { nodeSelector: { "topology.kubernetes.io/zone": "zone-1" } });
+    createPolicy(on, "two", { enabled: false, nodeSelector: { "topology.kubernetes.io/zone": "zone-2" } });
+    await drainFirst(on);
+    removePolicy(on, "one");
+    await play(on, 3);
+    assert.deepEqual([wanted(on)[0], isCordoned(on)], ["Idle", false]);
+  });
+
+  it("hands its nodes to a policy that selects them", async () => {
+    const on = await setUp();
+    createPolicy(on, "one", {});
+    await drainFirst(on);
+    removePolicy(on, "one");
+    createPolicy(on, "two", {});
+    await on.tick();
+    assert.deepEqual(
+      statusOf(on, "two").active.map(({ node, phase }) => [node, phase]),
+      [["node-1", "Draining"]],
+    );
+  });
+});
+
+describe("a policy that is edited while its nodes are updated", () => {
+  it("finishes the node that it does not select any more, and starts no other one for it (R19)", async () => {
+    const on = await setUp();
+    createPolicy(on, "one", {});
+    await drainFirst(on);
+    changePolicy(on, "one", { nodeSelector: { "topology.kubernetes.io/zone": "zone-2" } });
+    await on.tick();
+    assert.deepEqual(
+      statusOf(on, "one").active.map(({ node }) => node),
+      ["node-1"],
+    );
+    assert.equal(wanted(on)[0], "RebootedIntoUpdate");
+  });
+
+  it("lets its nodes finish, and starts none, once its window cannot be read", async () => {
+    const on = await setUp();
+    createPolicy(on, "one", {});
+    await drainFirst(on);
+    changePolicy(on, "one", { window: { cron: "61 * * * * *", timeZone: "UTC" } });
+    await play(on, 12);
+    const { active, skipped, nodes } = statusOf(on, "one");
+    assert.deepEqual([active, skipped, nodes.upToDate], [[], { PolicyInvalid: 2 }, 1]);
+  });
+});

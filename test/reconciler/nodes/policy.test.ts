@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { planPass } from "../../../reconciler/nodes/plan.ts";
+import { allowedActive, isInvalid, readPolicy } from "../../../reconciler/nodes/policy.ts";
+import { NO_STATUS } from "../../../reconciler/nodes/policy-status.ts";
+import { busyNode, entry, node, policy, snapshot } from "./fixture.ts";
+
+const metadata = { name: "default", uid: "policy-uid", resourceVersion: "7", generation: 1 };
+const edited = (spec: object) => {
+  const status = { ...NO_STATUS, active: [entry("a", { phase: "Monitoring" })] };
+  const read = readPolicy({ metadata, spec, status });
+  if (isInvalid(read)) throw new Error(read.unreadable);
+  return read;
+};
+
+describe("a policy that is edited into one that cannot be obeyed", () => {
+  const unwell = { window: { cron: "61 * * * * *", timeZone: "UTC" } };
+
+  it("starts nothing, and says why", () => {
+    const { started, skips } = planPass(snapshot([node("b")], { policy: { ...edited(unwell), maxConcurrent: "unlimited" } }));
+    assert.deepEqual(started, []);
+    assert.deepEqual(
+      skips.map(({ reason }) => reason),
+      ["PolicyInvalid"],
+    );
+    assert.match(skips[0]?.message ?? "", /spec.window/);
+  });
+
+  it("lets the nodes that are active finish, by the defaults", () => {
+    const done = busyNode("a", "MonitoringUpdate", "MonitoringUpdate", {
+      node: { bootId: "boot-2", readySince: 0 },
+      status: { current_version: "1.1.0", boot_reported_at: "2026-01-01T00:00:00Z" },
+    });
+    const { writes } = planPass(snapshot([done], { policy: edited(unwell) }));
+    assert.deepEqual(
+      writes.map(({ node, spec }) => `${node.name} ${spec.state}`),
+      ["a Idle"],
+    );
+  });
+
+  it("keeps its selector, and stays frozen", () => {
+    const read = readPolicy({
+      metadata,
+      spec: { ...unwell, nodeSelector: { pool: "x" }, unfreeze: "f1" },
+      status: { ...NO_STATUS, frozen: { id: "f1", at: "", reason: "", message: "" } },
+    });
+    assert.deepEqual(read.nodeSelector, { pool: "x" });
+    assert.ok(!isInvalid(read) && planPass(snapshot([], { policy: read })).status.frozen);
+  });
+
+  it("is left alone if its status cannot be read: nobody knows who is active", () =>
+    assert.ok(isInvalid(readPolicy({ metadata, spec: {}, status: { active: "x" } }))));
+});
+
+describe("the nodes that may be active (R30)", () => {
+  for (const [maxConcurrent, total, allowed] of [
+    ["1%", 0, 1],
+    ["1%", 99, 1],
+    ["1%", 200, 2],
+    ["49%", 2, 1],
+    ["50%", 1, 1],
+    ["99%", 1, 1],
+    ["0%", 1000, 0],
+    ["100%", 1000, 1000],
+    [0, 1000, 0],
+    ["000003", 1000, 3],
+  ] as const)
+    it(`are ${allowed} of ${total} with ${maxConcurrent}`, () =>
+      assert.equal(allowedActive(policy({ maxConcurrent }).maxConcurrent, total), allowed));
+});
