@@ -22,10 +22,12 @@ export interface DemoReconcilerOptions {
   readonly namespace: string;
   readonly clock: Clock;
   readonly onLog: (level: Level, message: string, fields: LogFields) => void;
+  /** More variables. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
-export async function composeReconciler({ kubeconfig, namespace, clock, onLog }: DemoReconcilerOptions): Promise<DemoReconciler> {
-  const { run: input } = await compose({ KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: namespace, NAMESPACES: "*" }, clock);
+export async function composeReconciler({ kubeconfig, namespace, clock, onLog, env }: DemoReconcilerOptions): Promise<DemoReconciler> {
+  const { run: input } = await compose({ KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: namespace, NAMESPACES: "*", ...env }, clock);
   const logAt =
     (level: Level) =>
     (message: string, fields: LogFields = {}): void =>

@@ -15,6 +15,7 @@ import { startEmulator } from "../emulator/index.ts";
 import { startPrometheus } from "../prometheus/scripted.ts";
 import { createGate, readDefinition } from "./gate.ts";
 import { showLive, type Live } from "./live.ts";
+import { playNodeUpdates } from "./nodes/play.ts";
 import { composeReconciler, type DemoReconciler } from "./reconcile.ts";
 import { applySample, SAMPLE, setImage, setReplicas } from "./sample.ts";
 import { formatSeconds } from "./picture.ts";
@@ -120,4 +121,4 @@ async function main(): Promise<number> {
   }
 }
 
-process.exitCode = await main();
+process.exitCode = process.argv.includes("nodes") ? await playNodeUpdates({ screen, stop: stop.signal, once }) : await main();

@@ -42,6 +42,7 @@ export const BUILT_IN: readonly Kind[] = [
   defineKind("v1", "ServiceAccount", { short: "sa", subresources: ["token"] }),
   defineKind("v1", "Event", { short: "ev" }),
   defineKind("apps/v1", "StatefulSet", { short: "sts", inAll: true, subresources: ["status", "scale"] }),
+  defineKind("apps/v1", "DaemonSet", { short: "ds", inAll: true, subresources: ["status"] }),
   defineKind("apps/v1", "ControllerRevision"),
   defineKind("apps/v1", "Deployment", { short: "deploy", inAll: true, subresources: ["status", "scale"] }),
   defineKind("apps/v1", "ReplicaSet", { short: "rs", inAll: true, subresources: ["status", "scale"] }),
