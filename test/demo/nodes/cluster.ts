@@ -77,7 +77,7 @@ export function readNodes(store: Store, names: readonly string[]): DrawnNode[] {
     const shadow = store.get(SHADOWS, HOME, shadowName(name));
     return {
       name,
-      ready: isTrue(node as Parameters<typeof isTrue>[0], "Ready"),
+      ready: isTrue(node, "Ready"),
       cordoned: dig(node, "spec", "unschedulable") === true,
       shadow: shadow && {
         spec: dig(shadow, "spec") as ShadowSpec,
@@ -93,5 +93,5 @@ export function readNodes(store: Store, names: readonly string[]): DrawnNode[] {
 
 function podState(pod: KubeObject): DrawnNode["pods"][number] {
   if (pod.metadata.deletionTimestamp) return "terminating";
-  return isTrue(pod as Parameters<typeof isTrue>[0], "Ready") ? "ready" : "unready";
+  return isTrue(pod, "Ready") ? "ready" : "unready";
 }

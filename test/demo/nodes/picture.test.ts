@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
+import type { ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
 import { textOf } from "../picture.ts";
 import { describeActivity, type DrawnNode, drawNodes, isUpdated } from "./picture.ts";
 
@@ -8,7 +8,7 @@ type State = ShadowStatus["current_state"];
 
 const STATUS: ShadowStatus = { current_version: "1.0.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0 };
 const shadow = (wanted: State, reported: State, status: Partial<ShadowStatus> = {}): NonNullable<DrawnNode["shadow"]> => ({
-  spec: { state: wanted } as ShadowSpec,
+  spec: { state: wanted },
   status: { ...STATUS, current_state: reported, ...status },
 });
 const node = (traits: Partial<DrawnNode>): DrawnNode => ({
