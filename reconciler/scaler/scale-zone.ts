@@ -8,16 +8,14 @@
  * The Lease keeps webhooks from admitting a downscale of another zone between the last look and the write. A webhook that judges the write takes the
  * Lease itself, and looks at the other zones under it. A zone that has to wait costs no write.
  */
-import { startStopwatch } from "../../infra/clock.ts";
 import { isRefused, RolloutError, wroteNothing } from "../../infra/errors.ts";
-import type { Fence } from "../../infra/kubernetes/lease.ts";
 import { type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
-import { claimForReconciler, nameLease, RECONCILER_WORK_MS, takeDownscaleLease } from "../pending-downscales/downscale-lease.ts";
+import { underDownscaleLease } from "../pending-downscales/under-lease.ts";
 import type { ScaleZone } from "../scaling/steps.ts";
 import type { Scaler } from "./scaler.ts";
 import { whyNotShrink } from "./why-not-shrink.ts";
@@ -48,42 +46,18 @@ export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold |
 /** Shrinks the zone, or resolves with a hold, while no downscale of its group can be admitted. Throws as `changeReplicas` and `whyNotShrink` do. */
 async function shrinkUnderLease(step: ScaleZone, scaler: Scaler): Promise<Hold | undefined> {
   const { zone } = step;
-  const { namespace, group, name } = zone;
-  const claim = claimForReconciler({ namespace, name: nameLease(group, name) }, name);
-  // Starts before the write, as its answer may be late.
-  const elapsed = startStopwatch(scaler.clock);
-  const lease = await takeDownscaleLease(scaler, claim, scaler.fence.write());
-  if (!("release" in lease)) {
-    const holder = "holder" in lease ? lease.holder : "another";
-    const message = `${name} waits to shrink: the downscale Lease of its group is held for ${holder}`;
-    return { ...hold("OtherZoneNotReady", message, [zone]), dedupKey: `${name} after the Lease of ${holder}` };
-  }
-  const fence = boundFence(scaler.fence, () => RECONCILER_WORK_MS - elapsed());
-  let mayBeWritten = false;
-  try {
-    const why = await whyNotShrink(step, scaler, lease.found);
+  const done = await underDownscaleLease(zone, scaler, async ({ fence, pending, leaveToExpire }) => {
+    const why = await whyNotShrink(step, scaler, pending);
     if (why) return why;
     await changeReplicas(step, { ...scaler, fence }).catch((error: unknown) => {
-      mayBeWritten = !wroteNothing(error);
+      if (!wroteNothing(error)) leaveToExpire();
       throw error;
     });
     return undefined;
-  } finally {
-    // A write without an answer may still take effect: the Lease expires after it can.
-    if (!mayBeWritten) await lease.release(lease.recorded);
-  }
-}
-
-/** Writes end while the downscale Lease is ours. `write` throws `Conflict` once it may have passed to another, `LeaseLost` as before. */
-function boundFence(fence: Fence, remainingMs: () => number): Fence {
-  return {
-    write() {
-      const { deadlineMs = Infinity, ...call } = fence.write();
-      const left = Math.floor(remainingMs());
-      if (left <= 0) throw new RolloutError("Conflict", "the last look took too long: a downscale of another zone may be admitted again");
-      return { ...call, deadlineMs: Math.min(deadlineMs, left) };
-    },
-  };
+  });
+  if ("result" in done) return done.result;
+  const message = `${zone.name} waits to shrink: the downscale Lease of its group is held for ${done.holder}`;
+  return { ...hold("OtherZoneNotReady", message, [zone]), dedupKey: `${zone.name} after the Lease of ${done.holder}` };
 }
 
 /**

@@ -1,28 +1,32 @@
 /**
  * Deletes a batch of pods of one zone, while the group is unchanged since the decision.
  *
- *   request all of them from the budget at once -> per pod: may the batch go on? -> delete it --ended early--> release the grants not used
+ *   request all of them from the budget at once -> may a webhook admit a downscale of another zone? do the rest under the group's downscale Lease
+ *     -> per pod: may the batch go on? -> delete it --ended early--> release the grants not used
  *
  * The completed deletions are reported however the batch ends; the next tick gathers again and decides about the rest.
  */
-import type { DisruptionGrant, MayDisrupt } from "../reservations/may-disrupt.ts";
+import type { MayDisrupt } from "../reservations/may-disrupt.ts";
 import type { Effect } from "../report/outcome.ts";
 import type { Clock } from "../../infra/clock.ts";
-import { hasCode, messageOf, RolloutError, wroteNothing } from "../../infra/errors.ts";
+import { messageOf, RolloutError, wroteNothing } from "../../infra/errors.ts";
 import { pods } from "../../infra/kubernetes/resources.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
+import { findAdmitted } from "../downscale/pending.ts";
 import { gatherGroup, gatherGroupZones } from "../gather.ts";
-import type { Hold } from "../model/decision.ts";
+import { hold, type Hold } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
 import { describeUnsteady, isSteady } from "../model/readiness.ts";
 import type { Zone } from "../model/zone.ts";
+import { type HeldLease, underDownscaleLease } from "../pending-downscales/under-lease.ts";
 import { whyStopBatch, zonesToList, type BatchView } from "../rollout/continue-batch.ts";
 import type { DeletePods } from "../rollout/zone.ts";
+import { type Grant, releaseAll, requestGrants } from "./grants.ts";
 import { patchStatus } from "./zone-status.ts";
 
 export interface BatchActor extends Actor {
   readonly mayDisrupt: MayDisrupt;
-  readonly clock: Pick<Clock, "monotonic">;
+  readonly clock: Pick<Clock, "monotonic" | "now">;
   /** A time before the pods were listed for the decision, by `clock.monotonic`. */
   readonly gatheredAt: number;
   /** Once it fires, no further pod is deleted. */
@@ -35,11 +39,15 @@ const BATCH_MS = 30_000;
 /** Milliseconds in which the gathered snapshot is recent enough for the first pod. */
 const FRESH_MS = 1000;
 
-/** A pod that may be deleted. */
-interface Grant {
-  readonly pod: Pod;
-  /** Undefined if there is nothing to release. */
-  readonly grant: DisruptionGrant | undefined;
+interface Batch {
+  readonly zone: Zone;
+  /** The zones of the group, as the batch was decided. */
+  readonly judged: readonly Zone[];
+  /** By `clock.monotonic`. */
+  readonly endAt: number;
+  /** Grants of pods that were not deleted. */
+  readonly unused: Set<Grant>;
+  readonly replaced: Pod[];
 }
 
 /**
@@ -49,47 +57,62 @@ interface Grant {
 export async function deletePods(decision: DeletePods, judged: readonly Zone[], actor: BatchActor): Promise<Effect> {
   const endAt = actor.clock.monotonic() + BATCH_MS;
   const { grants, denied } = await requestGrants(decision, actor);
-  const unused = new Set(grants);
-  const replaced: Pod[] = [];
+  const batch: Batch = { zone: decision.zone, judged, endAt, unused: new Set(grants), replaced: [] };
+  const { replaced } = batch;
   try {
-    for (const grant of grants) {
-      const isFirst = replaced.length === 0;
-      if (isFirst) await patchStatus(decision.zone, actor);
-      if (!isFirst || actor.clock.monotonic() - actor.gatheredAt > FRESH_MS)
-        await confirmBatch({ zone: decision.zone, pod: grant.pod, judged }, actor);
-      if (actor.stop.aborted) throw new RolloutError("Cancelled", "stopped");
-      if (actor.clock.monotonic() >= endAt) throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
-      unused.delete(grant);
-      await deletePod(grant.pod, actor).catch((error: unknown) => {
-        // After any other error the pod may be terminating, and its reservation must remain.
-        if (wroteNothing(error)) unused.add(grant);
-        throw error;
-      });
-      replaced.push(grant.pod);
-    }
-    return { replaced, denied };
+    const why = mayAnotherShrink(batch) ? await deleteUnderLease(batch, actor) : await deleteInTurn(batch, actor);
+    return { replaced, denied: why ? [...denied, why] : denied };
   } catch (error) {
-    await releaseAll(unused, actor);
     if (replaced.length === 0) throw error;
     return { replaced, denied, stopped: messageOf(error) };
+  } finally {
+    await releaseAll(batch.unused, actor);
   }
 }
 
-/** Simultaneous requests share the reads of a budget. Rejects with the first error, after all grants are released. */
-async function requestGrants({ zone, pods: chosen }: DeletePods, actor: BatchActor): Promise<{ grants: Grant[]; denied: Hold[] }> {
-  const answers = await Promise.allSettled(chosen.map((pod) => actor.mayDisrupt(pod, zone, actor.fence.write())));
-  const grants: Grant[] = [];
-  const denied: Hold[] = [];
-  for (const [i, answer] of answers.entries()) {
-    const pod = chosen[i];
-    if (!pod || answer.status === "rejected") continue;
-    if (answer.value?.action === "hold") denied.push(answer.value);
-    else grants.push({ pod, grant: answer.value });
+/** True if there is something to delete while a webhook may admit a downscale of another zone. */
+function mayAnotherShrink({ zone, judged, unused }: Batch): boolean {
+  return unused.size > 0 && judged.some(({ uid, scaling }) => uid !== zone.uid && scaling.judgedByWebhook);
+}
+
+/**
+ * Resolves with a hold, and deletes nothing, if another downscale is judged now, or was admitted and may still be stored. Only the reconciler removes
+ * admitted downscales from the Lease, before it lists the zones, so that those of the decision suffice.
+ */
+async function deleteUnderLease(batch: Batch, actor: BatchActor): Promise<Hold | undefined> {
+  const { zone, judged } = batch;
+  const done = await underDownscaleLease(zone, actor, async ({ fence, pending, leaveToExpire }) => {
+    const others = judged.filter(({ uid }) => uid !== zone.uid);
+    const admitted = findAdmitted(pending, others, actor.clock.now());
+    if (admitted) return waitFor(zone, admitted.description, admitted.zone.name);
+    return await deleteInTurn(batch, { ...actor, fence }, leaveToExpire);
+  });
+  if ("result" in done) return done.result;
+  return waitFor(zone, `the downscale Lease of its group is held for ${done.holder}`, `the Lease of ${done.holder}`);
+}
+
+function waitFor(zone: Zone, why: string, what: string): Hold {
+  return { ...hold("OtherZoneNotReady", `${zone.name} waits: ${why}`, [zone]), dedupKey: `${zone.name} after ${what}` };
+}
+
+/** Deletes the pods one after the other. `onUnknown` is called for a deletion without an answer. Throws what ends the batch early. */
+async function deleteInTurn(batch: Batch, actor: BatchActor, onUnknown?: HeldLease["leaveToExpire"]): Promise<undefined> {
+  const { zone, judged, endAt, unused, replaced } = batch;
+  for (const grant of unused) {
+    const isFirst = replaced.length === 0;
+    if (isFirst) await patchStatus(zone, actor);
+    if (!isFirst || actor.clock.monotonic() - actor.gatheredAt > FRESH_MS) await confirmBatch({ zone, pod: grant.pod, judged }, actor);
+    if (actor.stop.aborted) throw new RolloutError("Cancelled", "stopped");
+    if (actor.clock.monotonic() >= endAt) throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
+    unused.delete(grant);
+    await deletePod(grant.pod, actor).catch((error: unknown) => {
+      // After any other error the pod may be terminating, and its reservation must remain.
+      if (wroteNothing(error)) unused.add(grant);
+      else onUnknown?.();
+      throw error;
+    });
+    replaced.push(grant.pod);
   }
-  const failed = answers.find((answer) => answer.status === "rejected");
-  if (!failed) return { grants, denied };
-  await releaseAll(grants, actor);
-  throw failed.reason;
 }
 
 /** Throws `Conflict` if the batch may not continue with this pod, or the error of the API server. */
@@ -107,13 +130,4 @@ async function deletePod(pod: Pod, { cluster, fence, freshness }: BatchActor): P
   const { namespace, name, uid, resourceVersion } = pod;
   const version = await cluster.remove(pods, { namespace, name, preconditions: { uid, resourceVersion } }, fence.write());
   freshness.noteWritten(pods, version);
-}
-
-/** Releases grants that were not used; once the Lease is lost, they are left to expire. */
-async function releaseAll(grants: Iterable<Grant>, { fence }: BatchActor): Promise<void> {
-  try {
-    for (const { grant } of grants) await grant?.release(fence.write());
-  } catch (error) {
-    if (!hasCode(error, "LeaseLost")) throw error;
-  }
 }

@@ -181,7 +181,7 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the zone is confirmed unchanged before its first pod is deleted",
     ...BATCH,
-    find: "if (isFirst) await patchStatus(decision.zone, actor);",
+    find: "if (isFirst) await patchStatus(zone, actor);",
     replacement: "if (isFirst) await Promise.resolve();",
   },
   {

@@ -6,6 +6,11 @@ const SCALE = { file: "reconciler/scaler/scale-zone.ts", tests: ["test/reconcile
 const LOOK = { file: "reconciler/scaler/why-not-shrink.ts", tests: ["test/reconciler/scale-races.test.ts"] };
 const LEASE = { file: SCALE.file, tests: ["test/reconciler/scaler/scale-zone.test.ts"] };
 const ORDERS = { file: SCALE.file, tests: ["test/reconciler/interleavings/shrink.test.ts"] };
+const BOUND = { file: "reconciler/pending-downscales/under-lease.ts", tests: ORDERS.tests };
+const ROLLOUT = {
+  file: "reconciler/updater/delete-pods.ts",
+  tests: ["test/reconciler/interleavings/rollout-beside-downscale.test.ts", "test/reconciler/updater/downscale-lease.test.ts"],
+};
 const DECIDE = { tests: ["test/reconciler/scaling/decide.test.ts", "test/reconciler/scaling/decide-properties.test.ts"] };
 const CALL_PODS = { file: "infra/call-pods.ts", tests: ["test/infra/call-pods.test.ts"] };
 const STEADY = { file: "reconciler/scaling/steady.ts", tests: ["test/reconciler/scaling/steady.test.ts"] };
@@ -123,32 +128,56 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "everything is read again under the downscale Lease",
     ...ORDERS,
-    find: "const why = await whyNotShrink(step, scaler, lease.found);",
+    find: "const why = await whyNotShrink(step, scaler, pending);",
     replacement: "const why = undefined;",
   },
   {
     breaks: "nothing is written once the downscale Lease may have passed to another",
-    ...ORDERS,
+    ...BOUND,
     find: "if (left <= 0) throw",
     replacement: "if (left < -Infinity) throw",
   },
   {
     breaks: "a write under the downscale Lease ends before it may pass to another",
-    ...ORDERS,
+    ...BOUND,
     find: "deadlineMs: Math.min(deadlineMs, left)",
     replacement: "deadlineMs",
   },
   {
     breaks: "the downscale Lease is kept while a write without an answer may take effect",
     ...LEASE,
-    find: "mayBeWritten = !wroteNothing(error);",
-    replacement: "mayBeWritten = false;",
+    find: "if (!wroteNothing(error)) leaveToExpire();",
+    replacement: "",
   },
   {
     breaks: "the downscale Lease is released after a write that was refused",
     ...LEASE,
-    find: "mayBeWritten = !wroteNothing(error);",
-    replacement: "mayBeWritten = true;",
+    find: "if (!wroteNothing(error)) leaveToExpire();",
+    replacement: "leaveToExpire();",
+  },
+  {
+    breaks: "pods are deleted under the downscale Lease while a webhook may admit a downscale of another zone",
+    ...ROLLOUT,
+    find: "mayAnotherShrink(batch) ? await",
+    replacement: "batch.endAt < 0 ? await",
+  },
+  {
+    breaks: "no pod is deleted while an admitted downscale of another zone may still be stored",
+    ...ROLLOUT,
+    find: "if (admitted) return waitFor",
+    replacement: "if (admitted && others.length < 0) return waitFor",
+  },
+  {
+    breaks: "the downscale Lease is kept while a deletion without an answer may take effect",
+    ...ROLLOUT,
+    find: "else onUnknown?.();",
+    replacement: "",
+  },
+  {
+    breaks: "deletions under the downscale Lease end before it may pass to another",
+    ...ROLLOUT,
+    find: "{ ...actor, fence }, leaveToExpire",
+    replacement: "actor, leaveToExpire",
   },
   {
     breaks: "the reconciler leaves pending downscales in the Lease as they are",

@@ -1,6 +1,6 @@
 /**
- * Two zones of a group with 3 pods each, as values: the reconciler is to shrink zone a to 2 replicas, a user shrinks zone b through the webhook
- * prepare-downscale. Each list of StatefulSets, each call about the downscale Lease and each stored write is a step of the play.
+ * Two zones of a group with 3 pods each, as values: the reconciler is to shrink zone a to 2 replicas, or to roll it out once it was deployed; a user shrinks
+ * zone b through the webhook prepare-downscale. Each list of StatefulSets, each call about the downscale Lease and each stored write is a step of the play.
  */
 import assert from "node:assert/strict";
 import { recordInAnnotation } from "../../../functions/downscale/downscale-record.ts";
@@ -36,6 +36,8 @@ export interface ShrinkOptions {
   readonly stepper: Stepper;
   /** Whether zone a carries the label prepare-downscale as well. */
   readonly labelled?: boolean;
+  /** Whether zone a keeps its replicas: the reconciler rolls it out after `deployA`. */
+  readonly keepsReplicas?: boolean;
   /** False for a cluster whose webhook does not judge the reconciler's writes. */
   readonly judgesReconciler?: boolean;
   /** False for an API server that ignores the versions of Leases. */
@@ -50,7 +52,8 @@ interface Change {
   readonly withinMs: number;
 }
 
-export function createShrinkWorld({ stepper, labelled = false, judgesReconciler = true, checksVersions = true }: ShrinkOptions) {
+export function createShrinkWorld(options: ShrinkOptions) {
+  const { stepper, labelled = false, keepsReplicas = false, judgesReconciler = true, checksVersions = true } = options;
   let now = START;
   let version = 1;
   let lease: Lease | undefined;
@@ -59,11 +62,12 @@ export function createShrinkWorld({ stepper, labelled = false, judgesReconciler 
     labels,
     annotations: { ...ANNOTATIONS, ...more },
   });
-  const traitsOfA = traits(A, labelled ? JUDGED : {}, { ...MIRROR, ...NO_WRITE_BACK });
+  const traitsOfA = traits(A, labelled ? JUDGED : {}, keepsReplicas ? {} : { ...MIRROR, ...NO_WRITE_BACK });
   const zones = new Map<string, StatefulSet>(
     [traitsOfA, traits(B, JUDGED, {})].map((one) => [one.name ?? "", { ...TYPE, ...statefulSetObject(one) }]),
   );
   const shrunk: string[] = [];
+  const deleted = new Set<string>();
   const clock: Clock = { now: () => now, monotonic: () => now, sleep: () => new Promise(() => {}) };
   const { log } = keepingLog();
 
@@ -80,6 +84,25 @@ export function createShrinkWorld({ stepper, labelled = false, judgesReconciler 
     return lease;
   }
 
+  const podsOf = (name: string) => podObjects({ name }).filter(({ metadata }) => !deleted.has(metadata?.name ?? ""));
+
+  function confirm(name: string, { metadata }: { readonly metadata: { readonly resourceVersion: string } }): string {
+    if (metadata.resourceVersion !== zoneNamed(name).metadata?.resourceVersion) throw new RolloutError("Conflict", name);
+    return metadata.resourceVersion;
+  }
+
+  function remove(pod: string): string {
+    deleted.add(pod);
+    changeA({}, { readyReplicas: 2 });
+    return String(version);
+  }
+
+  function changeA(metadata: object, status: object): void {
+    const found = zoneNamed(A);
+    const next = { ...found.metadata, ...metadata, resourceVersion: String(++version) };
+    zones.set(A, { ...found, metadata: next, status: { ...found.status, ...status } as NonNullable<StatefulSet["status"]> });
+  }
+
   function get(plural: string): Lease {
     if (plural !== "leases" || !lease) throw new RolloutError("NotFound", plural);
     return lease;
@@ -89,8 +112,7 @@ export function createShrinkWorld({ stepper, labelled = false, judgesReconciler 
     return {
       async *list({ plural }, { labelSelector = "" }) {
         const resourceVersion = String(version);
-        if (plural !== "statefulsets")
-          yield { items: podObjects({ name: labelSelector.replace("name=", "") }) as never[], resourceVersion };
+        if (plural !== "statefulsets") yield { items: podsOf(labelSelector.replace("name=", "")) as never[], resourceVersion };
         else yield { items: (await call("list", () => [...zones.values()])) as never[], resourceVersion };
       },
       get: async ({ plural }, _ref, options) => {
@@ -106,8 +128,9 @@ export function createShrinkWorld({ stepper, labelled = false, judgesReconciler 
         const change = { name, replicas: spec.replicas, version: metadata.resourceVersion, withinMs: options?.deadlineMs ?? CALL_MS };
         return (await request(change, isJudged)).stored as never;
       },
-      patch: () => Promise.reject(new RolloutError("Invalid", "nothing is patched here")),
-      remove: () => Promise.reject(new RolloutError("Invalid", "nothing is removed here")),
+      patch: (_, { name, body }, options) =>
+        call(`check ${name}`, () => confirm(name, body as { metadata: { resourceVersion: string } }), options?.deadlineMs),
+      remove: (_, { name }, options) => call(`delete ${name}`, () => remove(name), options?.deadlineMs),
       discover: () => Promise.resolve([{ group: "g", version: "v1", plural: "replicatemplates" }]),
       watch: () => Promise.reject(new RolloutError("Expired", "no watches here")),
     };
@@ -148,6 +171,13 @@ export function createShrinkWorld({ stepper, labelled = false, judgesReconciler 
   return {
     /** The zones that were scaled down, in order. */
     shrunk,
+    /** The pods that were deleted. */
+    deleted,
+    /** A user gives zone a another template, which the StatefulSet controller observes at once. */
+    async deployA(): Promise<void> {
+      await stepper.step("deploy", "user");
+      changeA({ generation: 2 }, { observedGeneration: 2, updatedReplicas: 0, updateRevision: "next" });
+    },
     /** A user scales zone b down; resolves with the message of a refusal. */
     shrinkB: async (): Promise<string | undefined> =>
       await request({ name: B, replicas: 2, withinMs: REQUEST_MS }, true).then(

@@ -1,0 +1,57 @@
+/**
+ * The reconciler's work under the downscale Lease of a group: meanwhile no webhook admits a downscale of it.
+ *
+ *   take the Lease --held by another--> nothing is done
+ *     -> work; its writes end before the Lease may pass to another -> release the Lease, unless a write without an answer may still take effect
+ */
+import { type Clock, startStopwatch } from "../../infra/clock.ts";
+import { RolloutError } from "../../infra/errors.ts";
+import type { Actor } from "../../infra/kubernetes/actor.ts";
+import type { Fence } from "../../infra/kubernetes/lease.ts";
+import type { PendingDownscales } from "../downscale/pending.ts";
+import type { Zone } from "../model/zone.ts";
+import { claimForReconciler, nameLease, RECONCILER_WORK_MS, takeDownscaleLease } from "./downscale-lease.ts";
+
+export interface HeldLease {
+  /** For all writes of the work: `write` throws `Conflict` once the Lease may have passed to another, `LeaseLost` as before. */
+  readonly fence: Fence;
+  /** The pending downscales of the group. */
+  readonly pending: PendingDownscales;
+  /** Leaves the Lease to expire: a write without an answer may still take effect, but no longer than the Lease lasts. */
+  readonly leaveToExpire: () => void;
+}
+
+interface LeaseActor extends Actor {
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+}
+
+/** Resolves with the result of the work, or with the holder of the Lease. Rejects with the error of the work or of the API server. */
+export async function underDownscaleLease<T>(
+  { namespace, group, name }: Pick<Zone, "namespace" | "group" | "name">,
+  actor: LeaseActor,
+  work: (held: HeldLease) => Promise<T>,
+): Promise<{ readonly result: T } | { readonly holder: string }> {
+  const claim = claimForReconciler({ namespace, name: nameLease(group, name) }, name);
+  // Starts before the write, as its answer may be late.
+  const elapsed = startStopwatch(actor.clock);
+  const lease = await takeDownscaleLease(actor, claim, actor.fence.write());
+  if (!("release" in lease)) return { holder: "holder" in lease ? lease.holder : "another" };
+  let expires = false;
+  try {
+    const fence = boundFence(actor.fence, () => RECONCILER_WORK_MS - elapsed());
+    return { result: await work({ fence, pending: lease.found, leaveToExpire: () => (expires = true) }) };
+  } finally {
+    if (!expires) await lease.release(lease.recorded);
+  }
+}
+
+function boundFence(fence: Fence, remainingMs: () => number): Fence {
+  return {
+    write() {
+      const { deadlineMs = Infinity, ...call } = fence.write();
+      const left = Math.floor(remainingMs());
+      if (left <= 0) throw new RolloutError("Conflict", "the last look took too long: a downscale of another zone may be admitted again");
+      return { ...call, deadlineMs: Math.min(deadlineMs, left) };
+    },
+  };
+}
