@@ -1,12 +1,13 @@
 /**
  * The next record of a gate: a pure function of its last one, of the rollout and of new answers.
  *
- *   the rollout wants to begin a zone -> stage: Waiting --all checks have passed--> Passed, the zone may begin
+ *   the rollout wants to begin a zone -> stage: Waiting --all checks have passed--> Passed, the zone may begin (pass.ts says how long)
  *                                                       --one check has failed--> Failed --retry annotation--> Waiting
  */
 import { earliest } from "../../infra/timestamp.ts";
-import { addVerdict, dueAt, hasFailed, hasPassed, judgeAnswer, NO_STREAK, type CheckAnswer, type CheckVerdict } from "../checks/check.ts";
+import { addVerdict, dueAt, hasFailed, judgeAnswer, NO_STREAK, type CheckAnswer, type CheckVerdict } from "../checks/check.ts";
 import type { Gate, GateCheck } from "./gate.ts";
+import { arePassed, isOpen, streakOf } from "./pass.ts";
 import type { CheckResult, GateRecord, Stage } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, settledZone, type RolloutView } from "./rollout.ts";
 
@@ -15,8 +16,6 @@ export type Answers = ReadonlyMap<string, CheckAnswer>;
 
 export interface Advance {
   readonly record: GateRecord;
-  /** The stage whose checks are asked. */
-  readonly open: Stage | undefined;
   /** The checks to ask now. */
   readonly due: readonly GateCheck[];
   /** When the next check is due; undefined without one. */
@@ -25,25 +24,19 @@ export interface Advance {
 
 /** The same call without answers says which checks are due; with their answers it says what to write. */
 export function advanceGate(gate: Gate, view: RolloutView, answers: Answers): Advance {
-  const begun = beginWanted(gate, view, retry(gate, forgetOldSpec(gate, currentRecord(gate, view))));
-  const opened = openStage(begun, view);
-  const stage = opened && judgeStage(opened, gate, answers);
+  const begun = beginWanted(gate, view, retry(gate, currentRecord(gate, view)));
+  const opened = findOpen(begun, view);
+  const stage = opened && judgeStage(opened, gate, { answers, now: view.now, mayPass: isWanted(opened, begun, view) });
   const record = stage ? close(putStage(begun, stage), stage, view) : begun;
-  const waiting =
-    stage?.state === "Waiting" ? gate.checks.map((check) => ({ check, at: dueAt(check, stage.since, streakOf(check, stage)) })) : [];
+  const asked = stage && isOpen(stage, record, view.zones) ? gate.checks.map((check) => ({ check, at: nextAt(check, stage) })) : [];
   return {
     record,
-    open: stage,
-    due: waiting.filter(({ at }) => at <= view.now).map(({ check }) => check),
-    nextAt: earliest(waiting.map(({ at }) => at)),
+    due: asked.filter(({ at }) => at <= view.now).map(({ check }) => check),
+    nextAt: earliest(asked.map(({ at }) => at)),
   };
 }
 
-/** Results of checks that have been edited since count no longer; what has passed or failed stays so. */
-export function forgetOldSpec({ generation, observedGeneration }: Gate, record: GateRecord): GateRecord {
-  if (generation === observedGeneration) return record;
-  return { ...record, stages: record.stages.map((stage) => (stage.state === "Waiting" ? { ...stage, checks: [] } : stage)) };
-}
+const nextAt = (check: GateCheck, stage: Stage): number => dueAt(check, stage.since, streakOf(check, stage));
 
 /** The annotation names the rollout, and may have a suffix of its own: each value asks once more. */
 function retry({ retry: wish }: Gate, record: GateRecord): GateRecord {
@@ -65,8 +58,8 @@ function beginWanted(gate: Gate, view: RolloutView, record: GateRecord): GateRec
   const { name } = wanted.zone;
   if (need === "Nothing" || need === "Record") return markBegun(record, name);
   const opened = addStage(record, { point: need, zone: name }, view);
-  // Where a gate only observes, the zone begins now.
-  return gate.mode === "Observe" ? markBegun(opened, name) : opened;
+  // No gate holds the zone, or this one only observes: it begins now.
+  return gate.mode === "Observe" || !view.isHeld ? markBegun(opened, name) : opened;
 }
 
 function addStage(record: GateRecord, { point, zone }: Pick<Stage, "point" | "zone">, { now }: RolloutView): GateRecord {
@@ -74,21 +67,32 @@ function addStage(record: GateRecord, { point, zone }: Pick<Stage, "point" | "zo
   return { ...record, stages: [...record.stages, { point, zone, since: now, state: "Waiting", checks: [] }] };
 }
 
-/** The stage that the wanted step waits for, otherwise the last one that waits: its checks go on while another zone is in the way. */
-function openStage({ stages }: GateRecord, { wanted }: RolloutView): Stage | undefined {
-  const waiting = stages.filter(({ state }) => state === "Waiting");
+/** The stage that is asked: that of the wanted step, otherwise the last one, whose checks go on while another zone is in the way. */
+function findOpen(record: GateRecord, { wanted, zones }: RolloutView): Stage | undefined {
+  const open = record.stages.filter((stage) => isOpen(stage, record, zones));
   const next = wanted.kind === "zone" ? wanted.zone : undefined;
-  return waiting.find(({ zone }) => zone === next?.name) ?? waiting.at(-1);
+  return open.findLast(({ zone }) => zone === next?.name) ?? open.at(-1);
 }
 
-const streakOf = ({ name }: GateCheck, { checks }: Stage) => checks.find((result) => result.name === name)?.streak ?? NO_STREAK;
+/** Only what is wanted may pass, and a zone that begins without asking: what passes while another zone is in the way would be old when its turn comes. */
+function isWanted({ point, zone }: Stage, { zones }: GateRecord, { wanted }: RolloutView): boolean {
+  if (point === "AfterLastZone") return wanted.kind === "settled";
+  return (wanted.kind === "zone" && wanted.zone.name === zone) || zones.some(({ name, began }) => name === zone && began === "Now");
+}
 
-function judgeStage(stage: Stage, gate: Gate, answers: Answers): Stage {
+interface Judged {
+  readonly answers: Answers;
+  readonly now: number;
+  readonly mayPass: boolean;
+}
+
+/** A pass stays in this tick, whatever the answers: the zone may begin meanwhile. The next tick judges it by them. */
+function judgeStage(stage: Stage, gate: Gate, { answers, now, mayPass }: Judged): Stage {
   const checks = gate.checks.flatMap((check) => addAnswer(check, stage, { gate, answer: answers.get(check.name) }));
   const next = { ...stage, checks };
+  if (stage.state === "Passed") return next;
   if (gate.checks.some((check) => hasFailed(check, streakOf(check, next)))) return { ...next, state: "Failed" };
-  const hasAll = gate.checks.length > 0 && gate.checks.every((check) => hasPassed(check, streakOf(check, next)));
-  return hasAll ? { ...next, state: "Passed" } : next;
+  return mayPass && arePassed(gate, next, now) ? { ...next, state: "Passed" } : next;
 }
 
 /** The results of one check, none before the first answer. */
@@ -120,10 +124,9 @@ function putStage(record: GateRecord, next: Stage): GateRecord {
   return { ...record, stages: record.stages.map((stage) => (stage.point === next.point && stage.zone === next.zone ? next : stage)) };
 }
 
-/** What follows from a stage that has passed. */
+/** The last stage has passed: the rollout is over. */
 function close(record: GateRecord, stage: Stage, view: RolloutView): GateRecord {
-  if (stage.state !== "Passed") return record;
-  return stage.point === "AfterLastZone" ? settle(record, view) : markBegun(record, stage.zone);
+  return stage.state === "Passed" && stage.point === "AfterLastZone" ? settle(record, view) : record;
 }
 
 function markBegun(record: GateRecord, name: string): GateRecord {

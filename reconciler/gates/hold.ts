@@ -1,13 +1,14 @@
 /** Why the gates of a group hold a zone back, or keep the group from counting as settled. From what is stored alone: what was not written was not passed. */
 import { earliest, formatTimestamp } from "../../infra/timestamp.ts";
-import { dueAt, hasFailed, NO_STREAK } from "../checks/check.ts";
+import { dueAt, hasFailed } from "../checks/check.ts";
 import { hold, type Hold, type Reason } from "../model/decision.ts";
 import type { GateVerdicts, Zone } from "../model/zone.ts";
 import { RETRY_ANNOTATION, type Gate, type GateCheck } from "./gate.ts";
+import { streakOf } from "./pass.ts";
 import type { CheckResult, Stage, Point } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, type RolloutView } from "./rollout.ts";
 
-type GroupView = Omit<RolloutView, "wanted">;
+type GroupView = Omit<RolloutView, "wanted" | "isHeld">;
 
 /** The holds of all gates of a group; of several gates all must pass, and the first that does not speaks. */
 export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdicts {
@@ -33,6 +34,7 @@ function holdZone(gate: Gate, view: GroupView, zone: Zone): Hold | undefined {
   const need = needOf(gate, record, zone);
   if (need === "Nothing") return undefined;
   const stage = record.stages.find((one) => one.point === need && one.zone === zone.name);
+  if (stage?.state === "Passed") return undefined;
   return describeHold(gate, { zone, who: zone.name, identity: view.identity }, stage);
 }
 
@@ -87,8 +89,7 @@ export function describeStage(gate: Gate, stage: Stage, identity: string): strin
 
 /** When the next check is due; undefined for a gate without checks. */
 function nextAt({ checks }: Gate, stage: Stage): number | undefined {
-  const streakOf = ({ name }: GateCheck) => stage.checks.find((result) => result.name === name)?.streak ?? NO_STREAK;
-  return earliest(checks.map((check) => dueAt(check, stage.since, streakOf(check))));
+  return earliest(checks.map((check) => dueAt(check, stage.since, streakOf(check, stage))));
 }
 
 function describeCheck(check: GateCheck, result: CheckResult | undefined): string {

@@ -10,7 +10,8 @@
  */
 import type { Zone } from "../model/zone.ts";
 import type { Gate } from "./gate.ts";
-import type { GateRecord, ZoneRecord, Point } from "./record.ts";
+import { closeOldPasses, isUntouched } from "./pass.ts";
+import type { GateRecord, Stage, ZoneRecord, Point } from "./record.ts";
 
 /** What the rollout would do next if there were no gates. */
 export type Wanted = { readonly kind: "zone"; readonly zone: Zone } | { readonly kind: "settled" } | { readonly kind: "other" };
@@ -20,60 +21,89 @@ export interface RolloutView {
   readonly identity: string;
   readonly zones: readonly Zone[];
   readonly wanted: Wanted;
+  /** A gate of the group holds the wanted zone: it does not begin in this tick. */
+  readonly isHeld: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** The record of the rollout in the view: the gate's own if it is of this rollout and still open, otherwise a new one. */
-export function currentRecord(gate: Gate, view: RolloutView): GateRecord {
+export type GroupView = Omit<RolloutView, "isHeld">;
+
+/** The record of the rollout in the view: the gate's own if it is of this rollout and still open, otherwise a new one. Old results let no zone begin. */
+export function currentRecord(gate: Gate, view: GroupView): GateRecord {
   const { record } = gate;
   const isOver = record?.settledAt !== undefined && view.wanted.kind === "zone";
-  return noteUpdated(record?.identity === view.identity && !isOver ? takeBack(record, view) : startRecord(gate, view), view);
+  const current = record?.identity === view.identity && !isOver ? takeBack(forgetOldSpec(gate, record), view) : startRecord(gate, view);
+  return closeOldPasses(gate, noteUpdated(current, view), view);
+}
+
+/** Results of checks that have been edited since count no longer. A zone that has begun goes on. */
+export function forgetOldSpec({ generation, observedGeneration }: Gate, record: GateRecord): GateRecord {
+  if (generation === observedGeneration) return record;
+  return { ...record, stages: record.stages.map((stage) => (stage.state === "Failed" ? stage : { ...stage, checks: [] })) };
 }
 
 /**
  * A zone that got the new template otherwise, as all its pods were broken, has begun as well: what comes next is not the first zone. A zone that was let
  * begin before that must be asked for again.
  */
-function noteUpdated(record: GateRecord, { zones }: RolloutView): GateRecord {
+function noteUpdated(record: GateRecord, { zones }: GroupView): GateRecord {
   const isNew = ({ name, settledRevision, began }: ZoneRecord): boolean =>
     began === undefined && zones.some((zone) => zone.name === name && zone.status.updateRevision !== settledRevision && isUpdated(zone));
   if (record.settledAt !== undefined || !record.zones.some(isNew)) return record;
   const noted = record.zones.map((zone) => (isNew(zone) ? { ...zone, began: "Earlier" as const } : zone));
-  return takeBackZones({ ...record, zones: noted }, zones);
+  return takeBackZones(dropOpenStages({ ...record, zones: noted }), zones);
 }
 
 /**
  * Another zone than before is wanted: a zone that was let begin and is not updated must be asked for again after that one, and so must a zone that
- * waits.
+ * waits or has passed.
  */
-function takeBack(record: GateRecord, { zones, wanted }: RolloutView): GateRecord {
+function takeBack(record: GateRecord, { zones, wanted }: GroupView): GateRecord {
   if (wanted.kind !== "zone") return record;
   const { name: next, uid } = wanted.zone;
-  const begun = new Set(record.zones.flatMap(({ name, began }) => (began === "Now" ? [name] : [])));
-  const stages = record.stages.filter(({ state, zone }) => state !== "Waiting" || zone === next || begun.has(zone));
   return takeBackZones(
-    stages.length === record.stages.length ? record : { ...record, stages },
+    dropOpenStages(record, next),
     zones.filter((zone) => zone.uid !== uid),
   );
 }
 
-/** Of these zones, those that were let begin and are not updated count as begun earlier, or as not begun if all their pods are as they were. */
+/** Leaves out the stages of zones that have not begun, but not those of `next`, and none that has failed. */
+function dropOpenStages(record: GateRecord, next?: string): GateRecord {
+  const begun = new Set(record.zones.flatMap(({ name, began }) => (began === "Now" ? [name] : [])));
+  const isKept = ({ state, zone }: Stage): boolean => state === "Failed" || zone === next || begun.has(zone);
+  return record.stages.every(isKept) ? record : { ...record, stages: record.stages.filter(isKept) };
+}
+
+/**
+ * Of these zones, those that were let begin and are not updated count as begun earlier, or as not begun if all their pods are as they were. If one has
+ * begun, no other is the first of this rollout any more: what an earlier rollout has begun must be asked for, too.
+ */
 function takeBackZones(record: GateRecord, zones: readonly Zone[]): GateRecord {
-  const unfinished = new Map(zones.flatMap((zone) => (isUpdated(zone) ? [] : [[zone.name, zone] as const])));
-  const isTaken = ({ name, began }: ZoneRecord): boolean => began === "Now" && unfinished.has(name);
+  const byName = new Map(zones.map((zone) => [zone.name, zone]));
+  const isDone = ({ name }: ZoneRecord): boolean => {
+    const zone = byName.get(name);
+    return zone !== undefined && isUpdated(zone);
+  };
+  const hasBegun = ({ name, settledRevision }: ZoneRecord): boolean => {
+    const zone = byName.get(name);
+    return zone !== undefined && !isUntouched(zone, settledRevision);
+  };
+  const isTaken = (one: ZoneRecord): boolean => one.began === "Now" && byName.has(one.name) && !isDone(one);
   if (!record.zones.some(isTaken)) return record;
+  const isFirstOver = record.zones.some((one) => isTaken(one) && hasBegun(one));
+  const beganOf = (one: ZoneRecord): ZoneRecord["began"] => {
+    if (isTaken(one)) return hasBegun(one) ? "Earlier" : undefined;
+    return isFirstOver && one.began === "Earlier" && !isDone(one) ? undefined : one.began;
+  };
   return {
     ...record,
-    zones: record.zones.map((one) => {
-      const zone = isTaken(one) ? unfinished.get(one.name) : undefined;
-      return zone ? { ...one, began: isUntouched(zone, one.settledRevision) ? undefined : "Earlier" } : one;
-    }),
+    zones: record.zones.map((one) => ({ ...one, began: beganOf(one) })),
     stages: record.stages.filter(({ zone }) => !record.zones.some((one) => one.name === zone && isTaken(one))),
   };
 }
 
-function startRecord(gate: Gate, view: RolloutView): GateRecord {
+function startRecord(gate: Gate, view: GroupView): GateRecord {
   const isSettled = view.wanted.kind === "settled";
   return {
     identity: view.identity,
@@ -88,7 +118,7 @@ function startRecord(gate: Gate, view: RolloutView): GateRecord {
 /** The zones of a settled group: a way back leads there from now on. */
 export const settledZone = ({ name, status }: Zone): ZoneRecord => ({ name, settledRevision: status.updateRevision });
 
-function beginZone(zone: Zone, gate: Gate, view: RolloutView): ZoneRecord {
+function beginZone(zone: Zone, gate: Gate, view: GroupView): ZoneRecord {
   const before = gate.record?.zones.find(({ name }) => name === zone.name);
   return {
     name: zone.name,
@@ -97,17 +127,11 @@ function beginZone(zone: Zone, gate: Gate, view: RolloutView): ZoneRecord {
   };
 }
 
-function hasBegunEarlier(zone: Zone, { record, when }: Gate, { wanted }: RolloutView): boolean {
+function hasBegunEarlier(zone: Zone, { record, when }: Gate, { wanted }: GroupView): boolean {
   // A new gate cannot know if zones that are updated already belong to this rollout. It takes them for zones that do, and so is asked before the next.
   if (!record) return when.includes("BetweenZones") && !isSame(wanted, zone) && isUpdated(zone);
   const before = record.zones.find(({ name }) => name === zone.name);
   return record.settledAt === undefined && before?.began !== undefined && !isUntouched(zone, before.settledRevision);
-}
-
-/** True if all pods of a zone that has a new template are still as they were when the group was last settled. */
-function isUntouched({ replicas, status }: Zone, settledRevision: string): boolean {
-  const { currentRevision, updateRevision, current } = status;
-  return updateRevision !== settledRevision && currentRevision === settledRevision && current >= replicas;
 }
 
 const isSame = (wanted: Wanted, { uid }: Zone): boolean => wanted.kind === "zone" && wanted.zone.uid === uid;
@@ -133,5 +157,5 @@ export function needOf({ when }: Pick<Gate, "when">, { zones }: GateRecord, zone
 
 /** True if the group may not count as settled before the checks after the last zone have passed. */
 export function needsLastStage({ when }: Pick<Gate, "when">, { settledAt, zones }: GateRecord): boolean {
-  return settledAt === undefined && when.includes("AfterLastZone") && zones.some(({ began }) => began === "Now");
+  return settledAt === undefined && when.includes("AfterLastZone") && zones.some(({ began }) => began !== undefined);
 }

@@ -8,7 +8,7 @@ import { rolloutGates } from "../../infra/kubernetes/resources.ts";
 import type { Log } from "../../infra/log.ts";
 import { judgeAnswer, type CheckVerdict } from "../checks/check.ts";
 import type { Round } from "../checking/ask-prometheus.ts";
-import { advanceGate, forgetOldSpec, type Advance, type Answers } from "../gates/advance.ts";
+import { advanceGate, type Advance, type Answers } from "../gates/advance.ts";
 import type { Gate } from "../gates/gate.ts";
 import { formatRecord, type GateRecord } from "../gates/record.ts";
 import { type Condition, stampCondition } from "../model/condition.ts";
@@ -22,7 +22,7 @@ import {
   type ExpressionFindings,
   type GateChange,
 } from "../gates/report.ts";
-import type { RolloutView } from "../gates/rollout.ts";
+import { forgetOldSpec, type RolloutView } from "../gates/rollout.ts";
 
 export interface GateFollower extends Actor {
   readonly round: Round;

@@ -84,9 +84,13 @@ export function createGates(tools: GatesTools): Gates {
           const gates = byGroup.get(zone ? groupKey(zone) : "");
           if (!gates) return NO_GATES;
           const view = { identity: identityOf(zones), zones, now: clock.now() };
+          const verdicts = judgeGates(gates, view);
           return {
-            verdicts: judgeGates(gates, view),
-            follow: (wanted) => void following.push(...gates.map((gate) => followGate(gate, { ...view, wanted }, follower))),
+            verdicts,
+            follow: (wanted) => {
+              const isHeld = wanted.kind === "zone" && verdicts.holds.has(wanted.zone.uid);
+              following.push(...gates.map((gate) => followGate(gate, { ...view, wanted, isHeld }, follower)));
+            },
           };
         },
         async end(groups) {

@@ -5,6 +5,7 @@ const GATES = {
   tests: ["test/reconciler/gates/rollout.test.ts", "test/reconciler/gates/advance.test.ts", "test/reconciler/gates/properties.test.ts"],
 };
 const ROLLOUT = { file: "reconciler/gates/rollout.ts", ...GATES };
+const PASS = { file: "reconciler/gates/pass.ts", ...GATES };
 const RECORD = { file: "reconciler/gates/record.ts", ...GATES };
 const CHECK = { file: "reconciler/checks/check.ts", tests: ["test/reconciler/checks/check.test.ts"] };
 const ON_CLUSTER = { tests: ["test/reconciler/gating/gates.test.ts"] };
@@ -39,14 +40,58 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "successes before another zone has begun do not count for the next one",
     ...ROLLOUT,
-    find: `state !== "Waiting" || zone === next || begun.has(zone)`,
-    replacement: `state !== "Waiting" || zone !== "" || begun.has(zone)`,
+    find: `state === "Failed" || zone === next || begun.has(zone)`,
+    replacement: `state === "Failed" || zone !== "" || begun.has(zone)`,
   },
   {
     breaks: "a gate leaves the way back open",
     ...ROLLOUT,
     find: "if (own?.settledRevision === zone.status.updateRevision)",
     replacement: "if (own === undefined)",
+  },
+  {
+    breaks: "a zone that an earlier rollout has begun is asked for once another zone has begun in this one",
+    ...ROLLOUT,
+    find: `isFirstOver && one.began === "Earlier"`,
+    replacement: `one.began === undefined`,
+  },
+  {
+    breaks: "a pass that its zone has not used gets old",
+    ...PASS,
+    find: " && !isOld(check, streakOf(check, stage), now)",
+    replacement: "",
+  },
+  {
+    breaks: "a pass that its zone has not used ends when a check does not succeed",
+    ...PASS,
+    find: "record.stages.filter(isOver)",
+    replacement: "record.stages.slice(0, 0)",
+  },
+  {
+    breaks: "only the rollout begins a zone, not the loss of a pod",
+    ...PASS,
+    find: `own?.began === "Now" && zone !== undefined`,
+    replacement: "own !== undefined && zone !== undefined",
+  },
+  {
+    breaks: "a zone that has begun is not held again",
+    ...PASS,
+    find: "!isUntouched(zone, own.settledRevision)",
+    replacement: "own.settledRevision === undefined",
+  },
+  {
+    breaks: "a gate lets no zone begin by what it was told while another zone was in the way",
+    file: "reconciler/gates/advance.ts",
+    find: "return mayPass && arePassed",
+    replacement: "return arePassed",
+    ...GATES,
+  },
+  {
+    breaks: "a zone that another gate holds has not begun",
+    file: "reconciler/gates/advance.ts",
+    find: `gate.mode === "Observe" || !view.isHeld`,
+    replacement: `gate.mode === "Observe" || view.now > 0`,
+    ...GATES,
   },
   {
     breaks: "a result that is older than its stage does not count",
@@ -62,17 +107,15 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a gate passes only when all its checks have passed at once",
-    file: "reconciler/gates/advance.ts",
-    find: "gate.checks.every((check) => hasPassed",
-    replacement: "gate.checks.some((check) => hasPassed",
-    ...GATES,
+    ...PASS,
+    find: "checks.every(isPassed)",
+    replacement: "checks.some(isPassed)",
   },
   {
     breaks: "a check that was edited begins again",
-    file: "reconciler/gates/advance.ts",
+    ...ROLLOUT,
     find: "if (generation === observedGeneration) return record;",
     replacement: "if (generation >= 0) return record;",
-    ...GATES,
   },
   {
     breaks: "a check that was edited begins again also in a tick without its group",

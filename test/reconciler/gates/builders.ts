@@ -3,8 +3,9 @@ import type { RolloutGate } from "../../../infra/kubernetes/resources.ts";
 import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
 import { advanceGate, type Answers } from "../../../reconciler/gates/advance.ts";
 import { readGate, RETRY_ANNOTATION, type Gate } from "../../../reconciler/gates/gate.ts";
+import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import { formatRecord, type GateRecord } from "../../../reconciler/gates/record.ts";
-import { currentRecord, type RolloutView, type Wanted } from "../../../reconciler/gates/rollout.ts";
+import { currentRecord, type GroupView, type Wanted } from "../../../reconciler/gates/rollout.ts";
 import { identityOf } from "../../../reconciler/gating/rollout-identity.ts";
 import type { Zone } from "../../../reconciler/model/zone.ts";
 
@@ -61,7 +62,7 @@ export function stored(traits: GateTraits, record: GateRecord | undefined): Gate
 const dropNulls = (status: object): object => Object.fromEntries(Object.entries(status).filter(([, value]) => value !== null));
 
 /** The view of a rollout `seconds` after T0. */
-export function viewOf(zones: readonly Zone[], wanted: Wanted | Zone, seconds = 0): RolloutView {
+export function viewOf(zones: readonly Zone[], wanted: Wanted | Zone, seconds = 0): GroupView {
   const step: Wanted = "uid" in wanted ? { kind: "zone", zone: wanted } : wanted;
   return { identity: identityOf(zones), zones, wanted: step, now: T0 + seconds * 1000 };
 }
@@ -76,9 +77,11 @@ export const lost = (at: number): CheckAnswer => ({ kind: "Error", code: "Unreac
 /** One tick: asks what is due, and resolves with the gate as it is stored afterwards. */
 export function follow(
   traits: GateTraits,
-  { record, view, answer }: { record: GateRecord | undefined; view: RolloutView; answer: (at: number, name: string) => CheckAnswer },
+  { record, view: group, answer }: { record: GateRecord | undefined; view: GroupView; answer: (at: number, name: string) => CheckAnswer },
 ) {
   const gate = stored(traits, record);
+  const { wanted } = group;
+  const view = { ...group, isHeld: wanted.kind === "zone" && judgeGates([gate], group).holds.has(wanted.zone.uid) };
   const { due } = advanceGate(gate, view, new Map());
   const answers: Answers = new Map(due.map(({ name }) => [name, answer(view.now + 100, name)]));
   return { asked: due.map(({ name }) => name), ...advanceGate(gate, view, answers) };

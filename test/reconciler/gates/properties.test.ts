@@ -15,13 +15,15 @@ import { calmDown, carryOut, createWorld, happen, HAPPENINGS, observe, type Simu
 import { data, lost, noData, stored, T0 } from "./builders.ts";
 
 const THRESHOLD = 2;
+/** Longer than two periods. */
+const KEPT_SECONDS = 60;
 const ANSWERS = { noData, data, lost } as const;
 const answerKind = fc.constantFrom<keyof typeof ANSWERS>("noData", "noData", "data", "lost");
 /** A tick: what Prometheus answers, and whether the process dies before or after the write, if at all. */
 const tick = fc.record({
   tick: answerKind,
   dies: fc.constantFrom("no", "no", "no", "before the write", "after the write"),
-  seconds: fc.nat(15),
+  seconds: fc.oneof({ weight: 19, arbitrary: fc.nat(15) }, { weight: 1, arbitrary: fc.constant(100) }),
 });
 const event = fc.oneof(
   { weight: 8, arbitrary: tick },
@@ -45,6 +47,8 @@ class Play {
   #seconds = 0;
   /** Successes in a row that were written since the last zone began, or since another template. */
   #successes = 0;
+  /** When the last answer came that was written. */
+  #answeredAt = 0;
   /** Zones of which a serving pod was deleted under these templates, and under earlier ones since the group was last settled. */
   #identity = "";
   readonly #begun = new Set<string>();
@@ -77,8 +81,11 @@ class Play {
     if (early !== undefined && early !== "look") return early;
     const gate = stored({ spec: { when: this.#when }, check: { successThreshold: THRESHOLD } }, this.#record);
     const identity = identityOf(snapshot.zones);
-    const view = { identity, zones: snapshot.zones, now: T0 + this.#seconds * 1000, wanted: wantedBy(snapshot) };
-    const decision = decideRollout({ ...snapshot, gates: judgeGates([gate], view) });
+    const wanted = wantedBy(snapshot);
+    const group = { identity, zones: snapshot.zones, now: T0 + this.#seconds * 1000 };
+    const gates = judgeGates([gate], group);
+    const view = { ...group, wanted, isHeld: wanted.kind === "zone" && gates.holds.has(wanted.zone.uid) };
+    const decision = decideRollout({ ...snapshot, gates });
     if (decision?.action === "hold" && decision.reason.startsWith("Gate")) this.#reach(decision.reason);
     const { due } = advanceGate(gate, view, new Map());
     const { record } = advanceGate(gate, view, new Map(due.map(({ name }) => [name, answer(view.now)])));
@@ -108,10 +115,15 @@ class Play {
     this.#follow(record.identity);
     const results = record.stages.at(-1)?.checks[0];
     const before = gate.record?.stages.at(-1)?.checks[0];
-    if (results && JSON.stringify(results) !== JSON.stringify(before))
-      this.#successes = results.lastVerdict === "Success" ? this.#successes + 1 : 0;
+    if (results && JSON.stringify(results) !== JSON.stringify(before)) this.#noteAnswer(results.lastVerdict === "Success");
     if (record.settledAt !== undefined) this.#settle();
     this.#record = record;
+  }
+
+  #noteAnswer(isSuccess: boolean): void {
+    const isOld = this.#seconds - this.#answeredAt > KEPT_SECONDS;
+    this.#successes = isSuccess ? (isOld ? 0 : this.#successes) + 1 : 0;
+    this.#answeredAt = this.#seconds;
   }
 
   /** Notes that the templates are others than before. */
@@ -139,6 +151,8 @@ class Play {
     if (isUnclear) this.#reach("unclear");
     if (isAsked && !isWayBack && !isCure && !isUnclear) {
       assert.ok(this.#successes >= THRESHOLD, `${name} begins after ${this.#successes} successes`);
+      const age = this.#seconds - this.#answeredAt;
+      assert.ok(age <= KEPT_SECONDS, `${name} begins ${age} s after its last check`);
       this.#reach(isFirst ? "a first zone after its checks" : "a next zone after its checks");
     }
     if (isWayBack) this.#reach("a way back");

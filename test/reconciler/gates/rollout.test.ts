@@ -74,6 +74,14 @@ describe("the record of a rollout", () => {
     assert.equal(began(currentRecord(gate(before), viewOf(newZones, newB))), "Earlier - -");
   });
 
+  it("asks also for a zone that an earlier rollout has begun, once another zone has begun in this one", () => {
+    const zones = [outdated(A, "2", "3"), at(B, "1", { updateRevision: "3", pods: { 0: { revision: "3" } } }), outdated(C, "1", "3")];
+    const before = record([entry(A, "Earlier"), entry(B, "Now"), entry(C)], { identity: viewOf(zones, OTHER).identity });
+    const [a = assert.fail()] = zones;
+    const next = currentRecord(gate(before), viewOf(zones, a));
+    assert.deepEqual([began(next), needOf({ when: ["BetweenZones"] }, next, a)], ["- Earlier -", "BetweenZones"]);
+  });
+
   it("begins again if a settled group rolls again to the same revisions: its results are older than the rollout", () => {
     const settled = settledRecord(newZones);
     const next = currentRecord(gate(settled), viewOf(newZones, newB, 5));
