@@ -60,6 +60,7 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
   };
   const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver });
   const prometheus = createPrometheusClient({ timeoutMs: QUERY_MS, allowedHosts: configuration.prometheusAllowedHosts });
+  const checker = createChecker({ cluster, clock, prometheus });
   const mayDisrupt = createMayDisrupt(reserver, clock, metrics.budgets);
   const { clusterDomain, zoneTracker, phasedSuccessWhen: successWhen } = configuration;
   const run = {
@@ -101,15 +102,16 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
       }),
     },
     checking: {
-      checker: createChecker({ cluster, clock, prometheus }),
+      checker,
       gates: createGates({ clock, log, metrics: metrics.gates, loadReader }),
     },
     phased: createPhasedTick({ clock, log, metrics: metrics.phased, mayDisrupt, successWhen }),
   };
   function nodeUpdateOptions(): NodeUpdateOptions {
-    const { namespace, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
+    const { namespace: shadows, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
     const defaultSpec = { maxConcurrent, ...(cron !== undefined && { window: { cron } }) };
-    return { cluster, clock, log, metrics: metrics.nodeUpdates, namespace, ownNode, defaultSpec };
+    const tools = { cluster, clock, log, metrics: metrics.nodeUpdates, checker };
+    return { ...tools, namespace: shadows, secretsNamespace: namespace, ownNode, defaultSpec };
   }
 
   async function push(): Promise<void> {

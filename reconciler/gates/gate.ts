@@ -2,6 +2,7 @@
 import * as z from "zod";
 import type { RolloutGate } from "../../infra/kubernetes/resources.ts";
 import type { CheckSpec } from "../checks/check.ts";
+import { checkFields } from "../checks/check-fields.ts";
 import type { ObjectRef } from "../model/decision.ts";
 import { readIdentity } from "../model/identity.ts";
 import type { Condition } from "../model/condition.ts";
@@ -34,21 +35,7 @@ export interface Gate {
 
 export const RETRY_ANNOTATION = "zonewise.dev/retry-gate";
 
-const Check = z.object({
-  name: z.string(),
-  query: z.object({
-    expr: z.string(),
-    url: z.string(),
-    insecureSkipVerify: z.boolean().optional(),
-    caBundle: z.string().optional(),
-    secretRef: z.string().optional(),
-  }),
-  successWhen: z.enum(["NoData", "Data"]),
-  initialDelaySeconds: z.number().default(60),
-  periodSeconds: z.number().default(60),
-  successThreshold: z.number().default(3),
-  failureThreshold: z.number().optional(),
-});
+const Check = checkFields.extend({ failureThreshold: z.number().optional() });
 
 const Spec = z.object({
   group: z.string(),

@@ -1,6 +1,7 @@
-/** Plans a pass and looks at the pods of nodes for as long as the plan asks for it. */
+/** Plans a pass, looks at the pods of nodes for as long as the plan asks for it, and asks Prometheus once. */
 import { type Plan, planPass } from "../nodes/plan.ts";
 import type { NodeLook, PolicySnapshot } from "../nodes/snapshot.ts";
+import type { Answers, NamedCheck } from "../nodes/start-checks.ts";
 import type { LookAt } from "./look-around.ts";
 
 /** Nodes that are looked at in one pass; each costs a list of its pods. */
@@ -20,14 +21,29 @@ export interface LookMemory {
   readonly lookedAt: Map<string, number>;
 }
 
-export async function planWithLooks(first: Omit<PolicySnapshot, "looks">, lookAt: LookAt, memory: LookMemory): Promise<Plan> {
+export interface Questions {
+  readonly lookAt: LookAt;
+  /** Resolves with the answers that came in time; never rejects. */
+  readonly askChecks: (due: readonly NamedCheck[]) => Promise<Answers>;
+}
+
+export async function planWithLooks(
+  first: Omit<PolicySnapshot, "looks" | "answers">,
+  { lookAt, askChecks }: Questions,
+  memory: LookMemory,
+): Promise<Plan> {
   const { now, policy } = first;
   const { obstacles, lookedAt } = memory;
   const active = new Map(policy.status.active.map((entry) => [entry.node, entry]));
   forget(memory, active, now);
   const looks = new Map([...obstacles].map(([node, { look }]) => [node, look]));
+  let answers: Answers | undefined;
   for (let left = MOST_LOOKS; ;) {
-    const plan = planPass({ ...first, looks });
+    const plan = planPass({ ...first, looks, ...(answers && { answers }) });
+    if (plan.due.length > 0 && !answers) {
+      answers = await askChecks(plan.due);
+      continue;
+    }
     const next = chooseNext(plan, active, lookedAt).slice(0, left);
     if (next.length === 0) return plan;
     left -= next.length;

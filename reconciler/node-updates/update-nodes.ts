@@ -10,17 +10,19 @@ import type { Actor } from "../../infra/kubernetes/actor.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../infra/log.ts";
 import type { NodeUpdateMetrics } from "../../infra/metrics/node-update-metrics.ts";
+import type { Checker } from "../checking/ask-prometheus.ts";
 import { matchesLabels } from "../budget/selector.ts";
 import type { UpdateNode } from "../nodes/node.ts";
 import type { ShadowWrite } from "../nodes/plan.ts";
 import { type InvalidPolicy, isInvalid, type Policy } from "../nodes/policy.ts";
 import { planUpkeep } from "../nodes/upkeep.ts";
 import type { Recorder } from "../report/recorder.ts";
+import { createAskChecks } from "./ask-checks.ts";
 import { makeDefault } from "./default-policy.ts";
 import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.ts";
 import { lookAround } from "./look-around.ts";
 import { draftInvalid, draftPass, draftUncordon } from "./node-events.ts";
-import { type LookMemory, planWithLooks } from "./plan-with-looks.ts";
+import { type LookMemory, planWithLooks, type Questions } from "./plan-with-looks.ts";
 import { takeUpkeep } from "./take-upkeep.ts";
 import { countTransitions, writeShadows, writeStatus } from "./write-plan.ts";
 
@@ -32,6 +34,9 @@ export interface NodeUpdateOptions {
   /** The namespace of the shadows. */
   readonly namespace: string;
   readonly ownNode: string | undefined;
+  readonly checker: Checker;
+  /** Where the Secrets of checks are. */
+  readonly secretsNamespace: string;
   /** The spec of the policy `default`, which is made if there is none. */
   readonly defaultSpec: object;
 }
@@ -92,9 +97,11 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const seen = { annotations, found: lists.policies.length };
     if (await makeDefault(seen, options.defaultSpec, actor)) return true;
     noteWithout(lists.policies.length === 0);
-    const lookAt = lookAround({ ...actor, now: clock.now(), call });
+    using round = options.checker.begin(signal);
+    const askChecks = createAskChecks(round, options.secretsNamespace);
+    const questions = { lookAt: lookAround({ ...actor, now: clock.now(), call }), askChecks };
     let wrote = false;
-    for (const stored of lists.policies) wrote = (await passPolicy(stored, lists, { actor, recorder, lookAt })) || wrote;
+    for (const stored of lists.policies) wrote = (await passPolicy(stored, lists, { actor, recorder, questions })) || wrote;
     metrics.seen({ nodes: lists.nodes, policies: lists.policies.map(({ content }) => content), now: clock.now() });
     return (await keepRight(lists, actor, recorder)) || wrote;
   }
@@ -114,7 +121,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   async function passPolicy(
     { content: policy, object }: StoredPolicy,
     lists: NodeLists,
-    { actor, recorder, lookAt }: { readonly actor: Actor; readonly recorder: Recorder; readonly lookAt: ReturnType<typeof lookAround> },
+    { actor, recorder, questions }: { readonly actor: Actor; readonly recorder: Recorder; readonly questions: Questions },
   ): Promise<boolean> {
     if (isInvalid(policy)) {
       recorder.record([draftInvalid(policy, policy.unreadable)]);
@@ -122,7 +129,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     }
     const { nodes, contested } = nodesOf(policy, lists);
     const snapshot = { now: clock.now(), policy, nodes, contested, ownNode: options.ownNode };
-    const plan = await planWithLooks(snapshot, lookAt, memory);
+    const plan = await planWithLooks(snapshot, questions, memory);
     const transitions = countTransitions(plan.status.transitions, uncounted.get(policy.uid) ?? []);
     const wroteStatus = await writeStatus({ object, before: policy.status, status: { ...plan.status, transitions } }, actor);
     uncounted.delete(policy.uid);

@@ -12,6 +12,11 @@ export interface Starts {
   readonly looks: readonly string[];
 }
 
+export interface PlannedStarts extends Starts {
+  /** A slot is free and a node could start, as far as its pods need not be looked at: then the checks are asked. */
+  readonly couldStart: boolean;
+}
+
 export interface StartOptions {
   /** 0 or more. */
   readonly slots: number;
@@ -19,13 +24,15 @@ export interface StartOptions {
   readonly activeZones: readonly string[];
   /** Why nothing starts at all. */
   readonly closed: Omit<Skip, "node"> | undefined;
+  /** Why checks hold what could start. */
+  readonly held: Omit<Skip, "node"> | undefined;
 }
 
 /** Nodes that are looked at together beyond the free slots. */
 const MORE_LOOKS = 3;
 
 /** Chooses among the nodes that are not active. */
-export function planStarts(idle: readonly UpdateNode[], options: StartOptions, snapshot: PolicySnapshot): Starts {
+export function planStarts(idle: readonly UpdateNode[], options: StartOptions, snapshot: PolicySnapshot): PlannedStarts {
   const skips: Skip[] = [];
   const candidates: UpdateNode[] = [];
   for (const node of idle.filter((node) => hasUpdate(node) || !node.shadow?.status)) {
@@ -33,12 +40,11 @@ export function planStarts(idle: readonly UpdateNode[], options: StartOptions, s
     if (skip) skips.push(skip);
     else candidates.push(node);
   }
-  if (options.closed) {
-    const { closed } = options;
-    return { nodes: [], looks: [], skips: [...skips, ...candidates.map(({ name }) => ({ node: name, ...closed }))] };
-  }
+  const couldStart = !options.closed && options.slots > 0 && candidates.length > 0;
+  const closed = options.closed ?? (couldStart ? options.held : undefined);
+  if (closed) return { couldStart, nodes: [], looks: [], skips: [...skips, ...candidates.map(({ name }) => ({ node: name, ...closed }))] };
   const chosen = chooseByZone(sortCandidates(candidates, snapshot), options, snapshot);
-  return { ...chosen, skips: [...skips, ...chosen.skips] };
+  return { ...chosen, couldStart, skips: [...skips, ...chosen.skips] };
 }
 
 /** The order of starts: fewest failures first, then those that were not sent back, then by name; the controller's own node last. */

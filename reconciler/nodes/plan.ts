@@ -8,15 +8,16 @@
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { Shadow, UpdateNode } from "./node.ts";
 import { planActive, type ActiveStep } from "./plan-active.ts";
-import { planStarts, type Starts } from "./plan-starts.ts";
+import { type PlannedStarts, planStarts, type Starts } from "./plan-starts.ts";
 import { whyClosed } from "./closed.ts";
 import { allowedActive } from "./policy.ts";
-import type { ActiveNode, PolicyStatus } from "./policy-status.ts";
+import type { ActiveNode, PolicyStatus, StartChecks } from "./policy-status.ts";
 import { recordSteps, type RecordsStatus, unfreeze } from "./records.ts";
+import { addAnswers, currentChecks, dueChecks, type NamedCheck, whyChecksHold } from "./start-checks.ts";
 import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
 import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { summarize } from "./summary.ts";
-import { closeCampaign, isOpen } from "./window.ts";
+import { closeCampaign, isOpen, type Opening } from "./window.ts";
 
 /** A change of a shadow's spec. */
 export interface ShadowWrite {
@@ -33,6 +34,8 @@ export interface Plan {
   readonly skips: readonly Skip[];
   /** Nodes whose pods must be looked at: then the pass is planned again. */
   readonly looks: readonly string[];
+  /** Checks to ask: then the pass is planned again with their answers. */
+  readonly due: readonly NamedCheck[];
 }
 
 /** Plans a pass; the same snapshot always gives the same plan. */
@@ -47,28 +50,17 @@ export function planPass(input: PolicySnapshot): Plan {
   const closed = whyClosed({ now, policy: { ...policy, status: { ...policy.status, ...records } } });
   const slots = Math.max(0, allowedActive(policy.maxConcurrent, snapshot.nodes.length) - records.active.length);
   const activeZones = [...new Set(records.active.map(({ zone = "" }) => zone))];
+  const judged = judgeChecks(snapshot, steps);
   const starts = planStarts(
     idle,
-    { slots, activeZones, closed },
+    { slots, activeZones, closed, held: judged.held },
     { ...snapshot, policy: { ...policy, status: { ...policy.status, ...records } } },
   );
   const looks = [...steps.flatMap(({ step, entry }) => (step.step === "look" ? [entry.node] : [])), ...starts.looks];
   const active = [...records.active, ...starts.nodes.map((node) => startOf(node, now))];
-  const isOver = opening.open && records.active.length === 0 && looks.length === 0 && isExhausted(starts);
-  const status = summarize({
-    snapshot,
-    skips: starts.skips,
-    status: {
-      ...policy.status,
-      ...records,
-      active,
-      zone: active[0]?.zone ?? policy.status.zone,
-      windowOpen: opening.open,
-      campaign: isOver ? closeCampaign(opening.campaign, now) : opening.campaign,
-      message: closed?.message ?? "",
-    },
-  });
-  return { status, steps, started: starts.nodes, skips: starts.skips, looks, writes: planWrites({ steps, starts, idle }, snapshot) };
+  const status = planStatus({ ...policy.status, ...records, active }, { snapshot, opening, closed, judged, starts, looks });
+  const due = judged.checks && starts.couldStart ? dueChecks(policy, judged.checks, now) : [];
+  return { status, steps, due, started: starts.nodes, skips: starts.skips, looks, writes: planWrites({ steps, starts, idle }, snapshot) };
 }
 
 /** The steps of the active nodes, and what they leave. A freeze holds from the very pass in which it begins: no other node goes on to its reboot. */
@@ -92,8 +84,23 @@ const HOPELESS: ReadonlySet<SkipReason> = new Set([
   "NodeNotReady",
 ]);
 
+interface JudgedChecks {
+  readonly checks: StartChecks | undefined;
+  readonly held: Omit<Skip, "node"> | undefined;
+}
+
+const NO_CHECKS: JudgedChecks = { checks: undefined, held: undefined };
+
+/** The results of the checks with the answers that have come, and why they hold starts. */
+function judgeChecks({ now, policy, answers = new Map() }: PolicySnapshot, steps: readonly ActiveStep[]): JudgedChecks {
+  const current = currentChecks(policy, now, steps.some(leavesSlot));
+  if (!current) return NO_CHECKS;
+  const checks = addAnswers(policy, current, answers);
+  return { checks, held: whyChecksHold(policy, checks, now) };
+}
+
 /** A one-shot is over once no node can start or will be able to soon. */
-const isExhausted = ({ nodes, skips }: Starts): boolean => nodes.length === 0 && skips.every(({ reason }) => HOPELESS.has(reason));
+const isExhausted = ({ skips }: Starts): boolean => skips.every(({ reason }) => HOPELESS.has(reason));
 
 function startOf({ name, uid, zone, bootId, shadow }: UpdateNode, now: number): ActiveNode {
   const time = formatTimestamp(now);
@@ -129,6 +136,34 @@ function planWrites({ steps, starts, idle }: Planned, { now, policy, contested }
     .flatMap((node) => tidy(node, wish));
   return [...ofActive, ...starts.nodes.map(start), ...others];
 }
+
+interface Outcome extends Pick<Plan, "looks"> {
+  readonly snapshot: PolicySnapshot;
+  readonly opening: Opening;
+  readonly closed: Omit<Skip, "node"> | undefined;
+  readonly judged: JudgedChecks;
+  readonly starts: PlannedStarts;
+}
+
+function planStatus(status: PolicyStatus, { snapshot, opening, closed, judged, starts, looks }: Outcome): PolicyStatus {
+  const isOver = [status.active, looks, starts.nodes].every(({ length }) => length === 0) && isExhausted(starts);
+  const { checks, held } = starts.couldStart ? judged : NO_CHECKS;
+  return summarize({
+    snapshot,
+    skips: starts.skips,
+    status: {
+      ...status,
+      checks,
+      zone: status.active[0]?.zone ?? status.zone,
+      windowOpen: opening.open,
+      campaign: opening.open && isOver ? closeCampaign(opening.campaign, snapshot.now) : opening.campaign,
+      message: (closed ?? held)?.message ?? "",
+    },
+  });
+}
+
+/** What comes after it shows only from now on. */
+const leavesSlot = ({ step: { step } }: ActiveStep): boolean => step === "done" || isEnding(step) || step === "freeze";
 
 const isEnding = (step: string): boolean => step === "reset" || step === "release";
 

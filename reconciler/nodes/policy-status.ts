@@ -65,6 +65,26 @@ const campaign = z.object({
   handledThrough: z.string(),
 });
 
+const checkResult = z.object({
+  name: z.string(),
+  lastVerdict: z.enum(["Success", "Failure", "Error"]),
+  lastTime: z.string(),
+  consecutiveSuccesses: z.int(),
+  consecutiveFailures: z.int(),
+  consecutiveErrors: z.int(),
+  /** The first series of the last answer. */
+  sample: z.string().optional(),
+  /** Why the last answer is an error. */
+  message: z.string().optional(),
+});
+
+/** The checks before the next start. */
+const startChecks = z.object({
+  /** When a node could first start, or the last one left its slot: initial delays begin then. */
+  since: z.string(),
+  results: z.array(checkResult).default([]),
+});
+
 export const policyStatus = z.object({
   observedGeneration: z.int().default(0),
   nodes: z
@@ -82,6 +102,8 @@ export const policyStatus = z.object({
   zone: z.string().optional(),
   windowOpen: z.boolean().default(true),
   campaign: campaign.optional(),
+  /** Only while a node could start. */
+  checks: startChecks.optional(),
   transitions: z.array(transition).default([]),
   /** Why the policy starts nothing at all, in a sentence; empty if it may. */
   message: z.string().default(""),
@@ -92,6 +114,8 @@ export type ActiveNode = z.infer<typeof active>;
 export type FailedNode = z.infer<typeof failed>;
 export type DeferredNode = z.infer<typeof deferred>;
 export type Freeze = z.infer<typeof frozen>;
+export type CheckResult = z.infer<typeof checkResult>;
+export type StartChecks = z.infer<typeof startChecks>;
 export type TransitionCount = z.infer<typeof transition>;
 export type PolicyStatus = z.infer<typeof policyStatus>;
 

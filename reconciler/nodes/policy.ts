@@ -1,6 +1,7 @@
 /** A NodeUpdatePolicy: which nodes are updated, when, and how many at once. What its schema refuses is refused here as well, with a sentence. */
 import * as z from "zod";
 import type { CustomObject } from "../../infra/kubernetes/resources.ts";
+import { checkFields } from "../checks/check-fields.ts";
 import { readIdentity } from "../model/identity.ts";
 import { NO_STATUS, policyStatus, type PolicyStatus } from "./policy-status.ts";
 import { parseWindow, type Window } from "./window.ts";
@@ -43,6 +44,8 @@ export const policySpec = z.object({
   drain: section({ timeoutSeconds: seconds(3600), onTimeout: z.enum(["Uncordon", "Reboot"]).default("Uncordon") }),
   deadlines: section({ stageSeconds: seconds(1800), holdSeconds: seconds(600), rebootSeconds: seconds(900), recoverSeconds: seconds(300) }),
   features: section({ protectFromScaleDown: z.boolean().default(false) }),
+  /** What must hold before a node starts, as Prometheus says. */
+  checks: z.array(checkFields).max(16).default([]),
   /** The `id` of the freeze that a person has looked at: the campaign goes on. */
   unfreeze: z.string().optional(),
 });

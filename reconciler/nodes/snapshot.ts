@@ -1,6 +1,7 @@
 /** The facts for one decision about a policy's nodes, gathered at one moment. */
 import type { UpdateNode } from "./node.ts";
 import type { Policy } from "./policy.ts";
+import type { Answers } from "./start-checks.ts";
 import type { Workload } from "./policy-status.ts";
 
 /** What the pods of one node say. Gathered only for the nodes that a decision asks for. */
@@ -26,6 +27,8 @@ export interface PolicySnapshot {
   /** Nodes that another policy selects as well, with the names of the policies. */
   readonly contested: ReadonlyMap<string, readonly string[]>;
   readonly looks: ReadonlyMap<string, NodeLook>;
+  /** Answers to checks that were due. */
+  readonly answers?: Answers;
   /** The node that this process runs on: it is updated last. */
   readonly ownNode: string | undefined;
 }
@@ -36,6 +39,9 @@ export const SKIP_REASONS = [
   "Disabled",
   "Frozen",
   "WindowClosed",
+  "CheckFailing",
+  "CheckUnreachable",
+  "CheckPending",
   "LimitReached",
   "SeveralPolicies",
   "NotManaged",

@@ -19,6 +19,8 @@ import { type Connection, loadConnection } from "../../infra/kubernetes/connecti
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
+import { createPrometheusClient } from "../../infra/prometheus/client.ts";
+import { createChecker } from "../../reconciler/checking/ask-prometheus.ts";
 import { createNodeUpdates } from "../../reconciler/node-updates/update-nodes.ts";
 import { createRecorder } from "../../reconciler/report/recorder.ts";
 import { listen } from "../loopback.ts";
@@ -207,7 +209,22 @@ describe("a campaign under the rights of the manifests", () => {
       policy({ nodeSelector: selector, health: { minReadySeconds: 0 }, features: { protectFromScaleDown: true } }),
     );
     const cluster = connectCluster(connection, { timeoutMs: 10_000, observer: metrics.observer });
-    const options = { cluster, clock: systemClock, log, metrics: metrics.nodeUpdates, namespace, ownNode: undefined, defaultSpec: {} };
+    const checker = createChecker({
+      cluster,
+      clock: systemClock,
+      prometheus: createPrometheusClient({ timeoutMs: 1000, allowedHosts: [] }),
+    });
+    const options = {
+      cluster,
+      clock: systemClock,
+      log,
+      metrics: metrics.nodeUpdates,
+      namespace,
+      checker,
+      secretsNamespace: namespace,
+      ownNode: undefined,
+      defaultSpec: {},
+    };
     const update = createNodeUpdates(options);
     const actor = {
       fence: { write: () => ({}) },

@@ -226,6 +226,67 @@ const HTTP: readonly Row[] = [
   ["the reading of an answer reads the clock", "infra/prometheus/answer.ts", `export const x = Date.now();\n`, /no-restricted-properties/],
 ];
 
+/** Node updates: what decides, the agent, and the API between them. */
+const NODES: readonly Row[] = [
+  [
+    "the rules of node updates read the file system",
+    "reconciler/nodes/x.ts",
+    `import fs from "node:fs";\nexport const x = fs;\n`,
+    /no-restricted-imports/,
+  ],
+  [
+    "the rules of node updates reserve evictions",
+    "reconciler/nodes/x.ts",
+    `import { createMayDisrupt } from "../reservations/may-disrupt.ts";\nexport const x = createMayDisrupt;\n`,
+    /no-restricted-imports/,
+  ],
+  [
+    "the rules of node updates take the port",
+    "reconciler/nodes/x.ts",
+    `import type { Cluster } from "../../infra/kubernetes/cluster.ts";\nexport type X = Cluster;\n`,
+    /access\(reach\)/,
+  ],
+  ["the rules of node updates read the clock", "reconciler/nodes/x.ts", `export const x = Date.now();\n`, /no-restricted-properties/],
+  ["the rules of node updates ask for the current date", "reconciler/nodes/x.ts", `export const x = new Date();\n`, /no-clock/],
+  [
+    "the Events of node updates read the clock",
+    "reconciler/node-updates/node-events.ts",
+    `export const x = Date.now();\n`,
+    /no-restricted-properties/,
+  ],
+  ["the agent's rules draw a random number", "reconciler/agent/decide.ts", `export const x = Math.random();\n`, /no-restricted-properties/],
+  ["the judging of a review fetches", "functions/nodes/judge-review.ts", `export const x = fetch;\n`, /no-restricted-globals/],
+  [
+    "another file of the agent speaks HTTP",
+    "reconciler/agent/x.ts",
+    `import http from "node:http";\nexport const x = http;\n`,
+    /access\(reach\)/,
+  ],
+  [
+    "another file of the agent calls the cluster",
+    "reconciler/agent/x.ts",
+    `import { nodes } from "../../infra/kubernetes/resources.ts";\nexport const x = nodes;\n`,
+    /access\(reach\)/,
+  ],
+  [
+    "a route of the node API opens a connection",
+    "functions/nodes/x.ts",
+    `import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";\nexport const x = connectCluster;\n`,
+    /access\(reach\)/,
+  ],
+  [
+    "node updates speak HTTP with Prometheus themselves",
+    "reconciler/node-updates/x.ts",
+    `import https from "node:https";\nexport const x = https;\n`,
+    /access\(reach\)/,
+  ],
+  [
+    "the rules of node updates ask budgets, checks and croner",
+    "reconciler/nodes/x.ts",
+    `import { Cron } from "croner";\nimport { decideEviction } from "../budget/decide.ts";\nimport { dueAt } from "../checks/check.ts";\nexport const x = [Cron, decideEviction, dueAt];\n`,
+  ],
+];
+
 const LIMITS: readonly Row[] = [
   ["a file has more than 200 lines", "functions/x.ts", `${"// one\n".repeat(200)}export const x = 1;\n`, /max-lines/],
   ["a function has more than ten paths", "reconciler/x.ts", branches(10), /complexity/],
@@ -281,6 +342,6 @@ const ALLOWED: readonly Row[] = [
   ["a function has three positional parameters", "infra/x.ts", parameters("a, b, c")],
 ];
 
-export const PLANTED: readonly Planted[] = [...LAYERS, ...PURE_FILES, ...ACCESS, ...HTTP, ...LIMITS, ...ALLOWED].map(
+export const PLANTED: readonly Planted[] = [...LAYERS, ...PURE_FILES, ...ACCESS, ...HTTP, ...NODES, ...LIMITS, ...ALLOWED].map(
   ([name, path, content, rule], i) => ({ name, path: path.replace("x.ts", `x${i}.ts`), content, rule }),
 );

@@ -1,12 +1,16 @@
 /** Node updates: slots, freezes, deadlines, cordons and the question before a drain. */
 import type { Mutation } from "../mutation.ts";
 
-const TESTS = ["plan", "deadlines", "freeze", "upkeep", "properties"].map((name) => `test/reconciler/nodes/${name}.test.ts`);
+const TESTS = ["plan", "deadlines", "freeze", "policy", "start-checks", "upkeep", "properties"].map(
+  (name) => `test/reconciler/nodes/${name}.test.ts`,
+);
 const RACES = ["test/reconciler/node-updates/races.test.ts"];
 const PLAN = { file: "reconciler/nodes/plan.ts", tests: TESTS };
 const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };
 const PROGRESS = { file: "reconciler/nodes/progress.ts", tests: TESTS };
 const RECORDS = { file: "reconciler/nodes/records.ts", tests: TESTS };
+const CLOSED = { file: "reconciler/nodes/closed.ts", tests: TESTS };
+const CHECKS = { file: "reconciler/nodes/start-checks.ts", tests: TESTS };
 const UPKEEP = { file: "reconciler/nodes/upkeep.ts", tests: TESTS };
 const DRAIN = ["test/reconciler/nodes/drainable.test.ts"];
 
@@ -19,9 +23,9 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a frozen policy starts nothing",
-    ...PLAN,
+    ...CLOSED,
     find: "  if (frozen) return { reason:",
-    replacement: "  if (frozen && !policy.enabled) return { reason:",
+    replacement: "  if (frozen && !enabled) return { reason:",
   },
   {
     breaks: "a node that another policy drives is left alone",
@@ -45,7 +49,56 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     breaks: "a staged node is not rebooted while frozen",
     ...PROGRESS,
     find: "    if (policy.status.frozen) return `the policy is frozen",
-    replacement: "    if (!policy.enabled) return `the policy is frozen",
+    replacement: "    if (policy.status.frozen && !policy.enabled) return `the policy is frozen",
+  },
+  {
+    breaks: "the pass that freezes reboots no other node",
+    ...PLAN,
+    find: "if (!records.frozen || policy.status.frozen) return",
+    replacement: "if (records.active.length >= 0) return",
+  },
+  {
+    breaks: "a node that is being drained is put back when its policy freezes",
+    ...PROGRESS,
+    find: 'if (!frozen || entry.phase !== "Draining" ||',
+    replacement: 'if (!frozen || entry.phase !== "Starting" ||',
+  },
+  {
+    breaks: "a policy that cannot be obeyed starts nothing",
+    ...CLOSED,
+    find: "if (problem !== undefined) return",
+    replacement: 'if (problem === "") return',
+  },
+  {
+    breaks: "checks hold starts",
+    ...STARTS,
+    find: "options.closed ?? (couldStart ? options.held : undefined)",
+    replacement: "options.closed",
+  },
+  {
+    breaks: "an answer of Prometheus that is old starts nothing",
+    ...CHECKS,
+    find: " || isOld(check, streak, now)",
+    replacement: "",
+  },
+  {
+    breaks: "checks begin anew when a node has left its slot",
+    ...CHECKS,
+    find: "since > now || ended ||",
+    replacement: "since > now ||",
+  },
+  {
+    breaks: "a node without a policy goes back to Idle",
+    ...UPKEEP,
+    find: "!managed || governed.has(name) ||",
+    replacement: '!managed || name !== "" ||',
+  },
+  {
+    breaks: "the policy default is not made again",
+    file: "reconciler/node-updates/default-policy.ts",
+    tests: ["test/reconciler/node-updates/policies.test.ts"],
+    find: "if (found > 0 || annotations.has(SEEN)) {",
+    replacement: "if (found > 0) {",
   },
   {
     breaks: "a node is rebooted only if its drain would succeed",

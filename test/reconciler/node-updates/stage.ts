@@ -5,10 +5,12 @@ import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics, type Metrics } from "../../../infra/metrics/metrics.ts";
+import { createPrometheusClient } from "../../../infra/prometheus/client.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../../../reconciler/node-updates/update-nodes.ts";
 import { readPolicy, isInvalid } from "../../../reconciler/nodes/policy.ts";
 import type { PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
 import { MANAGED_LABEL, MANAGED_VALUE, type ShadowSpec, type ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
+import { createChecker } from "../../../reconciler/checking/ask-prometheus.ts";
 import { createRecorder } from "../../../reconciler/report/recorder.ts";
 import type { KubeObject } from "../../emulator/store.ts";
 import { setStage, type Stage } from "../stage.ts";
@@ -30,7 +32,13 @@ export interface NodeStage extends Stage {
   restart(): void;
 }
 
-export async function setNodeStage(options: Partial<NodeUpdateOptions> & { readonly definitions?: boolean } = {}): Promise<NodeStage> {
+interface StageOptions {
+  readonly definitions?: boolean;
+  /** Of Prometheus. */
+  readonly allowedHosts?: readonly string[];
+}
+
+export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOptions = {}): Promise<NodeStage> {
   const stage = await setStage();
   const { store } = stage.emulator;
   store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
@@ -48,6 +56,7 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & { reado
     now: () => new Date(stage.clock.now()),
   });
   const { clock } = stage;
+  const prometheus = createPrometheusClient({ timeoutMs: 1000, allowedHosts: options.allowedHosts ?? [] });
   const create = () =>
     createNodeUpdates({
       cluster,
@@ -56,6 +65,8 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & { reado
       metrics: metrics.nodeUpdates,
       namespace: NAMESPACE,
       ownNode: undefined,
+      checker: createChecker({ cluster, clock, prometheus }),
+      secretsNamespace: "zonewise",
       defaultSpec: { maxConcurrent: "1" },
       ...options,
     });

@@ -1,0 +1,10 @@
+/** Asks Prometheus for the checks of policies. A policy has no namespace: the Secrets of its checks are in the reconciler's own. */
+import type { Round } from "../checking/ask-prometheus.ts";
+import type { Questions } from "./plan-with-looks.ts";
+
+export function createAskChecks(round: Round, namespace: string): Questions["askChecks"] {
+  return async (due) => {
+    const answers = await Promise.all(due.map(async ({ name, query }) => [name, await round.ask({ namespace, query })] as const));
+    return new Map(answers.flatMap(([name, answer]) => (answer ? [[name, answer] as const] : [])));
+  };
+}
