@@ -67,7 +67,7 @@ before(async () => {
   const shadows = read("crds/bottlerocketshadows.yaml");
   const clientConfig = { url: `https://127.0.0.1:${port}/crdconvert`, caBundle: Buffer.from(caPem).toString("base64") };
   shadows.spec["conversion"] = { strategy: "Webhook", webhook: { conversionReviewVersions: ["v1"], clientConfig } };
-  for (const definition of [shadows, read("crds/nodeupdatepolicies.yaml")]) await admin.call("POST", CRDS, definition);
+  for (const definition of [shadows, read("crds/nodeupdatepolicies.yaml")]) await putDefinition(definition);
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   await until(async () => {
     await admin.call("GET", shadowsOf("v2"));
@@ -80,6 +80,14 @@ before(async () => {
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)));
   connection = await loadConnection({ kubeconfig });
 });
+
+/** Other tests may have left the definition. */
+async function putDefinition(definition: ReturnType<typeof read>): Promise<void> {
+  await admin.call("POST", CRDS, definition).catch(async (error: Error) => {
+    if (error.cause !== 409) throw error;
+    await admin.call("PATCH", `${CRDS}/${definition.metadata.name}`, { spec: definition.spec });
+  });
+}
 
 after(async () => {
   for (const { name } of nodes) await admin.call("DELETE", `/api/v1/nodes/${name}`).catch(() => {});
