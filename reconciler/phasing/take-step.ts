@@ -1,14 +1,14 @@
 /** Carries out decisions about a PhasedRollout, with writes that take effect only if the judged object has not changed. */
 import type { Actor } from "../../infra/kubernetes/actor.ts";
 import { absent, RolloutError, wroteNothing } from "../../infra/errors.ts";
-import { phasedRollouts, type PhasedRolloutObject, pods, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { phasedRollouts, type PhasedRolloutObject, pods, type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import type { Hold } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
 import { FINALIZER, readPhasedRollout, type PhasedRollout } from "../phased/phased-rollout.ts";
 import type { PhasedDecision } from "../phased/snapshot.ts";
 import { isSameStatus, patchOf, type PhasedStatus, readStatus } from "../phased/status.ts";
-import type { Target } from "../phased/target.ts";
+import { readTarget, type Target } from "../phased/target.ts";
 import type { MayDisrupt } from "../reservations/may-disrupt.ts";
 import { patchStatus } from "../updater/zone-status.ts";
 import type { Gathered } from "./gather-rollouts.ts";
@@ -74,14 +74,28 @@ async function writeFinalizers(rollout: PhasedRollout, finalizers: readonly stri
 
 interface Changes {
   readonly annotations?: Readonly<Record<string, string | null>>;
-  readonly spec?: object;
+  readonly spec?: { readonly updateStrategy: { readonly rollingUpdate: { readonly partition: number } } };
 }
 
-async function writeTarget(target: Target, { annotations, spec }: Changes, { cluster, fence, freshness }: PhasedActor): Promise<undefined> {
+/** Throws `Invalid` if the write was accepted and left the StatefulSet as it was, or `Conflict` as every write. */
+async function writeTarget(target: Target, changes: Changes, { cluster, fence, freshness }: PhasedActor): Promise<undefined> {
   const { namespace, name, resourceVersion } = target;
+  const { annotations, spec } = changes;
   const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, ...(spec && { spec }) };
-  const version = await cluster.patch(statefulSets, { namespace, name, type: "merge", body }, fence.write());
-  freshness.noteWritten(statefulSets, version);
+  const stored = await cluster.change<StatefulSet>(statefulSets, { namespace, name, type: "merge", body }, fence.write());
+  freshness.noteWritten(statefulSets, stored.metadata?.resourceVersion ?? "");
+  confirmStored(target, changes, readTarget(stored));
+}
+
+/** A webhook or a policy may pin what we write: without this, each decision would lead to the same write. */
+function confirmStored(before: Target, { annotations, spec }: Changes, { name, owner, partition }: Target): void {
+  const sentOwner = annotations?.[ANNOTATIONS.phasedRollout];
+  if (sentOwner !== undefined && owner !== (sentOwner ?? undefined))
+    throw new RolloutError("Invalid", `it was accepted, but ${name} is claimed by ${owner ?? "nobody"}: something pins its annotations`);
+  const sent = spec?.updateStrategy.rollingUpdate.partition;
+  // A partition below the earlier one may have released pods: it is decided about anew.
+  if (sent === undefined || sent === partition || partition < before.partition) return;
+  throw new RolloutError("Invalid", `it was accepted, but ${name} has partition ${partition} instead of ${sent}: something pins it`);
 }
 
 function withPartition(partition: number): Changes {

@@ -33,7 +33,7 @@ export interface Visit {
   readonly gathered: Gathered;
 }
 
-/** More than any sequence of steps that do not wait; the next tick goes on. */
+/** More than any sequence of steps that do not wait; the next tick goes on, a moment later. */
 const MOST_STEPS = 10;
 
 /** Throws the error of the API server, `LeaseLost`, or `Conflict` if somebody else was faster. */
@@ -52,7 +52,8 @@ export async function visitRollout(first: Gathered, visitor: Visitor): Promise<V
     if (!again) return { acted, gathered };
     gathered = again;
   }
-  return { acted: true, gathered };
+  // Something undoes what is written: other writers, or a webhook. The next tick must not follow at once.
+  return { acted: false, dueAt: visitor.clock.now(), gathered };
 }
 
 /** The next write; undefined if Prometheus could not be asked in this tick. */
