@@ -48,11 +48,10 @@ export async function gatherAgain(
   call?: Call,
 ): Promise<Gathered | undefined> {
   const { namespace, name, targetRef } = rollout;
-  const [again, set] = await Promise.all([
-    cluster.get(phasedRollouts, { namespace, name }, call).catch(absent),
-    cluster.get(statefulSets, { namespace, name: targetRef }, call).catch(absent),
-  ]);
+  const again = await cluster.get(phasedRollouts, { namespace, name }, call).catch(absent);
   if (!again) return undefined;
+  // After the PhasedRollout, as in the lists: the generation that a status states is never newer than the StatefulSet that it is about.
+  const set = await cluster.get(statefulSets, { namespace, name: targetRef }, call).catch(absent);
   const current = readPhasedRollout(again, successWhen);
   const target = set && readTarget(set);
   const others = owner?.name === target?.owner ? owner : undefined;

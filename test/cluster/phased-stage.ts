@@ -45,12 +45,14 @@ export interface SetTraits {
   readonly policy?: "OrderedReady" | "Parallel";
 }
 
-/** Installs the definition, unless it is there; resolves once it is served. */
+/** Installs the definition; resolves once it is served. */
 async function define({ call }: Pick<Admin, "call">): Promise<void> {
   const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  await call("POST", definitions, parse(await readFile(CRD, "utf8"))).catch((error: unknown) =>
-    assert.match(String(error), /AlreadyExists/),
-  );
+  const definition = parse(await readFile(CRD, "utf8")) as { readonly spec: object };
+  await call("POST", definitions, definition).catch(async (error: unknown) => {
+    assert.match(String(error), /AlreadyExists/);
+    await call("PATCH", `${definitions}/phasedrollouts.sts.plus`, { spec: definition.spec });
+  });
   const established = await runKubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd/phasedrollouts.sts.plus"]);
   assert.equal(established.code, 0, established.text);
 }

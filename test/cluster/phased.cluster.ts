@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { deletions } from "./invariants.ts";
+import { runKubectl } from "./kubectl.ts";
 import { FAST, isUpdated, phasedScenario, type PhasedStage } from "./phased-stage.ts";
 import { createRandom, SEED } from "./random.ts";
 
@@ -117,6 +118,33 @@ phasedScenario("of two PhasedRollouts the second waits, and takes over when the 
   assert.equal(stage.partition(), 3);
   await stage.remove(`${rollouts}/other`);
   await stage.timeline.until("given back", () => stage.partition() === 0);
+});
+
+/** What docs/phased-rollouts.md tells a pipeline to do after its apply. */
+async function waitUpdated({ namespace }: PhasedStage, build: string, seconds = 120): Promise<number> {
+  const patch = JSON.stringify({ spec: { checkpoint: build } });
+  const patched = await runKubectl(["-n", namespace, "patch", "phasedrollout", "guard", "--type=merge", "-p", patch]);
+  assert.equal(patched.code, 0, patched.text);
+  return (await runKubectl(["-n", namespace, "wait", "--for=condition=Updated", `--timeout=${seconds}s`, "phasedrollout/guard"])).code;
+}
+
+phasedScenario("kubectl wait ends with the template that was applied before it, and not while no reconciler runs", async (stage) => {
+  await stage.createSet();
+  const first = await adopt(stage);
+  for (const image of ["app:2", "app:3"]) {
+    await stage.roll(image);
+    assert.equal(await waitUpdated(stage, image), 0);
+    assert.deepEqual(
+      await stage.images(),
+      [0, 1, 2].map((index) => `db-${index}@${image}`),
+    );
+  }
+  assert.equal(await first.end(), 0);
+  await stage.roll("app:4");
+  assert.equal(await waitUpdated(stage, "app:4", 2), 1);
+  stage.start(FAST);
+  assert.equal(await waitUpdated(stage, "app:4 again"), 0);
+  assert.deepEqual(await stage.images(), ["db-0@app:4", "db-1@app:4", "db-2@app:4"]);
 });
 
 const KILLS = 20;
