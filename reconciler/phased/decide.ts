@@ -8,8 +8,9 @@
  */
 import { firstOf } from "../model/decision.ts";
 import { manageable } from "./manage.ts";
-import { contained, idle, partitionWithinReplicas, podsRescued, restarted, rolledBack, statusObserved } from "./partition.ts";
+import { contained, idle, partitionWithinReplicas, podsRescued, restarted, statusObserved } from "./partition.ts";
 import { unchanged } from "./report.ts";
+import { rolledBack } from "./roll-back.ts";
 import { decideStep } from "./decide-step.ts";
 import type { PhasedDecision, PhasedRule, PhasedSnapshot, TargetRule } from "./snapshot.ts";
 import { isGuarded, type Target } from "./target.ts";

@@ -1,15 +1,12 @@
 /**
  * Keeps the partition where it must be whenever no step may lower it: at the replicas while nothing rolls (a new template then releases nothing), at
- * most at the replicas, down to the stale pods for a rollback, and above every outdated pod if somebody else removed it.
+ * most at the replicas, and above every outdated pod if somebody else removed it.
  */
 import type { Pod } from "../model/pod.ts";
 import { report, unchanged, writeTime } from "./report.ts";
 import type { PartitionReason, PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import { finalCheck, isCheckedAtEnd } from "./decide-step.ts";
-import { currentStep, isCurrent, isPassed, isUpdated } from "./step.ts";
-import { findCondition } from "./status.ts";
-
-const ROLLING_BACK = ["False", "RollingBack"] as const;
+import { currentStep, isPassed, isUpdated } from "./step.ts";
 
 /** The status of the StatefulSet says nothing about its latest spec. At P = N it would look complete. */
 export const statusObserved: TargetRule = (snapshot) => {
@@ -35,30 +32,10 @@ export const podsRescued: TargetRule = ({ target, pods }) => {
   const { currentRevision, updateRevision } = target.status;
   const isLost = (pod: Pod): boolean => pod.broken !== undefined && pod.revision !== currentRevision && pod.revision !== updateRevision;
   const pod = [...pods.values()].find(isLost);
-  return pod && { action: "replacePod", pod, message: `${pod.name} cannot come up (${pod.broken}) and is of neither revision` };
+  return (
+    pod && { action: "replacePod", pod, asksBudget: true, message: `${pod.name} cannot come up (${pod.broken}) and is of neither revision` }
+  );
 };
-
-/** The update revision is the current one again, and pods of another one are left: they return at once, without checks. */
-export const rolledBack: TargetRule = (snapshot) => {
-  const { rollout, target, now } = snapshot;
-  const { currentRevision, updateRevision } = target.status;
-  if (currentRevision !== updateRevision) return undefined;
-  const [smallest] = staleIndexes(snapshot);
-  if (smallest === undefined) return undefined;
-  const message = `${target.name} returns to revision ${updateRevision}`;
-  const before = findCondition(rollout.status, "Updated");
-  const isKnown = isCurrent(snapshot) && before?.reason === "RollingBack";
-  // First the status: the pods are no rollout that completes.
-  if (!isKnown) return report(snapshot, { phase: "Rolling", message, updated: ROLLING_BACK, started: writeTime(now), dueAt: now });
-  if (target.partition > smallest) return setPartition(smallest, "RollBack", message);
-  return report(snapshot, { phase: "Rolling", message, updated: ROLLING_BACK });
-};
-
-/** The indexes of pods that are not at the update revision or are leaving, in ascending order. Missing pods are none: they are made at the current revision. */
-function staleIndexes({ target, pods }: TargetSnapshot): number[] {
-  const stale = [...pods].filter(([index, pod]) => index < target.replicas && pod.revision !== target.status.updateRevision);
-  return stale.map(([index]) => index).toSorted((a, b) => a - b);
-}
 
 /** Nothing rolls. The partition comes first: a new template in between must find it. */
 export const idle: TargetRule = (snapshot) => {

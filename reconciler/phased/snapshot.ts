@@ -36,10 +36,17 @@ export type PhasedDecision =
   | { readonly action: "claim"; readonly from: string | undefined }
   /** Give the StatefulSet back; without `partition` it keeps its own. As many outdated `pods` are released by that. */
   | { readonly action: "releaseTarget"; readonly partition: number | undefined; readonly pods: number; readonly frozen: boolean }
-  | { readonly action: "setPartition"; readonly partition: number; readonly reason: PartitionReason; readonly message: string }
+  /** With a `pod`, its disruption budget must allow it: the partition releases it. */
+  | {
+      readonly action: "setPartition";
+      readonly partition: number;
+      readonly reason: PartitionReason;
+      readonly message: string;
+      readonly pod?: Pod;
+    }
   /** All checks of the step have passed: lower the partition by one, which releases `pod` unless it is updated already. */
   | { readonly action: "releasePod"; readonly partition: number; readonly pod: Pod | undefined }
-  | { readonly action: "replacePod"; readonly pod: Pod; readonly message: string }
+  | { readonly action: "replacePod"; readonly pod: Pod; readonly asksBudget: boolean; readonly message: string }
   /** Ask Prometheus now, and decide again with its answer. */
   | { readonly action: "check" }
   /** Nothing but the status; `dueAt` (milliseconds since the epoch) is when the next decision may differ without any change of the cluster. */

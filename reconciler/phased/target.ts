@@ -7,6 +7,8 @@ import { readZone, withPods, type Zone } from "../model/zone.ts";
 export interface Target extends Zone {
   /** `spec.updateStrategy.rollingUpdate.partition`; absent counts as 0, as the API server has it. Pods from this index on get the update revision. */
   readonly partition: number;
+  /** Its controller does nothing about other pods while one is not ready: pod management policy `OrderedReady`. */
+  readonly ordered: boolean;
   /** `status.availableReplicas`. */
   readonly available: number;
   /** Name of the PhasedRollout that manages it. */
@@ -23,6 +25,7 @@ export function readTarget(object: StatefulSet): Target {
   const { metadata: { labels = {}, annotations = {} } = {}, spec, status } = object;
   return {
     ...readZone(object),
+    ordered: spec?.podManagementPolicy !== "Parallel",
     available: readAvailable(status),
     partition: spec?.updateStrategy?.rollingUpdate?.partition ?? 0,
     owner: annotations[ANNOTATIONS.phasedRollout],

@@ -35,11 +35,10 @@ export async function takeStep(decision: Write, { rollout, target }: Gathered, a
     case "releaseTarget":
       return writeTarget(target, released(decision), actor);
     case "setPartition":
-      return writeTarget(target, withPartition(decision.partition), actor);
     case "releasePod":
-      return releasePod(target, decision, actor);
+      return setPartition(target, decision, actor);
     case "replacePod":
-      return replacePod(target, decision.pod, actor);
+      return replacePod(target, decision, actor);
     default:
       return decision satisfies never;
   }
@@ -134,18 +133,24 @@ function released({ partition, frozen }: Extract<Write, { action: "releaseTarget
   };
 }
 
-/** The disruption budget of the pod that the StatefulSet controller will replace is asked first, and the pod reserved. */
-async function releasePod(
-  target: Target,
-  { pod, partition }: Extract<Write, { action: "releasePod" }>,
-  actor: PhasedActor,
-): Promise<Hold | undefined> {
+interface NewPartition {
+  readonly partition: number;
+  /** That the StatefulSet controller will replace. */
+  readonly pod?: Pod | undefined;
+}
+
+/** The disruption budget of the pod is asked first, and the pod reserved. */
+async function setPartition(target: Target, { pod, partition }: NewPartition, actor: PhasedActor): Promise<Hold | undefined> {
   return underBudget({ target, pod }, actor, () => writeTarget(target, withPartition(partition), actor));
 }
 
 /** Deletes the judged pod, if neither it nor its StatefulSet has changed since. */
-function replacePod(target: Target, pod: Pod, actor: PhasedActor): Promise<Hold | undefined> {
-  return underBudget({ target, pod }, actor, async () => {
+function replacePod(
+  target: Target,
+  { pod, asksBudget }: Extract<Write, { action: "replacePod" }>,
+  actor: PhasedActor,
+): Promise<Hold | undefined> {
+  return underBudget({ target, pod: asksBudget ? pod : undefined }, actor, async () => {
     await patchStatus(target, actor);
     const { namespace, name, uid, resourceVersion } = pod;
     const version = await actor.cluster.remove(pods, { namespace, name, preconditions: { uid, resourceVersion } }, actor.fence.write());
@@ -155,7 +160,7 @@ function replacePod(target: Target, pod: Pod, actor: PhasedActor): Promise<Hold 
 
 interface Disrupted {
   readonly target: Target;
-  /** Undefined if none is disrupted. */
+  /** Undefined if no budget is to be asked. */
   readonly pod: Pod | undefined;
 }
 

@@ -3,6 +3,7 @@ import type { Mutation } from "../mutation.ts";
 
 const DECIDED = ["test/reconciler/phased/decide.test.ts", "test/reconciler/phased/properties.test.ts"];
 const PARTITION = { file: "reconciler/phased/partition.ts", tests: DECIDED };
+const BACK = { file: "reconciler/phased/roll-back.ts", tests: DECIDED };
 const STEP = { file: "reconciler/phased/decide-step.ts", tests: DECIDED };
 const MANAGE = { file: "reconciler/phased/manage.ts", tests: DECIDED };
 const TAKEN = { file: "reconciler/phasing/take-step.ts", tests: ["test/reconciler/phasing/phased-tick.test.ts"] };
@@ -28,9 +29,29 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a revert is not complete while stale pods are left",
-    ...PARTITION,
-    find: "if (smallest === undefined) return undefined;",
-    replacement: "if (smallest === undefined || smallest >= 0) return undefined;",
+    ...BACK,
+    find: "return stale.length > 0 ?",
+    replacement: "return stale.length > 99 ?",
+  },
+  {
+    breaks: "of a reverted template one pod is released at a time",
+    ...BACK,
+    find: "if (snapshot.target.partition >= highest) return undefined;",
+    replacement: "if (snapshot.target.partition >= highest || highest >= 0) return undefined;",
+  },
+  {
+    breaks: "a pod of a reverted template is released only if its disruption budget grants it",
+    ...BACK,
+    tests: ["test/reconciler/phasing/budget.test.ts"],
+    find: `reason: "RollBack", message: describe(snapshot), pod }`,
+    replacement: `reason: "RollBack", message: describe(snapshot), ...(pod.terminating && { pod }) }`,
+  },
+  {
+    breaks: "a partition that something pins is an error",
+    ...TAKEN,
+    tests: ["test/reconciler/phasing/pinned.test.ts"],
+    find: "sent === undefined || sent === partition ||",
+    replacement: "sent === undefined || sent >= 0 || sent === partition ||",
   },
   {
     breaks: "nothing is decided about a spec that is not observed",

@@ -65,6 +65,7 @@ export interface SetTraits {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
   readonly strategy?: string;
+  readonly policy?: "OrderedReady" | "Parallel";
   readonly observed?: boolean;
   readonly terminating?: boolean;
   readonly uid?: string;
@@ -91,6 +92,7 @@ export function setObject(traits: SetTraits = {}): StatefulSet {
       selector: { matchLabels: { name: "db" } },
       template: {},
       replicas,
+      ...(traits.policy && { podManagementPolicy: traits.policy }),
       ...(traits.start !== undefined && { ordinals: { start: traits.start } }),
       updateStrategy: { type: strategy, ...(strategy === "RollingUpdate" && { rollingUpdate }) },
     },

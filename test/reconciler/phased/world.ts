@@ -206,6 +206,7 @@ export function observe(world: World, answer?: QueryAnswer): PhasedSnapshot {
     available: set.status.available,
     owner: set.owner,
     strategy: set.strategy,
+    policy: set.ordered ? "OrderedReady" : "Parallel",
     generation: set.generation,
     uid: `uid-${set.uid}`,
     annotations: set.original === undefined ? {} : { "sts.plus/original-partition": String(set.original) },

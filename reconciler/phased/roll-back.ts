@@ -1,0 +1,83 @@
+/**
+ * The way back: the update revision is the current one again, and pods of a reverted template are left. They return without checks, from the highest
+ * index down; each that is ready only if its disruption budget allows it, and the next one only once it is replaced.
+ *
+ *   say so in the status -> Parallel: delete what is not ready -> at most one pod released: the highest -> OrderedReady: all ready -> release it
+ */
+import { firstOf, type Rule } from "../model/decision.ts";
+import type { Pod } from "../model/pod.ts";
+import { report, writeTime } from "./report.ts";
+import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
+import { findCondition } from "./status.ts";
+import { isCurrent } from "./step.ts";
+
+interface StalePod {
+  readonly index: number;
+  readonly pod: Pod;
+}
+
+/** In ascending order of their indexes; at least one. */
+type BackRule = Rule<[snapshot: TargetSnapshot, stale: readonly StalePod[]], PhasedDecision>;
+
+const ROLLING_BACK = ["False", "RollingBack"] as const;
+
+const describe = ({ target }: TargetSnapshot): string => `${target.name} returns to revision ${target.status.updateRevision}`;
+
+/** The pods that are left, also those that are leaving. Missing pods are none: they are made at the current revision. */
+function stalePods({ target, pods }: TargetSnapshot): StalePod[] {
+  return [...pods]
+    .filter(([index, pod]) => index < target.replicas && pod.revision !== target.status.updateRevision)
+    .map(([index, pod]) => ({ index, pod }))
+    .toSorted((a, b) => a.index - b.index);
+}
+
+/** First the status: the pods are no rollout that completes. */
+const announced: BackRule = (snapshot) => {
+  const before = findCondition(snapshot.rollout.status, "Updated");
+  if (isCurrent(snapshot) && before?.reason === "RollingBack") return undefined;
+  const { now } = snapshot;
+  return report(snapshot, { phase: "Rolling", message: describe(snapshot), updated: ROLLING_BACK, started: writeTime(now), dueAt: now });
+};
+
+/**
+ * Under Parallel the StatefulSet controller replaces outdated pods, ready or not. By the partition it would begin with ready ones above, or a budget that
+ * these pods have spent would keep all. Under OrderedReady it waits until a pod is ready, and so do we.
+ */
+const unreadyReplaced: BackRule = ({ target }, stale) => {
+  const found = target.ordered ? undefined : stale.find(({ pod }) => !pod.ready && !pod.terminating);
+  if (!found) return undefined;
+  const { pod } = found;
+  return { action: "replacePod", pod, asksBudget: false, message: `${pod.name} is not ready, and of a template that was reverted` };
+};
+
+/** More than one is released already: by the partition of the rollout, which the revert has found. */
+const oneReleased: BackRule = (snapshot, stale) => {
+  const highest = stale.at(-1)?.index ?? 0;
+  if (snapshot.target.partition >= highest) return undefined;
+  return { action: "setPartition", partition: highest, reason: "RollBack", message: describe(snapshot) };
+};
+
+const released: BackRule = (snapshot, stale) => {
+  const { target } = snapshot;
+  const highest = stale.at(-1);
+  if (!highest || highest.index === target.partition || highest.pod.terminating || isHeldUp(snapshot)) return undefined;
+  const { index: partition, pod } = highest;
+  return { action: "setPartition", partition, reason: "RollBack", message: describe(snapshot), pod };
+};
+
+/** The StatefulSet controller would replace nothing now: a reservation could expire before it does. */
+function isHeldUp({ target: { ordered, replicas }, pods }: TargetSnapshot): boolean {
+  return ordered && Array.from({ length: replicas }, (_, index) => pods.get(index)).some((pod) => !pod?.ready);
+}
+
+const waiting: BackRule = (snapshot) => report(snapshot, { phase: "Rolling", message: describe(snapshot), updated: ROLLING_BACK });
+
+const nextBack: BackRule = firstOf([announced, unreadyReplaced, oneReleased, released, waiting]);
+
+/** Silent unless pods of a reverted template are left. */
+export const rolledBack: TargetRule = (snapshot) => {
+  const { currentRevision, updateRevision } = snapshot.target.status;
+  if (currentRevision !== updateRevision) return undefined;
+  const stale = stalePods(snapshot);
+  return stale.length > 0 ? nextBack(snapshot, stale) : undefined;
+};
