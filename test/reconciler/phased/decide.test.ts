@@ -416,6 +416,13 @@ table("better than the original", [
     expected: "partition 2 RollBack",
   },
   {
+    name: "S01 also while that one is terminating",
+    set: { partition: 1 },
+    pods: "onn-",
+    status: ROLLED_BACK,
+    expected: "partition 2 RollBack",
+  },
+  {
     name: "S01 the next pod of a reverted template is released once the last one is replaced",
     set: { partition: 2 },
     pods: "ono",
