@@ -6,25 +6,27 @@ import { cpSync, globSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 const FROM = "infra/manifests";
+const OBSERVABILITY = "infra/observability";
 const CHART = "infra/helm/zonewise";
 /** Where the copies of a folder lie: Helm knows definitions by their folder. */
-const INTO = { crds: `${CHART}/charts/crds/crds`, other: `${CHART}/manifests` };
+const INTO = { crds: `${CHART}/charts/crds/crds`, other: `${CHART}/manifests`, observability: `${CHART}/observability` };
 /** What only kustomize reads; node updates have a namespace of their own, and are not in the chart. */
 const KUSTOMIZE = /\/(?:kustomization|source)\.yaml$|\/node-updates\//;
 
 /** Each manifest and its copy, paths from the repository's root. */
 export function listCopies(root: string): { readonly from: string; readonly to: string }[] {
-  const files = globSync(`${FROM}/*/*.yaml`, { cwd: root }).filter((file) => !KUSTOMIZE.test(file));
+  const all = globSync([`${FROM}/*/*.yaml`, `${OBSERVABILITY}/*.{yaml,json}`], { cwd: root });
+  const files = all.filter((file) => !KUSTOMIZE.test(file));
   return files.toSorted().map((from) => ({
     from,
-    to: from.includes("/crds/") ? from.replace(`${FROM}/crds`, INTO.crds) : from.replace(FROM, INTO.other),
+    to: from.replace(`${FROM}/crds`, INTO.crds).replace(FROM, INTO.other).replace(OBSERVABILITY, INTO.observability),
   }));
 }
 
 /** All copies that there are, paths from the root. */
 export const findCopies = (root: string): string[] =>
   globSync(
-    Object.values(INTO).map((folder) => `${folder}/**/*.yaml`),
+    Object.values(INTO).map((folder) => `${folder}/**/*.{yaml,json}`),
     { cwd: root },
   ).toSorted();
 

@@ -1,11 +1,11 @@
-/** The Helm chart renders what kustomize renders for the same choices, and refuses bad values in the words of its schema. */
+/** The Helm chart renders, by each Helm, what kustomize renders for the same choices, and refuses bad values in the words of its schema. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { CHART, parseManifests, runHelm, template, WITHOUT_HELM } from "./helm.ts";
+import { CHART, HELMS, parseManifests } from "./helm.ts";
 import { FOR_OLDER_CLUSTERS, type Manifest, renderManifests, type Rendering } from "./manifests.ts";
 
 const COMPLETE = "infra/manifests/complete";
@@ -68,6 +68,23 @@ const CHOICES: Readonly<Record<string, Choice>> = {
     values: { reconcilerPolicy: { enabled: true } },
     kustomize: [{}, { folder: "infra/manifests/reconciler-policy" }],
   },
+  "the policy on templates of PhasedRollouts": {
+    values: { phasedPolicy: { enabled: true } },
+    kustomize: [{}, { folder: "infra/manifests/phased-policy" }],
+  },
+  "no policy on templates before Kubernetes 1.36, where the API server knows none": {
+    values: { phasedPolicy: { enabled: true } },
+    flags: ["--kube-version", "1.35.9"],
+    kustomize: [{}],
+  },
+  "the right to read a Secret for queries": {
+    values: { prometheusSecrets: { names: ["zonewise-prometheus"] } },
+    kustomize: [{ edit: { [KUSTOMIZATION]: (text) => text.replace("resources: [", "resources: [../prometheus-secrets, ") } }],
+  },
+  "alerts and the dashboard": {
+    values: { prometheusRule: { enabled: true }, dashboards: { enabled: true } },
+    kustomize: [{}, { folder: "infra/observability", components: ["infra/manifests/namespace"] }],
+  },
   "network policies": {
     values: { networkPolicy: { enabled: true, apiServer: "10.0.0.0/28", monitoring: "metrics" } },
     kustomize: [{ edit: { ...NETWORK_POLICY, ...FILLED_IN } }],
@@ -92,43 +109,46 @@ const CHOICES: Readonly<Record<string, Choice>> = {
 const byName = (manifests: readonly Manifest[]): Record<string, Manifest> =>
   Object.fromEntries(manifests.map((one) => [`${one.kind} ${one.metadata.namespace ?? ""}/${one.metadata.name}`, one]));
 
-describe("the chart", { skip: WITHOUT_HELM }, () => {
-  it("passes helm lint", async () => {
-    const { code, text } = await runHelm(["lint", "--strict", CHART, "--values", "-"]);
-    assert.equal(code, 0, text);
-  });
-
-  for (const [name, { values, kustomize, namespace = "cell-a-1", flags }] of Object.entries(CHOICES))
-    it(`renders what kustomize renders: ${name}`, async () => {
-      const { code, text } = await template(namespace, { ...IMAGE, ...values }, flags);
+for (const { name: helm, missing, run: runHelm, template } of HELMS)
+  describe(`the chart, by ${helm}`, { skip: missing }, () => {
+    it("passes helm lint", async () => {
+      const { code, text } = await runHelm(["lint", "--strict", CHART, "--values", "-"]);
       assert.equal(code, 0, text);
-      const rendered = parseManifests(text);
-      const wanted = (await Promise.all(kustomize.map((rendering) => renderManifests(namespace, rendering)))).flat();
-      assert.equal(Object.keys(byName(rendered)).length, rendered.length, "each object once");
-      assert.deepEqual(byName(rendered), byName(wanted));
     });
 
-  it("renders the same from an archive, for one's own registry", async (t) => {
-    const folder = await mkdtemp(join(tmpdir(), "chart-"));
-    t.after(() => rm(folder, { recursive: true }));
-    const packed = await runHelm(["package", CHART, "--destination", folder]);
-    assert.equal(packed.code, 0, packed.text);
-    const [archive = ""] = await readdir(folder);
-    const flags = ["--namespace", "cell-a-1", "--kube-version", "1.36.0", "--include-crds"];
-    const fromArchive = await runHelm(["template", "zonewise", join(folder, archive), ...flags]);
-    assert.deepEqual(fromArchive, await runHelm(["template", "zonewise", CHART, ...flags]));
+    for (const [name, { values, kustomize, namespace = "cell-a-1", flags }] of Object.entries(CHOICES))
+      it(`renders what kustomize renders: ${name}`, async () => {
+        const { code, text } = await template(namespace, { ...IMAGE, ...values }, flags);
+        assert.equal(code, 0, text);
+        const rendered = parseManifests(text);
+        const wanted = (await Promise.all(kustomize.map((rendering) => renderManifests(namespace, rendering)))).flat();
+        assert.equal(Object.keys(byName(rendered)).length, rendered.length, "each object once");
+        assert.deepEqual(byName(rendered), byName(wanted));
+      });
+
+    it("renders the same from an archive, for one's own registry", async (t) => {
+      const folder = await mkdtemp(join(tmpdir(), "chart-"));
+      t.after(() => rm(folder, { recursive: true }));
+      const packed = await runHelm(["package", CHART, "--destination", folder]);
+      assert.equal(packed.code, 0, packed.text);
+      const [archive = ""] = await readdir(folder);
+      const flags = ["--namespace", "cell-a-1", "--kube-version", "1.36.0", "--include-crds"];
+      const fromArchive = await runHelm(["template", "zonewise", join(folder, archive), ...flags]);
+      assert.deepEqual(fromArchive, await runHelm(["template", "zonewise", CHART, ...flags]));
+    });
+
+    for (const [values, message] of [
+      [{ extraArgs: ["-log.level=debug"] }, "at '/extraArgs': value must be 'refused: Zonewise has variables instead of flags"],
+      [{ fullnameOverride: "a" }, "at '/fullnameOverride': value must be 'refused: names are fixed"],
+      [{ namespaceSelector: null }, "value must be 'refused: namespaceSelector: null; a release serves its own namespace alone"],
+      [{ webhooks: { objectSelector: { matchLabels: { a: "b" } } } }, "at '/webhooks/objectSelector': value must be 'refused: Evictions"],
+      [{ prometheusSecrets: { namespaces: ["cell-b"] } }, "at '/prometheusSecrets/names': minItems: got 0, want 1"],
+      [{ prometheusRule: { groups: [] } }, "at '/prometheusRule': additional properties 'groups' not allowed"],
+      [{ hostnetwork: true }, "additional properties 'hostnetwork' not allowed"],
+    ] as const)
+      it(`refuses ${JSON.stringify(values)} before it renders anything`, async () => {
+        const { code, text } = await template("cell-a-1", values);
+        assert.notEqual(code, 0);
+        assert.ok(text.includes(message), text);
+      });
   });
-
-  for (const [values, message] of [
-    [{ extraArgs: ["-log.level=debug"] }, "at '/extraArgs': value must be 'refused: Zonewise has variables instead of flags"],
-    [{ fullnameOverride: "a" }, "at '/fullnameOverride': value must be 'refused: names are fixed"],
-    [{ namespaceSelector: null }, "value must be 'refused: namespaceSelector: null; a release serves its own namespace alone"],
-    [{ webhooks: { objectSelector: { matchLabels: { a: "b" } } } }, "at '/webhooks/objectSelector': value must be 'refused: Evictions"],
-    [{ hostnetwork: true }, "additional properties 'hostnetwork' not allowed"],
-  ] as const)
-    it(`refuses ${JSON.stringify(values)} before it renders anything`, async () => {
-      const { code, text } = await template("cell-a-1", values);
-      assert.notEqual(code, 0);
-      assert.ok(text.includes(message), text);
-    });
-});

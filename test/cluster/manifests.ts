@@ -32,7 +32,8 @@ export async function renderManifests(
 ): Promise<Manifest[]> {
   const copy = await mkdtemp(join(tmpdir(), "manifests-"));
   try {
-    for (const part of ["infra/manifests", "knative"]) await cp(join(ROOT, part), join(copy, part), { recursive: true });
+    for (const part of ["infra/manifests", "infra/observability", "knative"])
+      await cp(join(ROOT, part), join(copy, part), { recursive: true });
     const setNamespace = (text: string): string => text.replace("\nnamespace: zonewise\n", `\nnamespace: ${namespace}\n`);
     for (const [file, change] of Object.entries({ "infra/manifests/namespace/kustomization.yaml": setNamespace, ...edit }))
       await writeFile(join(copy, file), change(await readFile(join(copy, file), "utf8")));

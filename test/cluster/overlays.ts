@@ -13,6 +13,7 @@ export const OVERLAYS: readonly (readonly [string, Rendering])[] = [
   ["infra/manifests/crds", { folder: "infra/manifests/crds" }],
   ["infra/manifests/replicas-policy", { folder: "infra/manifests/replicas-policy" }],
   ["infra/manifests/reconciler-policy", { folder: "infra/manifests/reconciler-policy" }],
+  ["infra/manifests/phased-policy", { folder: "infra/manifests/phased-policy" }],
   ["infra/manifests/migration", { folder: "infra/manifests/migration" }],
   ["infra/manifests/migration/webhooks", { folder: "infra/manifests/migration/webhooks" }],
   ["knative", { folder: "knative" }],

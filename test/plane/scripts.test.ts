@@ -69,7 +69,7 @@ describe("the README of the control plane", () => {
   });
 
   it("names the version of Go that the modules need", () => {
-    for (const name of [...MODULES, "helm", "knative"]) {
+    for (const name of [...MODULES, "helm-3", "helm-4", "knative"]) {
       const version = /^go (\d+\.\d+)/m.exec(read(`${name}/go.mod`))?.[1];
       assert.ok(read("README.md").includes(`Go ${version} or later`));
     }

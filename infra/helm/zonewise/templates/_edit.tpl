@@ -2,6 +2,11 @@
 {{- if semverCompare "<1.30-0" .Capabilities.KubeVersion.Version }}true{{ end }}
 {{- end }}
 
+{{- /* Admission policies that change objects. */}}
+{{- define "zonewise.before136" -}}
+{{- if semverCompare "<1.36-0" .Capabilities.KubeVersion.Version }}true{{ end }}
+{{- end }}
+
 {{- /* Names that stand for themselves in the manifests: the namespace (of infra/manifests/namespace), the certificate's Secret, both of network-policy/source.yaml. */}}
 {{- define "zonewise.fill" -}}
 {{- $values := .root.Values }}
@@ -45,10 +50,14 @@
   {{- range $object.subjects }}{{ $_ := set . "namespace" $.root.Release.Namespace }}{{ end }}
 {{- else if hasSuffix "WebhookConfiguration" $kind }}
   {{- include "zonewise.webhook" . }}
-{{- else if eq $kind "ValidatingAdmissionPolicy" }}
+{{- else if hasSuffix "AdmissionPolicy" $kind }}
   {{- include "zonewise.select" (dict "values" $values "selector" $spec.matchConstraints.namespaceSelector) }}
 {{- else if hasSuffix "Monitor" $kind }}
   {{- include "zonewise.monitor" . }}
+{{- else if eq $kind "PrometheusRule" }}
+  {{- include "zonewise.place" (dict "metadata" $metadata "values" $values.prometheusRule) }}
+{{- else if eq $kind "ConfigMap" }}
+  {{- include "zonewise.place" (dict "metadata" $metadata "values" $values.dashboards) }}
 {{- end }}
 {{- with $values.global.commonLabels }}
 {{- $_ := set $metadata "labels" (merge (default dict $metadata.labels) .) }}
@@ -81,15 +90,19 @@
 {{- end }}
 {{- end }}
 
+{{- /* Labels, annotations and another namespace, if the values say one. */}}
+{{- define "zonewise.place" -}}
+{{- $_ := set .metadata "labels" (merge (deepCopy .values.labels) (default dict .metadata.labels)) }}
+{{- include "zonewise.annotate" (dict "metadata" .metadata "annotations" .values.annotations) }}
+{{- with .values.namespace }}{{ $_ := set $.metadata "namespace" . }}{{ end }}
+{{- end }}
+
 {{- define "zonewise.monitor" -}}
 {{- $monitor := index .root.Values (untitle .object.kind) }}
-{{- $metadata := .object.metadata }}
 {{- $spec := .object.spec }}
 {{- $endpoint := first (default $spec.podMetricsEndpoints $spec.endpoints) }}
-{{- $_ := set $metadata "labels" (merge (deepCopy $monitor.labels) $metadata.labels) }}
-{{- include "zonewise.annotate" (dict "metadata" $metadata "annotations" $monitor.annotations) }}
-{{- with $monitor.namespace }}
-{{- $_ := set $metadata "namespace" . }}
+{{- include "zonewise.place" (dict "metadata" .object.metadata "values" $monitor) }}
+{{- if $monitor.namespace }}
 {{- $_ := set $spec "namespaceSelector" (dict "matchNames" (list $.root.Release.Namespace)) }}
 {{- end }}
 {{- with $monitor.namespaceSelector }}{{ $_ := set $spec "namespaceSelector" . }}{{ end }}
