@@ -138,8 +138,7 @@ for (const tool of HELMS)
     it("an upgrade takes back what kubectl has changed; by Helm 4, which names it first, only on request", async (t) => {
       const place = await openPlace(t);
       await place.mustHelm("install");
-      const all = await place.readAll();
-      const [hook] = all.filter(({ kind }) => kind === "ValidatingWebhookConfiguration");
+      const hook = (await place.readAll()).find(({ kind }) => kind === "ValidatingWebhookConfiguration");
       assert.ok(hook);
       const path = `${pathOfManifest(hook)}/${hook.metadata.name}`;
       const { webhooks: [before] = [] } = hook as unknown as { webhooks?: { failurePolicy: string }[] };
