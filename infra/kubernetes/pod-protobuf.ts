@@ -1,9 +1,8 @@
 /**
  * Decodes lists of pods, and failures, from protobuf. The field numbers are those of k8s.io/api/core/v1/generated.proto and
- * k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto; every field that is read is also in the type `Pod`.
+ * k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto; every field that is read is also in the type `PodObject`.
  */
 import { element, entry, flag, integer, type Message, object, decodeResponse, text, time } from "./protobuf.ts";
-import type { ListBody, PodObject } from "./resources.ts";
 
 const OWNER: Message = { 1: text("kind"), 3: text("name"), 4: text("uid"), 5: text("apiVersion"), 6: flag("controller") };
 
@@ -39,7 +38,7 @@ const POD_LIST: Message = { 1: object("metadata", LIST_METADATA), 2: element("it
 const STATUS: Message = { 2: text("status"), 3: text("message"), 4: text("reason"), 6: integer("code") };
 
 /** Decodes a list of pods; throws if `bytes` is none. */
-export function decodePodList(bytes: Buffer): ListBody<PodObject> {
+export function decodePodList(bytes: Buffer): Readonly<Record<string, unknown>> {
   return decodeResponse(bytes, "PodList", POD_LIST);
 }
 

@@ -6,7 +6,7 @@ export interface Mutation {
   /** Occurs exactly once in the file. */
   readonly find: string;
   readonly replacement: string;
-  /** Test files that should notice it; if they do not, all others are run too. */
+  /** Test files that should notice it. */
   readonly tests: readonly string[];
 }
 

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { PbfWriter } from "pbf";
 import { decodePodList, decodeStatus } from "../../../infra/kubernetes/pod-protobuf.ts";
-import type { PodObject } from "../../../infra/kubernetes/resources.ts";
+import type { ListBody, PodObject } from "../../../infra/kubernetes/resources.ts";
 import { readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
 import { podJson } from "../../bench/pod-list.ts";
 import { seal, writeMessage } from "../../emulator/protobuf/write.ts";
@@ -14,7 +14,8 @@ import { arbitraryPod } from "./arbitrary-pod.ts";
 const TIME = "2026-01-02T03:04:05Z";
 
 const encode = (list: object): Buffer => seal("PodList", writeMessage("PodList", list));
-const decode = (pods: readonly object[]) => decodePodList(encode({ metadata: {}, items: pods })).items;
+const decodeList = (bytes: Buffer): ListBody<PodObject> => decodePodList(bytes);
+const decode = (pods: readonly object[]) => decodeList(encode({ metadata: {}, items: pods })).items;
 
 /** A field that is a message. */
 const nest = (field: number, bytes: Iterable<number>): Buffer =>
@@ -89,7 +90,7 @@ describe("a list of pods in protobuf", () => {
     const pod = Buffer.concat([writer.finish(), writeMessage("Pod", PODS["names"])]);
     const list = new PbfWriter();
     list.writeBytesField(2, pod);
-    assert.deepEqual(decodePodList(seal("PodList", list.finish())).items, [PODS["names"]]);
+    assert.deepEqual(decodeList(seal("PodList", list.finish())).items, [PODS["names"]]);
   });
 
   it("gives the rules the same pods as JSON, for any pods", () => {
