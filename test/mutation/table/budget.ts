@@ -170,14 +170,14 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/budget/ready-time.ts",
     find: "if (pod.terminating || pod.ready === (pod.readyTime !== undefined)) return [];",
     replacement: "if (pod.terminating || !pod.ready || pod.readyTime !== undefined) return [];",
-    tests: ["test/reconciler/maintenance/maintain-budgets.test.ts"],
+    tests: ["test/reconciler/maintenance/ready-times.test.ts"],
   },
   {
     breaks: "a ready time is written only to the pod that was read, by UID",
     file: "reconciler/maintenance/ready-times.ts",
     find: "metadata: { uid, annotations",
     replacement: "metadata: { annotations",
-    tests: ["test/reconciler/maintenance/maintain-budgets.test.ts"],
+    tests: ["test/reconciler/maintenance/ready-times.test.ts"],
   },
   {
     breaks: "an invalid budget protects the pods that it selects",

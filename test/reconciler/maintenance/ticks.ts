@@ -1,0 +1,51 @@
+/** Ticks of a reconciler process that maintains budgets, and the ready times that they write. */
+import assert from "node:assert/strict";
+import { createLog } from "../../../infra/log.ts";
+import { createMetrics } from "../../../infra/metrics/metrics.ts";
+import { createBudgetMaintenance } from "../../../reconciler/maintenance/maintain-budgets.ts";
+import { observeBudgets } from "../../../reconciler/reservations/observe-budgets.ts";
+import { tickOnce, type Stage } from "../stage.ts";
+
+export const LIST = "GET apps/v1/statefulsets collection";
+export const BUDGET_LIST = "GET rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets collection";
+export const POD_LIST = "GET core/v1/pods collection";
+export const DELAYED = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)", crossZoneEvictionDelay: "1m" };
+
+/** A reconciler process: its ticks, its calls and its log. */
+export function startTicks(stage: Stage) {
+  const { cluster, calls } = stage.connect();
+  const lines: string[] = [];
+  const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(stage.time.now()) });
+  const onBudgets = observeBudgets({ log, metrics: createMetrics().budgets, record: () => {} });
+  const maintenance = createBudgetMaintenance({ cluster, clock: stage.clock, log, onBudgets, patchTimeoutMs: 5000 });
+  return {
+    lines,
+    /** Runs one tick; resolves with its API calls. */
+    tick: async (closer = false, namespaces: readonly string[] = ["default"]): Promise<string[]> => {
+      calls.length = 0;
+      await tickOnce(stage, cluster, { maintenance, namespaces, isResyncDue: () => closer });
+      return [...calls];
+    },
+  };
+}
+
+/** The ready times, by pod. */
+export function readyTimes({ emulator }: Stage): Record<string, string | undefined> {
+  const pods = emulator.store
+    .list("pods", "default")
+    .map(({ metadata }) => [metadata.name, metadata.annotations?.["grafana.com/ready-time"]]);
+  return Object.fromEntries(pods.filter(([, time]) => time !== undefined)) as Record<string, string | undefined>;
+}
+
+export const isWrite = (call: string): boolean => !call.startsWith("GET");
+
+/** Sets the pod's Ready condition. */
+export async function setReady({ emulator: { store }, time }: Stage, pod: string, ready: boolean): Promise<void> {
+  const object = store.get("pods", "default", pod);
+  assert.ok(object);
+  store.update("pods", {
+    ...object,
+    metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, "sim/ready": String(ready) } },
+  });
+  await time.advance(1000);
+}
