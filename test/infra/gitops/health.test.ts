@@ -6,28 +6,23 @@ import { LuaFactory, type LuaEngine } from "wasmoon";
 import { decideStatus } from "../../../reconciler/group-status/decide.ts";
 import type { GroupFacts } from "../../../reconciler/group-status/facts.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
-import { planRollout } from "../../../reconciler/rollout/plan.ts";
-import { group, LAST, PREVIOUS, statefulSetObject, type ZoneTraits } from "../../reconciler/builders.ts";
+import { PREVIOUS, statefulSetObject, type ZoneTraits } from "../../reconciler/builders.ts";
+import { facts, OLD } from "../../reconciler/group-status/builders.ts";
 import { read } from "../manifests.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
-const OLD: ZoneTraits = { at: PREVIOUS, updateRevision: LAST };
 
 /** A RolloutGroup with the status that the reconciler would write. */
 function rolloutGroup(traits: ZoneTraits, more: Partial<GroupFacts> = {}, generation = 1): object {
-  const { zones } = group(traits);
-  const common = {
-    group: "ingester",
-    zones,
-    message: "said",
-    hold: undefined,
-    scalingHolds: [],
-    step: undefined,
-    replaced: 0,
-    failing: false,
-  };
-  const facts: GroupFacts = { ...common, state: more.hold ? "held" : "settled", plan: planRollout(zones), ...more };
-  const status = decideStatus({ facts, earlier: {}, generation: 1, deadlineMs: 1000, now: START, tookMs: 0, passes: 1 });
+  const status = decideStatus({
+    facts: facts({ traits: [traits], ...more }),
+    earlier: {},
+    generation: 1,
+    deadlineMs: 1000,
+    now: START,
+    tookMs: 0,
+    passes: 1,
+  });
   return { apiVersion: "zonewise.dev/v1", kind: "RolloutGroup", metadata: { generation }, spec: {}, status };
 }
 

@@ -3,6 +3,7 @@ import type { Mutation } from "../mutation.ts";
 
 const WRITER = { tests: ["test/reconciler/status-writer/group-statuses.test.ts"] };
 const STATUS = { tests: ["test/reconciler/group-status/decide.test.ts"] };
+const TOTALS = { tests: ["test/reconciler/group-status/totals.test.ts"] };
 
 export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
@@ -49,7 +50,7 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "counted reconciles never go back",
-    ...STATUS,
+    ...TOTALS,
     file: "reconciler/group-status/totals.ts",
     find: "return reconciles + Math.max(least, now - passes);",
     replacement: "return reconciles + (now - passes);",

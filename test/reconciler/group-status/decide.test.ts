@@ -1,48 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { GroupFacts } from "../../../reconciler/group-status/facts.ts";
-import { compareStatus, decideStatus } from "../../../reconciler/group-status/decide.ts";
-import { nameOfGroup } from "../../../reconciler/group-status/name.ts";
+import { compareStatus } from "../../../reconciler/group-status/decide.ts";
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
-import { hold, type Reason } from "../../../reconciler/model/decision.ts";
-import { planRollout } from "../../../reconciler/rollout/plan.ts";
-import { group, LAST, PREVIOUS, type ZoneTraits } from "../builders.ts";
+import { hold } from "../../../reconciler/model/decision.ts";
+import { group } from "../builders.ts";
+import { decide, deleted, held, OLD, START } from "./builders.ts";
 
-const START = Date.parse("2026-01-01T00:00:00Z");
-const OLD: ZoneTraits = { at: PREVIOUS, updateRevision: LAST };
-
-interface Case extends Partial<GroupFacts> {
-  readonly traits?: readonly ZoneTraits[];
-}
-
-function facts({ traits = [{}, {}, {}], ...more }: Case): GroupFacts {
-  const { zones } = group(...traits);
-  const common = {
-    group: "ingester",
-    zones,
-    message: "said",
-    hold: undefined,
-    scalingHolds: [],
-    step: undefined,
-    replaced: 0,
-    failing: false,
-  };
-  return { ...common, state: more.hold ? "held" : more.step ? "acted" : "settled", plan: planRollout(zones), ...more };
-}
-
-function decide(
-  given: Case,
-  earlier: Partial<RolloutGroupStatus> = {},
-  { after = 0, generation = 1, deadlineMs = 1_800_000, passes = 1, tookMs = 0 } = {},
-) {
-  return decideStatus({ facts: facts(given), earlier, generation, deadlineMs, passes, tookMs, now: START + after * 1000 });
-}
-
-const held = (reason: Reason, traits: readonly ZoneTraits[] = [OLD, {}, {}]): Case => ({
-  traits,
-  hold: hold(reason, `${reason}!`, group(...traits).zones),
-});
-const deleted = { action: "deletePods", zone: "ingester-zone-a" } as const;
 const shown = ({ phase, conditions }: RolloutGroupStatus): string =>
   [phase, ...conditions.map(({ type, status, reason }) => (status === "True" ? `${type} ${reason}` : `not ${type}`))].join(", ");
 
@@ -169,88 +132,6 @@ describe("the phase and the conditions", () => {
   });
 });
 
-describe("the progress clock", () => {
-  const begun = decide({ traits: [OLD, OLD, OLD], step: deleted });
-
-  it("starts with a rollout, and counts pods and zones that are left", () => {
-    assert.deepEqual(begun.progress, {
-      stepsLeft: 12,
-      startTime: "2026-01-01T00:00:00Z",
-      lastStepTime: "2026-01-01T00:00:00Z",
-      secondsPerPod: 0,
-      estimatedCompletionTime: "2026-01-01T00:00:00Z",
-    });
-  });
-  it("stands still while nothing moves, and so does the estimate", () => {
-    const later = decide({ ...held("ZoneNotReady", [OLD, OLD, OLD]) }, begun, { after: 300 });
-    assert.deepEqual(later.progress, begun.progress);
-  });
-  it("moves on with a pod that is updated or becomes ready", () => {
-    const unready = decide(held("ZoneNotReady", [{ ...OLD, statusReady: 2 }]), begun, { after: 60 });
-    const ready = decide(held("MaxUnavailableReached", [OLD]), unready, { after: 90 });
-    assert.deepEqual([unready.progress?.lastStepTime, ready.progress?.lastStepTime], ["2026-01-01T00:00:00Z", "2026-01-01T00:01:30Z"]);
-  });
-  it("starts again with another revision", () => {
-    const again = decide(held("ZoneNotReady", [{ at: PREVIOUS, updateRevision: "newer" }]), begun, { after: 60 });
-    assert.equal(again.progress?.startTime, "2026-01-01T00:01:00Z");
-  });
-  it("stops when the group is ready, and keeps its times", () => {
-    const done = decide({}, begun, { after: 60 });
-    const later = decide({}, done, { after: 600 });
-    const expected = {
-      stepsLeft: 0,
-      startTime: "2026-01-01T00:00:00Z",
-      lastStepTime: "2026-01-01T00:01:00Z",
-      completionTime: "2026-01-01T00:01:00Z",
-    };
-    assert.deepEqual([done.progress, later.progress], [expected, expected]);
-  });
-  it("estimates the end by the pods' own ready times, as many at once as the zone allows, from the last step on", () => {
-    const slow = (zone: string, seconds: number) => ({ zone, count: 3, pods: [], atOnce: 2, msPerPod: seconds * 1000 });
-    const { progress } = decide({ traits: [OLD], step: deleted, plan: [slow("a", 60), slow("b", 120)] });
-    assert.deepEqual([progress?.secondsPerPod, progress?.estimatedCompletionTime], [90, "2026-01-01T00:06:00Z"]);
-  });
-  it("estimates nothing if no pod shows how long it takes", () => {
-    const unknown = { zone: "a", count: 3, pods: [], atOnce: 1, msPerPod: undefined };
-    assert.equal(decide({ traits: [OLD], step: deleted, plan: [unknown] }).progress?.estimatedCompletionTime, undefined);
-  });
-});
-
-describe("the totals", () => {
-  const first = decide({ traits: [OLD], step: deleted, replaced: 2 }, {}, { passes: 100, tookMs: 250 });
-
-  it("count the first reconcile", () =>
-    assert.deepEqual(first.totals, {
-      reconciles: 1,
-      passes: 100,
-      failures: 0,
-      podsReplaced: 2,
-      timed: 1,
-      seconds: 0.25,
-      failing: false,
-      lastSuccessTime: "2026-01-01T00:00:00Z",
-    }));
-  it("count the ticks in which nothing was written as well", () => {
-    const next = decide({ state: "failed", failing: true }, first, { passes: 112, tookMs: 1000, after: 60 });
-    assert.deepEqual(next.totals, { ...first.totals, reconciles: 13, passes: 112, failures: 1, timed: 2, seconds: 1.25, failing: true });
-  });
-  it("never go back, also if the count of ticks was lost with its Lease", () => {
-    const next = decide({}, first, { passes: 3 });
-    assert.deepEqual([next.totals?.reconciles, next.totals?.passes], [2, 3]);
-  });
-  it("of a group that was settled and stays so need no write", () => {
-    const settled = decide({}, first, { passes: 101 });
-    const later = decide({}, settled, { passes: 500, tookMs: 3, after: 600 });
-    assert.equal(later.totals?.reconciles, 401);
-    assert.equal(compareStatus(settled, later), "none");
-  });
-  it("that only count a failure are details", () => {
-    const failing = decide({ state: "failed", failing: true }, first, { passes: 101 });
-    assert.equal(compareStatus(failing, decide({ state: "failed", failing: true }, failing, { passes: 102 })), "details");
-  });
-  it("stay as they are while the group has no zones", () => assert.deepEqual(decide({ traits: [] }, first).totals, first.totals));
-});
-
 describe("the difference of two statuses", () => {
   const status = decide(held("ZoneNotReady"));
   const reversed = (value: unknown): unknown =>
@@ -277,17 +158,4 @@ describe("the difference of two statuses", () => {
     ["everything, of a new object", {}],
   ] as const)
     it(`essence, if they differ in ${name}`, () => assert.equal(compareStatus(other, status), "essence"));
-});
-
-describe("the name of a RolloutGroup", () => {
-  for (const [label, name] of [
-    ["ingester", "ingester"],
-    ["store.gateway-2", "store.gateway-2"],
-    ["Ingester", /^group-ingester-[0-9a-f]{8}$/],
-    ["a_b", /^group-a-b-[0-9a-f]{8}$/],
-    ["", /^group-[0-9a-f]{8}$/],
-  ] as const)
-    it(`of "${label}" is ${String(name)}`, () =>
-      typeof name === "string" ? assert.equal(nameOfGroup(label), name) : assert.match(nameOfGroup(label), name));
-  it("tells groups apart that differ only in capitals", () => assert.notEqual(nameOfGroup("Ab"), nameOfGroup("aB")));
 });
