@@ -1,0 +1,110 @@
+/** A revert in the middle of a rollout, and pods of neither revision. */
+import { OLD, rolling } from "./builders.ts";
+import { NEWER, READY, ROLLED_BACK, table } from "./table.ts";
+
+table("better than the original", [
+  {
+    name: "S01 a revert is not complete while pods of the reverted revision are left",
+    set: { partition: 2 },
+    pods: "o.n",
+    status: ROLLED_BACK,
+    expected: "Rolling True/Ready False/RollingBack",
+  },
+  {
+    name: "S01 a revert that finds several pods released keeps all but the last",
+    set: { partition: 1 },
+    pods: "onn",
+    status: ROLLED_BACK,
+    expected: "partition 2 RollBack",
+  },
+  {
+    name: "S01 also while that one is terminating",
+    set: { partition: 1 },
+    pods: "onn-",
+    status: ROLLED_BACK,
+    expected: "partition 2 RollBack",
+  },
+  {
+    name: "S01 the next pod of a reverted template is released once the last one is replaced",
+    set: { partition: 2 },
+    pods: "ono",
+    status: ROLLED_BACK,
+    expected: "partition 1 RollBack",
+  },
+  {
+    name: "S01 not while the last one is terminating",
+    set: { partition: 3 },
+    pods: "onn-",
+    status: ROLLED_BACK,
+    expected: "Rolling True/Ready False/RollingBack",
+  },
+  {
+    name: "S01 nor while OrderedReady waits for a pod: it would replace none",
+    set: { partition: 2 },
+    pods: "ono!",
+    status: ROLLED_BACK,
+    expected: "Rolling True/Ready False/RollingBack",
+  },
+  {
+    name: "S01 under Parallel it is released at once, for the budget to decide",
+    set: { partition: 2, policy: "Parallel" },
+    pods: "ono!",
+    status: ROLLED_BACK,
+    expected: "partition 1 RollBack",
+  },
+  {
+    name: "S01 under Parallel a pod of a reverted template that is not ready goes first",
+    set: { partition: 3, policy: "Parallel" },
+    pods: "on!n",
+    status: ROLLED_BACK,
+    expected: "replace db-1",
+  },
+  {
+    name: "S01 under OrderedReady a pod that is merely not ready is left alone",
+    set: { partition: 3 },
+    pods: "on!n",
+    status: ROLLED_BACK,
+    expected: "Rolling True/Ready False/RollingBack",
+  },
+  {
+    name: "S01 a revert is complete once they are gone",
+    set: { partition: 1 },
+    pods: "ooo",
+    status: ROLLED_BACK,
+    expected: "partition 3 Guard",
+  },
+  {
+    name: "S01 nothing is complete before the controller has observed the spec",
+    set: { observed: false },
+    status: { phase: "Updated" },
+    expected: "Updated True/Ready Unknown/StatusNotObserved",
+  },
+  {
+    name: "S01 a broken pod of neither revision is replaced, however the policy orders pods",
+    set: { available: 2 },
+    pods: "ooX",
+    status: ROLLED_BACK,
+    expected: "replace db-2",
+  },
+  {
+    name: "S01 after a third template, too",
+    set: { current: OLD, update: "db-third", available: 2 },
+    pods: "ooN",
+    status: rolling(2),
+    expected: "replace db-2",
+  },
+  {
+    name: "S01 a broken pod of the new revision is left to its user",
+    set: { ...NEWER, partition: 2, available: 2, updated: 1 },
+    pods: "ooN",
+    status: rolling(2),
+    expected: `Rolling ${READY} WaitForAllPodsToBeAvailable@2 0/0`,
+  },
+  {
+    name: "S01 a pod of neither revision that works is left alone",
+    set: { ...NEWER, partition: 2 },
+    pods: "oox",
+    status: rolling(2),
+    expected: `Rolling ${READY} WaitForPodToBeUpdated@2 0/0`,
+  },
+]);
