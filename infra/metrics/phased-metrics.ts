@@ -9,7 +9,7 @@ interface Named {
 
 export interface PhasedMetrics {
   /** A check was answered, or not. */
-  checked(verdict: string): void;
+  checked(verdict: "Success" | "Failure" | "Error"): void;
   phase(rollout: Named, phase: string): void;
   /** Drops the series of every PhasedRollout that is not among `living`. */
   keep(living: readonly Named[]): void;

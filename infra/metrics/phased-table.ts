@@ -13,5 +13,6 @@ export const PHASED_METRICS = {
     type: "counter",
     help: "Checks of PhasedRollouts, by their result.",
     labels: ["result"],
+    kept: "alone",
   },
 } as const satisfies Readonly<Record<string, MetricRow>>;

@@ -60,6 +60,14 @@ describe("docs/reference/metrics.md", () => {
       page,
       metrics.map(({ name }) => name),
     ));
+  it("names the metrics that are kept on the Lease", () => {
+    const [, list = ""] = page.match(/^- Of the Lease \(L\): (.*?)\n- /ms) ?? [];
+    const named = metrics.map(({ name }) => name).filter((name) => list.includes(code(name)));
+    assert.deepEqual(
+      named,
+      metrics.filter(({ kept, name }) => kept !== undefined || name === METRICS.lastTick.name).map(({ name }) => name),
+    );
+  });
 });
 
 describe("docs/reference/labels-and-annotations.md", () => {
