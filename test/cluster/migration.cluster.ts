@@ -29,6 +29,7 @@ const zonesOf = ({ port }: PodServer): ZoneOptions[] => [
   { group: "evicted", name: "evicted-b", replicas: 2 },
   { group: "kept", name: `${KEPT}a`, replicas: 1 },
   { group: "", name: "plain", replicas: 1 },
+  { group: "", name: "phased", replicas: 2, strategy: { type: "RollingUpdate" } },
   { group: "", name: "guarded", replicas: 1, labels: { "grafana.com/no-downscale": "true" } },
   {
     group: "prepared",
@@ -49,9 +50,11 @@ async function openScene(t: TestContext): Promise<Scene> {
   const run = (commands: readonly string[]): Promise<string> =>
     runCommands(commands, folder, { NAMESPACE: namespace, ORIGINAL: originals });
   t.after(async () => {
-    const kinds = "mutatingwebhookconfiguration,validatingwebhookconfiguration,validatingadmissionpolicy,validatingadmissionpolicybinding";
+    const webhooks = "mutatingwebhookconfiguration,validatingwebhookconfiguration";
+    const policies = ["validating", "mutating"].map((kind) => `${kind}admissionpolicy,${kind}admissionpolicybinding`);
     await run([
-      `kubectl delete ${kinds} -l grafana.com/namespace=NAMESPACE`,
+      `kubectl delete ${[webhooks, ...policies].join(",")} -l grafana.com/namespace=NAMESPACE`,
+      `kubectl -n NAMESPACE patch phasedrollout phased --type=merge -p '{"metadata":{"finalizers":null}}' || true`,
       "kubectl delete -k infra/manifests/complete --ignore-not-found --wait=false",
     ]).catch((error: unknown) => t.diagnostic(String(error)));
     await machines.close();
@@ -91,20 +94,34 @@ async function putCertificate({ call, namespace }: OpenStage): Promise<void> {
   await call("POST", `/api/v1/namespaces/${namespace}/secrets`, { metadata: { name: SECRET }, data: encoded });
 }
 
+/** A user's PhasedRollout of the StatefulSet `phased`. */
+async function createPhasedRollout({ call, namespace }: OpenStage): Promise<void> {
+  const check = { query: { expr: "up == 0", url: "http://prometheus", successWhen: "NoData" } };
+  await call("POST", `/apis/sts.plus/v1alpha1/namespaces/${namespace}/phasedrollouts`, {
+    apiVersion: "sts.plus/v1alpha1",
+    kind: "PhasedRollout",
+    metadata: { name: "phased" },
+    spec: { targetRef: "phased", check },
+  });
+}
+
 test("a migration and the way back refuse no legal write, leave none unjudged, and disrupt one zone at a time", async (t) => {
   const { stage, machines, run } = await openScene(t);
   const { timeline } = stage;
   const deleted = (group: string): number => deletions(timeline.entries).filter((entry) => entry.group === group).length;
+  const partition = (): number => timeline.statefulSets.get("phased")?.spec?.updateStrategy?.rollingUpdate?.partition ?? 0;
   const writes = startWrites(stage);
   try {
     await sleep(1000);
     const to = await readCommands("To Zonewise");
     const back = await readCommands("Back to rollout-operator");
-    assert.ok(to.length >= 14 && back.length >= 17, `${to.length} and ${back.length} commands`);
+    assert.ok(to.length >= 14 && back.length >= 19, `${to.length} and ${back.length} commands`);
     assert.equal(deleted("rolled"), 0, "the stand-in rolls nothing out");
     await run(to);
     t.diagnostic(`to Zonewise: ${writes.describe()}`);
     await timeline.until("Zonewise rolls out", () => deleted("rolled") >= 4);
+    await createPhasedRollout(stage);
+    await timeline.until("Zonewise guards a StatefulSet", () => partition() === 2, 120_000);
     await run(back);
     await sleep(3000);
   } finally {
@@ -112,6 +129,15 @@ test("a migration and the way back refuse no legal write, leave none unjudged, a
     t.diagnostic(`all: ${writes.describe()}`);
     if (writes.refused.length + writes.unjudged.length > 0) t.diagnostic(await machines.outputs());
   }
+  assert.equal(partition(), 0, "the StatefulSet of the PhasedRollout rolls by itself again");
+  const policies = await stage.call<{ items: readonly { metadata: { name: string } }[] }>(
+    "GET",
+    "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
+  );
+  assert.deepEqual(
+    policies.items.filter(({ metadata }) => metadata.name.endsWith(stage.namespace)),
+    [],
+  );
   assert.deepEqual(writes.refused, []);
   assert.deepEqual(writes.unjudged, []);
   assert.ok(deleted("evicted") > 20);

@@ -20,6 +20,25 @@ it("the way back deletes every webhook configuration that Zonewise alone has", (
   assert.deepEqual(missing, []);
 });
 
+it("the way back first deletes PhasedRollouts, while the reconciler can release them", () => {
+  const [, back = ""] = readPage("docs/migration.md").split("## Back to rollout-operator");
+  const [first] = back.match(/^ +kubectl .*$/m) ?? [];
+  assert.match(first ?? "", /kubectl -n NAMESPACE delete phasedrollouts --all --timeout=\d+s$/);
+});
+
+it("the way back deletes every kind of policy that Zonewise has", () => {
+  const [, back = ""] = readPage("docs/migration.md").split("## Back to rollout-operator");
+  const texts = globSync("infra/manifests/**/*.yaml", { cwd: join(ROOT) }).map(readPage);
+  const kinds = texts.flatMap((text) =>
+    [...text.matchAll(/^kind: (\w+AdmissionPolicy(?:Binding)?)$/gm)].map(([, kind = ""]) => kind.toLowerCase()),
+  );
+  assert.equal(new Set(kinds).size, 4);
+  const missing = kinds.filter(
+    (kind) => !new RegExp(`^ +kubectl delete (?:.*,)?${kind}[, ].*-l grafana.com/namespace=NAMESPACE$`, "m").test(back),
+  );
+  assert.deepEqual(missing, []);
+});
+
 it("the overlays of a migration treat the configurations of both as such", () => {
   assert.ok(readPage("infra/manifests/migration/kustomization.yaml").includes(`(${SHARED.join("|")})-.*`));
   const webhooks = readPage("infra/manifests/migration/webhooks/kustomization.yaml");
