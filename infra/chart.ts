@@ -9,17 +9,26 @@ const FROM = "infra/manifests";
 const OBSERVABILITY = "infra/observability";
 const CHART = "infra/helm/zonewise";
 /** Where the copies of a folder lie: Helm knows definitions by their folder. */
-const INTO = { crds: `${CHART}/charts/crds/crds`, other: `${CHART}/manifests`, observability: `${CHART}/observability` };
-/** What only kustomize reads; node updates have a namespace of their own, and are not in the chart. */
-const KUSTOMIZE = /\/(?:kustomization|source)\.yaml$|\/node-updates\//;
+const INTO = {
+  crds: `${CHART}/charts/crds/crds`,
+  nodeCrds: `${CHART}/charts/node-update-crds/crds`,
+  other: `${CHART}/manifests`,
+  observability: `${CHART}/observability`,
+};
+/** What only kustomize reads. */
+const KUSTOMIZE = /\/(?:kustomization|source)\.yaml$/;
 
 /** Each manifest and its copy, paths from the repository's root. */
 export function listCopies(root: string): { readonly from: string; readonly to: string }[] {
-  const all = globSync([`${FROM}/*/*.yaml`, `${OBSERVABILITY}/*.{yaml,json}`], { cwd: root });
+  const all = globSync([`${FROM}/{*,node-updates/*}/*.yaml`, `${OBSERVABILITY}/*.{yaml,json}`], { cwd: root });
   const files = all.filter((file) => !KUSTOMIZE.test(file));
   return files.toSorted().map((from) => ({
     from,
-    to: from.replace(`${FROM}/crds`, INTO.crds).replace(FROM, INTO.other).replace(OBSERVABILITY, INTO.observability),
+    to: from
+      .replace(`${FROM}/crds`, INTO.crds)
+      .replace(`${FROM}/node-updates/crds`, INTO.nodeCrds)
+      .replace(FROM, INTO.other)
+      .replace(OBSERVABILITY, INTO.observability),
   }));
 }
 

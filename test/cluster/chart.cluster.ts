@@ -27,9 +27,12 @@ interface Choice {
 }
 
 const NETWORK_POLICY = listing("../network-policy").edit;
-const FILLED_IN = {
-  [NETWORK]: (text: string) => text.replace(/apiServer: \S+/, "apiServer: 10.0.0.0/28").replace(/monitoring: \S+/, "monitoring: metrics"),
-};
+const fillIn = (text: string): string =>
+  text.replace(/apiServer: \S+/, "apiServer: 10.0.0.0/28").replace(/monitoring: \S+/, "monitoring: metrics");
+const FILLED_IN = { [NETWORK]: fillIn };
+const NODES_FOLDER = "infra/manifests/node-updates";
+/** Beside the reconciler of the release. */
+const BESIDE = { [`${NODES_FOLDER}/reconciler.yaml`]: (text: string) => text.replace("namespace: zonewise", "namespace: cell-a-1") };
 const NODES = `
 replicas: [{name: zonewise-functions, count: 3}]
 patches:
@@ -98,6 +101,29 @@ const CHOICES: Readonly<Record<string, Choice>> = {
   "another name of the Service, as docs/migration.md says for the original's chart": {
     values: { service: { name: "mimir-rollout-operator" } },
     kustomize: [{ edit: { [KUSTOMIZATION]: (text) => text + PATCHES } }],
+  },
+  "node updates": {
+    values: { nodeUpdates: { enabled: true } },
+    kustomize: [{}, { folder: NODES_FOLDER, edit: BESIDE }],
+  },
+  "node updates with network policies": {
+    values: { networkPolicy: { enabled: true, apiServer: "10.0.0.0/28", monitoring: "metrics" }, nodeUpdates: { enabled: true } },
+    kustomize: [
+      { edit: { ...NETWORK_POLICY, ...FILLED_IN } },
+      {
+        folder: NODES_FOLDER,
+        edit: {
+          ...BESIDE,
+          [`${NODES_FOLDER}/network-policy/source.yaml`]: fillIn,
+          [`${NODES_FOLDER}/kustomization.yaml`]: (text) => text.replace("components: []", "components: [network-policy]"),
+        },
+      },
+    ],
+  },
+  "definitions of node updates": {
+    values: { nodeUpdates: { enabled: true } },
+    flags: ["--include-crds"],
+    kustomize: [{}, { folder: "infra/manifests/crds" }, { folder: NODES_FOLDER, edit: BESIDE }, { folder: `${NODES_FOLDER}/crds` }],
   },
   definitions: {
     values: {},

@@ -68,7 +68,12 @@ async function end({ child, exited, lines }: Running): Promise<void> {
 const secretTexts = (): Readonly<Record<string, string>> =>
   textsOf(emulator.store.get("secrets", "default", SECRET) as Pick<Secret, "data"> | undefined);
 
-async function playServer(t: TestContext, process: ImageProcess): Promise<void> {
+/** Starts it with the certificate that the job has made, and POSTs to each path; each answer must have `expected`. */
+async function playTlsServer(
+  t: TestContext,
+  process: ImageProcess,
+  posts: readonly (readonly [path: string, body: string, expected: RegExp])[],
+): Promise<void> {
   const texts = secretTexts();
   const files = { SERVER_TLS_CERT_FILE: join(scratch, "tls.crt"), SERVER_TLS_KEY_FILE: join(scratch, "tls.key") };
   writeFileSync(files.SERVER_TLS_CERT_FILE, texts["tls.crt"] ?? "");
@@ -77,21 +82,50 @@ async function playServer(t: TestContext, process: ImageProcess): Promise<void> 
   const { port } = JSON.parse(await running.says(/"what":"webhooks"/)) as { port: number };
   const servername = "rollout-operator.default.svc";
   const agent = new Agent({ ca: texts["ca"], servername });
-  for (const path of ["no-downscale", "prepare-downscale", "mutate-pod-eviction", "zpdb-validation", "raise-partition"]) {
+  for (const [path, body, expected] of posts) {
     const text = await new Promise<string>((resolve, reject) => {
-      const options = { agent, host: "127.0.0.1", port, path: `/admission/${path}`, method: "POST", headers: JSON_TYPE };
+      const options = { agent, host: "127.0.0.1", port, path, method: "POST", headers: JSON_TYPE };
       open(options, (response) => {
         let body = "";
         response.setEncoding("utf8").on("data", (chunk: string) => (body += chunk));
         response.on("end", () => resolve(body));
       })
         .on("error", reject)
-        .end(reviewText(request));
+        .end(body);
     });
-    assert.match(text, /"uid":"u-1"/, path);
+    assert.match(text, expected, path);
   }
   agent.destroy();
   await end(running);
+}
+
+const WEBHOOKS = ["no-downscale", "prepare-downscale", "mutate-pod-eviction", "zpdb-validation", "raise-partition"];
+const playServer = (t: TestContext, process: ImageProcess): Promise<void> =>
+  playTlsServer(
+    t,
+    process,
+    WEBHOOKS.map((name) => [`/admission/${name}`, reviewText(request), /"uid":"u-1"/] as const),
+  );
+
+const CONVERSION = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "ConversionReview",
+  request: { uid: "u-1", desiredAPIVersion: "brupop.bottlerocket.aws/v2", objects: [] },
+};
+const playNodeApi = (t: TestContext, process: ImageProcess): Promise<void> =>
+  playTlsServer(t, process, [["/crdconvert", JSON.stringify(CONVERSION), /"Success"/]]);
+
+/** Only a pod has the credentials of one: it comes as far as that. */
+async function playAgent(t: TestContext, process: ImageProcess): Promise<void> {
+  const { exited, lines } = start(t, process, { MY_NODE_NAME: "node-1", KUBERNETES_SERVICE_HOST: "127.0.0.1" });
+  assert.equal(await exited, 1);
+  assert.match(lines.join("\n"), /\/var\/run\/secrets\/kubernetes.io\/serviceaccount\/(?:token|ca\.crt)/);
+}
+
+async function playNodeJob(t: TestContext, process: ImageProcess): Promise<void> {
+  await playJob(t, process);
+  const { data } = (emulator.store.get("configmaps", "default", "zonewise-node-api-ca") ?? {}) as { data?: Record<string, string> };
+  assert.equal(data?.["ca.crt"], secretTexts()["ca.crt"]);
 }
 
 async function playTarget(t: TestContext, process: ImageProcess): Promise<void> {
@@ -127,6 +161,9 @@ const PARTS: readonly [string, (t: TestContext, process: ImageProcess) => Promis
   ["dist/infra/certs/main.js", playJob],
   ["dist/reconciler/main.js", playReconciler],
   ["dist/functions/serve.js", playServer],
+  ["dist/infra/certs/node-api.js", playNodeJob],
+  ["dist/functions/nodes/main.js", playNodeApi],
+  ["dist/reconciler/agent/main.js", playAgent],
   ["dist/functions/framework.js", playTarget],
 ];
 

@@ -100,6 +100,8 @@ const TAKEN: readonly (readonly [string, unknown])[] = [
   ["networkPolicy", { enabled: true, apiServer: "10.0.0.0/28", monitoring: "monitoring" }],
   ["tolerations", [{ operator: "Exists" }]],
   ["webhooks.failurePolicy", "Ignore"],
+  ["nodeUpdates.enabled", true],
+  ["nodeUpdates.policy", { maxConcurrent: "25%" }],
   ["webhooks.failurePolicies.podEviction", ""],
   ["webhooks.failurePolicies.zpdbValidation", undefined],
 ];
@@ -135,6 +137,9 @@ const REFUSED: readonly (readonly [string, unknown, RegExp])[] = [
   ["podDisruptionBudget.minAvailable", "one", /^\/podDisruptionBudget\/minAvailable must match pattern/m],
   ["extraEnv", [{ value: "a" }], /^\/extraEnv\/0 must have required property 'name'/m],
   ["nodeSelector", { real: true }, /^\/nodeSelector\/real must be string/m],
+  ["nodeUpdates.enabled", "yes", /^\/nodeUpdates\/enabled must be boolean/m],
+  ["nodeUpdates.namespace", "a", /^\/nodeUpdates .*additional properties.*"namespace"/m],
+  ["nodeUpdates.api.replicas", 0, /^\/nodeUpdates\/api\/replicas must be >= 1/m],
 ];
 
 describe("the schema of the chart's values", () => {

@@ -23,10 +23,11 @@
 {{- with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{- /* The variables that follow from values. */}}
+{{- /* The variables that follow from values. Those of the webhooks' certificate do not concern node updates. */}}
 {{- define "zonewise.variables" -}}
 {{- $values := .root.Values }}
 {{- $variables := list }}
+{{- if ne .name "node-updates" }}
 {{- if and (eq .name "reconciler") $values.reconciler.allNamespaces }}
 {{- $variables = append $variables (dict "name" "NAMESPACES" "value" "*") }}
 {{- end }}
@@ -39,6 +40,7 @@
 {{- with $values.webhooks.selfSignedCertSecretName }}
 {{- if ne . "rollout-operator-self-signed-certificate" }}
 {{- $variables = append $variables (dict "name" "SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME" "value" .) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- toJson $variables }}
