@@ -1,6 +1,8 @@
 /**
  * Asks Prometheus for the checks that are due, beside the groups: one round per tick for all capabilities, with a bound on what is in flight and on the
  * time of the whole round. Checks that the round does not reach remain due, and the next tick asks for them.
+ *
+ *   0 s --turns are given--> 5.5 s --those in flight go on--> 10 s: what has no answer yet is an error, and is asked again later and later
  */
 import { firstOfSignals, type Clock } from "../../infra/clock.ts";
 import { hasCode, messageOf } from "../../infra/errors.ts";
@@ -9,11 +11,11 @@ import { secrets } from "../../infra/kubernetes/resources.ts";
 import { queryError, type QueryAnswer } from "../../infra/prometheus/answer.ts";
 import type { PrometheusClient } from "../../infra/prometheus/client.ts";
 import { readCredentials, type QueryCredentials } from "../../infra/prometheus/credentials.ts";
-import { createSlots, type Slots } from "../../infra/slots.ts";
-import type { CheckAnswer, CheckQuery } from "../checks/check.ts";
+import type { CheckAnswer, CheckQuery, Urgency } from "../checks/check.ts";
+import { createTurns, type Turns } from "./turns.ts";
 
 /** A query, and the namespace of its object: its Secret is read there. */
-export interface Question {
+export interface Question extends Urgency {
   readonly namespace: string;
   readonly query: CheckQuery;
 }
@@ -34,39 +36,57 @@ export interface CheckerTools {
   readonly clock: Pick<Clock, "now" | "sleep">;
 }
 
-const IN_FLIGHT = 16;
 /** Dead endpoints must not take the time of a run: a tick waits no longer for its checks. */
 const ROUND_MS = 10_000;
+/** No turn begins later: what the end of the round cuts off has had 4.5 s, and so is an error of its endpoint. */
+const LAST_TURN_MS = 5500;
 
 export function createChecker(tools: CheckerTools): Checker {
+  /** A signal that fires with `left`, or after so many milliseconds. */
+  const fireAfter = (ms: number, left: AbortSignal): AbortSignal => {
+    const late = new AbortController();
+    void tools.clock.sleep(ms, left).then(() => late.abort());
+    return firstOfSignals(left, late.signal);
+  };
   return {
     begin(stop) {
-      const over = new AbortController();
-      void tools.clock.sleep(ROUND_MS, over.signal).then(() => over.abort());
-      const signal = firstOfSignals(stop, over.signal);
-      const slots = createSlots(IN_FLIGHT);
+      const ended = new AbortController();
+      const left = firstOfSignals(stop, ended.signal);
+      const signals = { left, late: fireAfter(LAST_TURN_MS, left), signal: fireAfter(ROUND_MS, left) };
+      const turns = createTurns();
       return {
-        ask: (question) => askInTurn(question, { ...tools, slots, signal }).catch(() => undefined),
-        [Symbol.dispose]: () => over.abort(),
+        ask: (question) => askInTurn(question, { ...tools, ...signals, turns }).catch(() => undefined),
+        [Symbol.dispose]: () => ended.abort(),
       };
     },
   };
 }
 
 interface RoundTools extends CheckerTools {
-  readonly slots: Slots;
+  readonly turns: Turns;
+  /** Nobody waits for answers any more. */
+  readonly left: AbortSignal;
+  /** No further turn begins. */
+  readonly late: AbortSignal;
+  /** Ends queries. */
   readonly signal: AbortSignal;
 }
 
 /** Rejects with `Cancelled` if its turn does not come. */
-async function askInTurn(question: Question, { slots, ...tools }: RoundTools): Promise<CheckAnswer | undefined> {
-  using _slot = await slots.take(tools.signal);
+async function askInTurn(question: Question, { turns, left, late, ...tools }: RoundTools): Promise<CheckAnswer | undefined> {
+  using _turn = await turns.take(question, late);
   const answer = await ask(question, tools);
-  // A query that the end of the round has cut off says nothing of Prometheus.
-  return tools.signal.aborted ? undefined : { ...answer, at: tools.clock.now() };
+  // A query that nobody waits for says nothing of Prometheus.
+  if (left.aborted) return undefined;
+  const isCutOff = tools.signal.aborted && answer.kind === "Error";
+  return { ...(isCutOff ? CUT_OFF : answer), at: tools.clock.now() };
 }
 
-async function ask({ namespace, query }: Question, { cluster, prometheus, signal }: Omit<RoundTools, "slots">): Promise<QueryAnswer> {
+const CUT_OFF = queryError("Unreachable", `no answer in the ${ROUND_MS / 1000} s that a tick takes for its checks`);
+
+type Asking = Pick<RoundTools, "cluster" | "prometheus" | "signal">;
+
+async function ask({ namespace, query }: Question, { cluster, prometheus, signal }: Asking): Promise<QueryAnswer> {
   const { secretRef, ...target } = query;
   if (secretRef === undefined) return prometheus.query(target, signal);
   const credentials = await readSecret({ namespace, name: secretRef }, cluster, { signal });

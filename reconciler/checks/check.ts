@@ -94,6 +94,14 @@ export function hasFailed({ failureThreshold }: Pick<CheckSpec, "failureThreshol
   return failureThreshold !== undefined && failures >= Math.max(1, failureThreshold);
 }
 
+/** How urgent the next question of a check is. */
+export interface Urgency {
+  /** Milliseconds since the epoch. */
+  readonly dueAt: number;
+  /** The last answer was an error. */
+  readonly isTroubled: boolean;
+}
+
 const FIRST_PAUSE_MS = 5000;
 /** A period of 0 means as often as possible. */
 const SHORTEST_PAUSE_MS = 1000;

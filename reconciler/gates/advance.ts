@@ -5,7 +5,16 @@
  *                                                       --one check has failed--> Failed --retry annotation--> Waiting
  */
 import { earliest } from "../../infra/timestamp.ts";
-import { addVerdict, dueAt, hasFailed, judgeAnswer, NO_STREAK, type CheckAnswer, type CheckVerdict } from "../checks/check.ts";
+import {
+  addVerdict,
+  dueAt,
+  hasFailed,
+  judgeAnswer,
+  NO_STREAK,
+  type CheckAnswer,
+  type CheckVerdict,
+  type Urgency,
+} from "../checks/check.ts";
 import type { Gate, GateCheck } from "./gate.ts";
 import { arePassed, isOpen, streakOf } from "./pass.ts";
 import type { CheckResult, GateRecord, Stage } from "./record.ts";
@@ -14,10 +23,12 @@ import { currentRecord, needOf, needsLastStage, settledZone, type RolloutView } 
 /** Answers by the name of their check. */
 export type Answers = ReadonlyMap<string, CheckAnswer>;
 
+export type DueCheck = GateCheck & Urgency;
+
 export interface Advance {
   readonly record: GateRecord;
   /** The checks to ask now. */
-  readonly due: readonly GateCheck[];
+  readonly due: readonly DueCheck[];
   /** When the next check is due; undefined without one. */
   readonly nextAt: number | undefined;
 }
@@ -28,15 +39,18 @@ export function advanceGate(gate: Gate, view: RolloutView, answers: Answers): Ad
   const opened = findOpen(begun, view);
   const stage = opened && judgeStage(opened, gate, { answers, now: view.now, mayPass: isWanted(opened, begun, view) });
   const record = stage ? close(putStage(begun, stage), stage, view) : begun;
-  const asked = stage && isOpen(stage, record, view.zones) ? gate.checks.map((check) => ({ check, at: nextAt(check, stage) })) : [];
+  const asked = stage && isOpen(stage, record, view.zones) ? gate.checks.map((check) => planCheck(check, stage)) : [];
   return {
     record,
-    due: asked.filter(({ at }) => at <= view.now).map(({ check }) => check),
-    nextAt: earliest(asked.map(({ at }) => at)),
+    due: asked.filter((check) => check.dueAt <= view.now),
+    nextAt: earliest(asked.map((check) => check.dueAt)),
   };
 }
 
-const nextAt = (check: GateCheck, stage: Stage): number => dueAt(check, stage.since, streakOf(check, stage));
+function planCheck(check: GateCheck, stage: Stage): DueCheck {
+  const isTroubled = stage.checks.some(({ name, lastVerdict }) => name === check.name && lastVerdict === "Error");
+  return { ...check, dueAt: dueAt(check, stage.since, streakOf(check, stage)), isTroubled };
+}
 
 /** The annotation names the rollout, and may have a suffix of its own: each value asks once more. */
 function retry({ retry: wish }: Gate, record: GateRecord): GateRecord {

@@ -75,7 +75,7 @@ async function askDue(gate: Gate, { due }: Advance, { round, onVerdict }: GateFo
   const { namespace } = gate.ref;
   const answers = await Promise.all(
     due.map(async (check) => {
-      const answer = await round.ask({ namespace, query: check.query });
+      const answer = await round.ask({ namespace, ...check });
       if (answer) onVerdict(judgeAnswer(check, answer));
       return [check.name, answer] as const;
     }),

@@ -4,7 +4,7 @@ import type { Questions } from "./plan-with-looks.ts";
 
 export function createAskChecks(round: Round, namespace: string): Questions["askChecks"] {
   return async (due) => {
-    const answers = await Promise.all(due.map(async ({ name, query }) => [name, await round.ask({ namespace, query })] as const));
+    const answers = await Promise.all(due.map(async (check) => [check.name, await round.ask({ namespace, ...check })] as const));
     return new Map(answers.flatMap(([name, answer]) => (answer ? [[name, answer] as const] : [])));
   };
 }

@@ -1,7 +1,7 @@
 /** Plans a pass, looks at the pods of nodes for as long as the plan asks for it, and asks Prometheus once. */
 import { type Plan, planPass } from "../nodes/plan.ts";
 import type { NodeLook, PolicySnapshot } from "../nodes/snapshot.ts";
-import type { Answers, NamedCheck } from "../nodes/start-checks.ts";
+import type { Answers, DueCheck } from "../nodes/start-checks.ts";
 import type { LookAt } from "./look-around.ts";
 
 /** Nodes that are looked at in one pass; each costs a list of its pods. */
@@ -24,7 +24,7 @@ export interface LookMemory {
 export interface Questions {
   readonly lookAt: LookAt;
   /** Resolves with the answers that came in time; never rejects. */
-  readonly askChecks: (due: readonly NamedCheck[]) => Promise<Answers>;
+  readonly askChecks: (due: readonly DueCheck[]) => Promise<Answers>;
 }
 
 export async function planWithLooks(

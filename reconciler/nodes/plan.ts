@@ -13,7 +13,7 @@ import { whyClosed } from "./closed.ts";
 import { allowedActive } from "./policy.ts";
 import type { ActiveNode, PolicyStatus, StartChecks } from "./policy-status.ts";
 import { recordSteps, type RecordsStatus, unfreeze } from "./records.ts";
-import { addAnswers, currentChecks, dueChecks, type NamedCheck, whyChecksHold } from "./start-checks.ts";
+import { addAnswers, currentChecks, type DueCheck, dueChecks, whyChecksHold } from "./start-checks.ts";
 import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
 import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { summarize } from "./summary.ts";
@@ -35,7 +35,7 @@ export interface Plan {
   /** Nodes whose pods must be looked at: then the pass is planned again. */
   readonly looks: readonly string[];
   /** Checks to ask: then the pass is planned again with their answers. */
-  readonly due: readonly NamedCheck[];
+  readonly due: readonly DueCheck[];
 }
 
 /** Plans a pass; the same snapshot always gives the same plan. */

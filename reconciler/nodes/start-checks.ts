@@ -16,6 +16,7 @@ import {
   judgeAnswer,
   NO_STREAK,
   type Streak,
+  type Urgency,
 } from "../checks/check.ts";
 import type { Policy } from "./policy.ts";
 import type { CheckResult, StartChecks } from "./policy-status.ts";
@@ -24,6 +25,8 @@ import type { Skip } from "./snapshot.ts";
 export interface NamedCheck extends CheckSpec {
   readonly name: string;
 }
+
+export type DueCheck = NamedCheck & Urgency;
 
 /** Answers by the name of their check. */
 export type Answers = ReadonlyMap<string, CheckAnswer>;
@@ -41,9 +44,13 @@ export function currentChecks({ checks, generation, status }: CheckedPolicy, now
 }
 
 /** The checks to ask now. */
-export function dueChecks({ checks }: Pick<Policy, "checks">, current: StartChecks, now: number): NamedCheck[] {
+export function dueChecks({ checks }: Pick<Policy, "checks">, current: StartChecks, now: number): DueCheck[] {
   const since = parseTimestamp(current.since) ?? now;
-  return checks.filter((check) => dueAt(check, since, streakOf(check, current)) <= now);
+  const planned = checks.map((check) => {
+    const streak = streakOf(check, current);
+    return { ...check, dueAt: dueAt(check, since, streak), isTroubled: streak.errors > 0 };
+  });
+  return planned.filter((check) => check.dueAt <= now);
 }
 
 /** The results with these answers. */

@@ -113,7 +113,7 @@ const checkDue: StepRule = (snapshot, step) => {
   const { now, answer } = snapshot;
   const dueAt = nextCheckAt(snapshot, step);
   if (now < dueAt) return reportStep(snapshot, step, { dueAt });
-  if (!answer) return { action: "check" };
+  if (!answer) return { action: "check", dueAt, isTroubled: (step.consecutiveErrors ?? 0) > 0 };
   const next = countAnswer(snapshot, step, answer);
   return reportStep(snapshot, next, { dueAt: isPassed(snapshot, next) ? now : nextCheckAt(snapshot, next) });
 };

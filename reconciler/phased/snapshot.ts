@@ -47,8 +47,8 @@ export type PhasedDecision =
   /** All checks of the step have passed: lower the partition by one, which releases `pod` unless it is updated already. */
   | { readonly action: "releasePod"; readonly partition: number; readonly pod: Pod | undefined }
   | { readonly action: "replacePod"; readonly pod: Pod; readonly asksBudget: boolean; readonly message: string }
-  /** Ask Prometheus now, and decide again with its answer. */
-  | { readonly action: "check" }
+  /** Ask Prometheus now, and decide again with its answer. Due since `dueAt` (milliseconds since the epoch); troubled if the last answer was an error. */
+  | { readonly action: "check"; readonly dueAt: number; readonly isTroubled: boolean }
   /** Nothing but the status; `dueAt` (milliseconds since the epoch) is when the next decision may differ without any change of the cluster. */
   | { readonly action: "report"; readonly status: PhasedStatus; readonly dueAt?: number };
 

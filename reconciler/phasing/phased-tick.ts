@@ -10,7 +10,7 @@ import { hasCode, isSuperseded, messageOf } from "../../infra/errors.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
 import type { Log } from "../../infra/log.ts";
 import type { PhasedMetrics } from "../../infra/metrics/phased-metrics.ts";
-import { visitEach } from "../../infra/slots.ts";
+import { createSlots, type Slots } from "../../infra/slots.ts";
 import { earliest } from "../../infra/timestamp.ts";
 import type { Round } from "../checking/ask-prometheus.ts";
 import type { SuccessWhen } from "../checks/check.ts";
@@ -18,7 +18,7 @@ import type { Recorder } from "../report/recorder.ts";
 import type { MayDisrupt } from "../reservations/may-disrupt.ts";
 import { type Gathered, gatherRollouts } from "./gather-rollouts.ts";
 import { createNarrator, type Narrator } from "./narrate.ts";
-import { visitRollout } from "./visit-rollout.ts";
+import { visitRollout, type Visitor } from "./visit-rollout.ts";
 
 export interface PhasedInput extends Actor {
   /** "" for all. */
@@ -49,7 +49,7 @@ export interface PhasedTools {
   readonly successWhen: SuccessWhen;
 }
 
-/** Queries wait for each other by the round, not here: dead endpoints must not keep others from their turn. */
+/** Without those that wait for Prometheus. */
 const AT_A_TIME = 64;
 const MISSING_FOR_MS = 60_000;
 const NOTHING: PhasedResult = { acted: false, failed: false };
@@ -96,10 +96,8 @@ interface Visiting extends PhasedInput, PhasedTools {
 }
 
 async function visitAll(gathered: readonly Gathered[], input: Visiting): Promise<PhasedResult> {
-  const results: PhasedResult[] = [];
-  await visitEach(gathered, { atOnce: AT_A_TIME, signal: input.stop }, async (one) => {
-    results.push(await visitOne(one, input));
-  });
+  const places = createSlots(AT_A_TIME);
+  const results = await Promise.all(gathered.map((one) => visitInPlace(one, places, input).catch(() => NOTHING)));
   input.narrator.endTick(gathered.map(({ rollout }) => rollout));
   const dueAt = earliest(results.map((result) => result.dueAt));
   return {
@@ -109,8 +107,24 @@ async function visitAll(gathered: readonly Gathered[], input: Visiting): Promise
   };
 }
 
+/** What waits for Prometheus leaves its place to others: endpoints that do not answer must not keep them from their visit. Rejects if the tick ends before. */
+async function visitInPlace(one: Gathered, places: Slots, input: Visiting): Promise<PhasedResult> {
+  let place = await places.take(input.stop);
+  const ask: Round["ask"] = async (question) => {
+    place[Symbol.dispose]();
+    const answer = await input.round.ask(question);
+    place = await places.take();
+    return answer;
+  };
+  try {
+    return await visitOne(one, { ...input, round: { ask } });
+  } finally {
+    place[Symbol.dispose]();
+  }
+}
+
 /** An error in one PhasedRollout is its own. */
-async function visitOne(first: Gathered, input: Visiting): Promise<PhasedResult> {
+async function visitOne(first: Gathered, input: Omit<Visiting, "round"> & Pick<Visitor, "round">): Promise<PhasedResult> {
   const { narrator, record, log } = input;
   try {
     const onWrite = narrator.narrate(record);

@@ -15,7 +15,7 @@ import { type PhasedActor, takeStep, type Write } from "./take-step.ts";
 
 export interface Visitor extends PhasedActor {
   readonly clock: Pick<Clock, "now">;
-  readonly round: Round;
+  readonly round: Pick<Round, "ask">;
   readonly stop: AbortSignal;
   /** When a check is successful if its object does not say. */
   readonly successWhen: SuccessWhen;
@@ -42,7 +42,7 @@ export async function visitRollout(first: Gathered, visitor: Visitor): Promise<V
   let acted = false;
   for (let steps = 0; steps < MOST_STEPS && !visitor.stop.aborted; steps++) {
     const decision = await decide(gathered, visitor);
-    if (!decision) return { acted, gathered };
+    if (!decision) return { acted, dueAt: visitor.clock.now(), gathered };
     const hold = await takeStep(decision, gathered, visitor);
     visitor.onWrite(decision, gathered, hold);
     if (hold) return { acted, gathered };
@@ -62,7 +62,7 @@ async function decide(gathered: Gathered, visitor: Visitor): Promise<Write | und
   const decision = decidePhased(snapshot);
   if (decision.action !== "check") return decision;
   const { namespace, check } = gathered.rollout;
-  const answer = await visitor.round.ask({ namespace, query: check.query });
+  const answer = await visitor.round.ask({ namespace, query: check.query, ...decision });
   if (!answer) return undefined;
   visitor.metrics.checked(judgeAnswer(check, answer));
   return afterAnswer(snapshot, answer);

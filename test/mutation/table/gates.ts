@@ -8,6 +8,8 @@ const ROLLOUT = { file: "reconciler/gates/rollout.ts", ...GATES };
 const PASS = { file: "reconciler/gates/pass.ts", ...GATES };
 const RECORD = { file: "reconciler/gates/record.ts", ...GATES };
 const CHECK = { file: "reconciler/checks/check.ts", tests: ["test/reconciler/checks/check.test.ts"] };
+const CHECKING = { tests: ["test/reconciler/checking/ask-prometheus.test.ts"] };
+const TURNS = { file: "reconciler/checking/turns.ts", tests: ["test/reconciler/checking/turns.test.ts"] };
 const ON_CLUSTER = { tests: ["test/reconciler/gating/gates.test.ts"] };
 const CLIENT = { file: "infra/prometheus/client.ts", tests: ["test/infra/prometheus/client.test.ts"] };
 
@@ -172,8 +174,53 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a tick waits 10 s at most for its checks",
     file: "reconciler/checking/ask-prometheus.ts",
-    find: "const signal = firstOfSignals(stop, over.signal);",
-    replacement: "const signal = firstOfSignals(stop);",
-    tests: ["test/reconciler/checking/ask-prometheus.test.ts"],
+    find: "signal: fireAfter(ROUND_MS, left)",
+    replacement: "signal: left",
+    ...CHECKING,
+  },
+  {
+    breaks: "a query that the end of the round cuts off is an error, and is asked again later and later",
+    file: "reconciler/checking/ask-prometheus.ts",
+    find: "if (left.aborted) return undefined;",
+    replacement: "if (tools.signal.aborted) return undefined;",
+    ...CHECKING,
+  },
+  {
+    breaks: "a query has 4.5 s at least before the end of the round cuts it off",
+    file: "reconciler/checking/ask-prometheus.ts",
+    find: "turns.take(question, late)",
+    replacement: "turns.take(question, left)",
+    ...CHECKING,
+  },
+  {
+    breaks: "dead endpoints leave turns to others",
+    ...TURNS,
+    find: "troubled < MOST_TROUBLED",
+    replacement: "troubled < IN_FLIGHT",
+  },
+  {
+    breaks: "checks that answer leave turns to those that did not",
+    ...TURNS,
+    find: "regular < MOST_REGULAR",
+    replacement: "regular < IN_FLIGHT",
+  },
+  {
+    breaks: "at most 16 queries are in flight",
+    ...TURNS,
+    find: "regular + troubled < IN_FLIGHT",
+    replacement: "regular < IN_FLIGHT",
+  },
+  {
+    breaks: "the check that is overdue longest is asked first",
+    ...TURNS,
+    find: "one.dueAt < next.dueAt",
+    replacement: "one.dueAt > next.dueAt",
+  },
+  {
+    breaks: "a PhasedRollout that waits for Prometheus keeps no other from its visit",
+    file: "reconciler/phasing/phased-tick.ts",
+    find: "    place[Symbol.dispose]();\n    const answer",
+    replacement: "    const answer",
+    tests: ["test/reconciler/phasing/waiting.test.ts"],
   },
 ];
