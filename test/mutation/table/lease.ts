@@ -1,4 +1,4 @@
-/** The reconciler's Lease, fenced writes, and the calls that carry preconditions. */
+/** The reconciler's Lease, and the writes that it fences. */
 import type { Mutation } from "../mutation.ts";
 
 const LEASE = { file: "infra/kubernetes/lease.ts", tests: ["test/infra/lease-bounds.test.ts", "test/infra/kubernetes/lease.test.ts"] };
@@ -164,74 +164,5 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
     ...STATUS,
     find: `type: "merge", body }, fence.write());`,
     replacement: `type: "merge", body });`,
-  },
-  {
-    breaks: "a deletion carries the UID of the judged pod",
-    file: "infra/kubernetes/connect-cluster.ts",
-    find: `kind: "DeleteOptions", preconditions });`,
-    replacement: `kind: "DeleteOptions", preconditions: { resourceVersion: preconditions.resourceVersion } });`,
-    tests: ["test/infra/kubernetes/connect-cluster.test.ts"],
-  },
-  {
-    breaks: "a deletion carries the version of the judged pod",
-    ...BATCH,
-    find: "preconditions: { uid, resourceVersion }",
-    replacement: "preconditions: { uid }",
-  },
-  {
-    breaks: "the zone is confirmed unchanged before its first pod is deleted",
-    ...BATCH,
-    find: "if (isFirst) await patchStatus(zone, actor);",
-    replacement: "if (isFirst) await Promise.resolve();",
-  },
-  {
-    breaks: "the group is read again before each further pod of a batch",
-    ...BATCH,
-    find: "if (!isFirst || actor.clock.monotonic()",
-    replacement: "if (isFirst && actor.clock.monotonic()",
-  },
-  {
-    breaks: "the group is read again before the first pod if it was read long ago",
-    ...BATCH,
-    find: "actor.gatheredAt > FRESH_MS",
-    replacement: "actor.gatheredAt > 1000 * FRESH_MS",
-  },
-  {
-    breaks: "a batch ends once the process is stopped",
-    ...BATCH,
-    find: "if (actor.stop.aborted) throw",
-    replacement: "if (actor.stop.aborted && judged.length === 0) throw",
-  },
-  {
-    breaks: "a batch ends long before its reservations expire",
-    ...BATCH,
-    find: "if (actor.clock.monotonic() >= endAt) throw",
-    replacement: "if (actor.clock.monotonic() >= 1000 * endAt) throw",
-  },
-  {
-    breaks: "a batch ends once a zone is paused",
-    file: "reconciler/rollout/continue-batch.ts",
-    find: "if (current?.paused) return",
-    replacement: `if (current?.paused && current.name === "") return`,
-    tests: ["test/reconciler/rollout/continue-batch.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
-  },
-  {
-    breaks: "a batch ends once another zone is unhealthy",
-    file: "reconciler/rollout/continue-batch.ts",
-    find: "(!other.observed || missingByStatus(other) > 0)",
-    replacement: "!other.observed",
-    tests: ["test/reconciler/rollout/continue-batch.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
-  },
-  {
-    breaks: "a status is patched only on the version that was read",
-    ...STATUS,
-    find: "const body = { metadata: { resourceVersion }, ...(status",
-    replacement: "const body = { metadata: {}, ...(status",
-  },
-  {
-    breaks: "replicas are changed only on the version that was read",
-    ...SCALE,
-    find: "metadata: { resourceVersion, annotations }, spec",
-    replacement: "metadata: { annotations }, spec",
   },
 ];

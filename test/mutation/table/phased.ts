@@ -8,7 +8,10 @@ const PARTITION = { file: "reconciler/phased/partition.ts", tests: DECIDED };
 const BACK = { file: "reconciler/phased/roll-back.ts", tests: DECIDED };
 const STEP = { file: "reconciler/phased/decide-step.ts", tests: DECIDED };
 const MANAGE = { file: "reconciler/phased/manage.ts", tests: DECIDED };
-const TAKEN = { file: "reconciler/phasing/take-step.ts", tests: ["test/reconciler/phasing/phased-tick.test.ts"] };
+const TAKEN = {
+  file: "reconciler/phasing/take-step.ts",
+  tests: ["adoption", "budget", "phased-tick"].map((name) => `test/reconciler/phasing/${name}.test.ts`),
+};
 
 export const PHASED_MUTATIONS: readonly Mutation[] = [
   {

@@ -3,7 +3,7 @@ import type { Mutation } from "../mutation.ts";
 
 const ZONE = {
   file: "reconciler/rollout/zone.ts",
-  tests: ["test/reconciler/rollout/decide.test.ts", "test/reconciler/rollout/properties.test.ts"],
+  tests: ["broken-pods", "decide", "properties"].map((name) => `test/reconciler/rollout/${name}.test.ts`),
 };
 const GROUP = { ...ZONE, file: "reconciler/rollout/decide.ts" };
 const FRESHNESS = {

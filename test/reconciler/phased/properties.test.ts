@@ -5,7 +5,8 @@ import { judgeAnswer, type CheckVerdict } from "../../../reconciler/checks/check
 import { decidePhased, needsPods } from "../../../reconciler/phased/decide.ts";
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { isSameStatus } from "../../../reconciler/phased/status.ts";
-import { ask, carryOut, createWorld, happen, HAPPENINGS, heal, observe, THRESHOLD, versionsOf, type World } from "./world.ts";
+import { createWorld, happen, HAPPENINGS, heal, THRESHOLD, type World } from "./world.ts";
+import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";
 
 /** So often that rollouts, reverts and broken pods meet; any other change is rarer. */
 const often = fc.constantFrom("deploy" as const, "revert" as const, "break" as const, "fire" as const, "clear" as const);

@@ -1,38 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
-import type { KubeObject } from "../../emulator/objects.ts";
-import {
-  applySet,
-  createRollout,
-  definition,
-  edit,
-  FIRING,
-  PHASED,
-  type PhasedStage,
-  type SetChoices,
-  SETS,
-  setPhasedStage,
-  QUIET,
-} from "./stage.ts";
-
-async function play(choices: SetChoices, run: (stage: PhasedStage) => Promise<void>, options?: object): Promise<void> {
-  const stage = await setPhasedStage();
-  try {
-    await applySet(stage, "x:1", choices);
-    await stage.time.advance(10_000);
-    createRollout(stage, options);
-    await run(stage);
-  } finally {
-    await stage.close();
-  }
-}
-
-const partitionOf = (stage: PhasedStage): number | undefined => stage.set().spec.updateStrategy.rollingUpdate?.partition;
-const reasons = ({ events }: PhasedStage): string[] => events.map(({ reason }) => reason);
-const annotate = (name: string, value: string) => (object: KubeObject) => {
-  object.metadata.annotations = { ...object.metadata.annotations, [name]: value };
-  return object;
-};
+import { it } from "node:test";
+import { applySet, createRollout, definition, FIRING, setPhasedStage, QUIET } from "./stage.ts";
+import { partitionOf, play, reasons } from "./play.ts";
 
 for (const policy of ["OrderedReady", "Parallel"] as const)
   for (const replicas of [3, 5])
@@ -141,71 +110,6 @@ it("scaling in the middle: new pods are waited for, pods that are gone are not",
     assert.equal(partitionOf(stage), 2);
   }));
 
-it("S16 the partition from before the adoption returns with the deletion, and so do the annotations", () =>
-  play({ partition: 1 }, async (stage) => {
-    await stage.tickFor(10);
-    assert.equal(stage.set().metadata.annotations?.["sts.plus/original-partition"], "1");
-    assert.equal(partitionOf(stage), 3);
-    await applySet(stage, "x:2");
-    await stage.tickFor(2);
-    const { store } = stage.emulator;
-    store.remove(PHASED, "default", "guard");
-    await stage.tickFor(20);
-    assert.equal(store.get(PHASED, "default", "guard"), undefined);
-    assert.equal(partitionOf(stage), 1);
-    assert.deepEqual(stage.set().metadata.annotations ?? {}, {});
-    assert.match(stage.events.at(-1)?.message ?? "", /partition 1 again; 2 pods are released/);
-  }));
-
-it("S16 a StatefulSet of an earlier operator gets no guard as its original partition", () =>
-  play({ partition: 3, annotations: { "sts.plus/phasedRollout": "gone" } }, async (stage) => {
-    await stage.tickFor(10);
-    assert.deepEqual(stage.set().metadata.annotations, { "sts.plus/phasedRollout": "guard" });
-    stage.emulator.store.remove(PHASED, "default", "guard");
-    await stage.tickFor(10);
-    assert.equal(partitionOf(stage), 0);
-  }));
-
-it("onDelete: freeze keeps the partition, and the original one for the next owner", () =>
-  play(
-    {},
-    async (stage) => {
-      await stage.tickFor(10);
-      stage.emulator.store.remove(PHASED, "default", "guard");
-      await stage.tickFor(10);
-      assert.equal(partitionOf(stage), 3);
-      assert.deepEqual(stage.set().metadata.annotations, { "sts.plus/original-partition": "0" });
-      assert.deepEqual(reasons(stage).at(-1), "Frozen");
-    },
-    { spec: { onDelete: "freeze" } },
-  ));
-
-it("S15 of two PhasedRollouts one manages, and the other takes over once it is gone", () =>
-  play({}, async (stage) => {
-    await stage.tickFor(10);
-    createRollout(stage, { name: "other" });
-    await stage.tickFor(10);
-    assert.equal(stage.rollout("other").status.phase, "ErrorCannotManage");
-    assert.ok(reasons(stage).includes("CannotManage"));
-    stage.emulator.store.remove(PHASED, "default", "guard");
-    await stage.tickFor(20);
-    assert.equal(stage.rollout("other").status.phase, "Updated");
-    assert.equal(partitionOf(stage), 3);
-  }));
-
-it("a StatefulSet that is deleted and created again is adopted again", () =>
-  play({}, async (stage) => {
-    await stage.tickFor(10);
-    const { store } = stage.emulator;
-    store.remove(SETS, "default", "db");
-    await stage.tickFor(10);
-    assert.equal(stage.rollout().status.phase, "ErrorSTSNotFound");
-    await applySet(stage, "x:3");
-    await stage.tickFor(20);
-    assert.equal(stage.rollout().status.phase, "Updated");
-    assert.equal(partitionOf(stage), 3);
-  }));
-
 it("a budget that denies the next pod holds it, is asked each tick, and one Event says so", () =>
   play({}, async (stage) => {
     await stage.tickFor(10);
@@ -227,47 +131,6 @@ it("a budget that denies the next pod holds it, is asked each tick, and one Even
     await stage.tickFor(20);
     assert.equal(partitionOf(stage), 2);
     assert.equal(released, 0);
-  }));
-
-it("a promotion by hand needs no checks, once", () =>
-  play({}, async (stage) => {
-    await stage.tickFor(10);
-    stage.answer = FIRING;
-    await applySet(stage, "x:2");
-    await stage.tickFor(10);
-    const { updateRevision } = stage.set().status as unknown as { updateRevision: string };
-    edit(stage, PHASED, "guard", annotate("sts.plus/promote-step", `${updateRevision}/3`));
-    await stage.tickFor(120);
-    assert.equal(partitionOf(stage), 2);
-  }));
-
-it("S18 a Secret is read by its name; without it there is no answer, and with it the checks go on without any other change", () =>
-  play(
-    {},
-    async (stage) => {
-      await stage.tickFor(10);
-      await applySet(stage, "x:2");
-      await stage.tickFor(40);
-      assert.ok(reasons(stage).includes("PrometheusError"));
-      assert.equal(stage.asked.length, 0);
-      const data = { token: Buffer.from("secret-token").toString("base64") };
-      stage.emulator.store.create("secrets", { apiVersion: "v1", kind: "Secret", metadata: { name: "prom", namespace: "default" }, data });
-      await stage.tickFor(25);
-      assert.ok((partitionOf(stage) ?? 3) < 3);
-      assert.deepEqual(new Set(stage.calls.filter((call) => call.includes("secrets"))), new Set(["GET core/v1/secrets object"]));
-      const shown = JSON.stringify([stage.rollout(), stage.events, stage.logged]);
-      assert.ok(!shown.includes("secret-token"));
-    },
-    { query: { secretRef: "prom" } },
-  ));
-
-it("S19 what a server answers is shown as it is", () =>
-  play({}, async (stage) => {
-    stage.answer = { kind: "Error", code: "BadQuery", message: "100% %s %d wrong" };
-    await stage.tickFor(10);
-    await applySet(stage, "x:2");
-    await stage.tickFor(30);
-    assert.ok(stage.events.some(({ message }) => message === "BadQuery: 100% %s %d wrong"));
   }));
 
 it("an error of one PhasedRollout is its own: the others go on, and the tick fails", () =>
@@ -306,18 +169,3 @@ it("a definition that drops fields of the status is pointed out, and nothing is 
 interface Definition {
   spec: { versions: { schema: { openAPIV3Schema: { properties: { status: { properties: Record<string, unknown> } } } } }[] };
 }
-
-describe("what the metrics show", () => {
-  it("the phase of each PhasedRollout, and the checks by result", () =>
-    play({}, async (stage) => {
-      await stage.tickFor(10);
-      await applySet(stage, "x:2");
-      await stage.tickFor(60);
-      const text = await stage.metrics.render();
-      assert.match(text, /zonewise_phased_rollout_phase\{namespace="default",phased_rollout="guard",phase="Rolling"\} 1/);
-      assert.match(text, /zonewise_phased_rollout_checks_total\{result="Success"\} \d/);
-      stage.emulator.store.remove(PHASED, "default", "guard");
-      await stage.tickFor(10);
-      assert.doesNotMatch(await stage.metrics.render(), /zonewise_phased_rollout_phase\{/);
-    }));
-});

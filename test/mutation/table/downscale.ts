@@ -1,0 +1,156 @@
+/** Downscales that webhooks admit, and their Leases. */
+import type { Mutation } from "../mutation.ts";
+
+const PREPARE = {
+  file: "functions/downscale/prepare-downscale.ts",
+  tests: [
+    "test/functions/downscale/prepare-downscale.test.ts",
+    "test/functions/prepare-trouble.test.ts",
+    "test/functions/prepare-scope.test.ts",
+  ],
+};
+const ZONE = { ...PREPARE, file: "functions/downscale/prepare-zone.ts" };
+const GROUP_LEASE = {
+  file: "reconciler/pending-downscales/downscale-lease.ts",
+  tests: ["test/reconciler/pending-downscales/downscale-lease.test.ts"],
+};
+const TURN = {
+  file: "reconciler/downscale/turn.ts",
+  tests: ["test/reconciler/downscale/turn.test.ts", "test/functions/downscale-refused-elsewhere.test.ts"],
+};
+const DECIDE = {
+  file: "reconciler/downscale/decide.ts",
+  tests: [
+    "test/reconciler/downscale/downscale.test.ts",
+    "test/reconciler/downscale/unobserved.test.ts",
+    "test/functions/downscale/prepare-downscale.test.ts",
+  ],
+};
+
+export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "a downscale is refused if a pod is not prepared",
+    ...ZONE,
+    find: "if (!(await preparePods(calls, signal))) return",
+    replacement: "if (!(await preparePods(calls, signal)) && signal.aborted) return",
+  },
+  {
+    breaks: "a refusal cancels the preparations",
+    ...ZONE,
+    find: `(await cancelPreparation(calls, CANCEL_MS)) ? "staying" : "unknown"`,
+    replacement: `"staying"`,
+  },
+  {
+    breaks: "a preparation that could not be cancelled stays recorded, so that the tick cancels it",
+    ...ZONE,
+    tests: ["test/functions/prepare-trouble.test.ts", "test/functions/downscale-kills.test.ts"],
+    find: `if (pods === "unknown") return`,
+    replacement: `if (pods === "unknown") return found;\n  if (recorded !== found) return`,
+  },
+  {
+    breaks: "a dry run prepares no pod",
+    ...PREPARE,
+    find: `if (request.dryRun) return { allowed: true, reason: "DryRun" };`,
+    replacement: "",
+  },
+  {
+    breaks: "a StatefulSet that is not scaled down is not prepared",
+    ...PREPARE,
+    find: `if (labels[LABELS.noDownscale] === "true") return`,
+    replacement: `if (labels[LABELS.noDownscale] === "never") return`,
+  },
+  {
+    breaks: "a StatefulSet that cannot be read is not scaled down",
+    ...PREPARE,
+    find: `return deny(candidate, "ParentUnknown", "finding the statefulset failed.");`,
+    replacement: `return { allowed: true, reason: "ParentUnknown" };`,
+  },
+  {
+    breaks: "the Lease of a group is written only to the version that was read",
+    ...GROUP_LEASE,
+    file: "infra/kubernetes/lease-object.ts",
+    find: "return await cluster.replace(leases, { namespace, name, body: lease }, call);",
+    replacement:
+      "return await cluster.replace(leases, { namespace, name, body: { ...lease, metadata: (await cluster.get(leases, { namespace, name }, call)).metadata ?? {} } }, call);",
+  },
+  {
+    breaks: "the Lease of a group excludes other requests",
+    ...GROUP_LEASE,
+    file: "infra/kubernetes/lease-object.ts",
+    find: "if (!holderIdentity || holderIdentity === holder) return false;",
+    replacement: "return false;",
+  },
+  {
+    breaks: "a zone waits for another whose downscale was admitted and may still be stored",
+    file: "functions/downscale/other-zones.ts",
+    tests: ["test/functions/downscale/other-zones.test.ts"],
+    find: "if (admitted) return",
+    replacement: "if (admitted && refusal) return",
+  },
+  {
+    breaks: "a downscale counts that may have happened before an upscale",
+    file: "reconciler/downscale/pending.ts",
+    tests: ["test/reconciler/downscale/pending.test.ts"],
+    find: " || (refused !== true && generation > admittedGeneration + 1)",
+    replacement: "",
+  },
+  {
+    breaks: "a zone whose downscales are never stored is refused after a while, so that others have their turn",
+    ...TURN,
+    find: "<= TURN_MS) return undefined;",
+    replacement: "<= 1000 * TURN_MS) return undefined;",
+  },
+  {
+    breaks: "downscales that follow each other count from the first one",
+    ...TURN,
+    find: "const { since = next.at } = turnOf(earlier, zone, parseTimestamp(next.at) ?? 0) ?? {};",
+    replacement: "const since = next.at;",
+  },
+  {
+    breaks: "a zone whose downscale was cancelled waits until its next turn",
+    ...TURN,
+    file: "reconciler/downscale/conclusion.ts",
+    find: "cooldown: cooldownOf(pending, zone, now),",
+    replacement: "cooldown: undefined,",
+  },
+  {
+    breaks: "a further downscale is refused before anything is recorded",
+    ...TURN,
+    file: "reconciler/pending-downscales/downscale-lease.ts",
+    find: "if (refusal) return { refusal };",
+    replacement: "if (refusal && attempt > 0) return { refusal };",
+  },
+  {
+    breaks: "the time of another zone's last downscale must be over",
+    ...DECIDE,
+    file: "reconciler/scaling/min-time.ts",
+    tests: ["test/reconciler/scaling/min-time.test.ts"],
+    find: "if (now - last < min) {",
+    replacement: "if (now - last < min - 1000) {",
+  },
+  {
+    breaks: "a zone is not scaled down while another has pods that are not ready",
+    ...DECIDE,
+    find: "if (status.replicas === ready && status.updated === ready) return undefined;",
+    replacement: "if (status.updated === ready) return undefined;",
+  },
+  {
+    breaks: "a zone is not scaled down while the surplus pods of another still run",
+    ...DECIDE,
+    find: "if (observed && surplus.length === 0) return undefined;",
+    replacement: "if (observed) return undefined;",
+  },
+  {
+    breaks: "a zone is not scaled down while the downscale of another is not observed",
+    ...DECIDE,
+    find: "if (observed && surplus.length === 0) return undefined;",
+    replacement: "if (surplus.length === 0) return undefined;",
+  },
+  {
+    breaks: "no-downscale uses the labels from before the change",
+    file: "functions/downscale/no-downscale.ts",
+    find: `if (old.kind !== "Scale") return old.labels;`,
+    replacement: `if (old.kind !== "Scale") return {};`,
+    tests: ["test/functions/downscale/no-downscale.test.ts"],
+  },
+];

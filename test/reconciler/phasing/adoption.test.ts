@@ -1,0 +1,70 @@
+/** A StatefulSet passes from nobody, or another owner, to a PhasedRollout, and back. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { applySet, createRollout, PHASED, SETS } from "./stage.ts";
+import { partitionOf, play, reasons } from "./play.ts";
+
+it("S16 the partition from before the adoption returns with the deletion, and so do the annotations", () =>
+  play({ partition: 1 }, async (stage) => {
+    await stage.tickFor(10);
+    assert.equal(stage.set().metadata.annotations?.["sts.plus/original-partition"], "1");
+    assert.equal(partitionOf(stage), 3);
+    await applySet(stage, "x:2");
+    await stage.tickFor(2);
+    const { store } = stage.emulator;
+    store.remove(PHASED, "default", "guard");
+    await stage.tickFor(20);
+    assert.equal(store.get(PHASED, "default", "guard"), undefined);
+    assert.equal(partitionOf(stage), 1);
+    assert.deepEqual(stage.set().metadata.annotations ?? {}, {});
+    assert.match(stage.events.at(-1)?.message ?? "", /partition 1 again; 2 pods are released/);
+  }));
+
+it("S16 a StatefulSet of an earlier operator gets no guard as its original partition", () =>
+  play({ partition: 3, annotations: { "sts.plus/phasedRollout": "gone" } }, async (stage) => {
+    await stage.tickFor(10);
+    assert.deepEqual(stage.set().metadata.annotations, { "sts.plus/phasedRollout": "guard" });
+    stage.emulator.store.remove(PHASED, "default", "guard");
+    await stage.tickFor(10);
+    assert.equal(partitionOf(stage), 0);
+  }));
+
+it("onDelete: freeze keeps the partition, and the original one for the next owner", () =>
+  play(
+    {},
+    async (stage) => {
+      await stage.tickFor(10);
+      stage.emulator.store.remove(PHASED, "default", "guard");
+      await stage.tickFor(10);
+      assert.equal(partitionOf(stage), 3);
+      assert.deepEqual(stage.set().metadata.annotations, { "sts.plus/original-partition": "0" });
+      assert.deepEqual(reasons(stage).at(-1), "Frozen");
+    },
+    { spec: { onDelete: "freeze" } },
+  ));
+
+it("S15 of two PhasedRollouts one manages, and the other takes over once it is gone", () =>
+  play({}, async (stage) => {
+    await stage.tickFor(10);
+    createRollout(stage, { name: "other" });
+    await stage.tickFor(10);
+    assert.equal(stage.rollout("other").status.phase, "ErrorCannotManage");
+    assert.ok(reasons(stage).includes("CannotManage"));
+    stage.emulator.store.remove(PHASED, "default", "guard");
+    await stage.tickFor(20);
+    assert.equal(stage.rollout("other").status.phase, "Updated");
+    assert.equal(partitionOf(stage), 3);
+  }));
+
+it("a StatefulSet that is deleted and created again is adopted again", () =>
+  play({}, async (stage) => {
+    await stage.tickFor(10);
+    const { store } = stage.emulator;
+    store.remove(SETS, "default", "db");
+    await stage.tickFor(10);
+    assert.equal(stage.rollout().status.phase, "ErrorSTSNotFound");
+    await applySet(stage, "x:3");
+    await stage.tickFor(20);
+    assert.equal(stage.rollout().status.phase, "Updated");
+    assert.equal(partitionOf(stage), 3);
+  }));

@@ -1,0 +1,67 @@
+/** What a PhasedRollout asks of Prometheus, and what is shown of the answers. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { KubeObject } from "../../emulator/objects.ts";
+import { applySet, edit, FIRING, PHASED } from "./stage.ts";
+import { partitionOf, play, reasons } from "./play.ts";
+
+const annotate = (name: string, value: string) => (object: KubeObject) => {
+  object.metadata.annotations = { ...object.metadata.annotations, [name]: value };
+  return object;
+};
+
+it("a promotion by hand needs no checks, once", () =>
+  play({}, async (stage) => {
+    await stage.tickFor(10);
+    stage.answer = FIRING;
+    await applySet(stage, "x:2");
+    await stage.tickFor(10);
+    const { updateRevision } = stage.set().status as unknown as { updateRevision: string };
+    edit(stage, PHASED, "guard", annotate("sts.plus/promote-step", `${updateRevision}/3`));
+    await stage.tickFor(120);
+    assert.equal(partitionOf(stage), 2);
+  }));
+
+it("S18 a Secret is read by its name; without it there is no answer, and with it the checks go on without any other change", () =>
+  play(
+    {},
+    async (stage) => {
+      await stage.tickFor(10);
+      await applySet(stage, "x:2");
+      await stage.tickFor(40);
+      assert.ok(reasons(stage).includes("PrometheusError"));
+      assert.equal(stage.asked.length, 0);
+      const data = { token: Buffer.from("secret-token").toString("base64") };
+      stage.emulator.store.create("secrets", { apiVersion: "v1", kind: "Secret", metadata: { name: "prom", namespace: "default" }, data });
+      await stage.tickFor(25);
+      assert.ok((partitionOf(stage) ?? 3) < 3);
+      assert.deepEqual(new Set(stage.calls.filter((call) => call.includes("secrets"))), new Set(["GET core/v1/secrets object"]));
+      const shown = JSON.stringify([stage.rollout(), stage.events, stage.logged]);
+      assert.ok(!shown.includes("secret-token"));
+    },
+    { query: { secretRef: "prom" } },
+  ));
+
+it("S19 what a server answers is shown as it is", () =>
+  play({}, async (stage) => {
+    stage.answer = { kind: "Error", code: "BadQuery", message: "100% %s %d wrong" };
+    await stage.tickFor(10);
+    await applySet(stage, "x:2");
+    await stage.tickFor(30);
+    assert.ok(stage.events.some(({ message }) => message === "BadQuery: 100% %s %d wrong"));
+  }));
+
+describe("what the metrics show", () => {
+  it("the phase of each PhasedRollout, and the checks by result", () =>
+    play({}, async (stage) => {
+      await stage.tickFor(10);
+      await applySet(stage, "x:2");
+      await stage.tickFor(60);
+      const text = await stage.metrics.render();
+      assert.match(text, /zonewise_phased_rollout_phase\{namespace="default",phased_rollout="guard",phase="Rolling"\} 1/);
+      assert.match(text, /zonewise_phased_rollout_checks_total\{result="Success"\} \d/);
+      stage.emulator.store.remove(PHASED, "default", "guard");
+      await stage.tickFor(10);
+      assert.doesNotMatch(await stage.metrics.render(), /zonewise_phased_rollout_phase\{/);
+    }));
+});

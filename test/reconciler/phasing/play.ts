@@ -1,0 +1,18 @@
+/** A PhasedRollout on an emulated cluster, from its first tick on. */
+import { applySet, createRollout, type PhasedStage, type SetChoices, setPhasedStage } from "./stage.ts";
+
+export async function play(choices: SetChoices, run: (stage: PhasedStage) => Promise<void>, options?: object): Promise<void> {
+  const stage = await setPhasedStage();
+  try {
+    await applySet(stage, "x:1", choices);
+    await stage.time.advance(10_000);
+    createRollout(stage, options);
+    await run(stage);
+  } finally {
+    await stage.close();
+  }
+}
+
+export const partitionOf = (stage: PhasedStage): number | undefined => stage.set().spec.updateStrategy.rollingUpdate?.partition;
+
+export const reasons = ({ events }: PhasedStage): string[] => events.map(({ reason }) => reason);
