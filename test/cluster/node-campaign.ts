@@ -56,7 +56,7 @@ async function untilAgentPod({ admin, namespace }: NodeClusterStage, node: strin
 /** Plays hosts, kubelets and agents of all nodes of the stage. */
 export async function playNodes(
   stage: NodeClusterStage,
-  options: (index: number) => HostOptions = () => ({}),
+  options: (index: number) => PlayOptions = () => ({}),
 ): Promise<readonly PlayedNode[]> {
   const path = join(stage.folder, "agent-kubeconfig");
   await writeFile(path, JSON.stringify(await buildKubeconfig(stage.admin, stage.namespace, AGENT)), { mode: 0o600 });
@@ -64,10 +64,15 @@ export async function playNodes(
   return await Promise.all(stage.nodes.map((node, index) => playNode(stage, { node, cluster, options: options(index) })));
 }
 
+export interface PlayOptions extends HostOptions {
+  /** Milliseconds from the exclusion from load balancers to the drain. */
+  readonly exclusionMs?: number;
+}
+
 interface Playing {
   readonly node: Node;
   readonly cluster: Cluster;
-  readonly options: HostOptions;
+  readonly options: PlayOptions;
 }
 
 async function playNode(stage: NodeClusterStage, { node, cluster, options }: Playing): Promise<PlayedNode> {
@@ -103,7 +108,7 @@ async function playNode(stage: NodeClusterStage, { node, cluster, options }: Pla
       actionMs: 10_000,
       refreshMs: 60_000,
       rebootMs: 5000,
-      exclusionMs: 0,
+      exclusionMs: options.exclusionMs ?? 0,
       memory: {},
     };
     agent = { stop, ended: runAgent(tools, { pauseMs: 500, idleMs: 2000 }) };

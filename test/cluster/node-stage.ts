@@ -4,8 +4,6 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import { composeNodeApi } from "../../functions/nodes/compose.ts";
-import { runServer } from "../../functions/http/server.ts";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import type { Node } from "../../infra/kubernetes/resources.ts";
@@ -13,9 +11,11 @@ import { type CallNodeApi, createNodeApi } from "../../reconciler/agent/node-api
 import { freePort } from "../loopback.ts";
 import { buildKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin } from "./client.ts";
+import { startEntry, type TestProcess } from "./process.ts";
 import { createManifest, deleteManifest, type Manifest } from "./manifests.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
+const API = join(ROOT, "functions/nodes/main.ts");
 const FOLDER = "infra/manifests/node-updates";
 const HOME = "brupop-bottlerocket-aws";
 /** On the nodes of a test: its namespace. */
@@ -38,7 +38,7 @@ export interface NodeClusterStage {
   readonly requestToken: (traits?: TokenTraits) => Promise<string>;
   /** Calls the API for a node with what `readToken` gives. */
   readonly callAs: (node: Node, readToken: () => Promise<string>) => CallNodeApi;
-  /** Ends the API, as if all its replicas were killed, and starts it again. */
+  /** Kills the API (SIGKILL), as if all its replicas were killed, and starts it again. */
   readonly restartApi: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -115,14 +115,12 @@ export async function openNodeStage({ nodes: count, zones = 3, namespace: given 
     SERVER_ADDRESS: "127.0.0.1",
     LOG_LEVEL: "error",
   };
-  const startApi = async () => {
-    const stop = new AbortController();
-    const serving = runServer(await composeNodeApi(env, systemClock), stop.signal);
-    while (!(await fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined))?.ok) await systemClock.sleep(20);
-    return { stop, serving };
+  const startApi = async (): Promise<TestProcess> => {
+    const started = startEntry(API, { PATH: process.env["PATH"] ?? "", ...env });
+    while (!(await fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined))?.ok) await systemClock.sleep(50);
+    return started;
   };
   let api = await startApi();
-  const endApi = async (): Promise<void> => (api.stop.abort(), await api.serving);
   return {
     admin,
     namespace,
@@ -142,11 +140,11 @@ export async function openNodeStage({ nodes: count, zones = 3, namespace: given 
         readCa: async () => caPem,
       }),
     async restartApi() {
-      await endApi();
+      await api.kill();
       api = await startApi();
     },
     async close() {
-      await endApi();
+      await api.end();
       for (const { metadata } of nodes) await admin.call("DELETE", `/api/v1/nodes/${metadata?.name}`).catch(() => {});
       for (const manifest of manifests.filter(({ kind }) => kind.startsWith("ClusterRole"))) await deleteManifest(admin, manifest);
       if (given === undefined) await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);

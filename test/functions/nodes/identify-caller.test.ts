@@ -74,6 +74,26 @@ const CASES: readonly Case[] = [
   { name: "W17: no headers", agent: async () => ({ headers: {} }), status: 400 },
 ];
 
+/** The original's cases: pods 1 to 4 on nodes 1 to 4. */
+describe("agents on four nodes", () => {
+  for (const [pod, node, status] of [
+    [1, 1, 200],
+    [1, 3, 403],
+    [4, 4, 200],
+  ] as const)
+    it(`the one of node ${pod}, for node ${node}, is answered with ${status}`, async (t) => {
+      const stage = await setNodeStage(t);
+      if (!stage.emulator.store.get("nodes", undefined, "node-4"))
+        stage.emulator.store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "node-4" }, spec: {}, status: {} });
+      for (const n of [1, 2, 3, 4]) createShadow(stage, `node-${n}`, { spec: { state: "Idle" } });
+      const agents = new Map<number, Agent>();
+      for (const n of [1, 2, 3, 4]) agents.set(n, await playAgent(stage, `node-${n}`));
+      const token = agents.get(pod)?.headers["BrupopK8sAuthToken"] ?? "";
+      const answer = await stage.call({ headers: headersOf(`node-${node}`, uidOf(stage, `node-${node}`), token) }, UNCORDON);
+      assert.equal(answer.status, status, JSON.stringify(answer.body));
+    });
+});
+
 describe("the node API, called with", () => {
   for (const { name, agent, status } of CASES)
     it(`${name}, answers ${status}`, async (t) => {

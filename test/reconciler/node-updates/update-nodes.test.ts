@@ -97,6 +97,23 @@ describe("a campaign on the embedded cluster", () => {
     assert.equal(statusOf(on).nodes.upToDate, 3);
   });
 
+  it("decides the same from the stored objects alone, whether one process ticks or a new one each time (R3)", async () => {
+    const histories: string[][] = [];
+    for (const isNew of [false, true]) {
+      const on = await setUp();
+      const history: string[] = [];
+      await play(on, () => {
+        history.push(states(on).join());
+        if (isNew) on.restart();
+      });
+      histories.push(history);
+      await on.close();
+      stage = undefined;
+    }
+    assert.ok((histories[0]?.length ?? 0) > 10);
+    assert.deepEqual(histories[1], histories[0]);
+  });
+
   it("counts each transition once, with the version before and after (R22)", async () => {
     const on = await setUp();
     await play(on);
