@@ -74,6 +74,13 @@ const failed: ProgressRule = ({ entry }, node) => {
   return { step: "reset", reason: "UpdateFailed", message, afterReboot };
 };
 
+/** No agent reports that it is back; it serves. */
+const recovered: ProgressRule = ({ entry }, node) => {
+  const { spec, status } = node.shadow ?? {};
+  if (node.managed || entry.phase !== "Recovering" || spec?.state !== "Idle" || status?.rebooting || !isInService(node)) return undefined;
+  return { step: "release", reason: "NoLongerManaged", message: `${entry.node} has lost its label, and serves again`, backOff: false };
+};
+
 const BEFORE_REBOOT: ReadonlySet<Phase> = new Set(["Starting", "Staging", "Holding", "Draining"]);
 
 /** Its agent is gone with the label: what can be undone is undone at once. */
@@ -169,7 +176,7 @@ const forAgent: ProgressRule = ({ entry }, node) => ({
   why: node.cordonedBy && entry.phase === "Recovering" ? "uncordoning" : "its agent",
 });
 
-const decide = firstOf<[Progress, UpdateNode], Step>([finished, failed, stillManaged, notFrozen, inTime, started, gate, forAgent]);
+const decide = firstOf<[Progress, UpdateNode], Step>([finished, failed, recovered, stillManaged, notFrozen, inTime, started, gate, forAgent]);
 
 /** The next step of an active node; a node that is gone leaves its slot. */
 export function decideProgress(progress: Progress): Step {

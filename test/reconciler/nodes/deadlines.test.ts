@@ -164,4 +164,18 @@ describe("a node that loses its label (W13)", () => {
       const result = outcome(one, { phase, since: at(0) });
       assert.deepEqual([result.slot, result.idle], [true, idle]);
     });
+
+  for (const [title, one, slot] of [
+    ["leaves its slot at once when it serves again: its agent is gone with the label", { managed: false }, false],
+    ["keeps its slot while it is not Ready", { managed: false, ready: false }, true],
+    ["keeps its slot while our cordon is on it", { managed: false, ...cordoned }, true],
+    ["keeps its slot while its agent can report", { managed: true }, true],
+  ] as const)
+    it(title, () => assert.equal(outcome(busyNode("a", "Idle", S, { node: one }), { phase: "Recovering", since: at(0) }).slot, slot));
+
+  it("keeps its slot while a reboot is announced", () =>
+    assert.equal(
+      outcome(busyNode("a", "Idle", S, { node: { managed: false }, status: rebooting }), { phase: "Recovering", since: at(0) }).slot,
+      true,
+    ));
 });
