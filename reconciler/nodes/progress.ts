@@ -176,7 +176,17 @@ const forAgent: ProgressRule = ({ entry }, node) => ({
   why: node.cordonedBy && entry.phase === "Recovering" ? "uncordoning" : "its agent",
 });
 
-const decide = firstOf<[Progress, UpdateNode], Step>([finished, failed, recovered, stillManaged, notFrozen, inTime, started, gate, forAgent]);
+const decide = firstOf<[Progress, UpdateNode], Step>([
+  finished,
+  failed,
+  recovered,
+  stillManaged,
+  notFrozen,
+  inTime,
+  started,
+  gate,
+  forAgent,
+]);
 
 /** The next step of an active node; a node that is gone leaves its slot. */
 export function decideProgress(progress: Progress): Step {

@@ -9,6 +9,7 @@ import { buildAll } from "../../infra/build.ts";
 import { benchClient } from "./client.ts";
 import { benchEvictions } from "./eviction.ts";
 import { benchMemory } from "./memory.ts";
+import { benchNodeUpdates } from "./node-updates.ts";
 import { renderPage, renderTable } from "./page.ts";
 import { benchRollout } from "./rollout.ts";
 import type { Bench, Row } from "./row.ts";
@@ -21,6 +22,7 @@ import { benchWebhooks } from "./webhooks.ts";
 const BENCHES: Readonly<Record<string, Bench>> = {
   rollout: benchRollout,
   tick: benchTick,
+  nodes: benchNodeUpdates,
   scaling: benchScaling,
   start: benchStart,
   memory: benchMemory,

@@ -54,14 +54,23 @@ function settle(world: World, withPerson: boolean): void {
   }
 }
 
+const reached = new Map<string, number>();
+
 describe("whatever hosts, agents, drains and the controller do", () => {
   it("never more nodes than allowed are active or out of service, and a frozen campaign starts nothing (R27, R29, R30)", () =>
     fc.assert(
       fc.property(limits, histories, (limit, history) => {
-        assert.deepEqual(play(limit, history).violations, []);
+        const world = play(limit, history);
+        for (const [what, count] of Object.entries(world.reached)) reached.set(what, (reached.get(what) ?? 0) + count);
+        assert.deepEqual(world.violations, []);
       }),
       { numRuns: 500 },
     ));
+
+  it("and these histories reach what they claim", () => {
+    for (const what of ["freezes", "drainsUndone", "reboots", "failures", "deaths"])
+      assert.ok((reached.get(what) ?? 0) >= 5, `${what}: ${reached.get(what) ?? 0}`);
+  });
 
   it("in the end every living node is updated, Idle and not cordoned by us, and every other one is named", () =>
     fc.assert(

@@ -57,12 +57,18 @@ export class World {
     });
   }
 
+  /** Counters of what the histories have reached. */
+  readonly reached = { freezes: 0, drainsUndone: 0, reboots: 0, failures: 0, deaths: 0 };
+
   /** One pass of the controller, which dies after as many writes as `dies` says. */
   pass(dies = Number.POSITIVE_INFINITY): void {
     let writes = 0;
     const alive = (): boolean => writes++ < dies;
     const nodes = this.hosts.map((host) => this.#look(host));
     const plan = this.#plan(nodes);
+    if (plan.status.frozen && !this.policy.status.frozen) this.reached.freezes++;
+    this.reached.drainsUndone += plan.steps.filter(({ step }) => step.step === "reset" && step.reason === "Frozen").length;
+    if (dies < plan.writes.length + 1) this.reached.deaths++;
     const wasFrozen = this.policy.status.frozen !== undefined;
     if (alive()) this.policy = { ...this.policy, status: policyStatus.parse(JSON.parse(JSON.stringify(plan.status))) };
     for (const { node: name } of plan.status.failed) this.failures.add(name);
@@ -82,6 +88,8 @@ export class World {
       governed: new Set(this.hosts.map(({ name }) => name)),
       now: NOW + this.ms,
     });
+    // A write that meets a change of the agent's is repeated by the next pass.
+    if (this.policy.status.frozen && writes <= dies) this.#checkFrozen();
     for (const one of upkeep) if (alive() && one.action === "uncordon") this.#mark(this.#host(one.node.name), undefined);
     this.#check();
   }
@@ -126,6 +134,7 @@ export class World {
 
   #report(host: Host, current_state: ShadowStatus["current_state"], rest: Partial<ShadowStatus> = {}): void {
     const { status } = host;
+    if (current_state === "ErrorReset") this.reached.failures++;
     const counts =
       current_state === "ErrorReset" ? { crash_count: status.crash_count + 1, state_transition_failure_timestamp: at(this.ms) } : {};
     this.#write(host, { status: { ...status, ...counts, ...rest, current_state } });
@@ -141,6 +150,7 @@ export class World {
     if (host.blocked) return;
     if (!host.status.rebooting)
       return this.#write(host, { status: { ...host.status, rebooting: { boot_id: `boot-${host.boots}`, at: at(this.ms) } } });
+    this.reached.reboots++;
     host.node = { ...host.node, ready: false, readySince: NOW + this.ms };
   }
 
@@ -181,6 +191,13 @@ export class World {
   unfreeze(): void {
     const { frozen } = this.policy.status;
     if (frozen) this.policy = { ...this.policy, unfreeze: frozen.id };
+  }
+
+  /** After a pass that has ended, no node that is Ready goes on to its reboot while the policy is frozen. */
+  #checkFrozen(): void {
+    for (const { name, spec, status, node } of this.hosts)
+      if (node.ready && spec.state === "RebootedIntoUpdate" && status.current_state === "StagedAndPerformedUpdate" && !status.rebooting)
+        this.violations.push(`${name} goes on to its reboot while frozen`);
   }
 
   /** Nodes that we take out of service, without those that a person has let go. */
