@@ -113,6 +113,10 @@ it("R8, R10, R20, W13: window closed, API and agent killed in a drain, label los
     [1, 0, 1, 1, 1, 1],
   );
   assert.ok(fewest >= WEB - 1, `${fewest} of ${WEB} pods of the Deployment served`);
+  assert.ok(
+    stage.timeline.entries.filter(({ group, state }) => group === "store" && state === "terminating").length >= 6,
+    "zones were drained",
+  );
   for (const index of nodeStage.nodes.keys()) assert.equal((await nodeOf(index)).metadata?.labels?.[LB_LABEL], undefined);
   await judge(campaign);
 });
