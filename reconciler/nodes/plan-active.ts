@@ -34,7 +34,13 @@ function enterPhase(entry: ActiveNode, phase: ActiveNode["phase"], now: number):
   return { ...rest, phase, since: formatTimestamp(now) };
 }
 
-const waitFor = (entry: ActiveNode, why: string): ActiveNode => (entry.waitsFor === why ? entry : { ...entry, waitsFor: why });
+/** Characters of why a node waits: a thousand nodes may be active, and an object has 1.5 MB at most. */
+const LONGEST_WAIT = 200;
+
+function waitFor(entry: ActiveNode, why: string): ActiveNode {
+  const waitsFor = why.slice(0, LONGEST_WAIT);
+  return entry.waitsFor === waitsFor ? entry : { ...entry, waitsFor };
+}
 
 /** Nodes that an earlier controller started, or whose entry was lost. Those that were released are on their own. */
 function adopt({ policy, nodes, contested, now }: PolicySnapshot): ActiveNode[] {

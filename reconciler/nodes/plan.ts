@@ -48,7 +48,7 @@ export function planPass(input: PolicySnapshot): Plan {
   const idle = snapshot.nodes.filter(({ name }) => !busy.has(name));
   const opening = isOpen(policy.window, policy.status.campaign, now);
   const closed = whyClosed({ now, policy: { ...policy, status: { ...policy.status, ...records } } });
-  const slots = Math.max(0, allowedActive(policy.maxConcurrent, snapshot.nodes.length) - records.active.length);
+  const slots = Math.max(0, allowedActive(policy.maxConcurrent, countOwn(snapshot)) - records.active.length);
   const activeZones = [...new Set(records.active.map(({ zone = "" }) => zone))];
   const judged = judgeChecks(snapshot, steps);
   const starts = planStarts(
@@ -136,6 +136,9 @@ function planWrites({ steps, starts, idle }: Planned, { now, policy, contested }
     .flatMap((node) => tidy(node, wish));
   return [...ofActive, ...starts.nodes.map(start), ...others];
 }
+
+/** Nodes that the policy may update: a percentage is of these. */
+const countOwn = ({ nodes, contested }: PolicySnapshot): number => nodes.filter(({ name }) => !contested.has(name)).length;
 
 interface Outcome extends Pick<Plan, "looks"> {
   readonly snapshot: PolicySnapshot;

@@ -11,6 +11,9 @@ export interface Records {
   readonly frozen: Freeze | undefined;
 }
 
+/** Characters of a failure: agents write part of it. */
+const LONGEST_MESSAGE = 500;
+
 /** At most as many failures are kept: a policy freezes long before, unless `maxFailed` is larger. */
 const MOST_FAILED = 100;
 
@@ -24,7 +27,16 @@ export function recordSteps(steps: readonly ActiveStep[], { now, policy, nodes }
   const failures = steps.flatMap(({ entry, step }) => {
     const isFailure = step.step === "freeze" || (step.step === "reset" && step.afterReboot);
     return isFailure
-      ? [{ node: entry.node, startedAt: entry.startedAt, to: entry.to, at, reason: step.reason, message: step.message }]
+      ? [
+          {
+            node: entry.node,
+            startedAt: entry.startedAt,
+            to: entry.to,
+            at,
+            reason: step.reason,
+            message: step.message.slice(0, LONGEST_MESSAGE),
+          },
+        ]
       : [];
   });
   const isKnown = ({ node, startedAt }: FailedNode): boolean =>

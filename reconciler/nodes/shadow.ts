@@ -23,7 +23,10 @@ export type State = (typeof STATES)[number];
 export type WantedState = Exclude<State, "ErrorReset">;
 
 const timestamp = z.string().nullable();
-const count = z.int().min(0).max(4_294_967_295);
+export const MOST_CRASHES = 4_294_967_295;
+const count = z.int().min(0).max(MOST_CRASHES);
+/** Agents write these texts, and each of them is copied to the status of a policy. */
+const shortText = z.string().max(256);
 
 /** A pod that could not be evicted in the last round. */
 const blockedPod = z.looseObject({
@@ -55,22 +58,22 @@ const rebooting = z.looseObject({
 
 /** Loose: keys of later versions survive. */
 export const shadowStatus = z.looseObject({
-  current_version: z.string(),
+  current_version: shortText,
   /** Equals `current_version` when there is nothing to do. */
-  target_version: z.string(),
+  target_version: shortText,
   current_state: z.enum(STATES),
   /** Failed attempts in a row. */
   crash_count: count,
   state_transition_failure_timestamp: timestamp.optional(),
   /** The rest is ours: optional, and kept by the API when an agent's PUT lacks it; `null` removes it. */
   /** /proc/sys/kernel/random/boot_id of the host at its last report. */
-  boot_id: z.string().nullable().optional(),
+  boot_id: shortText.nullable().optional(),
   /** When the API first stored this boot id, by its own clock. */
   boot_reported_at: timestamp.optional(),
   rebooting: rebooting.nullable().optional(),
   drain: drain.nullable().optional(),
   /** Why the last attempt failed, in a sentence. Written by the agent with ErrorReset. */
-  failure_reason: z.string().nullable().optional(),
+  failure_reason: z.string().max(4096).nullable().optional(),
 });
 
 export const shadowSpec = z.looseObject({
@@ -78,7 +81,7 @@ export const shadowSpec = z.looseObject({
   /** When `state` was set, RFC 3339. */
   state_transition_timestamp: timestamp.optional(),
   /** The version that is wanted. */
-  version: z.string().nullable().optional(),
+  version: shortText.nullable().optional(),
 });
 
 export type BlockedPod = z.infer<typeof blockedPod>;

@@ -18,8 +18,8 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "active nodes take slots",
     ...PLAN,
-    find: "snapshot.nodes.length) - records.active.length)",
-    replacement: "snapshot.nodes.length))",
+    find: "countOwn(snapshot)) - records.active.length)",
+    replacement: "countOwn(snapshot)))",
   },
   {
     breaks: "a frozen policy starts nothing",

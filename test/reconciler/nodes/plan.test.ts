@@ -43,6 +43,12 @@ describe("starts", () => {
       assert.equal(started(snapshot(nodes, { policy: policy({ maxConcurrent }) })).length, count);
     });
 
+  it("takes a percentage of the nodes that the policy may update: those that another one selects as well are not among them (R30)", () => {
+    const nodes = Array.from({ length: 10 }, (_, i) => node(`n${i}`));
+    const contested = new Map(nodes.slice(2).map(({ name }) => [name, ["default", "other"]]));
+    assert.deepEqual(started(snapshot(nodes, { contested, policy: policy({ maxConcurrent: "50%" }) })), ["n0"]);
+  });
+
   it("counts nodes that are stuck or failing against the limit", () => {
     const nodes = [busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate"), node("b")];
     assert.deepEqual(started(snapshot(nodes, { policy: policy({}, { active: [entry("a")] }) })), []);

@@ -1,0 +1,66 @@
+/** What agents report is their word: it must not hurt more than their own node. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { failStatus } from "../../../reconciler/agent/decide.ts";
+import { readShadow } from "../../../reconciler/nodes/node.ts";
+import { planPass } from "../../../reconciler/nodes/plan.ts";
+import { shadowStatus, STATES } from "../../../reconciler/nodes/shadow.ts";
+import { at, busyNode, entry, FREE, node, policy, shadow, snapshot, status } from "./fixture.ts";
+
+const LONG = "x".repeat(1_000_000);
+
+describe("an agent that lies", () => {
+  it("makes no status too large to be stored by its reason of a failure", () => {
+    const failed = busyNode("a", "RebootedIntoUpdate", "ErrorReset", { node: { bootId: "boot-2" }, status: { failure_reason: LONG } });
+    const plan = planPass(snapshot([failed], { policy: policy({}, { active: [entry("a")] }) }));
+    assert.ok(plan.status.frozen);
+    assert.ok(JSON.stringify(plan.status).length < 10_000, `${JSON.stringify(plan.status).length} bytes`);
+  });
+
+  it("is not believed with texts that no host has", () => {
+    assert.equal(shadowStatus.safeParse(status({ target_version: `1.0.0+${LONG}` })).success, false);
+    assert.equal(shadowStatus.safeParse(status({ failure_reason: LONG })).success, false);
+    const stored = readShadow({ metadata: { name: "brs-a" }, spec: { state: "Idle" }, status: status({ current_version: LONG }) });
+    assert.match(stored.problem ?? "", /current_version/);
+  });
+
+  it("takes one slot at most, whatever states it claims, and stops other nodes only by a failure after its reboot", () => {
+    for (const wanted of STATES)
+      for (const claimed of STATES) {
+        const liar = busyNode("a", wanted, claimed);
+        const { status: after, started } = planPass(
+          snapshot([liar, node("b")], { policy: policy({ maxConcurrent: 2 }, { active: [entry("a", { since: at(0) })] }) }),
+        );
+        const freezes = wanted === "MonitoringUpdate" && claimed === "ErrorReset";
+        const begun = started.map(({ name }) => name);
+        assert.deepEqual([after.frozen !== undefined, begun.includes("b")], [freezes, !freezes], `${wanted} ${claimed}`);
+      }
+  });
+
+  it("claims to be updated at once, and is taken at its word: its slot is free", () => {
+    const done = node("a", { shadow: shadow("a", { version: "1.1.0" }, { current_version: "1.1.0" }) });
+    const { started } = planPass(snapshot([done, node("b")], { policy: policy({}, { active: [entry("a", { phase: "Staging" })] }) }));
+    assert.deepEqual(
+      started.map(({ name }) => name),
+      ["b"],
+    );
+  });
+});
+
+describe("an honest agent", () => {
+  it("can report a failure after the largest count of failures", () => {
+    const host = { version: "1.0.0", bootId: "b" };
+    const failed = failStatus({ now: 0, host }, status({ crash_count: 4_294_967_295 }), "again");
+    assert.ok(shadowStatus.safeParse(failed).success);
+  });
+});
+
+it("a thousand nodes that are held keep the status small enough to be stored", () => {
+  const names = Array.from({ length: 1000 }, (_, i) => `node-${i}.${"n".repeat(40)}.example.internal`);
+  const nodes = names.map((name) => busyNode(name, "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"));
+  const active = names.map((name) => entry(name, { phase: "Holding", since: at(0) }));
+  const looks = new Map(names.map((name) => [name, { ...FREE, obstacle: "shop/db: budget ".repeat(100) }]));
+  const { status: after } = planPass(snapshot(nodes, { policy: policy({ maxConcurrent: "unlimited" }, { active }), looks }));
+  assert.equal(after.active.length, 1000);
+  assert.ok(JSON.stringify(after).length < 1_200_000, `${JSON.stringify(after).length} bytes`);
+});
