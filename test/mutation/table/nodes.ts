@@ -1,7 +1,7 @@
 /** Node updates: slots, freezes, deadlines, cordons and the question before a drain. */
 import type { Mutation } from "../mutation.ts";
 
-const TESTS = ["plan", "deadlines", "freeze", "policy", "start-checks", "upkeep", "properties"].map(
+const TESTS = ["plan", "deadlines", "freeze", "policy", "start-checks", "hostile-agents", "upkeep", "properties"].map(
   (name) => `test/reconciler/nodes/${name}.test.ts`,
 );
 const RACES = ["test/reconciler/node-updates/races.test.ts"];
@@ -117,6 +117,25 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     ...PROGRESS,
     find: "const afterReboot = hasRebooted(node, entry) || ",
     replacement: "const afterReboot = ",
+  },
+  {
+    breaks: "a node without its label keeps its slot until it serves",
+    ...PROGRESS,
+    find: "|| status?.rebooting || !isInService(node)) return undefined;",
+    replacement: "|| status?.rebooting) return undefined;",
+  },
+  {
+    breaks: "a node without its label keeps its slot while it may reboot",
+    ...PROGRESS,
+    find: "|| status?.rebooting || !isInService(node)) return undefined;",
+    replacement: "|| !isInService(node)) return undefined;",
+  },
+  {
+    breaks: "reasons do not make the status of a policy too large to be stored",
+    file: "reconciler/nodes/plan-active.ts",
+    tests: TESTS,
+    find: "const waitsFor = why.slice(0, LONGEST_WAIT);",
+    replacement: "const waitsFor = why;",
   },
   {
     breaks: "an attempt fails once",
