@@ -53,7 +53,7 @@ function createNodes({ store }: Emulator, root: string): void {
     const { metadata } = store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name, labels }, spec: {} });
     store.update("nodes", { ...store.get("nodes", undefined, name), status } as KubeObject);
     const shadow = store.create(SHADOWS, newShadow({ name, uid: metadata.uid }, NAMESPACE) as unknown as KubeObject);
-    store.update(SHADOWS, { ...shadow, status: report("1.0.0") } as KubeObject);
+    store.update(SHADOWS, { ...shadow, status: report("1.0.0") });
   }
 }
 
@@ -73,10 +73,10 @@ function offer({ store }: Emulator): void {
   for (const shadow of shadows) {
     const isStarted = started.has(shadow.metadata.name);
     const spec = { state: "StagedAndPerformedUpdate", state_transition_timestamp: startedAt, version: "1.1.0" };
-    store.update(SHADOWS, { ...shadow, status: report("1.1.0"), ...(isStarted && { spec }) } as KubeObject);
+    store.update(SHADOWS, { ...shadow, status: report("1.1.0"), ...(isStarted && { spec }) });
   }
   const policy = store.get(POLICIES, undefined, "default") as KubeObject & { readonly status?: object };
-  store.update(POLICIES, { ...policy, status: { ...policy.status, active } } as KubeObject);
+  store.update(POLICIES, { ...policy, status: { ...policy.status, active } });
 }
 
 function show({ calls, writes, ms, firstMs, peakMb }: NodeFigures): string {
