@@ -8,7 +8,7 @@ import { nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
 import { POLICY_KIND } from "../nodes/policy.ts";
 
 /** On the reconciler's Lease, once a policy was seen. */
-const SEEN = "zonewise.dev/node-update-policy-seen";
+const SEEN = "zonewise/node-update-policy-seen";
 
 export interface PolicyMemory {
   /** Of the Lease; written with its next renewal. */

@@ -193,7 +193,7 @@ class Play {
       fence: { write: () => ({}) },
       freshness: createFreshness(systemClock, { warn: () => {} }),
       recorder: { record: () => {}, flush: async () => {} },
-      annotations: new Map([["zonewise.dev/node-update-policy-seen", "true"]]),
+      annotations: new Map([["zonewise/node-update-policy-seen", "true"]]),
     };
     return () => update({ ...actor, signal: new AbortController().signal });
   }
