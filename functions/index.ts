@@ -2,6 +2,7 @@
 import { systemClock } from "../infra/clock.ts";
 import { asTarget } from "./http/framework.ts";
 import { createReconcileTargets } from "./reconcile.ts";
+import { createStatusTarget } from "./status/target.ts";
 
 export const { reconcile, reconcileEvent } = createReconcileTargets(process.env, systemClock);
 export const noDownscale = asTarget("noDownscale");
@@ -10,4 +11,5 @@ export const phasedValidation = asTarget("phasedValidation");
 export const podEviction = asTarget("podEviction");
 export const prepareDownscale = asTarget("prepareDownscale");
 export const raisePartition = asTarget("raisePartition");
+export const status = createStatusTarget(process.env, systemClock);
 export const zpdbValidation = asTarget("zpdbValidation");

@@ -12,6 +12,7 @@ const ENTRIES = [
   "functions/serve.ts",
   "functions/nodes/main.ts",
   "functions/framework.ts",
+  "functions/status/main.ts",
   "infra/certs/main.ts",
   "infra/certs/node-api.ts",
 ];

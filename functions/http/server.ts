@@ -1,13 +1,13 @@
 /** Serves all webhooks by path over TLS, and `/ready` and `/metrics` over plain HTTP: for clusters without Knative. */
-import http, { type RequestListener, type Server, type ServerResponse } from "node:http";
+import http, { type RequestListener, type ServerResponse } from "node:http";
 import https from "node:https";
-import type { AddressInfo } from "node:net";
 import { RolloutError } from "../../infra/errors.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { type Handler, requestPath, serveWebhook } from "./admission.ts";
 import { type CertificateFiles, followCertificate } from "./certificate.ts";
 import type { Composition } from "../compose.ts";
 import { AFTERWARDS_MS, countRequests, drain, IDLE_CONNECTION_MS } from "./drain.ts";
+import { listen, portOf } from "./listen.ts";
 
 /** Milliseconds until a new certificate is in use, at most. */
 const RELOAD_MS = 1000;
@@ -84,12 +84,3 @@ function filesOf({ certFile, keyFile }: Composition["configuration"]): Certifica
     );
   return { certFile, keyFile };
 }
-
-function listen(server: Server, port: number, host: string | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ port, ...(host !== undefined && { host }) }, resolve);
-  });
-}
-
-const portOf = (server: Server): number => (server.address() as AddressInfo).port;

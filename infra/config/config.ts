@@ -41,6 +41,7 @@ export interface Configuration {
   readonly prometheusAllowedHosts: readonly string[];
   readonly certificates: CertificateConfiguration;
   readonly nodeUpdates: NodeUpdateConfiguration;
+  readonly statusPageHosts: readonly string[];
 }
 
 export interface CertificateConfiguration {
@@ -188,6 +189,7 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     },
     phasedSuccessWhen: given.PHASED_SUCCESS_WHEN,
     prometheusAllowedHosts: given.PROMETHEUS_ALLOWED_HOSTS ?? [],
+    statusPageHosts: given.STATUS_PAGE_HOSTS ?? [],
     certificates: {
       selfSigned: given.SERVER_TLS_SELF_SIGNED_CERT_ENABLED,
       secretName: given.SERVER_TLS_SELF_SIGNED_CERT_SECRET_NAME,

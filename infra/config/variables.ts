@@ -126,6 +126,11 @@ export const VARIABLES = {
   SERVER_PORT: { ...port, meaning: "Where it answers `/ready` and `/metrics` over plain HTTP", default: "8001" },
   SERVER_ADDRESS: { schema: text, meaning: "The address that both listen on; all when not set", allowed: "an IP address" },
   ...NODE_VARIABLES,
+  STATUS_PAGE_HOSTS: {
+    schema: hosts,
+    meaning: "Hosts by which the status page may be asked for besides `localhost`; requests for others are refused",
+    allowed: "host names separated by commas, each with a port where only that one is meant",
+  },
   LOG_LEVEL: {
     schema: z.enum(["debug", "info", "warn", "error"]),
     meaning: "The least important entries that are logged",

@@ -161,6 +161,18 @@ for (const helm of HELMS)
         assert.deepEqual(fields, Object.fromEntries(others));
       });
 
+    it("adds the status page, which never listens on the node's network", async () => {
+      const added = changesOf(defaults, await render({ statusPage: { enabled: true, resources: { limits: { cpu: 1 } } } }));
+      const own = (kind: string): string => `${kind} zonewise-status`;
+      const kinds = ["Deployment", "Role", "RoleBinding", "ServiceAccount"];
+      assert.deepEqual([...new Set(Object.keys(added).map((path) => path.split(" ").slice(0, 2).join(" ")))].toSorted(), kinds.map(own));
+      assert.equal(added[`${own("Deployment")} spec.template.${CONTAINER}.resources.limits.cpu`], 1);
+      assert.equal(added[`${own("RoleBinding")} subjects.0.namespace`], NAMESPACE);
+      const onNode = await render({ statusPage: { enabled: true }, hostNetwork: true });
+      assert.equal(onNode[`${own("Deployment")} spec.template.spec.hostNetwork`], undefined);
+      assert.equal(onNode[`${own("Deployment")} spec.template.${CONTAINER}.env.1.value`], '"127.0.0.1"');
+    });
+
     it("gives common labels to every object, and takes none of its own away", async () => {
       const added = changesOf(defaults, await render({ global: { commonLabels: { team: "a", "app.kubernetes.io/name": "other" } } }));
       const paths = Object.entries(added).filter(([path]) => path.endsWith(" metadata.labels.team"));

@@ -103,12 +103,14 @@ export interface Configuration extends Manifest {
   }[];
 }
 
+/** A component that a user adds to the complete installation. */
+const withComponent = (name: string): Rendering => ({
+  edit: { "infra/manifests/complete/kustomization.yaml": (text) => text.replace("components: [", `components: [../${name}, `) },
+});
+
 /** What a user of a cluster before 1.30 changes. */
-export const FOR_OLDER_CLUSTERS: Rendering = {
-  edit: {
-    "infra/manifests/complete/kustomization.yaml": (text) => text.replace("components: [", "components: [../webhooks/before-1.30, "),
-  },
-};
+export const FOR_OLDER_CLUSTERS = withComponent("webhooks/before-1.30");
+export const WITH_STATUS_PAGE = withComponent("status-page");
 
 /** The project's own admission policies and their bindings. */
 export async function renderPolicies(namespace: string, rendering?: Rendering): Promise<Manifest[]> {

@@ -1,5 +1,5 @@
 /** All kustomizations that users may apply, as they may apply them. */
-import { FOR_OLDER_CLUSTERS, type Manifest, renderManifests, type Rendering } from "./manifests.ts";
+import { FOR_OLDER_CLUSTERS, type Manifest, renderManifests, type Rendering, WITH_STATUS_PAGE } from "./manifests.ts";
 
 const COMPLETE = "infra/manifests/complete";
 
@@ -8,6 +8,7 @@ export const OVERLAYS: readonly (readonly [string, Rendering])[] = [
   [COMPLETE, { folder: COMPLETE }],
   [`${COMPLETE} before 1.30`, { folder: COMPLETE, ...FOR_OLDER_CLUSTERS }],
   [`${COMPLETE} failing open`, { folder: COMPLETE, components: ["infra/manifests/webhooks/ignore"] }],
+  [`${COMPLETE} with the status page`, { folder: COMPLETE, ...WITH_STATUS_PAGE }],
   ["infra/manifests/reconciler", { folder: "infra/manifests/reconciler", components: ["infra/manifests/namespace"] }],
   ["infra/manifests/all-namespaces", { folder: "infra/manifests/all-namespaces" }],
   ["infra/manifests/crds", { folder: "infra/manifests/crds" }],

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { type Admin, connectAdmin } from "./client.ts";
-import { createManifest, deleteManifest, type Manifest, renderManifests } from "./manifests.ts";
+import { createManifest, deleteManifest, type Manifest, renderManifests, WITH_STATUS_PAGE } from "./manifests.ts";
 
 const namespace = `zw-rights-${randomBytes(3).toString("hex")}`;
 const SECRET = "rollout-operator-self-signed-certificate";
@@ -15,6 +15,7 @@ type Request = string;
 const ALLOWED: Readonly<Record<string, readonly Request[]>> = {
   reconciler: ["delete pods /p", "patch statefulsets.apps /s", `get secrets /${SECRET}`, "update leases.coordination.k8s.io /l"],
   functions: ["get pods /p", `update ${BUDGETS}/status /b`, "update leases.coordination.k8s.io /l"],
+  status: ["list pods /", "list rolloutgroups.zonewise.dev /", "get leases.coordination.k8s.io /zonewise-reconciler"],
   certificates: [
     `update secrets /${SECRET}`,
     `patch mutatingwebhookconfigurations.admissionregistration.k8s.io pod-eviction-${namespace}`,
@@ -68,6 +69,15 @@ const NOT_ITS_OWN: Readonly<Record<string, readonly Request[]>> = {
     `get secrets /${SECRET}`,
     "list mutatingwebhookconfigurations.admissionregistration.k8s.io",
   ],
+  status: [
+    "get leases.coordination.k8s.io /l",
+    "update leases.coordination.k8s.io /zonewise-reconciler",
+    "delete pods /p",
+    "patch statefulsets.apps /s",
+    `update ${BUDGETS}/status /b`,
+    `get secrets /${SECRET}`,
+    "create events /",
+  ],
   certificates: ["get pods /p", "get statefulsets.apps /s", "get leases.coordination.k8s.io /l", `get ${BUDGETS} /b`, "create events /"],
 };
 
@@ -95,7 +105,7 @@ before(async () => {
   admin = await connectAdmin(process.env["KUBECONFIG"]);
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   const kinds = new Set(["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"]);
-  created = (await renderManifests(namespace)).filter(({ kind }) => kinds.has(kind));
+  created = (await renderManifests(namespace, WITH_STATUS_PAGE)).filter(({ kind }) => kinds.has(kind));
   for (const manifest of created) await createManifest(admin, manifest);
   // An API server knows a new binding after a moment.
   while (!(await isAllowed("reconciler", "delete pods /p"))) await new Promise((resolve) => setTimeout(resolve, 50));
@@ -106,7 +116,7 @@ after(async () => {
   admin.close();
 });
 
-for (const account of ["reconciler", "functions", "certificates"])
+for (const account of ["reconciler", "functions", "certificates", "status"])
   describe(`zonewise-${account}`, () => {
     for (const request of ALLOWED[account] ?? []) it(`may ${request}`, async () => assert.equal(await isAllowed(account, request), true));
     for (const request of [...NEVER, ...(NOT_ITS_OWN[account] ?? [])])

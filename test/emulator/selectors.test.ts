@@ -57,6 +57,12 @@ const FIELDS: readonly [text: string, matches: boolean][] = [
 for (const [text, matches] of FIELDS)
   test(`field selector ${text} is ${matches}`, () => assert.equal(fieldSelector("pods", text)(POD), matches));
 
+test("Events are selected by their component and their reason", () => {
+  const event = { ...POD, kind: "Event", reason: "PodReplaced", reportingComponent: "zonewise" };
+  assert.equal(fieldSelector("events", "reportingComponent=zonewise,reason!=ZoneUpdated")(event), true);
+  assert.equal(fieldSelector("events", "reportingComponent=kubelet")(event), false);
+});
+
 test("fields that are not selectable are refused", () => {
   assert.throws(() => fieldSelector("pods", "spec.x=1"), { message: "field label not supported: spec.x" });
   assert.throws(() => fieldSelector("configmaps", "data.x=1"), { message: "field label not supported: data.x" });

@@ -55,7 +55,7 @@ export function selectorText(selector: unknown): string {
  */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   pods: ["spec.nodeName", "status.phase"],
-  events: ["kind", "namespace", "name", "uid"].map((field) => `involvedObject.${field}`),
+  events: [...["kind", "namespace", "name", "uid"].map((field) => `involvedObject.${field}`), "reason", "reportingComponent", "type"],
 };
 
 /** Throws BadRequest for a field that is not selectable. */

@@ -157,6 +157,13 @@ async function playJob(t: TestContext, process: ImageProcess): Promise<void> {
   assert.ok(secretTexts()["tls.crt"]);
 }
 
+async function playStatusPage(t: TestContext, process: ImageProcess): Promise<void> {
+  const running = start(t, process, { SERVER_ADDRESS: "127.0.0.1", SERVER_PORT: "0" });
+  const { port } = JSON.parse(await running.says(/"what":"status page"/)) as { port: number };
+  assert.match(await (await fetch(`http://127.0.0.1:${port}/`)).text(), /<h1>Zonewise<\/h1>.*Last tick/s);
+  await end(running);
+}
+
 const PARTS: readonly [string, (t: TestContext, process: ImageProcess) => Promise<void>][] = [
   ["dist/infra/certs/main.js", playJob],
   ["dist/reconciler/main.js", playReconciler],
@@ -165,6 +172,7 @@ const PARTS: readonly [string, (t: TestContext, process: ImageProcess) => Promis
   ["dist/functions/nodes/main.js", playNodeApi],
   ["dist/reconciler/agent/main.js", playAgent],
   ["dist/functions/framework.js", playTarget],
+  ["dist/functions/status/main.js", playStatusPage],
 ];
 
 describe("in the image", () => {

@@ -20,6 +20,7 @@ const MANIFESTS = [
   "infra/manifests/reconciler/cronjob.yaml",
   "infra/manifests/certificates/cronjob.yaml",
   "infra/manifests/functions/deployment.yaml",
+  "infra/manifests/status-page/deployment.yaml",
   "infra/manifests/node-updates/certificates.yaml",
   "infra/manifests/node-updates/api.yaml",
   "infra/manifests/node-updates/agent.yaml",

@@ -66,6 +66,7 @@ const ACCOUNTS: readonly (readonly [account: string, entry: string, unused?: Reg
   ["brupop-apiserver-service-account", "functions/nodes/main.ts"],
   // No webhook is registered for the node API.
   ["zonewise-node-api-certificates", "infra/certs/node-api.ts", /webhookconfigurations$/],
+  ["zonewise-status", "functions/status/main.ts"],
 ];
 const CONFIGURATIONS = HOOKS.map(({ name }) => `${name}-zonewise`);
 
@@ -99,3 +100,13 @@ for (const [account, entry, unused, more = []] of ACCOUNTS)
 
     it("names each verb and each resource: no wildcard", () => assert.doesNotMatch(JSON.stringify(rulesBoundTo(account)), /\*/));
   });
+
+it("the status page writes nothing, and reads no Secret and no Lease but the reconciler's", () => {
+  const rules = rulesBoundTo("zonewise-status");
+  assert.deepEqual(new Set(rules.flatMap(({ verbs }) => verbs)), new Set(["get", "list"]));
+  const leases = rules.filter(({ resources }) => resources.includes("leases"));
+  assert.deepEqual(
+    leases.map(({ resourceNames }) => resourceNames),
+    [[VARIABLES.LEASE_NAME.default]],
+  );
+});

@@ -29,6 +29,7 @@ const HOOKS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations
 /** What the calls of a file may be about that name their resource by a variable. */
 const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "functions/downscale/no-downscale.ts": ["statefulsets", "deployments", "replicasets"],
+  "functions/status/gather.ts": ["rolloutgroups", "statefulsets", "pods", "zoneawarepoddisruptionbudgets", "events"],
   "infra/certs/inject.ts": HOOKS,
   "reconciler/change-watch.ts": ["statefulsets", ...HOOKS],
   "reconciler/gather.ts": ["statefulsets", "pods", "phasedrollouts", "zoneawarepoddisruptionbudgets"],
@@ -73,6 +74,7 @@ const FILES = [
   "functions/rbac",
   "reconciler/rbac",
   "certificates/rbac",
+  "status-page/rbac",
   "prometheus-secrets/rbac",
   ...["agent", "api", "certificates", "reconciler"].map((part) => `node-updates/rbac-${part}`),
 ];

@@ -26,7 +26,12 @@
 {{- if not (regexMatch "^(ClusterRole|Validating|Mutating)" $kind) }}
 {{- $_ := set $metadata "namespace" .root.Release.Namespace }}
 {{- end }}
-{{- if eq $kind "Deployment" }}
+{{- if and (eq $kind "Deployment") (eq $metadata.name "zonewise-status") }}
+  {{- include "zonewise.pod" (dict "root" .root "name" "status" "template" $spec.template "resources" $values.statusPage.resources) }}
+  {{- /* Its loopback address would be the node's. */}}
+  {{- $_ := unset $spec.template.spec "hostNetwork" }}
+  {{- $_ := unset $spec.template.spec "dnsPolicy" }}
+{{- else if eq $kind "Deployment" }}
   {{- range $field := list "replicas" "minReadySeconds" "revisionHistoryLimit" }}
   {{- $_ := set $spec $field (index $values $field) }}
   {{- end }}

@@ -1,0 +1,23 @@
+/** Puts the status page together from the environment. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "../../infra/clock.ts";
+import type { Environment, WebhookConfiguration } from "../../infra/config/config.ts";
+import { type Runtime, start } from "../../infra/start.ts";
+import { createAnswer } from "./answer.ts";
+import { createReader } from "./reader.ts";
+
+export interface StatusPage extends Pick<Runtime, "log"> {
+  /** Where it listens. */
+  readonly configuration: WebhookConfiguration;
+  /** Never rejects. */
+  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+}
+
+/** Throws `BadConfiguration`. */
+export async function composeStatusPage(env: Environment, machine: Clock): Promise<StatusPage> {
+  const { configuration, log, cluster, clock } = await start(env, machine);
+  const { namespace, namespaces, lease, statusPageHosts: hosts, webhooks } = configuration;
+  const scopes = namespaces === "*" ? [""] : namespaces;
+  const read = createReader({ cluster, now: clock.now, namespaces: scopes, lease: { namespace, name: lease.name } }, clock);
+  return { log, configuration: webhooks, answer: createAnswer({ read, hosts, log }) };
+}

@@ -1,0 +1,157 @@
+/** Reads what the status page shows. Each part is read alone: one that cannot be read is reported, and shown as it was read before. */
+import { absent, messageOf } from "../../infra/errors.ts";
+import type { Cluster, Query } from "../../infra/kubernetes/cluster.ts";
+import { disruptionBudgets, events, leases, pods, type Resource, rolloutGroups, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { METRICS } from "../../infra/metrics/metric-table.ts";
+import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
+import { visitEach } from "../../infra/slots.ts";
+import type { Protection } from "../../reconciler/budget/protection.ts";
+import { readReservations } from "../../reconciler/budget/reservation.ts";
+import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
+import { LABELS } from "../../reconciler/model/annotations.ts";
+import { byOrdinal } from "../../reconciler/model/order.ts";
+import { readPod } from "../../reconciler/model/pod.ts";
+import { readZone } from "../../reconciler/model/zone.ts";
+import {
+  type BudgetRecord,
+  type DecisionRecord,
+  type GroupRecord,
+  isQuiet,
+  keyOf,
+  type PodsByZone,
+  type ReconcilerRecord,
+} from "./records.ts";
+import { type Records, sortGroups } from "./records.ts";
+
+export interface GatherOptions {
+  readonly cluster: Cluster;
+  readonly now: () => number;
+  /** "" stands for all namespaces. */
+  readonly namespaces: readonly string[];
+  /** The reconciler's Lease. */
+  readonly lease: { readonly namespace: string; readonly name: string };
+}
+
+/** The key of a group, to show it alone. */
+export type Focus = string | undefined;
+
+/** Milliseconds of each list. */
+const READ_MS = 5000;
+/** Groups and pods that are shown one by one; another group's are shown by its counts, and on a page of its own. */
+const MOST_GROUPS = 20;
+const MOST_PODS = 3000;
+const AT_A_TIME = 4;
+const MOST_DECISIONS = 30;
+
+/** Never rejects. `earlier` is what was read before, for parts that cannot be read now. */
+export async function gatherRecords(options: GatherOptions, focus: Focus, earlier: Records): Promise<Records> {
+  const problems: string[] = [];
+  async function part<T>(what: string, read: Promise<T>, before: T): Promise<T> {
+    try {
+      return await read;
+    } catch (error) {
+      problems.push(`${what} could not be read, and are shown as they were read last: ${messageOf(error)}`);
+      return before;
+    }
+  }
+  const [reconciler, groups, budgets, decisions] = await Promise.all([
+    part("the reconciler's Lease and totals", readReconciler(options), earlier.reconciler),
+    part("the rollout groups", readGroups(options), earlier.groups),
+    part("the disruption budgets", readBudgets(options), earlier.budgets),
+    part("the last decisions", readDecisions(options), earlier.decisions),
+  ]);
+  const podsByGroup = await part("pods", readPods(options, groups ?? [], focus), earlier.pods);
+  return { readAt: options.now(), reconciler, groups, pods: podsByGroup, budgets, decisions, problems };
+}
+
+async function listAll<O>({ cluster, namespaces }: GatherOptions, resource: Resource<O>, query: Query = {}): Promise<O[]> {
+  const items: O[] = [];
+  for (const namespace of query.namespace === undefined ? namespaces : [query.namespace]) {
+    const scope = namespace === "" ? query : { ...query, namespace };
+    for await (const page of cluster.list(resource, scope, { deadlineMs: READ_MS })) items.push(...page.items);
+  }
+  return items;
+}
+
+async function readReconciler({ cluster, lease }: GatherOptions): Promise<ReconcilerRecord> {
+  const found = await cluster.get(leases, lease, { deadlineMs: READ_MS }).catch(absent);
+  const { lastTick, series } = parseTotals(found?.metadata?.annotations?.[TOTALS]);
+  const [expiry] = series.get(METRICS.certificateExpiry.name) ?? [];
+  return {
+    ...(found?.spec?.holderIdentity && { holder: found.spec.holderIdentity }),
+    ...(lastTick !== undefined && { lastTick }),
+    ...(expiry && { certificateExpiry: expiry.value * 1000 }),
+  };
+}
+
+async function readGroups(options: GatherOptions): Promise<GroupRecord[] | undefined> {
+  const found = await listAll(options, rolloutGroups).catch(absent);
+  return (
+    found &&
+    sortGroups(found.map(({ metadata, status }) => ({ ...nameOf(metadata), status: (status ?? {}) as Partial<RolloutGroupStatus> })))
+  );
+}
+
+async function readBudgets(options: GatherOptions): Promise<BudgetRecord[] | undefined> {
+  const found = await listAll(options, disruptionBudgets).catch(absent);
+  return found?.map(({ metadata, status = {} }) => ({
+    ...nameOf(metadata),
+    protection: status as Partial<Protection>,
+    reservations: readReservations(status.disruptedPods),
+  }));
+}
+
+async function readDecisions(options: GatherOptions): Promise<DecisionRecord[]> {
+  const found = await listAll(options, events, { fieldSelector: "reportingComponent=zonewise" });
+  const decisions = found.map(({ metadata, involvedObject, ...event }) => ({
+    object: `${involvedObject.kind ?? ""} ${metadata.namespace ?? ""}/${involvedObject.name ?? ""}`,
+    type: event.type ?? "",
+    reason: event.reason ?? "",
+    message: event.message ?? "",
+    count: event.count ?? 1,
+    time: event.lastTimestamp ?? event.firstTimestamp ?? "",
+  }));
+  return decisions.toSorted((a, b) => b.time.localeCompare(a.time)).slice(0, MOST_DECISIONS);
+}
+
+const nameOf = ({ namespace = "", name = "" }: { readonly namespace?: string; readonly name?: string }) => ({ namespace, name });
+
+async function readPods(options: GatherOptions, groups: readonly GroupRecord[], focus: Focus): Promise<Records["pods"]> {
+  const found = new Map<string, PodsByZone>();
+  await visitEach(chooseGroups(groups, focus), { atOnce: AT_A_TIME }, async (group) => {
+    found.set(keyOf(group), await readPodsOf(options, group));
+  });
+  return found;
+}
+
+/** The group that is shown alone; otherwise the first that are not done, as long as their pods are not too many. */
+function chooseGroups(groups: readonly GroupRecord[], focus: Focus): GroupRecord[] {
+  if (focus !== undefined) return groups.filter((group) => keyOf(group) === focus);
+  let left = MOST_PODS;
+  return groups
+    .filter((group) => !isQuiet(group))
+    .slice(0, MOST_GROUPS)
+    .filter(({ status: { zones = [] } }) => {
+      const count = zones.reduce((sum, zone) => sum + Math.max(zone.pods, zone.replicas), 0);
+      if (count > left) return false;
+      left -= count;
+      return true;
+    });
+}
+
+async function readPodsOf(options: GatherOptions, { namespace, name, status }: GroupRecord): Promise<PodsByZone> {
+  const sets = await listAll(options, statefulSets, { namespace, labelSelector: `${LABELS.rolloutGroup}=${status.group ?? name}` });
+  const zones = await Promise.all(
+    sets.map(readZone).map(async (zone) => {
+      const all = await listAll(options, pods, { namespace, labelSelector: zone.selector });
+      return [
+        zone.name,
+        all
+          .map(readPod)
+          .filter(({ owner }) => owner === zone.uid)
+          .toSorted(byOrdinal),
+      ] as const;
+    }),
+  );
+  return new Map(zones);
+}

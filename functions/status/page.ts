@@ -1,0 +1,99 @@
+/** The status page as HTML. It renders what is recorded and derives nothing; preact escapes every text. Pure. */
+import { h, type ComponentChild } from "preact";
+import { renderToString } from "preact-render-to-string";
+import type { Focus } from "./gather.ts";
+import { type GroupRecord, isQuiet, keyOf, PHASES, type Records } from "./records.ts";
+import { SCRIPT } from "./script.ts";
+import { showGroup } from "./show-group.ts";
+import { showBudgets, showDecisions, showQuietGroups, showReconciler } from "./show-tables.ts";
+import { STYLE } from "./style.ts";
+
+export interface PageView {
+  readonly records: Records;
+  /** The key of the group that is shown alone. */
+  readonly focus: Focus;
+}
+
+/** Script and style are elements of the page, which its Content-Security-Policy names by their hashes. */
+export function renderPage({ records, focus }: PageView): string {
+  const groups = records.groups?.filter((group) => focus === undefined || keyOf(group) === focus);
+  const headline = sayHeadline(groups);
+  const html = h(
+    "html",
+    { lang: "en" },
+    h(
+      "head",
+      {},
+      h("meta", { charSet: "utf-8" }),
+      h("meta", { name: "viewport", content: "width=device-width, initial-scale=1" }),
+      h("title", {}, `${headline} – Zonewise`),
+      h("link", { rel: "icon", href: "data:," }),
+      h("style", { dangerouslySetInnerHTML: { __html: STYLE } }),
+    ),
+    h(
+      "body",
+      {},
+      showHeader(records, headline),
+      showMain(records, groups, focus),
+      h("script", { dangerouslySetInnerHTML: { __html: SCRIPT } }),
+    ),
+  );
+  return `<!doctype html>${renderToString(html)}`;
+}
+
+/** The first line of the page, and the title of its window: how many groups are in each phase. */
+function sayHeadline(groups: readonly GroupRecord[] = []): string {
+  const byPhase = Map.groupBy(groups, ({ status }) => status.phase ?? "Unknown");
+  const counts = ["Unknown" as const, ...PHASES].flatMap((phase) => {
+    const count = byPhase.get(phase)?.length ?? 0;
+    return count > 0 ? [`${count} ${phase}`] : [];
+  });
+  return counts.join(", ") || "No rollout groups";
+}
+
+function showHeader({ reconciler, readAt, problems }: Records, headline: string): ComponentChild {
+  return h(
+    "header",
+    {},
+    h("h1", {}, "Zonewise"),
+    h("p", { id: "headline", role: "status" }, headline),
+    h("button", { id: "pause", type: "button", hidden: true, "aria-pressed": "false" }, "Pause updates"),
+    h("noscript", {}, h("p", {}, "Without JavaScript this page stays as it is: reload it.")),
+    h("p", { id: "connection", class: "problem", role: "alert", hidden: true }),
+    h("div", { id: "reconciler" }, showReconciler(reconciler, readAt)),
+    h("div", { id: "problems" }, ...problems.map((problem) => h("p", { class: "problem" }, problem))),
+  );
+}
+
+function showMain(records: Records, groups: readonly GroupRecord[] | undefined, focus: Focus): ComponentChild {
+  const { pods, budgets, decisions, readAt: now } = records;
+  const busy = (groups ?? []).filter((group) => focus !== undefined || !isQuiet(group));
+  const quiet = (groups ?? []).filter((group) => !busy.includes(group));
+  return h(
+    "main",
+    {},
+    focus !== undefined && h("p", { id: "back" }, h("a", { href: "?" }, "All groups")),
+    h("h2", {}, "Groups"),
+    groups?.length === 0 &&
+      h("p", { id: "none" }, focus === undefined ? "There is no rollout group." : `There is no rollout group ${focus}.`),
+    groups === undefined &&
+      h("p", { id: "none" }, "The cluster knows no RolloutGroup: install the definitions (kubectl apply -k infra/manifests/crds)."),
+    ...busy.map((group) => showGroup({ group, pods: pods.get(keyOf(group)), now })),
+    quiet.length > 0 && h("div", { id: "quiet" }, showQuietGroups(quiet, now)),
+    h("h2", {}, "Disruption budgets"),
+    h(
+      "div",
+      { id: "budgets" },
+      sayOr(budgets, "There is none.", (all) => showBudgets(all, now)),
+    ),
+    h("h2", {}, "Last decisions"),
+    h(
+      "div",
+      { id: "decisions" },
+      sayOr(decisions, "None is recorded.", (all) => showDecisions(all, now)),
+    ),
+  );
+}
+
+const sayOr = <T>(all: readonly T[] | undefined, none: string, show: (all: readonly T[]) => ComponentChild): ComponentChild =>
+  all && all.length > 0 ? show(all) : h("p", {}, none);

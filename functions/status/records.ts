@@ -1,0 +1,93 @@
+/** What the status page shows: what the reconciler and the functions have recorded, as it was read from the cluster. Pure. */
+import type { Protection } from "../../reconciler/budget/protection.ts";
+import type { Reservations } from "../../reconciler/budget/reservation.ts";
+import type { Phase, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
+import { byName } from "../../reconciler/model/order.ts";
+import type { Pod } from "../../reconciler/model/pod.ts";
+
+/** A rollout group by its RolloutGroup. */
+export interface GroupRecord {
+  readonly namespace: string;
+  readonly name: string;
+  readonly status: Partial<RolloutGroupStatus>;
+}
+
+/** The pods of one group by the names of its zones. */
+export type PodsByZone = ReadonlyMap<string, readonly Pod[]>;
+
+export interface BudgetRecord {
+  readonly namespace: string;
+  readonly name: string;
+  readonly protection: Partial<Protection>;
+  readonly reservations: Reservations;
+}
+
+/** An Event of ours. */
+export interface DecisionRecord {
+  /** `StatefulSet default/zone-a`. */
+  readonly object: string;
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly count: number;
+  /** RFC 3339. */
+  readonly time: string;
+}
+
+/** The reconciler by its Lease. */
+export interface ReconcilerRecord {
+  readonly holder?: string;
+  /** When its last tick that read the cluster began, RFC 3339. */
+  readonly lastTick?: string;
+  /** When the webhooks' certificate expires, milliseconds since the epoch. */
+  readonly certificateExpiry?: number;
+}
+
+export interface Records {
+  /** Milliseconds since the epoch. */
+  readonly readAt: number;
+  readonly reconciler: ReconcilerRecord;
+  /** In the order of the page; undefined if the cluster knows no RolloutGroup. */
+  readonly groups: readonly GroupRecord[] | undefined;
+  /** Of the groups whose pods were read, by `keyOf`. */
+  readonly pods: ReadonlyMap<string, PodsByZone>;
+  /** Undefined if the cluster knows no budget. */
+  readonly budgets: readonly BudgetRecord[] | undefined;
+  /** The newest first. */
+  readonly decisions: readonly DecisionRecord[];
+  /** What could not be read, in sentences. */
+  readonly problems: readonly string[];
+}
+
+export const NOTHING: Records = {
+  readAt: 0,
+  reconciler: {},
+  groups: undefined,
+  pods: new Map(),
+  budgets: undefined,
+  decisions: [],
+  problems: [],
+};
+
+export const keyOf = ({ namespace, name }: Pick<GroupRecord, "namespace" | "name">): string => `${namespace}/${name}`;
+
+/** The phases in the order of the page: what needs somebody comes first. */
+export const PHASES: readonly Phase[] = ["Stalled", "Degraded", "Waiting", "Paused", "Scaling", "RollingOut", "Empty", "Ready"];
+
+/** A group that is done: its pods need no look each. */
+export const isQuiet = ({ status: { phase, blocked = [] } }: GroupRecord): boolean =>
+  (phase === "Ready" || phase === "Empty") && blocked.length === 0;
+
+/** Groups that are done come last, the others by phase; of a phase those that have been blocked for longest, then by name. */
+export function sortGroups(groups: readonly GroupRecord[]): GroupRecord[] {
+  return groups
+    .map((group) => ({ group, name: `${isQuiet(group) ? 1 : 0}${rankOf(group)} ${sinceOf(group)} ${keyOf(group)}` }))
+    .toSorted(byName)
+    .map(({ group }) => group);
+}
+
+/** A phase that is not known, or missing, is not passed over. */
+const rankOf = ({ status: { phase } }: GroupRecord): number => (phase === undefined ? 0 : Math.max(0, PHASES.indexOf(phase)));
+
+/** Later than all times where nothing blocks. */
+const sinceOf = ({ status: { blocked = [] } }: GroupRecord): string => blocked[0]?.since ?? "~";

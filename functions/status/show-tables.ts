@@ -1,0 +1,78 @@
+/** The tables of the status page: groups that are done, budgets, last decisions. Pure. */
+import { h, type ComponentChild, type ComponentChildren } from "preact";
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import { addressOf, showPhase } from "./show-group.ts";
+import { type BudgetRecord, type DecisionRecord, type GroupRecord, keyOf, type ReconcilerRecord } from "./records.ts";
+import { showTime } from "./time.ts";
+
+interface Table {
+  readonly label: string;
+  readonly columns: readonly string[];
+  /** The first cell of each names its row. */
+  readonly rows: readonly (readonly ComponentChildren[])[];
+}
+
+function showTable({ label, columns, rows }: Table): ComponentChild {
+  const head = columns.map((name) => h("th", { scope: "col" }, name));
+  const body = rows.map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row" }, first), ...rest.map((cell) => h("td", {}, cell))));
+  return h(
+    "div",
+    { class: "scroll", tabIndex: 0, role: "region", "aria-label": label },
+    h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...body)),
+  );
+}
+
+export function showQuietGroups(groups: readonly GroupRecord[], now: number): ComponentChild {
+  return showTable({
+    label: "Groups with nothing to do",
+    columns: ["Group", "Phase", "Zones", "Updated", "Ready", "Last rollout"],
+    rows: groups.map((group) => {
+      const { phase = "Unknown", summary, progress } = group.status;
+      const link = h("a", { href: addressOf(group), id: `link-${keyOf(group)}` }, keyOf(group));
+      return [link, showPhase(phase), summary?.zones, summary?.updated, summary?.ready, showTime(progress?.completionTime, now)];
+    }),
+  });
+}
+
+export function showBudgets(budgets: readonly BudgetRecord[], now: number): ComponentChild {
+  return showTable({
+    label: "Disruption budgets",
+    columns: ["Budget", "Protecting", "Zones: healthy of expected, evictions allowed", "Reserved evictions"],
+    rows: budgets.map((budget) => {
+      const { protection, reservations } = budget;
+      const [condition] = protection.conditions ?? [];
+      const state = condition?.status === "True" ? "True" : `${condition?.status ?? "Unknown"} ${condition?.reason ?? ""}`;
+      const zones = (protection.zones ?? []).map(({ name, healthy, expected, disruptionsAllowed }) =>
+        h("li", {}, `${name}: ${healthy} of ${expected}, ${disruptionsAllowed ?? "by partition"}`),
+      );
+      const reserved = Object.entries(reservations).map(([pod, { time, by }]) => h("li", {}, `${pod} by ${by} `, showTime(time, now)));
+      return [keyOf(budget), [state, h("p", { class: "faint" }, condition?.message)], listOf(zones), listOf(reserved)];
+    }),
+  });
+}
+
+const listOf = (items: readonly ComponentChild[]): ComponentChildren => (items.length > 0 ? h("ul", {}, ...items) : "none");
+
+export function showDecisions(decisions: readonly DecisionRecord[], now: number): ComponentChild {
+  return showTable({
+    label: "Last decisions",
+    columns: ["Time", "Object", "Reason", "Message", "Count"],
+    rows: decisions.map(({ time, object, type, reason, message, count }) => [
+      showTime(time, now),
+      object,
+      h("span", { class: type === "Warning" ? "busy" : "" }, type === "Warning" ? `${reason} (warning)` : reason),
+      message,
+      count,
+    ]),
+  });
+}
+
+/** Age of the last tick, holder of the Lease, certificate. */
+export function showReconciler({ lastTick, holder, certificateExpiry }: ReconcilerRecord, now: number): ComponentChild {
+  const facts: readonly (readonly [string, ComponentChildren])[] = [
+    ["Last tick", lastTick === undefined ? "none is recorded" : showTime(lastTick, now)],
+    ["Reconciler", holder ?? "none holds the Lease"],
+    ["Certificate expires", certificateExpiry === undefined ? "not recorded" : showTime(formatTimestamp(certificateExpiry), now)],
+  ];
+  return h("dl", {}, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}

@@ -1,0 +1,112 @@
+/** The status page in a real browser, beside a run on the embedded cluster. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, describe, it } from "node:test";
+import type { AxeResults } from "axe-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { openBrowser, WITHOUT_BROWSER } from "./chromium.ts";
+import { type Scene, setScene } from "./scene.ts";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** Milliseconds: a machine may be busy with other tests. */
+const PATIENCE = 60_000;
+
+describe("the status page in a browser", { skip: WITHOUT_BROWSER, timeout: 300_000 }, () => {
+  let browser: Browser;
+  let scene: Scene;
+  before(async () => {
+    [browser, scene] = await Promise.all([openBrowser(), setScene()]);
+    await scene.crash("ingester-zone-a-1");
+    await scene.crash("ingester-zone-c-0");
+  });
+  after(async () => {
+    await browser.close();
+    await scene[Symbol.asyncDispose]();
+  });
+
+  /** Opens the page; `complaints` are the browser's: errors, and what the policy has refused. */
+  async function open(path = "/", options: BrowserContextOptions = {}): Promise<{ page: Page; complaints: string[] } & AsyncDisposable> {
+    const context = await browser.newContext(options);
+    const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE);
+    const complaints: string[] = [];
+    page.on("console", (message) => void (message.type() === "error" && complaints.push(message.text())));
+    page.on("pageerror", ({ message }) => void complaints.push(message));
+    await page.goto(`${scene.url}${path}`);
+    return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
+  }
+
+  const sectionOf = (page: Page, group: string) => page.locator(`section.group`, { hasText: `default/${group}` });
+
+  it("shows what blocks a group and goes on with its rollout, without a reload", async () => {
+    await using opened = await open();
+    const { page, complaints } = opened;
+    await page.evaluate("window.isTheSame = true");
+    await scene.rollOut("ingester");
+    await sectionOf(page, "ingester").getByText("MultipleZonesNotReady").waitFor();
+    await sectionOf(page, "ingester").getByText("CrashLoopBackOff").first().waitFor();
+    await scene.rollOut("compactor");
+    await sectionOf(page, "compactor").getByText("replace 3 pods of compactor-zone-b").waitFor();
+    await page.getByRole("row", { name: /default\/compactor Ready 3\/3 9\/9 9\/9/ }).waitFor();
+    assert.equal(await page.evaluate("window.isTheSame"), true);
+    assert.deepEqual(complaints, []);
+  });
+
+  it("keeps the focus while the part around it changes, and changes nothing while it is paused", async () => {
+    await using opened = await open("/?namespace=default&group=store");
+    const { page } = opened;
+    const text = async (): Promise<string> => (await page.locator("main").textContent()) ?? "";
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate("document.activeElement.id"), "pause");
+    for (let presses = 0; (await page.evaluate("document.activeElement.textContent")) !== "default/store"; presses++) {
+      assert.ok(presses < 5, "the link is reached by the keyboard");
+      await page.keyboard.press("Tab");
+    }
+    await scene.rollOut("store");
+    await page.getByText("replace 3 pods of store-zone-b").waitFor();
+    assert.equal(await page.evaluate("document.activeElement.textContent"), "default/store");
+
+    await page.getByRole("button", { name: "Pause updates" }).click();
+    const paused = await text();
+    await page.waitForTimeout(5000);
+    assert.equal(await text(), paused);
+    await page.getByRole("button", { name: "Pause updates", pressed: true }).click();
+    await page.waitForFunction((before) => document.querySelector("main")?.textContent !== before, paused);
+  });
+
+  it("says so when no answer comes, and goes on when one does", async () => {
+    await using opened = await open();
+    const { page } = opened;
+    await page.route("**", (route) => route.abort());
+    await page
+      .getByRole("alert")
+      .getByText(/^No answer \(.*\): this is how it was at /)
+      .waitFor();
+    await page.unroute("**");
+    await page.getByRole("alert").waitFor({ state: "hidden" });
+  });
+
+  it("is complete without JavaScript", async () => {
+    await using opened = await open("/", { javaScriptEnabled: false });
+    const { page } = opened;
+    await sectionOf(page, "ingester").getByText("MultipleZonesNotReady").waitFor();
+    assert.equal(await page.getByRole("button").count(), 0);
+    await page.getByRole("link", { name: "default/ingester" }).click();
+    await page.getByRole("link", { name: "All groups" }).waitFor();
+  });
+
+  for (const colorScheme of ["light", "dark"] as const)
+    for (const path of ["/", "/?namespace=default&group=ingester", "/?namespace=default&group=missing"])
+      it(`has no fault of accessibility at ${path} in ${colorScheme} colours`, async () => {
+        await using opened = await open(path, { colorScheme, bypassCSP: true, reducedMotion: "reduce" });
+        const { page } = opened;
+        await page.evaluate(AXE);
+        const { violations, passes } = (await page.evaluate("axe.run()")) as AxeResults;
+        assert.deepEqual(
+          violations.map(({ id, nodes }) => [id, ...nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)]),
+          [],
+        );
+        assert.ok(passes.some(({ id }) => id === "color-contrast"));
+      });
+});

@@ -1,0 +1,168 @@
+/** What the page reads of the embedded cluster, and what it costs. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { createReader } from "../../../functions/status/reader.ts";
+import { keyOf } from "../../../functions/status/records.ts";
+import { formatTotals, TOTALS } from "../../../infra/metrics/totals.ts";
+import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
+import type { Draft } from "../../emulator/objects.ts";
+import { ROOT } from "../../infra/manifests.ts";
+import { createZone, setStage, type Stage } from "../stage.ts";
+import { block, NOW, zone } from "./samples.ts";
+
+const LEASE = { namespace: "default", name: "zonewise-reconciler" };
+const GROUPS = "rolloutgroups.zonewise.dev";
+const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+
+async function define(stage: Stage, plural: string): Promise<void> {
+  const text = await readFile(join(ROOT, `infra/manifests/crds/${plural}.yaml`), "utf8");
+  stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(text) as Draft);
+}
+
+/** A reader with a clock that the test sets. */
+async function setReader(t: TestContext, ...definitions: readonly string[]) {
+  const stage = await setStage(t);
+  for (const plural of definitions) await define(stage, plural);
+  const clock = { at: 0, monotonic: () => clock.at };
+  const options = { cluster: stage.cluster, now: () => NOW, namespaces: ["default"], lease: LEASE };
+  return { stage, store: stage.emulator.store, clock, read: createReader(options, clock) };
+}
+
+const groupOf = (name: string, status: Partial<RolloutGroupStatus>): Draft => ({
+  apiVersion: "zonewise.dev/v1",
+  kind: "RolloutGroup",
+  metadata: { name, namespace: "default" },
+  status: { group: name, ...status },
+});
+
+const both = ["rolloutgroups", "zoneawarepoddisruptionbudgets"] as const;
+
+describe("the status page", { timeout: 60_000 }, () => {
+  it("reads a settled cluster with four calls, whoever looks, and with none for 2 s", async (t) => {
+    const { stage, store, clock, read } = await setReader(t, ...both);
+    store.create(GROUPS, groupOf("store", { phase: "Ready" }));
+    await Promise.all([read(undefined), read(undefined)]);
+    clock.at = 1999;
+    await read(undefined);
+    assert.equal(stage.calls.length, 4, stage.calls.join("\n"));
+    clock.at = 2000;
+    await read(undefined);
+    assert.equal(stage.calls.length, 8, stage.calls.join("\n"));
+    assert.ok(stage.calls.every((call) => call.startsWith("GET ")));
+  });
+
+  it("reads the pods of groups that are not done, by their owners, and of a done one that is shown alone", async (t) => {
+    const { store, stage, read } = await setReader(t, ...both);
+    for (const name of ["store", "other"]) {
+      createZone(stage, `${name}-zone-a`, { group: name, ready: 2 });
+      store.create(GROUPS, groupOf(name, { phase: name === "store" ? "Waiting" : "Ready", zones: [zone(`${name}-zone-a`)] }));
+    }
+    store.create("pods", {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "stranger", namespace: "default", labels: { name: "store-zone-a" } },
+    });
+    const { pods, problems } = await read(undefined);
+    assert.deepEqual(problems, []);
+    assert.deepEqual([...pods.keys()], ["default/store"]);
+    const shown = pods
+      .get("default/store")
+      ?.get("store-zone-a")
+      ?.map(({ name, ready }) => [name, ready]);
+    assert.deepEqual(shown, [
+      ["store-zone-a-0", true],
+      ["store-zone-a-1", true],
+      ["store-zone-a-2", false],
+    ]);
+    assert.deepEqual([...(await read("default/other")).pods.keys()], ["default/other"]);
+  });
+
+  it("does not read pods one by one where there are thousands", async (t) => {
+    const { store, read } = await setReader(t, ...both);
+    const sizes = { huge: 2900, large: 200, small: 50 };
+    for (const [name, pods] of Object.entries(sizes))
+      store.create(
+        GROUPS,
+        groupOf(name, {
+          phase: "RollingOut",
+          blocked: [block({ since: `2026-11-22T02:0${name === "huge" ? 0 : 1}:00Z` })],
+          zones: [zone("a", { pods })],
+        }),
+      );
+    assert.deepEqual([...(await read(undefined)).pods.keys()], ["default/huge", "default/small"]);
+  });
+
+  it("reads the tick, the certificate, reservations and our Events alone", async (t) => {
+    const { store, read } = await setReader(t, ...both);
+    const series = new Map([["zonewise_certificate_expiry_timestamp_seconds", [{ labels: { namespace: "default" }, value: NOW / 1000 }]]]);
+    const totals = formatTotals({ passes: 7, lastTick: "2026-11-22T02:59:58Z", series });
+    store.create("leases.coordination.k8s.io", {
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      metadata: { ...LEASE, annotations: { [TOTALS]: totals } },
+      spec: { holderIdentity: "zonewise-1" },
+    });
+    const uid = "3d3b5b0a-0000-4000-8000-000000000000";
+    const disruptedPods = { "a-0": { uid, time: "2026-11-22T02:59:00Z", by: "webhook_x" } };
+    store.create(BUDGETS, {
+      apiVersion: "rollout-operator.grafana.com/v1",
+      kind: "ZoneAwarePodDisruptionBudget",
+      metadata: { name: "b", namespace: "default" },
+      spec: {},
+      status: { disruptedPods },
+    });
+    for (const [name, reportingComponent, lastTimestamp] of [
+      ["a", "zonewise", "2026-11-22T02:00:00Z"],
+      ["b", "zonewise", "2026-11-22T02:30:00Z"],
+      ["c", "kubelet", "2026-11-22T02:59:00Z"],
+    ] as const)
+      store.create("events", {
+        apiVersion: "v1",
+        kind: "Event",
+        metadata: { name, namespace: "default" },
+        involvedObject: { kind: "Pod", name },
+        reason: name,
+        type: "Normal",
+        reportingComponent,
+        lastTimestamp,
+      });
+    const { reconciler, budgets, decisions } = await read(undefined);
+    assert.deepEqual(reconciler, { holder: "zonewise-1", lastTick: "2026-11-22T02:59:58Z", certificateExpiry: NOW });
+    assert.deepEqual(
+      budgets?.map(({ reservations }) => reservations),
+      [disruptedPods],
+    );
+    assert.deepEqual(
+      decisions.map(({ object }) => object),
+      ["Pod default/b", "Pod default/a"],
+    );
+  });
+
+  it("shows a cluster without our definitions as one without groups and budgets", async (t) => {
+    const { read } = await setReader(t);
+    const { groups, budgets, problems } = await read(undefined);
+    assert.deepEqual([groups, budgets, problems], [undefined, undefined, []]);
+  });
+
+  it("reports what cannot be read, and shows what it has read before; the rest is read", async (t) => {
+    const { stage, store, clock, read } = await setReader(t, ...both);
+    store.create(GROUPS, groupOf("store", { phase: "Ready" }));
+    await read(undefined);
+    store.create(GROUPS, groupOf("second", { phase: "Ready" }));
+    store.create(BUDGETS, {
+      apiVersion: "rollout-operator.grafana.com/v1",
+      kind: "ZoneAwarePodDisruptionBudget",
+      metadata: { name: "b", namespace: "default" },
+      spec: {},
+    });
+    stage.emulator.faults.inject({ resource: GROUPS, verb: "list", effect: { kind: "error" } });
+    clock.at = 2000;
+    const { groups, budgets, problems } = await read(undefined);
+    assert.deepEqual(groups?.map(keyOf), ["default/store"]);
+    assert.equal(budgets?.length, 1);
+    assert.match(problems.join("\n"), /^the rollout groups could not be read, and are shown as they were read last: .+$/);
+  });
+});

@@ -1,0 +1,44 @@
+/** Builders of what the status page shows. */
+import { type GroupRecord, NOTHING, type Records } from "../../../functions/status/records.ts";
+import type { Block, RolloutGroupStatus, ZoneRow } from "../../../reconciler/group-status/status.ts";
+import { readPod, type Pod } from "../../../reconciler/model/pod.ts";
+
+export const NOW = Date.parse("2026-11-22T03:00:00Z");
+
+export const group = (name: string, status: Partial<RolloutGroupStatus> = {}): GroupRecord => ({ namespace: "default", name, status });
+
+export const block = (traits: Partial<Block> = {}): Block => ({
+  reason: "OtherZoneNotReady",
+  message: "zone-b waits for zone-a",
+  cause: "OtherZoneNotReady: zone-a",
+  objects: [{ kind: "Pod", name: "zone-a-1" }],
+  since: "2026-11-22T02:55:00Z",
+  ...traits,
+});
+
+export const zone = (name: string, traits: Partial<ZoneRow> = {}): ZoneRow => ({
+  name,
+  currentRevision: `${name}-1111111111`,
+  updateRevision: `${name}-2222222222`,
+  replicas: 3,
+  pods: 3,
+  updated: 1,
+  ready: 2,
+  paused: false,
+  generation: 1,
+  observedGeneration: 1,
+  ...traits,
+});
+
+export const pod = (name: string, revision: string, { isReady = true, isTerminating = false } = {}): Pod =>
+  readPod({
+    metadata: {
+      name,
+      namespace: "default",
+      labels: { "controller-revision-hash": revision },
+      ...(isTerminating && { deletionTimestamp: "2026-11-22T02:59:00Z" }),
+    },
+    status: { phase: "Running", containerStatuses: [{ ready: isReady, state: { running: {} } }] },
+  });
+
+export const records = (traits: Partial<Records> = {}): Records => ({ ...NOTHING, readAt: NOW, groups: [], budgets: [], ...traits });

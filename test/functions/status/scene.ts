@@ -1,0 +1,97 @@
+/** A run to look at: the embedded cluster with three groups under a budget each, the reconciler, and the status page beside them. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parse, parseAllDocuments } from "yaml";
+import { composeStatusPage } from "../../../functions/status/compose.ts";
+import { serveStatusPage } from "../../../functions/status/serve.ts";
+import { systemClock } from "../../../infra/clock.ts";
+import { pods, type Resource, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { composeReconciler } from "../../demo/reconcile.ts";
+import { SAMPLE, setImage } from "../../demo/sample.ts";
+import { type Emulator, startEmulator } from "../../emulator/index.ts";
+import type { Draft } from "../../emulator/objects.ts";
+import { ROOT } from "../../infra/manifests.ts";
+
+export interface Scene extends AsyncDisposable {
+  readonly emulator: Emulator;
+  /** Of the page. */
+  readonly url: string;
+  /** Changes the image of a group's zones: its rollout begins. */
+  readonly rollOut: (group: string) => Promise<void>;
+  /** Lets a pod crash until it is replaced. */
+  readonly crash: (pod: string) => Promise<void>;
+}
+
+const NAMESPACE = "default";
+const GROUPS = ["ingester", "store", "compactor"];
+/** Milliseconds that a pod takes to become ready. */
+const READY_MS = 1500;
+const CRDS = ["rolloutgroups", "zoneawarepoddisruptionbudgets"];
+const SERVICES: Resource = { group: "", version: "v1", plural: "services" };
+
+export async function setScene(): Promise<Scene> {
+  const folder = await mkdtemp(join(tmpdir(), "status-page-"));
+  const kubeconfig = join(folder, "kubeconfig");
+  const emulator = await startEmulator();
+  const stop = new AbortController();
+  await emulator.writeKubeconfig(kubeconfig);
+  for (const name of CRDS) {
+    const definition = parse(await readFile(join(ROOT, `infra/manifests/crds/${name}.yaml`), "utf8")) as Draft;
+    emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", definition);
+  }
+  for (const group of GROUPS) emulator.store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", budgetOf(group));
+  const reconciler = await composeReconciler({ kubeconfig, namespace: NAMESPACE, clock: systemClock, onLog: () => {} });
+  const reconciling = reconciler.runUntil(stop.signal);
+  const env = { KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: NAMESPACE, NAMESPACES: "*", SERVER_ADDRESS: "127.0.0.1", SERVER_PORT: "0" };
+  const page = await composeStatusPage({ ...env, LOG_LEVEL: "error" }, systemClock);
+  const listening = Promise.withResolvers<string>();
+  const serving = serveStatusPage(page, stop.signal, listening.resolve);
+  const url = await listening.promise;
+
+  for (const group of GROUPS) await applyGroup(group);
+  await untilReady(emulator);
+  const { cluster } = reconciler;
+  return {
+    emulator,
+    url,
+    async rollOut(group) {
+      for (const zone of ["a", "b", "c"])
+        await setImage(cluster, { namespace: NAMESPACE, name: `${group}-zone-${zone}` }, { name: group, image: "nginx:1.29" });
+    },
+    async crash(name) {
+      const body = { metadata: { annotations: { "sim/crash": "true" } } };
+      await cluster.patch(pods, { namespace: NAMESPACE, name, type: "merge", body });
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await Promise.all([reconciling, serving]);
+      await emulator.stop();
+      await rm(folder, { recursive: true });
+    },
+  };
+
+  async function applyGroup(group: string): Promise<void> {
+    const text = (await readFile(SAMPLE, "utf8"))
+      .replaceAll("ingester", group)
+      .replaceAll('ready-after-ms: "600"', `ready-after-ms: "${READY_MS}"`);
+    for (const document of parseAllDocuments(text)) {
+      const body = document.toJS() as { readonly kind: string };
+      await reconciler.cluster.create(body.kind === "Service" ? SERVICES : statefulSets, { namespace: NAMESPACE, body });
+    }
+  }
+}
+
+/** Resolves once all groups are Ready by their RolloutGroups. */
+async function untilReady({ store }: Emulator): Promise<void> {
+  const isReady = (group: object): boolean => (group as { readonly status?: { readonly phase?: string } }).status?.phase === "Ready";
+  while (store.list("rolloutgroups.zonewise.dev", NAMESPACE).filter(isReady).length < GROUPS.length) await sleep(100);
+}
+
+const budgetOf = (group: string) => ({
+  apiVersion: "rollout-operator.grafana.com/v1",
+  kind: "ZoneAwarePodDisruptionBudget",
+  metadata: { name: group, namespace: NAMESPACE },
+  spec: { maxUnavailable: 1, selector: { matchLabels: { "rollout-group": group } } },
+});
