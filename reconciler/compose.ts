@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import type { Issue } from "../infra/certs/revise.ts";
 import type { Clock } from "../infra/clock.ts";
-import type { CertificateConfiguration, Environment } from "../infra/config/config.ts";
+import type { CertificateConfiguration } from "../infra/config/certificate-variables.ts";
+import type { Environment } from "../infra/config/config.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { pushMetrics } from "../infra/metrics/push.ts";
 import { start } from "../infra/start.ts";

@@ -40,36 +40,47 @@ const HEADERS = {
 /** What `kubectl port-forward` and proxies in the same pod are asked for. */
 const OWN_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
+interface Refusal {
+  readonly status: number;
+  readonly message: string;
+}
+
 /** Never rejects. */
 export function createAnswer({ read, hosts, log }: AnswerOptions): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  const isKnown = (host: string): boolean => OWN_HOST.test(host) || hosts.includes(host) || hosts.includes(host.replace(/:\d+$/, ""));
+  return async (request, response) => {
+    try {
+      const refusal = whyRefuse(request, hosts);
+      if (refusal) refuse(response, refusal);
+      else await show(response, readFocus(request.url));
+    } catch (error) {
+      log.error("the status page could not be rendered", { error });
+      if (!response.headersSent) refuse(response, { status: 500, message: "internal error" });
+    }
+  };
 
-  function refuse(response: ServerResponse, status: number, message: string): void {
-    const headers = { ...HEADERS, "content-type": "text/plain; charset=utf-8", ...(status === 405 && { allow: "GET, HEAD" }) };
-    response.writeHead(status, headers).end(`${message}\n`);
-  }
-
-  async function answer({ method = "", url = "", headers }: IncomingMessage, response: ServerResponse): Promise<void> {
-    // A page of another origin whose name leads to this machine would otherwise read ours in its visitor's browser (DNS rebinding).
-    if (!isKnown((headers.host ?? "").toLowerCase()))
-      return refuse(response, 421, "unknown host: STATUS_PAGE_HOSTS names those that are served");
-    if (method !== "GET" && method !== "HEAD") return refuse(response, 405, "GET the page");
-    const [path, query] = url.split("?");
-    if (path !== "/") return refuse(response, 404, "the page is at /");
-    const chosen = new URLSearchParams(query);
-    const name = chosen.get("group");
-    const focus = name === null ? undefined : keyOf({ namespace: chosen.get("namespace") ?? "", name });
+  async function show(response: ServerResponse, focus: Focus): Promise<void> {
     const records = await read(focus);
     const isFound = focus === undefined || records.groups?.some((group) => keyOf(group) === focus) === true;
     response.writeHead(isFound ? 200 : 404, HEADERS).end(renderPage({ records, focus }));
   }
+}
 
-  return async (request, response) => {
-    try {
-      await answer(request, response);
-    } catch (error) {
-      log.error("the status page could not be rendered", { error });
-      if (!response.headersSent) refuse(response, 500, "internal error");
-    }
-  };
+function whyRefuse({ method = "", url = "", headers }: IncomingMessage, hosts: readonly string[]): Refusal | undefined {
+  const host = (headers.host ?? "").toLowerCase();
+  const isKnown = OWN_HOST.test(host) || hosts.includes(host) || hosts.includes(host.replace(/:\d+$/, ""));
+  // A page of another origin whose name leads to this machine would otherwise read ours in its visitor's browser (DNS rebinding).
+  if (!isKnown) return { status: 421, message: "unknown host: STATUS_PAGE_HOSTS names those that are served" };
+  if (method !== "GET" && method !== "HEAD") return { status: 405, message: "GET the page" };
+  return /^\/(?:\?|$)/.test(url) ? undefined : { status: 404, message: "the page is at /" };
+}
+
+function refuse(response: ServerResponse, { status, message }: Refusal): void {
+  const headers = { ...HEADERS, "content-type": "text/plain; charset=utf-8", ...(status === 405 && { allow: "GET, HEAD" }) };
+  response.writeHead(status, headers).end(`${message}\n`);
+}
+
+function readFocus(url = ""): Focus {
+  const chosen = new URLSearchParams(url.split("?")[1]);
+  const name = chosen.get("group");
+  return name === null ? undefined : keyOf({ namespace: chosen.get("namespace") ?? "", name });
 }

@@ -1,14 +1,14 @@
 /** Puts the status page together from the environment. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../infra/clock.ts";
-import type { Environment, WebhookConfiguration } from "../../infra/config/config.ts";
+import type { Environment, WebhookSettings } from "../../infra/config/config.ts";
 import { type Runtime, start } from "../../infra/start.ts";
 import { createAnswer } from "./answer.ts";
 import { createReader } from "./reader.ts";
 
 export interface StatusPage extends Pick<Runtime, "log"> {
   /** Where it listens. */
-  readonly configuration: WebhookConfiguration;
+  readonly configuration: WebhookSettings;
   /** Never rejects. */
   readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 }

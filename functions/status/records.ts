@@ -1,7 +1,7 @@
 /** What the status page shows: what the reconciler and the functions have recorded, as it was read from the cluster. Pure. */
 import type { Protection } from "../../reconciler/budget/protection.ts";
 import type { Reservations } from "../../reconciler/budget/reservation.ts";
-import type { Phase, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
+import type { GroupPhase, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
 import { byName } from "../../reconciler/model/order.ts";
 import type { Pod } from "../../reconciler/model/pod.ts";
 
@@ -72,7 +72,7 @@ export const NOTHING: Records = {
 export const keyOf = ({ namespace, name }: Pick<GroupRecord, "namespace" | "name">): string => `${namespace}/${name}`;
 
 /** The phases in the order of the page: what needs somebody comes first. */
-export const PHASES: readonly Phase[] = ["Stalled", "Degraded", "Waiting", "Paused", "Scaling", "RollingOut", "Empty", "Ready"];
+export const PHASES: readonly GroupPhase[] = ["Stalled", "Degraded", "Waiting", "Paused", "Scaling", "RollingOut", "Empty", "Ready"];
 
 /** A group that is done: its pods need no look each. */
 export const isQuiet = ({ status: { phase, blocked = [] } }: GroupRecord): boolean =>

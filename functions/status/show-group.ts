@@ -40,8 +40,8 @@ function showTitle(group: GroupRecord, id: string): ComponentChild {
 
 export const showPhase = (phase: string): ComponentChild => h("span", { class: `phase ${phase.toLowerCase()}` }, phase);
 
-function showBlock({ reason, message, objects = [], since, nextCheck }: Block, now: number): ComponentChild {
-  const names = objects.map(({ kind, name }) => `${kind} ${name}`).join(", ");
+function showBlock({ reason, message, objects, since, nextCheck }: Partial<Block>, now: number): ComponentChild {
+  const names = (objects ?? []).map(({ kind, name }) => `${kind} ${name}`).join(", ");
   return h(
     "li",
     {},
@@ -64,8 +64,8 @@ function showZones(group: GroupRecord, zones: readonly ZoneRow[], pods: PodsByZo
   );
 }
 
-function showZone(zone: ZoneRow, pods: readonly Pod[] | undefined): ComponentChild {
-  const { name, currentRevision = "", updateRevision = "", replicas, updated, ready, paused, lastDownscale } = zone;
+function showZone(zone: Partial<ZoneRow>, pods: readonly Pod[] | undefined): ComponentChild {
+  const { name = "", currentRevision = "", updateRevision = "", replicas, updated, ready, paused, lastDownscale } = zone;
   const [current, next] = [shorten(name, currentRevision), shorten(name, updateRevision)];
   const notes = [...(paused ? ["paused"] : []), ...(lastDownscale === undefined ? [] : [`last downscale ${lastDownscale}`])].join(", ");
   return h(
@@ -92,7 +92,7 @@ function appearanceOf({ terminating, ready, broken }: Pod): Appearance {
   return broken === undefined ? { mark: "○", label: "not ready", style: "busy" } : { mark: "○", label: broken, style: "bad" };
 }
 
-function showPod(pod: Pod, { name, updateRevision }: ZoneRow): ComponentChild {
+function showPod(pod: Pod, { name = "", updateRevision }: Partial<ZoneRow>): ComponentChild {
   const { mark, label, style } = appearanceOf(pod);
   const revision = pod.revision ?? "";
   const ordinal = pod.name.startsWith(`${name}-`) ? pod.name.slice(name.length + 1) : pod.name;

@@ -2,6 +2,17 @@
 import * as z from "zod";
 import { dnsNames, flag, SUBDOMAIN, type Variable, validity } from "./variable-schemas.ts";
 
+export interface CertificateConfiguration {
+  /** False if another tool makes the certificate. */
+  readonly selfSigned: boolean;
+  readonly secretName: string;
+  readonly dnsNames: readonly string[];
+  readonly organization: string;
+  readonly validityMs: number;
+  /** Whether the CA bundle is injected into webhook configurations; only our own CA ever is. */
+  readonly inject: boolean;
+}
+
 export const CERTIFICATE_VARIABLES = {
   SERVER_TLS_SELF_SIGNED_CERT_ENABLED: {
     ...flag,

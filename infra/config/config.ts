@@ -8,6 +8,7 @@ import type { Rate } from "../kubernetes/rate-limit.ts";
 import { isServiceLink } from "./service-links.ts";
 import type { NodeUpdateConfiguration } from "./node-variables.ts";
 import { findUnknown } from "./unknown-variables.ts";
+import type { CertificateConfiguration } from "./certificate-variables.ts";
 import type { Variable } from "./variable-schemas.ts";
 import { ENVIRONMENT, VARIABLE_ROWS, type VariableName } from "./variables.ts";
 
@@ -42,17 +43,6 @@ export interface Configuration {
   readonly certificates: CertificateConfiguration;
   readonly nodeUpdates: NodeUpdateConfiguration;
   readonly statusPageHosts: readonly string[];
-}
-
-export interface CertificateConfiguration {
-  /** False if another tool makes the certificate. */
-  readonly selfSigned: boolean;
-  readonly secretName: string;
-  readonly dnsNames: readonly string[];
-  readonly organization: string;
-  readonly validityMs: number;
-  /** Whether the CA bundle is injected into webhook configurations; only our own CA ever is. */
-  readonly inject: boolean;
 }
 
 export interface WebhookSettings {

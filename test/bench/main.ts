@@ -15,6 +15,7 @@ import { benchRollout } from "./rollout.ts";
 import type { Bench, Row } from "./row.ts";
 import { benchScaling } from "./scaling.ts";
 import { benchStart } from "./start.ts";
+import { benchStatusPage } from "./status-page.ts";
 import { benchTick } from "./tick.ts";
 import { benchWebhooks } from "./webhooks.ts";
 
@@ -29,6 +30,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   client: benchClient,
   webhooks: benchWebhooks,
   evictions: benchEvictions,
+  "status-page": benchStatusPage,
 };
 
 const root = join(import.meta.dirname, "../..");

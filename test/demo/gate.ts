@@ -1,18 +1,8 @@
 /** The gate of the demonstration's third part. */
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { parse } from "yaml";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { rolloutGates, type RolloutGate } from "../../infra/kubernetes/resources.ts";
-import type { Draft } from "../emulator/objects.ts";
 
-const CRD = join(import.meta.dirname, "../../infra/manifests/crds/rolloutgates.yaml");
 const NAME = "error-rate";
-
-/** The definition of gates, to create before the reconciler starts: one that is missing is looked for again only after minutes. */
-export async function readDefinition(): Promise<Draft> {
-  return parse(await readFile(CRD, "utf8")) as Draft;
-}
 
 interface GateOptions {
   readonly namespace: string;

@@ -13,13 +13,15 @@ import { systemClock } from "../../infra/clock.ts";
 import type { LogFields } from "../../infra/log.ts";
 import { startEmulator } from "../emulator/index.ts";
 import { startPrometheus } from "../prometheus/scripted.ts";
-import { createGate, readDefinition } from "./gate.ts";
+import { define } from "./definitions.ts";
+import { createGate } from "./gate.ts";
 import { showLive, type Live } from "./live.ts";
 import { playNodeUpdates } from "./nodes/play.ts";
 import { composeReconciler, type DemoReconciler } from "./reconcile.ts";
 import { applySample, SAMPLE, setImage, setReplicas } from "./sample.ts";
 import { formatSeconds } from "./picture.ts";
 import { createScreen } from "./screen.ts";
+import { startStatusPage } from "./status-page.ts";
 
 const NAMESPACE = "default";
 const GROUP = "ingester";
@@ -31,6 +33,7 @@ const LEADER = "ingester-zone-a";
 const ZONES = [LEADER, "ingester-zone-b", "ingester-zone-c"];
 const MORE_REPLICAS = 5;
 const TIMEOUT_MS = 60_000;
+const DEFINITIONS = ["rolloutgates", "rolloutgroups", "zoneawarepoddisruptionbudgets"];
 
 const once = process.argv.includes("--once");
 const screen = createScreen(process.stdout, !process.env["NO_COLOR"]);
@@ -72,10 +75,10 @@ async function rollOut(live: Live, { cluster }: DemoReconciler): Promise<boolean
   return live.untilSettled(TIMEOUT_MS);
 }
 
-async function runUntilInterrupted(kubeconfig: string): Promise<void> {
+async function runUntilInterrupted(kubeconfig: string, pageUrl: string): Promise<void> {
   screen.print(
     "",
-    "The cluster and the reconciler keep running. In another terminal:",
+    `The cluster and the reconciler keep running. In a browser: ${pageUrl}. In another terminal:`,
     "",
     `    export KUBECONFIG=${kubeconfig}`,
     "    kubectl get pods -w",
@@ -99,7 +102,7 @@ async function main(): Promise<number> {
   const ended = AbortSignal.any([stop.signal, finish.signal]);
   try {
     await emulator.writeKubeconfig(kubeconfig);
-    emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", await readDefinition());
+    await define(emulator.store, DEFINITIONS);
     const live = showLive({ store: emulator.store, clock: systemClock, screen, namespace: NAMESPACE, group: GROUP, stop: ended });
     const onLog = (level: string, message: string, { group, reason, state }: LogFields): void => {
       const ofGroup = group === GROUP;
@@ -108,11 +111,13 @@ async function main(): Promise<number> {
     };
     const reconciler = await composeReconciler({ kubeconfig, namespace: NAMESPACE, clock: systemClock, onLog });
     const reconciling = reconciler.runUntil(ended);
+    const page = await startStatusPage(kubeconfig, NAMESPACE, ended);
+    screen.print(`The status page: ${page.url}`);
     const completed = (await rollOut(live, reconciler)) && (await scaleUp(live, reconciler)) && (await waitForGate(live, reconciler));
     if (!completed && !stop.signal.aborted) screen.print(`The group did not settle within ${TIMEOUT_MS / 1000} s.`);
-    if (!once && !stop.signal.aborted) await runUntilInterrupted(kubeconfig);
+    if (!once && !stop.signal.aborted) await runUntilInterrupted(kubeconfig, page.url);
     finish.abort();
-    await reconciling;
+    await Promise.all([reconciling, page.serving]);
     return once && !completed ? 1 : 0;
   } finally {
     finish.abort();

@@ -102,7 +102,7 @@ describe("the status page in a browser", { skip: WITHOUT_BROWSER, timeout: 300_0
         await using opened = await open(path, { colorScheme, bypassCSP: true, reducedMotion: "reduce" });
         const { page } = opened;
         await page.evaluate(AXE);
-        const { violations, passes } = (await page.evaluate("axe.run()")) as AxeResults;
+        const { violations, passes } = await page.evaluate<AxeResults>("axe.run()");
         assert.deepEqual(
           violations.map(({ id, nodes }) => [id, ...nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)]),
           [],

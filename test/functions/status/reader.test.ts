@@ -1,31 +1,23 @@
 /** What the page reads of the embedded cluster, and what it costs. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { parse } from "yaml";
 import { createReader } from "../../../functions/status/reader.ts";
 import { keyOf } from "../../../functions/status/records.ts";
 import { formatTotals, TOTALS } from "../../../infra/metrics/totals.ts";
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
+import { define } from "../../demo/definitions.ts";
 import type { Draft } from "../../emulator/objects.ts";
-import { ROOT } from "../../infra/manifests.ts";
-import { createZone, setStage, type Stage } from "../stage.ts";
+import { createZone, setStage } from "../stage.ts";
 import { block, NOW, zone } from "./samples.ts";
 
 const LEASE = { namespace: "default", name: "zonewise-reconciler" };
 const GROUPS = "rolloutgroups.zonewise.dev";
 const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
 
-async function define(stage: Stage, plural: string): Promise<void> {
-  const text = await readFile(join(ROOT, `infra/manifests/crds/${plural}.yaml`), "utf8");
-  stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(text) as Draft);
-}
-
 /** A reader with a clock that the test sets. */
 async function setReader(t: TestContext, ...definitions: readonly string[]) {
   const stage = await setStage(t);
-  for (const plural of definitions) await define(stage, plural);
+  await define(stage.emulator.store, definitions);
   const clock = { at: 0, monotonic: () => clock.at };
   const options = { cluster: stage.cluster, now: () => NOW, namespaces: ["default"], lease: LEASE };
   return { stage, store: stage.emulator.store, clock, read: createReader(options, clock) };

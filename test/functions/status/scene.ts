@@ -3,16 +3,14 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parse, parseAllDocuments } from "yaml";
-import { composeStatusPage } from "../../../functions/status/compose.ts";
-import { serveStatusPage } from "../../../functions/status/serve.ts";
+import { parseAllDocuments } from "yaml";
 import { systemClock } from "../../../infra/clock.ts";
 import { pods, type Resource, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { define } from "../../demo/definitions.ts";
 import { composeReconciler } from "../../demo/reconcile.ts";
 import { SAMPLE, setImage } from "../../demo/sample.ts";
+import { startStatusPage } from "../../demo/status-page.ts";
 import { type Emulator, startEmulator } from "../../emulator/index.ts";
-import type { Draft } from "../../emulator/objects.ts";
-import { ROOT } from "../../infra/manifests.ts";
 
 export interface Scene extends AsyncDisposable {
   readonly emulator: Emulator;
@@ -26,29 +24,20 @@ export interface Scene extends AsyncDisposable {
 
 const NAMESPACE = "default";
 const GROUPS = ["ingester", "store", "compactor"];
-/** Milliseconds that a pod takes to become ready. */
-const READY_MS = 1500;
-const CRDS = ["rolloutgroups", "zoneawarepoddisruptionbudgets"];
 const SERVICES: Resource = { group: "", version: "v1", plural: "services" };
 
-export async function setScene(): Promise<Scene> {
+/** `readyMs`: milliseconds that a pod takes to become ready. */
+export async function setScene(readyMs = 1500): Promise<Scene> {
   const folder = await mkdtemp(join(tmpdir(), "status-page-"));
   const kubeconfig = join(folder, "kubeconfig");
   const emulator = await startEmulator();
   const stop = new AbortController();
   await emulator.writeKubeconfig(kubeconfig);
-  for (const name of CRDS) {
-    const definition = parse(await readFile(join(ROOT, `infra/manifests/crds/${name}.yaml`), "utf8")) as Draft;
-    emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", definition);
-  }
+  await define(emulator.store, ["rolloutgroups", "zoneawarepoddisruptionbudgets"]);
   for (const group of GROUPS) emulator.store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", budgetOf(group));
   const reconciler = await composeReconciler({ kubeconfig, namespace: NAMESPACE, clock: systemClock, onLog: () => {} });
   const reconciling = reconciler.runUntil(stop.signal);
-  const env = { KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: NAMESPACE, NAMESPACES: "*", SERVER_ADDRESS: "127.0.0.1", SERVER_PORT: "0" };
-  const page = await composeStatusPage({ ...env, LOG_LEVEL: "error" }, systemClock);
-  const listening = Promise.withResolvers<string>();
-  const serving = serveStatusPage(page, stop.signal, listening.resolve);
-  const url = await listening.promise;
+  const { url, serving } = await startStatusPage(kubeconfig, NAMESPACE, stop.signal);
 
   for (const group of GROUPS) await applyGroup(group);
   await untilReady(emulator);
@@ -75,7 +64,7 @@ export async function setScene(): Promise<Scene> {
   async function applyGroup(group: string): Promise<void> {
     const text = (await readFile(SAMPLE, "utf8"))
       .replaceAll("ingester", group)
-      .replaceAll('ready-after-ms: "600"', `ready-after-ms: "${READY_MS}"`);
+      .replaceAll('ready-after-ms: "600"', `ready-after-ms: "${readyMs}"`);
     for (const document of parseAllDocuments(text)) {
       const body = document.toJS() as { readonly kind: string };
       await reconciler.cluster.create(body.kind === "Service" ? SERVICES : statefulSets, { namespace: NAMESPACE, body });

@@ -37,6 +37,7 @@ describe("the configuration", () => {
       nodeUpdates: { enabled: false, namespace: "brupop-bottlerocket-aws", maxConcurrent: "1", cron: undefined, ownNode: undefined },
       phasedSuccessWhen: "NoData",
       prometheusAllowedHosts: [],
+      statusPageHosts: [],
       certificates: {
         selfSigned: true,
         secretName: "rollout-operator-self-signed-certificate",
