@@ -20,7 +20,7 @@ interface Policy {
 
 /** The installations, with the source of their values. */
 const INSTALLATIONS = [
-  { folder: "network-policy", source: "zonewise-network", pods: "{all-namespaces,certificates,functions,reconciler}" },
+  { folder: "network-policy", source: "zonewise-network", pods: "{all-namespaces,certificates,functions,reconciler,status-page}" },
   { folder: "node-updates/network-policy", source: "zonewise-node-network", pods: "node-updates" },
 ].map((one) => ({
   ...one,
