@@ -117,7 +117,7 @@ test("a migration and the way back refuse no legal write, leave none unjudged, a
     const back = await readCommands("Back to rollout-operator");
     assert.ok(to.length >= 14 && back.length >= 19, `${to.length} and ${back.length} commands`);
     assert.equal(deleted("rolled"), 0, "the stand-in rolls nothing out");
-    await run(to);
+    await run([...to, "kubectl apply -k infra/manifests/phased-policy"]);
     t.diagnostic(`to Zonewise: ${writes.describe()}`);
     await timeline.until("Zonewise rolls out", () => deleted("rolled") >= 4);
     await createPhasedRollout(stage);

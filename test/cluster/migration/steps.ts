@@ -21,7 +21,6 @@ export async function copyManifests(folder: string, namespace: string, port: num
     await writeFile(file, change(await readFile(file, "utf8")));
   };
   await edit("namespace/kustomization.yaml", (text) => text.replace("\nnamespace: zonewise\n", `\nnamespace: ${namespace}\n`));
-  await edit("complete/kustomization.yaml", (text) => text.replace("../policies]", "../policies, ../phased-policy]"));
   await edit("functions/service.yaml", (text) => text.replace("\nspec:\n", "\nspec:\n  type: ExternalName\n  externalName: localhost\n"));
   for (const name of await readdir(join(ROOT, "infra/manifests/webhooks")))
     if (name.endsWith(".yaml")) await edit(`webhooks/${name}`, (text) => text.replace("port: 443", `port: ${port}`));
