@@ -37,13 +37,18 @@ const PATIENCE_MS = 1000;
 export function showOnce(options: ShownOnce): Pick<Metrics, "render" | "contentType"> {
   const { clock, log, metrics } = options;
   let readAt = -Infinity;
+  /** When the turn of this process was confirmed last. */
+  let turnAt = -Infinity;
   let reading: Promise<void> | undefined;
   let logged = "";
 
   async function read(): Promise<void> {
     const call = { deadlineMs: READ_MS };
+    const at = clock.monotonic();
     try {
-      metrics.show((await takeTurn(options, call)) ? await options.gather(call) : new Map());
+      const isOurs = await takeTurn(options, call);
+      if (isOurs) turnAt = at;
+      metrics.show(isOurs ? await options.gather(call) : new Map());
     } catch (error) {
       metrics.show(new Map());
       const code = hasCode(error, "NotFound", "Forbidden") ? error.code : "other";
@@ -62,6 +67,8 @@ export function showOnce(options: ShownOnce): Pick<Metrics, "render" | "contentT
       // A slow API server must not hide the process's own series: these are shown with a later scrape.
       const ended = new AbortController();
       await Promise.race([reading, clock.sleep(PATIENCE_MS, ended.signal)]).finally(() => ended.abort());
+      // Another replica may have taken the turn.
+      if (clock.monotonic() - turnAt >= TURN_MS) metrics.show(new Map());
       return await metrics.render();
     },
   };

@@ -105,6 +105,26 @@ describe("the reconciler's totals in the functions' metrics", () => {
     assert.deepEqual([isShown(await two()), isShown(await one())], [true, false]);
   });
 
+  it("are shown by no replica that cannot learn in time if it is still the one", async () => {
+    const [one, two] = [startReplica(stage, "slow"), startReplica(stage, "other")];
+    const isShown = (seen: ReadonlyMap<string, number>): boolean => seen.has(`zonewise_pods_replaced_total${GROUP}`);
+    await stage.time.advance(95_000);
+    assert.equal(isShown(await one()), true);
+    await stage.time.advance(95_000);
+    assert.equal(isShown(await two()), true);
+    const remove = stage.emulator.faults.inject({
+      resource: "leases.coordination.k8s.io",
+      verb: "get",
+      effect: { kind: "latency", ms: 600_000 },
+    });
+    const scraping = one();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await stage.time.advance(1000);
+    assert.equal(isShown(await scraping), false);
+    remove();
+    await stage.time.advance(600_000);
+  });
+
   it("are read at most every 5 seconds, however often somebody scrapes", async () => {
     const scrape = startReplica(stage, "two");
     await stage.time.advance(95_000);

@@ -56,6 +56,13 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
     replacement: "return reconciles + (now - passes);",
   },
   {
+    breaks: "a replica that cannot learn if it is still to show the totals does not show them",
+    file: "functions/totals/show-once.ts",
+    find: "clock.monotonic() - turnAt >= TURN_MS",
+    replacement: "clock.monotonic() - turnAt < 0",
+    tests: ["test/functions/totals/show-totals.test.ts"],
+  },
+  {
     breaks: "totals of an earlier process are added to, not replaced",
     file: "infra/metrics/totals.ts",
     find: "        [before, 1],\n",
