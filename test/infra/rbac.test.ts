@@ -57,6 +57,15 @@ it("every cluster-wide right of the certificates is named for the namespace that
   assert.deepEqual(new Set(selected), new Set(clusterWide.map(({ kind, metadata }) => `${kind} ${metadata?.name}`)));
 });
 
+it("the right to read Secrets in another namespace goes to the reconciler of the namespace that is said in one place", () => {
+  const patches = collect(read("infra/manifests/prometheus-secrets/kustomization.yaml"), ({ patch }) => patch);
+  const [{ namespace } = assert.fail()] = read("infra/manifests/namespace/kustomization.yaml") as unknown as { namespace: string }[];
+  assert.deepEqual(
+    patches.map(String).flatMap((patch) => JSON.parse(patch) as unknown),
+    [{ op: "add", path: "/subjects/0/namespace", value: namespace }],
+  );
+});
+
 const ACCOUNTS: readonly (readonly [account: string, entry: string, unused?: RegExp, more?: readonly string[]])[] = [
   ["zonewise-reconciler", "reconciler/main.ts"],
   ["zonewise-functions", "functions/serve.ts"],
