@@ -1,14 +1,21 @@
 /**
- * The measured part of the tick bench: ticks that do not act, in a process of its own to measure its memory.
+ * The measured part of the tick benches, in a process of its own to measure its memory: ticks that do not act, or with CHECKS ticks that ask
+ * Prometheus and write the results.
  */
 import { subscribe } from "node:diagnostics_channel";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../infra/clock.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { RolloutError } from "../../infra/errors.ts";
+import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
+import { createPrometheusClient } from "../../infra/prometheus/client.ts";
+import { createChecker } from "../../reconciler/checking/ask-prometheus.ts";
+import { createGates } from "../../reconciler/gating/gates.ts";
+import { createPhasedTick } from "../../reconciler/phasing/phased-tick.ts";
 import { createReferences } from "../../reconciler/scaler/references.ts";
 import { createPodNotifier } from "../../reconciler/scaler/pod-notifier.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
@@ -37,13 +44,36 @@ const received = (): number => [...sockets].reduce((sum, { bytesRead }) => sum +
 
 const podHttp = createPodHttp({ timeoutMs: 5000, clock: systemClock });
 
+const { CHECKS: checks, TICKS: ticks = "8", PAUSE_MS: pauseMs = "0" } = process.env;
+const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const metrics = createMetrics();
+const prometheus = createPrometheusClient({ timeoutMs: 5000, allowedHosts: [] });
+const asking = {
+  checker: createChecker({ cluster, prometheus, clock: systemClock }),
+  gates: createGates({
+    clock: systemClock,
+    log,
+    metrics: metrics.gates,
+    loadReader: async () => (await import("../../reconciler/checks/expression.ts")).readExpression,
+  }),
+};
+const phased = createPhasedTick({
+  clock: systemClock,
+  log,
+  metrics: metrics.phased,
+  mayDisrupt: async () => undefined,
+  successWhen: "NoData",
+});
+
 async function once(): Promise<number> {
+  await sleep(Number(pauseMs));
   const startedAt = performance.now();
   await tick({
     cluster,
-    // Decisions are made but not executed, so that every tick sees the same cluster.
+    // Decisions of rollouts are made but not executed, so that every tick sees the same cluster.
     fence: {
       write: () => {
+        if (checks) return {};
         throw new RolloutError("LeaseLost", "a benchmark writes nothing");
       },
     },
@@ -70,8 +100,8 @@ async function once(): Promise<number> {
       },
     },
     report: { record: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
-    checking: noChecks,
-    phased: noPhases,
+    checking: checks ? asking : noChecks,
+    phased: checks ? phased : noPhases,
   });
   return performance.now() - startedAt;
 }
@@ -81,6 +111,6 @@ calls = 0;
 const before = received();
 const times = [await once()];
 const perTick = { calls, bytes: received() - before };
-for (let i = 0; i < 8; i++) times.push(await once());
+for (let i = 0; i < Number(ticks); i++) times.push(await once());
 const figures: TickFigures = { ...perTick, firstMs, ms: median(times), peakMb: readPeakMb() };
 process.stdout.write(JSON.stringify(figures), () => process.exit());
