@@ -10,7 +10,7 @@ const MOST_LOOKS = 40;
 const AT_ONCE = 5;
 /** Milliseconds for which a node that could not be drained is not looked at again. */
 const REMEMBERED_MS = 30_000;
-/** Nodes whose last look is remembered; the order starts anew beyond that. */
+/** Nodes whose last look is remembered; the order starts again beyond that. */
 const MOST_REMEMBERED = 5000;
 
 /** What a process remembers from pass to pass. */

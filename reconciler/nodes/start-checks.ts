@@ -3,7 +3,7 @@
  *
  *   a node could start, or one has left its slot --initial delay--> answers --each check has passed, and not long ago--> nodes start
  *
- * The results are in the policy's status: a process may die at any time. A policy that has changed asks anew.
+ * The results are in the policy's status: a process may die at any time. A policy that has changed asks again.
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import {

@@ -92,7 +92,7 @@ function confirmStored(before: Target, { annotations, spec }: Changes, { name, o
   if (sentOwner !== undefined && owner !== (sentOwner ?? undefined))
     throw new RolloutError("Invalid", `it was accepted, but ${name} is claimed by ${owner ?? "nobody"}: something pins its annotations`);
   const sent = spec?.updateStrategy.rollingUpdate.partition;
-  // A partition below the earlier one may have released pods: it is decided about anew.
+  // A partition below the earlier one may have released pods: it is decided about again.
   if (sent === undefined || sent === partition || partition < before.partition) return;
   throw new RolloutError("Invalid", `it was accepted, but ${name} has partition ${partition} instead of ${sent}: something pins it`);
 }

@@ -1,14 +1,10 @@
 /** The rules in the definition of budgets, without any webhook: what they refuse is what the webhook refuses, in its words where CEL can say them. */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
-import { parse } from "yaml";
 import { parseBudget } from "../../reconciler/budget/zpdb.ts";
-import { type Admin, connectAdmin } from "./client.ts";
+import type { Admin } from "./client.ts";
+import { ownDefinition } from "./own-definition.ts";
 
-const CRD = new URL("../../infra/manifests/crds/zoneawarepoddisruptionbudgets.yaml", import.meta.url);
-const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const KIND = "ZoneAwarePodDisruptionBudget";
 const REGEX = "[a-z\\-]+-zone-[a-z]-([0-9]+)";
 const selector = { matchLabels: { app: "cache" } };
@@ -70,25 +66,10 @@ const readAnswer = (error: unknown): string => String(error).replaceAll("\\u003e
 
 describe("the definition of budgets", () => {
   let admin: Admin;
-  /** A group of its own: the definition of the cluster is others', too. */
-  const group = `zw-${randomBytes(3).toString("hex")}.example.com`;
-  const name = `zoneawarepoddisruptionbudgets.${group}`;
-  const path = `/apis/${group}/v1/namespaces/default/zoneawarepoddisruptionbudgets`;
-  before(async () => {
-    admin = await connectAdmin(process.env["KUBECONFIG"]);
-    const text = await readFile(CRD, "utf8");
-    await admin.call("POST", CRDS, parse(text.replaceAll("rollout-operator.grafana.com", group)));
-    const isServed = (): Promise<boolean> =>
-      admin.call("GET", path).then(
-        () => true,
-        () => false,
-      );
-    while (!(await isServed())) await new Promise((resolve) => setTimeout(resolve, 50));
-  });
-  after(async () => {
-    await admin.call("DELETE", `${CRDS}/${name}`);
-    admin.close();
-  });
+  const definition = ownDefinition({ plural: "zoneawarepoddisruptionbudgets", version: "v1", group: "rollout-operator.grafana.com" });
+  const { group, path } = definition;
+  before(async () => void (admin = await definition.create()));
+  after(() => definition.remove());
 
   const objectOf = (spec: object): object => ({
     apiVersion: `${group}/v1`,

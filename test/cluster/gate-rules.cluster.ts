@@ -1,14 +1,9 @@
 /** The rules in the definition of gates: CEL, types and bounds, as the API server knows them. */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
-import { parse } from "yaml";
 import { readQueryTarget } from "../../infra/prometheus/target.ts";
-import { type Admin, connectAdmin } from "./client.ts";
-
-const CRD = new URL("../../infra/manifests/crds/rolloutgates.yaml", import.meta.url);
-const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+import type { Admin } from "./client.ts";
+import { ownDefinition } from "./own-definition.ts";
 
 const query = { expr: "up", url: "http://prometheus" };
 const check = { name: "errors", query, successWhen: "NoData" };
@@ -55,28 +50,10 @@ const ACCEPTED: readonly object[] = [
 
 describe("the definition of gates", () => {
   let admin: Admin;
-  /** A group of its own: the definition of the cluster is others', too. */
-  const group = `zw-${randomBytes(3).toString("hex")}.example.com`;
-  const path = `/apis/${group}/v1/namespaces/default/rolloutgates`;
-  before(async () => {
-    admin = await connectAdmin(process.env["KUBECONFIG"]);
-    const text = await readFile(CRD, "utf8");
-    await admin.call(
-      "POST",
-      CRDS,
-      parse(text.replaceAll("rolloutgates.zonewise.dev", `rolloutgates.${group}`).replace("group: zonewise.dev", `group: ${group}`)),
-    );
-    const isServed = (): Promise<boolean> =>
-      admin.call("GET", path).then(
-        () => true,
-        () => false,
-      );
-    while (!(await isServed())) await new Promise((resolve) => setTimeout(resolve, 50));
-  });
-  after(async () => {
-    await admin.call("DELETE", `${CRDS}/rolloutgates.${group}`);
-    admin.close();
-  });
+  const definition = ownDefinition({ plural: "rolloutgates", version: "v1", group: "zonewise.dev" });
+  const { group, path } = definition;
+  before(async () => void (admin = await definition.create()));
+  after(() => definition.remove());
 
   const create = (spec: object): Promise<{ spec: object }> =>
     admin.call("POST", `${path}?dryRun=All`, {

@@ -8,7 +8,7 @@ import { applyRbac, buildKubeconfig } from "./access.ts";
 import { recordDownscales } from "./downscales.ts";
 import { startReconciler } from "./process.ts";
 import { startWebhook } from "./refusing-webhook.ts";
-import { createReplicaTemplate } from "./replica-template.ts";
+import { createReplicaTemplate, mirrorOf } from "./replica-template.ts";
 import { recordTimeline } from "./timeline.ts";
 import { openWebhookStage, type WebhookStage } from "./webhook-stage.ts";
 import { buildZone } from "./zones.ts";
@@ -57,11 +57,7 @@ test("never two zones shrink: the reconciler's zones with and without the label,
     over.abort();
   });
   const template = await createReplicaTemplate(admin, namespace, "t");
-  const mirror = {
-    "grafana.com/rollout-mirror-replicas-from-resource-name": "t",
-    "grafana.com/rollout-mirror-replicas-from-resource-kind": "ReplicaTemplate",
-    "grafana.com/rollout-mirror-replicas-from-resource-api-version": "rollout-operator.grafana.com/v1",
-  };
+  const mirror = mirrorOf("t");
   const prepared = {
     "grafana.com/prepare-downscale-http-port": String(stage.podPort),
     "grafana.com/prepare-downscale-http-path": "prepare-downscale",

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
-import { parse, parseAllDocuments } from "yaml";
+import { parseAllDocuments } from "yaml";
 import { type Admin, connectAdmin } from "./client.ts";
+import { ownDefinition } from "./own-definition.ts";
 
 const MANIFESTS = new URL("../../infra/manifests/", import.meta.url);
-const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const query = { expr: "up == 0", url: "http://prom:9090" };
 
 const REFUSED: readonly (readonly [string, object, RegExp])[] = [
@@ -38,24 +38,10 @@ const ADMITTED: readonly (readonly [string, object])[] = [
 
 describe("the definition of PhasedRollouts", () => {
   let admin: Admin;
-  /** A group of its own: the definition of the cluster is others', too. */
-  const group = `zw-${randomBytes(3).toString("hex")}.example.com`;
-  const path = `/apis/${group}/v1alpha1/namespaces/default/phasedrollouts`;
-  before(async () => {
-    admin = await connectAdmin(process.env["KUBECONFIG"]);
-    const text = await readFile(new URL("crds/phasedrollouts.yaml", MANIFESTS), "utf8");
-    await admin.call("POST", CRDS, parse(text.replaceAll("sts.plus", group)));
-    const isServed = (): Promise<boolean> =>
-      admin.call("GET", path).then(
-        () => true,
-        () => false,
-      );
-    while (!(await isServed())) await new Promise((resolve) => setTimeout(resolve, 50));
-  });
-  after(async () => {
-    await admin.call("DELETE", `${CRDS}/phasedrollouts.${group}`);
-    admin.close();
-  });
+  const definition = ownDefinition({ plural: "phasedrollouts", version: "v1alpha1", group: "sts.plus" });
+  const { group, path } = definition;
+  before(async () => void (admin = await definition.create()));
+  after(() => definition.remove());
 
   const create = (spec: object, name = "guard", dry = true): Promise<unknown> =>
     admin.call("POST", dry ? `${path}?dryRun=All` : path, {

@@ -30,3 +30,10 @@ export async function createReplicaTemplate({ call }: Pick<Admin, "call">, names
     }
   }
 }
+
+/** The annotations of a zone that mirrors the replicas of this ReplicaTemplate. */
+export const mirrorOf = (name: string): Readonly<Record<string, string>> => ({
+  "grafana.com/rollout-mirror-replicas-from-resource-name": name,
+  "grafana.com/rollout-mirror-replicas-from-resource-kind": "ReplicaTemplate",
+  "grafana.com/rollout-mirror-replicas-from-resource-api-version": "rollout-operator.grafana.com/v1",
+});

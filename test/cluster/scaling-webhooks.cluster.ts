@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import { startPodServer } from "./pods.ts";
 import { startReconciler } from "./process.ts";
-import { createReplicaTemplate } from "./replica-template.ts";
+import { createReplicaTemplate, mirrorOf } from "./replica-template.ts";
 import { recordTimeline } from "./timeline.ts";
 import { openWebhookStage } from "./webhook-stage.ts";
 import { buildZone } from "./zones.ts";
@@ -28,9 +28,7 @@ test("a mirrored downscale goes through the delay, the time between zones and th
   });
   const template = await createReplicaTemplate(admin, namespace, "t");
   const annotations = {
-    "grafana.com/rollout-mirror-replicas-from-resource-name": "t",
-    "grafana.com/rollout-mirror-replicas-from-resource-kind": "ReplicaTemplate",
-    "grafana.com/rollout-mirror-replicas-from-resource-api-version": "rollout-operator.grafana.com/v1",
+    ...mirrorOf("t"),
     "grafana.com/rollout-delayed-downscale": "2s",
     "grafana.com/rollout-prepare-delayed-downscale-url": `http://pod:${pods.port}/prepare-delayed-downscale`,
     "grafana.com/prepare-downscale-http-port": String(stage.podPort),

@@ -82,7 +82,7 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     replacement: "own.settledRevision === undefined",
   },
   {
-    breaks: "a gate lets no zone begin by what it was told while another zone was in the way",
+    breaks: "a gate lets no zone begin by answers that came while another zone was in the way",
     file: "reconciler/gates/advance.ts",
     find: "return mayPass && arePassed",
     replacement: "return arePassed",

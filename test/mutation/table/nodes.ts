@@ -82,7 +82,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     replacement: "",
   },
   {
-    breaks: "checks begin anew when a node has left its slot",
+    breaks: "checks begin again when a node has left its slot",
     ...CHECKS,
     find: "since > now || ended ||",
     replacement: "since > now ||",

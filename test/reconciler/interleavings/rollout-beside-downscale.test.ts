@@ -6,7 +6,7 @@ import { createStepper, playEveryOrder, type Choose } from "./stepper.ts";
 
 const MOST_ORDERS = 10_000;
 
-/** What a play reached, by what the reconciler reports and what the user is told. */
+/** What a play reached, by the reports of the reconciler and the answers to the user. */
 const CASES = {
   "the rollout waits for the Lease": /ingester-zone-a waits: the downscale Lease of its group is held for ingester-zone-b/,
   "the rollout waits for an admission": /ingester-zone-a waits: the downscale of ingester-zone-b .* may still be stored/,

@@ -7,7 +7,7 @@ import { createStepper, playEveryOrder, type Choose } from "./stepper.ts";
 
 const MOST_ORDERS = 10_000;
 
-/** What a play reached, by what the reconciler reports and what is reported to the user. */
+/** What a play reached, by the reports of the reconciler and the answers to the user. */
 const CASES = {
   "the reconciler waits for the Lease": /ingester-zone-a waits to shrink: the downscale Lease of its group is held for ingester-zone-b/,
   "the reconciler waits for an admission": /ingester-zone-a waits to shrink: the downscale of ingester-zone-b .* may still be stored/,

@@ -73,7 +73,7 @@ describe("checks of Prometheus before a start", () => {
     assert.deepEqual([started(one), plan(one).status.checks?.results[0]?.consecutiveSuccesses], [["a"], 2]);
   });
 
-  it("begin anew after a failure in between", () => {
+  it("begin again after a failure in between", () => {
     const stored = { status: { checks: checks(result()) }, answer: bad };
     assert.deepEqual([started(stored), plan(stored).status.checks?.results[0]?.consecutiveSuccesses], [[], 0]);
   });
@@ -87,7 +87,7 @@ describe("checks of Prometheus before a start", () => {
     );
   });
 
-  it("begin anew when a node has left its slot: what it has done shows only from now on", () => {
+  it("begin again when a node has left its slot: what it has done shows only from now on", () => {
     const done = node("a", {
       shadow: {
         ...busyNode("a", "Idle", "Idle").shadow,

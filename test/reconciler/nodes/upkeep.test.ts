@@ -119,7 +119,7 @@ describe("autoscalers (R19)", () => {
     assert.deepEqual(patch(node("a"), true), { [CA]: "true", [KARPENTER]: "true", [MARK]: `${CA},${KARPENTER}` }));
   it("are let near again", () =>
     assert.deepEqual(patch(node("a", { protectedBy: `${CA},${KARPENTER}` }), false), { [CA]: null, [KARPENTER]: null, [MARK]: null }));
-  it("are told by a person's annotation, which stays", () => {
+  it("are kept off by a person's annotation, which stays", () => {
     assert.deepEqual(patch(node("a", { annotations: { [CA]: "true" } }), true), { [KARPENTER]: "true", [MARK]: KARPENTER });
     assert.deepEqual(patch(node("a", { annotations: { [CA]: "true", [KARPENTER]: "true" } }), true), undefined);
     assert.deepEqual(patch(node("a", { protectedBy: KARPENTER }), false), { [KARPENTER]: null, [MARK]: null });

@@ -55,7 +55,7 @@ it("a claim that something removes is written once a tick, which fails and says 
   assert.equal(stage.rollout().status, undefined);
 });
 
-it("a partition that is stored lower than it was sent is decided about anew, as pods may have been released", async (t) => {
+it("a partition that is stored lower than it was sent is decided about again, as pods may have been released", async (t) => {
   const { stage } = await open(t, (body) => body, 3);
   await stage.tickFor(10);
   await applySet(stage, "x:2");

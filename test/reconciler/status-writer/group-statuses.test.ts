@@ -2,23 +2,16 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { hold, type Reason } from "../../../reconciler/model/decision.ts";
 import { deploy, type Stage } from "../stage.ts";
-import { conditionsOf, groupOf, GROUPS, setStatusStage, startTerm, type Term, until } from "./status-stage.ts";
+import { conditionsOf, groupOf, GROUPS, setStatusStage, startGroup, startTerm, type Term, until } from "./status-stage.ts";
 
 const READY = "Ready=True AllZonesUpdated, Reconciling=False AllZonesUpdated, Stalled=False AllZonesUpdated";
 
 describe("the status of a group", () => {
   let stage: Stage;
   let term: Term;
-  before(async () => {
-    stage = await setStatusStage();
-    deploy(stage, "x:1");
-    await stage.time.advance(2000);
-    term = startTerm(stage);
-  });
-  after(async () => {
-    await term.end();
-    await stage.close();
-  });
+  let end: () => Promise<void>;
+  before(async () => void ({ stage, term, end } = await startGroup()));
+  after(() => end());
 
   it("is created by the first tick, owned by the zones, ready by the generations of the zones", async () => {
     await term.tick();
@@ -101,17 +94,12 @@ describe("the status of a group", () => {
 describe("a RolloutGroup", () => {
   let stage: Stage;
   let term: Term;
+  let end: () => Promise<void>;
   before(async () => {
-    stage = await setStatusStage();
-    deploy(stage, "x:1");
-    await stage.time.advance(2000);
-    term = startTerm(stage);
+    ({ stage, term, end } = await startGroup());
     await term.tick();
   });
-  after(async () => {
-    await term.end();
-    await stage.close();
-  });
+  after(() => end());
 
   it("that asks for a checkpoint is ready by it only after a tick that has read it before the StatefulSets", async () => {
     const { cluster } = stage.connect();

@@ -8,7 +8,7 @@ import type { RolloutGroupStatus } from "../../../reconciler/group-status/status
 import type { TickResult } from "../../../reconciler/report/outcome.ts";
 import { createGroupStatuses, type GroupStatuses } from "../../../reconciler/status-writer/group-statuses.ts";
 import type { Draft } from "../../emulator/objects.ts";
-import { setStage, tickOnce, type Stage } from "../stage.ts";
+import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
 
 export const GROUPS = "rolloutgroups.zonewise.dev";
 const CRD = new URL("../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);
@@ -33,6 +33,22 @@ export interface Term {
   /** One tick, and the writes that follow it at once. */
   readonly tick: (choices?: Parameters<typeof tickOnce>[2]) => Promise<TickResult>;
   readonly end: () => Promise<void>;
+}
+
+/** A group of three zones that are ready, and a term that has not ticked yet. */
+export async function startGroup(): Promise<{ readonly stage: Stage; readonly term: Term; readonly end: () => Promise<void> }> {
+  const stage = await setStatusStage();
+  deploy(stage, "x:1");
+  await stage.time.advance(2000);
+  const term = startTerm(stage);
+  return {
+    stage,
+    term,
+    async end() {
+      await term.end();
+      await stage.close();
+    },
+  };
 }
 
 /** A process that has just taken the Lease. */
