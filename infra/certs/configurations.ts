@@ -28,7 +28,7 @@ export interface Listed {
 export type JsonPatch = readonly { readonly op: "test" | "add"; readonly path: string; readonly value: string }[];
 
 /** True if we maintain its CA bundle (§7.6): labelled for it, and not annotated for another injector. */
-export function isOurs({ configuration: { metadata } }: Listed, namespace: string): boolean {
+export function isOurConfiguration({ configuration: { metadata } }: Listed, namespace: string): boolean {
   const { labels = {}, annotations = {} } = metadata ?? {};
   const isLabelled = labels[INJECT_LABEL] === "true" && labels[NAMESPACE_LABEL] === namespace;
   return isLabelled && OTHER_INJECTORS.every((annotation) => annotations[annotation] === undefined);

@@ -8,7 +8,7 @@
 import type { Call, Cluster, Query, Ref } from "../kubernetes/cluster.ts";
 import { absent, hasCode, isSuperseded } from "../errors.ts";
 import { mutatingWebhooks, secrets, validatingWebhooks, type Resource, type WebhookConfiguration } from "../kubernetes/resources.ts";
-import { isOurs, NAMESPACE_LABEL, planInjection, type HookType, type Listed } from "./configurations.ts";
+import { isOurConfiguration, NAMESPACE_LABEL, planInjection, type HookType, type Listed } from "./configurations.ts";
 import { readCertificates } from "./x509.ts";
 
 const KINDS: readonly (readonly [HookType, Resource<WebhookConfiguration>])[] = [
@@ -71,7 +71,7 @@ export interface Bundle {
 /** Injects the bundle into our configurations that lack it. A failure is reported and does not stop the others. */
 export async function injectBundle(cluster: Cluster, { namespace, listed, caPem }: Bundle, call?: Call): Promise<Injection> {
   const injection = { patched: [] as string[], superseded: [] as Missed[], failed: [] as Missed[] };
-  for (const one of listed.filter((one) => isOurs(one, namespace))) {
+  for (const one of listed.filter((one) => isOurConfiguration(one, namespace))) {
     const patch = planInjection(one, caPem);
     const name = one.configuration.metadata?.name ?? "";
     if (!patch) continue;
@@ -105,7 +105,7 @@ export async function injectCaBundles(
   const patched: string[] = [];
   for (let round = 1; ; round++) {
     const { listed, resourceVersions } = await listConfigurations(cluster, namespace, call);
-    const isNeeded = listed.some((one) => isOurs(one, namespace));
+    const isNeeded = listed.some((one) => isOurConfiguration(one, namespace));
     const secret = isNeeded ? await readSecret(cluster, { namespace, name: secretName }, call) : undefined;
     if (!secret) return { expiresAt: undefined, listed, resourceVersions, patched, superseded: [], failed: [] };
     const injection = await injectBundle(cluster, { namespace, listed, caPem: secret.caPem }, call);

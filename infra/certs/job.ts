@@ -10,7 +10,7 @@ import type { Cluster } from "../kubernetes/cluster.ts";
 import { absent, hasCode, isTransient, RolloutError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { secrets } from "../kubernetes/resources.ts";
-import { isOurs, lagsBehind, type Listed } from "./configurations.ts";
+import { isOurConfiguration, lagsBehind, type Listed } from "./configurations.ts";
 import { decideCertificates, SETTLE_MS, type Decision } from "./decide.ts";
 import { injectBundle, listConfigurations, type Injection } from "./inject.ts";
 import { reviseSecret, type Issue } from "./revise.ts";
@@ -114,7 +114,7 @@ async function spreadBundle(
   for (const { name, error } of [...injection.failed, ...injection.superseded])
     log.warn("a webhook configuration could not be given the CA bundle", { name, error });
   if (injection.patched.length > 0) log.info("webhook configurations were given the CA bundle", { names: injection.patched });
-  const lagging = listed.filter((one) => !isOurs(one, namespace) && lagsBehind(one, material));
+  const lagging = listed.filter((one) => !isOurConfiguration(one, namespace) && lagsBehind(one, material));
   return {
     injection,
     lagging,

@@ -6,7 +6,7 @@ import { boundProgramSize } from "./pattern-size.ts";
 export type PartitionOf = (podName: string) => string | undefined;
 
 /** A problem of an object, in the original's words. */
-export interface Problem {
+export interface BudgetProblem {
   readonly problem: string;
 }
 
@@ -19,7 +19,7 @@ export const MOST_INSTRUCTIONS = 300;
 const LARGEST_BOUND = 2 * MOST_INSTRUCTIONS;
 const LONGEST_PATTERN = 1000;
 
-const TOO_LARGE: Problem = {
+const TOO_LARGE: BudgetProblem = {
   problem: `error parsing regexp: expression too large: podNamePartitionRegex may compile to ${MOST_INSTRUCTIONS} instructions at most`,
 };
 
@@ -29,19 +29,19 @@ const TOO_LARGE: Problem = {
  */
 const ESCAPE_OR_BEYOND =
   /(?<beyond>[\x80-\uffff]|\\[pP]|\\x[89a-f][0-9a-f]|\\x\{0*(?:[89a-f][0-9a-f]|[1-9a-f][0-9a-f]{2,})|\\[2-7][0-7]{2})|\\[^]/gi;
-const BEYOND_ASCII: Problem = {
+const BEYOND_ASCII: BudgetProblem = {
   problem: "error parsing regexp: invalid character: podNamePartitionRegex may name ASCII characters only, as names of pods have no others",
 };
 
 /** Compiles a pattern, of which a capture group is the partition. */
-export type CompilePartition = (pattern: string, group: number | undefined) => PartitionOf | Problem;
+export type CompilePartition = (pattern: string, group: number | undefined) => PartitionOf | BudgetProblem;
 
 /** Clusters have one or two patterns; each is kept with the names that it was matched against. */
 const MAX_PATTERNS = 20;
 
 /** A compiler that compiles each pattern once, while it is among the 20 most recent. */
 export function createPartitionCache(): CompilePartition {
-  const compiled = new Map<string, PartitionOf | Problem>();
+  const compiled = new Map<string, PartitionOf | BudgetProblem>();
   return (pattern, group) => {
     if (pattern.length > LONGEST_PATTERN) return TOO_LARGE;
     const key = `${group} ${pattern}`;
@@ -54,7 +54,7 @@ export function createPartitionCache(): CompilePartition {
 }
 
 /** Compiles `pattern`, of which capture group `group` is the partition; group 1 if there is but one (§5.4, §6.7). */
-export function compilePartition(pattern: string, group: number | undefined): PartitionOf | Problem {
+export function compilePartition(pattern: string, group: number | undefined): PartitionOf | BudgetProblem {
   const regex = compileBounded(pattern);
   if ("problem" in regex) return regex;
   const chosen = chooseGroup(regex.groupCount(), group);
@@ -65,7 +65,7 @@ export function compilePartition(pattern: string, group: number | undefined): Pa
   });
 }
 
-function compileBounded(pattern: string): RE2JS | Problem {
+function compileBounded(pattern: string): RE2JS | BudgetProblem {
   if (pattern.length > LONGEST_PATTERN) return TOO_LARGE;
   if (isBeyondAscii(pattern)) return BEYOND_ASCII;
   if (boundProgramSize(pattern) > LARGEST_BOUND) return TOO_LARGE;
@@ -73,7 +73,7 @@ function compileBounded(pattern: string): RE2JS | Problem {
   return "problem" in regex || regex.programSize() <= MOST_INSTRUCTIONS ? regex : TOO_LARGE;
 }
 
-function chooseGroup(count: number, group: number | undefined): number | Problem {
+function chooseGroup(count: number, group: number | undefined): number | BudgetProblem {
   if (count === 0) return { problem: "regular expression requires at least one subexpression" };
   if (count > 1 && group === undefined)
     return { problem: "regular expression has multiple subexpressions and requires podNameRegexGroup to be set" };
@@ -99,7 +99,7 @@ function isBeyondAscii(pattern: string): boolean {
   return [...pattern.matchAll(ESCAPE_OR_BEYOND)].some(({ groups }) => groups?.["beyond"] !== undefined);
 }
 
-function compile(expression: string): RE2JS | Problem {
+function compile(expression: string): RE2JS | BudgetProblem {
   try {
     return RE2JS.compile(expression);
   } catch (error) {

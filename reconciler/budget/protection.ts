@@ -1,7 +1,7 @@
 /** What a disruption budget protects now, for its status (§5.10). By the statuses of its zones: no pod is read for it. */
 import { type Condition, stampCondition } from "../model/condition.ts";
 import type { Zone } from "../model/zone.ts";
-import type { Problem } from "./partition.ts";
+import type { BudgetProblem } from "./partition.ts";
 import { ageOf, LASTS_MS, type Reservations } from "./reservation.ts";
 import { allowedUnavailable, type Budget } from "./zpdb.ts";
 
@@ -29,7 +29,7 @@ export interface ProtectionCondition extends Condition {
 }
 
 export interface ProtectionInput {
-  readonly content: Budget | Problem;
+  readonly content: Budget | BudgetProblem;
   readonly generation: number;
   /** The StatefulSets that it selects, in byte order of their names. */
   readonly zones: readonly Zone[];
@@ -74,7 +74,7 @@ function describeCondition({ content, zones, earlier, ...times }: ProtectionInpu
   return stampCondition(condition, { ...times, earlier: earlier.conditions });
 }
 
-function judge(content: Budget | Problem, zones: readonly Zone[]): readonly [ProtectionCondition["reason"], string] {
+function judge(content: Budget | BudgetProblem, zones: readonly Zone[]): readonly [ProtectionCondition["reason"], string] {
   if ("problem" in content) return ["Invalid", `no pod that it selects is evicted: ${content.problem}`];
   const [first] = zones;
   if (!first) return ["SelectsNothing", "no StatefulSet has the labels of its selector"];

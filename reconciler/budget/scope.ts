@@ -3,13 +3,13 @@ import type { ObjectRef } from "../model/decision.ts";
 import type { BudgetPod } from "./budget-pod.ts";
 import { matchesLabels, type MatchLabels } from "./selector.ts";
 import { verdict, type Verdict } from "./verdict.ts";
-import type { Problem } from "./partition.ts";
+import type { BudgetProblem } from "./partition.ts";
 import type { Budget } from "./zpdb.ts";
 
 /** A budget as stored, which may be invalid. */
 export interface StoredBudget {
   readonly ref: ObjectRef;
-  readonly content: Budget | Problem;
+  readonly content: Budget | BudgetProblem;
   /** Read even if the rest of the budget is invalid; undefined if it cannot be read: the budget then selects nothing. */
   readonly matchLabels: MatchLabels | undefined;
 }

@@ -4,7 +4,7 @@
  */
 import { parseGoDuration } from "../../infra/duration.ts";
 import { firstOf, type Rule } from "../model/decision.ts";
-import { type CompilePartition, compilePartition, type PartitionOf, type Problem } from "./partition.ts";
+import { type CompilePartition, compilePartition, type PartitionOf, type BudgetProblem } from "./partition.ts";
 import { type MatchLabels, problemOfSelector, readMatchLabels } from "./selector.ts";
 
 export const BUDGET_KIND = "ZoneAwarePodDisruptionBudget";
@@ -33,7 +33,7 @@ type Fields = Readonly<Record<string, unknown>>;
 interface RawBudget {
   readonly kind: unknown;
   readonly spec: Fields;
-  readonly partition: PartitionOf | Problem | undefined;
+  readonly partition: PartitionOf | BudgetProblem | undefined;
   /** Undefined if it is no duration. */
   readonly delayMs: number | undefined;
 }
@@ -78,7 +78,7 @@ const findProblem = firstOf<[RawBudget], string>([
 ]);
 
 /** The budget, or the first problem in upstream's order (§6.2-§6.11). */
-export function parseBudget(object: unknown, compile: CompilePartition = compilePartition): Budget | Problem {
+export function parseBudget(object: unknown, compile: CompilePartition = compilePartition): Budget | BudgetProblem {
   const { metadata, kind, spec } = fieldsOf(object);
   if (spec === undefined) return { problem: "no spec found in unstructured object" };
   if (!isFields(spec)) return { problem: ".spec accessor error: it is not of the type map[string]interface{}" };

@@ -13,7 +13,7 @@ import { isSettledByStatus } from "../model/zone.ts";
 import { shorten } from "./blocks.ts";
 import type { StatusInput } from "./facts.ts";
 import { stampCondition } from "../model/condition.ts";
-import type { Block, ConditionType, GroupCondition, GroupPhase, Progress } from "./status.ts";
+import type { Block, ConditionType, GroupCondition, GroupPhase, GroupProgress } from "./status.ts";
 
 export interface Assessment {
   readonly phase: GroupPhase;
@@ -31,7 +31,7 @@ export function isGroupReady({ facts: { zones, state }, earlier }: StatusInput):
 }
 
 /** What the conditions say. `blocks` and `progress` as they are now. */
-export function assessGroup(input: StatusInput, blocks: readonly Block[], progress: Progress | undefined): Assessment {
+export function assessGroup(input: StatusInput, blocks: readonly Block[], progress: GroupProgress | undefined): Assessment {
   const { facts } = input;
   const { message } = facts;
   if (facts.zones.length === 0) return assess("Empty", "NoZones", "no StatefulSet has the label rollout-group of this group");
@@ -53,7 +53,7 @@ const assess = (phase: GroupPhase, reason: string, message: string): Assessment 
   message,
 });
 
-function whyOverdue({ now, deadlineMs }: StatusInput, progress: Progress | undefined): string | undefined {
+function whyOverdue({ now, deadlineMs }: StatusInput, progress: GroupProgress | undefined): string | undefined {
   const last = parseTimestamp(progress?.lastStepTime ?? "") ?? now;
   return now - last > deadlineMs ? `no step since ${formatTimestamp(last)}` : undefined;
 }

@@ -2,7 +2,7 @@
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import type { PlannedZone } from "../model/plan.ts";
 import type { GroupFacts, StatusInput } from "./facts.ts";
-import type { PlannedStep, Progress, ZoneRow } from "./status.ts";
+import type { PlannedStep, GroupProgress, ZoneRow } from "./status.ts";
 
 export function listSteps(plan: readonly PlannedZone[]): PlannedStep[] {
   return plan.flatMap(({ zone, count, pods, atOnce }): PlannedStep[] => [
@@ -15,7 +15,11 @@ export function listSteps(plan: readonly PlannedZone[]): PlannedStep[] {
 export const countSteps = (plan: readonly PlannedZone[]): number => plan.reduce((sum, { count }) => sum + count + 1, 0);
 
 /** The clock starts when a group ceases to be ready, or gets another revision; it stops when the group is ready. */
-export function advanceProgress({ facts, earlier, now }: StatusInput, isReady: boolean, zones: readonly ZoneRow[]): Progress | undefined {
+export function advanceProgress(
+  { facts, earlier, now }: StatusInput,
+  isReady: boolean,
+  zones: readonly ZoneRow[],
+): GroupProgress | undefined {
   const before = earlier.progress;
   const at = formatTimestamp(now);
   if (isReady) return before && finish(before, at);
@@ -26,14 +30,14 @@ export function advanceProgress({ facts, earlier, now }: StatusInput, isReady: b
   return { stepsLeft: countSteps(facts.plan), startTime, lastStepTime, ...estimate(facts, before, lastStepTime) };
 }
 
-function finish({ completionTime, startTime, lastStepTime }: Progress, at: string): Progress {
+function finish({ completionTime, startTime, lastStepTime }: GroupProgress, at: string): GroupProgress {
   return completionTime === undefined
     ? { stepsLeft: 0, startTime, lastStepTime: at, completionTime: at }
     : { stepsLeft: 0, startTime, lastStepTime, completionTime };
 }
 
 /** By the pods' own ready times, from the last step on: it stands still while nothing moves. Where no pod was read the earlier time counts. */
-function estimate({ plan }: GroupFacts, before: Progress | undefined, lastStepTime: string): Partial<Progress> {
+function estimate({ plan }: GroupFacts, before: GroupProgress | undefined, lastStepTime: string): Partial<GroupProgress> {
   const known = plan.flatMap(({ msPerPod }) => msPerPod ?? []);
   const mean = known.reduce((sum, ms) => sum + ms, 0) / known.length / 1000;
   const secondsPerPod = known.length > 0 ? Math.round(mean) : before?.secondsPerPod;

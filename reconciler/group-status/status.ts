@@ -14,18 +14,18 @@ export interface RolloutGroupStatus {
   /** What happens or why nothing does, in a sentence. */
   readonly message: string;
   /** For the columns of `kubectl get`. */
-  readonly summary: Summary;
+  readonly summary: GroupSummary;
   readonly zones: readonly ZoneRow[];
   /** What keeps the group from its rollout, then from scaling. */
   readonly blocked: readonly Block[];
   /** What is left to do, in order. */
   readonly plan: readonly PlannedStep[];
-  readonly progress?: Progress;
+  readonly progress?: GroupProgress;
   readonly totals?: GroupTotals;
   readonly conditions: readonly GroupCondition[];
 }
 
-export interface Summary {
+export interface GroupSummary {
   /** Zones that are updated and ready, of all: `1/3`. */
   readonly zones: string;
   /** Updated pods, of all: `4/9`. */
@@ -77,7 +77,7 @@ export interface PlannedStep {
 }
 
 /** The progress clock of a group that is not ready, and of its last rollout. */
-export interface Progress {
+export interface GroupProgress {
   /** Pods to replace and zones to record. */
   readonly stepsLeft: number;
   readonly startTime: string;

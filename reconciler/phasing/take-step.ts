@@ -10,7 +10,7 @@ import type { PhasedDecision } from "../phased/snapshot.ts";
 import { isSameStatus, patchOf, type PhasedStatus, readStatus } from "../phased/status.ts";
 import { readTarget, type Target } from "../phased/target.ts";
 import type { MayDisrupt } from "../reservations/may-disrupt.ts";
-import { patchStatus } from "../updater/zone-status.ts";
+import { patchZoneStatus } from "../updater/zone-status.ts";
 import type { Gathered } from "./gather-rollouts.ts";
 
 export interface PhasedActor extends Actor {
@@ -151,7 +151,7 @@ function replacePod(
   actor: PhasedActor,
 ): Promise<Hold | undefined> {
   return underBudget({ target, pod: asksBudget ? pod : undefined }, actor, async () => {
-    await patchStatus(target, actor);
+    await patchZoneStatus(target, actor);
     const { namespace, name, uid, resourceVersion } = pod;
     const version = await actor.cluster.remove(pods, { namespace, name, preconditions: { uid, resourceVersion } }, actor.fence.write());
     actor.freshness.noteWritten(pods, version);

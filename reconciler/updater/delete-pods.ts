@@ -22,7 +22,7 @@ import { type HeldLease, underDownscaleLease } from "../pending-downscales/under
 import { whyStopBatch, zonesToList, type BatchView } from "../rollout/continue-batch.ts";
 import type { DeletePods } from "../rollout/zone.ts";
 import { type Grant, releaseAll, requestGrants } from "./grants.ts";
-import { patchStatus } from "./zone-status.ts";
+import { patchZoneStatus } from "./zone-status.ts";
 
 export interface BatchActor extends Actor {
   readonly mayDisrupt: MayDisrupt;
@@ -100,7 +100,7 @@ async function deleteInTurn(batch: Batch, actor: BatchActor, onUnknown?: HeldLea
   const { zone, judged, endAt, unused, replaced } = batch;
   for (const grant of unused) {
     const isFirst = replaced.length === 0;
-    if (isFirst) await patchStatus(zone, actor);
+    if (isFirst) await patchZoneStatus(zone, actor);
     if (!isFirst || actor.clock.monotonic() - actor.gatheredAt > FRESH_MS) await confirmBatch({ zone, pod: grant.pod, judged }, actor);
     if (actor.stop.aborted) throw new RolloutError("Cancelled", "stopped");
     if (actor.clock.monotonic() >= endAt) throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);

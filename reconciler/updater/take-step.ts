@@ -3,7 +3,7 @@ import type { Effect } from "../report/outcome.ts";
 import { type BatchActor, deletePods } from "./delete-pods.ts";
 import type { Zone } from "../model/zone.ts";
 import type { DeletePods, FinishZone } from "../rollout/zone.ts";
-import { patchStatus } from "./zone-status.ts";
+import { patchZoneStatus } from "./zone-status.ts";
 
 /**
  * Carries out the decision; `judged` are the zones of its group. Throws `Conflict` if the zone or a pod has changed since, `Cancelled`, `LeaseLost`, or
@@ -14,7 +14,7 @@ export async function takeStep(decision: DeletePods | FinishZone, judged: readon
     case "deletePods":
       return deletePods(decision, judged, actor);
     case "finishZone":
-      await patchStatus(decision.zone, actor, { currentRevision: decision.zone.status.updateRevision });
+      await patchZoneStatus(decision.zone, actor, { currentRevision: decision.zone.status.updateRevision });
       return { replaced: [], denied: [] };
     default:
       return decision satisfies never;

@@ -8,7 +8,7 @@ import type { Zone } from "../model/zone.ts";
  * it detects a zone that was paused, scaled or given another template meanwhile. Status patches call no admission webhooks. The patch has no UID: a
  * wrong UID would be answered with 422 before the versions are compared.
  */
-export async function patchStatus(zone: Zone, { cluster, fence, freshness }: Actor, status?: object): Promise<void> {
+export async function patchZoneStatus(zone: Zone, { cluster, fence, freshness }: Actor, status?: object): Promise<void> {
   const { name, namespace, resourceVersion } = zone;
   const body = { metadata: { resourceVersion }, ...(status && { status }) };
   const version = await cluster.patch(statefulSets, { name, namespace, subresource: "status", type: "merge", body }, fence.write());

@@ -25,7 +25,7 @@ export const BATCH_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the zone is confirmed unchanged before its first pod is deleted",
     ...BATCH,
-    find: "if (isFirst) await patchStatus(zone, actor);",
+    find: "if (isFirst) await patchZoneStatus(zone, actor);",
     replacement: "if (isFirst) await Promise.resolve();",
   },
   {
