@@ -1,6 +1,6 @@
 /** A rollout group on the status page: what blocks it, its zones and pods, and its plan, as its RolloutGroup and its pods record them. Pure. */
 import { h, type ComponentChild } from "preact";
-import type { Block, PlannedStep, Progress, ZoneRow } from "../../reconciler/group-status/status.ts";
+import type { Block, PlannedStep, GroupProgress, ZoneRow } from "../../reconciler/group-status/status.ts";
 import type { Pod } from "../../reconciler/model/pod.ts";
 import { type GroupRecord, keyOf, type PodsByZone } from "./records.ts";
 import { showTime } from "./time.ts";
@@ -114,7 +114,7 @@ const REVISION_LENGTH = 5;
 const shorten = (zone: string, revision: string): string =>
   (revision.startsWith(`${zone}-`) ? revision.slice(zone.length + 1) : revision).slice(0, REVISION_LENGTH);
 
-function showProgress({ stepsLeft, startTime, lastStepTime, estimatedCompletionTime, completionTime }: Progress, now: number) {
+function showProgress({ stepsLeft, startTime, lastStepTime, estimatedCompletionTime, completionTime }: GroupProgress, now: number) {
   if (completionTime !== undefined) return ["Last rollout: began ", showTime(startTime, now), ", ended ", showTime(completionTime, now)];
   return [
     `${stepsLeft} ${stepsLeft === 1 ? "step" : "steps"} left, began `,

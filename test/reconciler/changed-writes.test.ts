@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { deploy, setStage, type Stage, tickOnce, witness } from "./stage.ts";
+import { deploy, setStage, type Stage, tickOnce } from "./stage.ts";
+import { witness } from "./witness.ts";
 
 const LEADER = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
 const LAST = "grafana.com/last-downscale";

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { KubeObject } from "../emulator/objects.ts";
-import { deploy, setStage, tickOnce, witness, type Stage } from "./stage.ts";
+import { deploy, setStage, tickOnce, type Stage } from "./stage.ts";
+import { witness } from "./witness.ts";
 
 const BOUND_MS = 4321;
 

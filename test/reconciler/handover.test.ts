@@ -8,7 +8,8 @@ import { changeLease } from "../../infra/kubernetes/lease-object.ts";
 import { formatAnnouncement, SUCCESSOR } from "../../infra/kubernetes/lease-succession.ts";
 import { run } from "../../reconciler/run.ts";
 import type { RunInput, RunResult } from "../../reconciler/run-input.ts";
-import { deploy, runInputOf, setStage, witness, type Stage } from "./stage.ts";
+import { deploy, runInputOf, setStage, type Stage } from "./stage.ts";
+import { witness } from "./witness.ts";
 
 const INTERVAL_MS = 5000;
 const REF = { namespace: "default", name: "zonewise-reconciler" };

@@ -9,7 +9,8 @@ import { createCaInjection } from "../../reconciler/ca-injection.ts";
 import { run } from "../../reconciler/run.ts";
 import type { RunInput } from "../../reconciler/run-input.ts";
 import * as certs from "../infra/certs/stage.ts";
-import { deploy, runInputOf, setStage, witness, type Stage } from "./stage.ts";
+import { deploy, runInputOf, setStage, type Stage } from "./stage.ts";
+import { witness } from "./witness.ts";
 
 describe("a run", () => {
   let stage: Stage;

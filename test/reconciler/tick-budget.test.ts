@@ -5,7 +5,8 @@ import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { createMayDisrupt } from "../../reconciler/reservations/may-disrupt.ts";
 import { isFailure, type Outcome } from "../../reconciler/report/outcome.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
-import { deploy, tickOnce, witness, type Stage, type Witness } from "./stage.ts";
+import { deploy, tickOnce, type Stage } from "./stage.ts";
+import { witness, type Witness } from "./witness.ts";
 
 const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 const LABELS = { podLabels: { "rollout-group": "ingester" } };

@@ -3,7 +3,8 @@ import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import type { Effect, Fault } from "../emulator/faults.ts";
-import { deploy, revisions, setStage, tickOnce, witness, type Stage } from "./stage.ts";
+import { deploy, setStage, tickOnce, type Stage } from "./stage.ts";
+import { revisions, witness } from "./witness.ts";
 
 const TROUBLES: readonly Effect[] = [
   { kind: "conflict" },

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
-import { deploy, revisions, setStage, tickOnce, witness, type Stage } from "./stage.ts";
+import { deploy, setStage, tickOnce, type Stage } from "./stage.ts";
+import { revisions, witness } from "./witness.ts";
 
 const NAMES = ["a", "b", "c"].flatMap((zone) => [0, 1, 2].map((i) => `ingester-zone-${zone}-${i}`));
 

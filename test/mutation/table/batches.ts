@@ -14,7 +14,7 @@ export const BATCH_MUTATIONS: readonly Mutation[] = [
     file: "infra/kubernetes/connect-cluster.ts",
     find: `kind: "DeleteOptions", preconditions });`,
     replacement: `kind: "DeleteOptions", preconditions: { resourceVersion: preconditions.resourceVersion } });`,
-    tests: ["test/infra/kubernetes/connect-cluster.test.ts"],
+    tests: ["test/infra/kubernetes/connect-cluster-writes.test.ts"],
   },
   {
     breaks: "a deletion carries the version of the judged pod",

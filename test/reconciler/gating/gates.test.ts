@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { failure } from "../../prometheus/scripted.ts";
-import { deploy, tickOnce, witness, type Witness } from "../stage.ts";
+import { deploy, tickOnce } from "../stage.ts";
+import { witness, type Witness } from "../witness.ts";
 import { conditionOf, GATES, installGates, setGateStage, statusOf, writeGate, type GateStage } from "./stage.ts";
 
 describe("gates on a cluster", () => {

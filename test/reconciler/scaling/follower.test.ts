@@ -6,7 +6,8 @@ import { RolloutError } from "../../../infra/errors.ts";
 import { errorOfStatus } from "../../../infra/kubernetes/api-error.ts";
 import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
-import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from "../stage.ts";
+import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
+import { witness, type Witness } from "../witness.ts";
 
 const FOLLOWS_A = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
 const TWO = { "rollout-max-unavailable": "2" };

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
-import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from "../stage.ts";
+import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
+import { witness, type Witness } from "../witness.ts";
 
 const SETS = "statefulsets.apps";
 const [A, B] = ["ingester-zone-a", "ingester-zone-b"];

@@ -5,7 +5,8 @@ import type { Lease } from "../../../infra/kubernetes/resources.ts";
 import { nameLease } from "../../../reconciler/pending-downscales/downscale-lease.ts";
 import type { Effect } from "../../emulator/faults.ts";
 import type { KubeObject } from "../../emulator/objects.ts";
-import { deploy, setStage, tickOnce, witness, type Stage, type Witness } from "../stage.ts";
+import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
+import { witness, type Witness } from "../witness.ts";
 
 const LEASES = "leases.coordination.k8s.io";
 const JUDGED = { "grafana.com/prepare-downscale": "true" };
