@@ -1,0 +1,231 @@
+/**
+ * Node updates as containers on a real node, installed and removed by the commands of docs/node-updates.md: the agent on the socket of a simulated host,
+ * with the token and the CA that the kubelet mounts, through the Service of the node API. The reboot of the host ends the agent's pod, and gives the next
+ * one another boot id.
+ */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { type Host, startHost } from "../../host/host-server.ts";
+import { type Admin, connectAdmin } from "../client.ts";
+import { runKubectl } from "../kubectl.ts";
+import { type Manifest, renderManifests } from "../manifests.ts";
+import { buildImage } from "./containers.ts";
+import { findMissing, readMachine } from "./find-node.ts";
+import { IMAGE, measured, REAL } from "./stage.ts";
+
+const missing = findMissing(readMachine(process.env));
+if (missing) console.log(`node updates on a real node are left out: ${missing}`);
+
+const FOLDER = "infra/manifests/node-updates";
+const HOME = "brupop-bottlerocket-aws";
+const NODE = "real";
+const LABEL = "bottlerocket.aws/updater-interface-version";
+const [FROM, TO] = ["1.0.0", "1.1.0"];
+const MOST_MS = 180_000;
+/** Bytes that an agent may have resident. */
+const MOST_RESIDENT = 80e6;
+const namespace = `zw-real-nodes-${randomBytes(3).toString("hex")}`;
+
+/** The node API's own pods have no other node: the last of them is under its budget, and the policy lets the node reboot with it. */
+const POLICY = {
+  apiVersion: "zonewise.dev/v1",
+  kind: "NodeUpdatePolicy",
+  metadata: { name: "default" },
+  spec: { health: { minReadySeconds: 2, timeoutSeconds: 5 }, drain: { timeoutSeconds: 1, onTimeout: "Reboot" } },
+};
+
+let admin: Admin;
+let host: Host;
+let parts: readonly (readonly Manifest[])[];
+const figures: string[] = [];
+
+async function kubectl(args: readonly string[], items?: readonly Manifest[]): Promise<string> {
+  const { code, text } = await runKubectl(args, items && { apiVersion: "v1", kind: "List", items });
+  assert.equal(code, 0, `kubectl ${args.join(" ")}: ${text}`);
+  return text;
+}
+
+async function untilTrue(what: string, check: () => Promise<boolean> | boolean): Promise<void> {
+  for (const end = Date.now() + MOST_MS; !(await Promise.resolve(check()).catch(() => false)); await sleep(200))
+    if (Date.now() > end) {
+      const state = await Promise.all([
+        runKubectl(["get", "brs,pods,nup", "-n", HOME, "-o", "yaml"]),
+        runKubectl(["logs", "-n", HOME, "-l", "brupop.bottlerocket.aws/component", "--tail=20", "--prefix"]),
+      ]);
+      assert.fail(`not within ${MOST_MS} ms: ${what}\n${state.map(({ text }) => text.slice(0, 20_000)).join("\n")}`);
+    }
+}
+
+interface Shadow {
+  readonly spec: { readonly state: string };
+  readonly status?: { readonly current_state: string; readonly current_version: string; readonly boot_id?: string };
+}
+
+const readShadow = (): Promise<Shadow> =>
+  admin.call<Shadow>("GET", `/apis/brupop.bottlerocket.aws/v2/namespaces/${HOME}/bottlerocketshadows/brs-${NODE}`);
+
+/** The agent's process, as this machine sees it. */
+function findAgent(): number | undefined {
+  const isAgent = (pid: string): boolean => {
+    try {
+      return /^node\0.*dist\/reconciler\/agent\/main\.js/s.test(readFileSync(`/proc/${pid}/cmdline`, "utf8"));
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && isAgent(name))
+    .map(Number)[0];
+}
+
+/** Bytes. */
+const readResident = (): number => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${findAgent()}/status`, "utf8"))?.[1]) * 1024;
+
+/** Ends the agent's pod as a reboot does, and gives the next one the boot id of the host. */
+async function restartAgent(bootId: string): Promise<void> {
+  const before = findAgent();
+  await kubectl(["delete", "pod", "-n", HOME, "-l", "brupop.bottlerocket.aws/component=agent", "--force", "--grace-period=0"]);
+  await untilTrue("another agent", () => ![undefined, before].includes(findAgent()));
+  const id = "/proc/sys/kernel/random/boot_id";
+  const script = `mount -t tmpfs boot /mnt && echo ${bootId} > /mnt/id && mount --bind /mnt/id ${id}`;
+  const enter = (...command: string[]) => promisify(execFile)("nsenter", ["--target", String(findAgent()), "--mount", ...command]);
+  // The process is there before its container is set up.
+  await untilTrue("the boot id", async () => {
+    const { stdout } = await enter("cat", id);
+    if (stdout.trim() === bootId) return true;
+    await enter("sh", "-c", script);
+    return false;
+  });
+}
+
+/** The overlay of test/plane/README.md, and the host's socket where the test has it. */
+function forRealNode(text: string): string {
+  const add = (path: string, value: unknown, op = "add"): string => JSON.stringify(JSON.stringify([{ op, path, value }]));
+  return `${text.replace("newName: zonewise, newTag: latest", `newName: ${IMAGE.replace(":", ", newTag: ")}`)}
+patches:
+  - {target: {kind: Deployment}, patch: ${add("/spec/template/spec/nodeSelector", REAL)}}
+  - {target: {kind: CronJob}, patch: ${add("/spec/jobTemplate/spec/template/spec/nodeSelector", REAL)}}
+  - {target: {kind: DaemonSet}, patch: ${add("/spec/template/spec/volumes/0/hostPath/path", host.socketPath, "replace")}}
+`;
+}
+
+const runNow = (of: string, cronJob: string): Promise<string> =>
+  kubectl(["create", "job", "-n", of, `--from=cronjob/${cronJob}`, `now-${randomBytes(3).toString("hex")}`]);
+
+describe("node updates on a real node", { skip: missing ?? false }, () => {
+  before(async () => {
+    admin = await connectAdmin(process.env["KUBECONFIG"]);
+    host = await startHost({
+      version: FROM,
+      offers: TO,
+      rebootMs: 1000,
+      async onReboot(phase, { facts }) {
+        if (phase === "up") await restartAgent(facts().bootId);
+      },
+    });
+    await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+    // The plane has no node-lifecycle controller, which would remove it: DaemonSets leave out nodes with it.
+    await runKubectl(["taint", "node", NODE, "node.kubernetes.io/not-ready:NoSchedule-"]);
+    const setNamespace = (text: string): string => text.replace("namespace: zonewise", `namespace: ${namespace}`);
+    const reconciler = await renderManifests(namespace, { edit: { "infra/manifests/complete/kustomization.yaml": forRealNode } });
+    parts = [
+      [
+        ...(await renderManifests(namespace, { folder: `${FOLDER}/crds` })),
+        ...(await renderManifests(namespace, { folder: "infra/manifests/crds" })),
+      ],
+      reconciler.filter(({ metadata }) => metadata.name === "zonewise-reconciler"),
+      await renderManifests(namespace, {
+        folder: FOLDER,
+        edit: { [`${FOLDER}/reconciler.yaml`]: setNamespace, [`${FOLDER}/kustomization.yaml`]: forRealNode },
+      }),
+    ];
+    figures.push(await measured("image built and given to the node", () => buildImage(IMAGE)));
+    const install = async (): Promise<void> => {
+      const [definitions = [], ...rest] = parts;
+      await kubectl(["apply", "-f", "-"], definitions);
+      await kubectl(["wait", "--for=condition=Established", "crd/nodeupdatepolicies.zonewise.dev", "--timeout=60s"]);
+      await kubectl(["apply", "-f", "-"], [POLICY]);
+      for (const items of rest) await kubectl(["apply", "-f", "-"], items);
+      const [job = ""] = /job\S+/.exec(await runNow(HOME, "zonewise-node-api-certificates")) ?? [];
+      await kubectl(["wait", "-n", HOME, job, "--for=condition=Complete", "--timeout=120s"]);
+      // Pods that were there before the certificate get it only after a minute or more.
+      await kubectl(["rollout", "restart", "-n", HOME, "deployment/brupop-apiserver"]);
+      await kubectl(["rollout", "status", "-n", HOME, "deployment/brupop-apiserver", "--timeout=240s"]);
+    };
+    figures.push(await measured("from kubectl apply to a node API that is ready", install));
+  });
+  after(async () => {
+    await runKubectl(["label", "node", NODE, `${LABEL}-`]);
+    for (const items of parts.slice(1).toReversed())
+      await runKubectl(["delete", "--ignore-not-found", "-f", "-"], { apiVersion: "v1", kind: "List", items });
+    await runKubectl(["delete", "-k", `${FOLDER}/crds`, "--ignore-not-found"]);
+    await runKubectl(["uncordon", NODE]);
+    await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+    admin.close();
+    await host.stop();
+  });
+
+  it("the agent reports its host by the node API, within its memory", async (t) => {
+    for (const figure of figures) t.diagnostic(figure);
+    t.diagnostic(
+      await measured("from the label to a shadow with a status", async () => {
+        await kubectl(["label", "node", NODE, `${LABEL}=2.0.0`]);
+        await untilTrue("a status", async () => (await readShadow()).status?.current_version === FROM);
+      }),
+    );
+    const [first = "{}"] = (await kubectl(["logs", "-n", HOME, "-l", "brupop.bottlerocket.aws/component=agent"])).split("\n");
+    const [pod] = (
+      await admin.call<{ items: { status: { containerStatuses: { state: { running: { startedAt: string } } }[] } }[] }>(
+        "GET",
+        `/api/v1/namespaces/${HOME}/pods?labelSelector=brupop.bottlerocket.aws/component=agent`,
+      )
+    ).items;
+    t.diagnostic(`container started at ${pod?.status.containerStatuses[0]?.state.running.startedAt}, first line ${first}`);
+    t.diagnostic(`an agent has ${(readResident() / 1e6).toFixed(1)} MB resident`);
+    assert.ok(readResident() < MOST_RESIDENT);
+  });
+
+  it("the node is staged, drained, rebooted once, and given back in the new version", async (t) => {
+    await runNow(namespace, "zonewise-reconciler");
+    t.diagnostic(await measured("from the start to the reboot", () => untilTrue("rebooted", () => host.actions.includes("reboot"))));
+    const isBack = async (): Promise<boolean> => (await readShadow()).status?.boot_id === host.facts().bootId;
+    t.diagnostic(await measured("from the reboot to a report of the new boot", () => untilTrue("back", isBack)));
+    assert.deepEqual(
+      host.actions.filter((action) => action !== "refresh"),
+      ["prepare", "activate", "reboot"],
+    );
+    const readNode = () =>
+      admin.call<{ spec: { unschedulable?: boolean }; metadata: { annotations?: object } }>("GET", `/api/v1/nodes/${NODE}`);
+    await untilTrue("uncordoned", async () => (await readNode()).spec.unschedulable === undefined);
+    assert.doesNotMatch(JSON.stringify((await readNode()).metadata.annotations), /zonewise/);
+    assert.equal((await readShadow()).status?.current_version, TO);
+    t.diagnostic(`an agent has ${(readResident() / 1e6).toFixed(1)} MB resident after an update`);
+  });
+
+  it("R27, R33: the kubelet, which was not rebooted, is believed: the update counts as failed, and the policy is frozen", async () => {
+    // The pod of the run was evicted with the others.
+    await runNow(namespace, "zonewise-reconciler");
+    const readPolicy = () =>
+      admin.call<{ status: { frozen?: { message: string } } }>("GET", "/apis/zonewise.dev/v1/nodeupdatepolicies/default");
+    await untilTrue("frozen", async () => (await readPolicy()).status.frozen !== undefined);
+    assert.match((await readPolicy()).status.frozen?.message ?? "", /real.*not been rebooted/);
+  });
+
+  it("R36: nothing is left after the commands of the documentation", async (t) => {
+    t.diagnostic(
+      await measured("removal", async () => {
+        await kubectl(["label", "nodes", "--all", `${LABEL}-`]);
+        await untilTrue("no shadow", async () => (await kubectl(["get", "brs", "-n", HOME, "-o", "name"])) === "");
+        await kubectl(["delete", "-f", "-"], parts[2]);
+        await kubectl(["delete", "-k", `${FOLDER}/crds`]);
+      }),
+    );
+    const kinds = "namespaces,clusterroles,clusterrolebindings,customresourcedefinitions";
+    assert.doesNotMatch(await kubectl(["get", kinds, "-o", "name"]), /brupop|node-?updates|nodeupdatepolic|node-api/);
+  });
+});
