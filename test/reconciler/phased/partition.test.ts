@@ -45,6 +45,20 @@ table("what becomes of the partition", [
     expected: `Rolling ${READY} WaitForInitialDelay@1 0/0 due in 60 s`,
   },
   {
+    name: "scaled down to the partition: the step goes on without its pod",
+    set: { ...NEWER, replicas: 2, partition: 2 },
+    pods: "oo",
+    status: rolling(2),
+    expected: `Rolling ${READY} WaitForInitialDelay@2 0/0 due in 60 s`,
+  },
+  {
+    name: "scaled up from 0 with another template, in one write: everything begins above all pods",
+    set: { ...NEWER, partition: 0, updated: 3 },
+    pods: "nnn",
+    status: { phase: "Updated", updateRevision: OLD, targetUID: "uid-db" },
+    expected: "partition 3 Restart",
+  },
+  {
     name: "scaled to 0",
     set: { replicas: 0, partition: 2, current: NEW, update: NEW },
     pods: "",
@@ -135,6 +149,13 @@ table("what becomes of the partition", [
     pods: "oon",
     status: checking(2, { consecutiveSuccessfulChecks: 3 }),
     expected: `Rolling ${READY} WaitForPodToBeUpdated@2 0/0 due in 0 s`,
+  },
+  {
+    name: "deleted while the StatefulSet is another PhasedRollout's: it is not touched",
+    terminating: true,
+    set: { ...NEWER, partition: 2, owner: "other" },
+    other: { name: "other" },
+    expected: "dropFinalizer",
   },
   {
     name: "deleted in the middle: the original partition returns, and with it the pods",
