@@ -1,6 +1,6 @@
 /** The Helm chart, as far as Node.js alone can tell: its copies, its values, and what its schema refuses. test/cluster renders and installs it. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { Ajv } from "ajv";
@@ -46,6 +46,17 @@ describe("the copies of the manifests in the chart", () => {
     ));
   for (const { from, to } of listCopies(ROOT))
     it(`${from} is unchanged: npm run chart copies it`, () => assert.equal(text(to), text(from)));
+});
+
+it("no folder of manifests is in the chart that its templates never render", () => {
+  const templates = globSync(join(CHART, "templates/*")).map((file) => readFileSync(file, "utf8"));
+  const folders = findCopies(ROOT).flatMap((file) => /\/manifests\/([^/]+)\//.exec(file)?.[1] ?? []);
+  const isRendered = (folder: string): boolean =>
+    templates.some((template) => template.includes(`"${folder}"`) || template.includes(`"manifests/${folder}/`));
+  assert.deepEqual(
+    [...new Set(folders)].filter((folder) => !isRendered(folder)),
+    [],
+  );
 });
 
 it("the chart and the image have the version of the package", () => {
