@@ -15,6 +15,7 @@ const ENTRIES = [
   "functions/status/main.ts",
   "infra/certs/main.ts",
   "infra/certs/node-api.ts",
+  "cli/main.ts",
 ];
 
 /** What entries import dynamically, as few runs need it: files of their own. */

@@ -55,6 +55,10 @@ export interface Replacement<T> extends Ref {
 export interface Patch extends Ref {
   readonly type: "merge" | "strategic" | "json";
   readonly body: unknown;
+  /** Named in `metadata.managedFields`; the API server derives it from the process by default. */
+  readonly fieldManager?: string;
+  /** The server checks and answers, and stores nothing. */
+  readonly dryRun?: boolean;
 }
 
 /** The preconditions of a delete: a mismatch is a `Conflict`. */

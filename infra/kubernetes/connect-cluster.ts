@@ -98,14 +98,16 @@ export function connectCluster(
       const put = { method: "PUT", body: JSON.stringify(body) } as const;
       return (await requestObject(wiring, { ...plan(resource, ref, { verb: "replace", call }), ...put })) as T;
     },
-    async patch(resource, { type, body, ...ref }, call) {
+    async patch(resource, { type, body, fieldManager, dryRun, ...ref }, call) {
       const contentType = CONTENT_TYPES[type];
       const patch = { method: "PATCH", body: JSON.stringify(body), contentType, accept: METADATA } as const;
-      return versionOf(await requestObject(wiring, { ...plan(resource, ref, { verb: "patch", call }), ...patch }));
+      const query = { fieldManager, dryRun: dryRun ? "All" : undefined };
+      return versionOf(await requestObject(wiring, { ...plan(resource, ref, { verb: "patch", call, query }), ...patch }));
     },
-    async change<T>(resource: Resource<T>, { type, body, ...ref }: Patch, call?: Call) {
+    async change<T>(resource: Resource<T>, { type, body, fieldManager, dryRun, ...ref }: Patch, call?: Call) {
       const patch = { method: "PATCH", body: JSON.stringify(body), contentType: CONTENT_TYPES[type] } as const;
-      return (await requestObject(wiring, { ...plan(resource, ref, { verb: "patch", call }), ...patch })) as T;
+      const query = { fieldManager, dryRun: dryRun ? "All" : undefined };
+      return (await requestObject(wiring, { ...plan(resource, ref, { verb: "patch", call, query }), ...patch })) as T;
     },
     async remove(resource, { preconditions, ...ref }, call) {
       const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions });

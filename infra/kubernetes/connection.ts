@@ -14,6 +14,8 @@ export interface Credentials extends https.RequestOptions {
 
 export interface Connection {
   readonly server: URL;
+  /** Of the kubeconfig's context; undefined if it names none. */
+  readonly namespace?: string | undefined;
   /** Headers, TLS material and agent of the next request. Called for each request, as tokens, certificates and exec credentials rotate. */
   readonly authorize: () => Promise<Credentials>;
   /** Closes idle connections. */
@@ -28,13 +30,24 @@ export interface ConnectionSource {
   readonly kubeconfig?: string | undefined;
   /** Directory that contains the ServiceAccount's /var/run/secrets; / by default. */
   readonly root?: string | undefined;
+  /** A context of the kubeconfig; its current one by default. */
+  readonly context?: string | undefined;
+  /** The user and the groups that every request impersonates. */
+  readonly impersonate?: Impersonation | undefined;
+}
+
+export interface Impersonation {
+  readonly user: string;
+  readonly groups: readonly string[];
 }
 
 /** Reads the configuration; rejects with `BadConfiguration` if it is missing or unusable. */
 export async function loadConnection(source: ConnectionSource): Promise<Connection> {
   const module = await import("@kubernetes/client-node/dist/config.js");
   try {
-    return openConnection(readKubeConfig(new module.KubeConfig(), () => new module.KubeConfig(), source));
+    const config = readKubeConfig(new module.KubeConfig(), () => new module.KubeConfig(), source);
+    if (source.context !== undefined) chooseContext(config, source.context);
+    return openConnection(config, source.impersonate);
   } catch (error) {
     const from = source.explicit?.configFile ?? source.kubeconfig ?? "the pod's ServiceAccount";
     throw new RolloutError("BadConfiguration", `no usable Kubernetes configuration in ${from}: ${String(error)}`, { cause: error });
@@ -62,14 +75,22 @@ function readKubeConfig(config: KubeConfig, another: () => KubeConfig, { explici
   return config;
 }
 
-function openConnection(config: KubeConfig): Connection {
+function chooseContext(config: KubeConfig, name: string): void {
+  const names = config.getContexts().map((context) => context.name);
+  if (!names.includes(name)) throw new Error(`there is no context ${JSON.stringify(name)}, only ${names.join(", ")}`);
+  config.setCurrentContext(name);
+}
+
+function openConnection(config: KubeConfig, impersonate?: Impersonation): Connection {
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new Error(`context ${JSON.stringify(config.getCurrentContext())} names no cluster`);
   if (!URL.canParse(cluster.server)) throw new Error(`its server is ${cluster.server}; outside a cluster, KUBECONFIG has to be set`);
   const server = new URL(cluster.server);
   const agent = new https.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS });
+  const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
   return {
     server,
+    namespace,
     async authorize() {
       const options: Credentials = {};
       try {
@@ -77,6 +98,8 @@ function openConnection(config: KubeConfig): Connection {
       } catch (error) {
         throw new RolloutError("Unauthorized", `no credentials: ${String(error)}`, { cause: error });
       }
+      if (impersonate)
+        options.headers = { ...options.headers, "Impersonate-User": impersonate.user, "Impersonate-Group": [...impersonate.groups] };
       // client-node's own agent opens a connection a request; it is kept only where it handles a proxy.
       return cluster.proxyUrl || server.protocol !== "https:" ? options : { ...options, agent };
     },

@@ -2,16 +2,18 @@
 import type {
   CoreV1Event,
   V1ConfigMap,
+  V1ControllerRevision,
   V1CustomResourceDefinition,
   V1Lease,
   V1MutatingWebhookConfiguration,
   V1Node,
-  V1PodDisruptionBudget,
   V1ObjectMeta,
   V1PodCondition,
+  V1PodDisruptionBudget,
   V1PodStatus,
   V1Scale,
   V1Secret,
+  V1SelfSubjectAccessReview,
   V1StatefulSet,
   V1TokenReview,
   V1ValidatingWebhookConfiguration,
@@ -78,6 +80,8 @@ export interface Definition {
 }
 export type Scale = Json<V1Scale>;
 export type Event = Json<CoreV1Event>;
+export type ControllerRevision = Json<V1ControllerRevision>;
+export type AccessReview = Json<V1SelfSubjectAccessReview>;
 export type Secret = Json<V1Secret>;
 export type TokenReview = Json<V1TokenReview>;
 export type WebhookConfiguration = Json<V1ValidatingWebhookConfiguration | V1MutatingWebhookConfiguration>;
@@ -96,6 +100,8 @@ export const mutatingWebhooks: Resource<WebhookConfiguration> = { ...admission, 
 export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plural: "configmaps" };
 export const definitions: Resource<Definition> = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
 export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };
+export const controllerRevisions: Resource<ControllerRevision> = { group: "apps", version: "v1", plural: "controllerrevisions" };
+export const accessReviews: Resource<AccessReview> = { group: "authorization.k8s.io", version: "v1", plural: "selfsubjectaccessreviews" };
 /** Only created: the answer is its status. */
 export const tokenReviews: Resource<TokenReview> = { group: "authentication.k8s.io", version: "v1", plural: "tokenreviews" };
 

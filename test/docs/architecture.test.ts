@@ -8,7 +8,7 @@ import { readPage, ROOT } from "./pages.ts";
 const text = readPage("ARCHITECTURE.md");
 
 it("every file and folder that ARCHITECTURE.md names by its path exists", () => {
-  const paths = [...text.matchAll(/`((?:functions|reconciler|infra|test|docs)\/[\w./-]*)`/g)].map(([, path]) => path ?? "");
+  const paths = [...text.matchAll(/`((?:cli|functions|reconciler|infra|test|docs)\/[\w./-]*)`/g)].map(([, path]) => path ?? "");
   assert.ok(paths.length > 20, `${paths.length} paths`);
   assert.deepEqual(
     paths.filter((path) => !existsSync(join(ROOT, path))),
@@ -17,7 +17,7 @@ it("every file and folder that ARCHITECTURE.md names by its path exists", () => 
 });
 
 it("every file that ARCHITECTURE.md names without its path exists", () => {
-  const files = new Set(globSync("{functions,reconciler,infra}/**/*.ts", { cwd: ROOT }).map((path) => basename(path)));
+  const files = new Set(globSync("{cli,functions,reconciler,infra}/**/*.ts", { cwd: ROOT }).map((path) => basename(path)));
   const named = [...text.matchAll(/[\w-]+\.ts\b/g)].map(([name]) => name);
   assert.deepEqual(
     named.filter((name) => !files.has(name)),

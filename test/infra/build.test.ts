@@ -50,7 +50,7 @@ describe("a build", () => {
 
   it("of the same sources in another place gives the same bytes", async () => {
     const copy = join(directory, "elsewhere/copy");
-    for (const part of ["functions", "reconciler", "infra", "package.json", "package-lock.json", "tsconfig.json"])
+    for (const part of ["cli", "functions", "reconciler", "infra", "package.json", "package-lock.json", "tsconfig.json"])
       cpSync(join(root, part), join(copy, part), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
     const again = join(directory, "again");

@@ -1,0 +1,53 @@
+/** Opens the cluster that the flags and the kubeconfig name. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../infra/clock.ts";
+import { parseGoDuration } from "../infra/duration.ts";
+import { connectCluster } from "../infra/kubernetes/connect-cluster.ts";
+import { type Connection, type ConnectionSource, loadConnection } from "../infra/kubernetes/connection.ts";
+import { createFreshness } from "../infra/kubernetes/freshness.ts";
+import { createServerClock } from "../infra/server-clock.ts";
+import { usageError } from "./exit.ts";
+import type { Session } from "./session.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The flags of every command, as parsed. */
+export interface ConnectionFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly as?: string;
+  readonly asGroup?: readonly string[];
+  readonly namespace?: string;
+  readonly allNamespaces?: boolean;
+  readonly requestTimeout?: string;
+}
+
+export interface Opened extends Pick<Session, "cluster" | "freshness" | "clock" | "namespace"> {
+  readonly connection: Connection;
+}
+
+export interface Machine {
+  readonly env: Environment;
+  readonly clock: Clock;
+}
+
+const TIMEOUT = "10s";
+
+/** Throws `BadConfiguration`, or a `CliError`. Nothing is asked of the cluster yet. */
+export async function openCluster(flags: ConnectionFlags, { env, clock: machine }: Machine): Promise<Opened> {
+  const timeoutMs = parseGoDuration(flags.requestTimeout ?? TIMEOUT);
+  if (timeoutMs === undefined || timeoutMs <= 0) throw usageError(`--request-timeout ${flags.requestTimeout} is no duration such as 30s`);
+  if (flags.asGroup && flags.as === undefined) throw usageError("--as-group needs --as");
+  const connection = await loadConnection(sourceOf(flags, env));
+  const clock = createServerClock(machine);
+  const cluster = connectCluster(connection, { timeoutMs, onDate: clock.follow });
+  const namespace = flags.allNamespaces ? "" : (flags.namespace ?? connection.namespace ?? "default");
+  return { connection, cluster, clock, namespace, freshness: createFreshness(clock, { warn: () => {} }) };
+}
+
+function sourceOf({ kubeconfig, context, as: user, asGroup: groups = [] }: ConnectionFlags, env: Environment): ConnectionSource {
+  const own = join(env["HOME"] ?? "/", ".kube/config");
+  const file = kubeconfig ?? (env["KUBECONFIG"] || (existsSync(own) ? own : undefined));
+  return { kubeconfig: file, context, ...(user !== undefined && { impersonate: { user, groups } }) };
+}

@@ -1,0 +1,65 @@
+/** One run of the CLI: arguments -> command -> exit code. Whatever ends it is told in a sentence. */
+import { CommanderError } from "commander";
+import type { Clock } from "../infra/clock.ts";
+import { hasCode } from "../infra/errors.ts";
+import { openCluster, type Environment } from "./connect.ts";
+import { explainError } from "./decide/explain-error.ts";
+import { CliError, EXIT, type ExitCode } from "./exit.ts";
+import { colourful, plain } from "./output/style.ts";
+import { COMMANDS, createProgram, normalize } from "./program.ts";
+import type { Command, Io, Session } from "./session.ts";
+
+export interface Terminal extends Omit<Io, "style"> {
+  readonly env: Environment;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** `argv` without the interpreter and the script. Never rejects. */
+export async function runCli(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  let code: ExitCode = EXIT.ok;
+  const program = createProgram(COMMANDS, async (command, args, flags) => {
+    code = await runCommand(command, { args, flags }, terminal);
+  });
+  program.configureOutput({ writeOut: terminal.write, writeErr: terminal.warn });
+  for (const command of program.commands) command.copyInheritedSettings(program);
+  try {
+    await program.parseAsync(normalize(argv), { from: "user" });
+    return code;
+  } catch (error) {
+    // Commander has written what is wrong, or the help that was asked for.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    return tell(error, terminal);
+  }
+}
+
+interface Parsed {
+  readonly args: readonly string[];
+  readonly flags: Readonly<Record<string, unknown>>;
+}
+
+async function runCommand(command: Command, { args, flags }: Parsed, terminal: Terminal): Promise<ExitCode> {
+  const { connection, ...opened } = await openCluster(flags, terminal);
+  try {
+    const output = (flags["output"] as Session["output"] | undefined) ?? "table";
+    const io = { ...terminal, style: isColoured(flags, terminal) ? colourful : plain };
+    return await command.run(
+      { ...opened, output, io, signal: terminal.signal },
+      { args, flags: flags as Record<string, string | boolean> },
+    );
+  } finally {
+    connection.close();
+  }
+}
+
+/** https://no-color.org */
+function isColoured({ color }: Readonly<Record<string, unknown>>, { env, isTty }: Terminal): boolean {
+  return isTty && color !== false && !env["NO_COLOR"] && env["TERM"] !== "dumb";
+}
+
+function tell(error: unknown, { warn }: Terminal): ExitCode {
+  const { message, hint } = error instanceof CliError ? error : explainError(error);
+  warn(`error: ${message}\n${hint === undefined ? "" : `       ${hint}\n`}`);
+  if (error instanceof CliError) return error.exitCode;
+  return hasCode(error, "BadConfiguration") ? EXIT.usage : EXIT.unknown;
+}

@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { deploy, type Stage } from "../../reconciler/stage.ts";
+import { setStatusStage, startTerm, type Term } from "../../reconciler/status-writer/status-stage.ts";
+import { openTerminal } from "../stage.ts";
+
+/** Ticks until the group has settled, a second apart. */
+async function rollOut(stage: Stage, term: Term, most = 60): Promise<void> {
+  for (let i = 0; i < most; i++) {
+    const { outcomes } = await term.tick();
+    await stage.time.advance(1000);
+    if (outcomes.every(({ state }) => state === "settled")) return;
+  }
+  assert.fail("it has not settled");
+}
+
+describe("zonewise status", { timeout: 120_000 }, () => {
+  let stage: Stage;
+  let term: Term;
+  before(async () => {
+    stage = await setStatusStage();
+    deploy(stage, "app:1");
+    deploy(stage, "app:1", { group: "querier", zones: ["a", "b"] });
+    await stage.time.advance(2000);
+    term = startTerm(stage);
+    await term.tick();
+    await stage.time.advance(2000);
+    await term.tick();
+  });
+  after(async () => {
+    await term.end();
+    await stage.close();
+  });
+
+  it("shows a line a group and exits with 0 when all are done", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const { code, out } = await run("status");
+    assert.match(out, /^GROUP +PHASE +ZONES +UPDATED/);
+    assert.match(out, /^ingester +Ready +3\/3 +9\/9 +9\/9/m);
+    assert.match(out, /^querier +Ready +2\/2 +6\/6 +6\/6/m);
+    assert.equal(code, 0);
+  });
+
+  it("shows one group with its zones, as JSON and as YAML too", async (t) => {
+    const { run, json } = await openTerminal(t, stage);
+    assert.match((await run("status ingester")).out, /ingester-zone-a +updated +3\/3 +3\/3/);
+    const value = await json<{ progress: string; status: { phase: string } }>("status ingester");
+    assert.deepEqual([value.progress, value.status.phase], ["done", "Ready"]);
+    assert.match((await run("status ingester -o yaml")).out, /^progress: done$/m);
+  });
+
+  it("colours only a terminal, and not with NO_COLOR or --no-color", async (t) => {
+    const isColoured = async (line: string, isTty: boolean, env = {}): Promise<boolean> =>
+      (await (await openTerminal(t, stage, { isTty, env })).run(line)).out.includes("\u001B[32m");
+    assert.equal(await isColoured("status --watch=false", true), true);
+    assert.equal(await isColoured("status --watch=false", false), false);
+    assert.equal(await isColoured("status --watch=false", true, { NO_COLOR: "1" }), false);
+    assert.equal(await isColoured("status --watch=false --no-color", true), false);
+  });
+
+  it("suggests the name of a group that does not exist", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const { code, err } = await run("status ingestr");
+    assert.equal(code, 4);
+    assert.match(err, /no rollout group "ingestr" in namespace default\n +did you mean ingester\?/);
+    assert.match((await run("status ingester -n elsewhere")).err, /there are no groups there/);
+  });
+
+  it("never takes a ready from before an apply for one after it", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    deploy(stage, "app:2", { group: "querier", zones: ["a", "b"] });
+    await stage.time.advance(1000);
+    const { code, out } = await run("status querier");
+    assert.equal(code, 3);
+    assert.match(out, /Unseen/);
+    assert.match(out, /the reconciler has not seen the latest spec yet/);
+    await rollOut(stage, term);
+    assert.equal((await run("status querier")).code, 0);
+  });
+
+  it("waits until a rollout is done, with a line a change, whatever happens to the connection", async (t) => {
+    const lines: string[] = [];
+    const { run } = await openTerminal(t, stage, { onWrite: (text) => void lines.push(text) });
+    deploy(stage, "app:3");
+    await stage.time.advance(1000);
+    let isOver = false;
+    const waiting = run("status ingester --watch").finally(() => void (isOver = true));
+    while (lines.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    stage.emulator.faults.inject({ verb: "list", resource: "rolloutgroups.zonewise.dev", effect: { kind: "error" }, times: 2 });
+    for (let i = 0; !isOver && i < 200; i++) {
+      await term.tick();
+      await stage.time.advance(1000);
+    }
+    const { code, err } = await waiting;
+    assert.equal(code, 0);
+    assert.match(err, /the connection is lost, trying again: /);
+    assert.match(lines[0] ?? "", /^ingester (?:Unseen|RollingOut): /);
+    assert.match(lines.at(-1) ?? "", /^ingester Ready: 9\/9 updated, 9\/9 ready; all zones are updated and ready$/m);
+  });
+
+  it("exits with 3 when it was not done in time, and with 1 when it has stalled", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const set = stage.emulator.store.get("statefulsets.apps", "default", "querier-zone-a") ?? assert.fail();
+    stage.emulator.store.update("statefulsets.apps", {
+      ...set,
+      spec: { ...(set["spec"] as object), updateStrategy: { type: "RollingUpdate" } },
+    });
+    await stage.time.advance(1000);
+    const timedOut = await run("status querier --watch --timeout=0s");
+    assert.deepEqual([timedOut.code, timedOut.err], [3, "not done within 0s\n"]);
+    await term.tick();
+    const stalled = await run("status querier --watch");
+    assert.equal(stalled.code, 1);
+    assert.match(stalled.out, /Stalled/);
+  });
+});
+
+describe("errors of zonewise", { timeout: 60_000 }, () => {
+  let stage: Stage;
+  before(async () => void (stage = await setStatusStage({ withDefinition: false })));
+  after(() => stage.close());
+
+  const CASES = [
+    { line: "status --context nowhere", code: 2, err: /there is no context "nowhere", only zonewise/ },
+    { line: "status -o xml", code: 2, err: /Allowed choices are table, json, yaml/ },
+    { line: "statsu", code: 2, err: /unknown command 'statsu'\n\(Did you mean status\?\)/ },
+    { line: "status --timeout soon", code: 2, err: /--timeout soon is no duration/ },
+    { line: "status --kubeconfig /nowhere", code: 2, err: /no usable Kubernetes configuration in \/nowhere/ },
+    { line: "status --as-group ops", code: 2, err: /--as-group needs --as/ },
+    {
+      line: "status",
+      code: 4,
+      err: /the cluster has no definition of RolloutGroups.*\n +install it: kubectl apply -k infra\/manifests\/crds/,
+    },
+  ];
+  for (const { line, code, err } of CASES)
+    it(`${line}: ${err.source.replaceAll("\\", "")}`, async (t) => {
+      const ended = await (await openTerminal(t, stage)).run(line);
+      assert.equal(ended.code, code, ended.err);
+      assert.match(ended.err, err);
+    });
+});
