@@ -1,6 +1,7 @@
 /** The command line: flags and commands as tables, read by commander. */
 import { Command as Parser, Option } from "commander";
 import type { Command, Flag } from "./session.ts";
+import { plan } from "./commands/plan.ts";
 import { status } from "./commands/status.ts";
 
 /** Flags of every command. */
@@ -16,7 +17,7 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
   { flag: "--no-color", summary: "no colours, as with NO_COLOR" },
 ];
 
-export const COMMANDS: readonly Command[] = [status];
+export const COMMANDS: readonly Command[] = [status, plan];
 
 export type OnCommand = (command: Command, args: readonly string[], flags: Readonly<Record<string, unknown>>) => Promise<void>;
 

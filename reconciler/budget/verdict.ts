@@ -1,5 +1,5 @@
 /** The verdicts of budgets on disruptions, and how each is answered, counted and logged (§5.1, §8.7). */
-import type { ObjectRef } from "../model/decision.ts";
+import { hold, type Hold, type ObjectRef } from "../model/decision.ts";
 
 interface VerdictFacts {
   /** 200 allows, 400 denies for good, 429 denies for now: drainers retry. */
@@ -49,4 +49,9 @@ export function verdict(reason: VerdictReason, message: string, objects: readonl
 
 export function isAllowed({ reason }: Verdict): boolean {
   return VERDICTS[reason].code === 200;
+}
+
+/** What a denial means for the rollout, which wants to replace `pod` of `zone`. */
+export function holdPod({ reason, message, objects }: Verdict, pod: Pick<ObjectRef, "name">, zone: ObjectRef): Hold {
+  return hold(VERDICTS[reason].code === 429 ? "BudgetSpent" : "BudgetUnusable", `${pod.name} stays: ${message}`, [zone, ...objects]);
 }

@@ -2,9 +2,9 @@
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import type { Clock } from "../../infra/clock.ts";
 import { hasCode } from "../../infra/errors.ts";
-import { isAllowed, VERDICTS } from "../budget/verdict.ts";
+import { holdPod, isAllowed, VERDICTS } from "../budget/verdict.ts";
 import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { type Hold, hold } from "../model/decision.ts";
+import type { Hold } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Reserver } from "./reserve.ts";
@@ -44,7 +44,6 @@ export function createMayDisrupt(reserver: Reserver, clock: Clock, metrics: Budg
     // The deletion will find out as well.
     if (verdict.reason === "PodNotFound") return undefined;
     if (isAllowed(verdict)) return handle && { action: "grant", release: (bounds) => reserver.release(handle, bounds) };
-    const reason = code === 429 ? "BudgetSpent" : "BudgetUnusable";
-    return hold(reason, `${pod.name} stays: ${verdict.message}`, [zone, ...verdict.objects]);
+    return holdPod(verdict, pod, zone);
   };
 }

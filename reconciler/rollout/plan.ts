@@ -19,7 +19,7 @@ export function planRollout(zones: readonly ZoneWithPods[]): PlannedZone[] {
     const candidates = moveToFront(outdated(zone), (pod) => pod.broken !== undefined || pod.ready);
     if (candidates.length === 0 && isRecorded(zone)) return [];
     const names = candidates.slice(0, MOST_NAMED).map((pod) => pod.name);
-    return [{ zone: zone.name, count: candidates.length, pods: names, atOnce: zone.maxUnavailable, msPerPod: median(zone) }];
+    return [{ zone: zone.name, count: candidates.length, pods: names, atOnce: zone.maxUnavailable, msPerPod: medianReadyMs(zone) }];
   });
 }
 
@@ -33,8 +33,8 @@ export function planByStatus(zones: readonly Zone[]): PlannedZone[] {
 
 const isRecorded = ({ status }: Zone): boolean => status.currentRevision === status.updateRevision;
 
-/** Half of the ready pods took longer: single slow or restarted ones do not matter. */
-function median({ pods }: ZoneWithPods): number | undefined {
+/** How long a pod of the zone took to become ready, in milliseconds. Half of the ready pods took longer: single slow or restarted ones do not matter. */
+export function medianReadyMs({ pods }: ZoneWithPods): number | undefined {
   const times = pods.flatMap((pod) => pod.readyAfterMs ?? []).toSorted((a, b) => a - b);
   return times[Math.floor(times.length / 2)];
 }

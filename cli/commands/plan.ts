@@ -1,0 +1,75 @@
+/** `zonewise plan`: the next steps of a group in order, with the waits between them. It decides as the ticks will, and changes nothing. */
+import { shortDuration } from "../../infra/duration.ts";
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import type { Plan, PlannedAction } from "../../reconciler/simulation/simulate.ts";
+import { simulate } from "../../reconciler/simulation/simulate.ts";
+import { EXIT, usageError } from "../exit.ts";
+import { gatherGroup } from "../gather/groups.ts";
+import { gatherWorld } from "../gather/world.ts";
+import { print } from "../output/print.ts";
+import { formatTable, type Cell } from "../output/table.ts";
+import type { Command, Input, Session } from "../session.ts";
+
+const MOST_STEPS = 1000;
+
+export const plan: Command = {
+  name: "plan",
+  arguments: "<group>",
+  summary: "The next steps of a group in order, with waits and an estimate; changes nothing",
+  flags: [{ flag: "--steps <number>", summary: `at most so many steps, ${MOST_STEPS} by default` }],
+  exits: { 0: "nothing to do", 1: "there are steps, or something blocks" },
+  completes: "groups",
+  async run(session, input) {
+    const most = readSteps(input);
+    const { namespace, group } = await gatherGroup(session, session.namespace, input.args[0] ?? "");
+    const world = await gatherWorld({ namespace, group }, session);
+    const planned = simulate(world, most);
+    print(session, toValue(planned, group), () => render(planned, session));
+    return planned.steps.length === 0 && planned.end === "settled" ? EXIT.ok : EXIT.no;
+  },
+};
+
+function readSteps({ flags: { steps = String(MOST_STEPS) } }: Input): number {
+  const most = Number(steps);
+  if (!Number.isInteger(most) || most < 1) throw usageError(`--steps ${steps} is no number of 1 or more`);
+  return most;
+}
+
+function toValue({ steps, end, holds, endsAt }: Plan, group: string): unknown {
+  return {
+    group,
+    end,
+    estimatedEnd: formatTimestamp(endsAt),
+    steps: steps.map(({ at, waitMs, waits, ...step }) => ({
+      ...step,
+      at: formatTimestamp(at),
+      wait: { seconds: Math.round(waitMs / 1000), reasons: waits },
+    })),
+    blocked: holds.map(({ reason, message, objects }) => ({ reason, message, objects: objects.map(({ kind, name }) => ({ kind, name })) })),
+  };
+}
+
+function render(planned: Plan, { io, clock }: Session): string {
+  const rows = planned.steps.map((step, i): Cell[] => [
+    String(i + 1),
+    step.waitMs > 0 ? shortDuration(step.waitMs) : "",
+    step.waits.join(", "),
+    step.action,
+    step.zone,
+    subjectOf(step),
+  ]);
+  const table = formatTable(["STEP", "WAIT", "FOR", "ACTION", "ZONE", "WHAT"], rows, io.style);
+  return `${table}${table && "\n"}${describeEnd(planned, clock.now())}`;
+}
+
+function subjectOf({ action, pods = [], replicas }: PlannedAction): string {
+  if (action === "FinishZone") return "all pods are updated and ready";
+  return replicas === undefined ? pods.join(", ") : `to ${replicas} replicas`;
+}
+
+function describeEnd({ end, holds, endsAt, steps }: Plan, now: number): string {
+  const estimate = endsAt > now ? `, in about ${shortDuration(endsAt - now)} by the pods' own times to become ready` : "";
+  if (end === "settled") return steps.length === 0 ? "nothing to do\n" : `then all is done${estimate}\n`;
+  if (end === "cut") return `and more: see --steps${estimate}\n`;
+  return `then it stops${estimate}:\n${holds.map(({ reason, message }) => `  ${reason}: ${message}\n`).join("")}`;
+}

@@ -1,0 +1,98 @@
+/** Reads a group with all that a tick looks at, to look ahead of it. Pods are not called, and nothing is written. */
+import { messageOf } from "../../infra/errors.ts";
+import { pods as podResource } from "../../infra/kubernetes/resources.ts";
+import { readBudgetPod, type BudgetZone } from "../../reconciler/budget/budget-pod.ts";
+import { readReservations } from "../../reconciler/budget/reservation.ts";
+import { matchesLabels } from "../../reconciler/budget/selector.ts";
+import { gatherGroupZones, readAll } from "../../reconciler/gather.ts";
+import { createGateLister } from "../../reconciler/gating/list-gates.ts";
+import type { Gate } from "../../reconciler/gates/gate.ts";
+import { byOrdinal } from "../../reconciler/model/order.ts";
+import type { Zone } from "../../reconciler/model/zone.ts";
+import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../reconciler/reservations/gather-budget.ts";
+import { openReservationStore } from "../../reconciler/reservations/reservation-store.ts";
+import { medianReadyMs } from "../../reconciler/rollout/plan.ts";
+import { gatherTimes } from "../../reconciler/scaler/gather-scaling.ts";
+import { createReferences } from "../../reconciler/scaler/references.ts";
+import type { ReferenceReading } from "../../reconciler/scaling/snapshot.ts";
+import type { World, WorldBudget } from "../../reconciler/simulation/world.ts";
+import type { Session } from "../session.ts";
+
+type Reader = Pick<Session, "cluster" | "freshness" | "clock">;
+
+export interface WorldOptions {
+  /** Name of the zone tracker's ConfigMap. */
+  readonly zoneTracker: string;
+  readonly clusterDomain: string;
+}
+
+/** As the reconciler's variables are by default. */
+export const DEFAULTS: WorldOptions = { zoneTracker: "rollout-operator-zone-tracker", clusterDomain: "cluster.local." };
+
+const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** Rejects with the error of the API server. A group without zones has a world without zones. */
+export async function gatherWorld(
+  { namespace, group }: Pick<Zone, "namespace" | "group">,
+  reader: Reader,
+  options: WorldOptions = DEFAULTS,
+): Promise<World> {
+  const grouped = await gatherGroupZones({ namespace, group }, reader);
+  const zones = await Promise.all(grouped.map((zone) => readPods(zone, reader)));
+  const [budgets, gates, { tracked }, references] = await Promise.all([
+    gatherBudgets(namespace, zones, reader),
+    gatherGates(namespace, group, reader),
+    gatherTimes(zones, needsTimes(zones), { ...options, ...reader }),
+    gatherReferences(zones, reader),
+  ]);
+  const { clusterDomain } = options;
+  const world = { namespace, group, zones, budgets, gates, tracked, references, clusterDomain, now: reader.clock.now() };
+  return { ...world, preparedAt: new Map(), readyMs: estimate(zones) };
+}
+
+async function readPods(zone: Zone, reader: Reader): Promise<BudgetZone> {
+  const query = { namespace: zone.namespace, labelSelector: zone.selector };
+  const { items } = await readAll({ resource: podResource, query, read: readBudgetPod }, reader);
+  return { ...zone, pods: items.filter(({ owner }) => owner === zone.uid).toSorted(byOrdinal) };
+}
+
+async function gatherBudgets(namespace: string, zones: readonly BudgetZone[], reader: Reader): Promise<WorldBudget[]> {
+  const budgets = (await listBudgets(namespace, reader)) ?? [];
+  return await Promise.all(budgets.map((budget) => readBudget(budget, zones, reader)));
+}
+
+/** Only a budget that selects pods of the group is read whole. */
+async function readBudget(budget: ListedBudget, zones: readonly BudgetZone[], reader: Reader): Promise<WorldBudget> {
+  const { object, content, matchLabels } = budget;
+  const selects = matchLabels && zones.some(({ pods }) => pods.some(({ labels }) => matchesLabels(matchLabels, labels)));
+  if (!selects || "problem" in content) return { ...budget, reservations: readReservations(object.status?.disruptedPods), others: [] };
+  const { reservations } = await openReservationStore(reader.cluster, { budget: object, withLease: object.status === undefined }, {});
+  const own = new Set(zones.map(({ uid }) => uid));
+  const under = await gatherUnderBudget(content, reader);
+  return { ...budget, reservations, others: under.zones.filter(({ uid }) => !own.has(uid)) };
+}
+
+async function gatherGates(namespace: string, group: string, reader: Reader): Promise<readonly Gate[]> {
+  const list = await createGateLister(reader.clock, QUIET)(namespace, reader);
+  if ("error" in list) throw list.error;
+  return list.gates.filter((gate) => gate.group === group);
+}
+
+const needsTimes = (zones: readonly Zone[]): boolean =>
+  zones.some(({ scaling }) => scaling.leader !== undefined || scaling.mirror !== undefined);
+
+async function gatherReferences(zones: readonly Zone[], { cluster }: Reader): Promise<ReadonlyMap<string, ReferenceReading>> {
+  const { read } = createReferences(cluster);
+  const readings = zones.map(async ({ uid, namespace, scaling: { mirror } }) => {
+    if (!mirror) return [];
+    const reading = await read(namespace, mirror).catch((error: unknown): ReferenceReading => ({ unreadable: messageOf(error) }));
+    return [[uid, reading] as const];
+  });
+  return new Map((await Promise.all(readings)).flat());
+}
+
+/** A zone of which nothing is known is taken to be as fast as the slowest other one. */
+function estimate(zones: readonly BudgetZone[]): ReadonlyMap<string, number> {
+  const slowest = Math.max(0, ...zones.flatMap((zone) => medianReadyMs(zone) ?? []));
+  return new Map(zones.map((zone) => [zone.uid, medianReadyMs(zone) ?? slowest]));
+}

@@ -1,0 +1,48 @@
+/** The gates of a world, with a Prometheus that answers every check with success. */
+import { advance, type Answers } from "../gates/advance.ts";
+import type { Gate, GateCheck } from "../gates/gate.ts";
+import type { RolloutView } from "../gates/rollout.ts";
+import { identityOf } from "../gating/rollout-identity.ts";
+import { wantedBy } from "../gating/wanted.ts";
+import type { Answer } from "../checks/check.ts";
+import { snapshotOf } from "./look.ts";
+import type { World } from "./world.ts";
+
+export interface Followed {
+  readonly world: World;
+  /** Something else than results of checks has changed: the next tick follows at once. */
+  readonly progressed: boolean;
+  /** When the next check is due, milliseconds since the epoch. */
+  readonly nextAt: number | undefined;
+}
+
+/** What a tick writes to the gates. */
+export function followGates(world: World): Followed {
+  if (world.gates.length === 0) return { world, progressed: false, nextAt: undefined };
+  const { zones, now } = world;
+  const view: RolloutView = { identity: identityOf(zones), zones, now, wanted: wantedBy(snapshotOf(world)) };
+  const followed = world.gates.map((gate) => follow(gate, view));
+  const times = followed.flatMap(({ nextAt }) => nextAt ?? []);
+  return {
+    world: { ...world, gates: followed.map(({ gate }) => gate) },
+    progressed: followed.some(({ gate }, i) => outline(gate) !== outline(world.gates[i])),
+    nextAt: times.length > 0 ? Math.min(...times) : undefined,
+  };
+}
+
+function follow(gate: Gate, view: RolloutView): { readonly gate: Gate; readonly nextAt: number | undefined } {
+  const { due } = advance(gate, view, new Map());
+  const answers: Answers = new Map(due.map((check) => [check.name, succeed(check, view.now)]));
+  const { record, nextAt } = advance(gate, view, answers);
+  return { gate: { ...gate, record, observedGeneration: gate.generation }, nextAt };
+}
+
+function succeed({ successWhen }: GateCheck, at: number): Answer {
+  return { kind: "Vector", samples: successWhen === "Data" ? 1 : 0, warnings: [], at };
+}
+
+function outline(gate: Gate | undefined): string {
+  const { record } = gate ?? {};
+  const stages = record?.stages.map(({ point, zone, state }) => [point, zone, state]);
+  return JSON.stringify([record?.identity, record?.settledAt, record?.zones, stages]);
+}

@@ -1,0 +1,71 @@
+/** What a tick would do with a world now: scale, then roll out, under gates and budgets. It decides; it changes nothing. */
+import type { BudgetPod } from "../budget/budget-pod.ts";
+import { holdPod, isAllowed } from "../budget/verdict.ts";
+import { judgeGates } from "../gates/hold.ts";
+import { identityOf } from "../gating/rollout-identity.ts";
+import type { Hold } from "../model/decision.ts";
+import type { GateVerdicts, GroupSnapshot } from "../model/zone.ts";
+import { decideRollout } from "../rollout/decide.ts";
+import type { DeletePods, FinishZone } from "../rollout/zone.ts";
+import type { ScaleZone } from "../scaling/steps.ts";
+import { judgeDisruption, reserve } from "./budgets.ts";
+import { lookAtScaling, type ScalingOutlook } from "./scale.ts";
+import type { World } from "./world.ts";
+
+export type Step = ScaleZone | DeletePods | FinishZone;
+
+export interface Outlook extends Pick<ScalingOutlook, "scalingHolds" | "preparing"> {
+  /** What is done; undefined if all that is left is to wait, or nothing. */
+  readonly step: Step | undefined;
+  /** Why the rollout waits; undefined for a settled group too. */
+  readonly hold: Hold | undefined;
+  /** Why the budgets keep pods that were chosen. */
+  readonly denied: readonly Hold[];
+  /** The rollout was not looked at, as a zone is scaled first. */
+  readonly isScaling: boolean;
+}
+
+export function lookAhead(world: World): Outlook {
+  const { change, ...scaling } = lookAtScaling(world);
+  if (change) return { ...scaling, step: change, hold: undefined, denied: [], isScaling: true };
+  return { ...scaling, ...lookAtRollout(world), isScaling: false };
+}
+
+type RolloutOutlook = Pick<Outlook, "step" | "hold" | "denied">;
+
+function lookAtRollout(world: World): RolloutOutlook {
+  const decision = decideRollout(snapshotOf(world));
+  if (!decision) return { step: undefined, hold: undefined, denied: [] };
+  if (decision.action === "hold") return { step: undefined, hold: decision, denied: [] };
+  return decision.action === "finishZone" ? { step: decision, hold: undefined, denied: [] } : askBudgets(decision, world);
+}
+
+/** The snapshot that the rollout is decided from. */
+export function snapshotOf(world: World): GroupSnapshot {
+  const gates = gateVerdicts(world);
+  return { namespace: world.namespace, name: world.group, zones: world.zones, ...(gates && { gates }) };
+}
+
+function gateVerdicts({ gates, zones, now }: World): GateVerdicts | undefined {
+  return gates.length > 0 ? judgeGates(gates, { identity: identityOf(zones), zones, now }) : undefined;
+}
+
+/** One pod after the other: each that may go counts for the next. */
+function askBudgets(decision: DeletePods, world: World): RolloutOutlook {
+  const { zone } = decision;
+  const granted: BudgetPod[] = [];
+  const denied: Hold[] = [];
+  let current = world;
+  for (const { name } of decision.pods) {
+    const pod = world.zones.find(({ uid }) => uid === zone.uid)?.pods.find((one) => one.name === name);
+    if (!pod) continue;
+    const { verdict } = judgeDisruption(current, pod, { uid: pod.uid, rollout: { maxUnavailable: zone.maxUnavailable } });
+    if (!isAllowed(verdict)) denied.push(holdPod(verdict, pod, zone));
+    else granted.push(pod);
+    if (isAllowed(verdict)) current = reserve(current, pod);
+  }
+  const [denial] = denied;
+  return granted.length === 0
+    ? { step: undefined, hold: denial, denied }
+    : { step: { ...decision, pods: granted }, hold: undefined, denied };
+}

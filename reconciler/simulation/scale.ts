@@ -1,0 +1,91 @@
+/** The scaling of a world's group: the tick's own decisions, with steps that change nothing but facts. */
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import type { BudgetZone } from "../budget/budget-pod.ts";
+import type { Hold } from "../model/decision.ts";
+import { decideScaling } from "../scaling/decide.ts";
+import { foldAges } from "../scaling/delayed.ts";
+import { minTimeOver } from "../scaling/min-time.ts";
+import { addFacts, factsOf, type ScalingSnapshot, type ZoneFacts } from "../scaling/snapshot.ts";
+import { othersSteady } from "../scaling/steady.ts";
+import type { PreparePods, ScaleZone, ScalingStep } from "../scaling/steps.ts";
+import { putZone, type World } from "./world.ts";
+
+export interface ScalingOutlook {
+  /** The zone that is scaled next, if one may be. */
+  readonly change: ScaleZone | undefined;
+  readonly scalingHolds: readonly Hold[];
+  /** Pods that are to prepare and do not yet. */
+  readonly preparing: readonly PreparePods[];
+}
+
+type Step = Exclude<ScalingStep, Hold>;
+
+export function lookAtScaling(world: World): ScalingOutlook {
+  const preparing: PreparePods[] = [];
+  let snapshot: ScalingSnapshot = { ...world, facts: new Map() };
+  for (;;) {
+    const { next, scalingHolds, unread } = decideScaling(snapshot);
+    if (unread) snapshot = readReference(snapshot, unread.uid, world);
+    else if (!next || next.action === "hold") return { change: snapshot.scaled?.step, scalingHolds, preparing };
+    else snapshot = take(next, { snapshot, scalingHolds, preparing }, world);
+  }
+}
+
+function readReference(snapshot: ScalingSnapshot, uid: string, { zones, references, now }: World): ScalingSnapshot {
+  const zone = zones.find((one) => one.uid === uid);
+  if (!zone) return snapshot;
+  const reading = references.get(uid) ?? { unreadable: "it was not read" };
+  return addFacts(snapshot, zone, { facts: factsOf(snapshot, zone).reference ? { confirmed: reading } : { reference: reading }, now });
+}
+
+interface Progress {
+  readonly snapshot: ScalingSnapshot;
+  readonly scalingHolds: readonly Hold[];
+  readonly preparing: PreparePods[];
+}
+
+function take(step: Step, { snapshot, scalingHolds, preparing }: Progress, world: World): ScalingSnapshot {
+  const withFacts = (facts: ZoneFacts): ScalingSnapshot => addFacts(snapshot, step.zone, { facts, now: world.now });
+  switch (step.action) {
+    case "cancelPreparation":
+      return withFacts({ notified: true });
+    case "preparePods": {
+      if (!world.preparedAt.has(step.zone.uid)) preparing.push(step);
+      return withFacts({ answers: answer(step, world) });
+    }
+    case "writeBack":
+      return withFacts({ writtenBack: "done" });
+    case "scaleZone": {
+      const refused = whyNotShrink(step, world);
+      return refused ? withFacts({ refused }) : { ...snapshot, scaled: { step, scalingHolds } };
+    }
+    default:
+      return step satisfies never;
+  }
+}
+
+/** Nobody is asked: the pods count as prepared from the moment at which they are first to go. */
+function answer({ zone, wanted, delay, pods }: PreparePods, { preparedAt, now }: World): NonNullable<ZoneFacts["answers"]> {
+  const ages = foldAges(delay);
+  ages.add(pods.count - 1, preparedAt.get(zone.uid) ?? now, now);
+  return { wanted, youngest: ages.youngest() };
+}
+
+/** As the last look before the write (`reconciler/scaler/why-not-shrink.ts`), which also sees what others have just admitted. */
+function whyNotShrink({ zone, replicas }: ScaleZone, world: World): Hold | undefined {
+  if (replicas >= zone.replicas || zone.scaling.forcedReplicas !== undefined) return undefined;
+  const early = zone.scaling.leader === undefined ? minTimeOver(zone, world, "optional") : undefined;
+  return early ?? othersSteady(zone, { namespace: world.namespace, name: world.group, zones: world.zones });
+}
+
+/** The world after the zone was scaled; its controller has not seen it yet. */
+export function applyScale(world: World, { zone, replicas, recordAt }: ScaleZone): World {
+  const found = world.zones.find(({ uid }) => uid === zone.uid);
+  if (!found) return world;
+  const lastDownscale = recordAt === undefined ? found.scaling.lastDownscale : formatTimestamp(recordAt);
+  const scaling = { ...found.scaling, lastDownscale };
+  const next: BudgetZone = { ...found, replicas, scaling, generation: found.generation + 1, observed: false };
+  const preparedAt = new Map(world.preparedAt);
+  preparedAt.delete(zone.uid);
+  return putZone({ ...world, preparedAt }, next);
+}

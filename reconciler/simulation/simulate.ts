@@ -1,0 +1,151 @@
+/**
+ * Looks ahead: what the ticks will do with a group, in order, if nobody changes anything, pods that can come up do, and the checks of gates pass.
+ *
+ *   look: a step? -> apply it -> look again
+ *         a wait? -> gates advance -> controllers and kubelets do their part -> time passes -> look again
+ *                    none of these changes anything: the group is settled, or blocked for good
+ */
+import type { BudgetPod } from "../budget/budget-pod.ts";
+import { ageOf, LASTS_MS } from "../budget/reservation.ts";
+import type { Hold } from "../model/decision.ts";
+import type { PreparePods } from "../scaling/steps.ts";
+import { settle, withCounts } from "./controllers.ts";
+import { followGates } from "./gates.ts";
+import { lookAhead, type Outlook, type Step } from "./look.ts";
+import { applyScale } from "./scale.ts";
+import { putZone, type World } from "./world.ts";
+
+/** A step, and the wait before it. */
+export interface PlannedAction {
+  readonly action: "ScaleZone" | "PreparePods" | "ReplacePods" | "FinishZone";
+  readonly zone: string;
+  /** Pods that are replaced. */
+  readonly pods?: readonly string[];
+  /** Replicas that the zone gets, or would get once its pods are prepared. */
+  readonly replicas?: number;
+  readonly message: string;
+  /** The reasons to wait since the step before, in the order in which they came. */
+  readonly waits: readonly string[];
+  readonly waitMs: number;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+export interface Plan {
+  readonly steps: readonly PlannedAction[];
+  /** `cut`: there are more than were asked for. */
+  readonly end: "settled" | "blocked" | "cut";
+  /** What blocks at the end. */
+  readonly holds: readonly Hold[];
+  /** When it ends, milliseconds since the epoch. */
+  readonly endsAt: number;
+}
+
+/** Looks without a step in a row: gates and delays take some, an error in the simulation would take them all. */
+const MOST_WAITS = 100_000;
+
+/** The next `most` steps. */
+export function simulate(start: World, most: number): Plan {
+  const record = createRecord(start.now);
+  let world = start;
+  for (let looks = 0; ; looks++) {
+    const outlook = lookAhead(world);
+    record.note(outlook, world.now);
+    const { steps } = record;
+    if (outlook.step && steps.length >= most) return { steps: steps.slice(0, most), end: "cut", holds: [], endsAt: world.now };
+    const next = advance(world, outlook);
+    if (!next || looks > MOST_WAITS + steps.length) return finish(steps, outlook, world);
+    world = next;
+  }
+}
+
+type Undated = Omit<PlannedAction, "waits" | "waitMs" | "at">;
+
+/** Collects the steps, each with the wait before it. */
+function createRecord(startedAt: number) {
+  const steps: PlannedAction[] = [];
+  let waits: string[] = [];
+  let since = startedAt;
+  const add = (step: Undated, now: number): void => {
+    steps.push({ ...step, waits, waitMs: now - since, at: now });
+    [waits, since] = [[], now];
+  };
+  return {
+    steps,
+    note(outlook: Outlook, now: number): void {
+      for (const step of outlook.preparing) add(describePreparation(step), now);
+      if (outlook.step) add(describe(outlook.step), now);
+      else waits = [...new Set([...waits, ...holdsOf(outlook).map(({ reason }) => reason)])];
+    },
+  };
+}
+
+function describePreparation({ zone, wanted, pods }: PreparePods): Undated {
+  const message = `preparing the last ${pods.count} pods of ${zone.name}`;
+  return { action: "PreparePods", zone: zone.name, replicas: wanted, message };
+}
+
+function finish(steps: readonly PlannedAction[], outlook: Outlook, { now }: World): Plan {
+  const holds = holdsOf(outlook);
+  return { steps, end: holds.length > 0 ? "blocked" : "settled", holds, endsAt: now };
+}
+
+const holdsOf = ({ hold, scalingHolds }: Outlook): Hold[] => [...(hold ? [hold] : []), ...scalingHolds];
+
+function describe(step: Step): Undated {
+  const { message, zone } = step;
+  switch (step.action) {
+    case "scaleZone":
+      return { action: "ScaleZone", zone: zone.name, replicas: step.replicas, message };
+    case "deletePods":
+      return { action: "ReplacePods", zone: zone.name, pods: step.pods.map(({ name }) => name), message };
+    case "finishZone":
+      return { action: "FinishZone", zone: zone.name, message };
+    default:
+      return step satisfies never;
+  }
+}
+
+/** The world at the next look; undefined if it would be the same for ever. */
+function advance(world: World, outlook: Outlook): World | undefined {
+  const prepared = outlook.preparing.reduce((map, { zone }) => new Map(map).set(zone.uid, world.now), world.preparedAt);
+  const now = { ...world, preparedAt: prepared };
+  // The gates are followed from what the step was decided on, as in a tick.
+  const followed = outlook.isScaling ? { world: now, progressed: false, nextAt: undefined } : followGates(now);
+  if (outlook.step) return apply(followed.world, outlook.step);
+  if (followed.progressed) return followed.world;
+  const settled = settle(followed.world);
+  if (settled) return settled.world;
+  const at = nextMoment(followed.world, outlook, followed.nextAt);
+  return at === undefined ? undefined : { ...followed.world, now: at };
+}
+
+function apply(world: World, step: Step): World {
+  const zone = world.zones.find(({ uid }) => uid === step.zone.uid);
+  if (!zone) return world;
+  switch (step.action) {
+    case "scaleZone":
+      return applyScale(world, step);
+    case "deletePods": {
+      const chosen = new Set(step.pods.map(({ uid }) => uid));
+      const leave = (pod: BudgetPod): BudgetPod => ({ ...pod, terminating: true, ready: false, working: false, broken: undefined });
+      return putZone(world, withCounts({ ...zone, pods: zone.pods.map((pod) => (chosen.has(pod.uid) ? leave(pod) : pod)) }));
+    }
+    case "finishZone":
+      return putZone(world, withCounts({ ...zone, status: { ...zone.status, currentRevision: zone.status.updateRevision } }));
+    default:
+      return step satisfies never;
+  }
+}
+
+/** The next time at which time alone may change a decision. */
+function nextMoment({ budgets, zones, now }: World, outlook: Outlook, nextCheck: number | undefined): number | undefined {
+  const untils = holdsOf(outlook).flatMap(({ until }) => (until === undefined ? [] : [until + 1]));
+  const reserved = budgets.flatMap(({ reservations }) => Object.values(reservations).map((one) => now + LASTS_MS - ageOf(one, now)));
+  const delays = budgets.flatMap(({ content }) => ("problem" in content ? [] : [content.crossZoneEvictionDelayMs]));
+  const ready = zones.flatMap(({ pods }) => pods.flatMap(({ readySince }) => delays.map((ms) => (readySince ?? now) + ms + 1)));
+  const isWaiting = holdsOf(outlook).length > 0;
+  const all = [...untils, ...(isWaiting ? [...reserved, ...ready, ...(nextCheck === undefined ? [] : [nextCheck])] : [])];
+  const later = all.filter((at) => at > now);
+  return later.length > 0 ? later.reduce((a, b) => Math.min(a, b)) : undefined;
+}

@@ -1,0 +1,39 @@
+/** A group as a value, for a look ahead: what one tick gathers, and what steps and time make of it. */
+import type { BudgetZone } from "../budget/budget-pod.ts";
+import type { Reservations } from "../budget/reservation.ts";
+import type { StoredBudget } from "../budget/scope.ts";
+import type { Gate } from "../gates/gate.ts";
+import type { ReferenceReading } from "../scaling/snapshot.ts";
+
+/** A budget, and what it selects beside the group. */
+export interface WorldBudget extends StoredBudget {
+  readonly reservations: Reservations;
+  /** StatefulSets of other groups, or of none. They stay as they are. */
+  readonly others: readonly BudgetZone[];
+}
+
+export interface World {
+  readonly namespace: string;
+  readonly group: string;
+  /** In byte order of their names. */
+  readonly zones: readonly BudgetZone[];
+  /** All budgets of the namespace. */
+  readonly budgets: readonly WorldBudget[];
+  readonly gates: readonly Gate[];
+  /** When each zone was last scaled down, by the zone tracker and the downscale Lease; undefined if that cannot be read. */
+  readonly tracked: ReadonlyMap<string, string> | undefined;
+  /** What mirroring zones mirror, by their UIDs. */
+  readonly references: ReadonlyMap<string, ReferenceReading>;
+  /** Since when the last pods of a zone have been preparing to go, by its UID; milliseconds since the epoch. */
+  readonly preparedAt: ReadonlyMap<string, number>;
+  readonly clusterDomain: string;
+  /** Milliseconds that a pod takes to become ready, by the UID of its zone; 0 if nothing shows it. */
+  readonly readyMs: ReadonlyMap<string, number>;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** The same world with another version of a zone. */
+export function putZone(world: World, next: BudgetZone): World {
+  return { ...world, zones: world.zones.map((zone) => (zone.uid === next.uid ? next : zone)) };
+}

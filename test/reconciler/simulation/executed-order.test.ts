@@ -1,0 +1,98 @@
+/** The plan is what happens: over random groups, the steps of a look ahead are those that a rollout then takes, in the same order. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { decideRollout } from "../../../reconciler/rollout/decide.ts";
+import type { RolloutDecision } from "../../../reconciler/rollout/zone.ts";
+import { simulate } from "../../../reconciler/simulation/simulate.ts";
+import { calmDown, carryOut, createWorld, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
+import { worldOf } from "./builders.ts";
+
+/** What may have happened to the group before anybody looks. */
+const PAST = ["deploy", "stumble", "crash", "limp", "vanish", "recreate", "pause", "recover", "revert"] as const satisfies Happening[];
+
+const start = fc.record({
+  sizes: fc.array(fc.nat(6), { minLength: 1, maxLength: 4, size: "max" }),
+  maxUnavailable: fc.integer({ min: 1, max: 4 }),
+  past: fc.array(fc.record({ what: fc.constantFrom(...PAST), zone: fc.nat(3), pod: fc.nat(5) }), { maxLength: 8 }),
+  /** Rolled out so far. */
+  ticks: fc.nat(4),
+  /** Which pods the kubelets get ready first. */
+  pace: fc.array(fc.nat(9), { minLength: 5, maxLength: 5 }),
+});
+
+/** `zone-a-0`, or `zone-a` once it is finished. */
+function namesOf(decision: RolloutDecision): string[] {
+  if (decision.action === "hold") return [];
+  return decision.action === "finishZone" ? [decision.zone.name] : decision.pods.map(({ name }) => name);
+}
+
+/** A pod after the other, in an order of their own, gets on. */
+function moveOne(zones: readonly SimulatedZone[], pick: number): boolean {
+  const moving = zones.flatMap((zone) =>
+    zone.pods.flatMap((pod, at) => (["terminating", "missing", "recovering"].includes(pod.phase) ? [{ zone, pod, at }] : [])),
+  );
+  const next = moving[pick % Math.max(1, moving.length)];
+  if (!next) return false;
+  const what = { terminating: "vanish", missing: "recreate", recovering: "recover" } as const;
+  happen(what[next.pod.phase as keyof typeof what], zones, next.zone, next.at);
+  return true;
+}
+
+/** All pods that are on their way get there together. */
+function moveAll(zones: readonly SimulatedZone[]): boolean {
+  let moved = false;
+  while (moveOne(zones, 0)) moved = true;
+  return moved;
+}
+
+/**
+ * Ticks, with controllers and kubelets at their own pace, until nothing moves any more. Which of several pods of a batch is ready first decides whether
+ * another zone has its turn in between: there they get ready together, once the ticks have nothing to do but wait, as the plan says.
+ */
+function execute(zones: readonly SimulatedZone[], pace: readonly number[]): string[] {
+  const atOnce = zones[0]?.maxUnavailable ?? 1;
+  const done: string[] = [];
+  for (let tick = 0; tick < 2000; tick++) {
+    happen("syncAll", zones, zones[0] as SimulatedZone, 0);
+    const decision = decideRollout(observe(zones));
+    if (decision) carryOut(decision, zones);
+    const names = decision ? namesOf(decision) : [];
+    done.push(...names);
+    const isWaiting = names.length === 0;
+    const moved = atOnce === 1 ? moveOne(zones, pace[tick % pace.length] ?? 0) : isWaiting && moveAll(zones);
+    if (!moved && isWaiting) return done;
+  }
+  return assert.fail("it does not end");
+}
+
+describe("over 1,000 random rollouts", () => {
+  it("the plan has the pods and the zones in the order in which they are then replaced and finished", () => {
+    const seen = { settled: 0, blocked: 0, steps: 0 };
+    fc.assert(
+      fc.property(start, ({ sizes, maxUnavailable, past, ticks, pace }) => {
+        const zones = createWorld(sizes, maxUnavailable);
+        happen("deploy", zones, zones[0] as SimulatedZone, 0);
+        for (let i = 0; i < ticks; i++) {
+          calmDown(zones);
+          const decision = decideRollout(observe(zones));
+          if (decision) carryOut(decision, zones);
+        }
+        for (const { what, zone, pod } of past) happen(what, zones, zones[zone % zones.length] as SimulatedZone, pod);
+        happen("syncAll", zones, zones[0] as SimulatedZone, 0);
+        // Pods that are on their way get there first, in the plan as in the play.
+        moveAll(zones);
+        happen("syncAll", zones, zones[0] as SimulatedZone, 0);
+
+        const plan = simulate(worldOf(observe(zones).zones), 10_000);
+        const planned = plan.steps.flatMap(({ zone, pods = [zone] }) => pods);
+        assert.deepEqual(planned, execute(zones, pace));
+        assert.ok(plan.end !== "cut");
+        seen[plan.end]++;
+        seen.steps += planned.length;
+      }),
+      { numRuns: 1000 },
+    );
+    assert.ok(seen.settled > 300 && seen.blocked > 100 && seen.steps > 2000, JSON.stringify(seen));
+  });
+});
