@@ -1,6 +1,8 @@
 /** The command line: flags and commands as tables, read by commander. */
 import { Command as Parser, Option } from "commander";
 import type { Command, Flag } from "./session.ts";
+import { pause, restart, resume, undo } from "./commands/actions.ts";
+import { explain } from "./commands/explain.ts";
 import { plan } from "./commands/plan.ts";
 import { status } from "./commands/status.ts";
 
@@ -17,7 +19,7 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
   { flag: "--no-color", summary: "no colours, as with NO_COLOR" },
 ];
 
-export const COMMANDS: readonly Command[] = [status, plan];
+export const COMMANDS: readonly Command[] = [status, explain, plan, pause, resume, restart, undo];
 
 export type OnCommand = (command: Command, args: readonly string[], flags: Readonly<Record<string, unknown>>) => Promise<void>;
 

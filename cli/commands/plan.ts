@@ -4,7 +4,7 @@ import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { Plan, PlannedAction } from "../../reconciler/simulation/simulate.ts";
 import { simulate } from "../../reconciler/simulation/simulate.ts";
 import { EXIT, usageError } from "../exit.ts";
-import { gatherGroup } from "../gather/groups.ts";
+import { gatherZonesOf } from "../gather/groups.ts";
 import { gatherWorld } from "../gather/world.ts";
 import { print } from "../output/print.ts";
 import { formatTable, type Cell } from "../output/table.ts";
@@ -21,8 +21,9 @@ export const plan: Command = {
   completes: "groups",
   async run(session, input) {
     const most = readSteps(input);
-    const { namespace, group } = await gatherGroup(session, session.namespace, input.args[0] ?? "");
-    const world = await gatherWorld({ namespace, group }, session);
+    const [group = ""] = input.args;
+    const [zone] = await gatherZonesOf(session, session.namespace, group);
+    const world = await gatherWorld({ namespace: zone?.namespace ?? session.namespace, group }, session);
     const planned = simulate(world, most);
     print(session, toValue(planned, group), () => render(planned, session));
     return planned.steps.length === 0 && planned.end === "settled" ? EXIT.ok : EXIT.no;

@@ -5,7 +5,7 @@ import { rolloutGroups, type RolloutGroup } from "../../infra/kubernetes/resourc
 import { gatherZones } from "../../reconciler/gather.ts";
 import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
 import { nameOfGroup } from "../../reconciler/group-status/name.ts";
-import { groupKey } from "../../reconciler/model/zone.ts";
+import { groupKey, type Zone } from "../../reconciler/model/zone.ts";
 import type { GroupState } from "../decide/group-state.ts";
 import { CliError } from "../exit.ts";
 import { suggest } from "./suggest.ts";
@@ -27,14 +27,22 @@ export async function gatherGroups(source: Source, namespace: string): Promise<G
 
 /** One group by the value of its label. Throws a `CliError` that suggests names if there is none. */
 export async function gatherGroup(source: Source, namespace: string, group: string): Promise<GroupState> {
-  const all = await gatherGroups(source, namespace);
+  return findOnly(await gatherGroups(source, namespace), namespace, group);
+}
+
+/** The zones of one group, whatever is recorded of it. Throws as `gatherGroup` does. */
+export async function gatherZonesOf(source: Source, namespace: string, group: string): Promise<readonly Zone[]> {
+  const list = await gatherZones([namespace], source);
+  const all = [...list.groups.values()].map((zones) => ({ zones, namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "" }));
+  return findOnly(all, namespace, group).zones;
+}
+
+function findOnly<T extends Pick<GroupState, "namespace" | "group">>(all: readonly T[], namespace: string, group: string): T {
   const found = all.filter((one) => one.group === group);
   const [only] = found;
   if (only && found.length === 1) return only;
-  if (found.length > 1)
-    throw new CliError(`group ${group} is in several namespaces: ${found.map((one) => one.namespace).join(", ")}`, {
-      hint: "say one with -n",
-    });
+  const places = found.map((one) => one.namespace).join(", ");
+  if (only) throw new CliError(`group ${group} is in several namespaces: ${places}`, { hint: "say one with -n" });
   const where = namespace === "" ? "in any namespace" : `in namespace ${namespace}`;
   const names = all.map((one) => one.group);
   throw new CliError(`no rollout group ${JSON.stringify(group)} ${where}`, { hint: suggest(group, names, "groups") });

@@ -1,10 +1,10 @@
 /** The gates of a world, with a Prometheus that answers every check with success. */
-import { advance, type Answers } from "../gates/advance.ts";
+import { advanceGate, type Answers } from "../gates/advance.ts";
 import type { Gate, GateCheck } from "../gates/gate.ts";
 import type { RolloutView } from "../gates/rollout.ts";
 import { identityOf } from "../gating/rollout-identity.ts";
 import { wantedBy } from "../gating/wanted.ts";
-import type { Answer } from "../checks/check.ts";
+import type { CheckAnswer } from "../checks/check.ts";
 import { snapshotOf } from "./look.ts";
 import type { World } from "./world.ts";
 
@@ -20,7 +20,10 @@ export interface Followed {
 export function followGates(world: World): Followed {
   if (world.gates.length === 0) return { world, progressed: false, nextAt: undefined };
   const { zones, now } = world;
-  const view: RolloutView = { identity: identityOf(zones), zones, now, wanted: wantedBy(snapshotOf(world)) };
+  const snapshot = snapshotOf(world);
+  const wanted = wantedBy(snapshot);
+  const isHeld = wanted.kind === "zone" && snapshot.gates?.holds.has(wanted.zone.uid) === true;
+  const view: RolloutView = { identity: identityOf(zones), zones, now, wanted, isHeld };
   const followed = world.gates.map((gate) => follow(gate, view));
   const times = followed.flatMap(({ nextAt }) => nextAt ?? []);
   return {
@@ -31,13 +34,13 @@ export function followGates(world: World): Followed {
 }
 
 function follow(gate: Gate, view: RolloutView): { readonly gate: Gate; readonly nextAt: number | undefined } {
-  const { due } = advance(gate, view, new Map());
+  const { due } = advanceGate(gate, view, new Map());
   const answers: Answers = new Map(due.map((check) => [check.name, succeed(check, view.now)]));
-  const { record, nextAt } = advance(gate, view, answers);
+  const { record, nextAt } = advanceGate(gate, view, answers);
   return { gate: { ...gate, record, observedGeneration: gate.generation }, nextAt };
 }
 
-function succeed({ successWhen }: GateCheck, at: number): Answer {
+function succeed({ successWhen }: GateCheck, at: number): CheckAnswer {
   return { kind: "Vector", samples: successWhen === "Data" ? 1 : 0, warnings: [], at };
 }
 

@@ -5,7 +5,7 @@ import type { Hold } from "../model/decision.ts";
 import { decideScaling } from "../scaling/decide.ts";
 import { foldAges } from "../scaling/delayed.ts";
 import { minTimeOver } from "../scaling/min-time.ts";
-import { addFacts, factsOf, type ScalingSnapshot, type ZoneFacts } from "../scaling/snapshot.ts";
+import { addFacts, zoneFactsOf, type ScalingSnapshot, type ZoneFacts } from "../scaling/snapshot.ts";
 import { othersSteady } from "../scaling/steady.ts";
 import type { PreparePods, ScaleZone, ScalingStep } from "../scaling/steps.ts";
 import { putZone, type World } from "./world.ts";
@@ -35,7 +35,7 @@ function readReference(snapshot: ScalingSnapshot, uid: string, { zones, referenc
   const zone = zones.find((one) => one.uid === uid);
   if (!zone) return snapshot;
   const reading = references.get(uid) ?? { unreadable: "it was not read" };
-  return addFacts(snapshot, zone, { facts: factsOf(snapshot, zone).reference ? { confirmed: reading } : { reference: reading }, now });
+  return addFacts(snapshot, zone, { facts: zoneFactsOf(snapshot, zone).reference ? { confirmed: reading } : { reference: reading }, now });
 }
 
 interface Progress {

@@ -1,0 +1,110 @@
+/** `zonewise pause`, `resume`, `restart` and `undo`: what users change of a group's StatefulSets, each with the version that was read. */
+import { RolloutError } from "../../infra/errors.ts";
+import { statefulSets } from "../../infra/kubernetes/resources.ts";
+import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
+import type { Zone } from "../../reconciler/model/zone.ts";
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import { CliError, EXIT, type ExitCode } from "../exit.ts";
+import { gatherZonesOf } from "../gather/groups.ts";
+import { findEarlierTemplates } from "../gather/revisions.ts";
+import { suggest } from "../gather/suggest.ts";
+import { print } from "../output/print.ts";
+import type { Command, Flag, Input, Session } from "../session.ts";
+
+/** A change of one zone; undefined if there is nothing to change. */
+interface Change {
+  readonly zone: Zone;
+  readonly body: object | undefined;
+  readonly what: string;
+}
+
+type Decide = (zones: readonly Zone[], session: Session) => Promise<readonly Change[]> | readonly Change[];
+
+const ZONE: Flag = { flag: "--zone <name>", summary: "only this zone" };
+const DRY_RUN: Flag = { flag: "--dry-run", summary: "let the API server check the changes, and store nothing" };
+
+function defineAction(name: string, summary: string, decide: Decide): Command {
+  return {
+    name,
+    arguments: "<group>",
+    summary,
+    flags: [ZONE, DRY_RUN],
+    exits: { 0: "done, or it was so already" },
+    completes: "groups",
+    run: (session, input) => act(session, input, decide),
+  };
+}
+
+const annotate = (key: string, value: string | null): object => ({ metadata: { annotations: { [key]: value } } });
+
+export const pause = defineAction("pause", "Pause the zones of a group: none of their pods is replaced", (zones) =>
+  zones.map((zone) => ({ zone, body: zone.paused ? undefined : annotate(ANNOTATIONS.paused, "true"), what: "paused" })),
+);
+
+export const resume = defineAction("resume", "Let paused zones of a group go on", (zones) =>
+  zones.map((zone) => ({ zone, body: zone.paused ? annotate(ANNOTATIONS.paused, null) : undefined, what: "resumed" })),
+);
+
+/** kubectl rollout restart writes the same annotation. */
+const RESTARTED_AT = "kubectl.kubernetes.io/restartedAt";
+
+export const restart = defineAction("restart", "Replace all pods of a group, zone by zone", (zones, { clock }) =>
+  zones.map((zone) => ({
+    zone,
+    body: { spec: { template: annotate(RESTARTED_AT, formatTimestamp(clock.now())) } },
+    what: "gets new pods",
+  })),
+);
+
+export const undo = defineAction(
+  "undo",
+  "Go back to the template before the rollout, or to the one before the last",
+  async (zones, session) => {
+    const earlier = await Promise.all(zones.map((zone) => findEarlierTemplates(session, zone)));
+    const missing = zones.find((_, i) => earlier[i] === undefined);
+    // Before anything is written: half of a group on one template and half on another is what nobody wants.
+    if (missing) throw new CliError(`${missing.name} has no earlier revision: nothing was changed`);
+    return zones.map((zone, i) => ({ zone, body: earlier[i]?.patch, what: `goes back to ${earlier[i]?.revision}` }));
+  },
+);
+
+async function act(session: Session, { args: [group = ""], flags }: Input, decide: Decide): Promise<ExitCode> {
+  const dryRun = flags["dryRun"] === true;
+  const zones = chooseZones(await gatherZonesOf(session, session.namespace, group), flags["zone"]);
+  const changes = await decide(zones, session);
+  const done: string[] = [];
+  for (const change of changes) {
+    if (change.body) await write(session, change, dryRun).catch((error: unknown) => stop(error, change, done));
+    done.push(`${change.zone.name} ${change.body ? change.what : `was ${change.what} already`}`);
+  }
+  const suffix = dryRun ? " (dry run)" : "";
+  print(session, { group, dryRun, changes: done }, () => done.map((line) => `${line}${suffix}\n`).join(""));
+  return EXIT.ok;
+}
+
+function chooseZones(zones: readonly Zone[], name: string | boolean | undefined): readonly Zone[] {
+  if (typeof name !== "string") return zones;
+  const chosen = zones.filter((zone) => zone.name === name);
+  if (chosen.length > 0) return chosen;
+  throw new CliError(`no zone ${JSON.stringify(name)} in the group`, {
+    hint: suggest(
+      name,
+      zones.map((zone) => zone.name),
+      "zones",
+    ),
+  });
+}
+
+/** With the version that was read: a zone that somebody else has changed meanwhile is left as it is. */
+async function write({ cluster }: Session, { zone, body }: Change, dryRun: boolean): Promise<void> {
+  const { namespace, name, resourceVersion, uid } = zone;
+  const { metadata, ...rest } = body as { readonly metadata?: object };
+  const whole = { ...rest, metadata: { ...metadata, uid, resourceVersion } };
+  await cluster.change(statefulSets, { namespace, name, type: "strategic", body: whole, fieldManager: "zonewise-cli", dryRun });
+}
+
+function stop(error: unknown, { zone }: Change, done: readonly string[]): never {
+  if (!(error instanceof RolloutError)) throw error;
+  const before = done.length > 0 ? `; before it: ${done.join(", ")}` : "; nothing was changed";
+  throw new RolloutError(error.code, `${zone.name} could not be changed: ${error.message}${before}`, { cause: error });
+}

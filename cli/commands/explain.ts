@@ -1,0 +1,105 @@
+/** `zonewise explain`: may it go now, which rule says no, what blocks it, since when, and what would help. */
+import { absent } from "../../infra/errors.ts";
+import { nodes, pods as podResource, statefulSets } from "../../infra/kubernetes/resources.ts";
+import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import { readAll } from "../../reconciler/gather.ts";
+import { readZone } from "../../reconciler/model/zone.ts";
+import type { Answer } from "../decide/answer.ts";
+import { explainGroup, explainPod, explainZone } from "../decide/explain.ts";
+import { CliError, EXIT, usageError } from "../exit.ts";
+import { gatherGroup, gatherGroups } from "../gather/groups.ts";
+import { gatherPodWorld } from "../gather/pod-world.ts";
+import { suggest } from "../gather/suggest.ts";
+import { gatherWorld } from "../gather/world.ts";
+import { renderAnswers } from "../output/answers.ts";
+import { print } from "../output/print.ts";
+import type { Command, Session } from "../session.ts";
+
+/** What was asked about, and the answers. */
+interface Explained {
+  readonly kind: string;
+  readonly name: string;
+  readonly answers: readonly Answer[];
+}
+
+type Explain = (session: Session, name: string) => Promise<readonly Explained[] | undefined>;
+
+export const explain: Command = {
+  name: "explain",
+  arguments: "<object>",
+  summary: "May a pod, a statefulset, a group or a node go now; if not, which rule says no, what blocks, since when, what helps",
+  flags: [],
+  exits: { 0: "it may go, or has nothing to wait for", 1: "a rule says no" },
+  completes: "objects",
+  async run(session, { args: [object = ""] }) {
+    const explained = await explainObject(session, object);
+    print(session, explained, () => explained.map((one) => renderAnswers(one, session.io.style, session.clock.now())).join("\n"));
+    return explained.every(({ answers }) => answers.every(({ allowed }) => allowed)) ? EXIT.ok : EXIT.no;
+  },
+};
+
+const KINDS: Readonly<Record<string, Explain>> = {
+  group: async (session, name) => {
+    const all = await gatherGroups(session, session.namespace);
+    const state = all.find(({ group }) => group === name);
+    if (!state) return undefined;
+    return [{ kind: "group", name, answers: explainGroup(state, await gatherWorld(state, session)) }];
+  },
+  statefulset: async (session, name) => {
+    const object = await session.cluster.get(statefulSets, { namespace: session.namespace, name }).catch(absent);
+    if (!object) return undefined;
+    const { group } = readZone(object);
+    const state = await gatherGroup(session, session.namespace, group);
+    const world = await gatherWorld(state, session);
+    const zone = world.zones.find((one) => one.name === name);
+    return zone && [{ kind: "statefulset", name, answers: explainZone(zone, state, world) }];
+  },
+  pod: async (session, name) => {
+    const object = await session.cluster.get(podResource, { namespace: session.namespace, name }).catch(absent);
+    return object && [await explainOne(session, readBudgetPod(object))];
+  },
+  node: async (session, name) => {
+    const node = await session.cluster.get(nodes, { name }).catch(absent);
+    if (!node) return undefined;
+    const query = { fieldSelector: `spec.nodeName=${name}`, ...(session.namespace !== "" && { namespace: session.namespace }) };
+    const { items } = await readAll({ resource: podResource, query, read: readBudgetPod }, session);
+    const owned = items.filter(({ controller }) => controller?.kind === "StatefulSet");
+    return await Promise.all(owned.map((pod) => explainOne(session, pod)));
+  },
+};
+
+const ALIASES: Readonly<Record<string, string>> = {
+  groups: "group",
+  rolloutgroup: "group",
+  rg: "group",
+  sts: "statefulset",
+  statefulsets: "statefulset",
+  po: "pod",
+  pods: "pod",
+  no: "node",
+  nodes: "node",
+};
+
+async function explainOne(session: Session, pod: BudgetPod): Promise<Explained> {
+  const { world, state } = await gatherPodWorld(session, pod);
+  return { kind: "pod", name: pod.name, answers: explainPod(pod, state, world) };
+}
+
+/** `pod/NAME`, or a name of whatever has it. */
+async function explainObject(session: Session, object: string): Promise<readonly Explained[]> {
+  if (session.namespace === "") throw usageError("explain needs one namespace: say -n");
+  const [kind, name] = object.includes("/") ? object.split("/", 2) : [undefined, object];
+  const chosen = kind === undefined ? Object.keys(KINDS) : [ALIASES[kind.toLowerCase()] ?? kind.toLowerCase()];
+  for (const one of chosen) {
+    const explainKind = KINDS[one];
+    if (!explainKind) throw usageError(`there is no kind ${one}`, `the kinds are ${Object.keys(KINDS).join(", ")}`);
+    const explained = await explainKind(session, name ?? "");
+    if (explained) return explained;
+  }
+  const groups = await gatherGroups(session, session.namespace);
+  const names = groups.flatMap(({ group, zones }) => [group, ...zones.map((zone) => zone.name)]);
+  throw new CliError(`no ${chosen.join(", ")} ${JSON.stringify(name)} in namespace ${session.namespace}`, {
+    hint: suggest(name ?? "", names, "groups"),
+  });
+}

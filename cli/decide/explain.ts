@@ -1,0 +1,83 @@
+/** Explains a group, one of its zones or a pod, by what is recorded and by what a tick would decide now. Pure. */
+import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.ts";
+import { rememberLook } from "../../reconciler/budget/last-look.ts";
+import type { Block } from "../../reconciler/group-status/status.ts";
+import { judgeDisruption } from "../../reconciler/simulation/budgets.ts";
+import { lookAhead, type Outlook } from "../../reconciler/simulation/look.ts";
+import type { World } from "../../reconciler/simulation/world.ts";
+import { allow, earliestOf, explainBlock, explainHold, explainVerdict, type Answer, type Blocker } from "./answer.ts";
+import { isCurrent, type GroupState } from "./group-state.ts";
+
+const ROLL = "roll out";
+const SCALE = "scale";
+const EVICT = "evict";
+
+/** What is recorded, if it was recorded of the group as it is; otherwise what a tick would decide now. */
+export function explainGroup(state: GroupState, world: World): Answer[] {
+  const { namespace } = state;
+  const recorded = blocksOf(state);
+  if (isCurrent(state) && recorded.length > 0) return recorded.map((block) => explainBlock(block, questionOf(block), namespace));
+  return explainNow(lookAhead(world), namespace, recorded);
+}
+
+const blocksOf = (state: GroupState | undefined): readonly Block[] => state?.status?.blocked ?? [];
+const isAmong = (blockers: readonly Blocker[]) => (object: Blocker) =>
+  blockers.some(({ kind, name }) => kind === object.kind && name === object.name);
+
+/** Reasons of scaling name a zone that is not scaled. */
+const SCALING = /^(?:Leader|MinTime|Reference|Delay|Prepare|Scale)/;
+const questionOf = ({ reason }: { readonly reason: string }): string => (SCALING.test(reason) ? SCALE : ROLL);
+
+function explainNow({ step, hold, scalingHolds }: Outlook, namespace: string, recorded: readonly Block[]): Answer[] {
+  const context = { namespace, recorded };
+  const rollout = hold ? explainHold(hold, ROLL, context) : allow(ROLL, step?.message ?? "all zones are updated and ready");
+  return [rollout, ...scalingHolds.map((one) => explainHold(one, SCALE, context))];
+}
+
+/** The answers of its group that concern the zone; without any, whose turn it is. */
+export function explainZone(zone: BudgetZone, state: GroupState, world: World): Answer[] {
+  const answers = explainGroup(state, world);
+  const own = answers.filter(({ question, objects }) => question === ROLL || objects[0]?.name === zone.name);
+  const { step } = lookAhead(world);
+  const [rollout] = own;
+  if (!rollout?.allowed || !step || step.zone.uid === zone.uid) return own;
+  return [allow(ROLL, `it is the turn of ${step.zone.name}: ${step.message}`), ...own.slice(1)];
+}
+
+/** May it be evicted now, and may the rollout replace it. */
+export function explainPod(pod: BudgetPod, state: GroupState | undefined, world: World): Answer[] {
+  const { verdict, snapshot } = judgeDisruption(world, pod);
+  const blocking = snapshot ? blockersOf(pod, snapshot) : [];
+  const eviction = explainVerdict(verdict, EVICT, {
+    namespace: pod.namespace,
+    blockers: verdict.reason === "BudgetSpent" ? blocking : [],
+    since: earliestOf(blocksOf(state).flatMap((block) => (block.objects.some(isAmong(blocking)) ? [block.since] : []))),
+  });
+  const zone = world.zones.find(({ uid }) => uid === pod.owner);
+  return state && zone ? [eviction, ...explainTurn(pod, zone, { state, world })] : [eviction];
+}
+
+interface Subject {
+  readonly state: GroupState;
+  readonly world: World;
+}
+
+function explainTurn(pod: BudgetPod, zone: BudgetZone, { state, world }: Subject): Answer[] {
+  if (pod.revision === zone.status.updateRevision) return [allow(ROLL, `${pod.name} is at the update revision already`)];
+  const { step, denied } = lookAhead(world);
+  const context = { namespace: pod.namespace, recorded: blocksOf(state) };
+  const denial = denied.find(({ objects }) => objects.some(({ kind, name }) => kind === "Pod" && name === pod.name));
+  if (denial) return [explainHold(denial, ROLL, context)];
+  if (step?.action === "deletePods" && step.pods.some(({ uid }) => uid === pod.uid)) return [allow(ROLL, step.message)];
+  return explainZone(zone, state, world).slice(0, 1);
+}
+
+/** The pods that the budget counts as unavailable: of other zones first, as none of those may be. */
+function blockersOf(pod: BudgetPod, snapshot: NonNullable<ReturnType<typeof judgeDisruption>["snapshot"]>): Blocker[] {
+  const { blocking } = rememberLook(snapshot.zones, snapshot, 0);
+  const partition = snapshot.budget.partitionOf?.(pod.name);
+  const counted = blocking.filter((one) => partition === undefined || snapshot.budget.partitionOf?.(one.pod) === partition);
+  const others = counted.filter(({ zone }) => zone.uid !== pod.owner);
+  const chosen = others.length > 0 ? others : counted.filter((one) => one.pod !== pod.name);
+  return chosen.map((one) => ({ kind: "Pod", name: one.pod }));
+}

@@ -1,0 +1,45 @@
+/** The world of one pod: its group, or, of a StatefulSet without a group, only what its budgets select. */
+import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import { absent } from "../../infra/errors.ts";
+import { statefulSets } from "../../infra/kubernetes/resources.ts";
+import { LABELS } from "../../reconciler/model/annotations.ts";
+import { matchesLabels } from "../../reconciler/budget/selector.ts";
+import { readReservations } from "../../reconciler/budget/reservation.ts";
+import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../reconciler/reservations/gather-budget.ts";
+import type { World, WorldBudget } from "../../reconciler/simulation/world.ts";
+import type { GroupState } from "../decide/group-state.ts";
+import type { Session } from "../session.ts";
+import { gatherGroup } from "./groups.ts";
+import { DEFAULTS, gatherWorld } from "./world.ts";
+
+export interface PodWorld {
+  readonly world: World;
+  /** Undefined for a pod that is in no group. */
+  readonly state: GroupState | undefined;
+}
+
+export async function gatherPodWorld(session: Session, pod: BudgetPod): Promise<PodWorld> {
+  const group = await groupOf(session, pod);
+  if (group === undefined) return { world: await gatherUngrouped(session, pod), state: undefined };
+  const state = await gatherGroup(session, pod.namespace, group);
+  return { world: await gatherWorld(state, session), state };
+}
+
+async function groupOf({ cluster }: Session, { namespace, controller }: BudgetPod): Promise<string | undefined> {
+  if (controller?.kind !== "StatefulSet") return undefined;
+  const owner = await cluster.get(statefulSets, { namespace, name: controller.name }).catch(absent);
+  return owner?.metadata?.labels?.[LABELS.rolloutGroup];
+}
+
+async function gatherUngrouped(session: Session, { namespace, labels }: BudgetPod): Promise<World> {
+  const listed = (await listBudgets(namespace, session)) ?? [];
+  const read = async (budget: ListedBudget): Promise<WorldBudget> => {
+    const { content, matchLabels, object } = budget;
+    const reservations = readReservations(object.status?.disruptedPods);
+    const isRead = matchLabels && matchesLabels(matchLabels, labels) && !("problem" in content);
+    return { ...budget, reservations, others: isRead ? (await gatherUnderBudget(content, session)).zones : [] };
+  };
+  const budgets = await Promise.all(listed.map(read));
+  const empty = { zones: [], gates: [], tracked: undefined, references: new Map(), preparedAt: new Map(), readyMs: new Map() };
+  return { ...empty, namespace, group: "", budgets, clusterDomain: DEFAULTS.clusterDomain, now: session.clock.now() };
+}

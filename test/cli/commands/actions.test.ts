@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
+import { deploy, type Stage } from "../../reconciler/stage.ts";
+import { setStatusStage } from "../../reconciler/status-writer/status-stage.ts";
+import { openTerminal } from "../stage.ts";
+
+const PAUSED = "grafana.com/rollout-paused";
+
+describe("zonewise pause, resume, restart and undo", { timeout: 120_000 }, () => {
+  let stage: Stage;
+  before(async () => {
+    stage = await setStatusStage();
+    deploy(stage, "app:1");
+    await stage.time.advance(2000);
+    deploy(stage, "app:2");
+    await stage.time.advance(2000);
+  });
+  after(() => stage.close());
+
+  const setNamed = (zone: string): StatefulSet =>
+    (stage.emulator.store.get("statefulsets.apps", "default", `ingester-zone-${zone}`) as StatefulSet | undefined) ?? assert.fail();
+  const pausedOf = (zone: string): string | undefined => setNamed(zone).metadata?.annotations?.[PAUSED];
+  const imageOf = (zone: string): string | undefined => setNamed(zone).spec?.template.spec?.containers[0]?.image;
+
+  it("pause and resume all zones or one, once", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    assert.equal((await run("pause ingester --zone ingester-zone-b")).out, "ingester-zone-b paused\n");
+    assert.deepEqual([pausedOf("a"), pausedOf("b")], [undefined, "true"]);
+    const { code, out } = await run("pause ingester");
+    assert.equal(code, 0);
+    assert.equal(out, "ingester-zone-a paused\ningester-zone-b was paused already\ningester-zone-c paused\n");
+    assert.match((await run("resume ingester")).out, /^ingester-zone-a resumed$/m);
+    assert.deepEqual([pausedOf("a"), pausedOf("b"), pausedOf("c")], [undefined, undefined, undefined]);
+  });
+
+  it("change nothing in a dry run", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    assert.match((await run("pause ingester --dry-run")).out, /^ingester-zone-a paused \(dry run\)$/m);
+    assert.equal(pausedOf("a"), undefined);
+  });
+
+  it("undo goes back to the template before the rollout", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const { code, out } = await run("undo ingester");
+    assert.equal(code, 0, out);
+    assert.match(out, /^ingester-zone-a goes back to ingester-zone-a-/m);
+    assert.deepEqual([imageOf("a"), imageOf("b"), imageOf("c")], ["app:1", "app:1", "app:1"]);
+  });
+
+  it("restart changes the template of every zone", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    await run("restart ingester");
+    for (const zone of ["a", "b", "c"])
+      assert.match(setNamed(zone).spec?.template.metadata?.annotations?.["kubectl.kubernetes.io/restartedAt"] ?? "", /^\d{4}-/);
+  });
+
+  it("stop at a zone that somebody else has changed meanwhile, and say what was done", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    stage.emulator.faults.inject({ verb: "patch", name: "ingester-zone-b", effect: { kind: "conflict" }, times: 1 });
+    const { code, err } = await run("pause ingester");
+    assert.equal(code, 4);
+    assert.match(err, /ingester-zone-b could not be changed: .*; before it: ingester-zone-a paused\n +somebody else changed it/);
+  });
+
+  it("name the zones that there are", async (t) => {
+    const { err } = await (await openTerminal(t, stage)).run("pause ingester --zone ingester-zone-d");
+    assert.match(err, /no zone "ingester-zone-d" in the group\n +did you mean ingester-zone-a/);
+  });
+});

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { deploy, type Stage } from "../../reconciler/stage.ts";
+import { setStatusStage, startTerm, type Term } from "../../reconciler/status-writer/status-stage.ts";
+import { openTerminal } from "../stage.ts";
+
+describe("zonewise explain", { timeout: 120_000 }, () => {
+  let stage: Stage;
+  let term: Term;
+  before(async () => {
+    stage = await setStatusStage();
+    deploy(stage, "app:1");
+    await stage.time.advance(2000);
+    const { store } = stage.emulator;
+    const set = store.get("statefulsets.apps", "default", "ingester-zone-a") ?? assert.fail();
+    store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations: { "grafana.com/rollout-paused": "true" } } });
+    deploy(stage, "app:2", { zones: ["a"] });
+    await stage.time.advance(1000);
+    term = startTerm(stage);
+    await term.tick();
+    await stage.time.advance(90_000);
+  });
+  after(async () => {
+    await term.end();
+    await stage.close();
+  });
+
+  const CASES = [
+    { object: "ingester", text: /^group\/ingester\n {2}roll out: no {2}ZonePaused\n/ },
+    { object: "group/ingester", text: /since +1m\d+s ago \(\d{4}-/ },
+    { object: "sts/ingester-zone-a", text: /rule +a paused zone is left alone/ },
+    { object: "ingester-zone-a-0", text: /^pod\/ingester-zone-a-0\n {2}evict: yes .*\n {2}roll out: no {2}ZonePaused/ },
+    {
+      object: "ingester-zone-a",
+      text: /helps +kubectl -n default annotate --overwrite statefulset ingester-zone-a grafana.com\/rollout-paused-/,
+    },
+    { object: "node/node-1", text: /^pod\/ingester-zone-[abc]-\d\n/ },
+  ];
+  for (const { object, text } of CASES)
+    it(`${object}: no`, async (t) => {
+      const { code, out } = await (await openTerminal(t, stage)).run(`explain ${object}`);
+      assert.match(out, text);
+      assert.equal(code, 1);
+    });
+
+  it("says yes with 0, and shows the same as JSON", async (t) => {
+    const { run, json } = await openTerminal(t, stage);
+    assert.equal((await run("explain pod/ingester-zone-b-1")).code, 0);
+    const [first] = await json<{ answers: { question: string; allowed: boolean }[] }[]>("explain pod/ingester-zone-b-1");
+    assert.deepEqual(first?.answers[0]?.allowed, true);
+  });
+
+  it("suggests what exists in place of what does not", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const { code, err } = await run("explain ingester-zone-x");
+    assert.equal(code, 4);
+    assert.match(err, /did you mean .*ingester-zone-a/);
+    assert.match((await run("explain deployment/x")).err, /the kinds are group, statefulset, pod, node/);
+    assert.match((await run("explain ingester -A")).err, /explain needs one namespace/);
+  });
+});

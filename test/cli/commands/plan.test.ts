@@ -1,0 +1,123 @@
+/** The plan of a group on the embedded cluster is what the ticks then do. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { TestContext } from "node:test";
+import { composeBudgets } from "../../../reconciler/reservations/compose.ts";
+import { createMayDisrupt } from "../../../reconciler/reservations/may-disrupt.ts";
+import { createLog } from "../../../infra/log.ts";
+import { statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { createMetrics } from "../../../infra/metrics/metrics.ts";
+import { parse } from "yaml";
+import { readFileSync } from "node:fs";
+import type { Draft } from "../../emulator/objects.ts";
+import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
+import { deploy, tickOnce, witness, type Stage } from "../../reconciler/stage.ts";
+import { openTerminal } from "../stage.ts";
+
+interface Planned {
+  readonly end: string;
+  readonly steps: readonly {
+    readonly action: string;
+    readonly zone: string;
+    readonly pods?: readonly string[];
+    readonly replicas?: number;
+  }[];
+}
+
+const GROUPS_CRD = new URL("../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);
+
+async function setPlanStage(t: TestContext): Promise<Stage> {
+  const stage = await setBudgetStage();
+  t.after(() => stage.close());
+  stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(GROUPS_CRD, "utf8")) as Draft);
+  await stage.time.advance(1000);
+  return stage;
+}
+
+/** `zone`, `pod`, or `zone=replicas`, in order. */
+const namesOf = ({ steps }: Planned): string[] =>
+  steps.flatMap(({ zone, pods, replicas }) => (replicas === undefined ? (pods ?? [zone]) : [`${zone}=${replicas}`]));
+
+/** Real ticks until nothing is left, a second of the cluster's time apart. */
+async function execute(stage: Stage): Promise<string[]> {
+  const { cluster } = stage.connect();
+  const log = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
+  const metrics = createMetrics();
+  const { reserver } = composeBudgets({ cluster, clock: stage.clock, log, metrics: metrics.budgets, identity: "reconciler" });
+  const mayDisrupt = createMayDisrupt(reserver, stage.clock, metrics.budgets);
+  const done: string[] = [];
+  for (let quiet = 0; quiet < 30; quiet++) {
+    const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt, isResyncDue: () => true });
+    for (const outcome of outcomes) {
+      if (outcome.state !== "acted") continue;
+      quiet = 0;
+      const { decision, effect } = outcome;
+      if (decision.action === "deletePods") done.push(...effect.replaced.map(({ name }) => name));
+      else done.push(decision.action === "scaleZone" ? `${decision.zone.name}=${decision.replicas}` : decision.zone.name);
+    }
+    await stage.time.advance(1000);
+  }
+  return done;
+}
+
+const CASES: readonly { readonly name: string; readonly change: (stage: Stage) => void | Promise<void> }[] = [
+  { name: "a new image", change: (stage) => deploy(stage, "x:2", PODS) },
+  {
+    name: "a new image under a budget",
+    change: (stage) => {
+      writeBudget(stage, { maxUnavailable: 2 });
+      deploy(stage, "x:2", PODS);
+    },
+  },
+  {
+    name: "a new image of two zones",
+    change: (stage) => deploy(stage, "x:2", { ...PODS, zones: ["b", "c"] }),
+  },
+  {
+    name: "a new image and a follower that grows",
+    // Through the API server, whose defaults in the template make another revision.
+    async change(stage) {
+      deploy(stage, "x:2", { ...PODS, zones: ["a"], replicas: 4 });
+      const annotations = { "grafana.com/rollout-downscale-leader": "ingester-zone-a", "rollout-max-unavailable": "2" };
+      const patch = { namespace: "default", name: "ingester-zone-b", type: "strategic", body: { metadata: { annotations } } } as const;
+      await stage.connect().cluster.patch(statefulSets, patch);
+    },
+  },
+];
+const PODS = { podLabels: { "rollout-group": "ingester" } };
+
+for (const { name, change } of CASES)
+  it(`zonewise plan has the steps that the ticks then take: ${name}`, { timeout: 120_000 }, async (t) => {
+    const stage = await setPlanStage(t);
+    const { run, json } = await openTerminal(t, stage);
+    assert.deepEqual([(await run("plan ingester")).out, (await run("plan ingester")).code], ["nothing to do\n", 0]);
+    await change(stage);
+    await stage.time.advance(1000);
+    const { code, out } = await run("plan ingester");
+    assert.equal(code, 1);
+    assert.match(out, /^STEP +WAIT +FOR +ACTION +ZONE +WHAT/);
+    const planned = await json<Planned>("plan ingester");
+    assert.equal(planned.end, "settled");
+    const { violations } = witness(stage, 2);
+    assert.deepEqual(namesOf(planned), await execute(stage));
+    assert.deepEqual(violations, []);
+    assert.equal((await run("plan ingester")).code, 0);
+  });
+
+it("zonewise plan says where a rollout will stop, and changes nothing", { timeout: 60_000 }, async (t) => {
+  const stage = await setPlanStage(t);
+  const { run } = await openTerminal(t, stage);
+  deploy(stage, "x:2", PODS);
+  const { store } = stage.emulator;
+  const set = store.get("statefulsets.apps", "default", "ingester-zone-b") ?? assert.fail();
+  store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations: { "grafana.com/rollout-paused": "true" } } });
+  await stage.time.advance(1000);
+  const writes: string[] = [];
+  store.subscribe(({ type, object }) => void writes.push(`${type} ${object.metadata.name}`));
+  const { code, out } = await run("plan ingester");
+  assert.equal(code, 1);
+  assert.match(out, /then it stops.*:\n {2}ZonePaused: ingester-zone-b is paused with outdated pods/);
+  assert.match((await run("plan ingester --steps 2")).out, /^2 .*\n\nand more: see --steps/m);
+  assert.equal((await run("plan ingester --steps none")).code, 2);
+  assert.deepEqual(writes, []);
+});

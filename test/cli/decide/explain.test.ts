@@ -1,0 +1,173 @@
+/** Each reason is induced, and explained with its rule, the objects that block, and what helps. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { explainGroup, explainPod, explainZone } from "../../../cli/decide/explain.ts";
+import type { GroupState } from "../../../cli/decide/group-state.ts";
+import { RULES } from "../../../cli/decide/rules.ts";
+import { describeZone } from "../../../reconciler/group-status/zones.ts";
+import { REASONS, type Reason } from "../../../reconciler/model/decision.ts";
+import { LAST } from "../../reconciler/builders.ts";
+import { NOW, worldOf } from "../../reconciler/simulation/builders.ts";
+import { budgetOf, OUTDATED, recorded, withBudget, WORLDS, zonesOf } from "./worlds.ts";
+import type { World } from "../../../reconciler/simulation/world.ts";
+
+/** Nothing is recorded of it. */
+const stateOf = ({ zones }: World, status?: GroupState["status"]): GroupState => ({
+  namespace: "test",
+  group: "ingester",
+  zones,
+  status,
+  generation: 1,
+});
+
+/** What the remedy must name: the object to change or to look at. */
+const HELPS: Readonly<Record<Reason, RegExp>> = {
+  UpdateStrategyNotOnDelete: /kubectl -n test patch statefulset ingester-zone-a .*OnDelete/,
+  RevisionUnknown: /kube-controller-manager.*ingester-zone-a/,
+  StatusNotObserved: /wait for ingester-zone-a/,
+  ZoneTerminating: /get statefulset ingester-zone-a .*finalizers/,
+  MultipleZonesNotReady: /ingester-zone-a, ingester-zone-b/,
+  OtherZoneNotReady: /ready: .*|ingester-zone-b/,
+  MaxUnavailableReached: /describe pod ingester-zone-a-0 ingester-zone-a-1/,
+  ZoneNotReady: /describe pod ingester-zone-a-0/,
+  ZonePaused: /annotate --overwrite statefulset ingester-zone-a grafana.com\/rollout-paused-/,
+  BudgetSpent: /describe pod ingester-zone-a-0/,
+  BudgetUnusable: /edit zpdb ingester/,
+  GateWaiting: /patch rolloutgate gate .*Observe/,
+  GateFailed: /zonewise.dev\/retry-gate .*rolloutgate gate/,
+  GateUnreachable: /patch rolloutgate gate .*Observe/,
+  LeaderNotFound: /annotate --overwrite statefulset ingester-zone-b grafana.com\/rollout-downscale-leader=LEADER/,
+  LeaderCycle: /statefulset ingester-zone-a grafana.com\/rollout-downscale-leader-/,
+  LeaderAndMirror: /statefulset ingester-zone-b grafana.com\/rollout-downscale-leader-/,
+  LeaderNotReady: /wait for ingester-zone-a, .*ingester-zone-b grafana.com\/rollout-upscale-only-when-leader-ready-/,
+  MinTimeBetweenZones: /statefulset ingester-zone-b grafana.com\/rollout-force-replicas=N/,
+  MinTimeUnknown: /edit statefulset ingester-zone-b/,
+  ReferenceUnreadable: /edit statefulset ingester-zone-a/,
+  DelayInvalid: /edit statefulset ingester-zone-a/,
+  PrepareFailed: /logs POD/,
+  DelayNotReached: /statefulset ingester-zone-a grafana.com\/rollout-delayed-downscale=/,
+  ScaleRefused: /edit statefulset ingester-zone-a/,
+};
+
+/** Only a write finds these out: they are explained as the reconciler has recorded them. */
+const RECORDED: ReadonlySet<string> = new Set(["PrepareFailed", "ScaleRefused"]);
+
+describe("zonewise explain names rule, objects and remedy of", () => {
+  for (const reason of Object.keys(REASONS) as Reason[])
+    it(reason, () => {
+      const make = RECORDED.has(reason) ? undefined : WORLDS[reason as keyof typeof WORLDS];
+      const world = make?.() ?? worldOf(zonesOf({}));
+      const zones = world.zones.map(describeZone);
+      const status = make ? undefined : { ...recorded(reason), observedGeneration: 1, zones };
+      const answers = explainGroup(stateOf(world, status), world);
+      const answer = answers.find((one) => one.reason === reason) ?? assert.fail(JSON.stringify(answers));
+      assert.equal(answer.allowed, false);
+      assert.equal(answer.rule, RULES[reason].rule);
+      assert.ok(answer.objects.length > 0, "no objects");
+      assert.match(answer.message, /ingester-zone-|group ingester/);
+      assert.match(answer.remedy, HELPS[reason]);
+    });
+});
+
+const two = (spec: object): World => withBudget([{}, {}, {}], spec);
+const changePod = (world: World, change: object): World => ({
+  ...world,
+  zones: world.zones.map((zone, i) => ({ ...zone, pods: zone.pods.map((pod, n) => (i + n === 0 ? { ...pod, ...change } : pod)) })),
+});
+const reservedAt = (world: World, by: string): World => ({
+  ...world,
+  budgets: world.budgets.map((one) => ({
+    ...one,
+    reservations: { "ingester-zone-a-0": { uid: "uid-ingester-zone-a-0", time: new Date(NOW).toISOString(), by } },
+  })),
+});
+
+const DENIALS = [
+  {
+    reason: "SeveralBudgets",
+    world: withBudget([{}, {}], {}, [budgetOf({}, "second")]),
+    objects: ["ingester", "second"],
+    helps: /edit zpdb ingester/,
+  },
+  { reason: "BudgetInvalid", world: two({ maxUnavailable: -1 }), objects: ["ingester"], helps: /edit zpdb ingester/ },
+  { reason: "OwnerNotFound", world: changePod(two({}), { controller: undefined }), objects: ["ingester"], helps: /get zpdb ingester/ },
+  {
+    reason: "MaxUnavailableZero",
+    world: two({ maxUnavailable: 0 }),
+    objects: ["ingester"],
+    helps: /patch zpdb ingester .*maxUnavailable":1/,
+  },
+  { reason: "TooFewZones", world: withBudget([{}], {}), objects: ["ingester"], helps: /get zpdb ingester/ },
+  { reason: "PartitionUnknown", world: two({ podNamePartitionRegex: "(x)" }), objects: ["ingester"], helps: /edit zpdb ingester/ },
+  {
+    reason: "BudgetSpent",
+    world: withBudget([{}, { pods: { 1: { ready: false } } }, {}], {}),
+    objects: ["ingester-zone-b-1", "ingester"],
+    helps: /describe pod ingester-zone-b-1/,
+  },
+  { reason: "AllowedAlready", world: reservedAt(two({}), "reconciler"), objects: ["ingester"], helps: /try again once it is gone/ },
+] as const;
+
+describe("zonewise explain pod names rule, objects and remedy of the denial", () => {
+  for (const { reason, world, objects, helps } of DENIALS)
+    it(reason, () => {
+      const pod = world.zones[0]?.pods[0] ?? assert.fail();
+      const [answer = assert.fail()] = explainPod(pod, stateOf(world), world);
+      assert.deepEqual([answer.question, answer.reason, answer.allowed], ["evict", reason, false]);
+      assert.equal(answer.rule, RULES[reason].rule);
+      const names = answer.objects.map(({ name }) => name);
+      for (const name of objects) assert.ok(names.includes(name), names.join());
+      assert.match(answer.remedy, helps);
+    });
+
+  it("which counts a pod that is not ready since the time that is recorded of it", () => {
+    const world = withBudget([{}, { pods: { 1: { ready: false } } }, {}], {});
+    const since = "2026-01-01T11:00:00Z";
+    const block = { reason: "ZoneNotReady", message: "", cause: "", since, objects: [{ kind: "Pod", name: "ingester-zone-b-1" }] };
+    const pod = world.zones[0]?.pods[0] ?? assert.fail();
+    assert.equal(explainPod(pod, stateOf(world, { blocked: [block] }), world)[0]?.since, since);
+  });
+});
+
+describe("zonewise explain says yes", () => {
+  it("to a pod that may be evicted and is the next of the rollout", () => {
+    const world = withBudget([OUTDATED, {}, {}], {});
+    const pod = world.zones[0]?.pods[0] ?? assert.fail();
+    const answers = explainPod(pod, stateOf(world), world);
+    assert.deepEqual(
+      answers.map(({ question, allowed }) => [question, allowed]),
+      [
+        ["evict", true],
+        ["roll out", true],
+      ],
+    );
+  });
+
+  it("to a zone that waits only for its turn, and says whose it is", () => {
+    const world = worldOf(zonesOf(OUTDATED, OUTDATED));
+    const zone = world.zones[1] ?? assert.fail();
+    const [answer] = explainZone(zone, stateOf(world), world);
+    assert.match(answer?.message ?? "", /^it is the turn of ingester-zone-a: updating/);
+  });
+
+  it("to a settled group", () => {
+    const world = worldOf(zonesOf({}, {}));
+    assert.deepEqual(
+      explainGroup(stateOf(world), world).map(({ allowed }) => allowed),
+      [true],
+    );
+  });
+});
+
+it("what is recorded of a group that has changed since is not repeated", () => {
+  const world = worldOf(zonesOf({ ...OUTDATED, generation: 2 }, { updateRevision: LAST }));
+  const status = {
+    ...recorded("ScaleRefused"),
+    observedGeneration: 1,
+    zones: world.zones.map((zone) => ({ ...describeZone(zone), generation: 1 })),
+  };
+  assert.deepEqual(
+    explainGroup(stateOf(world, status), world).map(({ reason }) => reason),
+    [""],
+  );
+});
