@@ -1,30 +1,26 @@
 /** The command line: flags and commands as tables, read by commander. */
 import { Command as Parser, Option } from "commander";
+import { SHELLS } from "./completion.ts";
+import { GLOBAL_FLAGS } from "./flags.ts";
 import type { Command, Flag } from "./session.ts";
 import { pause, restart, resume, undo } from "./commands/actions.ts";
+import { doctor } from "./commands/doctor.ts";
+import { drainOrder } from "./commands/drain-order.ts";
+import { events } from "./commands/events.ts";
+import { evict } from "./commands/evict.ts";
 import { explain } from "./commands/explain.ts";
 import { plan } from "./commands/plan.ts";
 import { status } from "./commands/status.ts";
 
-/** Flags of every command. */
-export const GLOBAL_FLAGS: readonly Flag[] = [
-  { flag: "-n, --namespace <name>", summary: "the namespace; that of the context by default" },
-  { flag: "-A, --all-namespaces", summary: "all namespaces" },
-  { flag: "--context <name>", summary: "a context of the kubeconfig" },
-  { flag: "--kubeconfig <file>", summary: "the kubeconfig; by default KUBECONFIG, ~/.kube/config, or the pod's ServiceAccount" },
-  { flag: "--as <user>", summary: "impersonate this user" },
-  { flag: "--as-group <group>", summary: "and this group; may be given several times", repeats: true },
-  { flag: "--request-timeout <duration>", summary: "how long a call may take, 10s by default" },
-  { flag: "-o, --output <format>", summary: "table, json or yaml", choices: ["table", "json", "yaml"] },
-  { flag: "--no-color", summary: "no colours, as with NO_COLOR" },
-];
-
-export const COMMANDS: readonly Command[] = [status, explain, plan, pause, resume, restart, undo];
+export const COMMANDS: readonly Command[] = [status, explain, plan, doctor, evict, drainOrder, events, pause, resume, restart, undo];
 
 export type OnCommand = (command: Command, args: readonly string[], flags: Readonly<Record<string, unknown>>) => Promise<void>;
 
+/** Receives a shell, whose script is wanted, or the words that are to be completed. */
+export type OnComplete = (asked: { readonly shell: string } | { readonly words: readonly string[] }) => Promise<void>;
+
 /** The parser; `onCommand` receives the command that was chosen, with the flags of all levels. */
-export function createProgram(commands: readonly Command[], onCommand: OnCommand): Parser {
+export function createProgram(commands: readonly Command[], onCommand: OnCommand, onComplete: OnComplete): Parser {
   const program = new Parser("zonewise")
     .description("Watches, explains and steers rollouts of zone-replicated StatefulSets. Also as: kubectl zonewise")
     .exitOverride()
@@ -35,7 +31,17 @@ export function createProgram(commands: readonly Command[], onCommand: OnCommand
     for (const flag of command.flags) sub.addOption(toOption(flag));
     sub.action(async () => await onCommand(command, sub.args, sub.optsWithGlobals()));
   }
+  addCompletion(program, onComplete);
   return program;
+}
+
+function addCompletion(program: Parser, onComplete: OnComplete): void {
+  const script = program
+    .command("completion <shell>")
+    .description(`A script for your shell (${SHELLS.join(", ")}): source <(zonewise completion bash)`);
+  script.action(async (shell: string) => await onComplete({ shell }));
+  const words = program.command("__complete [words...]", { hidden: true }).allowUnknownOption();
+  words.action(async () => await onComplete({ words: words.args }));
 }
 
 function toOption({ flag, summary, choices, repeats }: Flag): Option {

@@ -2,11 +2,12 @@
 import { CommanderError } from "commander";
 import type { Clock } from "../infra/clock.ts";
 import { hasCode } from "../infra/errors.ts";
-import { openCluster, type Environment } from "./connect.ts";
+import { openCluster, type ConnectionFlags, type Environment } from "./connect.ts";
 import { explainError } from "./decide/explain-error.ts";
-import { CliError, EXIT, type ExitCode } from "./exit.ts";
+import { CliError, EXIT, usageError, type ExitCode } from "./exit.ts";
 import { colourful, plain } from "./output/style.ts";
-import { COMMANDS, createProgram, normalize } from "./program.ts";
+import { complete, findNames, scriptOf, SHELLS } from "./completion.ts";
+import { COMMANDS, createProgram, normalize, type OnComplete } from "./program.ts";
 import type { Command, Io, Session } from "./session.ts";
 
 export interface Terminal extends Omit<Io, "style"> {
@@ -18,9 +19,13 @@ export interface Terminal extends Omit<Io, "style"> {
 /** `argv` without the interpreter and the script. Never rejects. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   let code: ExitCode = EXIT.ok;
-  const program = createProgram(COMMANDS, async (command, args, flags) => {
-    code = await runCommand(command, { args, flags }, terminal);
-  });
+  const program = createProgram(
+    COMMANDS,
+    async (command, args, flags) => {
+      code = await runCommand(command, { args, flags }, terminal);
+    },
+    async (asked) => await answerShell(asked, program.opts(), terminal),
+  );
   program.configureOutput({ writeOut: terminal.write, writeErr: terminal.warn });
   for (const command of program.commands) command.copyInheritedSettings(program);
   try {
@@ -31,6 +36,20 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     return tell(error, terminal);
   }
+}
+
+async function answerShell(asked: Parameters<OnComplete>[0], flags: ConnectionFlags, terminal: Terminal): Promise<void> {
+  if ("shell" in asked) {
+    const script = scriptOf(asked.shell);
+    if (script === undefined) throw usageError(`there are completions for ${SHELLS.join(", ")}, not for ${asked.shell}`);
+    return terminal.write(script);
+  }
+  const words = await complete(asked.words, COMMANDS, async (what) => {
+    const { connection, ...opened } = await openCluster(flags, terminal);
+    const session = { ...opened, output: "table", io: { ...terminal, style: plain }, signal: terminal.signal } as const;
+    return await findNames(session, what).finally(() => connection.close());
+  });
+  terminal.write(words.map((word) => `${word}\n`).join(""));
 }
 
 interface Parsed {

@@ -101,6 +101,8 @@ export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plura
 export const definitions: Resource<Definition> = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
 export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };
 export const controllerRevisions: Resource<ControllerRevision> = { group: "apps", version: "v1", plural: "controllerrevisions" };
+/** Only created: the answer is its status. */
+export const subjectReviews: Resource<AccessReview> = { group: "authorization.k8s.io", version: "v1", plural: "subjectaccessreviews" };
 export const accessReviews: Resource<AccessReview> = { group: "authorization.k8s.io", version: "v1", plural: "selfsubjectaccessreviews" };
 /** Only created: the answer is its status. */
 export const tokenReviews: Resource<TokenReview> = { group: "authentication.k8s.io", version: "v1", plural: "tokenreviews" };
@@ -110,7 +112,7 @@ export interface Eviction {
   readonly apiVersion: "policy/v1";
   readonly kind: "Eviction";
   readonly metadata: { readonly namespace: string; readonly name: string };
-  readonly deleteOptions: { readonly preconditions: { readonly uid: string } };
+  readonly deleteOptions: { readonly preconditions: { readonly uid: string }; readonly dryRun?: readonly ["All"] };
 }
 export const evictions: Resource<Eviction> = { group: "", version: "v1", plural: "pods" };
 

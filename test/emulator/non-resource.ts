@@ -44,6 +44,9 @@ const ENDPOINTS: Readonly<Record<string, (api: Api, body: unknown) => object | P
   "/apis": ({ registry }) => ({ kind: "APIGroupList", apiVersion: "v1", groups: groupsOf(registry) }),
   "/openapi/v3": ({ registry }) => ({ paths: Object.fromEntries(registry.all().map((kind) => [rootOf(kind).slice(1), SCHEMAS])) }),
   [SCHEMAS.serverRelativeURL]: ({ registry }) => ({ openapi: "3.0.0", info: {}, paths: Object.fromEntries(registry.all().map(pathOf)) }),
+  // There is no RBAC: everybody may do everything.
+  "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": (_api, body) => ({ ...fieldsOf(body), status: { allowed: true } }),
+  "/apis/authorization.k8s.io/v1/subjectaccessreviews": (_api, body) => ({ ...fieldsOf(body), status: { allowed: true } }),
   "/openid/v1/jwks": ({ tokens }) => tokens.keys(),
   "/apis/authentication.k8s.io/v1/tokenreviews": async ({ tokens }, body) => ({
     ...fieldsOf(body),

@@ -1,0 +1,91 @@
+/** `zonewise drain-order`: in which order to drain nodes, and which may be drained together. It cordons and evicts nothing. */
+import { absent } from "../../infra/errors.ts";
+import { nodes as nodeResource, pods as podResource } from "../../infra/kubernetes/resources.ts";
+import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import { isAllowed } from "../../reconciler/budget/verdict.ts";
+import { readAll } from "../../reconciler/gather.ts";
+import { judgeDisruption } from "../../reconciler/simulation/budgets.ts";
+import { orderDrains, splitsOf, type Claim, type DrainNode, type Wave } from "../decide/drain-order.ts";
+import { countUnavailable } from "../../reconciler/budget/unavailability.ts";
+import { CliError, EXIT } from "../exit.ts";
+import { gatherPodWorld } from "../gather/pod-world.ts";
+import { suggest } from "../gather/suggest.ts";
+import { print } from "../output/print.ts";
+import { formatTable, type Cell } from "../output/table.ts";
+import type { Command, Session } from "../session.ts";
+
+const TOPOLOGY = "topology.kubernetes.io/zone";
+
+export const drainOrder: Command = {
+  name: "drain-order",
+  arguments: "<nodes...>",
+  summary: "In which order to drain nodes: those of a wave together, and the next wave once all pods are back",
+  flags: [],
+  exits: { 0: "the first wave may begin", 1: "a budget refuses a pod of the first wave for now" },
+  completes: "nodes",
+  async run(session, { args }) {
+    const gathered = await Promise.all(args.map((name) => gatherNode(session, name)));
+    const waves = orderDrains(gathered);
+    print(session, waves.map(toValue), () => render(waves, session));
+    const isFree = waves[0]?.nodes.every(({ claims }) => claims.length === 0 || claims.some(({ refusal }) => refusal === undefined));
+    return isFree === false ? EXIT.no : EXIT.ok;
+  },
+};
+
+async function gatherNode(session: Session, name: string): Promise<DrainNode> {
+  const node = await session.cluster.get(nodeResource, { name }).catch(absent);
+  if (!node) {
+    const { items } = await readAll({ resource: nodeResource, query: {}, read: ({ metadata }) => metadata?.name ?? "" }, session);
+    throw new CliError(`no node ${JSON.stringify(name)}`, { hint: suggest(name, items, "nodes") });
+  }
+  // Whatever the namespace: a drain evicts all pods.
+  const query = { fieldSelector: `spec.nodeName=${name}` };
+  const { items } = await readAll({ resource: podResource, query, read: readBudgetPod }, session);
+  const owned = items.filter(({ controller }) => controller?.kind === "StatefulSet");
+  const claims = await Promise.all(owned.map((pod) => claim(session, pod)));
+  return { name, topologyZone: node.metadata?.labels?.[TOPOLOGY] ?? "", claims: claims.flat() };
+}
+
+/** None for a pod under no budget. */
+async function claim(session: Session, pod: BudgetPod): Promise<Claim[]> {
+  const { world } = await gatherPodWorld(session, pod);
+  const { verdict, snapshot } = judgeDisruption(world, pod);
+  if (!snapshot) return [];
+  const { budget, zones } = snapshot;
+  const partition = budget.partitionOf?.(pod.name);
+  const key = [`${budget.namespace}/${budget.name}`, ...(partition === undefined ? [] : [partition])].join(" ");
+  const own = zones.find(({ uid }) => uid === pod.owner);
+  const down = own ? countUnavailable(own, snapshot, partition) : { notReady: 0, unknown: 0 };
+  const refusal = isAllowed(verdict) ? undefined : verdict.message;
+  return [{ pod, key, zone: own?.name ?? "", isDown: down.notReady + down.unknown > 0, refusal }];
+}
+
+function toValue({ nodes }: Wave): unknown {
+  return nodes.map((node) => ({
+    node: node.name,
+    zone: node.topologyZone,
+    splits: splitsOf(node),
+    pods: node.claims.map(({ pod, key, zone, refusal }) => ({
+      namespace: pod.namespace,
+      pod: pod.name,
+      budget: key,
+      statefulSet: zone,
+      ...(refusal !== undefined && { refusal }),
+    })),
+  }));
+}
+
+function render(waves: readonly Wave[], { io }: Session): string {
+  const rows = waves.flatMap(({ nodes }, i) => nodes.map((node) => describe(node, i + 1)));
+  return formatTable(["WAVE", "NODE", "ZONE", "GUARDED-PODS", "NOW"], rows, io.style);
+}
+
+function describe(node: DrainNode, wave: number): Cell[] {
+  const { claims, name, topologyZone } = node;
+  const refusal = claims.find((one) => one.refusal !== undefined)?.refusal;
+  const [split] = splitsOf(node);
+  const now: Cell = refusal === undefined ? { text: "yes", tone: "good" } : { text: `waits: ${refusal}`, tone: "waiting" };
+  const text =
+    split === undefined ? now : { ...now, text: `${now.text}; has pods of several zones under ${split}: its drain waits in between` };
+  return [String(wave), name, topologyZone, String(claims.length), text];
+}

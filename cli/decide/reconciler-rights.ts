@@ -1,0 +1,47 @@
+/** What the reconciler needs of RBAC in each namespace that it serves: the rules of infra/manifests/reconciler/rbac.yaml, one right a row. Pure. */
+import type { Finding } from "./findings.ts";
+
+export interface Right {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string;
+}
+
+/** `verb group/resource[/subresource]`, the core group as "". */
+const RIGHTS = [
+  ...["get", "list", "watch", "patch"].map((verb) => `${verb} apps/statefulsets`),
+  "patch apps/statefulsets/status",
+  ...["get", "list", "patch", "delete"].map((verb) => `${verb} /pods`),
+  ...["create", "get", "patch"].map((verb) => `${verb} /events`),
+  ...["get", "list"].map((verb) => `${verb} rollout-operator.grafana.com/zoneawarepoddisruptionbudgets`),
+  "update rollout-operator.grafana.com/zoneawarepoddisruptionbudgets/status",
+  ...["get", "list", "watch", "create", "patch", "delete"].map((verb) => `${verb} zonewise.dev/rolloutgroups`),
+  "update zonewise.dev/rolloutgroups/status",
+  ...["get", "list", "create", "update"].map((verb) => `${verb} coordination.k8s.io/leases`),
+];
+
+export const RECONCILER_RIGHTS: readonly Right[] = RIGHTS.map(readRight);
+
+function readRight(text: string): Right {
+  const [verb = "", path = ""] = text.split(" ");
+  const [group = "", resource = "", subresource] = path.split("/");
+  return { verb, group, resource, ...(subresource !== undefined && { subresource }) };
+}
+
+/** What whoever installs Zonewise needs, in the whole cluster. */
+export const INSTALL_RIGHTS: readonly Right[] = [
+  "create apiextensions.k8s.io/customresourcedefinitions",
+  "create rbac.authorization.k8s.io/clusterroles",
+  "create admissionregistration.k8s.io/validatingwebhookconfigurations",
+  "create admissionregistration.k8s.io/mutatingwebhookconfigurations",
+  "create apps/deployments",
+  "create batch/cronjobs",
+].map(readRight);
+
+export const describeRight = ({ verb, group, resource, subresource }: Right): string =>
+  `${verb} ${resource}${subresource === undefined ? "" : `/${subresource}`}${group === "" ? "" : `.${group}`}`;
+
+export function findMissingRights(who: string, missing: readonly Right[], fix: string): Finding[] {
+  return missing.map((right) => ({ level: "error", check: "rbac", object: who, message: `it may not ${describeRight(right)}`, fix }));
+}

@@ -1,0 +1,14 @@
+/** Flags of every command. */
+import type { Flag } from "./session.ts";
+
+export const GLOBAL_FLAGS: readonly Flag[] = [
+  { flag: "-n, --namespace <name>", summary: "the namespace; that of the context by default" },
+  { flag: "-A, --all-namespaces", summary: "all namespaces" },
+  { flag: "--context <name>", summary: "a context of the kubeconfig" },
+  { flag: "--kubeconfig <file>", summary: "the kubeconfig; by default KUBECONFIG, ~/.kube/config, or the pod's ServiceAccount" },
+  { flag: "--as <user>", summary: "impersonate this user" },
+  { flag: "--as-group <group>", summary: "and this group; may be given several times", repeats: true },
+  { flag: "--request-timeout <duration>", summary: "how long a call may take, 10s by default" },
+  { flag: "-o, --output <format>", summary: "table, json or yaml", choices: ["table", "json", "yaml"] },
+  { flag: "--no-color", summary: "no colours, as with NO_COLOR" },
+];

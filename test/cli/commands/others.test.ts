@@ -1,0 +1,124 @@
+/** evict, drain-order, doctor, events and completions, on the embedded cluster. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, describe, it } from "node:test";
+import { parse } from "yaml";
+import type { Draft } from "../../emulator/objects.ts";
+import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
+import type { Stage } from "../../reconciler/stage.ts";
+import { openTerminal } from "../stage.ts";
+
+const CRDS = ["rolloutgroups", "rolloutgates"].map((name) => new URL(`../../../infra/manifests/crds/${name}.yaml`, import.meta.url));
+
+describe("zonewise", { timeout: 120_000 }, () => {
+  let stage: Stage;
+  before(async () => {
+    stage = await setBudgetStage();
+    for (const crd of CRDS)
+      stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(crd, "utf8")) as Draft);
+    writeBudget(stage, {});
+    await stage.time.advance(1000);
+  });
+  after(() => stage.close());
+
+  it("evict asks, and evicts nothing", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const { code, out } = await run("evict --dry-run ingester-zone-a-0");
+    assert.deepEqual([code, out], [0, "ingester-zone-a-0 may be evicted now (dry run)\n"]);
+    await stage.time.advance(1000);
+    assert.equal(stage.emulator.store.get("pods", "default", "ingester-zone-a-0")?.metadata.deletionTimestamp, undefined);
+    const usage = await run("evict ingester-zone-a-0");
+    assert.deepEqual(
+      [usage.code, usage.err],
+      [2, "error: evict only asks: say --dry-run\n       kubectl drain evicts, with respect for budgets\n"],
+    );
+    assert.match((await run("evict --dry-run ingester-zone-a-9")).err, /no pod "ingester-zone-a-9"/);
+  });
+
+  it("evict says no with the words of the API server", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const spec = { selector: { matchLabels: { name: "ingester-zone-a" } }, maxUnavailable: 0 };
+    const metadata = { name: "core", namespace: "default" };
+    stage.emulator.store.create("poddisruptionbudgets.policy", { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata, spec });
+    await stage.time.advance(1000);
+    const { code, out } = await run("evict --dry-run ingester-zone-a-0");
+    assert.equal(code, 1, out);
+    assert.match(out, /may not be evicted now \(dry run\): .*Cannot evict pod as it would violate/);
+    assert.match((await run("doctor")).out, /warning {2}pdb\/core: it selects pods of ingester-zone-a beside a zone-aware budget/);
+    stage.emulator.store.remove("poddisruptionbudgets.policy", "default", "core");
+  });
+
+  it("drain-order puts nodes with pods of several zones apart, and suggests nodes", async (t) => {
+    const { run, json } = await openTerminal(t, stage);
+    const { code, out } = await run("drain-order node-1 node-2");
+    assert.equal(code, 0, out);
+    assert.match(out, /^WAVE +NODE +ZONE +GUARDED-PODS +NOW\n1 +node-1 +zone-1 +\d/);
+    const waves = await json<{ node: string; pods: unknown[] }[][]>("drain-order node-1 node-2");
+    assert.deepEqual(
+      waves.flat().map(({ node }) => node),
+      ["node-1", "node-2"],
+    );
+    assert.match((await run("drain-order node-7")).err, /no node "node-7"\n +did you mean node-1/);
+  });
+
+  it("doctor finds nothing wrong, then what was half configured", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    assert.deepEqual(await run("doctor"), { code: 0, out: "nothing found\n", err: "" });
+    writeBudget(stage, { selector: { matchLabels: { nobody: "has" } } }, "second");
+    const { code, out } = await run("doctor");
+    assert.equal(code, 1);
+    assert.match(out, /^error {2}zpdb\/second: it selects no StatefulSet/);
+    stage.emulator.store.remove("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", "default", "second");
+    assert.match((await run("doctor --pre")).out, /older than Kubernetes 1.30/);
+  });
+
+  it("events shows what Zonewise has recorded, of one group too", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const event = (name: string, object: string, component: string): Draft => ({
+      apiVersion: "v1",
+      kind: "Event",
+      metadata: { name, namespace: "default" },
+      involvedObject: { kind: "StatefulSet", namespace: "default", name: object },
+      type: "Warning",
+      reason: "ZoneNotReady",
+      message: "waiting",
+      lastTimestamp: "2026-01-01T00:00:00Z",
+      reportingComponent: component,
+    });
+    for (const one of [
+      event("1", "ingester-zone-a", "zonewise"),
+      event("2", "other", "zonewise"),
+      event("3", "ingester-zone-b", "kubelet"),
+    ])
+      stage.emulator.store.create("events", one);
+    const all = await run("events");
+    assert.match(all.out, /statefulset\/ingester-zone-a +waiting\n/);
+    assert.match(all.out, /statefulset\/other/);
+    assert.doesNotMatch(all.out, /zone-b/);
+    assert.doesNotMatch((await run("events ingester")).out, /other/);
+  });
+
+  const COMPLETIONS = [
+    { words: "pl", found: "plan\n" },
+    { words: "status i", found: "ingester\n" },
+    { words: "evict ingester-zone-a-", found: "ingester-zone-a-0\ningester-zone-a-1\ningester-zone-a-2\n" },
+    { words: "drain-order node-1 n", found: "node-1\nnode-2\nnode-3\n" },
+    { words: "explain ingester-zone-c", found: "ingester-zone-c\n" },
+    { words: "status --tim", found: "--timeout\n" },
+    { words: "status --conte", found: "--context\n" },
+    { words: "doctor x", found: "" },
+  ];
+  for (const { words, found } of COMPLETIONS)
+    it(`completes ${words}`, async (t) => {
+      const { run } = await openTerminal(t, stage);
+      assert.equal((await run(`__complete -- ${words}`)).out, found);
+    });
+
+  for (const shell of ["bash", "zsh", "fish"])
+    it(`prints completions for ${shell}, without a cluster`, async (t) => {
+      const { run } = await openTerminal(t, stage, { env: { KUBECONFIG: "/nowhere" } });
+      assert.match((await run(`completion ${shell}`)).out, /zonewise __complete -- /);
+    });
+
+  it("knows no other shell", async (t) => assert.equal((await (await openTerminal(t, stage)).run("completion tcsh")).code, 2));
+});
