@@ -17,11 +17,13 @@ const INTO = {
 };
 /** What only kustomize reads. */
 const KUSTOMIZE = /\/(?:kustomization|source)\.yaml$/;
+/** Roles of people, once per cluster: no value of an installation. */
+const PEOPLE = `${FROM}/cli/`;
 
 /** Each manifest and its copy, paths from the repository's root. */
 export function listCopies(root: string): { readonly from: string; readonly to: string }[] {
   const all = globSync([`${FROM}/{*,node-updates/*}/*.yaml`, `${OBSERVABILITY}/*.{yaml,json}`], { cwd: root });
-  const files = all.filter((file) => !KUSTOMIZE.test(file));
+  const files = all.filter((file) => !KUSTOMIZE.test(file) && !file.startsWith(PEOPLE));
   return files.toSorted().map((from) => ({
     from,
     to: from

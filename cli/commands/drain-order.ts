@@ -1,6 +1,6 @@
 /** `zonewise drain-order`: in which order to drain nodes, and which may be drained together. It cordons and evicts nothing. */
 import { absent } from "../../infra/errors.ts";
-import { nodes as nodeResource, pods as podResource } from "../../infra/kubernetes/resources.ts";
+import { nodes, pods } from "../../infra/kubernetes/resources.ts";
 import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { isAllowed } from "../../reconciler/budget/verdict.ts";
 import { readAll } from "../../reconciler/gather.ts";
@@ -33,14 +33,14 @@ export const drainOrder: Command = {
 };
 
 async function gatherNode(session: Session, name: string): Promise<DrainNode> {
-  const node = await session.cluster.get(nodeResource, { name }).catch(absent);
+  const node = await session.cluster.get(nodes, { name }).catch(absent);
   if (!node) {
-    const { items } = await readAll({ resource: nodeResource, query: {}, read: ({ metadata }) => metadata?.name ?? "" }, session);
+    const { items } = await readAll({ resource: nodes, query: {}, read: ({ metadata }) => metadata?.name ?? "" }, session);
     throw new CliError(`no node ${JSON.stringify(name)}`, { hint: suggest(name, items, "nodes") });
   }
   // Whatever the namespace: a drain evicts all pods.
   const query = { fieldSelector: `spec.nodeName=${name}` };
-  const { items } = await readAll({ resource: podResource, query, read: readBudgetPod }, session);
+  const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);
   const owned = items.filter(({ controller }) => controller?.kind === "StatefulSet");
   const claims = await Promise.all(owned.map((pod) => claim(session, pod)));
   return { name, topologyZone: node.metadata?.labels?.[TOPOLOGY] ?? "", claims: claims.flat() };

@@ -1,6 +1,6 @@
 /** `zonewise explain`: may it go now, which rule says no, what blocks it, since when, and what would help. */
 import { absent } from "../../infra/errors.ts";
-import { nodes, pods as podResource, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { nodes, pods, statefulSets } from "../../infra/kubernetes/resources.ts";
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { readAll } from "../../reconciler/gather.ts";
@@ -56,14 +56,14 @@ const KINDS: Readonly<Record<string, Explain>> = {
     return zone && [{ kind: "statefulset", name, answers: explainZone(zone, state, world) }];
   },
   pod: async (session, name) => {
-    const object = await session.cluster.get(podResource, { namespace: session.namespace, name }).catch(absent);
+    const object = await session.cluster.get(pods, { namespace: session.namespace, name }).catch(absent);
     return object && [await explainOne(session, readBudgetPod(object))];
   },
   node: async (session, name) => {
     const node = await session.cluster.get(nodes, { name }).catch(absent);
     if (!node) return undefined;
     const query = { fieldSelector: `spec.nodeName=${name}`, ...(session.namespace !== "" && { namespace: session.namespace }) };
-    const { items } = await readAll({ resource: podResource, query, read: readBudgetPod }, session);
+    const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);
     const owned = items.filter(({ controller }) => controller?.kind === "StatefulSet");
     return await Promise.all(owned.map((pod) => explainOne(session, pod)));
   },

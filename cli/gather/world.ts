@@ -1,6 +1,6 @@
 /** Reads a group with all that a tick looks at, to look ahead of it. Pods are not called, and nothing is written. */
 import { messageOf } from "../../infra/errors.ts";
-import { pods as podResource } from "../../infra/kubernetes/resources.ts";
+import { pods } from "../../infra/kubernetes/resources.ts";
 import { readBudgetPod, type BudgetZone } from "../../reconciler/budget/budget-pod.ts";
 import { readReservations } from "../../reconciler/budget/reservation.ts";
 import { matchesLabels } from "../../reconciler/budget/selector.ts";
@@ -52,7 +52,7 @@ export async function gatherWorld(
 
 async function readPods(zone: Zone, reader: Reader): Promise<BudgetZone> {
   const query = { namespace: zone.namespace, labelSelector: zone.selector };
-  const { items } = await readAll({ resource: podResource, query, read: readBudgetPod }, reader);
+  const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, reader);
   return { ...zone, pods: items.filter(({ owner }) => owner === zone.uid).toSorted(byOrdinal) };
 }
 

@@ -52,7 +52,10 @@ for (const path of PAGES)
   });
 
 it("every page of documentation that a source names exists", () => {
-  const files = globSync("{cli,functions,reconciler,infra,knative,test}/**/*.{ts,yaml}", { cwd: ROOT, exclude: ["test/docs/links.test.ts"] });
+  const files = globSync("{cli,functions,reconciler,infra,knative,test}/**/*.{ts,yaml}", {
+    cwd: ROOT,
+    exclude: ["test/docs/links.test.ts"],
+  });
   const named = files.flatMap((file) => [...readPage(file).matchAll(/\bdocs\/[\w/-]+\.md\b/g)].map(([page]) => page));
   assert.ok(named.length > 3, `${named.length} pages`);
   assert.deepEqual(

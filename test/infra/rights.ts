@@ -28,6 +28,9 @@ const LIST = /\breadAll\(\s*\{\s*resource: (?<resource>\w+)/g;
 const HOOKS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
 /** What the calls of a file may be about that name their resource by a variable. */
 const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
+  "cli/commands/events.ts": ["events"],
+  "cli/completion.ts": ["pods", "nodes"],
+  "cli/gather/examine.ts": ["statefulsets", "poddisruptionbudgets", ...HOOKS],
   "functions/downscale/no-downscale.ts": ["statefulsets", "deployments", "replicasets"],
   "functions/status/gather.ts": ["rolloutgroups", "statefulsets", "pods", "zoneawarepoddisruptionbudgets", "events"],
   "infra/certs/inject.ts": HOOKS,

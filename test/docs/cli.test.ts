@@ -1,0 +1,28 @@
+/** docs/cli.md has a row for every command and every flag, with the text of their tables, and no other row. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { GLOBAL_FLAGS } from "../../cli/flags.ts";
+import { COMMANDS } from "../../cli/program.ts";
+import { namesIn, readPage } from "./pages.ts";
+
+const page = readPage("docs/cli.md");
+const section = (heading: string): string => page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? assert.fail(heading);
+
+const commands = COMMANDS.map(({ name, arguments: words, summary, exits }) => {
+  const codes = Object.entries(exits).map(([code, meaning]) => `${code}: ${meaning}`);
+  const usage = `${name} ${words}`.trim();
+  return { name: usage, row: `| \`${usage}\` | ${summary} | ${codes.join("; ")} |` };
+});
+const flags = [
+  ...COMMANDS.flatMap((command) => command.flags.map(({ flag, summary }) => ({ name: `${command.name} ${flag}`, summary }))),
+  ...GLOBAL_FLAGS.map(({ flag, summary }) => ({ name: flag, summary })),
+].map(({ name, summary }) => ({ name, row: `| \`${name}\` | ${summary} |` }));
+
+describe("docs/cli.md", () => {
+  for (const { name, row } of [...commands, ...flags]) it(`describes ${name} like its table`, () => assert.ok(page.includes(row), row));
+  it("has no other command, and no other flag", () => {
+    const sorted = (names: readonly string[]): string[] => names.toSorted();
+    assert.deepEqual(sorted(namesIn(section("Commands"))), sorted(commands.map(({ name }) => name)));
+    assert.deepEqual(sorted(namesIn(section("Flags"))), sorted(flags.map(({ name }) => name)));
+  });
+});
