@@ -64,6 +64,18 @@ export const LAYERS: readonly Row[] = [
     /no-restricted-imports/,
   ],
   [
+    "the reconciler imports the CLI",
+    "reconciler/x.ts",
+    `import { runCli } from "../cli/run.ts";\nexport const x = runCli;\n`,
+    /no-restricted-imports/,
+  ],
+  [
+    "the CLI imports a function",
+    "cli/x.ts",
+    `import { compose } from "../functions/compose.ts";\nexport const x = compose;\n`,
+    /no-restricted-imports/,
+  ],
+  [
     "the reconciler imports the client",
     "reconciler/x.ts",
     `import { KubeConfig } from "@kubernetes/client-node";\nexport const x = KubeConfig;\n`,
@@ -80,6 +92,7 @@ export const LAYERS: readonly Row[] = [
 /** Files that are pure beside others that are not. */
 export const PURE_FILES: readonly Row[] = [
   ["a pure file reads the clock", "reconciler/report/memory.ts", `export const x = Date.now();\n`, /no-restricted-properties/],
+  ["a decision of the CLI reads the clock", "cli/decide/x.ts", `export const x = Date.now();\n`, /no-restricted-properties/],
   ["a pure file asks for the current date", "reconciler/resync.ts", `export const x = new Date();\n`, /no-clock/],
   ["a pure file reads the environment", "infra/config/config.ts", `export const x = process.env;\n`, /no-restricted-globals/],
   ["a pure file fetches", "infra/certs/decide.ts", `export const x = fetch;\n`, /no-restricted-globals/],
