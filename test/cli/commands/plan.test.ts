@@ -11,7 +11,8 @@ import { parse } from "yaml";
 import { readFileSync } from "node:fs";
 import type { Draft } from "../../emulator/objects.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
-import { deploy, tickOnce, witness, type Stage } from "../../reconciler/stage.ts";
+import { deploy, tickOnce, type Stage } from "../../reconciler/stage.ts";
+import { witness } from "../../reconciler/witness.ts";
 import { openTerminal } from "../stage.ts";
 
 interface Planned {
