@@ -1,4 +1,4 @@
-/** Shows the nodes and the policies in the node API's `/metrics`, read from BottlerocketShadows and NodeUpdatePolicies: the reconciler is gone between its runs (§17.12). */
+/** Shows the nodes and the policies in the node API's `/metrics`, read from BottlerocketShadows and NodeUpdatePolicies: the reconciler is gone between its runs (§17.11). */
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
