@@ -142,11 +142,17 @@ class Play {
     if (this.#begun.has(name)) return;
     const isRolled = (zone: SimulatedZone): boolean =>
       zone.name !== name && `r${zone.template}` !== this.#good.get(zone.name) && zone.pods.every((pod) => pod.revision === zone.template);
+    // A zone all of whose pods are as they were has not begun: a template came and went.
+    const isBack = ({ pods }: SimulatedZone, good?: string): boolean =>
+      pods.every(({ revision, phase }) => `r${revision}` === good && phase !== "terminating" && phase !== "missing");
+    const back = new Set(this.zones.filter((zone) => isBack(zone, this.#good.get(zone.name))).map((zone) => zone.name));
+    const begun = [...this.#begun].filter((one) => !back.has(one));
+    const earlier = [...this.#begunEarlier].filter((one) => !back.has(one));
     const isWayBack = this.#good.get(name) === revision;
-    const isCure = this.#begun.size === 0 && this.#touchedEarlier.has(name);
-    const isFirst = this.#begun.size === 0 && this.#begunEarlier.size === 0 && !this.zones.some(isRolled);
+    const isCure = begun.length === 0 && this.#touchedEarlier.has(name);
+    const isFirst = begun.length === 0 && earlier.length === 0 && !this.zones.some(isRolled);
     // As long as only broken pods were replaced, it depends on more than is seen here which zone is the first.
-    const isUnclear = this.#begun.size === 0 && this.#begunEarlier.size === 0 && this.#touched.size + this.#touchedEarlier.size > 0;
+    const isUnclear = begun.length === 0 && earlier.length === 0 && this.#touched.size + this.#touchedEarlier.size > 0;
     const isAsked = this.#when.includes(isFirst ? "BeforeFirstZone" : "BetweenZones");
     if (isUnclear) this.#reach("unclear");
     if (isAsked && !isWayBack && !isCure && !isUnclear) {
@@ -171,10 +177,10 @@ class Play {
 }
 
 const LEAST = {
-  "a first zone after its checks": 40,
-  "a next zone after its checks": 20,
-  "a way back": 10,
-  "a cure": 10,
+  "a first zone after its checks": 20,
+  "a next zone after its checks": 10,
+  "a way back": 5,
+  "a cure": 5,
   GateWaiting: 1000,
   GateUnreachable: 100,
 };
