@@ -2,6 +2,7 @@
 import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { bottlerocketShadows, type CustomObject } from "../../infra/kubernetes/resources.ts";
+import { RolloutError } from "../../infra/errors.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";
 import { SHADOW_GROUP, SHADOW_KIND, shadowName } from "../../reconciler/nodes/shadow.ts";
 import type { NodeRequest } from "./node-answer.ts";
@@ -13,12 +14,16 @@ export interface ShadowTools {
   readonly namespace: string;
 }
 
-/** The shadow of the caller's node; rejects with `NotFound`. */
+/** The shadow of the caller's node; rejects with `NotFound`, also if it is that of an earlier node of this name, which is collected soon. */
 export async function getShadow(
   { cluster, namespace }: ShadowTools,
   { node, call }: Pick<NodeRequest, "node" | "call">,
 ): Promise<CustomObject> {
-  return await cluster.get(bottlerocketShadows, { namespace, name: shadowName(node.metadata?.name ?? "") }, call);
+  const { name, uid } = readIdentity(node.metadata ?? {});
+  const shadow = await cluster.get(bottlerocketShadows, { namespace, name: shadowName(name) }, call);
+  const owner = shadow.metadata.ownerReferences?.[0]?.uid ?? uid;
+  if (owner !== uid) throw new RolloutError("NotFound", `${shadowName(name)} belongs to an earlier node`);
+  return shadow;
 }
 
 /** Merges into the status of the shadow as it was read; rejects with `Conflict` if it has changed. Resolves with its new version. */

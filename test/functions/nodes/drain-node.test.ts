@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { dig, type KubeObject, listOf } from "../../emulator/objects.ts";
-import { type Agent, createShadow, type NodeAnswer, type NodeStage, playAgent, setNodeStage } from "./stage.ts";
+import { type Agent, createShadow, type NodeAnswer, type NodeStage, playAgent, setNodeStage, SHADOWS } from "./stage.ts";
 
 const BASE = "/bottlerocket-node-resource";
 const drainOnce = ({ call }: NodeStage, agent: Agent): Promise<NodeAnswer> => call(agent, `POST ${BASE}/cordon-and-drain`);
@@ -37,6 +37,18 @@ async function start(t: Parameters<typeof setNodeStage>[0], options?: Parameters
 const progress = (stage: NodeStage): unknown => dig(stage.shadow("node-1"), "status", "drain");
 
 describe("a drain", () => {
+  it("does not obey the shadow of an earlier node of that name, which Kubernetes has not collected yet", async (t) => {
+    const { stage, agent } = await start(t);
+    createPod(stage, "a-0");
+    const shadow = stage.shadow("node-1");
+    const ownerReferences = [{ apiVersion: "v1", kind: "Node", name: "node-1", uid: "an earlier node" }];
+    if (shadow) stage.emulator.store.update(SHADOWS, { ...shadow, metadata: { ...shadow.metadata, ownerReferences } });
+    const { status, body } = await drainOnce(stage, agent);
+    assert.equal(status, 404, JSON.stringify(body));
+    assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), undefined);
+    assert.equal(stage.emulator.store.get("pods", "default", "a-0")?.metadata.deletionTimestamp, undefined);
+  });
+
   it("R9, R17, W6: cordons, evicts, and answers 200 only once no pod is left; what remains is in the answers and in the shadow", async (t) => {
     const { stage, agent } = await start(t);
     createPod(stage, "a-0");

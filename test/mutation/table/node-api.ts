@@ -34,6 +34,13 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
     replacement: "if (shadow.metadata.name === '') return",
   },
   {
+    breaks: "the shadow of an earlier node is not obeyed",
+    ...DRAIN,
+    file: "functions/nodes/shadow-store.ts",
+    find: "if (owner !== uid) throw",
+    replacement: 'if (owner === "") throw',
+  },
+  {
     breaks: "a node is drained only once no pod is left",
     ...DRAIN,
     find: `return drain.remaining === 0 || drain["forced"] === true ? { status: 200`,
