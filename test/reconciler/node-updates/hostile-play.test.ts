@@ -43,6 +43,7 @@ class Play {
   ahead = 0;
   /** A person has let a node go: it counts no longer. */
   released = false;
+  #rounds = 0;
   readonly #log = keepingLog();
 
   constructor(stage: NodeStage) {
@@ -133,7 +134,12 @@ class Play {
     this.store.update("nodes", { ...node, status: { conditions, nodeInfo: { bootID } } });
   }
 
+  /** What the kubelets and the garbage collector do, the latter later. */
   #endPods(): void {
+    if (++this.#rounds % 20 === 0)
+      for (const { metadata } of this.store.list(SHADOWS))
+        if (NODES.every((name) => this.stage.node(name).metadata.uid !== metadata.ownerReferences?.[0]?.uid))
+          this.store.remove(SHADOWS, NAMESPACE, metadata.name);
     for (const { metadata } of this.store.list("pods", "default"))
       if (metadata.deletionTimestamp) this.store.remove("pods", "default", metadata.name, { gracePeriodSeconds: 0 });
   }
@@ -153,6 +159,23 @@ class Play {
   changePolicy(change: object): void {
     const policy = this.store.get(POLICIES, undefined, "default");
     if (policy) this.store.update(POLICIES, { ...policy, spec: { ...(policy["spec"] as object), ...change } });
+  }
+
+  removePolicy(name = "default"): void {
+    if (this.store.get(POLICIES, undefined, name)) this.store.remove(POLICIES, undefined, name);
+  }
+
+  /** The Node is deleted, and the kubelet of the same host registers it again. */
+  async replaceNode(name: string): Promise<void> {
+    this.store.remove("nodes", undefined, name);
+    for (const { metadata, ...pod } of this.store.list("pods"))
+      if (dig(pod, "spec", "nodeName") === name) this.store.remove("pods", metadata.namespace, metadata.name, { gracePeriodSeconds: 0 });
+    const labels = { [MANAGED_LABEL]: MANAGED_VALUE };
+    this.store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name, labels }, spec: {}, status: {} });
+    const facts = this.hosts.get(name)?.facts();
+    this.#setNode(name, facts?.isUp === true, facts?.bootId ?? "");
+    this.#tokens.set(name, await playAgent(this.stage, name));
+    await this.restartAgent(name);
   }
 
   createPod(node: string, name: string): void {
@@ -242,8 +265,11 @@ for (let seed = FIRST; seed <= LAST; seed++)
       () => faults.inject({ resource: POLICIES, effect: { kind: draw(2) === 0 ? "conflict" : "dropAfter" }, times: 1 }),
       () => faults.inject({ effect: { kind: "error" }, times: 1 }),
       () => play.label(anyNode(), draw(2) === 0 ? null : MANAGED_VALUE),
-      () => draw(3) === 0 && play.store.get(POLICIES, undefined, "default") && play.store.remove(POLICIES, undefined, "default"),
+      () => draw(3) === 0 && play.removePolicy(),
       () => play.createPolicy(),
+      () => play.createPolicy("another"),
+      () => play.removePolicy("another"),
+      () => draw(3) === 0 && play.replaceNode(anyNode()),
       () => play.changePolicy({ enabled: draw(2) === 0 }),
       () => play.changePolicy({ window: draw(2) === 0 ? { cron: "broken", timeZone: "UTC" } : undefined }),
       () => draw(4) === 0 && play.hosts.get(anyNode())?.rollBack(1),
@@ -252,7 +278,7 @@ for (let seed = FIRST; seed <= LAST; seed++)
       () => (controllers[draw(2)] = play.controller()),
     ];
     for (let step = 0; step < 80; step++) {
-      if (draw(3) === 0) EVENTS[draw(EVENTS.length)]?.();
+      if (draw(3) === 0) await EVENTS[draw(EVENTS.length)]?.();
       const first = draw(2);
       const ticking = draw(3) === 0 ? controllers : controllers.slice(first, first + 1);
       await Promise.all(ticking.map((tick) => tick()));
@@ -261,6 +287,7 @@ for (let seed = FIRST; seed <= LAST; seed++)
     }
     faults.clear();
     play.ahead = 0;
+    play.removePolicy("another");
     play.createPolicy();
     play.changePolicy({ enabled: true, window: undefined });
     for (const name of NODES) {
