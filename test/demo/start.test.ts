@@ -60,6 +60,17 @@ describe("npm start", { concurrency: true, timeout: 90_000 }, () => {
     assert.ok(gated.search(/ingester-zone-a-\d .*terminating/) < held && held < b, gated);
     assert.match(gated, /^Rolled out 3 zones .*: 15 pods replaced in /m);
     assert.match(gated, /^The gate asked Prometheus \d+ times; 2 answers reported errors\.$/m);
+    const drain = output.slice(output.indexOf("Draining node-1"));
+    assert.match(
+      drain,
+      /^ {2}ingester-zone-b-\d, of another zone: admission webhook "pod-eviction-default\.grafana\.com" denied the request: .*not ready in ingester-zone-a$/m,
+    );
+    assert.match(drain, /^Drained node-1 in .*: 5 pods evicted; \d+ evictions were refused for the time being\.$/m);
+    assert.match(
+      drain,
+      /downscale of statefulsets\/ingester-zone-a in default from 5 to 3 replicas is not allowed because it has the label/,
+    );
+    assert.match(output, /^The status page: http:\/\/127\.0\.0\.1:\d+$/m);
     assert.ok(!output.includes("\u001B"));
   });
 
@@ -70,6 +81,7 @@ describe("npm start", { concurrency: true, timeout: 90_000 }, () => {
     assert.equal(errors, "");
     assert.equal(code, 0, output);
     assert.match(output, /^ {4}kubectl get pods -w$/m);
+    assert.match(output, /In a browser: http:\/\/127\.0\.0\.1:\d+\. In another terminal:/);
     const kubeconfig = /export KUBECONFIG=(.+)/.exec(output)?.[1];
     assert.ok(kubeconfig !== undefined && !existsSync(kubeconfig));
   });

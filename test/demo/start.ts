@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 /**
- * The demonstration: an embedded cluster, the reconciler, a rollout, a scaling and a gate.
+ * The demonstration: an embedded cluster, the reconciler and the functions, a rollout, a scaling, a gate, a drain and a refused downscale.
  *
  *   start cluster -> apply the sample -> all ready -> change the image -> rollout -> scale the leader
  *     -> the zones follow -> errors rise as the first zone rolls: a gate holds the second one until they are gone
- *     -> run until Ctrl-C, or exit (--once)
+ *     -> drain a node under a budget -> scale a zone down that must not be -> run until Ctrl-C, or exit (--once)
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,7 +14,9 @@ import type { LogFields } from "../../infra/log.ts";
 import { startEmulator } from "../emulator/index.ts";
 import { startPrometheus } from "../prometheus/scripted.ts";
 import { define } from "./definitions.ts";
+import { startFunctions } from "./functions.ts";
 import { createGate } from "./gate.ts";
+import { drainNode, scaleDownLabelled } from "./guards.ts";
 import { showLive, type Live } from "./live.ts";
 import { playNodeUpdates } from "./nodes/play.ts";
 import { composeReconciler, type DemoReconciler } from "./reconcile.ts";
@@ -109,15 +111,22 @@ async function main(): Promise<number> {
       if (!ofGroup && (group !== undefined || (level !== "warn" && level !== "error"))) return;
       live.report(typeof reason === "string" ? `${message} (${reason})` : message, ofGroup && state === "settled");
     };
-    const reconciler = await composeReconciler({ kubeconfig, namespace: NAMESPACE, clock: systemClock, onLog });
+    const reconciler = await composeReconciler({ kubeconfig, namespace: NAMESPACE, clock: systemClock, onLog, env: { LOG_LEVEL: "warn" } });
     const reconciling = reconciler.runUntil(ended);
     const page = await startStatusPage(kubeconfig, NAMESPACE, ended);
     screen.print(`The status page: ${page.url}`);
-    const completed = (await rollOut(live, reconciler)) && (await scaleUp(live, reconciler)) && (await waitForGate(live, reconciler));
+    const functions = await startFunctions({ emulator, clock: systemClock, folder, namespace: NAMESPACE, stop: ended });
+    const guards = { emulator, cluster: reconciler.cluster, clock: systemClock, screen, namespace: NAMESPACE, group: GROUP, stop: ended };
+    const completed =
+      (await rollOut(live, reconciler)) &&
+      (await scaleUp(live, reconciler)) &&
+      (await waitForGate(live, reconciler)) &&
+      (await drainNode(guards)) &&
+      (await scaleDownLabelled(guards, LEADER, 3));
     if (!completed && !stop.signal.aborted) screen.print(`The group did not settle within ${TIMEOUT_MS / 1000} s.`);
     if (!once && !stop.signal.aborted) await runUntilInterrupted(kubeconfig, page.url);
     finish.abort();
-    await Promise.all([reconciling, page.serving]);
+    await Promise.all([reconciling, page.serving, functions.serving]);
     return once && !completed ? 1 : 0;
   } finally {
     finish.abort();

@@ -1,0 +1,76 @@
+/** The webhooks beside the embedded cluster, as the manifests register them: behind a Service, with the certificate that the reconciler makes. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { compose } from "../../functions/compose.ts";
+import { runWebhooks } from "../../functions/http/server.ts";
+import type { Clock } from "../../infra/clock.ts";
+import type { Draft } from "../emulator/objects.ts";
+import type { Emulator } from "../emulator/index.ts";
+import { freePort } from "../loopback.ts";
+
+export interface DemoFunctionsOptions {
+  readonly emulator: Emulator;
+  readonly clock: Clock;
+  /** Has the kubeconfig, and gets the certificate. */
+  readonly folder: string;
+  readonly namespace: string;
+  readonly stop: AbortSignal;
+}
+
+const WEBHOOKS = { "pod-eviction": "mutating", "no-downscale": "validating" } as const;
+const MANIFESTS = join(import.meta.dirname, "../../infra/manifests/webhooks");
+const SECRET = "rollout-operator-self-signed-certificate";
+const LOOK_MS = 50;
+
+/** Resolves once the API server calls the webhooks; `serving` resolves after `stop`. */
+export async function startFunctions({
+  emulator,
+  clock,
+  folder,
+  namespace,
+  stop,
+}: DemoFunctionsOptions): Promise<{ serving: Promise<void> }> {
+  const { store } = emulator;
+  const [port, ownPort] = [await freePort(), await freePort()];
+  const [certFile, keyFile] = [join(folder, "tls.crt"), join(folder, "tls.key")];
+  const secret = await until(
+    () => store.get("secrets", namespace, SECRET) as { readonly data?: Readonly<Record<string, string>> } | undefined,
+  );
+  for (const [file, key] of [
+    [certFile, "tls.crt"],
+    [keyFile, "tls.key"],
+  ] as const)
+    await writeFile(file, Buffer.from(secret.data?.[key] ?? "", "base64"), { mode: 0o600 });
+  const files = { SERVER_TLS_CERT_FILE: certFile, SERVER_TLS_KEY_FILE: keyFile };
+  const server = { SERVER_ADDRESS: "127.0.0.1", SERVER_TLS_PORT: String(port), SERVER_PORT: String(ownPort), LOG_LEVEL: "error" };
+  const env = { KUBECONFIG: join(folder, "kubeconfig"), KUBERNETES_NAMESPACE: namespace, NAMESPACES: "*", ...files, ...server };
+  const serving = runWebhooks(await compose(env, clock), stop);
+  const spec = { type: "ExternalName", externalName: "127.0.0.1" };
+  store.create("services", { apiVersion: "v1", kind: "Service", metadata: { name: "rollout-operator", namespace }, spec });
+  for (const [name, type] of Object.entries(WEBHOOKS)) {
+    const plural = `${type}webhookconfigurations.admissionregistration.k8s.io`;
+    const { metadata } = store.create(plural, await readConfiguration(name, namespace, port));
+    // The reconciler gives it the CA.
+    await until(() => JSON.stringify(store.get(plural, undefined, metadata.name)).includes("caBundle"));
+  }
+  return { serving };
+
+  async function until<T>(look: () => T | undefined | false): Promise<T> {
+    for (;;) {
+      const found = look();
+      if (found) return found;
+      if (stop.aborted) throw new Error("stopped");
+      await clock.sleep(LOOK_MS, stop);
+    }
+  }
+}
+
+/** The embedded cluster knows no matchConditions: it sends growth as well, which is allowed. */
+async function readConfiguration(name: string, namespace: string, port: number): Promise<Draft> {
+  const text = (await readFile(join(MANIFESTS, `${name}.yaml`), "utf8"))
+    .replaceAll("zonewise", namespace)
+    .replace("port: 443", `port: ${port}`);
+  const configuration = parse(text) as Draft & { readonly webhooks: readonly object[] };
+  return { ...configuration, webhooks: configuration.webhooks.map((webhook) => ({ ...webhook, matchConditions: undefined })) };
+}
