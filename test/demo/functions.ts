@@ -37,6 +37,7 @@ export async function startFunctions({
   const secret = await until(
     () => store.get("secrets", namespace, SECRET) as { readonly data?: Readonly<Record<string, string>> } | undefined,
   );
+  if (!secret) return { serving: Promise.resolve() };
   for (const [file, key] of [
     [certFile, "tls.crt"],
     [keyFile, "tls.key"],
@@ -56,11 +57,12 @@ export async function startFunctions({
   }
   return { serving };
 
-  async function until<T>(look: () => T | undefined | false): Promise<T> {
+  /** Undefined after `stop`. */
+  async function until<T>(look: () => T | undefined | false): Promise<T | undefined> {
     for (;;) {
       const found = look();
       if (found) return found;
-      if (stop.aborted) throw new Error("stopped");
+      if (stop.aborted) return undefined;
       await clock.sleep(LOOK_MS, stop);
     }
   }
