@@ -2,6 +2,7 @@
 import type { Mutation } from "./mutation.ts";
 import { BATCH_MUTATIONS } from "./table/batches.ts";
 import { BUDGET_MUTATIONS } from "./table/budget.ts";
+import { CLI_MUTATIONS } from "./table/cli.ts";
 import { DOWNSCALE_MUTATIONS } from "./table/downscale.ts";
 import { EVICTION_MUTATIONS } from "./table/eviction.ts";
 import { GATE_MUTATIONS } from "./table/gates.ts";
@@ -18,6 +19,7 @@ import { WEBHOOK_MUTATIONS } from "./table/webhooks.ts";
 export const MUTATIONS: readonly Mutation[] = [
   ...LEASE_MUTATIONS,
   ...BATCH_MUTATIONS,
+  ...CLI_MUTATIONS,
   ...ROLLOUT_MUTATIONS,
   ...BUDGET_MUTATIONS,
   ...EVICTION_MUTATIONS,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
+import type { Draft } from "../../emulator/objects.ts";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
 import { setStatusStage } from "../../reconciler/status-writer/status-stage.ts";
 import { openTerminal } from "../stage.ts";
@@ -57,7 +58,13 @@ describe("zonewise pause, resume, restart and undo", { timeout: 120_000 }, () =>
 
   it("stop at a zone that somebody else has changed meanwhile, and say what was done", async (t) => {
     const { run } = await openTerminal(t, stage);
-    stage.emulator.faults.inject({ verb: "patch", name: "ingester-zone-b", effect: { kind: "conflict" }, times: 1 });
+    const { store } = stage.emulator;
+    const stop = store.subscribe(({ resource, object }) => {
+      if (resource !== "statefulsets.apps" || object.metadata.name !== "ingester-zone-a") return;
+      stop();
+      const { metadata, ...other } = setNamed("b") as Draft;
+      store.update("statefulsets.apps", { ...other, metadata: { ...metadata, annotations: { by: "another" } } });
+    });
     const { code, err } = await run("pause ingester");
     assert.equal(code, 4);
     assert.match(err, /ingester-zone-b could not be changed: .*; before it: ingester-zone-a paused\n +somebody else changed it/);

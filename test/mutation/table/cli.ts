@@ -1,0 +1,33 @@
+/** What the CLI says, and what it writes. */
+import type { Mutation } from "../mutation.ts";
+
+const STATE = { file: "cli/decide/group-state.ts", tests: ["test/cli/commands/status.test.ts"] };
+const ACTIONS = { file: "cli/commands/actions.ts", tests: ["test/cli/commands/actions.test.ts"] };
+
+export const CLI_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "zonewise status takes no ready from before an apply for one after it",
+    ...STATE,
+    find: "rows.get(name)?.generation === newest",
+    replacement: "(rows.get(name)?.generation ?? 0) <= newest",
+  },
+  {
+    breaks: "zonewise changes a zone only as it was read",
+    ...ACTIONS,
+    find: "metadata: { ...metadata, uid, resourceVersion }",
+    replacement: "metadata: { ...metadata, uid }",
+  },
+  {
+    breaks: "zonewise changes nothing in a dry run",
+    ...ACTIONS,
+    find: 'fieldManager: "zonewise-cli", dryRun }',
+    replacement: 'fieldManager: "zonewise-cli" }',
+  },
+  {
+    breaks: "zonewise plan asks budgets one pod after the other",
+    file: "reconciler/simulation/look.ts",
+    tests: ["test/reconciler/simulation/budgets.test.ts"],
+    find: "if (isAllowed(verdict)) current = reserve(current, pod);",
+    replacement: "",
+  },
+];
