@@ -121,4 +121,11 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     find: `"if": { "not": { "required": ["namespaceSelector"] } },`,
     replacement: `"if": false,`,
   },
+  {
+    breaks: "the status page answers for hosts that it knows alone",
+    file: "functions/status/answer.ts",
+    find: "if (!isKnown) return {",
+    replacement: "if (host === undefined) return {",
+    tests: ["test/functions/status/answer.test.ts"],
+  },
 ];
