@@ -8,7 +8,7 @@ import { judgeDisruption } from "../../reconciler/simulation/budgets.ts";
 import { orderDrains, splitsOf, type Claim, type DrainNode, type Wave } from "../decide/drain-order.ts";
 import { countUnavailable } from "../../reconciler/budget/unavailability.ts";
 import { CliError, EXIT } from "../exit.ts";
-import { gatherPodWorld } from "../gather/pod-world.ts";
+import { createPodWorlds } from "../gather/pod-world.ts";
 import { suggest } from "../gather/suggest.ts";
 import { print } from "../output/print.ts";
 import { formatTable, type Cell } from "../output/table.ts";
@@ -24,7 +24,8 @@ export const drainOrder: Command = {
   exits: { 0: "the first wave may begin", 1: "a budget refuses a pod of the first wave for now" },
   completes: "nodes",
   async run(session, { args }) {
-    const gathered = await Promise.all(args.map((name) => gatherNode(session, name)));
+    const worlds = createPodWorlds(session);
+    const gathered = await Promise.all(args.map((name) => gatherNode(session, name, worlds)));
     const waves = orderDrains(gathered);
     print(session, waves.map(toValue), () => render(waves, session));
     const isFree = waves[0]?.nodes.every(({ claims }) => claims.length === 0 || claims.some(({ refusal }) => refusal === undefined));
@@ -32,7 +33,9 @@ export const drainOrder: Command = {
   },
 };
 
-async function gatherNode(session: Session, name: string): Promise<DrainNode> {
+type PodWorlds = ReturnType<typeof createPodWorlds>;
+
+async function gatherNode(session: Session, name: string, worlds: PodWorlds): Promise<DrainNode> {
   const node = await session.cluster.get(nodes, { name }).catch(absent);
   if (!node) {
     const { items } = await readAll({ resource: nodes, query: {}, read: ({ metadata }) => metadata?.name ?? "" }, session);
@@ -42,13 +45,13 @@ async function gatherNode(session: Session, name: string): Promise<DrainNode> {
   const query = { fieldSelector: `spec.nodeName=${name}` };
   const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);
   const owned = items.filter(({ controller }) => controller?.kind === "StatefulSet");
-  const claims = await Promise.all(owned.map((pod) => claim(session, pod)));
+  const claims = await Promise.all(owned.map((pod) => claim(pod, worlds)));
   return { name, topologyZone: node.metadata?.labels?.[TOPOLOGY] ?? "", claims: claims.flat() };
 }
 
 /** None for a pod under no budget. */
-async function claim(session: Session, pod: BudgetPod): Promise<Claim[]> {
-  const { world } = await gatherPodWorld(session, pod);
+async function claim(pod: BudgetPod, worlds: PodWorlds): Promise<Claim[]> {
+  const { world } = await worlds(pod);
   const { verdict, snapshot } = judgeDisruption(world, pod);
   if (!snapshot) return [];
   const { budget, zones } = snapshot;

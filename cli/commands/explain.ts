@@ -9,7 +9,7 @@ import type { Answer } from "../decide/answer.ts";
 import { explainGroup, explainPod, explainZone } from "../decide/explain.ts";
 import { CliError, EXIT, usageError } from "../exit.ts";
 import { gatherGroup, gatherGroups } from "../gather/groups.ts";
-import { gatherPodWorld } from "../gather/pod-world.ts";
+import { createPodWorlds } from "../gather/pod-world.ts";
 import { suggest } from "../gather/suggest.ts";
 import { gatherWorld } from "../gather/world.ts";
 import { renderAnswers } from "../output/answers.ts";
@@ -57,7 +57,7 @@ const KINDS: Readonly<Record<string, Explain>> = {
   },
   pod: async (session, name) => {
     const object = await session.cluster.get(pods, { namespace: session.namespace, name }).catch(absent);
-    return object && [await explainOne(session, readBudgetPod(object))];
+    return object && [await explainOne(readBudgetPod(object), createPodWorlds(session))];
   },
   node: async (session, name) => {
     const node = await session.cluster.get(nodes, { name }).catch(absent);
@@ -65,7 +65,8 @@ const KINDS: Readonly<Record<string, Explain>> = {
     const query = { fieldSelector: `spec.nodeName=${name}`, ...(session.namespace !== "" && { namespace: session.namespace }) };
     const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);
     const owned = items.filter(({ controller }) => controller?.kind === "StatefulSet");
-    return await Promise.all(owned.map((pod) => explainOne(session, pod)));
+    const worlds = createPodWorlds(session);
+    return await Promise.all(owned.map((pod) => explainOne(pod, worlds)));
   },
 };
 
@@ -81,8 +82,8 @@ const ALIASES: Readonly<Record<string, string>> = {
   nodes: "node",
 };
 
-async function explainOne(session: Session, pod: BudgetPod): Promise<Explained> {
-  const { world, state } = await gatherPodWorld(session, pod);
+async function explainOne(pod: BudgetPod, worlds: ReturnType<typeof createPodWorlds>): Promise<Explained> {
+  const { world, state } = await worlds(pod);
   return { kind: "pod", name: pod.name, answers: explainPod(pod, state, world) };
 }
 

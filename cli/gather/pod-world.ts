@@ -18,6 +18,17 @@ export interface PodWorld {
   readonly state: GroupState | undefined;
 }
 
+/** The same for many pods: those of one owner share what is read. */
+export function createPodWorlds(session: Session): (pod: BudgetPod) => Promise<PodWorld> {
+  const known = new Map<string, Promise<PodWorld>>();
+  return (pod) => {
+    const key = pod.owner ?? `${pod.namespace}/${pod.name}`;
+    const found = known.get(key) ?? gatherPodWorld(session, pod);
+    known.set(key, found);
+    return found;
+  };
+}
+
 export async function gatherPodWorld(session: Session, pod: BudgetPod): Promise<PodWorld> {
   const group = await groupOf(session, pod);
   if (group === undefined) return { world: await gatherUngrouped(session, pod), state: undefined };
