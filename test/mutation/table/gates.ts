@@ -219,8 +219,8 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a PhasedRollout that waits for Prometheus keeps no other from its visit",
     file: "reconciler/phasing/phased-tick.ts",
-    find: "    place[Symbol.dispose]();\n    const answer",
-    replacement: "    const answer",
+    find: "place[Symbol.dispose]();\n    const answer = await input.round.ask(question);\n    place = await places.take();",
+    replacement: "const answer = await input.round.ask(question);",
     tests: ["test/reconciler/phasing/waiting.test.ts"],
   },
 ];
