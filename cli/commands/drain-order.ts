@@ -5,7 +5,7 @@ import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-po
 import { isAllowed } from "../../reconciler/budget/verdict.ts";
 import { readAll } from "../../reconciler/gather.ts";
 import { judgeDisruption } from "../../reconciler/simulation/budgets.ts";
-import { orderDrains, splitsOf, type Claim, type DrainNode, type Wave } from "../decide/drain-order.ts";
+import { orderDrains, splitsOf, type BudgetClaim, type DrainNode, type Wave } from "../decide/drain-order.ts";
 import { countUnavailable } from "../../reconciler/budget/unavailability.ts";
 import { CliError, EXIT } from "../exit.ts";
 import { createPodWorlds } from "../gather/pod-world.ts";
@@ -50,7 +50,7 @@ async function gatherNode(session: Session, name: string, worlds: PodWorlds): Pr
 }
 
 /** None for a pod under no budget. */
-async function claim(pod: BudgetPod, worlds: PodWorlds): Promise<Claim[]> {
+async function claim(pod: BudgetPod, worlds: PodWorlds): Promise<BudgetClaim[]> {
   const { world } = await worlds(pod);
   const { verdict, snapshot } = judgeDisruption(world, pod);
   if (!snapshot) return [];

@@ -4,7 +4,7 @@ import { readAll } from "../../reconciler/gather.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { EXIT } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
-import { ageOf } from "../output/age.ts";
+import { formatAge } from "../output/age.ts";
 import { print } from "../output/print.ts";
 import { formatTable, type Cell } from "../output/table.ts";
 import type { Command } from "../session.ts";
@@ -27,7 +27,7 @@ export const events: Command = {
     const sorted = own.toSorted((a, b) => (timeOf(a) < timeOf(b) ? -1 : 1));
     print(session, sorted, () => {
       const rows = sorted.map((event): Cell[] => [
-        ageOf(timeOf(event), clock.now()),
+        formatAge(timeOf(event), clock.now()),
         { text: event.type ?? "", tone: event.type === "Warning" ? "bad" : "plain" },
         event.reason ?? "",
         `${event.involvedObject.kind?.toLowerCase()}/${event.involvedObject.name}`,

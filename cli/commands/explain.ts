@@ -5,10 +5,10 @@ import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { readAll } from "../../reconciler/gather.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
-import type { Answer } from "../decide/answer.ts";
+import type { Explanation } from "../decide/answer.ts";
 import { explainGroup, explainPod, explainZone } from "../decide/explain.ts";
 import { CliError, EXIT, usageError } from "../exit.ts";
-import { gatherGroup, gatherGroups } from "../gather/groups.ts";
+import { findGroup, gatherGroups } from "../gather/groups.ts";
 import { createPodWorlds } from "../gather/pod-world.ts";
 import { suggest } from "../gather/suggest.ts";
 import { gatherWorld } from "../gather/world.ts";
@@ -20,7 +20,7 @@ import type { Command, Session } from "../session.ts";
 interface Explained {
   readonly kind: string;
   readonly name: string;
-  readonly answers: readonly Answer[];
+  readonly answers: readonly Explanation[];
 }
 
 type Explain = (session: Session, name: string) => Promise<readonly Explained[] | undefined>;
@@ -50,7 +50,7 @@ const KINDS: Readonly<Record<string, Explain>> = {
     const object = await session.cluster.get(statefulSets, { namespace: session.namespace, name }).catch(absent);
     if (!object) return undefined;
     const { group } = readZone(object);
-    const state = await gatherGroup(session, session.namespace, group);
+    const state = await findGroup(session, session.namespace, group);
     const world = await gatherWorld(state, session);
     const zone = world.zones.find((one) => one.name === name);
     return zone && [{ kind: "statefulset", name, answers: explainZone(zone, state, world) }];

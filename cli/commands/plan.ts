@@ -1,7 +1,7 @@
 /** `zonewise plan`: the next steps of a group in order, with the waits between them. It decides as the ticks will, and changes nothing. */
 import { shortDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import type { Plan, PlannedAction } from "../../reconciler/simulation/simulate.ts";
+import type { GroupPlan, PlannedAction } from "../../reconciler/simulation/simulate.ts";
 import { simulate } from "../../reconciler/simulation/simulate.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
@@ -36,7 +36,7 @@ function readSteps({ flags: { steps = String(MOST_STEPS) } }: Input): number {
   return most;
 }
 
-function toValue({ steps, end, holds, endsAt }: Plan, group: string): unknown {
+function toValue({ steps, end, holds, endsAt }: GroupPlan, group: string): unknown {
   return {
     group,
     end,
@@ -50,7 +50,7 @@ function toValue({ steps, end, holds, endsAt }: Plan, group: string): unknown {
   };
 }
 
-function render(planned: Plan, { io, clock }: Session): string {
+function render(planned: GroupPlan, { io, clock }: Session): string {
   const rows = planned.steps.map((step, i): Cell[] => [
     String(i + 1),
     step.waitMs > 0 ? shortDuration(step.waitMs) : "",
@@ -68,7 +68,7 @@ function subjectOf({ action, pods = [], replicas }: PlannedAction): string {
   return replicas === undefined ? pods.join(", ") : `to ${replicas} replicas`;
 }
 
-function describeEnd({ end, holds, endsAt, steps }: Plan, now: number): string {
+function describeEnd({ end, holds, endsAt, steps }: GroupPlan, now: number): string {
   const estimate = endsAt > now ? `, in about ${shortDuration(endsAt - now)} by the pods' own times to become ready` : "";
   if (end === "settled") return steps.length === 0 ? "nothing to do\n" : `then all is done${estimate}\n`;
   if (end === "cut") return `and more: see --steps${estimate}\n`;

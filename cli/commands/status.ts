@@ -1,9 +1,9 @@
 /** `zonewise status`: how far groups are, and whether they are done. It renders what the reconciler has recorded. */
 import { isRetryable, messageOf } from "../../infra/errors.ts";
 import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
-import { describeProgress, judgeProgress, type GroupState, type Progress } from "../decide/group-state.ts";
+import { describeProgress, judgeProgress, type GroupState, type Completion } from "../decide/group-state.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
-import { gatherGroup, gatherGroups } from "../gather/groups.ts";
+import { findGroup, gatherGroups } from "../gather/groups.ts";
 import { print } from "../output/print.ts";
 import { renderGroup, renderGroups, renderLine } from "../output/status-tables.ts";
 import type { Command, Input, Session } from "../session.ts";
@@ -38,10 +38,10 @@ function readTimeout({ flags: { timeout } }: Input): number {
 }
 
 async function gather(session: Session, { args: [group] }: Input): Promise<readonly GroupState[]> {
-  return group === undefined ? await gatherGroups(session, session.namespace) : [await gatherGroup(session, session.namespace, group)];
+  return group === undefined ? await gatherGroups(session, session.namespace) : [await findGroup(session, session.namespace, group)];
 }
 
-const CODES: Readonly<Record<Progress, ExitCode>> = { done: EXIT.ok, stalled: EXIT.no, going: EXIT.timeout };
+const CODES: Readonly<Record<Completion, ExitCode>> = { done: EXIT.ok, stalled: EXIT.no, going: EXIT.timeout };
 
 function codeOf(groups: readonly GroupState[]): ExitCode {
   const all = groups.map(judgeProgress);

@@ -11,7 +11,7 @@ export interface Blocker {
   readonly name: string;
 }
 
-export interface Answer {
+export interface Explanation {
   /** What is asked: `roll out`, `scale`, `evict`. */
   readonly question: string;
   readonly allowed: boolean;
@@ -37,7 +37,7 @@ interface Said {
   readonly until?: string | undefined;
 }
 
-function refuse({ question, namespace, reason, message, objects, since, until }: Said): Answer {
+function refuse({ question, namespace, reason, message, objects, since, until }: Said): Explanation {
   const facts = isKnown(reason) ? RULES[reason] : undefined;
   return {
     question,
@@ -53,7 +53,7 @@ function refuse({ question, namespace, reason, message, objects, since, until }:
 }
 
 /** What is recorded of a group. */
-export function explainBlock(block: Block, question: string, namespace: string): Answer {
+export function explainBlock(block: Block, question: string, namespace: string): Explanation {
   const { reason, message, objects, since, nextCheck: until } = block;
   return refuse({ question, namespace, reason, message, objects, since, until });
 }
@@ -63,7 +63,7 @@ export function explainHold(
   hold: Hold,
   question: string,
   { namespace, recorded }: { namespace: string; recorded: readonly Block[] },
-): Answer {
+): Explanation {
   const { reason, message, objects, until } = hold;
   const since = recorded.find(({ cause }) => cause === dedupKeyOf(hold))?.since;
   const at = until === undefined ? undefined : formatTimestamp(until);
@@ -75,14 +75,14 @@ export function explainVerdict(
   verdict: Verdict,
   question: string,
   { namespace, blockers, since }: { namespace: string; blockers: readonly Blocker[]; since?: string | undefined },
-): Answer {
+): Explanation {
   const { reason, message } = verdict;
   if (isAllowed(verdict)) return allow(question, `${reason}: ${message}`);
   const objects = [...blockers, ...verdict.objects.filter(({ kind }) => blockers.length === 0 || kind !== "Pod")];
   return refuse({ question, namespace, reason, message, objects, since });
 }
 
-export const allow = (question: string, message: string): Answer => ({
+export const allow = (question: string, message: string): Explanation => ({
   question,
   allowed: true,
   reason: "",

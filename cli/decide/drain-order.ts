@@ -5,7 +5,7 @@
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 
 /** A pod of the node, under a budget. */
-export interface Claim {
+export interface BudgetClaim {
   readonly pod: BudgetPod;
   /** The budget, or in partition mode the budget and the partition: pods of it in different zones exclude each other. */
   readonly key: string;
@@ -21,7 +21,7 @@ export interface DrainNode {
   readonly name: string;
   /** The label topology.kubernetes.io/zone. */
   readonly topologyZone: string;
-  readonly claims: readonly Claim[];
+  readonly claims: readonly BudgetClaim[];
 }
 
 export interface Wave {

@@ -3,20 +3,20 @@ import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.t
 import { rememberLook } from "../../reconciler/budget/last-look.ts";
 import type { Block } from "../../reconciler/group-status/status.ts";
 import { judgeDisruption } from "../../reconciler/simulation/budgets.ts";
-import { lookAhead, type Outlook } from "../../reconciler/simulation/look.ts";
+import { lookAhead, type GroupOutlook } from "../../reconciler/simulation/look.ts";
 import type { World } from "../../reconciler/simulation/world.ts";
-import { allow, earliestOf, explainBlock, explainHold, explainVerdict, type Answer, type Blocker } from "./answer.ts";
-import { isCurrent, type GroupState } from "./group-state.ts";
+import { allow, earliestOf, explainBlock, explainHold, explainVerdict, type Explanation, type Blocker } from "./answer.ts";
+import { isRecorded, type GroupState } from "./group-state.ts";
 
 const ROLL = "roll out";
 const SCALE = "scale";
 const EVICT = "evict";
 
 /** What is recorded, if it was recorded of the group as it is; otherwise what a tick would decide now. */
-export function explainGroup(state: GroupState, world: World): Answer[] {
+export function explainGroup(state: GroupState, world: World): Explanation[] {
   const { namespace } = state;
   const recorded = blocksOf(state);
-  if (isCurrent(state) && recorded.length > 0) return recorded.map((block) => explainBlock(block, questionOf(block), namespace));
+  if (isRecorded(state) && recorded.length > 0) return recorded.map((block) => explainBlock(block, questionOf(block), namespace));
   return explainNow(lookAhead(world), namespace, recorded);
 }
 
@@ -28,14 +28,14 @@ const isAmong = (blockers: readonly Blocker[]) => (object: Blocker) =>
 const SCALING = /^(?:Leader|MinTime|Reference|Delay|Prepare|Scale)/;
 const questionOf = ({ reason }: { readonly reason: string }): string => (SCALING.test(reason) ? SCALE : ROLL);
 
-function explainNow({ step, hold, scalingHolds }: Outlook, namespace: string, recorded: readonly Block[]): Answer[] {
+function explainNow({ step, hold, scalingHolds }: GroupOutlook, namespace: string, recorded: readonly Block[]): Explanation[] {
   const context = { namespace, recorded };
   const rollout = hold ? explainHold(hold, ROLL, context) : allow(ROLL, step?.message ?? "all zones are updated and ready");
   return [rollout, ...scalingHolds.map((one) => explainHold(one, SCALE, context))];
 }
 
 /** The answers of its group that concern the zone; without any, whose turn it is. */
-export function explainZone(zone: BudgetZone, state: GroupState, world: World): Answer[] {
+export function explainZone(zone: BudgetZone, state: GroupState, world: World): Explanation[] {
   const answers = explainGroup(state, world);
   const own = answers.filter(({ question, objects }) => question === ROLL || objects[0]?.name === zone.name);
   const { step } = lookAhead(world);
@@ -45,7 +45,7 @@ export function explainZone(zone: BudgetZone, state: GroupState, world: World): 
 }
 
 /** May it be evicted now, and may the rollout replace it. */
-export function explainPod(pod: BudgetPod, state: GroupState | undefined, world: World): Answer[] {
+export function explainPod(pod: BudgetPod, state: GroupState | undefined, world: World): Explanation[] {
   const { verdict, snapshot } = judgeDisruption(world, pod);
   const blocking = snapshot ? blockersOf(pod, snapshot) : [];
   const eviction = explainVerdict(verdict, EVICT, {
@@ -62,7 +62,7 @@ interface Subject {
   readonly world: World;
 }
 
-function explainTurn(pod: BudgetPod, zone: BudgetZone, { state, world }: Subject): Answer[] {
+function explainTurn(pod: BudgetPod, zone: BudgetZone, { state, world }: Subject): Explanation[] {
   if (pod.revision === zone.status.updateRevision) return [allow(ROLL, `${pod.name} is at the update revision already`)];
   const { step, denied } = lookAhead(world);
   const context = { namespace: pod.namespace, recorded: blocksOf(state) };

@@ -14,17 +14,17 @@ export interface GroupState {
   readonly generation: number;
 }
 
-export type Progress = "done" | "stalled" | "going";
+export type Completion = "done" | "stalled" | "going";
 
 /** A "ready" or "stalled" counts only if it was recorded of the StatefulSets as they are: not of a spec before the last apply. */
-export function judgeProgress(state: GroupState): Progress {
-  if (!isCurrent(state)) return "going";
+export function judgeProgress(state: GroupState): Completion {
+  if (!isRecorded(state)) return "going";
   const isTrue = (type: string): boolean => state.status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
   return isTrue("Ready") ? "done" : isTrue("Stalled") ? "stalled" : "going";
 }
 
 /** True if the reconciler has seen the latest spec of every zone, and of the RolloutGroup. */
-export function isCurrent({ zones, status, generation }: GroupState): boolean {
+export function isRecorded({ zones, status, generation }: GroupState): boolean {
   const rows = new Map((status?.zones ?? []).map((row) => [row.name, row]));
   const isSeen = status?.observedGeneration === generation && rows.size === zones.length;
   return isSeen && zones.every(({ name, generation: newest }) => rows.get(name)?.generation === newest);
@@ -33,6 +33,6 @@ export function isCurrent({ zones, status, generation }: GroupState): boolean {
 /** What somebody who waits should know, in a sentence. */
 export function describeProgress(state: GroupState): string {
   if (state.status === undefined) return "nothing is recorded of it: no reconciler has seen it yet";
-  if (!isCurrent(state)) return "the reconciler has not seen the latest spec yet";
+  if (!isRecorded(state)) return "the reconciler has not seen the latest spec yet";
   return state.status.message ?? "";
 }

@@ -26,11 +26,11 @@ export async function gatherGroups(source: Source, namespace: string): Promise<G
 }
 
 /** One group by the value of its label. Throws a `CliError` that suggests names if there is none. */
-export async function gatherGroup(source: Source, namespace: string, group: string): Promise<GroupState> {
+export async function findGroup(source: Source, namespace: string, group: string): Promise<GroupState> {
   return findOnly(await gatherGroups(source, namespace), namespace, group);
 }
 
-/** The zones of one group, whatever is recorded of it. Throws as `gatherGroup` does. */
+/** The zones of one group, whatever is recorded of it. Throws as `findGroup` does. */
 export async function gatherZonesOf(source: Source, namespace: string, group: string): Promise<readonly Zone[]> {
   const list = await gatherZones([namespace], source);
   const all = [...list.groups.values()].map((zones) => ({ zones, namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "" }));

@@ -9,7 +9,7 @@ import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../reconci
 import type { World, WorldBudget } from "../../reconciler/simulation/world.ts";
 import type { GroupState } from "../decide/group-state.ts";
 import type { Session } from "../session.ts";
-import { gatherGroup } from "./groups.ts";
+import { findGroup } from "./groups.ts";
 import { DEFAULTS, gatherWorld } from "./world.ts";
 
 export interface PodWorld {
@@ -32,7 +32,7 @@ export function createPodWorlds(session: Session): (pod: BudgetPod) => Promise<P
 export async function gatherPodWorld(session: Session, pod: BudgetPod): Promise<PodWorld> {
   const group = await groupOf(session, pod);
   if (group === undefined) return { world: await gatherUngrouped(session, pod), state: undefined };
-  const state = await gatherGroup(session, pod.namespace, group);
+  const state = await findGroup(session, pod.namespace, group);
   return { world: await gatherWorld(state, session), state };
 }
 

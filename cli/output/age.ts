@@ -3,7 +3,7 @@ import { shortDuration } from "../../infra/duration.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 
 /** `4m30s`: how long ago `at` (RFC 3339) was; "" if it is none. */
-export function ageOf(at: string | undefined, now: number): string {
+export function formatAge(at: string | undefined, now: number): string {
   const ms = parseTimestamp(at ?? "");
   return ms === undefined ? "" : shortDuration(now - ms);
 }

@@ -1,26 +1,26 @@
 /** Answers of `zonewise explain` as text. */
-import type { Answer } from "../decide/answer.ts";
-import { ageOf, untilOf } from "./age.ts";
+import type { Explanation } from "../decide/answer.ts";
+import { formatAge, untilOf } from "./age.ts";
 import type { Style } from "./style.ts";
 
 interface Titled {
   readonly kind: string;
   readonly name: string;
-  readonly answers: readonly Answer[];
+  readonly answers: readonly Explanation[];
 }
 
 export function renderAnswers({ kind, name, answers }: Titled, style: Style, now: number): string {
   return [`${kind}/${name}\n`, ...answers.map((answer) => renderAnswer(answer, style, now))].join("");
 }
 
-function renderAnswer(answer: Answer, style: Style, now: number): string {
+function renderAnswer(answer: Explanation, style: Style, now: number): string {
   const { question, allowed, reason, message } = answer;
   if (allowed) return `  ${style("good", `${question}: yes`)}  ${message}\n`;
   const facts = [
     ["why", message],
     ["rule", answer.rule],
     ["blocks", answer.objects.map((object) => `${object.kind.toLowerCase()}/${object.name}`).join(", ")],
-    ["since", answer.since === undefined ? "" : `${ageOf(answer.since, now)} ago (${answer.since})`],
+    ["since", answer.since === undefined ? "" : `${formatAge(answer.since, now)} ago (${answer.since})`],
     ["over", untilOf(answer.until, now)],
     ["helps", answer.remedy],
   ].filter(([, text]) => text !== "");

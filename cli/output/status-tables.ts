@@ -1,14 +1,14 @@
 /** The tables of `zonewise status`. */
 import type { ZoneRow } from "../../reconciler/group-status/status.ts";
-import { describeProgress, isCurrent, judgeProgress, type GroupState, type Progress } from "../decide/group-state.ts";
-import { ageOf, untilOf } from "./age.ts";
+import { describeProgress, isRecorded, judgeProgress, type GroupState, type Completion } from "../decide/group-state.ts";
+import { formatAge, untilOf } from "./age.ts";
 import type { Style, Tone } from "./style.ts";
 import { formatTable, type Cell } from "./table.ts";
 
-const TONES: Readonly<Record<Progress, Tone>> = { done: "good", stalled: "bad", going: "waiting" };
+const TONES: Readonly<Record<Completion, Tone>> = { done: "good", stalled: "bad", going: "waiting" };
 
 function phaseOf(state: GroupState): Cell {
-  const text = isCurrent(state) ? (state.status?.phase ?? "Unknown") : "Unseen";
+  const text = isRecorded(state) ? (state.status?.phase ?? "Unknown") : "Unseen";
   return { text, tone: TONES[judgeProgress(state)] };
 }
 
@@ -34,7 +34,7 @@ function countsOf({ zones, status: { summary } = {} }: GroupState): Cell[] {
 function waitOf({ status: { blocked = [], progress } = {} }: GroupState, now: number): Cell[] {
   const [block] = blocked;
   const end = progress?.completionTime === undefined ? progress?.estimatedCompletionTime : undefined;
-  return [block?.reason ?? "", ageOf(block?.since, now), untilOf(end, now)];
+  return [block?.reason ?? "", formatAge(block?.since, now), untilOf(end, now)];
 }
 
 /** One group with its zones, what blocks it, and what is left. */
@@ -42,7 +42,7 @@ export function renderGroup(state: GroupState, style: Style, now: number): strin
   const { status = {} } = state;
   const blocks = (status.blocked ?? []).map((block): Cell[] => [
     { text: block.reason, tone: "waiting" },
-    ageOf(block.since, now),
+    formatAge(block.since, now),
     block.objects.map(({ name }) => name).join(", "),
     block.message,
   ]);

@@ -14,7 +14,7 @@ import { evictPods } from "./evict-pods.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
 import { changeNode } from "./node-service.ts";
 import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
-import { isDrainWanted, readStatus } from "./wanted.ts";
+import { isDrainWanted, readShadowStatus } from "./wanted.ts";
 
 export interface DrainTools extends ShadowTools {
   /** Milliseconds of draining after which the node reboots with the pods that remain; undefined for never. */
@@ -64,7 +64,7 @@ async function describeRound(
   { shadow, left, blocked }: Round,
 ): Promise<DrainStatus> {
   const now = clock.now();
-  const startedAt = readStatus(shadow)?.drain?.started_at ?? formatTimestamp(now);
+  const startedAt = readShadowStatus(shadow)?.drain?.started_at ?? formatTimestamp(now);
   const afterMs = left.length === 0 ? undefined : await forceAfterMs(node.metadata?.name ?? "", call);
   const isForced = afterMs !== undefined && now >= (parseTimestamp(startedAt) ?? now) + afterMs;
   return {

@@ -5,7 +5,7 @@ import { type Node, nodes } from "../../infra/kubernetes/resources.ts";
 import { markNode, type NodePatch, unmarkNode } from "../../reconciler/nodes/node-marks.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
 import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
-import { isDrainWanted, readStatus } from "./wanted.ts";
+import { isDrainWanted, readShadowStatus } from "./wanted.ts";
 
 const MOST_ATTEMPTS = 5;
 
@@ -32,7 +32,7 @@ export function uncordon(tools: ShadowTools): NodeRoute {
 /** A reboot that was announced may come at any moment: until the agent is back, the node stays as it is. */
 async function giveBack(tools: ShadowTools, request: NodeRequest, what: "all" | "exclusion"): Promise<NodeAnswer> {
   const shadow = await getShadow(tools, request);
-  const status = readStatus(shadow);
+  const status = readShadowStatus(shadow);
   if (status?.rebooting) return refuse("Conflict", `${shadow.metadata.name} is rebooting since ${status.rebooting.at}`);
   await changeNode(tools.cluster, request, (node) => unmarkNode(node, what));
   if (what === "all" && status?.drain) await patchStatus(tools, { shadow, status: { drain: null } }, request.call);

@@ -7,7 +7,7 @@ import { readIdentity } from "../../reconciler/model/identity.ts";
 import { type ShadowStatus, shadowStatus } from "../../reconciler/nodes/shadow.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
 import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
-import { readStatus, wantedState } from "./wanted.ts";
+import { readShadowStatus, wantedState } from "./wanted.ts";
 
 /** Attempts to write a status that names no version: the controller writes the same object. */
 const MOST_ATTEMPTS = 5;
@@ -36,7 +36,7 @@ async function writeOnce(tools: ShadowTools, request: NodeRequest, sent: ShadowS
   const { resourceVersion } = readIdentity(shadow.metadata);
   if (request.ifMatch !== undefined && request.ifMatch !== resourceVersion)
     return refuse("Conflict", `${shadow.metadata.name} has changed since version ${request.ifMatch}`);
-  const stored = readStatus(shadow);
+  const stored = readShadowStatus(shadow);
   const why = status.rebooting ? whyNotReboot(shadow, stored) : undefined;
   if (why !== undefined) return refuse("Conflict", why);
   const reported = isNewBoot(status, stored) && { boot_reported_at: formatTimestamp(tools.clock.now()) };

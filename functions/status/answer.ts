@@ -4,12 +4,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Log } from "../../infra/log.ts";
 import type { Focus } from "./gather.ts";
 import { renderPage } from "./page.ts";
-import { keyOf, type Records } from "./records.ts";
+import { keyOf, type PageRecords } from "./records.ts";
 import { SCRIPT } from "./script.ts";
 import { STYLE } from "./style.ts";
 
 export interface AnswerOptions {
-  readonly read: (focus: Focus) => Promise<Records>;
+  readonly read: (focus: Focus) => Promise<PageRecords>;
   /** Hosts by which the page may be asked for besides this machine's own, as browsers name them. */
   readonly hosts: readonly string[];
   readonly log: Log;

@@ -15,13 +15,13 @@ import { readZone } from "../../reconciler/model/zone.ts";
 import {
   type BudgetRecord,
   type DecisionRecord,
-  type GroupRecord,
+  type PageGroup,
   isQuiet,
   keyOf,
   type PodsByZone,
   type ReconcilerRecord,
 } from "./records.ts";
-import { type Records, sortGroups } from "./records.ts";
+import { type PageRecords, sortGroups } from "./records.ts";
 
 export interface GatherOptions {
   readonly cluster: Cluster;
@@ -44,7 +44,7 @@ const AT_A_TIME = 4;
 const MOST_DECISIONS = 30;
 
 /** Never rejects. `earlier` is what was read before, for parts that cannot be read now. */
-export async function gatherRecords(options: GatherOptions, focus: Focus, earlier: Records): Promise<Records> {
+export async function gatherRecords(options: GatherOptions, focus: Focus, earlier: PageRecords): Promise<PageRecords> {
   const problems: string[] = [];
   async function part<T>(what: string, read: Promise<T>, before: T): Promise<T> {
     try {
@@ -84,7 +84,7 @@ async function readReconciler({ cluster, lease }: GatherOptions): Promise<Reconc
   };
 }
 
-async function readGroups(options: GatherOptions): Promise<GroupRecord[] | undefined> {
+async function readGroups(options: GatherOptions): Promise<PageGroup[] | undefined> {
   const found = await listAll(options, rolloutGroups).catch(absent);
   return (
     found &&
@@ -116,7 +116,7 @@ async function readDecisions(options: GatherOptions): Promise<DecisionRecord[]> 
 
 const nameOf = ({ namespace = "", name = "" }: { readonly namespace?: string; readonly name?: string }) => ({ namespace, name });
 
-async function readPods(options: GatherOptions, groups: readonly GroupRecord[], focus: Focus): Promise<Records["pods"]> {
+async function readPods(options: GatherOptions, groups: readonly PageGroup[], focus: Focus): Promise<PageRecords["pods"]> {
   const found = new Map<string, PodsByZone>();
   await visitEach(chooseGroups(groups, focus), { atOnce: AT_A_TIME }, async (group) => {
     found.set(keyOf(group), await readPodsOf(options, group));
@@ -125,7 +125,7 @@ async function readPods(options: GatherOptions, groups: readonly GroupRecord[], 
 }
 
 /** The group that is shown alone; otherwise the first that are not done, as long as their pods are not too many. */
-function chooseGroups(groups: readonly GroupRecord[], focus: Focus): GroupRecord[] {
+function chooseGroups(groups: readonly PageGroup[], focus: Focus): PageGroup[] {
   if (focus !== undefined) return groups.filter((group) => keyOf(group) === focus);
   let left = MOST_PODS;
   return groups
@@ -139,7 +139,7 @@ function chooseGroups(groups: readonly GroupRecord[], focus: Focus): GroupRecord
     });
 }
 
-async function readPodsOf(options: GatherOptions, { namespace, name, status }: GroupRecord): Promise<PodsByZone> {
+async function readPodsOf(options: GatherOptions, { namespace, name, status }: PageGroup): Promise<PodsByZone> {
   const sets = await listAll(options, statefulSets, { namespace, labelSelector: `${LABELS.rolloutGroup}=${status.group ?? name}` });
   const zones = await Promise.all(
     sets.map(readZone).map(async (zone) => {

@@ -2,14 +2,14 @@
 import { h, type ComponentChild } from "preact";
 import { renderToString } from "preact-render-to-string";
 import type { Focus } from "./gather.ts";
-import { type GroupRecord, isQuiet, keyOf, PHASES, type Records } from "./records.ts";
+import { type PageGroup, isQuiet, keyOf, PHASE_ORDER, type PageRecords } from "./records.ts";
 import { SCRIPT } from "./script.ts";
 import { showGroup } from "./show-group.ts";
 import { showBudgets, showDecisions, showQuietGroups, showReconciler } from "./show-tables.ts";
 import { STYLE } from "./style.ts";
 
 export interface PageView {
-  readonly records: Records;
+  readonly records: PageRecords;
   /** The key of the group that is shown alone. */
   readonly focus: Focus;
 }
@@ -42,16 +42,16 @@ export function renderPage({ records, focus }: PageView): string {
 }
 
 /** The first line of the page, and the title of its window: how many groups are in each phase. */
-function sayHeadline(groups: readonly GroupRecord[] = []): string {
+function sayHeadline(groups: readonly PageGroup[] = []): string {
   const byPhase = Map.groupBy(groups, ({ status }) => status.phase ?? "Unknown");
-  const counts = ["Unknown" as const, ...PHASES].flatMap((phase) => {
+  const counts = ["Unknown" as const, ...PHASE_ORDER].flatMap((phase) => {
     const count = byPhase.get(phase)?.length ?? 0;
     return count > 0 ? [`${count} ${phase}`] : [];
   });
   return counts.join(", ") || "No rollout groups";
 }
 
-function showHeader({ reconciler, readAt, problems }: Records, headline: string): ComponentChild {
+function showHeader({ reconciler, readAt, problems }: PageRecords, headline: string): ComponentChild {
   return h(
     "header",
     {},
@@ -65,7 +65,7 @@ function showHeader({ reconciler, readAt, problems }: Records, headline: string)
   );
 }
 
-function showMain(records: Records, groups: readonly GroupRecord[] | undefined, focus: Focus): ComponentChild {
+function showMain(records: PageRecords, groups: readonly PageGroup[] | undefined, focus: Focus): ComponentChild {
   const { pods, budgets, decisions, readAt: now } = records;
   const busy = (groups ?? []).filter((group) => focus !== undefined || !isQuiet(group));
   const quiet = (groups ?? []).filter((group) => !busy.includes(group));

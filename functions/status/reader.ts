@@ -1,21 +1,21 @@
 /** Reads for all viewers at once: what was read less than 2 s ago is shown again, so that many viewers cost what one costs. */
 import type { Clock } from "../../infra/clock.ts";
 import { type Focus, gatherRecords, type GatherOptions } from "./gather.ts";
-import { NOTHING, type Records } from "./records.ts";
+import { NOTHING, type PageRecords } from "./records.ts";
 
 /** Milliseconds; the page asks as often. */
 export const FRESH_MS = 2000;
 
 interface Reading {
-  readonly records: Promise<Records>;
+  readonly records: Promise<PageRecords>;
   /** Monotonic milliseconds; Infinity while it is under way. */
   endedAt: number;
 }
 
 /** Resolves with the records; never rejects. `focus` is the key of a group that is shown alone. */
-export function createReader(options: GatherOptions, clock: Pick<Clock, "monotonic">): (focus: Focus) => Promise<Records> {
+export function createReader(options: GatherOptions, clock: Pick<Clock, "monotonic">): (focus: Focus) => Promise<PageRecords> {
   const readings = new Map<Focus, Reading>();
-  let last: Records = NOTHING;
+  let last: PageRecords = NOTHING;
   return async (focus) => {
     for (const [key, { endedAt }] of readings) if (clock.monotonic() - endedAt >= FRESH_MS) readings.delete(key);
     const found = readings.get(focus);

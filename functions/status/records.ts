@@ -6,7 +6,7 @@ import { byName } from "../../reconciler/model/order.ts";
 import type { Pod } from "../../reconciler/model/pod.ts";
 
 /** A rollout group by its RolloutGroup. */
-export interface GroupRecord {
+export interface PageGroup {
   readonly namespace: string;
   readonly name: string;
   readonly status: Partial<RolloutGroupStatus>;
@@ -43,12 +43,12 @@ export interface ReconcilerRecord {
   readonly certificateExpiry?: number;
 }
 
-export interface Records {
+export interface PageRecords {
   /** Milliseconds since the epoch. */
   readonly readAt: number;
   readonly reconciler: ReconcilerRecord;
   /** In the order of the page; undefined if the cluster knows no RolloutGroup. */
-  readonly groups: readonly GroupRecord[] | undefined;
+  readonly groups: readonly PageGroup[] | undefined;
   /** Of the groups whose pods were read, by `keyOf`. */
   readonly pods: ReadonlyMap<string, PodsByZone>;
   /** Undefined if the cluster knows no budget. */
@@ -59,7 +59,7 @@ export interface Records {
   readonly problems: readonly string[];
 }
 
-export const NOTHING: Records = {
+export const NOTHING: PageRecords = {
   readAt: 0,
   reconciler: {},
   groups: undefined,
@@ -69,17 +69,17 @@ export const NOTHING: Records = {
   problems: [],
 };
 
-export const keyOf = ({ namespace, name }: Pick<GroupRecord, "namespace" | "name">): string => `${namespace}/${name}`;
+export const keyOf = ({ namespace, name }: Pick<PageGroup, "namespace" | "name">): string => `${namespace}/${name}`;
 
 /** The phases in the order of the page: what needs somebody comes first. */
-export const PHASES: readonly GroupPhase[] = ["Stalled", "Degraded", "Waiting", "Paused", "Scaling", "RollingOut", "Empty", "Ready"];
+export const PHASE_ORDER: readonly GroupPhase[] = ["Stalled", "Degraded", "Waiting", "Paused", "Scaling", "RollingOut", "Empty", "Ready"];
 
 /** A group that is done: its pods need no look each. */
-export const isQuiet = ({ status: { phase, blocked = [] } }: GroupRecord): boolean =>
+export const isQuiet = ({ status: { phase, blocked = [] } }: PageGroup): boolean =>
   (phase === "Ready" || phase === "Empty") && blocked.length === 0;
 
 /** Groups that are done come last, the others by phase; of a phase those that have been blocked for longest, then by name. */
-export function sortGroups(groups: readonly GroupRecord[]): GroupRecord[] {
+export function sortGroups(groups: readonly PageGroup[]): PageGroup[] {
   return groups
     .map((group) => ({ group, name: `${isQuiet(group) ? 1 : 0}${rankOf(group)} ${sinceOf(group)} ${keyOf(group)}` }))
     .toSorted(byName)
@@ -87,7 +87,7 @@ export function sortGroups(groups: readonly GroupRecord[]): GroupRecord[] {
 }
 
 /** A phase that is not known, or missing, is not passed over. */
-const rankOf = ({ status: { phase } }: GroupRecord): number => (phase === undefined ? 0 : Math.max(0, PHASES.indexOf(phase)));
+const rankOf = ({ status: { phase } }: PageGroup): number => (phase === undefined ? 0 : Math.max(0, PHASE_ORDER.indexOf(phase)));
 
 /** Later than all times where nothing blocks. */
-const sinceOf = ({ status: { blocked = [] } }: GroupRecord): string => blocked[0]?.since ?? "~";
+const sinceOf = ({ status: { blocked = [] } }: PageGroup): string => blocked[0]?.since ?? "~";

@@ -2,11 +2,11 @@
 import { h, type ComponentChild } from "preact";
 import type { Block, PlannedStep, GroupProgress, ZoneRow } from "../../reconciler/group-status/status.ts";
 import type { Pod } from "../../reconciler/model/pod.ts";
-import { type GroupRecord, keyOf, type PodsByZone } from "./records.ts";
+import { type PageGroup, keyOf, type PodsByZone } from "./records.ts";
 import { showTime } from "./time.ts";
 
-export interface GroupView {
-  readonly group: GroupRecord;
+export interface GroupSection {
+  readonly group: PageGroup;
   /** Undefined if they were not read. */
   readonly pods: PodsByZone | undefined;
   /** Milliseconds since the epoch. */
@@ -14,10 +14,10 @@ export interface GroupView {
 }
 
 /** The address of a group's own page. */
-export const addressOf = (group: GroupRecord): string =>
+export const addressOf = (group: PageGroup): string =>
   `?namespace=${encodeURIComponent(group.namespace)}&group=${encodeURIComponent(group.name)}`;
 
-export function showGroup({ group, pods, now }: GroupView): ComponentChild {
+export function showGroup({ group, pods, now }: GroupSection): ComponentChild {
   const { message = "", blocked = [], zones = [], plan = [], progress } = group.status;
   const isSaid = blocked.some((block) => block.message === message);
   const id = `group ${keyOf(group)}`.replaceAll(" ", "-");
@@ -33,7 +33,7 @@ export function showGroup({ group, pods, now }: GroupView): ComponentChild {
   );
 }
 
-function showTitle(group: GroupRecord, id: string): ComponentChild {
+function showTitle(group: PageGroup, id: string): ComponentChild {
   const { phase = "Unknown" } = group.status;
   return h("h3", { id }, h("a", { href: addressOf(group), id: `${id}-link` }, keyOf(group)), " ", showPhase(phase));
 }
@@ -54,7 +54,7 @@ function showBlock({ reason, message, objects, since, nextCheck }: Partial<Block
   );
 }
 
-function showZones(group: GroupRecord, zones: readonly ZoneRow[], pods: PodsByZone | undefined): ComponentChild | undefined {
+function showZones(group: PageGroup, zones: readonly ZoneRow[], pods: PodsByZone | undefined): ComponentChild | undefined {
   if (zones.length === 0) return undefined;
   const head = ["Zone", "Revision", "Updated", "Ready", "Pods"].map((name) => h("th", { scope: "col" }, name));
   return h(

@@ -2,7 +2,7 @@
 import { h, type ComponentChild, type ComponentChildren } from "preact";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { addressOf, showPhase } from "./show-group.ts";
-import { type BudgetRecord, type DecisionRecord, type GroupRecord, keyOf, type ReconcilerRecord } from "./records.ts";
+import { type BudgetRecord, type DecisionRecord, type PageGroup, keyOf, type ReconcilerRecord } from "./records.ts";
 import { showTime } from "./time.ts";
 
 interface Table {
@@ -22,7 +22,7 @@ function showTable({ label, columns, rows }: Table): ComponentChild {
   );
 }
 
-export function showQuietGroups(groups: readonly GroupRecord[], now: number): ComponentChild {
+export function showQuietGroups(groups: readonly PageGroup[], now: number): ComponentChild {
   return showTable({
     label: "Groups with nothing to do",
     columns: ["Group", "Phase", "Zones", "Updated", "Ready", "Last rollout"],

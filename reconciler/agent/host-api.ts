@@ -4,7 +4,7 @@ import * as z from "zod";
 import { startDeadline } from "../../infra/deadline.ts";
 import { messageOf, RolloutError } from "../../infra/errors.ts";
 import { readText } from "../../infra/kubernetes/transport.ts";
-import { type HostAction, updateStatus, type UpdateStatus } from "./host-updates.ts";
+import { type HostAction, hostUpdateStatus, type UpdateStatus } from "./host-updates.ts";
 
 export interface HostApi {
   /** The version that runs. Rejects if the host does not say it. */
@@ -45,7 +45,7 @@ export function createHostApi(socketPath: string): HostApi {
       if (status === 423) return "busy";
       if (status === 404) return undefined;
       if (status !== 200) throw unexpected("/updates/status", status, text);
-      return updateStatus.parse(JSON.parse(text));
+      return hostUpdateStatus.parse(JSON.parse(text));
     },
     async act(action) {
       const { status, text } = await exchange(socketPath, { method: "POST", path: PATHS[action] });

@@ -12,7 +12,7 @@ const image = z.looseObject({ version: z.string() });
 const partition = z.looseObject({ image: image.nullish(), next_to_boot: z.boolean().nullish() });
 
 /** Tolerant: hosts of later versions say more (W18). */
-export const updateStatus = z.looseObject({
+export const hostUpdateStatus = z.looseObject({
   update_state: z.enum(["Idle", "Available", "Staged", "Ready"]),
   chosen_update: image.nullish(),
   staging_partition: partition.nullish(),
@@ -25,7 +25,7 @@ export const updateStatus = z.looseObject({
     })
     .nullish(),
 });
-export type UpdateStatus = z.infer<typeof updateStatus>;
+export type UpdateStatus = z.infer<typeof hostUpdateStatus>;
 
 export type HostAction = "refresh" | "prepare" | "activate" | "deactivate";
 

@@ -16,7 +16,7 @@ import {
   type Urgency,
 } from "../checks/check.ts";
 import type { Gate, GateCheck } from "./gate.ts";
-import { arePassed, isOpen, streakOf } from "./pass.ts";
+import { arePassed, isStageOpen, streakOf } from "./pass.ts";
 import type { CheckResult, GateRecord, Stage } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, settledZone, type RolloutView } from "./rollout.ts";
 
@@ -39,7 +39,7 @@ export function advanceGate(gate: Gate, view: RolloutView, answers: Answers): Ad
   const opened = findOpen(begun, view);
   const stage = opened && judgeStage(opened, gate, { answers, now: view.now, mayPass: isWanted(opened, begun, view) });
   const record = stage ? close(putStage(begun, stage), stage, view) : begun;
-  const asked = stage && isOpen(stage, record, view.zones) ? gate.checks.map((check) => planCheck(check, stage)) : [];
+  const asked = stage && isStageOpen(stage, record, view.zones) ? gate.checks.map((check) => planCheck(check, stage)) : [];
   return {
     record,
     due: asked.filter((check) => check.dueAt <= view.now),
@@ -83,7 +83,7 @@ function addStage(record: GateRecord, { point, zone }: Pick<Stage, "point" | "zo
 
 /** The stage that is asked: that of the wanted step, otherwise the last one, whose checks go on while another zone is in the way. */
 function findOpen(record: GateRecord, { wanted, zones }: RolloutView): Stage | undefined {
-  const open = record.stages.filter((stage) => isOpen(stage, record, zones));
+  const open = record.stages.filter((stage) => isStageOpen(stage, record, zones));
   const next = wanted.kind === "zone" ? wanted.zone : undefined;
   return open.findLast(({ zone }) => zone === next?.name) ?? open.at(-1);
 }

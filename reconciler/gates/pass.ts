@@ -22,7 +22,7 @@ export function arePassed({ checks }: Pick<Gate, "checks">, stage: Pick<Stage, "
 }
 
 /** True while the stage's checks are to be asked: it waits, or it has passed and its zone may still be held again. */
-export function isOpen({ state, zone }: Stage, record: GateRecord, zones: readonly Zone[]): boolean {
+export function isStageOpen({ state, zone }: Stage, record: GateRecord, zones: readonly Zone[]): boolean {
   if (state === "Failed" || record.settledAt !== undefined) return false;
   return state === "Waiting" || !isUnderWay(record, zones, zone);
 }
@@ -30,7 +30,7 @@ export function isOpen({ state, zone }: Stage, record: GateRecord, zones: readon
 /** Stages whose pass is over wait again, and their zones have not begun (§14.7). */
 export function closeOldPasses(gate: Gate, record: GateRecord, { zones, now }: { readonly zones: readonly Zone[]; readonly now: number }) {
   const isOver = (stage: Stage): boolean =>
-    isOpen(stage, record, zones) && !isUnderWay(record, zones, stage.zone) && !arePassed(gate, stage, now);
+    isStageOpen(stage, record, zones) && !isUnderWay(record, zones, stage.zone) && !arePassed(gate, stage, now);
   const over = new Set(record.stages.filter(isOver));
   const names = new Set([...over].map(({ zone }) => zone));
   return {

@@ -1,7 +1,7 @@
 /** The Events of a pass: on nodes what happens to them, on the policy that it is frozen, and why. Pure. */
 import type { ObjectRef } from "../model/decision.ts";
 import type { UpdateNode } from "../nodes/node.ts";
-import type { Plan, ShadowWrite } from "../nodes/plan.ts";
+import type { NodePlan, ShadowWrite } from "../nodes/plan.ts";
 import type { ActiveStep } from "../nodes/plan-active.ts";
 import type { InvalidPolicy, Policy } from "../nodes/policy.ts";
 import { SHADOW_KIND } from "../nodes/shadow.ts";
@@ -24,7 +24,7 @@ export function draftUncordon(node: UpdateNode): Draft {
 }
 
 /** The Events of a plan of which these writes took effect. */
-export function draftPass(policy: Policy, { status, steps, skips }: Plan, written: readonly ShadowWrite[]): Draft[] {
+export function draftPass(policy: Policy, { status, steps, skips }: NodePlan, written: readonly ShadowWrite[]): Draft[] {
   const ref = policyRef(policy);
   const contested = skips.filter(({ reason }) => reason === "SeveralPolicies");
   return [
@@ -36,7 +36,7 @@ export function draftPass(policy: Policy, { status, steps, skips }: Plan, writte
   ];
 }
 
-function draftFreeze(policy: Policy, frozen: Plan["status"]["frozen"]): Draft[] {
+function draftFreeze(policy: Policy, frozen: NodePlan["status"]["frozen"]): Draft[] {
   const ref = policyRef(policy);
   const before = policy.status.frozen;
   if (frozen && !before)

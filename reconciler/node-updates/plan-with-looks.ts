@@ -1,7 +1,7 @@
 /** Plans a pass, looks at the pods of nodes for as long as the plan asks for it, and asks Prometheus once. */
-import { type Plan, planPass } from "../nodes/plan.ts";
+import { type NodePlan, planPass } from "../nodes/plan.ts";
 import type { NodeLook, PolicySnapshot } from "../nodes/snapshot.ts";
-import type { Answers, DueCheck } from "../nodes/start-checks.ts";
+import type { StartCheckAnswers, DueStartCheck } from "../nodes/start-checks.ts";
 import type { LookAt } from "./look-around.ts";
 
 /** Nodes that are looked at in one pass; each costs a list of its pods. */
@@ -24,20 +24,20 @@ export interface LookMemory {
 export interface Questions {
   readonly lookAt: LookAt;
   /** Resolves with the answers that came in time; never rejects. */
-  readonly askChecks: (due: readonly DueCheck[]) => Promise<Answers>;
+  readonly askChecks: (due: readonly DueStartCheck[]) => Promise<StartCheckAnswers>;
 }
 
 export async function planWithLooks(
   first: Omit<PolicySnapshot, "looks" | "answers">,
   { lookAt, askChecks }: Questions,
   memory: LookMemory,
-): Promise<Plan> {
+): Promise<NodePlan> {
   const { now, policy } = first;
   const { obstacles, lookedAt } = memory;
   const active = new Map(policy.status.active.map((entry) => [entry.node, entry]));
   forget(memory, active, now);
   const looks = new Map([...obstacles].map(([node, { look }]) => [node, look]));
-  let answers: Answers | undefined;
+  let answers: StartCheckAnswers | undefined;
   for (let left = MOST_LOOKS; ;) {
     const plan = planPass({ ...first, looks, ...(answers && { answers }) });
     if (plan.due.length > 0 && !answers) {
@@ -60,7 +60,7 @@ export async function planWithLooks(
 }
 
 /** Some active nodes, as all of them must be looked at; otherwise one that may start. */
-function chooseNext({ looks }: Plan, active: ReadonlyMap<string, unknown>, lookedAt: ReadonlyMap<string, number>): string[] {
+function chooseNext({ looks }: NodePlan, active: ReadonlyMap<string, unknown>, lookedAt: ReadonlyMap<string, number>): string[] {
   const ordered = looks.toSorted((a, b) => (lookedAt.get(a) ?? 0) - (lookedAt.get(b) ?? 0));
   const ofActive = ordered.filter((node) => active.has(node));
   return ofActive.length > 0 ? ofActive.slice(0, AT_ONCE) : ordered.slice(0, 1);

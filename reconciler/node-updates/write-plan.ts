@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
 import { bottlerocketShadows, type CustomObject, nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
-import type { Plan, ShadowWrite } from "../nodes/plan.ts";
+import type { NodePlan, ShadowWrite } from "../nodes/plan.ts";
 import { POLICY_KIND } from "../nodes/policy.ts";
 import type { PolicyStatus, TransitionCount } from "../nodes/policy-status.ts";
 
@@ -30,20 +30,20 @@ export async function writeStatus({ object, before, status }: StatusChange, { cl
 const toJson = (status: PolicyStatus): unknown => JSON.parse(JSON.stringify(status));
 
 /** A shadow that could not be written, and the error. */
-export interface Missed {
+export interface MissedShadow {
   readonly write: ShadowWrite;
   readonly error: unknown;
 }
 
 export interface Written {
   readonly written: readonly ShadowWrite[];
-  readonly missed: readonly Missed[];
+  readonly missed: readonly MissedShadow[];
 }
 
 /** Writes the shadows; a failure is reported and does not stop the others. Throws `LeaseLost`. */
-export async function writeShadows({ writes }: Plan, actor: Actor): Promise<Written> {
+export async function writeShadows({ writes }: NodePlan, actor: Actor): Promise<Written> {
   const written: ShadowWrite[] = [];
-  const missed: Missed[] = [];
+  const missed: MissedShadow[] = [];
   for (const write of writes) {
     const call = actor.fence.write();
     try {

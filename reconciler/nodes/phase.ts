@@ -1,6 +1,6 @@
 /** What an active node is waiting for, and for how long it may. */
 import type { UpdateNode } from "./node.ts";
-import type { ActiveNode, Phase } from "./policy-status.ts";
+import type { ActiveNode, NodePhase } from "./policy-status.ts";
 import type { Policy } from "./policy.ts";
 import { DEFAULT_SPEC, type State } from "./shadow.ts";
 
@@ -12,7 +12,7 @@ export function hasRebooted({ bootId, shadow }: UpdateNode, entry: ActiveNode): 
 }
 
 /** The phase by the shadow as it is; `Done` once both states are Idle. */
-export function phaseOf(node: UpdateNode, entry: ActiveNode): Phase | "Done" {
+export function phaseOf(node: UpdateNode, entry: ActiveNode): NodePhase | "Done" {
   const { spec, status } = node.shadow ?? { spec: DEFAULT_SPEC };
   if (!status || status.current_state === "ErrorReset") return "Recovering";
   const { until, reached } = PHASES_OF[spec.state];
@@ -25,7 +25,7 @@ export function phaseOf(node: UpdateNode, entry: ActiveNode): Phase | "Done" {
 const isRebooting = (node: UpdateNode, entry: ActiveNode): boolean => Boolean(node.shadow?.status?.rebooting) || hasRebooted(node, entry);
 
 /** By wanted state: the phase until it is reached, and then. */
-const PHASES_OF: Readonly<Record<State, { readonly until: Phase; readonly reached: Phase }>> = {
+const PHASES_OF: Readonly<Record<State, { readonly until: NodePhase; readonly reached: NodePhase }>> = {
   Idle: { until: "Recovering", reached: "Recovering" },
   StagedAndPerformedUpdate: { until: "Staging", reached: "Holding" },
   RebootedIntoUpdate: { until: "Draining", reached: "Returning" },
@@ -37,8 +37,8 @@ const PHASES_OF: Readonly<Record<State, { readonly until: Phase; readonly reache
 const STARTING_S = 60;
 
 /** Seconds that a node may be in a phase. */
-export function deadlineOf(phase: Phase, { deadlines, drain, health }: Pick<Policy, "deadlines" | "drain" | "health">): number {
-  const table: Readonly<Record<Phase, number>> = {
+export function deadlineOf(phase: NodePhase, { deadlines, drain, health }: Pick<Policy, "deadlines" | "drain" | "health">): number {
+  const table: Readonly<Record<NodePhase, number>> = {
     Starting: STARTING_S,
     Staging: deadlines.stageSeconds,
     Holding: deadlines.holdSeconds,

@@ -2,7 +2,7 @@
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { belongsTo, type Shadow, type UpdateNode } from "./node.ts";
 import { phaseOf } from "./phase.ts";
-import { decideProgress, type Step } from "./progress.ts";
+import { decideProgress, type NodeStep } from "./progress.ts";
 import type { ActiveNode } from "./policy-status.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
 
@@ -10,7 +10,7 @@ export interface ActiveStep {
   readonly entry: ActiveNode;
   /** Undefined if the node is gone. */
   readonly node: UpdateNode | undefined;
-  readonly step: Step;
+  readonly step: NodeStep;
 }
 
 /** The next step of every active node, in the order of their starts. */

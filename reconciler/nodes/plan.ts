@@ -13,11 +13,11 @@ import { whyClosed } from "./closed.ts";
 import { allowedActive } from "./policy.ts";
 import type { ActiveNode, PolicyStatus, StartChecks } from "./policy-status.ts";
 import { recordSteps, type RecordsStatus, unfreeze } from "./records.ts";
-import { addAnswers, currentChecks, type DueCheck, dueChecks, whyChecksHold } from "./start-checks.ts";
+import { addAnswers, currentChecks, type DueStartCheck, dueChecks, whyChecksHold } from "./start-checks.ts";
 import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
 import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { summarize } from "./summary.ts";
-import { closeCampaign, isOpen, type Opening } from "./window.ts";
+import { closeCampaign, isWindowOpen, type Opening } from "./window.ts";
 
 /** A change of a shadow's spec. */
 export interface ShadowWrite {
@@ -25,7 +25,7 @@ export interface ShadowWrite {
   readonly spec: ShadowSpec;
 }
 
-export interface Plan {
+export interface NodePlan {
   /** To be written first, if it differs from the stored one. */
   readonly status: PolicyStatus;
   readonly writes: readonly ShadowWrite[];
@@ -35,18 +35,18 @@ export interface Plan {
   /** Nodes whose pods must be looked at: then the pass is planned again. */
   readonly looks: readonly string[];
   /** Checks to ask: then the pass is planned again with their answers. */
-  readonly due: readonly DueCheck[];
+  readonly due: readonly DueStartCheck[];
 }
 
 /** Plans a pass; the same snapshot always gives the same plan. */
-export function planPass(input: PolicySnapshot): Plan {
+export function planPass(input: PolicySnapshot): NodePlan {
   const released = unfreeze(input);
   const snapshot = { ...input, policy: { ...input.policy, status: released } };
   const { now, policy } = snapshot;
   const { steps, records } = planSteps(snapshot);
   const busy = new Set(records.active.map(({ node }) => node));
   const idle = snapshot.nodes.filter(({ name }) => !busy.has(name));
-  const opening = isOpen(policy.window, policy.status.campaign, now);
+  const opening = isWindowOpen(policy.window, policy.status.campaign, now);
   const closed = whyClosed({ now, policy: { ...policy, status: { ...policy.status, ...records } } });
   const slots = Math.max(0, allowedActive(policy.maxConcurrent, countOwn(snapshot)) - records.active.length);
   const activeZones = [...new Set(records.active.map(({ zone = "" }) => zone))];
@@ -140,7 +140,7 @@ function planWrites({ steps, starts, idle }: Planned, { now, policy, contested }
 /** Nodes that the policy may update: a percentage is of these. */
 const countOwn = ({ nodes, contested }: PolicySnapshot): number => nodes.filter(({ name }) => !contested.has(name)).length;
 
-interface Outcome extends Pick<Plan, "looks"> {
+interface Outcome extends Pick<NodePlan, "looks"> {
   readonly snapshot: PolicySnapshot;
   readonly opening: Opening;
   readonly closed: Omit<Skip, "node"> | undefined;

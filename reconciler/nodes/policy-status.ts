@@ -15,8 +15,8 @@ const workload = z.object({
 });
 
 /** What a node is waiting for. */
-export const PHASES = ["Starting", "Staging", "Holding", "Draining", "Rebooting", "Returning", "Monitoring", "Recovering"] as const;
-export type Phase = (typeof PHASES)[number];
+export const NODE_PHASES = ["Starting", "Staging", "Holding", "Draining", "Rebooting", "Returning", "Monitoring", "Recovering"] as const;
+export type NodePhase = (typeof NODE_PHASES)[number];
 
 const active = z.object({
   node: z.string(),
@@ -29,7 +29,7 @@ const active = z.object({
   /** Of the node when it was started; empty if that is unknown. */
   bootId: z.string(),
   startedAt: z.string(),
-  phase: z.enum(PHASES),
+  phase: z.enum(NODE_PHASES),
   /** When the phase began. */
   since: z.string(),
   /** What the node waits for beside its agent, in a sentence. */
@@ -114,7 +114,7 @@ export type ActiveNode = z.infer<typeof active>;
 export type FailedNode = z.infer<typeof failed>;
 export type DeferredNode = z.infer<typeof deferred>;
 export type Freeze = z.infer<typeof frozen>;
-export type CheckResult = z.infer<typeof checkResult>;
+export type StartCheckResult = z.infer<typeof checkResult>;
 export type StartChecks = z.infer<typeof startChecks>;
 export type TransitionCount = z.infer<typeof transition>;
 export type PolicyStatus = z.infer<typeof policyStatus>;

@@ -10,12 +10,12 @@ import { whyNotReturned } from "./health.ts";
 import type { UpdateNode } from "./node.ts";
 import { whyClosed } from "./closed.ts";
 import { deadlineOf, hasRebooted } from "./phase.ts";
-import type { ActiveNode, Phase, Workload } from "./policy-status.ts";
+import type { ActiveNode, NodePhase, Workload } from "./policy-status.ts";
 import type { WantedState } from "./shadow.ts";
 import type { FailureReason, NodeLook, PolicySnapshot } from "./snapshot.ts";
 import { moveFor } from "./transition.ts";
 
-export type Step =
+export type NodeStep =
   /** The agent is to act, or `why` must end. */
   | { readonly step: "wait"; readonly why: string }
   /** The pods of the node must be looked at. */
@@ -38,7 +38,7 @@ interface Ending {
   readonly message: string;
 }
 
-export interface Progress {
+export interface NodeProgress {
   readonly snapshot: Pick<PolicySnapshot, "now" | "policy">;
   /** Its phase is up to date, unless that would be `Done`. */
   readonly entry: ActiveNode;
@@ -48,7 +48,7 @@ export interface Progress {
   readonly look: NodeLook | undefined;
 }
 
-type ProgressRule = Rule<[Progress, UpdateNode], Step>;
+type ProgressRule = Rule<[NodeProgress, UpdateNode], NodeStep>;
 
 /** Our own cordon is off and the node is Ready: others may have it. */
 const isInService = (node: UpdateNode): boolean => node.ready && node.cordonedBy === undefined;
@@ -59,7 +59,7 @@ const finished: ProgressRule = ({ done, entry }, node) => {
 };
 
 /** The agent counts its crashes itself: its back-off is enough. */
-function failWithoutReboot(entry: ActiveNode, node: UpdateNode): Step {
+function failWithoutReboot(entry: ActiveNode, node: UpdateNode): NodeStep {
   const message =
     node.shadow?.status?.failure_reason ?? `${entry.node} went back to Idle with ${node.shadow?.status?.current_version ?? "no version"}`;
   return { step: "release", reason: "UpdateFailed", message, backOff: false };
@@ -81,7 +81,7 @@ const recovered: ProgressRule = ({ entry }, node) => {
   return { step: "release", reason: "NoLongerManaged", message: `${entry.node} has lost its label, and serves again`, backOff: false };
 };
 
-const BEFORE_REBOOT: ReadonlySet<Phase> = new Set(["Starting", "Staging", "Holding", "Draining"]);
+const BEFORE_REBOOT: ReadonlySet<NodePhase> = new Set(["Starting", "Staging", "Holding", "Draining"]);
 
 /** Its agent is gone with the label: what can be undone is undone at once. */
 const stillManaged: ProgressRule = ({ entry }, node) => {
@@ -113,7 +113,7 @@ const inTime: ProgressRule = ({ snapshot: { now, policy }, entry }, node) => {
   return expire(ending, entry, node);
 };
 
-const TIMEOUTS: Readonly<Record<Phase, FailureReason>> = {
+const TIMEOUTS: Readonly<Record<NodePhase, FailureReason>> = {
   Starting: "StartDropped",
   Staging: "StagingTimeout",
   Holding: "HeldTooLong",
@@ -125,7 +125,7 @@ const TIMEOUTS: Readonly<Record<Phase, FailureReason>> = {
 };
 
 /** A deadline frees the slot only if the node serves (§17.4). A drain is undone first: its node is cordoned. */
-function expire(ending: Ending, entry: ActiveNode, node: UpdateNode): Step {
+function expire(ending: Ending, entry: ActiveNode, node: UpdateNode): NodeStep {
   const { phase } = entry;
   if (phase === "Draining" && node.ready) return { step: "reset", ...ending, afterReboot: false };
   if (phase === "Rebooting" || phase === "Returning" || !isInService(node)) return { step: "freeze", ...ending };
@@ -154,7 +154,7 @@ const gate: ProgressRule = (progress, node) => {
   return verdict === undefined ? { step: "advance", to: move.to, workloads: progress.look?.workloads } : { step: "wait", why: verdict };
 };
 
-type Gate = (progress: Progress, node: UpdateNode) => string | undefined;
+type Gate = (progress: NodeProgress, node: UpdateNode) => string | undefined;
 
 /** Each says why the next state must wait (§17.3), or that the pods must be looked at first. */
 const GATES: Readonly<Record<"drainable" | "ready" | "healthy", Gate>> = {
@@ -176,7 +176,7 @@ const forAgent: ProgressRule = ({ entry }, node) => ({
   why: node.cordonedBy && entry.phase === "Recovering" ? "uncordoning" : "its agent",
 });
 
-const decide = firstOf<[Progress, UpdateNode], Step>([
+const decide = firstOf<[NodeProgress, UpdateNode], NodeStep>([
   finished,
   failed,
   recovered,
@@ -189,7 +189,7 @@ const decide = firstOf<[Progress, UpdateNode], Step>([
 ]);
 
 /** The next step of an active node; a node that is gone leaves its slot. */
-export function decideProgress(progress: Progress): Step {
+export function decideProgress(progress: NodeProgress): NodeStep {
   const { entry, node } = progress;
   if (!node || node.uid !== entry.nodeUid)
     return { step: "release", reason: "NodeGone", message: `node ${entry.node} is gone`, backOff: false };

@@ -4,7 +4,7 @@ import type { ActiveStep } from "./plan-active.ts";
 import type { ActiveNode, DeferredNode, FailedNode, Freeze, PolicyStatus } from "./policy-status.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
 
-export interface Records {
+export interface PolicyRecords {
   readonly active: readonly ActiveNode[];
   readonly failed: readonly FailedNode[];
   readonly deferred: readonly DeferredNode[];
@@ -53,7 +53,7 @@ export function recordSteps(steps: readonly ActiveStep[], { now, policy, nodes }
   };
 }
 
-export type RecordsStatus = Records & Pick<PolicyStatus, "active" | "failed" | "deferred">;
+export type RecordsStatus = PolicyRecords & Pick<PolicyStatus, "active" | "failed" | "deferred">;
 
 function keepActive({ entry, step }: ActiveStep, most: number): ActiveNode[] {
   if (step.step === "done" || step.step === "release") return [];

@@ -1,7 +1,7 @@
 /** The facts for one decision about a policy's nodes, gathered at one moment. */
 import type { UpdateNode } from "./node.ts";
 import type { Policy } from "./policy.ts";
-import type { Answers } from "./start-checks.ts";
+import type { StartCheckAnswers } from "./start-checks.ts";
 import type { Workload } from "./policy-status.ts";
 
 /** What the pods of one node say. Gathered only for the nodes that a decision asks for. */
@@ -28,7 +28,7 @@ export interface PolicySnapshot {
   readonly contested: ReadonlyMap<string, readonly string[]>;
   readonly looks: ReadonlyMap<string, NodeLook>;
   /** Answers to checks that were due. */
-  readonly answers?: Answers;
+  readonly answers?: StartCheckAnswers;
   /** The node that this process runs on: it is updated last. */
   readonly ownNode: string | undefined;
 }

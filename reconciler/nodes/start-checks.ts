@@ -19,17 +19,17 @@ import {
   type Urgency,
 } from "../checks/check.ts";
 import type { Policy } from "./policy.ts";
-import type { CheckResult, StartChecks } from "./policy-status.ts";
+import type { StartCheckResult, StartChecks } from "./policy-status.ts";
 import type { Skip } from "./snapshot.ts";
 
 export interface NamedCheck extends CheckSpec {
   readonly name: string;
 }
 
-export type DueCheck = NamedCheck & Urgency;
+export type DueStartCheck = NamedCheck & Urgency;
 
 /** Answers by the name of their check. */
-export type Answers = ReadonlyMap<string, CheckAnswer>;
+export type StartCheckAnswers = ReadonlyMap<string, CheckAnswer>;
 
 type CheckedPolicy = Pick<Policy, "checks" | "generation" | "status">;
 
@@ -44,7 +44,7 @@ export function currentChecks({ checks, generation, status }: CheckedPolicy, now
 }
 
 /** The checks to ask now. */
-export function dueChecks({ checks }: Pick<Policy, "checks">, current: StartChecks, now: number): DueCheck[] {
+export function dueChecks({ checks }: Pick<Policy, "checks">, current: StartChecks, now: number): DueStartCheck[] {
   const since = parseTimestamp(current.since) ?? now;
   const planned = checks.map((check) => {
     const streak = streakOf(check, current);
@@ -54,7 +54,7 @@ export function dueChecks({ checks }: Pick<Policy, "checks">, current: StartChec
 }
 
 /** The results with these answers. */
-export function addAnswers({ checks }: Pick<Policy, "checks">, current: StartChecks, answers: Answers): StartChecks {
+export function addAnswers({ checks }: Pick<Policy, "checks">, current: StartChecks, answers: StartCheckAnswers): StartChecks {
   const results = checks.flatMap((check) => {
     const before = current.results.find(({ name }) => name === check.name);
     const answer = answers.get(check.name);
@@ -64,7 +64,7 @@ export function addAnswers({ checks }: Pick<Policy, "checks">, current: StartChe
   return { ...current, results };
 }
 
-function resultOf(check: NamedCheck, answer: CheckAnswer, before: Streak): CheckResult {
+function resultOf(check: NamedCheck, answer: CheckAnswer, before: Streak): StartCheckResult {
   const verdict = judgeAnswer(check, answer);
   const { successes, failures, errors } = addVerdict(before, verdict, { check, at: answer.at });
   const text = answer.kind === "Error" ? { message: answer.message } : answer.sample !== undefined && { sample: answer.sample };

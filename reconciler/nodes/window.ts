@@ -66,7 +66,7 @@ export interface Opening {
 }
 
 /** Whether updates may start at `now` (milliseconds). `campaign` is what was remembered: without it, or with another expression, a one-shot waits for its next occurrence. */
-export function isOpen(window: Window | undefined, campaign: Campaign | undefined, now: number): Opening {
+export function isWindowOpen(window: Window | undefined, campaign: Campaign | undefined, now: number): Opening {
   if (!window) return { open: true, campaign: undefined };
   return window.kind === "windowed" ? { open: isWithin(window, now), campaign: undefined } : judgeCampaign(window, campaign, now);
 }

@@ -1,6 +1,6 @@
 /** Decides within one step of a rollout (§16.5): begin it, wait, check, release the pod below the partition. */
 import { firstOf, type Rule } from "../model/decision.ts";
-import { type Outlook, type Phase, report, writeTime } from "./report.ts";
+import { type PhasedOutlook, type PhasedRolloutPhase, report, writeTime } from "./report.ts";
 import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import type { RollingPodStatus } from "./status.ts";
 import { findCondition } from "./status.ts";
@@ -154,12 +154,12 @@ export const finalCheck: TargetRule = (snapshot) => {
 function reportStep(
   snapshot: TargetSnapshot,
   step: RollingPodStatus,
-  outlook: Omit<Outlook, "phase" | "message"> & { message?: string },
+  outlook: Omit<PhasedOutlook, "phase" | "message"> & { message?: string },
 ): PhasedDecision {
   const { message = describe(snapshot), dueAt } = outlook;
   const deadline = deadlineOf(snapshot, step);
   const isLate = deadline !== undefined && snapshot.now >= deadline;
-  const phase: Phase = isLate ? "Stalled" : "Rolling";
+  const phase: PhasedRolloutPhase = isLate ? "Stalled" : "Rolling";
   const soonest = Math.min(dueAt ?? Infinity, isLate ? Infinity : (deadline ?? Infinity));
   return report(snapshot, {
     ...outlook,

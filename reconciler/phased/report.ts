@@ -20,10 +20,10 @@ const PHASES = {
   Updated: { ready: ["True", "Ready"], updated: ["True", "Updated"] },
 } as const satisfies Record<string, PhaseFacts>;
 
-export type Phase = keyof typeof PHASES;
+export type PhasedRolloutPhase = keyof typeof PHASES;
 
-export interface Outlook {
-  readonly phase: Phase;
+export interface PhasedOutlook {
+  readonly phase: PhasedRolloutPhase;
   /** A sentence for users; equal as long as nothing has changed. */
   readonly message: string;
   /** Condition `Updated`, where the phase alone does not tell. */
@@ -42,7 +42,7 @@ export function writeTime(ms: number): string {
 }
 
 /** Reports the outlook. */
-export function report(snapshot: PhasedSnapshot, outlook: Outlook): PhasedDecision {
+export function report(snapshot: PhasedSnapshot, outlook: PhasedOutlook): PhasedDecision {
   const { rollout } = snapshot;
   const { phase, message, step, dueAt, promotedStep = rollout.status.promotedStep } = outlook;
   const facts: PhaseFacts = PHASES[phase];
@@ -71,7 +71,7 @@ function describeTarget({ target }: PhasedSnapshot) {
 }
 
 /** A rollout that begins has no end yet. */
-function times({ rollout: { status } }: PhasedSnapshot, { started, ended }: Outlook) {
+function times({ rollout: { status } }: PhasedSnapshot, { started, ended }: PhasedOutlook) {
   if (started !== undefined) return { rolloutStartTime: started, rolloutEndTime: undefined };
   return { rolloutStartTime: status.rolloutStartTime, rolloutEndTime: ended ?? status.rolloutEndTime };
 }

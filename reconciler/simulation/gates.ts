@@ -8,7 +8,7 @@ import type { CheckAnswer } from "../checks/check.ts";
 import { snapshotOf } from "./look.ts";
 import type { World } from "./world.ts";
 
-export interface Followed {
+export interface SimulatedGates {
   readonly world: World;
   /** Something else than results of checks has changed: the next tick follows at once. */
   readonly progressed: boolean;
@@ -17,7 +17,7 @@ export interface Followed {
 }
 
 /** What a tick writes to the gates. */
-export function followGates(world: World): Followed {
+export function followGates(world: World): SimulatedGates {
   if (world.gates.length === 0) return { world, progressed: false, nextAt: undefined };
   const { zones, now } = world;
   const snapshot = snapshotOf(world);

@@ -12,11 +12,11 @@ import { judgeDisruption, reserve } from "./budgets.ts";
 import { lookAtScaling, type ScalingOutlook } from "./scale.ts";
 import type { World } from "./world.ts";
 
-export type Step = ScaleZone | DeletePods | FinishZone;
+export type GroupStep = ScaleZone | DeletePods | FinishZone;
 
-export interface Outlook extends Pick<ScalingOutlook, "scalingHolds" | "preparing"> {
+export interface GroupOutlook extends Pick<ScalingOutlook, "scalingHolds" | "preparing"> {
   /** What is done; undefined if all that is left is to wait, or nothing. */
-  readonly step: Step | undefined;
+  readonly step: GroupStep | undefined;
   /** Why the rollout waits; undefined for a settled group too. */
   readonly hold: Hold | undefined;
   /** Why the budgets keep pods that were chosen. */
@@ -25,13 +25,13 @@ export interface Outlook extends Pick<ScalingOutlook, "scalingHolds" | "preparin
   readonly isScaling: boolean;
 }
 
-export function lookAhead(world: World): Outlook {
+export function lookAhead(world: World): GroupOutlook {
   const { change, ...scaling } = lookAtScaling(world);
   if (change) return { ...scaling, step: change, hold: undefined, denied: [], isScaling: true };
   return { ...scaling, ...lookAtRollout(world), isScaling: false };
 }
 
-type RolloutOutlook = Pick<Outlook, "step" | "hold" | "denied">;
+type RolloutOutlook = Pick<GroupOutlook, "step" | "hold" | "denied">;
 
 function lookAtRollout(world: World): RolloutOutlook {
   const decision = decideRollout(snapshotOf(world));

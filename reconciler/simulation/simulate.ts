@@ -11,7 +11,7 @@ import type { Hold } from "../model/decision.ts";
 import type { PreparePods } from "../scaling/steps.ts";
 import { settle, withCounts } from "./controllers.ts";
 import { followGates } from "./gates.ts";
-import { lookAhead, type Outlook, type Step } from "./look.ts";
+import { lookAhead, type GroupOutlook, type GroupStep } from "./look.ts";
 import { applyScale } from "./scale.ts";
 import { putZone, type World } from "./world.ts";
 
@@ -31,7 +31,7 @@ export interface PlannedAction {
   readonly at: number;
 }
 
-export interface Plan {
+export interface GroupPlan {
   readonly steps: readonly PlannedAction[];
   /** `cut`: there are more than were asked for. */
   readonly end: "settled" | "blocked" | "cut";
@@ -45,7 +45,7 @@ export interface Plan {
 const MOST_WAITS = 100_000;
 
 /** The next `most` steps. */
-export function simulate(start: World, most: number): Plan {
+export function simulate(start: World, most: number): GroupPlan {
   const record = createRecord(start.now);
   let world = start;
   for (let looks = 0; ; looks++) {
@@ -72,7 +72,7 @@ function createRecord(startedAt: number) {
   };
   return {
     steps,
-    note(outlook: Outlook, now: number): void {
+    note(outlook: GroupOutlook, now: number): void {
       for (const step of outlook.preparing) add(describePreparation(step), now);
       if (outlook.step) add(describe(outlook.step), now);
       else waits = [...new Set([...waits, ...holdsOf(outlook).map(({ reason }) => reason)])];
@@ -85,14 +85,14 @@ function describePreparation({ zone, wanted, pods }: PreparePods): Undated {
   return { action: "PreparePods", zone: zone.name, replicas: wanted, message };
 }
 
-function finish(steps: readonly PlannedAction[], outlook: Outlook, { now }: World): Plan {
+function finish(steps: readonly PlannedAction[], outlook: GroupOutlook, { now }: World): GroupPlan {
   const holds = holdsOf(outlook);
   return { steps, end: holds.length > 0 ? "blocked" : "settled", holds, endsAt: now };
 }
 
-const holdsOf = ({ hold, scalingHolds }: Outlook): Hold[] => [...(hold ? [hold] : []), ...scalingHolds];
+const holdsOf = ({ hold, scalingHolds }: GroupOutlook): Hold[] => [...(hold ? [hold] : []), ...scalingHolds];
 
-function describe(step: Step): Undated {
+function describe(step: GroupStep): Undated {
   const { message, zone } = step;
   switch (step.action) {
     case "scaleZone":
@@ -107,7 +107,7 @@ function describe(step: Step): Undated {
 }
 
 /** The world at the next look; undefined if it would be the same for ever. */
-function advance(world: World, outlook: Outlook): World | undefined {
+function advance(world: World, outlook: GroupOutlook): World | undefined {
   const prepared = outlook.preparing.reduce((map, { zone }) => new Map(map).set(zone.uid, world.now), world.preparedAt);
   const now = { ...world, preparedAt: prepared };
   // The gates are followed from what the step was decided on, as in a tick.
@@ -120,7 +120,7 @@ function advance(world: World, outlook: Outlook): World | undefined {
   return at === undefined ? undefined : { ...followed.world, now: at };
 }
 
-function apply(world: World, step: Step): World {
+function apply(world: World, step: GroupStep): World {
   const zone = world.zones.find(({ uid }) => uid === step.zone.uid);
   if (!zone) return world;
   switch (step.action) {
@@ -139,7 +139,7 @@ function apply(world: World, step: Step): World {
 }
 
 /** The next time at which time alone may change a decision. */
-function nextMoment({ budgets, zones, now }: World, outlook: Outlook, nextCheck: number | undefined): number | undefined {
+function nextMoment({ budgets, zones, now }: World, outlook: GroupOutlook, nextCheck: number | undefined): number | undefined {
   const untils = holdsOf(outlook).flatMap(({ until }) => (until === undefined ? [] : [until + 1]));
   const reserved = budgets.flatMap(({ reservations }) => Object.values(reservations).map((one) => now + LASTS_MS - ageOf(one, now)));
   const delays = budgets.flatMap(({ content }) => ("problem" in content ? [] : [content.crossZoneEvictionDelayMs]));

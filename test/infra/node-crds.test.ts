@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as z from "zod";
 import { policySpec } from "../../reconciler/nodes/policy.ts";
-import { PHASES, policyStatus } from "../../reconciler/nodes/policy-status.ts";
+import { NODE_PHASES, policyStatus } from "../../reconciler/nodes/policy-status.ts";
 import { shadowSpec, shadowStatus, STATES } from "../../reconciler/nodes/shadow.ts";
 import { read } from "./manifests.ts";
 
@@ -82,4 +82,4 @@ describe("the BottlerocketShadow", () => {
   });
 });
 
-it("every phase is one word", () => assert.ok(PHASES.every((phase) => /^[A-Z][a-z]+$/.test(phase))));
+it("every phase is one word", () => assert.ok(NODE_PHASES.every((phase) => /^[A-Z][a-z]+$/.test(phase))));

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createServer, request } from "node:http";
 import { test, type TestContext } from "node:test";
 import { createAnswer } from "../../../functions/status/answer.ts";
-import type { Records } from "../../../functions/status/records.ts";
+import type { PageRecords } from "../../../functions/status/records.ts";
 import { listen } from "../../loopback.ts";
 import { keepingLog } from "../stage.ts";
 import { group, records } from "./samples.ts";
@@ -21,7 +21,7 @@ interface Ask {
 }
 
 /** Serves the page; `ask` sends one request. */
-async function serve(t: TestContext, read: () => Promise<Records>, hosts: readonly string[] = []) {
+async function serve(t: TestContext, read: () => Promise<PageRecords>, hosts: readonly string[] = []) {
   const { log, entries } = keepingLog();
   const answer = createAnswer({ read, hosts, log });
   const server = createServer((request, response) => void answer(request, response));

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { renderPage } from "../../../functions/status/page.ts";
-import { type GroupRecord, keyOf, type Records, sortGroups } from "../../../functions/status/records.ts";
+import { type PageGroup, keyOf, type PageRecords, sortGroups } from "../../../functions/status/records.ts";
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { block, group, NOW, pod, records, zone } from "./samples.ts";
 
 /** The page's text, as a reader without style sees it. */
-function textOf(traits: Partial<Records>, focus?: string): string {
+function textOf(traits: Partial<PageRecords>, focus?: string): string {
   const [, body = ""] = renderPage({ records: records(traits), focus }).split("<body>");
   const [shown = ""] = body.split("<script>");
   return shown.replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " ");
@@ -32,7 +32,7 @@ const store = group("store", {
   },
 });
 
-const SENTENCES: readonly (readonly [what: string, traits: Partial<Records>, expected: string])[] = [
+const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRecords>, expected: string])[] = [
   [
     "how many groups are in each phase",
     { groups: [store, group("a", { phase: "Ready" }), group("b", { phase: "Ready" })] },
@@ -184,7 +184,7 @@ describe("statuses of other versions", () => {
     });
 });
 
-const ORDER: readonly GroupRecord[] = [
+const ORDER: readonly PageGroup[] = [
   group("stalled", { phase: "Stalled", blocked: [block()] }),
   group("degraded", { phase: "Degraded" }),
   group("waiting-for-long", { phase: "Waiting", blocked: [block({ since: "2026-11-21T00:00:00Z" })] }),
@@ -211,7 +211,7 @@ it("no text of an object becomes HTML", () => {
           : value;
   const traits = SENTENCES.map(([, traits]) => ({ ...traits, pods: new Map() }));
   for (const all of [...traits, { groups: [group(evil, { phase: "Ready" })] }]) {
-    const html = renderPage({ records: { ...(spoil(records(all)) as Records), pods: new Map() }, focus: undefined });
+    const html = renderPage({ records: { ...(spoil(records(all)) as PageRecords), pods: new Map() }, focus: undefined });
     assert.equal(html.split("<script>").length, 2, "the page's own");
     assert.doesNotMatch(html, /<img/);
     assert.doesNotMatch(html, /"><script>alert/);

@@ -1,11 +1,11 @@
 /** Builders of what the status page shows. */
-import { type GroupRecord, NOTHING, type Records } from "../../../functions/status/records.ts";
+import { type PageGroup, NOTHING, type PageRecords } from "../../../functions/status/records.ts";
 import type { Block, RolloutGroupStatus, ZoneRow } from "../../../reconciler/group-status/status.ts";
 import { readPod, type Pod } from "../../../reconciler/model/pod.ts";
 
 export const NOW = Date.parse("2026-11-22T03:00:00Z");
 
-export const group = (name: string, status: Partial<RolloutGroupStatus> = {}): GroupRecord => ({ namespace: "default", name, status });
+export const group = (name: string, status: Partial<RolloutGroupStatus> = {}): PageGroup => ({ namespace: "default", name, status });
 
 export const block = (traits: Partial<Block> = {}): Block => ({
   reason: "OtherZoneNotReady",
@@ -41,4 +41,10 @@ export const pod = (name: string, revision: string, { isReady = true, isTerminat
     status: { phase: "Running", containerStatuses: [{ ready: isReady, state: { running: {} } }] },
   });
 
-export const records = (traits: Partial<Records> = {}): Records => ({ ...NOTHING, readAt: NOW, groups: [], budgets: [], ...traits });
+export const records = (traits: Partial<PageRecords> = {}): PageRecords => ({
+  ...NOTHING,
+  readAt: NOW,
+  groups: [],
+  budgets: [],
+  ...traits,
+});

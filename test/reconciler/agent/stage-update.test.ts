@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
 import { createHostApi } from "../../../reconciler/agent/host-api.ts";
-import { nextHostStep, updateStatus, whyFailed } from "../../../reconciler/agent/host-updates.ts";
+import { nextHostStep, hostUpdateStatus, whyFailed } from "../../../reconciler/agent/host-updates.ts";
 import { refreshTarget, stageUpdate } from "../../../reconciler/agent/stage-update.ts";
 import { type Host, type HostOptions, startHost } from "../../host/host-server.ts";
 
@@ -84,10 +84,10 @@ describe("staging an update", () => {
       most_recent_command: { cmd_type: "deactivate", cmd_status: "Unknown", exit_status: -9 },
       more: 1,
     };
-    const status = updateStatus.parse(strange);
+    const status = hostUpdateStatus.parse(strange);
     assert.deepEqual(nextHostStep(status, "1.1.0"), { act: "refresh" });
     assert.equal(whyFailed("deactivate", status), "deactivate: Unknown, exit status -9");
-    assert.deepEqual(nextHostStep(updateStatus.parse({ update_state: "Available" }), "1.1.0"), {
+    assert.deepEqual(nextHostStep(hostUpdateStatus.parse({ update_state: "Available" }), "1.1.0"), {
       fail: "the host offers no version, and 1.1.0 is wanted",
     });
   });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
-import { type Plan, planPass } from "../../../reconciler/nodes/plan.ts";
-import type { CheckResult, PolicyStatus, StartChecks } from "../../../reconciler/nodes/policy-status.ts";
+import { type NodePlan, planPass } from "../../../reconciler/nodes/plan.ts";
+import type { StartCheckResult, PolicyStatus, StartChecks } from "../../../reconciler/nodes/policy-status.ts";
 import { at, busyNode, entry, MINUTE, node, NOW, policy, snapshot } from "./fixture.ts";
 
 const check = {
@@ -17,7 +17,7 @@ const good: CheckAnswer = { kind: "Vector", samples: 0, warnings: [], at: NOW };
 const bad: CheckAnswer = { kind: "Vector", samples: 1, sample: "up{} 0", warnings: [], at: NOW };
 const none: CheckAnswer = { kind: "Error", code: "Unreachable", message: "connect ECONNREFUSED", at: NOW };
 
-const result = (overrides: Partial<CheckResult> = {}): CheckResult => ({
+const result = (overrides: Partial<StartCheckResult> = {}): StartCheckResult => ({
   name: "errors",
   lastVerdict: "Success",
   lastTime: at(-MINUTE),
@@ -26,7 +26,7 @@ const result = (overrides: Partial<CheckResult> = {}): CheckResult => ({
   consecutiveErrors: 0,
   ...overrides,
 });
-const checks = (...results: readonly CheckResult[]): StartChecks => ({ since: at(-60 * MINUTE), results: [...results] });
+const checks = (...results: readonly StartCheckResult[]): StartChecks => ({ since: at(-60 * MINUTE), results: [...results] });
 
 interface Case {
   readonly spec?: object;
@@ -35,7 +35,7 @@ interface Case {
   readonly nodes?: Parameters<typeof snapshot>[0];
 }
 
-function plan({ spec = {}, status = {}, answer, nodes = [node("a"), node("b")] }: Case): Plan {
+function plan({ spec = {}, status = {}, answer, nodes = [node("a"), node("b")] }: Case): NodePlan {
   const stored = { observedGeneration: 1, ...status };
   const answers = answer && { answers: new Map([["errors", answer]]) };
   return planPass(snapshot(nodes, { policy: policy({ checks: [check], ...spec }, stored), ...answers }));

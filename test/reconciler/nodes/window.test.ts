@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { closeCampaign, isOpen, parseWindow, type Window } from "../../../reconciler/nodes/window.ts";
+import { closeCampaign, isWindowOpen, parseWindow, type Window } from "../../../reconciler/nodes/window.ts";
 
 function window(cron: string, rest: { timeZone?: string; lastStartSeconds?: number; durationSeconds?: number } = {}): Window {
   const parsed = parseWindow({ cron, timeZone: "UTC", lastStartSeconds: 0, ...rest });
@@ -8,7 +8,7 @@ function window(cron: string, rest: { timeZone?: string; lastStartSeconds?: numb
   return parsed;
 }
 
-const opens = (cron: string, time: string, rest = {}): boolean => isOpen(window(cron, rest), undefined, Date.parse(time)).open;
+const opens = (cron: string, time: string, rest = {}): boolean => isWindowOpen(window(cron, rest), undefined, Date.parse(time)).open;
 
 describe("the kind of a window", () => {
   for (const [cron, kind] of [
@@ -74,11 +74,11 @@ describe("a windowed expression (R8)", () => {
 
 /** Walks through times and returns those at which the one-shot was open; each campaign is over after `lasts` ticks. */
 function walk(one: Window, times: readonly string[], lasts = 1): string[] {
-  let campaign: ReturnType<typeof isOpen>["campaign"];
+  let campaign: ReturnType<typeof isWindowOpen>["campaign"];
   let ticks = 0;
   return times.filter((time) => {
     const now = Date.parse(time);
-    const opening = isOpen(one, campaign, now);
+    const opening = isWindowOpen(one, campaign, now);
     ticks = opening.open ? ticks + 1 : 0;
     campaign = opening.open && ticks >= lasts ? closeCampaign(opening.campaign, now) : opening.campaign;
     return opening.open;
@@ -102,8 +102,8 @@ describe("a one-shot", () => {
     assert.deepEqual(walk(window("0 0 2 * * *"), minutes("2026-06-01T02:01:00Z", 60)), []));
 
   it("does not open when its expression changes to one that lies behind", () => {
-    const seen = isOpen(window("0 0 2 * * *"), undefined, Date.parse("2026-06-01T00:00:00Z")).campaign;
-    const changed = isOpen(window("0 0 10 * * *"), seen, Date.parse("2026-06-01T12:00:00Z"));
+    const seen = isWindowOpen(window("0 0 2 * * *"), undefined, Date.parse("2026-06-01T00:00:00Z")).campaign;
+    const changed = isWindowOpen(window("0 0 10 * * *"), seen, Date.parse("2026-06-01T12:00:00Z"));
     assert.equal(changed.open, false);
     assert.equal(changed.campaign?.cron, "0 0 10 * * *");
   });
@@ -130,4 +130,5 @@ describe("a one-shot", () => {
   });
 });
 
-it("is always open without an expression", () => assert.deepEqual(isOpen(undefined, undefined, 0), { open: true, campaign: undefined }));
+it("is always open without an expression", () =>
+  assert.deepEqual(isWindowOpen(undefined, undefined, 0), { open: true, campaign: undefined }));

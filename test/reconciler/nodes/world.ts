@@ -1,6 +1,6 @@
 /** A world of hosts, agents and a controller that may die between any two writes: values only. */
 import type { Shadow, UpdateNode } from "../../../reconciler/nodes/node.ts";
-import { planPass, type Plan } from "../../../reconciler/nodes/plan.ts";
+import { planPass, type NodePlan } from "../../../reconciler/nodes/plan.ts";
 import type { Policy } from "../../../reconciler/nodes/policy.ts";
 import { policyStatus } from "../../../reconciler/nodes/policy-status.ts";
 import type { NodeLook } from "../../../reconciler/nodes/snapshot.ts";
@@ -94,7 +94,7 @@ export class World {
     this.#check();
   }
 
-  #plan(nodes: readonly UpdateNode[]): Plan {
+  #plan(nodes: readonly UpdateNode[]): NodePlan {
     const looks = new Map<string, NodeLook>();
     for (let i = 0; i < 100; i++) {
       const plan = planPass({ now: NOW + this.ms, policy: this.policy, nodes, contested: new Map(), looks, ownNode: undefined });
