@@ -115,7 +115,7 @@ describe("J01 the manifests", () => {
     const manifests = (await renderManifests("default", { folder: "infra/manifests/functions", components })).filter(
       ({ kind }) => kind === "NetworkPolicy",
     );
-    assert.equal(manifests.length, 3);
+    assert.equal(manifests.length, 4);
     for (const manifest of manifests) {
       const dryRun = `${pathOfManifest(manifest)}?dryRun=All&fieldValidation=Strict`;
       await assert.rejects(admin.call("POST", dryRun, manifest), /API_SERVER_CIDR/);
