@@ -65,7 +65,7 @@ before(async () => {
   server = createServer({ key: keyPem, cert: certPem }, (request, response) => void handler(request, response));
   const port = await listen(server, "127.0.0.1");
   const shadows = read("crds/bottlerocketshadows.yaml");
-  const clientConfig = { url: `https://127.0.0.1:${port}/crdconvert`, caBundle: Buffer.from(caPem).toString("base64") };
+  const clientConfig = { service: null, url: `https://127.0.0.1:${port}/crdconvert`, caBundle: Buffer.from(caPem).toString("base64") };
   shadows.spec["conversion"] = { strategy: "Webhook", webhook: { conversionReviewVersions: ["v1"], clientConfig } };
   for (const definition of [shadows, read("crds/nodeupdatepolicies.yaml")]) await putDefinition(definition);
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
