@@ -1,8 +1,11 @@
 /** The facts for one decision about a policy's nodes, gathered at one moment. */
+import type { CheckAnswer } from "../checks/check.ts";
 import type { UpdateNode } from "./node.ts";
 import type { Policy } from "./policy.ts";
-import type { StartCheckAnswers } from "./start-checks.ts";
 import type { Workload } from "./policy-status.ts";
+
+/** Answers by the name of their check. */
+export type StartCheckAnswers = ReadonlyMap<string, CheckAnswer>;
 
 /** What the pods of one node say. Gathered only for the nodes that a decision asks for. */
 export interface NodeLook {

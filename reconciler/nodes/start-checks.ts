@@ -20,16 +20,13 @@ import {
 } from "../checks/check.ts";
 import type { Policy } from "./policy.ts";
 import type { StartCheckResult, StartChecks } from "./policy-status.ts";
-import type { Skip } from "./snapshot.ts";
+import type { Skip, StartCheckAnswers } from "./snapshot.ts";
 
 export interface NamedCheck extends CheckSpec {
   readonly name: string;
 }
 
 export type DueStartCheck = NamedCheck & Urgency;
-
-/** Answers by the name of their check. */
-export type StartCheckAnswers = ReadonlyMap<string, CheckAnswer>;
 
 type CheckedPolicy = Pick<Policy, "checks" | "generation" | "status">;
 
