@@ -2,7 +2,7 @@
 import { firstOf, type ObjectRef, type Rule } from "../model/decision.ts";
 import { moveToFront } from "../model/order.ts";
 import type { BudgetZone } from "./budget-pod.ts";
-import { ageOf, isForEviction } from "./reservation.ts";
+import { ageOf, isForEviction, isUnpinned } from "./reservation.ts";
 import { countUnavailable, describeUnavailability, type EvictionSnapshot } from "./unavailability.ts";
 import { verdict, type Verdict, type VerdictReason } from "./verdict.ts";
 import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
@@ -28,15 +28,15 @@ const ownerKnown: EvictionRule = (snapshot) => {
 const RETRIED_FOR_MS = 15_000;
 
 /**
- * A disruption that was allowed a moment ago is not allowed again: the rollout and an eviction must not share a pod, and an unpinned eviction
- * might reach the successor. Evictions that are pinned to the pod's UID do each other no harm.
+ * A disruption that was allowed a moment ago is not allowed again: the rollout and an eviction must not share a pod, and of two evictions that share it,
+ * one without a UID might reach the successor. Evictions that are pinned to the pod's UID do each other no harm.
  */
 const notTwice: EvictionRule = (snapshot) => {
   const { pod, reservations, now, by, rollout, unpinned } = snapshot;
   const found = reservations[pod.name];
   if (!found || found.uid !== pod.uid || ageOf(found, now) >= RETRIED_FOR_MS) return undefined;
   const sameKind = found.by === by || isForEviction(found) === (rollout === undefined);
-  if (sameKind && !unpinned) return undefined;
+  if (sameKind && !unpinned && !isUnpinned(found)) return undefined;
   const owner = isForEviction(found) ? "an eviction" : "the rollout";
   return about(snapshot, "AllowedAlready", `${pod.name} was allowed to go a moment ago, for ${owner}; try again once it is gone`);
 };

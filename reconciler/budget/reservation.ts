@@ -35,6 +35,19 @@ export function isForEviction({ by }: Pick<Reservation, "by">): boolean {
   return by.startsWith(EVICTION_IDENTITY);
 }
 
+/** Follows that prefix in a reservation for an eviction that is pinned to no UID. Names of processes have no underscore. */
+const UNPINNED = "unpinned_";
+
+/** The identity under which a process reserves an eviction that is pinned to no UID. */
+export function unpinnedIdentity(identity: string): string {
+  return evictionIdentity(`${UNPINNED}${identity.replace(EVICTION_IDENTITY, "")}`);
+}
+
+/** True if the eviction may still reach a successor of the pod: the API server looks it up by name. */
+export function isUnpinned({ by }: Pick<Reservation, "by">): boolean {
+  return by.startsWith(`${EVICTION_IDENTITY}${UNPINNED}`);
+}
+
 /** Milliseconds since the reservation was made; negative if that is in the future. */
 export function ageOf({ time }: Pick<Reservation, "time">, now: number): number {
   return now - (parseTimestamp(time) ?? 0);

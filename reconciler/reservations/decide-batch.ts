@@ -9,7 +9,7 @@ import { type BatchResult, budgetKey, decided, type ReserverState, remaining, ty
 import type { BudgetPod } from "../budget/budget-pod.ts";
 import { decideEviction } from "../budget/decide.ts";
 import { type LastLook, rememberLook } from "../budget/last-look.ts";
-import { ageOf, isForEviction, livingReservations, type Reservation } from "../budget/reservation.ts";
+import { ageOf, isForEviction, livingReservations, type Reservation, unpinnedIdentity } from "../budget/reservation.ts";
 import { findBudget } from "../budget/scope.ts";
 import type { Budget } from "../budget/zpdb.ts";
 import { type BatchContext, cacheBudget, cacheKey, findBudgetOfPod } from "./find-budget.ts";
@@ -127,7 +127,7 @@ function reserve(
   { reservations, now, toReserve, by }: SharedView & Pick<ReserverState, "by">,
 ): Reservation {
   const found = reservations[pod.name];
-  const next = { uid: pod.uid, time: new Date(now).toISOString(), by };
+  const next = { uid: pod.uid, time: new Date(now).toISOString(), by: request.unpinned ? unpinnedIdentity(by) : by };
   const isShared = isFor(pod, found) && !request.unpinned && (found.by === by || isForEviction(found));
   if (isShared && ageOf(found, now) < RENEWED_AFTER_MS) return found;
   toReserve.push(request);

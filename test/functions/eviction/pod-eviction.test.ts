@@ -170,6 +170,17 @@ describe("/admission/pod-eviction", () => {
     assert.equal((await callWebhook({ object }, VALIDATING)).answer.reason, "Allowed");
   });
 
+  it("registered as validating, it allows no eviction with a UID in the 15 s after one without: that one might then reach the successor", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const pinned = eviction({ preconditions: { uid: uidOf("ingester-zone-a-0") } });
+    assert.equal((await callWebhook({ object: eviction() }, VALIDATING)).answer.reason, "Allowed");
+    const again = (await callWebhook({ object: pinned }, VALIDATING)).answer;
+    assert.deepEqual([again.code, again.reason], [429, "AllowedAlready"]);
+    await stage.time.advance(15_000);
+    for (let i = 0; i < 2; i++) assert.equal((await callWebhook({ object: pinned }, VALIDATING)).answer.reason, "Allowed");
+  });
+
   it("an eviction of a pod without a budget is pinned as well: its successor may be under one", async () => {
     stage = await setBudgetStage();
     const { answer } = await callWebhook({ object: eviction() });

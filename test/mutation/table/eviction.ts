@@ -65,15 +65,22 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a second eviction of a pod without a UID is not allowed within 15 s",
     file: "reconciler/budget/decide.ts",
-    find: "if (sameKind && !unpinned) return undefined;",
-    replacement: "if (sameKind) return undefined;",
+    find: "if (sameKind && !unpinned && !isUnpinned(found)) return undefined;",
+    replacement: "if (sameKind && !isUnpinned(found)) return undefined;",
     tests: ["test/reconciler/budget/decide.test.ts", "test/functions/eviction/pod-eviction.test.ts"],
+  },
+  {
+    breaks: "an eviction with a UID is not allowed within 15 s after one without, which might reach the successor",
+    file: "reconciler/budget/decide.ts",
+    find: "!unpinned && !isUnpinned(found)",
+    replacement: "!unpinned",
+    tests: ["test/functions/eviction/pod-eviction.test.ts"],
   },
   {
     breaks: "the rollout and an eviction do not disrupt the same pod",
     file: "reconciler/budget/decide.ts",
-    find: "if (sameKind && !unpinned) return undefined;",
-    replacement: "if (!unpinned) return undefined;",
+    find: "if (sameKind && !unpinned && !isUnpinned(found)) return undefined;",
+    replacement: "if (!unpinned && !isUnpinned(found)) return undefined;",
     tests: ["test/reconciler/budget/decide.test.ts", "test/functions/eviction/pod-eviction.test.ts"],
   },
   {
