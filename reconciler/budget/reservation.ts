@@ -35,17 +35,17 @@ export function isForEviction({ by }: Pick<Reservation, "by">): boolean {
   return by.startsWith(EVICTION_IDENTITY);
 }
 
-/** Follows that prefix in a reservation for an eviction that is pinned to no UID. Names of processes have no underscore. */
-const UNPINNED = "unpinned_";
+/** Suffix of that identity in a reservation for an eviction that is pinned to no UID. */
+const UNPINNED = "_unpinned";
 
 /** The identity under which a process reserves an eviction that is pinned to no UID. */
 export function unpinnedIdentity(identity: string): string {
-  return evictionIdentity(`${UNPINNED}${identity.replace(EVICTION_IDENTITY, "")}`);
+  return `${identity}${UNPINNED}`;
 }
 
 /** True if the eviction may still reach a successor of the pod: the API server looks it up by name. */
 export function isUnpinned({ by }: Pick<Reservation, "by">): boolean {
-  return by.startsWith(`${EVICTION_IDENTITY}${UNPINNED}`);
+  return by.endsWith(UNPINNED);
 }
 
 /** Milliseconds since the reservation was made; negative if that is in the future. */
