@@ -3,7 +3,7 @@ import { parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../model/decision.ts";
 import { isBackOffOver } from "./backoff.ts";
 import { belongsTo, type UpdateNode } from "./node.ts";
-import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
+import type { NodeLook, PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 
 type SkipRule = Rule<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>;
 
@@ -71,11 +71,15 @@ export function whySkipped(node: UpdateNode, snapshot: PolicySnapshot): Skip | u
 export function whySkippedByPods(node: UpdateNode, { looks }: PolicySnapshot): Skip | "look" | undefined {
   const look = looks.get(node.name);
   if (!look) return "look";
-  const { name } = node;
-  if (look.unfit !== undefined) return { node: name, ...skip("UnhealthyPods", look.unfit) };
-  if (look.rollout !== undefined) return { node: name, ...skip("RolloutInProgress", look.rollout) };
-  return look.obstacle === undefined ? undefined : { node: name, ...skip("DrainBlocked", look.obstacle) };
+  const why = skipByPods(look);
+  return why && { node: node.name, ...why };
 }
+
+const skipByPods = firstOf<[NodeLook], Omit<Skip, "node">>([
+  ({ unfit }) => (unfit === undefined ? undefined : skip("UnhealthyPods", unfit)),
+  ({ rollout }) => (rollout === undefined ? undefined : skip("RolloutInProgress", rollout)),
+  ({ obstacle }) => (obstacle === undefined ? undefined : skip("DrainBlocked", obstacle)),
+]);
 
 /** True if the host has chosen another version than the one that runs (R7): a lower one counts as well. */
 export function hasUpdate({ shadow }: UpdateNode): boolean {
