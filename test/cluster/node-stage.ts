@@ -11,7 +11,7 @@ import { type CallNodeApi, createNodeApi } from "../../reconciler/agent/node-api
 import { freePort } from "../loopback.ts";
 import { buildKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin } from "./client.ts";
-import { startEntry, type TestProcess } from "./process.ts";
+import { serverVariables, startEntry, type TestProcess } from "./process.ts";
 import { createManifest, deleteManifest, type Manifest } from "./manifests.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -105,16 +105,7 @@ export async function openNodeStage({ nodes: count, zones = 3, namespace: given 
     mode: 0o600,
   });
   const [tlsPort, port] = [await freePort(), await freePort()];
-  const env = {
-    KUBERNETES_NAMESPACE: namespace,
-    KUBECONFIG: join(folder, "kubeconfig"),
-    SERVER_TLS_CERT_FILE: join(folder, "tls.crt"),
-    SERVER_TLS_KEY_FILE: join(folder, "tls.key"),
-    SERVER_TLS_PORT: String(tlsPort),
-    SERVER_PORT: String(port),
-    SERVER_ADDRESS: "127.0.0.1",
-    LOG_LEVEL: "error",
-  };
+  const env = serverVariables({ namespace, folder, tlsPort, port });
   const startApi = async (): Promise<TestProcess> => {
     const started = startEntry(API, { PATH: process.env["PATH"] ?? "", ...env });
     while (!(await fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined))?.ok) await systemClock.sleep(50);

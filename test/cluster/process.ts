@@ -1,4 +1,5 @@
 /** The processes under test, each a child process. */
+import { join } from "node:path";
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
@@ -63,3 +64,23 @@ export function startEntry(file: string, env: Readonly<Record<string, string>>):
     exited,
   };
 }
+
+interface ServerFiles {
+  readonly namespace: string;
+  /** Holds `kubeconfig`, `tls.crt` and `tls.key`. */
+  readonly folder: string;
+  readonly tlsPort: number;
+  readonly port: number;
+}
+
+/** The variables of a server of ours on loopback. */
+export const serverVariables = ({ namespace, folder, tlsPort, port }: ServerFiles): Readonly<Record<string, string>> => ({
+  KUBERNETES_NAMESPACE: namespace,
+  KUBECONFIG: join(folder, "kubeconfig"),
+  SERVER_TLS_CERT_FILE: join(folder, "tls.crt"),
+  SERVER_TLS_KEY_FILE: join(folder, "tls.key"),
+  SERVER_TLS_PORT: String(tlsPort),
+  SERVER_PORT: String(port),
+  SERVER_ADDRESS: "127.0.0.1",
+  LOG_LEVEL: "error",
+});

@@ -19,6 +19,7 @@ import { type Admin, connectAdmin } from "./client.ts";
 import { type KubectlResult, runKubectl } from "./kubectl.ts";
 import { createManifest, deleteManifest, FOR_OLDER_CLUSTERS, renderConfigurations, renderPolicies, SERVICE } from "./manifests.ts";
 import { untilPolicies } from "./policies.ts";
+import { serverVariables } from "./process.ts";
 
 export interface WebhookStage {
   readonly namespace: string;
@@ -59,17 +60,7 @@ export async function openWebhookStage(
   await writeFile(join(folder, "kubeconfig"), JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), {
     mode: 0o600,
   });
-  const variables = {
-    KUBERNETES_NAMESPACE: namespace,
-    KUBECONFIG: join(folder, "kubeconfig"),
-    SERVER_TLS_CERT_FILE: join(folder, "tls.crt"),
-    SERVER_TLS_KEY_FILE: join(folder, "tls.key"),
-    SERVER_TLS_PORT: String(tlsPort),
-    SERVER_PORT: String(port),
-    SERVER_ADDRESS: "127.0.0.1",
-    LOG_LEVEL: "error",
-    ...env,
-  };
+  const variables = { ...serverVariables({ namespace, folder, tlsPort, port }), ...env };
   const stop = new AbortController();
   const serving = runWebhooks(await compose(variables, systemClock, toLoopback), stop.signal);
   const stopFunctions = async (): Promise<void> => {
