@@ -68,7 +68,7 @@ export function createNodeUpdateMetrics({ counter, gauge }: Pick<Makers, "counte
   function seeHosts(nodes: readonly MeasuredNode[]): void {
     crashes.reset();
     let failing = 0;
-    // Versions and states that no node has any more are reported as 0.
+    // Versions and states that no node is in now are reported as 0.
     for (const version of seenVersions) versions.set({ bottlerocket_version: version }, 0);
     for (const state of STATES) states.set({ state }, 0);
     for (const { name, shadow } of nodes) {

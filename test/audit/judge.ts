@@ -11,7 +11,7 @@ export interface Accepted {
 export type AuditResult =
   /** The registry gave no answer; `message` is npm's own. */
   | { readonly kind: "unanswered"; readonly message: string }
-  /** `unexplained` holds a line each; `stale` the accepted advisories that no package has any more. */
+  /** `unexplained` holds a line each; `stale` the accepted advisories that concern no package now. */
   | { readonly kind: "answered"; readonly unexplained: readonly string[]; readonly stale: readonly string[] };
 
 interface Advisory {
