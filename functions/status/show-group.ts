@@ -121,12 +121,13 @@ function showProgress({ stepsLeft, startTime, lastStepTime, estimatedCompletionT
     showTime(startTime, now),
     ", last step ",
     showTime(lastStepTime, now),
-    ...(estimatedCompletionTime === undefined ? [] : [", estimated end as of then ", showTime(estimatedCompletionTime, now)]),
+    ...(estimatedCompletionTime === undefined ? [] : [", estimated end ", showTime(estimatedCompletionTime, now)]),
   ];
 }
 
 function showStep({ action, zone, count, atOnce, pods = [] }: PlannedStep): ComponentChild {
   if (action === "FinishZone") return h("li", {}, `record ${zone} as updated`);
-  const names = pods.length === 0 ? "" : `: ${pods.join(", ")}${count !== undefined && count > pods.length ? ", …" : ""}`;
+  const more = (count ?? 0) - pods.length;
+  const names = pods.length === 0 ? "" : `: ${pods.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
   return h("li", {}, `replace ${count} ${count === 1 ? "pod" : "pods"} of ${zone}, ${atOnce} at once${names}`);
 }

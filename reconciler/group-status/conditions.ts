@@ -11,7 +11,7 @@ import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { factsOf, type Hold } from "../model/decision.ts";
 import { isSettledByStatus } from "../model/zone.ts";
 import { shorten } from "./blocks.ts";
-import type { StatusInput } from "./facts.ts";
+import type { GroupFacts, StatusInput } from "./facts.ts";
 import { stampCondition } from "../model/condition.ts";
 import type { Block, ConditionType, GroupCondition, GroupPhase, GroupProgress } from "./status.ts";
 
@@ -33,7 +33,7 @@ export function isGroupReady({ facts: { zones, state }, earlier }: StatusInput):
 /** What the conditions say. `blocks` and `progress` as they are now. */
 export function assessGroup(input: StatusInput, blocks: readonly Block[], progress: GroupProgress | undefined): Assessment {
   const { facts } = input;
-  const { message } = facts;
+  const message = sentenceOf(facts);
   if (facts.zones.length === 0) return assess("Empty", "NoZones", "no StatefulSet has the label rollout-group of this group");
   if (isGroupReady(input)) return { ...assess("Ready", "AllZonesUpdated", "all zones are updated and ready"), ready: true };
   const { hold } = facts;
@@ -44,6 +44,10 @@ export function assessGroup(input: StatusInput, blocks: readonly Block[], progre
   if (overdue) return { ...assess("Stalled", "ProgressDeadlineExceeded", `${overdue}: ${message}`), stalled: true };
   return assess(phaseOf(input, blocks), reasonOf(input), message);
 }
+
+/** The tick may have found a group settled whose statuses say otherwise. */
+const sentenceOf = ({ state, message }: GroupFacts): string =>
+  state === "settled" ? "the statuses of the zones are changing; the next tick decides again" : message;
 
 const assess = (phase: GroupPhase, reason: string, message: string): Assessment => ({
   phase,
@@ -58,18 +62,20 @@ function whyOverdue({ now, deadlineMs }: StatusInput, progress: GroupProgress | 
   return now - last > deadlineMs ? `no step since ${formatTimestamp(last)}` : undefined;
 }
 
-function phaseOf(input: StatusInput, [block]: readonly Block[]): GroupPhase {
-  const { hold, step, plan } = input.facts;
+function phaseOf({ facts, now }: StatusInput, [block]: readonly Block[]): GroupPhase {
+  const { hold, step, plan, zones } = facts;
   if (step) return step.action === "scaleZone" ? "Scaling" : "RollingOut";
-  if (!hold) return input.earlier.phase ?? "RollingOut";
-  if (plan.length === 0) return "Degraded";
-  return isOrdinary(hold, block, input.now) ? "RollingOut" : "Waiting";
+  if (plan.length === 0 && !zones.every(isSettledByStatus)) return "Degraded";
+  return isOrdinary(hold, block, now) ? "RollingOut" : "Waiting";
 }
 
+/** Milliseconds for which an error counts as ordinary: most are over with the next tick. */
+const ERROR_PATIENCE_MS = 30_000;
+
 /** A hold that is ordinary progress becomes a wait once its patience is over, as its Event does. */
-function isOrdinary({ reason }: Hold, block: Block | undefined, now: number): boolean {
+function isOrdinary(hold: Hold | undefined, block: Block | undefined, now: number): boolean {
   const heldMs = now - (parseTimestamp(block?.since ?? "") ?? now);
-  return heldMs < factsOf(reason).patienceMs;
+  return heldMs < (hold ? factsOf(hold.reason).patienceMs : ERROR_PATIENCE_MS);
 }
 
 function reasonOf({ facts: { state, hold, step } }: StatusInput): string {

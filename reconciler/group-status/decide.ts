@@ -2,7 +2,7 @@
 import { describeBlocks, shorten } from "./blocks.ts";
 import { assessGroup, describeConditions, isGroupReady } from "./conditions.ts";
 import type { StatusInput } from "./facts.ts";
-import { advanceProgress, listSteps } from "./progress.ts";
+import { advanceProgress, estimateEnd, listSteps } from "./progress.ts";
 import type { RolloutGroupStatus } from "./status.ts";
 import { countReconcile } from "./totals.ts";
 import { describeZone, summarizeZones } from "./zones.ts";
@@ -24,7 +24,7 @@ export function decideStatus(input: StatusInput): RolloutGroupStatus {
     zones,
     blocked,
     plan,
-    ...(progress && { progress }),
+    ...(progress && { progress: estimateEnd(input, progress, assessment.phase) }),
     ...(totals && { totals }),
     conditions: describeConditions(input, assessment),
   };

@@ -2,7 +2,7 @@
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import type { PlannedZone } from "../model/plan.ts";
 import type { GroupFacts, StatusInput } from "./facts.ts";
-import type { PlannedStep, GroupProgress, ZoneRow } from "./status.ts";
+import type { PlannedStep, GroupPhase, GroupProgress, ZoneRow } from "./status.ts";
 
 export function listSteps(plan: readonly PlannedZone[]): PlannedStep[] {
   return plan.flatMap(({ zone, count, pods, atOnce }): PlannedStep[] => [
@@ -27,7 +27,7 @@ export function advanceProgress(
   const startTime = isRunning ? before.startTime : at;
   const hasMoved = !isRunning || facts.step !== undefined || hasAdvanced(earlier.zones, zones);
   const lastStepTime = hasMoved ? at : before.lastStepTime;
-  return { stepsLeft: countSteps(facts.plan), startTime, lastStepTime, ...estimate(facts, before, lastStepTime) };
+  return { stepsLeft: countSteps(facts.plan), startTime, lastStepTime, ...measurePods(facts, before) };
 }
 
 function finish({ completionTime, startTime, lastStepTime }: GroupProgress, at: string): GroupProgress {
@@ -36,15 +36,26 @@ function finish({ completionTime, startTime, lastStepTime }: GroupProgress, at: 
     : { stepsLeft: 0, startTime, lastStepTime, completionTime };
 }
 
-/** By the pods' own ready times, from the last step on: it stands still while nothing moves. Where no pod was read the earlier time counts. */
-function estimate({ plan }: GroupFacts, before: GroupProgress | undefined, lastStepTime: string): Partial<GroupProgress> {
+/** By the pods' own ready times; where no pod was read the earlier time counts. */
+function measurePods({ plan }: GroupFacts, before: GroupProgress | undefined): Pick<GroupProgress, "secondsPerPod"> {
   const known = plan.flatMap(({ msPerPod }) => msPerPod ?? []);
   const mean = known.reduce((sum, ms) => sum + ms, 0) / known.length / 1000;
-  const secondsPerPod = known.length > 0 ? Math.round(mean) : before?.secondsPerPod;
-  if (secondsPerPod === undefined) return {};
-  const batches = plan.reduce((sum, { count, atOnce }) => sum + Math.ceil(count / atOnce), 0);
-  const from = parseTimestamp(lastStepTime) ?? 0;
-  return { secondsPerPod, estimatedCompletionTime: formatTimestamp(from + batches * secondsPerPod * 1000) };
+  const secondsPerPod = known.length > 0 ? Math.max(1, Math.round(mean)) : before?.secondsPerPod;
+  return secondsPerPod === undefined ? {} : { secondsPerPod };
+}
+
+/**
+ * The end of a rollout that goes on: the pods of the last step become ready, then those that are left are replaced. Pods that take longer than others
+ * move it. A group that waits has none, as nobody knows for how long.
+ */
+export function estimateEnd({ facts, now }: StatusInput, progress: GroupProgress, phase: GroupPhase): GroupProgress {
+  const { secondsPerPod, lastStepTime, completionTime } = progress;
+  if (secondsPerPod === undefined || completionTime !== undefined || (phase !== "RollingOut" && phase !== "Scaling")) return progress;
+  const batches = facts.plan.reduce((sum, { count, atOnce }) => sum + Math.ceil(count / atOnce), 0);
+  const steppedAt = parseTimestamp(lastStepTime) ?? now;
+  // The plan is from before the step of this tick, and has its pods still.
+  const from = facts.step ? now : Math.max(now, steppedAt + secondsPerPod * 1000);
+  return { ...progress, estimatedCompletionTime: formatTimestamp(from + batches * secondsPerPod * 1000) };
 }
 
 const byName = (zones: readonly ZoneRow[] | undefined): ReadonlyMap<string, ZoneRow> =>

@@ -72,7 +72,7 @@ export interface PlannedStep {
   readonly count?: number;
   /** How many at once. */
   readonly atOnce?: number;
-  /** The next of them. */
+  /** The next of them, 10 at most. */
   readonly pods?: readonly string[];
 }
 
@@ -83,9 +83,9 @@ export interface GroupProgress {
   readonly startTime: string;
   /** When a pod was last replaced or became ready, or a zone was recorded. */
   readonly lastStepTime: string;
-  /** The median of the pods' own times to become ready. */
+  /** By the pods' own times to become ready: the median of each zone, their mean. */
   readonly secondsPerPod?: number;
-  /** As of the last step. */
+  /** Never before the status was written; absent while the group waits. */
   readonly estimatedCompletionTime?: string;
   readonly completionTime?: string;
 }

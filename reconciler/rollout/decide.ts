@@ -28,7 +28,7 @@ const onDeleteOnly: StatusRule = ({ zones }) => {
 const zonesStay: StatusRule = ({ zones }) => {
   const leaving = zones.filter((zone) => zone.terminating);
   if (leaving.length === 0) return undefined;
-  return hold("ZoneTerminating", `${names(leaving)} ${leaving.length > 1 ? "are" : "is"} being deleted`, leaving);
+  return hold("ZoneTerminating", `${names(leaving)} ${areOrIs(leaving)} being deleted`, leaving);
 };
 
 /** A status older than the spec does not describe its revision or pods (§13.3). */
@@ -51,11 +51,24 @@ const zonesInOrder: GroupRule = (group) => firstOf(inOrder(group.zones).map((zon
 const pausedZones: StatusRule = ({ zones }) => {
   const waiting = zones.filter((zone) => zone.paused && zone.status.updated < zone.status.replicas);
   if (waiting.length === 0) return undefined;
-  return hold("ZonePaused", `${names(waiting)} ${waiting.length > 1 ? "are" : "is"} paused with outdated pods`, waiting);
+  return hold("ZonePaused", `${names(waiting)} ${areOrIs(waiting)} paused with outdated pods`, waiting);
+};
+
+/** A paused zone is passed over, but the group is not settled while it lacks pods, or is not recorded (§1.5). */
+const pausedZonesSettled: StatusRule = ({ zones }) => {
+  const paused = zones.filter((zone) => zone.paused);
+  const lacking = paused.filter(({ replicas, status }) => status.ready < replicas);
+  const counts = lacking.map(({ name, replicas, status }) => `${name} is paused with ${status.ready} of ${replicas} pods ready`);
+  if (lacking.length > 0) return { ...hold("ZoneNotReady", counts.join("; "), lacking), dedupKey: names(lacking) };
+  const unrecorded = paused.filter(({ status }) => status.currentRevision !== status.updateRevision);
+  if (unrecorded.length === 0) return undefined;
+  return hold("ZonePaused", `${names(unrecorded)} ${areOrIs(unrecorded)} paused and not recorded as updated`, unrecorded);
 };
 
 /** Only delays "settled": no pod depends on it (§14.2). */
 const gatesAfterLastZone: StatusRule = ({ gates }) => gates?.beforeSettled;
+
+const areOrIs = (zones: readonly Zone[]): string => (zones.length > 1 ? "are" : "is");
 
 function names(zones: readonly Zone[]): string {
   return zones.map((zone) => zone.name).join(", ");
@@ -69,6 +82,7 @@ export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision
   oneZoneNotReady,
   zonesInOrder,
   pausedZones,
+  pausedZonesSettled,
   gatesAfterLastZone,
 ]);
 
@@ -80,5 +94,5 @@ export function decideByStatus(zones: readonly Zone[], gates?: GateVerdicts): Ho
   const early = firstOf([onDeleteOnly, zonesStay, statusObserved])({ zones });
   if (early) return early;
   if (!zones.every((zone) => zone.paused || isSettledByStatus(zone))) return "look";
-  return firstOf([pausedZones, gatesAfterLastZone])({ zones, gates });
+  return firstOf([pausedZones, pausedZonesSettled, gatesAfterLastZone])({ zones, gates });
 }

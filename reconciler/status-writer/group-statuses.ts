@@ -12,7 +12,7 @@ import { nameOfGroup } from "../group-status/name.ts";
 import type { Outcome, TickResult } from "../report/outcome.ts";
 import type { Entry } from "./entry.ts";
 import { factsOfOutcome, factsWithoutZones } from "./facts-of-outcome.ts";
-import { createKnownGroups } from "./known-groups.ts";
+import { createKnownGroups, isStale } from "./known-groups.ts";
 import { DEFAULT_DEADLINE_MS } from "./stored-group.ts";
 import { createWriteQueue, differenceOf, type WriteQueueOptions } from "./write-queue.ts";
 
@@ -58,6 +58,8 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
   function clear(entry: Entry): void {
     if (entry.stored?.isOurs) queue.remove(entry, () => known.forget(entry));
     else if (entry.stored) decide(entry, factsWithoutZones(entry.name), { tookMs: 0, passes: 0 });
+    // A later group of the name begins anew.
+    else if (!entry.busy && !isStale(entry)) known.forget(entry);
   }
 
   return {

@@ -80,9 +80,20 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   ],
 };
 
-/** A printer column of a custom resource; its path must be plain, such as `.spec.replicas`. */
+/** One step of a JSONPath: a field, or the element of a list that has a field of this value. */
+const STEP = /\.([^.[\]]+)|\[\?\(@\.(\w+)=="([^"]*)"\)\]/g;
+
+/** What a path such as `.spec.replicas` or `.status.conditions[?(@.type=="Ready")].status` leads to. */
+export function valueAt(object: unknown, path: string): unknown {
+  let value = object;
+  for (const [, key, field = "", wanted] of path.matchAll(STEP))
+    value = key === undefined ? listOf(value).find((one) => dig(one, field) === wanted) : dig(value, key);
+  return value;
+}
+
+/** A printer column of a custom resource. */
 function customColumn({ jsonPath, ...column }: Definition): Column {
-  const valueOf = (object: Draft): unknown => dig(object, ...plainText(jsonPath).split(".").slice(1));
+  const valueOf = (object: Draft): unknown => valueAt(object, plainText(jsonPath));
   return { ...column, cell: column.type === "date" ? (object, now) => ageOf(valueOf(object), now) : valueOf };
 }
 

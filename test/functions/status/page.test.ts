@@ -48,9 +48,9 @@ const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRecords>,
   [
     "the progress clock",
     { groups: [store] },
-    "13 steps left, began 02:00:00 UTC (1 h ago) , last step 02:50:00 UTC (10 min ago) , estimated end as of then 04:00:00 UTC (in 1 h)",
+    "13 steps left, began 02:00:00 UTC (1 h ago) , last step 02:50:00 UTC (10 min ago) , estimated end 04:00:00 UTC (in 1 h)",
   ],
-  ["the plan", { groups: [store] }, "Plan replace 12 pods of zone-a, 2 at once: zone-a-0, zone-a-1, … record zone-a as updated"],
+  ["the plan", { groups: [store] }, "Plan replace 12 pods of zone-a, 2 at once: zone-a-0, zone-a-1 and 10 more record zone-a as updated"],
   [
     "each pod with its revision and state",
     {

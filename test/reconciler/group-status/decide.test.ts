@@ -12,12 +12,18 @@ const shown = ({ phase, conditions }: RolloutGroupStatus): string =>
 describe("the phase and the conditions", () => {
   const READY = decide({});
   const MINUTE = decide(held("MaxUnavailableReached"));
+  const FAILED = decide({ traits: [OLD], state: "failed" }, READY);
   const TABLE: readonly (readonly [name: string, expected: string, status: RolloutGroupStatus])[] = [
     ["all zones updated and ready", "Ready, Ready AllZonesUpdated, not Reconciling, not Stalled", READY],
     [
-      "settled, but a paused zone lacks a pod",
-      "RollingOut, not Ready, Reconciling GroupChanged, not Stalled",
-      decide({ traits: [{ statusReady: 2 }] }),
+      "settled, but its status has changed since it was ready",
+      "Degraded, not Ready, Reconciling GroupChanged, not Stalled",
+      decide({ traits: [{ statusReady: 2 }] }, READY),
+    ],
+    [
+      "a gate after the last zone",
+      "Waiting, not Ready, Reconciling GateWaiting, not Stalled",
+      decide(held("GateWaiting", [{}, {}, {}]), READY),
     ],
     ["pods were deleted", "RollingOut, not Ready, Reconciling RollingOut, not Stalled", decide({ traits: [OLD], step: deleted })],
     [
@@ -68,6 +74,17 @@ describe("the phase and the conditions", () => {
       "an error during a rollout",
       "RollingOut, not Ready, Reconciling ReconcileFailed, not Stalled",
       decide({ traits: [OLD], state: "failed" }, MINUTE),
+    ],
+    ["an error with the first outdated pod", "RollingOut, not Ready, Reconciling ReconcileFailed, not Stalled", FAILED],
+    [
+      "an error that lasts",
+      "Waiting, not Ready, Reconciling ReconcileFailed, not Stalled",
+      decide({ traits: [OLD], state: "failed" }, FAILED, { after: 30 }),
+    ],
+    [
+      "it changed meanwhile, after it had stalled",
+      "RollingOut, not Ready, Reconciling GroupChanged, not Stalled",
+      decide({ traits: [OLD], state: "superseded" }, decide(held("BudgetUnusable"))),
     ],
     [
       "it changed meanwhile, and a zone is outdated",
@@ -125,6 +142,11 @@ describe("the phase and the conditions", () => {
       decide({ hold: hold("ZoneNotReady", "waiting for 1", []) }, second, { after: 60 }).blocked[0]?.since,
       "2026-01-01T00:01:00Z",
     );
+  });
+
+  it("a group that is not ready does not say that it is", () => {
+    const { message } = decide({ traits: [{ statusReady: 2 }], message: "all zones are updated and ready" }, READY);
+    assert.equal(message, "the statuses of the zones are changing; the next tick decides again");
   });
 
   it("a message of any length is stored with 1000 characters at most", () => {

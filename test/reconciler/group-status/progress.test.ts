@@ -11,13 +11,13 @@ describe("the progress clock", () => {
       stepsLeft: 12,
       startTime: "2026-01-01T00:00:00Z",
       lastStepTime: "2026-01-01T00:00:00Z",
-      secondsPerPod: 0,
-      estimatedCompletionTime: "2026-01-01T00:00:00Z",
+      secondsPerPod: 1,
+      estimatedCompletionTime: "2026-01-01T00:00:06Z",
     });
   });
-  it("stands still while nothing moves, and so does the estimate", () => {
+  it("stands still while nothing moves", () => {
     const later = decide({ ...held("ZoneNotReady", [OLD, OLD, OLD]) }, begun, { after: 300 });
-    assert.deepEqual(later.progress, begun.progress);
+    assert.equal(later.progress?.lastStepTime, begun.progress?.lastStepTime);
   });
   it("moves on with a pod that is updated or becomes ready", () => {
     const unready = decide(held("ZoneNotReady", [{ ...OLD, statusReady: 2 }]), begun, { after: 60 });
@@ -39,10 +39,27 @@ describe("the progress clock", () => {
     };
     assert.deepEqual([done.progress, later.progress], [expected, expected]);
   });
-  it("estimates the end by the pods' own ready times, as many at once as the zone allows, from the last step on", () => {
-    const slow = (zone: string, seconds: number) => ({ zone, count: 3, pods: [], atOnce: 2, msPerPod: seconds * 1000 });
-    const { progress } = decide({ traits: [OLD], step: deleted, plan: [slow("a", 60), slow("b", 120)] });
-    assert.deepEqual([progress?.secondsPerPod, progress?.estimatedCompletionTime], [90, "2026-01-01T00:06:00Z"]);
+  describe("the estimated end", () => {
+    const slow = (zone: string, seconds: number, count = 3) => ({ zone, count, pods: [], atOnce: 2, msPerPod: seconds * 1000 });
+    const first = decide({ traits: [OLD], step: deleted, plan: [slow("a", 60), slow("b", 120)] });
+    const waiting = { ...held("MaxUnavailableReached"), plan: [slow("a", 60, 1), slow("b", 120)] };
+    const endAfter = (seconds: number, given: Parameters<typeof decide>[0] = waiting) =>
+      decide(given, first, { after: seconds }).progress?.estimatedCompletionTime;
+
+    it("is that of as many pods at once as the zone allows, by the pods' own ready times", () =>
+      assert.deepEqual([first.progress?.secondsPerPod, first.progress?.estimatedCompletionTime], [90, "2026-01-01T00:06:00Z"]));
+    it("is the same while the pods of the last step become ready", () => assert.equal(endAfter(20), "2026-01-01T00:06:00Z"));
+    it("moves with pods that take longer, and is never past", () => {
+      const late = { ...waiting, hold: waiting.hold && { ...waiting.hold, dedupKey: "another" } };
+      assert.equal(endAfter(150, late), "2026-01-01T00:07:00Z");
+    });
+    for (const [name, given] of [
+      ["that waits for longer than is ordinary", held("OtherZoneNotReady")],
+      ["that waits for a gate", held("GateWaiting")],
+      ["that is paused", held("ZonePaused")],
+      ["that has stalled", held("BudgetUnusable")],
+    ] as const)
+      it(`is unknown for a group ${name}`, () => assert.equal(endAfter(20, { ...given, plan: waiting.plan }), undefined));
   });
   it("estimates nothing if no pod shows how long it takes", () => {
     const unknown = { zone: "a", count: 3, pods: [], atOnce: 1, msPerPod: undefined };

@@ -59,6 +59,8 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
     "hold OtherZoneNotReady",
   ],
   ["R37 also by a pod that status does not know of", [{ ...paused, pods: { 2: { ready: false } } }, old], "hold OtherZoneNotReady"],
+  ["R37 nor is the group settled, though the others are", [{ ...paused, statusReady: 2 }, updated], "hold ZoneNotReady"],
+  ["§1.5.1 a paused zone that is not recorded", [{ currentRevision: PREVIOUS, ...paused }, updated], "hold ZonePaused"],
   [
     "another zone has a pod beyond its replicas, which is about to go",
     [old, { statusReplicas: 4, pods: { 3: {} } }],

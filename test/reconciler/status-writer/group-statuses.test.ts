@@ -184,6 +184,27 @@ describe("a RolloutGroup", () => {
     assert.equal(groupOf(stage), undefined);
   });
 
+  it("of a group that comes again knows nothing of the earlier one", async () => {
+    deploy(stage, "x:1");
+    await stage.time.advance(3000);
+    await term.tick();
+    const { status } = groupOf(stage) ?? {};
+    assert.deepEqual([status?.totals?.reconciles, status?.totals?.podsReplaced, status?.progress], [1, 0, undefined]);
+  });
+
+  it("that a user deletes comes back with its totals", async () => {
+    const before = groupOf(stage)?.status?.totals ?? assert.fail("no totals");
+    stage.emulator.store.remove(GROUPS, "default", "ingester");
+    const seen = term.changes();
+    await until(() => term.changes() > seen);
+    await stage.time.advance(2000);
+    await term.tick();
+    await stage.time.advance(1000);
+    await term.settled();
+    assert.equal(groupOf(stage)?.status?.phase, "Ready");
+    assert.ok((groupOf(stage)?.status?.totals?.reconciles ?? 0) > before.reconciles);
+  });
+
   it("is removed when its zones are in another group from now on", async () => {
     deploy(stage, "x:1", { group: "store", zones: ["a"] });
     await stage.time.advance(2000);
