@@ -131,7 +131,9 @@ const CASES: readonly (readonly [object, Record<string, unknown>])[] = [
     { namespaceSelector: { matchExpressions: [EXPRESSION] } },
     Object.fromEntries([
       ...expressions("webhooks.0.namespaceSelector").flatMap(([path, value]) => Object.entries(webhooks(path, value))),
-      ...expressions(`ValidatingAdmissionPolicy no-downscale.${NAMESPACE} spec.matchConstraints.namespaceSelector`),
+      ...["-deployments-scale", "-replicasets-scale", "-statefulsets-scale", ""].flatMap((of) =>
+        expressions(`ValidatingAdmissionPolicy no-downscale${of}.${NAMESPACE} spec.matchConstraints.namespaceSelector`),
+      ),
     ]),
   ],
   [{ serviceMonitor: { enabled: false, interval: "1m" } }, {}],

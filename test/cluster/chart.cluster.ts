@@ -63,6 +63,10 @@ const CHOICES: Readonly<Record<string, Choice>> = {
     kustomize: [{ folder: "infra/manifests/all-namespaces" }],
     namespace: "zonewise",
   },
+  "no policies of /scale": {
+    values: { scalePolicies: { enabled: false } },
+    kustomize: [{ edit: { [KUSTOMIZATION]: (text) => text.replace(", ../scale-policies", "") } }],
+  },
   "the policy on replicas": {
     values: { replicasPolicy: { enabled: true } },
     kustomize: [{}, { folder: "infra/manifests/replicas-policy" }],

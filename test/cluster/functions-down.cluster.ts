@@ -51,6 +51,24 @@ test("with all functions down", async (t) => {
     }
   });
 
+  await t.test("no labelled Deployment shrinks, neither by its object nor by its scale", async () => {
+    const labels = { app: "web" };
+    const template = { metadata: { labels }, spec: { containers: [{ name: "c", image: "x" }] } };
+    const metadata = { name: "web", labels: NO_DOWNSCALE };
+    const object = {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata,
+      spec: { replicas: 2, selector: { matchLabels: labels }, template },
+    };
+    assert.equal((await stage.kubectl(["apply", "-f", "-"], object)).code, 0);
+    const { text } = await stage.kubectl(["patch", "deployment", "web", "-p", patchOf(0)]);
+    assert.match(text, /ValidatingAdmissionPolicy 'no-downscale.* from 2 to 0 replicas is not allowed because/);
+    const byScale = await stage.kubectl(["scale", "deployment", "web", "--replicas=1"]);
+    assert.match(byScale.text, /from 2 to 1 replicas is not allowed because|failed calling webhook "no-downscale-/);
+    assert.equal((await stage.kubectl(["scale", "deployment", "web", "--replicas=3"])).code, 0);
+  });
+
   await t.test("no zone that is to be prepared shrinks, as its pods cannot be notified", async () => {
     for (const scale of [SCALE_METHODS["scale"], SCALE_METHODS["patch"]])
       assert.match((await scale?.(stage, "prepared", 2))?.text ?? "", /failed calling webhook "prepare-downscale-/);

@@ -1,4 +1,4 @@
-/** no-downscale behind a real API server, asked by kubectl (X09, N01-N03): by the policy (a Scale by the webhook), by the webhook, and by both; verdicts and words are the same. */
+/** no-downscale behind a real API server, asked by kubectl (X09, N01-N03): by the policies (a Scale perhaps by the webhook behind them), by the webhook, and by both; verdicts and words are the same. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createZone, patchOf, SCALE_METHODS } from "./scale-methods.ts";

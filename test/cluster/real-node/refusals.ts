@@ -24,9 +24,9 @@ export const REFUSALS: readonly Refusal[] = [
     says: /ValidatingAdmissionPolicy 'no-downscale.* from 3 to 2 replicas is not allowed/,
   },
   {
-    name: "a downscale through the scale, by the webhook",
+    name: "a downscale through the scale, by the policy or the webhook",
     args: ["scale", "statefulset", "zone-b", "--replicas=2"],
-    says: /admission webhook "no-downscale-.*" denied the request: downscale of .* from 3 to 2 replicas is not allowed/,
+    says: /(ValidatingAdmissionPolicy|admission webhook) ['"]no-downscale-.* denied (the )?request: downscale of .* from 3 to 2 replicas is not allowed/,
   },
   {
     name: "a downscale whose pods cannot be prepared",
