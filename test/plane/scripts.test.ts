@@ -1,7 +1,7 @@
 /** The scripts need Go, root or minutes to run: what their text shows is tested here. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { accessSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";
+import { accessSync, constants, existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -50,6 +50,14 @@ describe("the scripts of the control plane", () => {
     const unnamed = new Set(variables.filter((variable) => variable !== others && !readme.includes(`| \`${variable}\` |`)));
     assert.ok(variables.length > 10);
     assert.deepEqual([...unnamed], []);
+  });
+});
+
+describe("the gate", () => {
+  it("runs each test of a real cluster on one of its two control planes", () => {
+    const lists = [...read("../../.ci/run").matchAll(/on_plane '([^']+)'/g)].map(([, pattern = ""]) => globSync(pattern, { cwd: at("../..") }));
+    assert.equal(lists.length, 2);
+    assert.deepEqual(lists.flat().toSorted(), globSync("test/cluster/**/*.cluster.ts", { cwd: at("../..") }).toSorted());
   });
 });
 
