@@ -55,7 +55,9 @@ describe("the scripts of the control plane", () => {
 
 describe("the gate", () => {
   it("runs each test of a real cluster on one of its two control planes", () => {
-    const lists = [...read("../../.ci/run").matchAll(/on_plane '([^']+)'/g)].map(([, pattern = ""]) => globSync(pattern, { cwd: at("../..") }));
+    const lists = [...read("../../.ci/run").matchAll(/on_plane '([^']+)'/g)].map(([, pattern = ""]) =>
+      globSync(pattern, { cwd: at("../..") }),
+    );
     assert.equal(lists.length, 2);
     assert.deepEqual(lists.flat().toSorted(), globSync("test/cluster/**/*.cluster.ts", { cwd: at("../..") }).toSorted());
   });
