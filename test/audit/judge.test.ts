@@ -32,7 +32,12 @@ describe("what npm audit says", () => {
 
   it("is no answer, in npm's words, from a registry that has no audits", () => {
     const refused = JSON.stringify({ message: "405 Method Not Allowed - POST", statusCode: 405, error: { summary: "" } });
-    assert.deepEqual(judgeAudit(refused, []), { kind: "unanswered", message: "405 Method Not Allowed - POST" });
+    assert.deepEqual(judgeAudit(refused, []), { kind: "unsupported", message: "405 Method Not Allowed - POST" });
+  });
+
+  it("is a failure without an answer", () => {
+    for (const statusCode of [500, 503, undefined])
+      assert.deepEqual(judgeAudit(JSON.stringify({ message: "no luck", statusCode }), []), { kind: "failed", message: "no luck" });
   });
 
   it("must be JSON", () => assert.throws(() => judgeAudit("", []), SyntaxError));

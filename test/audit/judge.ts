@@ -9,8 +9,10 @@ export interface Accepted {
 }
 
 export type AuditResult =
-  /** The registry gave no answer; `message` is npm's own. */
-  | { readonly kind: "unanswered"; readonly message: string }
+  /** The registry has no audits; `message` is npm's own. */
+  | { readonly kind: "unsupported"; readonly message: string }
+  /** It gave no answer this time. */
+  | { readonly kind: "failed"; readonly message: string }
   /** `unexplained` holds a line each; `stale` the accepted advisories that concern no package now. */
   | { readonly kind: "answered"; readonly unexplained: readonly string[]; readonly stale: readonly string[] };
 
@@ -22,16 +24,20 @@ interface Advisory {
   readonly range: string;
 }
 
+/** Status codes of registries without audits, mirrors for example. */
+const UNSUPPORTED: readonly (number | undefined)[] = [404, 405, 501];
+
 interface Report {
   readonly message?: string;
+  readonly statusCode?: number;
   /** By package; `via` names another package of this report, or has the advisory. */
   readonly vulnerabilities?: Readonly<Record<string, { readonly via: readonly (string | Advisory)[] }>>;
 }
 
 /** Throws if `output` is no JSON. */
 export function judgeAudit(output: string, accepted: readonly Accepted[]): AuditResult {
-  const { vulnerabilities, message = "no message" } = JSON.parse(output) as Report;
-  if (vulnerabilities === undefined) return { kind: "unanswered", message };
+  const { vulnerabilities, message = "no message", statusCode } = JSON.parse(output) as Report;
+  if (vulnerabilities === undefined) return { kind: UNSUPPORTED.includes(statusCode) ? "unsupported" : "failed", message };
   const all = Object.values(vulnerabilities).flatMap(({ via }) => via.filter((one) => typeof one !== "string"));
   const found = new Map(all.map((advisory) => [advisory.url.split("/").at(-1) ?? "", advisory]));
   const known = new Set(accepted.map(({ advisory }) => advisory));
