@@ -54,6 +54,27 @@ if (!existsSync(join(RUN, "kube-apiserver.pid"))) {
         for (const { code, text } of allowed) assert.equal(code, 0, text);
       });
 
+    await t.test("only who may list the parameters may bind the policies to them", async () => {
+      const name = `zonewise-installer-${namespace}`;
+      const rules = [{ apiGroups: ["admissionregistration.k8s.io"], resources: ["validatingadmissionpolicybindings"], verbs: ["create"] }];
+      const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules };
+      const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name };
+      const subjects = [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name }];
+      const granted = [role, { ...role, kind: "ClusterRoleBinding", rules: undefined, roleRef, subjects }];
+      t.after(async () => {
+        for (const manifest of granted) await deleteManifest(admin, manifest);
+      });
+      for (const manifest of granted) await createManifest(admin, manifest);
+      const another = bindings.map((one) => ({ ...one, metadata: { ...one.metadata, name: `another-${one.metadata.name}` } }));
+      const bind = (): Promise<KubectlResult> =>
+        runKubectl(["create", "--dry-run=server", `--as=${name}`, "-f", "-"], { apiVersion: "v1", kind: "List", items: another });
+      while (/cannot create resource/.test((await bind()).text)) await sleep(100);
+      assert.match((await bind()).text, /does not have "list" permission on the object referenced by paramRef/);
+      const more = { apiGroups: ["apps"], resources: Object.keys(KINDS), verbs: ["list"] };
+      await admin.call("PATCH", `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`, { rules: [...rules, more] });
+      while ((await bind()).code !== 0) await sleep(100);
+    });
+
     await t.test("an API server that was without the bindings allows by the label of now, whatever it remembers", async () => {
       for (const binding of bindings) await deleteManifest(admin, binding);
       await sleep(NOTED_MS);
