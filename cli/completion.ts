@@ -1,8 +1,10 @@
 /** Completions: a script a shell, which asks this program for the words. Also `kubectl_complete-zonewise` for kubectl. */
-import { nodes, pods } from "../infra/kubernetes/resources.ts";
+import { namespaces, nodes, pods, type Resource } from "../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../reconciler/gather.ts";
 import { GLOBAL_FLAGS } from "./flags.ts";
+import { findKind, KINDS } from "./kinds.ts";
 import type { Command, Completes, Session } from "./session.ts";
+import { namesOf, type TypedWords } from "./typed-words.ts";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 
@@ -15,7 +17,7 @@ complete -o default -F _zonewise zonewise
   zsh: `#compdef zonewise
 _zonewise() {
   local -a words_found
-  words_found=("\${(@f)$(zonewise __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  words_found=(\${(f)"$(zonewise __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)"})
   compadd -a words_found
 }
 compdef _zonewise zonewise
@@ -30,28 +32,56 @@ export const scriptOf = (shell: string): string | undefined => SCRIPTS[shell as 
 /** The names that a cluster has. */
 export type FindNames = (what: Completes) => Promise<readonly string[]>;
 
-/** The words that may stand for the last of `words`, which may be empty. Never rejects: without an answer of the cluster there are no names. */
-export async function complete(words: readonly string[], commands: readonly Command[], findNames: FindNames): Promise<string[]> {
-  const last = words.at(-1) ?? "";
-  const command = commands.find(({ name }) => words.slice(0, -1).includes(name));
-  const starts = (candidates: readonly string[]): string[] => candidates.filter((word) => word.startsWith(last)).toSorted();
-  if (last.startsWith("-")) return starts([...GLOBAL_FLAGS, ...(command?.flags ?? [])].flatMap(({ flag }) => longOf(flag)));
-  if (!command) return starts(commands.map(({ name }) => name));
-  return command.completes ? starts(await findNames(command.completes).catch(() => [])) : [];
+/** The words that may stand for the last one. Never rejects: without an answer of the cluster there are no names. */
+export async function complete(typed: TypedWords, commands: readonly Command[], findNames: FindNames): Promise<string[]> {
+  const { last, before } = typed;
+  const candidates = await findCandidates(typed, commands, async (what) => await findNames(what).catch(() => []));
+  return candidates
+    .filter((word) => word.startsWith(last) && !typed.operands.includes(word))
+    .map((word) => before + word)
+    .toSorted();
 }
 
-const longOf = (flag: string): string[] => flag.match(/--[a-z-]+/g) ?? [];
+type Find = (typed: TypedWords, commands: readonly Command[], findNames: FindNames) => Promise<readonly string[]> | readonly string[];
+
+const findCandidates: Find = (typed, commands, findNames) => {
+  const { operands, last, valueOf } = typed;
+  const command = commands.find(({ name }) => name === operands[0]);
+  if (valueOf) return valueOf.choices ?? findOptional(valueOf.completes, findNames);
+  if (last.startsWith("-")) return [...GLOBAL_FLAGS, ...(command?.flags ?? [])].flatMap(namesOf).filter((name) => name.startsWith("--"));
+  if (operands.length === 0) return [...commands.map(({ name }) => name), "completion", "help"];
+  if (!command || isFull(command, operands.length - 1)) return [];
+  return command.completes === "objects" ? findObjects(last, findNames) : findOptional(command.completes, findNames);
+};
+
+const findOptional = async (what: Completes | undefined, findNames: FindNames): Promise<readonly string[]> =>
+  what ? await findNames(what) : [];
+
+/** `pod/NAME`, or a name alone. */
+async function findObjects(last: string, findNames: FindNames): Promise<readonly string[]> {
+  const [prefix = "", name] = last.split("/", 2);
+  if (name === undefined) return await findNames("objects");
+  const kind = findKind(prefix);
+  return kind ? (await findNames(KINDS[kind].completes)).map((one) => `${prefix}/${one}`) : [];
+}
+
+/** `<nodes...>` takes any number, all others take one. */
+const isFull = (command: Command, given: number): boolean => given >= (command.arguments.includes("...") ? Infinity : 1);
+
+interface Named {
+  readonly metadata?: { readonly name?: string };
+}
 
 /** Names by what a command takes. */
 export async function findNames(session: Session, what: Completes): Promise<readonly string[]> {
-  const query = session.namespace === "" ? {} : { namespace: session.namespace };
-  const list = async (resource: typeof pods | typeof nodes, scope: object): Promise<string[]> =>
-    (await readAll({ resource, query: scope, read: ({ metadata }: { metadata?: { name?: string } }) => metadata?.name ?? "" }, session))
-      .items;
-  if (what === "pods") return await list(pods, query);
+  const own = session.namespace === "" ? {} : { namespace: session.namespace };
+  const list = async (resource: Resource<Named>, query: object): Promise<string[]> =>
+    (await readAll({ resource, query, read: ({ metadata }) => metadata?.name ?? "" }, session)).items;
+  if (what === "pods") return await list(pods, own);
   if (what === "nodes") return await list(nodes, {});
+  if (what === "namespaces") return await list(namespaces, {});
   const { groups } = await gatherZones([session.namespace], session);
   const zones = [...groups.values()].flat();
-  const names = [...new Set(zones.map(({ group }) => group))];
-  return what === "groups" ? names : [...names, ...zones.map(({ name }) => name)];
+  const names = { groups: [...new Set(zones.map(({ group }) => group))], zones: zones.map(({ name }) => name) };
+  return what === "objects" ? [...names.groups, ...names.zones] : names[what];
 }

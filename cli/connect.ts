@@ -1,10 +1,10 @@
 /** Opens the cluster that the flags and the kubeconfig name. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "../infra/clock.ts";
+import { firstOfSignals, type Clock } from "../infra/clock.ts";
 import { parseGoDuration } from "../infra/duration.ts";
 import { connectCluster } from "../infra/kubernetes/connect-cluster.ts";
-import { type Connection, type ConnectionSource, loadConnection } from "../infra/kubernetes/connection.ts";
+import { type ConnectionSource, loadConnection } from "../infra/kubernetes/connection.ts";
 import { createFreshness } from "../infra/kubernetes/freshness.ts";
 import { createServerClock } from "../infra/server-clock.ts";
 import { usageError } from "./exit.ts";
@@ -24,26 +24,36 @@ export interface ConnectionFlags {
 }
 
 export interface Opened extends Pick<Session, "cluster" | "freshness" | "clock" | "namespace"> {
-  readonly connection: Connection;
+  /** Ends the calls that are still under way, and the connections. */
+  readonly close: () => void;
 }
 
 export interface Machine {
   readonly env: Environment;
   readonly clock: Clock;
+  /** Cancels calls. */
+  readonly signal: AbortSignal;
 }
 
 const TIMEOUT = "10s";
 
 /** Throws `BadConfiguration`, or a `CliError`. Nothing is asked of the cluster yet. */
-export async function openCluster(flags: ConnectionFlags, { env, clock: machine }: Machine): Promise<Opened> {
+export async function openCluster(flags: ConnectionFlags, { env, clock: machine, signal: stop }: Machine): Promise<Opened> {
   const timeoutMs = parseGoDuration(flags.requestTimeout ?? TIMEOUT);
   if (timeoutMs === undefined || timeoutMs <= 0) throw usageError(`--request-timeout ${flags.requestTimeout} is no duration such as 30s`);
   if (flags.asGroup && flags.as === undefined) throw usageError("--as-group needs --as");
   const connection = await loadConnection(sourceOf(flags, env));
   const clock = createServerClock(machine);
-  const cluster = connectCluster(connection, { timeoutMs, onDate: clock.follow });
-  const namespace = flags.allNamespaces ? "" : (flags.namespace ?? connection.namespace ?? "default");
-  return { connection, cluster, clock, namespace, freshness: createFreshness(clock, { warn: () => {} }) };
+  const closed = new AbortController();
+  const signal = firstOfSignals(stop, closed.signal);
+  const cluster = connectCluster(connection, { timeoutMs, onDate: clock.follow, signal });
+  // An empty name is none, as with kubectl: -n "$NAMESPACE" without the variable must not mean all.
+  const namespace = flags.allNamespaces ? "" : flags.namespace || connection.namespace || "default";
+  const close = (): void => {
+    closed.abort();
+    connection.close();
+  };
+  return { close, cluster, clock, namespace, freshness: createFreshness(clock, { warn: () => {} }) };
 }
 
 function sourceOf({ kubeconfig, context, as: user, asGroup: groups = [] }: ConnectionFlags, env: Environment): ConnectionSource {

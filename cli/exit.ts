@@ -11,6 +11,8 @@ export const EXIT = {
   timeout: 3,
   /** The cluster could not be read or written: the answer is not known. */
   unknown: 4,
+  /** Ctrl-C, as shells count it: 128 and the number of the signal. */
+  interrupted: 130,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

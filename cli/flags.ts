@@ -2,7 +2,7 @@
 import type { Flag } from "./session.ts";
 
 export const GLOBAL_FLAGS: readonly Flag[] = [
-  { flag: "-n, --namespace <name>", summary: "the namespace; that of the context by default" },
+  { flag: "-n, --namespace <name>", summary: "the namespace; that of the context by default", completes: "namespaces" },
   { flag: "-A, --all-namespaces", summary: "all namespaces" },
   { flag: "--context <name>", summary: "a context of the kubeconfig" },
   { flag: "--kubeconfig <file>", summary: "the kubeconfig; by default KUBECONFIG, ~/.kube/config, or the pod's ServiceAccount" },

@@ -13,6 +13,7 @@ process.exitCode = await runCli(process.argv.slice(2), {
   write: (text) => void process.stdout.write(text),
   warn: (text) => void process.stderr.write(text),
   isTty: process.stdout.isTTY,
+  size: () => (process.stdout.isTTY ? process.stdout : undefined),
   env: process.env,
   clock: systemClock,
   signal: stop.signal,

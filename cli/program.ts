@@ -19,10 +19,14 @@ export type OnCommand = (command: Command, args: readonly string[], flags: Reado
 /** Receives a shell, whose script is wanted, or the words that are to be completed. */
 export type OnComplete = (asked: { readonly shell: string } | { readonly words: readonly string[] }) => Promise<void>;
 
+/** As package.json has it. */
+export const VERSION = "0.1.0";
+
 /** The parser; `onCommand` receives the command that was chosen, with the flags of all levels. */
 export function createProgram(commands: readonly Command[], onCommand: OnCommand, onComplete: OnComplete): Parser {
   const program = new Parser("zonewise")
     .description("Watches, explains and steers rollouts of zone-replicated StatefulSets. Also as: kubectl zonewise")
+    .version(VERSION)
     .exitOverride()
     .configureHelp({ showGlobalOptions: true });
   for (const flag of GLOBAL_FLAGS) program.addOption(toOption(flag));

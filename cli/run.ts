@@ -2,10 +2,12 @@
 import { CommanderError } from "commander";
 import type { Clock } from "../infra/clock.ts";
 import { hasCode } from "../infra/errors.ts";
-import { openCluster, type ConnectionFlags, type Environment } from "./connect.ts";
+import { openCluster, type Environment } from "./connect.ts";
 import { explainError } from "./decide/explain-error.ts";
 import { CliError, EXIT, usageError, type ExitCode } from "./exit.ts";
 import { colourful, plain } from "./output/style.ts";
+import { GLOBAL_FLAGS } from "./flags.ts";
+import { readTyped } from "./typed-words.ts";
 import { complete, findNames, scriptOf, SHELLS } from "./completion.ts";
 import { COMMANDS, createProgram, normalize, type OnComplete } from "./program.ts";
 import type { Command, Io, Session } from "./session.ts";
@@ -24,30 +26,34 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
     async (command, args, flags) => {
       code = await runCommand(command, { args, flags }, terminal);
     },
-    async (asked) => await answerShell(asked, program.opts(), terminal),
+    async (asked) => await answerShell(asked, terminal),
   );
   program.configureOutput({ writeOut: terminal.write, writeErr: terminal.warn });
   for (const command of program.commands) command.copyInheritedSettings(program);
   try {
     await program.parseAsync(normalize(argv), { from: "user" });
-    return code;
   } catch (error) {
     // Commander has written what is wrong, or the help that was asked for.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    return tell(error, terminal);
+    code = tell(error, terminal);
   }
+  return terminal.signal.aborted ? EXIT.interrupted : code;
 }
 
-async function answerShell(asked: Parameters<OnComplete>[0], flags: ConnectionFlags, terminal: Terminal): Promise<void> {
+/** A person waits at the prompt, and gets no names sooner than late ones. */
+const COMPLETION_TIMEOUT = "2s";
+
+async function answerShell(asked: Parameters<OnComplete>[0], terminal: Terminal): Promise<void> {
   if ("shell" in asked) {
     const script = scriptOf(asked.shell);
     if (script === undefined) throw usageError(`there are completions for ${SHELLS.join(", ")}, not for ${asked.shell}`);
     return terminal.write(script);
   }
-  const words = await complete(asked.words, COMMANDS, async (what) => {
-    const { connection, ...opened } = await openCluster(flags, terminal);
+  const typed = readTyped(asked.words, [...GLOBAL_FLAGS, ...COMMANDS.flatMap(({ flags }) => flags)]);
+  const words = await complete(typed, COMMANDS, async (what) => {
+    const { close, ...opened } = await openCluster({ ...typed.flags, requestTimeout: COMPLETION_TIMEOUT }, terminal);
     const session = { ...opened, output: "table", io: { ...terminal, style: plain }, signal: terminal.signal } as const;
-    return await findNames(session, what).finally(() => connection.close());
+    return await findNames(session, what).finally(close);
   });
   terminal.write(words.map((word) => `${word}\n`).join(""));
 }
@@ -58,7 +64,7 @@ interface Parsed {
 }
 
 async function runCommand(command: Command, { args, flags }: Parsed, terminal: Terminal): Promise<ExitCode> {
-  const { connection, ...opened } = await openCluster(flags, terminal);
+  const { close, ...opened } = await openCluster(flags, terminal);
   try {
     const output = (flags["output"] as Session["output"] | undefined) ?? "table";
     const io = { ...terminal, style: isColoured(flags, terminal) ? colourful : plain };
@@ -67,7 +73,7 @@ async function runCommand(command: Command, { args, flags }: Parsed, terminal: T
       { args, flags: flags as Record<string, string | boolean> },
     );
   } finally {
-    connection.close();
+    close();
   }
 }
 

@@ -4,12 +4,19 @@ import type { Source } from "../infra/kubernetes/actor.ts";
 import type { ExitCode } from "./exit.ts";
 import type { Style } from "./output/style.ts";
 
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
 export interface Io {
   readonly write: (text: string) => void;
   /** For messages that are no result. */
   readonly warn: (text: string) => void;
   /** A person watches the output. */
   readonly isTty: boolean;
+  /** Of a terminal, in characters; it changes while a person resizes the window. Undefined where there is none. */
+  readonly size?: () => TerminalSize | undefined;
   readonly style: Style;
 }
 
@@ -35,10 +42,12 @@ export interface Flag {
   readonly choices?: readonly string[];
   /** It may be given several times. */
   readonly repeats?: true;
+  /** What its value is, for completions. */
+  readonly completes?: Completes;
 }
 
 /** What the words after a command are, for completions. */
-export type Completes = "groups" | "pods" | "nodes" | "objects";
+export type Completes = "groups" | "zones" | "pods" | "nodes" | "namespaces" | "objects";
 
 export interface Command {
   readonly name: string;

@@ -20,7 +20,7 @@ interface Change {
 
 type Decide = (zones: readonly Zone[], session: Session) => Promise<readonly Change[]> | readonly Change[];
 
-const ZONE: Flag = { flag: "--zone <name>", summary: "only this zone" };
+const ZONE: Flag = { flag: "--zone <name>", summary: "only this zone", completes: "zones" };
 const DRY_RUN: Flag = { flag: "--dry-run", summary: "let the API server check the changes, and store nothing" };
 
 function defineAction(name: string, summary: string, decide: Decide): Command {

@@ -25,7 +25,7 @@ export const drainOrder: Command = {
   completes: "nodes",
   async run(session, { args }) {
     const worlds = createPodWorlds(session);
-    const gathered = await Promise.all(args.map((name) => gatherNode(session, name, worlds)));
+    const gathered = await Promise.all([...new Set(args)].map((name) => gatherNode(session, name, worlds)));
     const waves = orderDrains(gathered);
     print(session, waves.map(toValue), () => render(waves, session));
     const isFree = waves[0]?.nodes.every(({ claims }) => claims.length === 0 || claims.some(({ refusal }) => refusal === undefined));

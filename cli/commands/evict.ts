@@ -22,6 +22,8 @@ export const evict: Command = {
   completes: "pods",
   async run(session, { args: [name = ""], flags }) {
     if (flags["dryRun"] !== true) throw usageError("evict only asks: say --dry-run", "kubectl drain evicts, with respect for budgets");
+    if (session.namespace === "") throw usageError("evict needs one namespace: say -n");
+    if (name === "") throw usageError("evict needs the name of a pod");
     const object = await session.cluster.get(pods, { namespace: session.namespace, name }).catch(absent);
     if (!object) throw new CliError(`no pod ${JSON.stringify(name)} in namespace ${session.namespace}`);
     const pod = readBudgetPod(object);

@@ -8,6 +8,7 @@ import { readZone } from "../../reconciler/model/zone.ts";
 import type { Explanation } from "../decide/answer.ts";
 import { explainGroup, explainPod, explainZone } from "../decide/explain.ts";
 import { CliError, EXIT, usageError } from "../exit.ts";
+import { findKind, KINDS, type Kind } from "../kinds.ts";
 import { findGroup, gatherGroups } from "../gather/groups.ts";
 import { createPodWorlds } from "../gather/pod-world.ts";
 import { suggest } from "../gather/suggest.ts";
@@ -39,7 +40,7 @@ export const explain: Command = {
   },
 };
 
-const KINDS: Readonly<Record<string, Explain>> = {
+const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   group: async (session, name) => {
     const all = await gatherGroups(session, session.namespace);
     const state = all.find(({ group }) => group === name);
@@ -70,18 +71,6 @@ const KINDS: Readonly<Record<string, Explain>> = {
   },
 };
 
-const ALIASES: Readonly<Record<string, string>> = {
-  groups: "group",
-  rolloutgroup: "group",
-  rg: "group",
-  sts: "statefulset",
-  statefulsets: "statefulset",
-  po: "pod",
-  pods: "pod",
-  no: "node",
-  nodes: "node",
-};
-
 async function explainOne(pod: BudgetPod, worlds: ReturnType<typeof createPodWorlds>): Promise<Explained> {
   const { world, state } = await worlds(pod);
   return { kind: "pod", name: pod.name, answers: explainPod(pod, state, world) };
@@ -90,17 +79,24 @@ async function explainOne(pod: BudgetPod, worlds: ReturnType<typeof createPodWor
 /** `pod/NAME`, or a name of whatever has it. */
 async function explainObject(session: Session, object: string): Promise<readonly Explained[]> {
   if (session.namespace === "") throw usageError("explain needs one namespace: say -n");
-  const [kind, name] = object.includes("/") ? object.split("/", 2) : [undefined, object];
-  const chosen = kind === undefined ? Object.keys(KINDS) : [ALIASES[kind.toLowerCase()] ?? kind.toLowerCase()];
-  for (const one of chosen) {
-    const explainKind = KINDS[one];
-    if (!explainKind) throw usageError(`there is no kind ${one}`, `the kinds are ${Object.keys(KINDS).join(", ")}`);
-    const explained = await explainKind(session, name ?? "");
+  const { kinds, name } = readObject(object);
+  for (const kind of kinds) {
+    const explained = await EXPLAIN[kind](session, name);
     if (explained) return explained;
   }
   const groups = await gatherGroups(session, session.namespace);
   const names = groups.flatMap(({ group, zones }) => [group, ...zones.map((zone) => zone.name)]);
-  throw new CliError(`no ${chosen.join(", ")} ${JSON.stringify(name)} in namespace ${session.namespace}`, {
-    hint: suggest(name ?? "", names, "groups"),
+  throw new CliError(`no ${kinds.join(", ")} ${JSON.stringify(name)} in namespace ${session.namespace}`, {
+    hint: suggest(name, names, "groups"),
   });
+}
+
+function readObject(object: string): { readonly kinds: readonly Kind[]; readonly name: string } {
+  const [first = "", second, more] = object.split("/");
+  const all = Object.keys(KINDS) as Kind[];
+  const kind = second === undefined ? undefined : findKind(first);
+  const name = second ?? first;
+  if (second !== undefined && !kind) throw usageError(`there is no kind ${JSON.stringify(first)}`, `the kinds are ${all.join(", ")}`);
+  if (name === "" || more !== undefined) throw usageError(`${JSON.stringify(object)} names no object`, "say pod/NAME, or a name alone");
+  return { kinds: kind ? [kind] : all, name };
 }

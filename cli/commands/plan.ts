@@ -72,5 +72,5 @@ function describeEnd({ end, holds, endsAt, steps }: GroupPlan, now: number): str
   const estimate = endsAt > now ? `, in about ${shortDuration(endsAt - now)} by the pods' own times to become ready` : "";
   if (end === "settled") return steps.length === 0 ? "nothing to do\n" : `then all is done${estimate}\n`;
   if (end === "cut") return `and more: see --steps${estimate}\n`;
-  return `then it stops${estimate}:\n${holds.map(({ reason, message }) => `  ${reason}: ${message}\n`).join("")}`;
+  return `${steps.length === 0 ? "nothing can be done now" : "then it stops"}${estimate}:\n${holds.map(({ reason, message }) => `  ${reason}: ${message}\n`).join("")}`;
 }

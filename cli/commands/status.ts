@@ -1,10 +1,11 @@
 /** `zonewise status`: how far groups are, and whether they are done. It renders what the reconciler has recorded. */
 import { isRetryable, messageOf } from "../../infra/errors.ts";
 import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
-import { describeProgress, judgeProgress, type GroupState, type Completion } from "../decide/group-state.ts";
+import { describeProgress, judgeProgress, sortBlocks, type GroupState, type Completion } from "../decide/group-state.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
 import { findGroup, gatherGroups } from "../gather/groups.ts";
-import { print } from "../output/print.ts";
+import { format } from "../output/print.ts";
+import { createScreen, type Frame } from "../output/screen.ts";
 import { renderGroup, renderGroups, renderLine } from "../output/status-tables.ts";
 import type { Command, Input, Session } from "../session.ts";
 
@@ -49,64 +50,62 @@ function codeOf(groups: readonly GroupState[]): ExitCode {
 }
 
 function show(session: Session, { args }: Input, groups: readonly GroupState[]): ExitCode {
-  print(session, args.length > 0 ? toValue(groups[0]) : groups.map(toValue), () => renderAll(session, args, groups));
+  const { table, document } = frameOf(session, args, groups);
+  session.io.write(session.output === "table" ? table() : document());
   if (groups.length === 0) session.io.warn("no rollout groups: no StatefulSet has the label rollout-group\n");
   return codeOf(groups);
 }
 
-function renderAll({ io, clock }: Session, args: readonly string[], groups: readonly GroupState[]): string {
+function frameOf({ io, clock, output }: Session, { length }: readonly string[], groups: readonly GroupState[]): Frame {
   const [first] = groups;
-  return args.length > 0 && first ? renderGroup(first, io.style, clock.now()) : renderGroups(groups, io.style, clock.now());
+  const now = clock.now();
+  return {
+    table: () => (length > 0 && first ? renderGroup(first, io.style, now) : renderGroups(groups, io.style, now)),
+    lines: () => groups.map((group) => renderLine(group)).join(""),
+    document: () => format(output, length > 0 && first ? toValue(first, now) : groups.map((group) => toValue(group, now))) ?? "",
+  };
 }
 
 /** What `-o json` shows of a group. */
-function toValue(state: GroupState | undefined): unknown {
-  if (!state) return undefined;
+function toValue(state: GroupState, now: number): unknown {
   const { namespace, group, status: recorded } = state;
-  return { namespace, group, progress: judgeProgress(state), message: describeProgress(state), status: recorded };
+  const { blocked, waiting } = sortBlocks(state, now);
+  const reasons = { blockedBy: blocked.map(({ reason }) => reason), waitingFor: waiting.map(({ reason }) => reason) };
+  return { namespace, group, progress: judgeProgress(state), message: describeProgress(state), ...reasons, status: recorded };
 }
 
 /** Reads again and again. A lost connection is retried: it says nothing of the rollout. */
 async function watch(session: Session, input: Input, timeoutMs: number): Promise<ExitCode> {
   const { clock, io, signal } = session;
   const endAt = clock.monotonic() + timeoutMs;
-  const screen = createScreen(session, input);
+  const left = (): number => endAt - clock.monotonic();
+  const screen = createScreen(session);
   let pause = EVERY_MS;
-  let code: ExitCode = EXIT.timeout;
   while (!signal.aborted) {
     try {
-      const groups = await gather(session, input);
-      screen.update(groups);
-      code = codeOf(groups);
+      const groups = await within(Math.max(left(), EVERY_MS), clock, gather(session, input));
+      if (!groups) break;
+      screen.update(frameOf(session, input.args, groups));
+      const code = codeOf(groups);
       pause = EVERY_MS;
       if (code !== EXIT.timeout) return code;
     } catch (error) {
+      if (signal.aborted) break;
       if (!isRetryable(error)) throw error;
       io.warn(`the connection is lost, trying again: ${messageOf(error)}\n`);
       pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
     }
-    const left = endAt - clock.monotonic();
-    if (left <= 0) break;
-    await clock.sleep(Math.min(pause, left), signal);
+    if (left() <= 0) break;
+    await clock.sleep(Math.min(pause, left()), signal);
   }
   if (!signal.aborted) io.warn(`not done within ${shortDuration(timeoutMs)}\n`);
-  return code;
+  return EXIT.timeout;
 }
 
-/** A terminal shows the newest state in place; a log gets a line a change, and a program a document a change. */
-function createScreen(session: Session, { args }: Input) {
-  const { io, output } = session;
-  let height = 0;
-  let shown = "";
-  return {
-    update(groups: readonly GroupState[]): void {
-      const isDrawn = io.isTty && output === "table";
-      const text = isDrawn ? renderAll(session, args, groups) : groups.map((group) => renderLine(group)).join("");
-      if (text === shown) return;
-      shown = text;
-      if (output !== "table") return void show(session, { args, flags: {} }, groups);
-      io.write(isDrawn && height > 0 ? `\u001B[${height}A\u001B[J${text}` : text);
-      height = text.split("\n").length - 1;
-    },
-  };
+/** Undefined once the time is over: an API server that does not answer must not make a wait longer. */
+async function within<T>(ms: number, clock: Session["clock"], work: Promise<T>): Promise<T | undefined> {
+  if (ms === Infinity) return await work;
+  const over = new AbortController();
+  const timeUp = clock.sleep(ms, over.signal).then(() => undefined);
+  return await Promise.race([work, timeUp]).finally(() => over.abort());
 }

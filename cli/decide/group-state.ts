@@ -1,5 +1,7 @@
 /** How far a group is, by what is recorded of it. Pure. */
-import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
+import { parseTimestamp } from "../../infra/timestamp.ts";
+import type { Block, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
+import { factsOf, REASONS, type Reason } from "../../reconciler/model/decision.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 
 export interface GroupState {
@@ -35,4 +37,25 @@ export function describeProgress(state: GroupState): string {
   if (state.status === undefined) return "nothing is recorded of it: no reconciler has seen it yet";
   if (!isRecorded(state)) return "the reconciler has not seen the latest spec yet";
   return state.status.message ?? "";
+}
+
+/** What keeps a group from going on. */
+export interface Waits {
+  /** Somebody must fix it, or it lasts longer than is ordinary. */
+  readonly blocked: readonly Block[];
+  /** It is ordinary progress, or a user asked for it: a pause, a gate, a minimum time. */
+  readonly waiting: readonly Block[];
+}
+
+export function sortBlocks({ status }: GroupState, now: number): Waits {
+  const all = status?.blocked ?? [];
+  return { blocked: all.filter((one) => isTrouble(one, now)), waiting: all.filter((one) => !isTrouble(one, now)) };
+}
+
+/** What is no reason of the closed list is an error. */
+function isTrouble({ reason, since }: Block, now: number): boolean {
+  if (!Object.hasOwn(REASONS, reason)) return true;
+  const { fails, needsFix, requested, patienceMs } = factsOf(reason as Reason);
+  if (fails || needsFix) return true;
+  return !requested && now - (parseTimestamp(since) ?? 0) >= patienceMs;
 }

@@ -75,7 +75,10 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
     rule: "all pods of a zone are ready before the next zone begins",
     remedy: (told) => `wait for the pods; if they cannot start, revert the template: zonewise undo GROUP; or look: ${look(told)}`,
   },
-  ZonePaused: { rule: "a paused zone is left alone", remedy: (told) => annotate(told, `${ANNOTATIONS.paused}-`) },
+  ZonePaused: {
+    rule: "a paused zone is left alone",
+    remedy: (told) => kubectl(told, `annotate --overwrite statefulset ${zonesOf(told).join(" ")} ${ANNOTATIONS.paused}-`),
+  },
   BudgetSpent: {
     rule: "the disruption budget has room: all other zones are whole, and the pod's own has fewer unavailable pods than it allows",
     remedy: (told) => `wait for the pods that it counts, or make them ready: ${look(told)}`,

@@ -7,7 +7,8 @@ export function print({ output, io }: Pick<Session, "output" | "io">, value: unk
   io.write(format(output, value) ?? render());
 }
 
-function format(output: Session["output"], value: unknown): string | undefined {
+/** Undefined for people. */
+export function format(output: Session["output"], value: unknown): string | undefined {
   if (output === "json") return `${JSON.stringify(value, undefined, 2)}\n`;
   // Without what is undefined, which YAML cannot say.
   return output === "yaml" ? dump(JSON.parse(JSON.stringify(value)), { lineWidth: -1 }) : undefined;

@@ -1,6 +1,6 @@
 /** The tables of `zonewise status`. */
-import type { ZoneRow } from "../../reconciler/group-status/status.ts";
-import { describeProgress, isRecorded, judgeProgress, type GroupState, type Completion } from "../decide/group-state.ts";
+import type { Block, ZoneRow } from "../../reconciler/group-status/status.ts";
+import { describeProgress, isRecorded, judgeProgress, sortBlocks, type GroupState, type Completion } from "../decide/group-state.ts";
 import { formatAge, untilOf } from "./age.ts";
 import type { Style, Tone } from "./style.ts";
 import { formatTable, type Cell } from "./table.ts";
@@ -15,7 +15,7 @@ function phaseOf(state: GroupState): Cell {
 /** A line a group. */
 export function renderGroups(groups: readonly GroupState[], style: Style, now: number): string {
   const isMixed = new Set(groups.map(({ namespace }) => namespace)).size > 1;
-  const headings = ["GROUP", "PHASE", "ZONES", "UPDATED", "PODS-READY", "ZONE", "BLOCKED-BY", "SINCE", "ESTIMATED-END"];
+  const headings = ["GROUP", "PHASE", "ZONES", "UPDATED", "PODS-READY", "ZONE", "WAITING-FOR", "BLOCKED-BY", "SINCE", "ESTIMATED-END"];
   const rows = groups.map((state): Cell[] => [
     ...(isMixed ? [state.namespace] : []),
     state.group,
@@ -31,21 +31,27 @@ function countsOf({ zones, status: { summary } = {} }: GroupState): Cell[] {
   return [summary.zones, summary.updated, summary.ready, summary.zone ?? ""];
 }
 
-function waitOf({ status: { blocked = [], progress } = {} }: GroupState, now: number): Cell[] {
-  const [block] = blocked;
+function waitOf(state: GroupState, now: number): Cell[] {
+  const { progress } = state.status ?? {};
+  const { blocked, waiting } = sortBlocks(state, now);
   const end = progress?.completionTime === undefined ? progress?.estimatedCompletionTime : undefined;
-  return [block?.reason ?? "", formatAge(block?.since, now), untilOf(end, now)];
+  const [first] = [...blocked, ...waiting];
+  return [waiting[0]?.reason ?? "", { text: blocked[0]?.reason ?? "", tone: "bad" }, formatAge(first?.since, now), untilOf(end, now)];
 }
+
+const describeBlock =
+  (tone: Tone, now: number) =>
+  ({ reason, since, objects, message }: Block): Cell[] => [
+    { text: reason, tone },
+    formatAge(since, now),
+    objects.map(({ name }) => name).join(", "),
+    message,
+  ];
 
 /** One group with its zones, what blocks it, and what is left. */
 export function renderGroup(state: GroupState, style: Style, now: number): string {
   const { status = {} } = state;
-  const blocks = (status.blocked ?? []).map((block): Cell[] => [
-    { text: block.reason, tone: "waiting" },
-    formatAge(block.since, now),
-    block.objects.map(({ name }) => name).join(", "),
-    block.message,
-  ]);
+  const { blocked, waiting } = sortBlocks(state, now);
   const steps = (status.plan ?? []).map((step): Cell[] => [
     step.action,
     step.zone,
@@ -56,7 +62,8 @@ export function renderGroup(state: GroupState, style: Style, now: number): strin
     renderGroups([state], style, now),
     `\n${describeProgress(state)}\n`,
     section(formatTable(["ZONE", "STATE", "UPDATED", "READY", "REVISION"], (status.zones ?? []).map(describeZone), style)),
-    section(formatTable(["BLOCKED-BY", "SINCE", "OBJECTS", "MESSAGE"], blocks, style)),
+    section(formatTable(["BLOCKED-BY", "SINCE", "OBJECTS", "MESSAGE"], blocked.map(describeBlock("bad", now)), style)),
+    section(formatTable(["WAITING-FOR", "SINCE", "OBJECTS", "MESSAGE"], waiting.map(describeBlock("waiting", now)), style)),
     section(formatTable(["NEXT", "ZONE", "PODS", "FIRST"], steps, style)),
   ].join("");
 }

@@ -20,6 +20,8 @@ export interface ClusterOptions {
   readonly observer?: ApiObserver;
   readonly onDate?: OnDate;
   readonly clock?: Clock;
+  /** Cancels calls that have no signal of their own. */
+  readonly signal?: AbortSignal;
 }
 
 const PAGE_SIZE = 500;
@@ -49,7 +51,7 @@ interface Body {
 /** The port over HTTPS. Opens connections as calls need them and keeps them; `connection.close()` ends the idle ones. */
 export function connectCluster(
   connection: Connection,
-  { timeoutMs, rate, observer, onDate, clock = systemClock }: ClusterOptions,
+  { timeoutMs, rate, observer, onDate, clock = systemClock, signal }: ClusterOptions,
 ): Cluster {
   const limiter = createRateLimiter(rate ?? { qps: 0, burst: 0 }, clock);
   const wiring = { connection, clock, limiter, observer, onDate };
@@ -59,7 +61,7 @@ export function connectCluster(
     query,
     accept: FULL,
     deadlineMs: Math.min(call.deadlineMs ?? timeoutMs, timeoutMs),
-    signal: call.signal,
+    signal: call.signal ?? signal,
   });
   const plan = (resource: Resource, place: Place, { verb, call, query }: Plan) => ({
     ...settle(nameCall(verb, resource, place), call, query),

@@ -23,6 +23,9 @@ export interface Terminal {
 export interface TerminalOptions {
   readonly isTty?: boolean;
   readonly env?: Readonly<Record<string, string>>;
+  readonly size?: { readonly columns: number; readonly rows: number };
+  /** A Ctrl-C. */
+  readonly signal?: AbortSignal;
   /** Called with each output. */
   readonly onWrite?: (text: string) => void;
 }
@@ -30,7 +33,7 @@ export interface TerminalOptions {
 export async function openTerminal(
   t: TestContext,
   stage: Stage,
-  { isTty = false, env = {}, onWrite }: TerminalOptions = {},
+  { isTty = false, env = {}, size, signal = t.signal, onWrite }: TerminalOptions = {},
 ): Promise<Terminal> {
   const folder = await mkdtemp(join(tmpdir(), "zonewise-cli-"));
   t.after(() => rm(folder, { recursive: true }));
@@ -48,9 +51,10 @@ export async function openTerminal(
         },
         warn: (text) => void (err += text),
         isTty,
+        size: () => size,
         env: { KUBECONFIG, ...env },
         clock: stage.clock,
-        signal: t.signal,
+        signal,
       },
     );
     return { code, out, err };

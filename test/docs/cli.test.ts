@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { GLOBAL_FLAGS } from "../../cli/flags.ts";
-import { COMMANDS } from "../../cli/program.ts";
+import { COMMANDS, VERSION } from "../../cli/program.ts";
 import { namesIn, readPage } from "./pages.ts";
 
 const page = readPage("docs/cli.md");
@@ -17,6 +17,9 @@ const flags = [
   ...COMMANDS.flatMap((command) => command.flags.map(({ flag, summary }) => ({ name: `${command.name} ${flag}`, summary }))),
   ...GLOBAL_FLAGS.map(({ flag, summary }) => ({ name: flag, summary })),
 ].map(({ name, summary }) => ({ name, row: `| \`${name}\` | ${summary} |` }));
+
+it("the version is that of the package", () =>
+  assert.equal(VERSION, (JSON.parse(readPage("package.json")) as { version: string }).version));
 
 describe("docs/cli.md", () => {
   for (const { name, row } of [...commands, ...flags]) it(`describes ${name} like its table`, () => assert.ok(page.includes(row), row));

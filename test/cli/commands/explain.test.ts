@@ -56,6 +56,7 @@ describe("zonewise explain", { timeout: 120_000 }, () => {
     assert.equal(code, 4);
     assert.match(err, /did you mean .*ingester-zone-a/);
     assert.match((await run("explain deployment/x")).err, /the kinds are group, statefulset, pod, node/);
+    for (const wrong of ["pod/", "pod/a/b", "/x"]) assert.equal((await run(`explain ${wrong}`)).code, 2, wrong);
     assert.match((await run("explain ingester -A")).err, /explain needs one namespace/);
   });
 });

@@ -33,6 +33,7 @@ describe("zonewise", { timeout: 120_000 }, () => {
       [2, "error: evict only asks: say --dry-run\n       kubectl drain evicts, with respect for budgets\n"],
     );
     assert.match((await run("evict --dry-run ingester-zone-a-9")).err, /no pod "ingester-zone-a-9"/);
+    assert.match((await run("evict --dry-run ingester-zone-a-0 -A")).err, /evict needs one namespace/);
   });
 
   it("evict says no with the words of the API server", async (t) => {
@@ -102,17 +103,35 @@ describe("zonewise", { timeout: 120_000 }, () => {
     { words: "pl", found: "plan\n" },
     { words: "status i", found: "ingester\n" },
     { words: "evict ingester-zone-a-", found: "ingester-zone-a-0\ningester-zone-a-1\ningester-zone-a-2\n" },
-    { words: "drain-order node-1 n", found: "node-1\nnode-2\nnode-3\n" },
+    { words: "drain-order node-1 n", found: "node-2\nnode-3\n" },
     { words: "explain ingester-zone-c", found: "ingester-zone-c\n" },
     { words: "status --tim", found: "--timeout\n" },
     { words: "status --conte", found: "--context\n" },
     { words: "doctor x", found: "" },
+    { words: "plan ingester i", found: "" },
+    { words: "explain po/ingester-zone-a-", found: "po/ingester-zone-a-0\npo/ingester-zone-a-1\npo/ingester-zone-a-2\n" },
+    { words: "explain deployment/", found: "" },
+    { words: "-n elsewhere status i", found: "" },
+    { words: "--namespace=elsewhere status i", found: "" },
+    { words: "-A status i", found: "ingester\n" },
+    { words: "-n def", found: "default\n" },
+    { words: "--namespace = def", found: "default\n" },
+    { words: "status -o j", found: "json\n" },
+    { words: "status --output=y", found: "--output=yaml\n" },
+    { words: "status --timeout 1", found: "" },
+    { words: "pause ingester --zone ingester-zone-b", found: "ingester-zone-b\n" },
   ];
   for (const { words, found } of COMPLETIONS)
     it(`completes ${words}`, async (t) => {
       const { run } = await openTerminal(t, stage);
       assert.equal((await run(`__complete -- ${words}`)).out, found);
     });
+
+  it("completes at once what needs no cluster, and no names where none answers", async (t) => {
+    const { run } = await openTerminal(t, stage, { env: { KUBECONFIG: "/nowhere" } });
+    assert.equal((await run("__complete -- pl")).out, "plan\n");
+    assert.deepEqual(await run("__complete -- plan i"), { code: 0, out: "", err: "" });
+  });
 
   for (const shell of ["bash", "zsh", "fish"])
     it(`prints completions for ${shell}, without a cluster`, async (t) => {

@@ -115,6 +115,44 @@ describe("zonewise status", { timeout: 120_000 }, () => {
   });
 });
 
+describe("a Ctrl-C", { timeout: 60_000 }, () => {
+  let stage: Stage;
+  before(async () => {
+    stage = await setStatusStage();
+    deploy(stage, "app:1");
+    await stage.time.advance(2000);
+  });
+  after(() => stage.close());
+
+  for (const line of ["status --watch", "plan ingester", "pause ingester"])
+    it(`ends ${line} at once, with 130, whatever the API server does`, async (t) => {
+      const stop = new AbortController();
+      const remove = stage.emulator.faults.inject({ verb: "list", effect: { kind: "latency", ms: 600_000 } });
+      const struck = stage.emulator.faults.struck();
+      const ending = (await openTerminal(t, stage, { signal: stop.signal })).run(line);
+      while (stage.emulator.faults.struck() === struck) await new Promise((resolve) => setImmediate(resolve));
+      stop.abort();
+      assert.equal((await ending).code, 130);
+      remove();
+    });
+
+  it("ends a wait with 130, not as one that was not done in time", async (t) => {
+    const stop = new AbortController();
+    const { run } = await openTerminal(t, stage, { signal: stop.signal, onWrite: () => stop.abort() });
+    assert.deepEqual((await run("status ingester --watch")).code, 130);
+  });
+
+  it("a timeout is not made longer by an API server that does not answer", async (t) => {
+    const remove = stage.emulator.faults.inject({ verb: "list", effect: { kind: "latency", ms: 600_000 } });
+    const struck = stage.emulator.faults.struck();
+    const ending = (await openTerminal(t, stage)).run("status --watch --timeout 5s --request-timeout 1h");
+    while (stage.emulator.faults.struck() === struck) await new Promise((resolve) => setImmediate(resolve));
+    await stage.time.advance(5000);
+    assert.deepEqual(await ending, { code: 3, out: "", err: "not done within 5s\n" });
+    remove();
+  });
+});
+
 describe("errors of zonewise", { timeout: 60_000 }, () => {
   let stage: Stage;
   before(async () => void (stage = await setStatusStage({ withDefinition: false })));

@@ -1,0 +1,19 @@
+/** Kinds of objects that users name: `pod/NAME`, `sts/NAME`. */
+import type { Completes } from "./session.ts";
+
+/** Kinds by their own names, with what completes a name of each. */
+export const KINDS = {
+  group: { completes: "groups", aliases: ["groups", "rolloutgroup", "rolloutgroups", "rg"] },
+  statefulset: { completes: "zones", aliases: ["statefulsets", "sts"] },
+  pod: { completes: "pods", aliases: ["pods", "po"] },
+  node: { completes: "nodes", aliases: ["nodes", "no"] },
+} as const satisfies Readonly<Record<string, { readonly completes: Completes; readonly aliases: readonly string[] }>>;
+
+export type Kind = keyof typeof KINDS;
+
+/** Undefined for a kind that is not among them. */
+export function findKind(text: string): Kind | undefined {
+  const name = text.toLowerCase();
+  const all = Object.entries(KINDS) as [Kind, (typeof KINDS)[Kind]][];
+  return all.find(([kind, { aliases }]) => kind === name || (aliases as readonly string[]).includes(name))?.[0];
+}

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { createScreen } from "../../../cli/output/screen.ts";
+import { colourful } from "../../../cli/output/style.ts";
+import type { Session, TerminalSize } from "../../../cli/session.ts";
+
+/** What is written for these texts, one after the other. */
+function show(texts: readonly string[], output: Session["output"], size?: TerminalSize): string[] {
+  const written: string[] = [];
+  const io = {
+    write: (text: string) => void written.push(text),
+    warn: () => {},
+    isTty: size !== undefined,
+    size: () => size,
+    style: colourful,
+  };
+  const screen = createScreen({ io, output });
+  for (const text of texts) screen.update({ table: () => text, lines: () => text, document: () => `a: ${text}` });
+  return written;
+}
+
+const LARGE = { columns: 80, rows: 24 };
+
+it("a terminal shows the newest state in place", () =>
+  assert.deepEqual(show(["1\n2\n", "3\n", "3\n", "4\n"], "table", LARGE), ["1\n2\n", "\u001B[2A\u001B[J3\n", "\u001B[1A\u001B[J4\n"]));
+
+it("a log gets what has changed", () => assert.deepEqual(show(["1\n", "1\n", "2\n"], "table"), ["1\n", "2\n"]));
+
+it("documents in YAML are separated", () => assert.deepEqual(show(["1\n", "2\n"], "yaml"), ["a: 1\n", "---\na: 2\n"]));
+it("documents in JSON follow each other, on a terminal too", () => {
+  assert.deepEqual(show(["1\n", "2\n"], "json"), ["a: 1\n", "a: 2\n"]);
+  assert.deepEqual(show(["1\n", "2\n"], "json", LARGE), ["a: 1\n", "a: 2\n"]);
+});
+
+it("a line is cut at the edge of the terminal, whatever its colours", () =>
+  assert.deepEqual(show([`ab${colourful("bad", "cdef")}gh\nshort\n`], "table", { columns: 5, rows: 24 }), [
+    "ab\u001B[31mcde\u001B[39m\nshort\n",
+  ]));
+
+it("a low terminal gets no more lines than it has, and says how many there are", () =>
+  assert.deepEqual(show(["1\n2\n3\n4\n5\n"], "table", { columns: 80, rows: 4 }), ["1\n2\n… 3 more lines: --watch=false shows them\n"]));
