@@ -1,7 +1,9 @@
 /** Reads the configuration of the agent: the original's variables, and ours for the log. */
+import { safeParse } from "zod/mini";
 import { RolloutError } from "../errors.ts";
 import type { LogFormat, LogLevel } from "../log.ts";
-import { VARIABLE_ROWS, type VariableName } from "./variables.ts";
+import { AGENT_VARIABLES } from "./agent-variables.ts";
+import type { Variable } from "./variable-schemas.ts";
 
 export interface AgentConfiguration {
   readonly nodeName: string;
@@ -12,15 +14,13 @@ export interface AgentConfiguration {
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
 }
 
-const ROWS = new Map(VARIABLE_ROWS);
-
 /** Throws `BadConfiguration`, which names the variable and the allowed values. */
 export function readAgentConfiguration(env: Readonly<Record<string, string | undefined>>): AgentConfiguration {
-  const read = (name: VariableName): unknown => {
-    const row = ROWS.get(name);
-    const parsed = row?.schema.safeParse(env[name] || row.default);
-    if (parsed?.data !== undefined) return parsed.data;
-    throw new RolloutError("BadConfiguration", `bad configuration: ${name} is ${env[name] ?? "not set"}, allowed is ${row?.allowed}`);
+  const read = (name: keyof typeof AGENT_VARIABLES): unknown => {
+    const row: Variable = AGENT_VARIABLES[name];
+    const parsed = safeParse(row.schema, env[name] || row.default);
+    if (parsed.data !== undefined) return parsed.data;
+    throw new RolloutError("BadConfiguration", `bad configuration: ${name} is ${env[name] ?? "not set"}, allowed is ${row.allowed}`);
   };
   return {
     nodeName: read("MY_NODE_NAME") as string,

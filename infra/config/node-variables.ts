@@ -1,6 +1,7 @@
 /** The environment variables of node updates, one row each. */
 import * as z from "zod";
-import { flag, LABEL, port, text } from "./variable-schemas.ts";
+import { AGENT_VARIABLES, LABEL } from "./agent-variables.ts";
+import { flag, text } from "./variable-schemas.ts";
 
 export const NODE_VARIABLES = {
   NODE_UPDATES: {
@@ -25,26 +26,9 @@ export const NODE_VARIABLES = {
     meaning: "The window of that policy, in UTC; always open when not set",
     allowed: "a cron expression of six or seven fields",
   },
-  APISERVER_SERVICE_PORT: {
-    schema: port.schema,
-    meaning: "The port of the Service `brupop-apiserver`, which agents call",
-    allowed: "a port",
-    default: "443",
-  },
-  EXCLUDE_FROM_LB_WAIT_TIME_IN_SEC: {
-    schema: z
-      .string()
-      .regex(/^\d{1,5}$/)
-      .transform(Number),
-    meaning: "Seconds from the exclusion of a node from load balancers to its drain; 0 leaves the exclusion out",
-    allowed: "a whole number of seconds",
-    default: "0",
-  },
-  MY_NODE_NAME: {
-    schema: text,
-    meaning: "The node that this process runs on: an agent speaks for it, and the controller updates it last",
-    allowed: "the name of a node",
-  },
+  APISERVER_SERVICE_PORT: AGENT_VARIABLES.APISERVER_SERVICE_PORT,
+  EXCLUDE_FROM_LB_WAIT_TIME_IN_SEC: AGENT_VARIABLES.EXCLUDE_FROM_LB_WAIT_TIME_IN_SEC,
+  MY_NODE_NAME: AGENT_VARIABLES.MY_NODE_NAME,
 } as const;
 
 export interface NodeUpdateConfiguration {

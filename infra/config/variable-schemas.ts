@@ -1,6 +1,7 @@
 /** Parses the values of variables: one schema a kind, with the description of its allowed values if several variables share it. */
 import * as z from "zod";
 import { parseGoDuration, parsePrometheusDuration } from "../duration.ts";
+import { LABEL, PORT } from "./agent-variables.ts";
 
 /** One environment variable: for the parser, the error messages and the documentation. */
 export interface Variable {
@@ -13,7 +14,7 @@ export interface Variable {
   readonly fallback?: string;
   /** Its name in earlier versions, which still works. Different values of both are refused. */
   readonly oldName?: string;
-  readonly schema: z.ZodType;
+  readonly schema: z.core.$ZodType;
 }
 
 // A timer of Node overflows above 24.8 days and then fires at once.
@@ -50,17 +51,9 @@ export const text = z.string().optional();
 export const url = z.url({ protocol: /^https?$/ }).optional();
 
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
-export const LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 export const SUBDOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 
-export const port = {
-  schema: z
-    .string()
-    .regex(/^\d{1,5}$/)
-    .transform(Number)
-    .refine((port) => port <= 65_535),
-  allowed: "a port; 0 takes a free one",
-};
+export const port = { schema: PORT, allowed: "a port; 0 takes a free one" };
 
 export const wholeNumber = z
   .string()

@@ -1,5 +1,6 @@
 /** The environment variables, one row each: for the parser, the error messages and the documentation. */
 import * as z from "zod";
+import { AGENT_VARIABLES } from "./agent-variables.ts";
 import { NODE_VARIABLES } from "./node-variables.ts";
 import { CERTIFICATE_VARIABLES } from "./certificate-variables.ts";
 import {
@@ -8,7 +9,6 @@ import {
   durationText,
   flag,
   hosts,
-  LABEL,
   namespaces,
   port,
   SUBDOMAIN,
@@ -19,11 +19,7 @@ import {
 } from "./variable-schemas.ts";
 
 export const VARIABLES = {
-  KUBERNETES_NAMESPACE: {
-    schema: z.string().regex(LABEL),
-    meaning: "The namespace of this installation: where its Lease and its certificate are",
-    allowed: "the name of a namespace",
-  },
+  KUBERNETES_NAMESPACE: AGENT_VARIABLES.KUBERNETES_NAMESPACE,
   NAMESPACES: {
     schema: namespaces,
     meaning: "The namespaces whose rollout groups are handled",
@@ -131,18 +127,8 @@ export const VARIABLES = {
     meaning: "Hosts by which the status page may be asked for besides `localhost`; requests for others are refused",
     allowed: "host names separated by commas, each with a port where only that one is meant",
   },
-  LOG_LEVEL: {
-    schema: z.enum(["debug", "info", "warn", "error"]),
-    meaning: "The least important entries that are logged",
-    allowed: "debug, info, warn or error",
-    default: "info",
-  },
-  LOG_FORMAT: {
-    schema: z.enum(["json", "logfmt"]),
-    meaning: "How a log entry is written: as a JSON object, or as key=value pairs",
-    allowed: "json or logfmt",
-    default: "json",
-  },
+  LOG_LEVEL: AGENT_VARIABLES.LOG_LEVEL,
+  LOG_FORMAT: AGENT_VARIABLES.LOG_FORMAT,
   ...CERTIFICATE_VARIABLES,
   PUSHGATEWAY_URL: {
     schema: url,

@@ -1,6 +1,6 @@
 /** The Bottlerocket host API over its unix socket. Any status that the host answers is a value; an error means that it did not answer. */
 import { request } from "node:http";
-import * as z from "zod";
+import * as z from "zod/mini";
 import { startDeadline } from "../../infra/deadline.ts";
 import { messageOf, RolloutError } from "../../infra/errors.ts";
 import { readText } from "../../infra/kubernetes/transport.ts";
@@ -30,7 +30,7 @@ const PATHS: Readonly<Record<HostAction | "reboot", string>> = {
   reboot: "/actions/reboot",
 };
 
-const osInfo = z.looseObject({ version_id: z.string().min(1) });
+const osInfo = z.looseObject({ version_id: z.string().check(z.minLength(1)) });
 
 export function createHostApi(socketPath: string): HostApi {
   const get = (path: string): Promise<HostAnswer> => exchange(socketPath, { method: "GET", path });

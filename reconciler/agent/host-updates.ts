@@ -6,24 +6,23 @@
  *
  * Actions are asynchronous: 204 means that one has begun, the status is locked (423) until it ends, and then the last command says how it ended.
  */
-import * as z from "zod";
+import * as z from "zod/mini";
 
 const image = z.looseObject({ version: z.string() });
-const partition = z.looseObject({ image: image.nullish(), next_to_boot: z.boolean().nullish() });
+const partition = z.looseObject({ image: z.nullish(image), next_to_boot: z.nullish(z.boolean()) });
+const command = z.looseObject({
+  cmd_type: z.string(),
+  cmd_status: z.string(),
+  exit_status: z.nullish(z.number()),
+  stderr: z.nullish(z.string()),
+});
 
 /** Tolerant: hosts of later versions say more (W18). */
 export const hostUpdateStatus = z.looseObject({
   update_state: z.enum(["Idle", "Available", "Staged", "Ready"]),
-  chosen_update: image.nullish(),
-  staging_partition: partition.nullish(),
-  most_recent_command: z
-    .looseObject({
-      cmd_type: z.string(),
-      cmd_status: z.string(),
-      exit_status: z.number().nullish(),
-      stderr: z.string().nullish(),
-    })
-    .nullish(),
+  chosen_update: z.nullish(image),
+  staging_partition: z.nullish(partition),
+  most_recent_command: z.nullish(command),
 });
 export type UpdateStatus = z.infer<typeof hostUpdateStatus>;
 

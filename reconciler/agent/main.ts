@@ -1,53 +1,23 @@
 #!/usr/bin/env node
 /** Entry of the agent, one a node: configuration -> rounds until the host reboots -> exit code (0 also after a reboot was asked for, 2 bad configuration). */
-import { readFile } from "node:fs/promises";
-import { systemClock } from "../../infra/clock.ts";
-import { readAgentConfiguration } from "../../infra/config/agent.ts";
-import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
-import { loadOwnAccount } from "../../infra/kubernetes/own-account.ts";
-import { nodes } from "../../infra/kubernetes/resources.ts";
-import { createLog, stdout } from "../../infra/log.ts";
+import * as z from "zod/mini";
+import en from "zod/v4/locales/en.js";
 import { runEntry } from "../../infra/process.ts";
-import { createHostApi } from "./host-api.ts";
-import { runAgent } from "./loop.ts";
-import { createNodeApi } from "./node-api.ts";
+import { startAgent } from "./start.ts";
 
-const HOST_SOCKET = "/run/api.sock";
-const BOOT_ID = "/proc/sys/kernel/random/boot_id";
-const TOKEN = "/var/run/secrets/tokens/bottlerocket-agent-service-account-token";
-const CA = "/etc/brupop-tls-keys/ca.crt";
+// zod/mini has no words for what it refuses.
+z.config(en());
 
 await runEntry("the agent failed", async (stop) => {
-  const { nodeName, namespace, apiPort, exclusionMs, log: logging } = readAgentConfiguration(process.env);
-  const clock = systemClock;
-  const log = createLog({ ...logging, write: stdout.write, now: () => new Date(clock.now()) });
-  const cluster = connectCluster(await loadOwnAccount(process.env), { timeoutMs: 10_000 });
-  const node = await cluster.get(nodes, { name: nodeName });
-  const read = (path: string) => () => readFile(path, "utf8");
-  const callApi = createNodeApi({
-    url: new URL(`https://brupop-apiserver.${namespace}.svc.cluster.local:${apiPort}`),
-    node: { name: nodeName, uid: node.metadata?.uid ?? "" },
-    readToken: read(TOKEN),
-    readCa: read(CA),
-  });
-  log.info("the agent runs", { node: nodeName });
-  const tools = {
-    cluster,
-    clock,
-    log,
-    stop,
-    callApi,
-    namespace,
-    nodeName,
-    exclusionMs,
-    host: createHostApi(HOST_SOCKET),
-    readBootId: async () => (await read(BOOT_ID)()).trim(),
-    pollMs: 5000,
-    actionMs: 15 * 60_000,
-    refreshMs: 120_000,
-    rebootMs: 180_000,
-    memory: {},
+  const places = {
+    hostSocket: "/run/api.sock",
+    bootId: "/proc/sys/kernel/random/boot_id",
+    token: "/var/run/secrets/tokens/bottlerocket-agent-service-account-token",
+    ca: "/etc/brupop-tls-keys/ca.crt",
+    account: "/var/run/secrets/kubernetes.io/serviceaccount",
+    nodeApi: ({ namespace, apiPort }: { readonly namespace: string; readonly apiPort: number }) =>
+      new URL(`https://brupop-apiserver.${namespace}.svc.cluster.local:${apiPort}`),
   };
-  await runAgent(tools, { pauseMs: 5000, idleMs: 30_000 });
+  await startAgent(process.env, places, stop);
   return 0;
 });

@@ -1,5 +1,5 @@
 /** A node and its shadow, as the rules see them. */
-import type { ZodError } from "zod";
+import * as z from "zod/mini";
 import type { CustomObject, Node } from "../../infra/kubernetes/resources.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { readIdentity } from "../model/identity.ts";
@@ -95,11 +95,13 @@ function readStatus(status: Node["status"]) {
   };
 }
 
+const reportedStatus = z.nullish(shadowStatus);
+
 /** Reads a shadow as stored. */
 export function readShadow({ metadata, spec, status }: CustomObject): Shadow {
   const owner = metadata.ownerReferences?.[0];
   const wanted = shadowSpec.safeParse(spec);
-  const reported = shadowStatus.nullish().safeParse(status);
+  const reported = reportedStatus.safeParse(status);
   const problem = problemOf(wanted.error ?? reported.error);
   return {
     ...readIdentity(metadata),
@@ -111,7 +113,7 @@ export function readShadow({ metadata, spec, status }: CustomObject): Shadow {
   };
 }
 
-function problemOf(error: ZodError | undefined): string | undefined {
+function problemOf(error: z.core.$ZodError | undefined): string | undefined {
   const [issue] = error?.issues ?? [];
   return issue && `${issue.path.join(".")}: ${issue.message}`;
 }

@@ -1,5 +1,5 @@
 /** A BottlerocketShadow: what the controller wants of a node (`spec`), and what its agent reports (`status`). Keys are snake_case, as on the wire. */
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { ObjectMeta } from "../../infra/kubernetes/resources.ts";
 
 export const SHADOW_GROUP = "brupop.bottlerocket.aws";
@@ -22,11 +22,11 @@ export type State = (typeof STATES)[number];
 /** What a spec may ask for; the schema of the CRD allows ErrorReset as well, which nobody writes. */
 export type WantedState = Exclude<State, "ErrorReset">;
 
-const timestamp = z.string().nullable();
+const timestamp = z.nullable(z.string());
 export const MOST_CRASHES = 4_294_967_295;
-const count = z.int().min(0).max(MOST_CRASHES);
+const count = z.int().check(z.gte(0), z.lte(MOST_CRASHES));
 /** Agents write these texts, and each of them is copied to the status of a policy. */
-const shortText = z.string().max(256);
+const shortText = z.string().check(z.maxLength(256));
 
 /** A pod that could not be evicted in the last round. */
 const blockedPod = z.looseObject({
@@ -34,7 +34,7 @@ const blockedPod = z.looseObject({
   name: z.string(),
   /** `DisruptionBudget`, `Terminating` (evicted, not gone yet), or a code of infra/errors.ts. */
   reason: z.string(),
-  message: z.string().optional(),
+  message: z.optional(z.string()),
 });
 
 /** The progress of a drain. Written by the API only. */
@@ -64,24 +64,24 @@ export const shadowStatus = z.looseObject({
   current_state: z.enum(STATES),
   /** Failed attempts in a row. */
   crash_count: count,
-  state_transition_failure_timestamp: timestamp.optional(),
+  state_transition_failure_timestamp: z.optional(timestamp),
   /** The rest is ours: optional, and kept by the API when an agent's PUT lacks it; `null` removes it. */
   /** /proc/sys/kernel/random/boot_id of the host at its last report. */
-  boot_id: shortText.nullable().optional(),
+  boot_id: z.nullish(shortText),
   /** When the API first stored this boot id, by its own clock. */
-  boot_reported_at: timestamp.optional(),
-  rebooting: rebooting.nullable().optional(),
-  drain: drain.nullable().optional(),
+  boot_reported_at: z.optional(timestamp),
+  rebooting: z.nullish(rebooting),
+  drain: z.nullish(drain),
   /** Why the last attempt failed, in a sentence. Written by the agent with ErrorReset. */
-  failure_reason: z.string().max(4096).nullable().optional(),
+  failure_reason: z.nullish(z.string().check(z.maxLength(4096))),
 });
 
 export const shadowSpec = z.looseObject({
   state: z.enum(STATES),
   /** When `state` was set, RFC 3339. */
-  state_transition_timestamp: timestamp.optional(),
+  state_transition_timestamp: z.optional(timestamp),
   /** The version that is wanted. */
-  version: shortText.nullable().optional(),
+  version: z.nullish(shortText),
 });
 
 export type BlockedPod = z.infer<typeof blockedPod>;

@@ -6,6 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { join } from "node:path";
 import { buildAll } from "../../infra/build.ts";
+import { benchAgent } from "./agent.ts";
 import { benchChecks } from "./checks.ts";
 import { benchClient } from "./client.ts";
 import { benchEvictions } from "./eviction.ts";
@@ -25,6 +26,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   rollout: benchRollout,
   tick: benchTick,
   nodes: benchNodeUpdates,
+  agent: benchAgent,
   checks: benchChecks,
   scaling: benchScaling,
   start: benchStart,

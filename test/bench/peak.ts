@@ -1,4 +1,4 @@
-/** The peak memory of a process. */
+/** The memory of a process. */
 import { existsSync, readFileSync } from "node:fs";
 
 /**
@@ -9,4 +9,9 @@ export function readPeakMb(pid: number | "self" = "self"): number {
   const file = `/proc/${pid}/status`;
   if (!existsSync(file)) return Number.NaN;
   return Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(file, "utf8"))?.[1]) / 1024;
+}
+
+/** The resident set in MB, at once. */
+export function readResidentMb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }

@@ -13,15 +13,17 @@ export const NODE_ARGS = readEntrypoint(DOCKERFILE);
 export const MALLOC_ENV = Object.fromEntries([...DOCKERFILE.matchAll(/\b(MALLOC_\w+)=(\d+)/g)].map(([, name, value]) => [name, value]));
 
 /** Node's additional arguments in infra/manifests/functions, for the webhook server. */
-export const SERVER_ARGS = readContainerArgs(
-  parse(readFileSync(new URL("../../infra/manifests/functions/deployment.yaml", import.meta.url), "utf8")) as Deployment,
-);
+export const SERVER_ARGS = readContainerArgs("functions/deployment.yaml");
 
-interface Deployment {
+/** Those in infra/manifests/node-updates, for the agent. */
+export const AGENT_ARGS = readContainerArgs("node-updates/agent.yaml");
+
+interface Workload {
   readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] } } };
 }
 
-function readContainerArgs({ spec }: Deployment): readonly string[] {
+function readContainerArgs(file: string): readonly string[] {
+  const { spec } = parse(readFileSync(new URL(`../../infra/manifests/${file}`, import.meta.url), "utf8")) as Workload;
   return (spec.template.spec.containers[0]?.args ?? []).slice(0, -1);
 }
 

@@ -1,10 +1,11 @@
 /** Measures the shipped webhook server: start-up time, memory and throughput. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { freePort } from "../loopback.ts";
+import { readResidentMb } from "./peak.ts";
 import { MALLOC_ENV, NODE_ARGS, SERVER_ARGS } from "./process.ts";
 import { atMost, type Bench, median } from "./row.ts";
 
@@ -57,10 +58,10 @@ export const benchWebhooks: Bench = async ({ dist, scratch }) => {
     starts.push(performance.now() - begin);
   }
   const pid = server?.pid ?? 0;
-  const idle = await residentMb(pid);
+  const idle = readResidentMb(pid);
   await load(target, REQUESTS / 4);
   const { perSecond, p50, p99 } = await load(target, REQUESTS);
-  const after = await residentMb(pid);
+  const after = readResidentMb(pid);
   if (server) await end(server);
   const start = median(starts.slice(1));
   return [
@@ -181,10 +182,6 @@ async function firstAnswer(target: Target): Promise<void> {
     }
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
-}
-
-async function residentMb(pid: number): Promise<number> {
-  return Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
 }
 
 async function end(child: ChildProcess): Promise<void> {

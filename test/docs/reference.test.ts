@@ -1,6 +1,7 @@
 /** docs/reference has a row for every entry of the code's tables, with the same text, and no other row. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { safeParse } from "zod/mini";
 import * as targets from "../../functions/index.ts";
 import type { Variable } from "../../infra/config/variable-schemas.ts";
 import { VARIABLE_ROWS } from "../../infra/config/variables.ts";
@@ -32,7 +33,7 @@ describe("docs/reference/variables.md", () => {
   const page = readPage("docs/reference/variables.md");
 
   function rowOf(name: string, { default: value, fallback, schema, meaning, allowed, oldName }: Variable): string {
-    const unset = schema.safeParse(undefined).success ? "" : "required";
+    const unset = safeParse(schema, undefined).success ? "" : "required";
     const stated = value !== undefined ? code(value) : fallback !== undefined ? `the value of ${code(fallback)}` : unset;
     const old = oldName === undefined ? "" : `; ${code(oldName)} is its old name`;
     return `| ${code(name)} | ${stated} | ${meaning}; ${allowed}${old} |`;

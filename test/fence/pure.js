@@ -13,7 +13,7 @@ const PURE = overrides
   .map((glob) => glob.replace(/\*\*$/, ""));
 
 /** Packages that do no I/O (croner without a job to run), and what of a module of Node.js does none. */
-const PACKAGES = new Set(["zod", "re2js", "pbf", "croner", "preact", "preact-render-to-string", "@prometheus-io/lezer-promql"]);
+const PACKAGES = new Set(["zod", "zod/mini", "re2js", "pbf", "croner", "preact", "preact-render-to-string", "@prometheus-io/lezer-promql"]);
 const CRYPTO = new Set(["X509Certificate", "createHash", "createPrivateKey"]);
 
 const message = "pure: time is part of the snapshot";

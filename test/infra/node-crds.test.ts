@@ -29,7 +29,7 @@ interface Definition {
 
 const definition = (file: string) => (read(`infra/manifests/node-updates/crds/${file}.yaml`)[0] as unknown as Definition).spec.versions;
 const schemaOf = (file: string, part: "spec" | "status"): Schema => definition(file)[0]?.schema.openAPIV3Schema.properties?.[part] ?? {};
-const jsonOf = (schema: z.ZodType): Schema => z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Schema;
+const jsonOf = (schema: z.core.$ZodType): Schema => z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Schema;
 
 /** The paths of all fields, those of items of lists with []. */
 function pathsOf({ properties = {}, items }: Schema, path = ""): string[] {

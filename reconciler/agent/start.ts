@@ -1,0 +1,64 @@
+/** Puts the agent together from the environment and the files of its pod, and runs it until its host reboots. */
+import { readFile } from "node:fs/promises";
+import { systemClock } from "../../infra/clock.ts";
+import { type AgentConfiguration, readAgentConfiguration } from "../../infra/config/agent.ts";
+import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
+import { loadOwnAccount } from "../../infra/kubernetes/own-account.ts";
+import { nodes } from "../../infra/kubernetes/resources.ts";
+import { createLog, stdout } from "../../infra/log.ts";
+import { createHostApi } from "./host-api.ts";
+import { runAgent } from "./loop.ts";
+import { createNodeApi } from "./node-api.ts";
+
+/** Where an agent finds what its pod mounts, and the node API. */
+export interface AgentPlaces {
+  /** The socket of the host's API. */
+  readonly hostSocket: string;
+  readonly bootId: string;
+  /** The token for the node API, and the CA of its certificate. */
+  readonly token: string;
+  readonly ca: string;
+  /** The folder of the ServiceAccount's credentials. */
+  readonly account: string;
+  readonly nodeApi: (configuration: AgentConfiguration) => URL;
+}
+
+/** Resolves once the host reboots or `stop` fires. Rejects with `BadConfiguration`, or if the Node cannot be read. */
+export async function startAgent(
+  env: Readonly<Record<string, string | undefined>>,
+  { hostSocket, bootId, token, ca, account, nodeApi }: AgentPlaces,
+  stop: AbortSignal,
+): Promise<void> {
+  const configuration = readAgentConfiguration(env);
+  const { nodeName, namespace, exclusionMs, log: logging } = configuration;
+  const clock = systemClock;
+  const log = createLog({ ...logging, write: stdout.write, now: () => new Date(clock.now()) });
+  const cluster = connectCluster(await loadOwnAccount(env, account), { timeoutMs: 10_000 });
+  const node = await cluster.get(nodes, { name: nodeName });
+  const read = (path: string) => () => readFile(path, "utf8");
+  const callApi = createNodeApi({
+    url: nodeApi(configuration),
+    node: { name: nodeName, uid: node.metadata?.uid ?? "" },
+    readToken: read(token),
+    readCa: read(ca),
+  });
+  log.info("the agent runs", { node: nodeName });
+  const tools = {
+    cluster,
+    clock,
+    log,
+    stop,
+    callApi,
+    namespace,
+    nodeName,
+    exclusionMs,
+    host: createHostApi(hostSocket),
+    readBootId: async () => (await read(bootId)()).trim(),
+    pollMs: 5000,
+    actionMs: 15 * 60_000,
+    refreshMs: 120_000,
+    rebootMs: 180_000,
+    memory: {},
+  };
+  await runAgent(tools, { pauseMs: 5000, idleMs: 30_000 });
+}
