@@ -18,7 +18,12 @@ describe("node updates", () => {
   it("use no package but those of schemas and schedules: nothing depends on a cloud (R24)", () => {
     const texts = globSync(SOURCES, { cwd: ROOT }).map((file) => readFileSync(`${ROOT}/${file}`, "utf8"));
     const imported = texts.flatMap((text) => [...text.matchAll(/from "(?<name>[^."][^"]*)"/g)].map(({ groups }) => groups?.["name"] ?? ""));
-    assert.deepEqual([...new Set(imported)].filter((name) => !name.startsWith("node:")).toSorted(), ["croner", "zod", "zod/mini", "zod/v4/locales/en.js"]);
+    assert.deepEqual([...new Set(imported)].filter((name) => !name.startsWith("node:")).toSorted(), [
+      "croner",
+      "zod",
+      "zod/mini",
+      "zod/v4/locales/en.js",
+    ]);
     assert.ok(texts.every((text) => !/amazonaws|169\.254\.169\.254/.test(text)));
   });
 
