@@ -1,0 +1,209 @@
+/**
+ * The alerts with their real durations, over what a scrape a minute reads of the functions beside the reconciler. Time is simulated: no alert fires in
+ * a quarter of an hour of rollouts and evictions, and then each fires on its fault.
+ */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { compose as composeFunctions } from "../../../functions/compose.ts";
+import { compose as composeReconciler } from "../../../reconciler/compose.ts";
+import { run } from "../../../reconciler/run.ts";
+import { readRules, testRules } from "../../cluster/observability/prometheus-server.ts";
+import { define } from "../../demo/definitions.ts";
+import { writeBudget } from "../../reconciler/budget-stage.ts";
+import { deploy, setStage, type Stage } from "../../reconciler/stage.ts";
+import { startRecording } from "./recording.ts";
+
+const NEEDS_PROMTOOL = spawnSync("promtool", ["--version"]).status === 0 ? false : "there is no promtool: apt-get install prometheus";
+const NAMESPACE = "default";
+const HOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
+const SETS = "statefulsets.apps";
+const HOOK_METADATA = {
+  name: "pod-eviction",
+  labels: { "grafana.com/namespace": NAMESPACE, "grafana.com/inject-rollout-operator-ca": "true" },
+};
+/** Milliseconds of simulated time between two looks at it. */
+const STEP_MS = 5000;
+const QUIET_MINUTES = 17;
+
+const hookThat = (failurePolicy: string, metadata: object = HOOK_METADATA) => ({
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "MutatingWebhookConfiguration",
+  metadata,
+  webhooks: [
+    {
+      name: "pod-eviction-default.grafana.com",
+      failurePolicy,
+      sideEffects: "NoneOnDryRun",
+      admissionReviewVersions: ["v1"],
+      clientConfig: { service: { name: "rollout-operator", namespace: NAMESPACE, port: 443 } },
+      rules: [],
+    },
+  ],
+});
+
+/** Reconciler and functions over the stage's cluster and by its clock. */
+async function startProcesses(stage: Stage, kubeconfig: string) {
+  const env = { KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: NAMESPACE, LOG_LEVEL: "error", LEASE_DURATION: "50s" };
+  const functions = await composeFunctions(env, stage.clock);
+  const eviction = functions.webhooks.find(({ name }) => name === "podEviction") ?? assert.fail("no webhook");
+
+  /** Runs as a CronJob starts them, until the signal fires. */
+  async function reconcile(stop: AbortSignal, more: Readonly<Record<string, string>> = {}): Promise<void> {
+    const { run: input } = await composeReconciler({ ...env, ...more }, stage.clock);
+    while (!stop.aborted) await run({ ...input, stop });
+  }
+
+  /** Deletes the pod if its budget allows it. */
+  async function evict(name: string): Promise<void> {
+    const kind = { group: "policy", version: "v1", kind: "Eviction" };
+    const request = { uid: name, operation: "CREATE", subResource: "eviction", dryRun: false, namespace: NAMESPACE, name, kind };
+    const context = { path: "/admission/mutate-pod-eviction", signal: new AbortController().signal, log: functions.log };
+    const review = { ...request, resource: { group: "", version: "v1", resource: "pods" }, object: { ...kind, metadata: { name } } };
+    const deadlineAt = stage.clock.monotonic() + 60_000;
+    const { allowed } = await eviction
+      .handle(review, { ...context, deadlineAt })
+      .catch((error: unknown) => eviction.onFault(error, review));
+    if (allowed) stage.emulator.store.remove("pods", NAMESPACE, name);
+  }
+  return { scrape: functions.metrics.render, reconcile, evict };
+}
+
+/** Lets the pods of a template crash. */
+function crashTemplate({ emulator: { store } }: Stage, group: string): void {
+  for (const zone of ["a", "b", "c"]) {
+    const set = store.get(SETS, NAMESPACE, `${group}-zone-${zone}`) ?? assert.fail(`no ${group}`);
+    const { template, ...spec } = set["spec"] as { template: { metadata: object } };
+    const metadata = { ...template.metadata, annotations: { "sim/crash": "true" } };
+    store.update(SETS, { ...set, spec: { ...spec, template: { ...template, metadata } } });
+  }
+}
+
+/** Gives one zone an update strategy that fails its group. */
+function breakStrategy({ emulator: { store } }: Stage, zone: string): void {
+  const set = store.get(SETS, NAMESPACE, zone) ?? assert.fail(`no ${zone}`);
+  store.update(SETS, { ...set, spec: { ...(set["spec"] as object), updateStrategy: { type: "RollingUpdate" } } });
+}
+
+/** Time that passes, and what is scraped meanwhile. */
+function startTime(stage: Stage, scrape: () => Promise<string>) {
+  const target = { job: `${NAMESPACE}/rollout-operator`, namespace: NAMESPACE, pod: "functions-0" };
+  // The first scrape comes after a minute.
+  const recording = startRecording(target, stage.time.now() / 1000 + 60);
+  const { cluster } = stage.connect();
+
+  /** A step ends once a call has gone to the API server and back twice, so that the calls of others have, too. */
+  async function step(): Promise<void> {
+    await stage.time.advance(STEP_MS);
+    for (let i = 0; i < 2; i++) await cluster.get({ group: "", version: "v1", plural: "namespaces" }, { name: NAMESPACE });
+  }
+  /** The time goes on until the work is done. */
+  async function during<T>(work: Promise<T>): Promise<T> {
+    let isOver = false;
+    const over = (): void => void (isOver = true);
+    void work.then(over, over);
+    while (!isOver) await step();
+    return await work;
+  }
+  return {
+    recording,
+    during,
+    async minute(): Promise<void> {
+      for (let passed = 0; passed < 60_000; passed += STEP_MS) await step();
+      recording.add(await during(scrape()));
+    },
+  };
+}
+
+/** Fails unless the alerts fire as expected: at none of the quiet minutes, and each not yet at one minute, but at another. */
+async function checkAlerts(series: object[], quiet: number, expected: Readonly<Record<string, readonly [notYet: number, by: number]>>) {
+  const checks = Object.entries(expected).flatMap(([alert, [notYet, by]]) => [
+    firing(`alertname="${alert}",`, notYet, 0),
+    firing(`alertname="${alert}",`, by, 1),
+  ]);
+  const none = Array.from({ length: quiet }, (_, minute) => firing("", minute, 0));
+  await testRules(readRules(), [{ interval: "1m", input_series: series, promql_expr_test: [...none, ...checks] }]);
+}
+
+const firing = (matcher: string, minute: number, value: number) => ({
+  expr: `count(count by (alertname) (ALERTS{${matcher}alertstate="firing"})) or vector(0)`,
+  eval_time: `${minute}m`,
+  exp_samples: [{ labels: "{}", value }],
+});
+
+test(
+  "no alert fires in a quarter of an hour of ordinary work, and each fires on its fault",
+  { skip: NEEDS_PROMTOOL, timeout: 300_000 },
+  async (t) => {
+    const stage = await setStage();
+    const { store } = stage.emulator;
+    const folder = await mkdtemp(join(tmpdir(), "quarter-hour-"));
+    t.after(async () => {
+      await stage.close();
+      await rm(folder, { recursive: true });
+    });
+    await stage.emulator.writeKubeconfig(join(folder, "kubeconfig"));
+    await define(store, ["rolloutgroups", "rolloutgates", "zoneawarepoddisruptionbudgets"]);
+    const { scrape, reconcile, evict } = await startProcesses(stage, join(folder, "kubeconfig"));
+    const { recording, during, minute } = startTime(stage, scrape);
+    const minutes = async (count: number, work: (i: number) => unknown = () => {}): Promise<void> => {
+      for (let i = 0; i < count; i++) {
+        await work(i);
+        await minute();
+      }
+    };
+
+    let stop = new AbortController();
+    let running = reconcile(stop.signal);
+    const hook = store.create(HOOKS, hookThat("Fail"));
+    const rollOut = (image: string): void => {
+      for (const group of ["ingester", "store"]) deploy(stage, image, { group, podLabels: { "rollout-group": group } });
+    };
+    writeBudget(stage);
+    rollOut("x:1");
+    await minutes(QUIET_MINUTES, async (i) => {
+      if (i % 6 === 2) rollOut(`x:${i}`);
+      if (i % 6 === 5) for (const zone of ["a", "b"]) await during(evict(`ingester-zone-${zone}-0`));
+    });
+    const valuesOf = (start: string): string | undefined => recording.series().find(({ series }) => series.startsWith(start))?.values;
+    assert.match(valuesOf('zonewise_pods_replaced_total{namespace="default",rollout_group="store"') ?? "", / 27$/);
+    assert.match(valuesOf('rollout_operator_zpdb_eviction_requests_total{reason="denied",status="429",job=') ?? "", / [1-9]\d*$/);
+
+    stop.abort();
+    await during(running);
+    store.remove("secrets", NAMESPACE, "rollout-operator-self-signed-certificate");
+    crashTemplate(stage, "ingester");
+    breakStrategy(stage, "store-zone-b");
+    store.update(HOOKS, { ...(store.get(HOOKS, undefined, hook.metadata.name) ?? hook), ...hookThat("Ignore", hook.metadata) });
+    writeBudget(stage, { selector: { matchLabels: { name: "nothing" } }, podNamePartitionRegex: "(a)(b)" }, "invalid");
+    stop = new AbortController();
+    running = reconcile(stop.signal, { SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION: "1h" });
+    await minutes(10);
+
+    stop.abort();
+    await during(running);
+    const stoppedAt = recording.minutes();
+    // Each decision waits for a slow API server: as many as there are callers are always being made.
+    stage.emulator.faults.inject({ resource: "pods", verb: "list", effect: { kind: "latency", ms: 20_000 } });
+    let isOver = false;
+    const asking = Array.from({ length: 20 }, async () => {
+      while (!isOver) await evict("ingester-zone-c-0");
+    });
+    await minutes(14);
+    isOver = true;
+    await during(Promise.all(asking));
+
+    await checkAlerts(recording.series(), QUIET_MINUTES, {
+      IncorrectWebhookConfigurationFailurePolicy: [QUIET_MINUTES + 4, QUIET_MINUTES + 8],
+      BadZoneAwarePodDisruptionBudgetConfiguration: [QUIET_MINUTES + 4, QUIET_MINUTES + 9],
+      ZonewiseGroupFailing: [QUIET_MINUTES + 4, QUIET_MINUTES + 8],
+      ZonewiseCertificateExpiring: [QUIET_MINUTES + 4, QUIET_MINUTES + 8],
+      ZonewiseRolloutStuck: [QUIET_MINUTES + 19, QUIET_MINUTES + 23],
+      ZonewiseTickMissing: [stoppedAt + 8, stoppedAt + 12],
+      HighNumberInflightZpdbRequests: [stoppedAt + 5, stoppedAt + 12],
+    });
+  },
+);
