@@ -1,12 +1,18 @@
-/** What kubectl shows a person or a pipeline of a group, on the real control plane. */
+/** What kubectl and the status page show a person or a pipeline of a group, on the real control plane. */
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { before } from "node:test";
+import { fileURLToPath } from "node:url";
+import { applyRbac, buildKubeconfig } from "./access.ts";
 import { connectAdmin } from "./client.ts";
 import { runKubectl } from "./kubectl.ts";
+import { startEntry } from "./process.ts";
 import { defineRolloutGroups, readRow, waitFor } from "./rollout-groups.ts";
 import { scenario, type Stage } from "./stage.ts";
 import { isDone } from "./zones.ts";
 
+const PAGE = fileURLToPath(new URL("../../functions/status/main.ts", import.meta.url));
 const ZONES = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name, replicas: 2 }));
 
 before(async () => {
@@ -52,8 +58,43 @@ scenario("kubectl wait does not see that a group is ready while no reconciler ru
   assert.equal(await second.end(), 0);
 });
 
-scenario("the columns show where a rollout stands, what blocks it, and that it has stalled", async (stage) => {
+/** The status page under its own account. `read` resolves once it says all of this; `refusals` tells what the account may not do. */
+async function startPage({ admin, namespace, folder }: Stage) {
+  await applyRbac(admin, namespace, "status-page");
+  const kubeconfig = join(folder, "status-page");
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-status")), { mode: 0o600 });
+  const server = { SERVER_ADDRESS: "127.0.0.1", SERVER_PORT: "0" };
+  const page = startEntry(PAGE, { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, ...server });
+  const listening = /"what":"status page","port":(\d+)/;
+  await page.untilOutput(listening);
+  const url = `http://127.0.0.1:${listening.exec(page.output())?.[1]}/`;
+  return {
+    end: page.end,
+    async read(...said: readonly RegExp[]): Promise<void> {
+      let text = "";
+      for (let tries = 0; tries < 120; tries++) {
+        text = (await (await fetch(url)).text()).replaceAll(/<(style|script)>.*?<\/\1>|<[^>]*>/gs, " ").replaceAll(/\s+/g, " ");
+        if (said.every((one) => one.test(text))) return;
+        await new Promise((resolve) => setTimeout(resolve, 500));
+      }
+      assert.fail(`the page does not say ${said.join(" and ")}: ${text}`);
+    },
+    async refusals(): Promise<string[]> {
+      const writes = [
+        ["delete", "pod", "zone-a-0"],
+        ["annotate", "statefulset", "zone-a", "a=b"],
+        ["annotate", "rolloutgroup", "cache", "a=b"],
+        ["get", "secrets"],
+      ];
+      const answers = await Promise.all(writes.map((write) => runKubectl(["--kubeconfig", kubeconfig, "-n", namespace, ...write])));
+      return answers.map(({ code, text }) => `${code} ${/Forbidden/.exec(text)?.[0] ?? text}`);
+    },
+  };
+}
+
+scenario("the columns and the page show where a rollout stands, what blocks it, and that it has stalled", async (stage) => {
   await stage.create(ZONES);
+  const page = await startPage(stage);
   const reconciler = stage.start({ RECONCILE_INTERVAL: "500ms" });
   await reconciler.untilOutput(/"settled":1/);
   assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
@@ -75,10 +116,22 @@ scenario("the columns show where a rollout stands, what blocks it, and that it h
   });
   assert.match(stalled["MESSAGE"] ?? "", /^no step since .*: zone-a: zone-a-0 CrashLoopBackOff; at most 1 may be unavailable/);
   assert.match(stalled["LAST-STEP"] ?? "", /^\d+s$/);
+  await page.read(
+    /1 Stalled/,
+    /MaxUnavailableReached since .* zone-a-0 CrashLoopBackOff; at most 1 may be/,
+    /○ 0 \w+ CrashLoopBackOff/,
+    /Last tick \d\d:/,
+  );
 
   await stage.setImage("app:3", ZONES, { "sim/crash": "false" });
   await ask(stage, "app:3");
   assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
+  await page.read(/1 Ready/, /cache Ready 3\/3 6\/6 6\/6/);
+  assert.deepEqual(
+    await page.refusals(),
+    Array.from({ length: 4 }, () => "1 Forbidden"),
+  );
+  assert.equal(await page.end(), 0);
   assert.equal(await reconciler.end(), 0);
 });
 
