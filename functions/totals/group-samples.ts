@@ -5,7 +5,7 @@ import type { Totals } from "../../infra/metrics/totals.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Block, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
 import { type ReasonFacts, REASONS } from "../../reconciler/model/decision.ts";
-import { reconcilesAt } from "../../reconciler/group-status/totals.ts";
+import { DURATION_BOUNDS, reconcilesAt } from "../../reconciler/group-status/totals.ts";
 
 /** A RolloutGroup that has a status. */
 export interface GroupRecord {
@@ -33,7 +33,11 @@ export function sampleGroups(groups: readonly GroupRecord[], { passes, lastTick,
 
 function sampleGroup({ namespace, status }: GroupRecord, passes: number, lastTick: number | undefined): Row[] {
   const labels = { namespace, rollout_group: status.group ?? "" };
-  return [...sampleTotals(labels, status.totals, { passes, lastTick }), ...sampleState(labels, status), ...sampleZones(labels, status)];
+  return [
+    ...sampleTotals(labels, status.totals, { passes, lastTick }),
+    ...sampleState(labels, status, lastTick),
+    ...sampleZones(labels, status),
+  ];
 }
 
 interface Ticks {
@@ -53,6 +57,11 @@ function sampleTotals(labels: Labels, totals: RolloutGroupStatus["totals"], { pa
     [
       METRICS.groupDuration,
       [
+        ...DURATION_BOUNDS.map((le, i) => ({
+          labels: { ...labels, le },
+          value: totals.timedWithin?.[i] ?? 0,
+          metricName: `${name}_bucket`,
+        })),
         { labels: { ...labels, le: "+Inf" }, value: totals.timed, metricName: `${name}_bucket` },
         { labels, value: totals.seconds, metricName: `${name}_sum` },
         { labels, value: totals.timed, metricName: `${name}_count` },
@@ -62,7 +71,13 @@ function sampleTotals(labels: Labels, totals: RolloutGroupStatus["totals"], { pa
   ];
 }
 
-function sampleState(labels: Labels, { phase, blocked = [], progress }: Partial<RolloutGroupStatus>): Row[] {
+/** Of the rollout under way so far, otherwise of the last one. */
+function sampleDuration(labels: Labels, progress: RolloutGroupStatus["progress"], lastTick: number | undefined): Row[] {
+  const [from, to] = [secondsOf(progress?.startTime), secondsOf(progress?.completionTime) ?? lastTick];
+  return from === undefined || to === undefined ? [] : [one(METRICS.rolloutDuration, labels, Math.max(0, to - from))];
+}
+
+function sampleState(labels: Labels, { phase, blocked = [], progress }: Partial<RolloutGroupStatus>, lastTick: number | undefined): Row[] {
   const [block] = blocked;
   const lastStep = phase === "Ready" || isAsked(block) ? undefined : secondsOf(progress?.lastStepTime);
   return [
@@ -70,6 +85,7 @@ function sampleState(labels: Labels, { phase, blocked = [], progress }: Partial<
     ...(block ? [one(METRICS.groupBlocked, { ...labels, reason: block.reason }, 1)] : []),
     ...(lastStep === undefined ? [] : [one(METRICS.lastStep, labels, lastStep)]),
     one(METRICS.stepsLeft, labels, progress?.stepsLeft ?? 0),
+    ...sampleDuration(labels, progress, lastTick),
   ];
 }
 

@@ -124,6 +124,13 @@ export const METRICS = {
     labels: GROUP,
     foreign: true,
   },
+  rolloutDuration: {
+    name: "zonewise_rollout_duration_seconds",
+    type: "gauge",
+    help: "Seconds from the begin of a group's rollout to its end, or to the last tick while it is under way; of the last rollout until the next one.",
+    labels: GROUP,
+    foreign: true,
+  },
   zonePods: {
     name: "zonewise_zone_pods",
     type: "gauge",

@@ -2,11 +2,24 @@
  * What is counted of a group, over all runs. Every tick reconciles every group, so a group that stays settled is counted by the ticks that have
  * passed since its last write, and needs none.
  */
+import { METRICS } from "../../infra/metrics/metric-table.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { StatusInput } from "./facts.ts";
 import type { GroupTotals } from "./status.ts";
 
-const NOTHING: GroupTotals = { reconciles: 0, passes: 0, failures: 0, podsReplaced: 0, timed: 0, seconds: 0, failing: false };
+/** Seconds: the bounds of `timedWithin`. */
+export const DURATION_BOUNDS: readonly number[] = METRICS.groupDuration.buckets;
+
+const NOTHING: GroupTotals = {
+  reconciles: 0,
+  passes: 0,
+  failures: 0,
+  podsReplaced: 0,
+  timed: 0,
+  timedWithin: [],
+  seconds: 0,
+  failing: false,
+};
 
 /** Adds this reconcile. The numbers are absolute: to write them twice counts nothing twice. */
 export function countReconcile({ facts, earlier, tookMs, passes, now }: StatusInput): GroupTotals {
@@ -19,6 +32,7 @@ export function countReconcile({ facts, earlier, tookMs, passes, now }: StatusIn
     failures: before.failures + (failing ? 1 : 0),
     podsReplaced: before.podsReplaced + replaced,
     timed: before.timed + 1,
+    timedWithin: DURATION_BOUNDS.map((bound, i) => (before.timedWithin?.[i] ?? 0) + (tookMs <= bound * 1000 ? 1 : 0)),
     seconds: Math.round(before.seconds * 1000 + tookMs) / 1000,
     failing,
     ...(lastSuccessTime !== undefined && { lastSuccessTime }),

@@ -26,3 +26,34 @@ describe("the progress clock", () => {
   ] as const)
     it(`${shown === 1 ? "runs" : "does not run"} for ${name}`, () => assert.equal(clockOf(phase, reason), shown));
 });
+
+describe("the duration of a rollout", () => {
+  const durationOf = (progress?: { readonly completionTime?: string }): number | undefined => {
+    const status = { group: "ingester", ...(progress && { progress: { stepsLeft: 0, startTime: TIME, lastStepTime: TIME, ...progress } }) };
+    const totals = { passes: 1, lastTick: "2026-01-01T00:00:30Z", series: new Map() };
+    return sampleGroups([{ namespace: "cache", status }], totals, 10).get(METRICS.rolloutDuration.name)?.[0]?.value;
+  };
+  it("is that of the last one once it is over", () => assert.equal(durationOf({ completionTime: "2026-01-01T00:00:07Z" }), 7));
+  it("grows with the ticks while it is under way", () => assert.equal(durationOf({}), 30));
+  it("is not shown for a group that has never rolled out", () => assert.equal(durationOf(), undefined));
+});
+
+it("the durations of reconciles are a histogram with cumulative buckets", () => {
+  const timedWithin = [0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2];
+  const totals = { reconciles: 9, passes: 1, failures: 0, podsReplaced: 0, timed: 3, timedWithin, seconds: 12, failing: false };
+  const samples = sampleGroups([{ namespace: "cache", status: { group: "ingester", totals } }], { passes: 1, series: new Map() }, 10);
+  const shown = samples
+    .get(METRICS.groupDuration.name)
+    ?.map(({ labels, value, metricName }) => [metricName?.split("_").at(-1), labels["le"], value]);
+  assert.deepEqual(shown?.slice(0, 4), [
+    ["bucket", 0.005, 0],
+    ["bucket", 0.01, 1],
+    ["bucket", 0.025, 1],
+    ["bucket", 0.05, 2],
+  ]);
+  assert.deepEqual(shown.slice(-3), [
+    ["bucket", "+Inf", 3],
+    ["sum", undefined, 12],
+    ["count", undefined, 3],
+  ]);
+});

@@ -13,13 +13,20 @@ describe("the totals", () => {
       failures: 0,
       podsReplaced: 2,
       timed: 1,
+      timedWithin: [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1],
       seconds: 0.25,
       failing: false,
       lastSuccessTime: "2026-01-01T00:00:00Z",
     }));
   it("count the ticks in which nothing was written as well", () => {
     const next = decide({ state: "failed", failing: true }, first, { passes: 112, tookMs: 1000, after: 60 });
-    assert.deepEqual(next.totals, { ...first.totals, reconciles: 13, passes: 112, failures: 1, timed: 2, seconds: 1.25, failing: true });
+    const counted = { reconciles: 13, passes: 112, failures: 1, timed: 2, timedWithin: [0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2], seconds: 1.25 };
+    assert.deepEqual(next.totals, { ...first.totals, ...counted, failing: true });
+  });
+  it("count durations by bucket, also on from a status without buckets", () => {
+    const { timedWithin: _, ...older } = first.totals ?? assert.fail("no totals");
+    const next = decide({}, { ...first, totals: older }, { passes: 101, tookMs: 20_000 });
+    assert.deepEqual([next.totals?.timed, next.totals?.timedWithin], [2, Array.from({ length: 11 }, () => 0)]);
   });
   it("never go back, also if the count of ticks was lost with its Lease", () => {
     const next = decide({}, first, { passes: 3 });
