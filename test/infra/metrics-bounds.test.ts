@@ -29,6 +29,7 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   groupPhase: MOST_GROUPS,
   lastStep: MOST_GROUPS,
   stepsLeft: MOST_GROUPS,
+  rolloutDuration: MOST_GROUPS,
   zonePods: MOST_GROUPS * MOST_ZONES * 4,
   requests: 2 * 3,
   requestBytes: 2,
