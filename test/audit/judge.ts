@@ -25,7 +25,7 @@ interface Advisory {
 }
 
 /** Status codes of registries without audits, mirrors for example. */
-const UNSUPPORTED: readonly (number | undefined)[] = [404, 405, 501];
+const UNSUPPORTED = new Set([404, 405, 501]);
 
 interface Report {
   readonly message?: string;
@@ -37,7 +37,7 @@ interface Report {
 /** Throws if `output` is no JSON. */
 export function judgeAudit(output: string, accepted: readonly Accepted[]): AuditResult {
   const { vulnerabilities, message = "no message", statusCode } = JSON.parse(output) as Report;
-  if (vulnerabilities === undefined) return { kind: UNSUPPORTED.includes(statusCode) ? "unsupported" : "failed", message };
+  if (vulnerabilities === undefined) return { kind: UNSUPPORTED.has(statusCode ?? 0) ? "unsupported" : "failed", message };
   const all = Object.values(vulnerabilities).flatMap(({ via }) => via.filter((one) => typeof one !== "string"));
   const found = new Map(all.map((advisory) => [advisory.url.split("/").at(-1) ?? "", advisory]));
   const known = new Set(accepted.map(({ advisory }) => advisory));
