@@ -5,6 +5,7 @@ import { hasCode } from "../infra/errors.ts";
 import { openCluster, type Environment } from "./connect.ts";
 import { explainError } from "./decide/explain-error.ts";
 import { CliError, EXIT, usageError, type ExitCode } from "./exit.ts";
+import { showControls } from "./output/harmless.ts";
 import { colourful, plain } from "./output/style.ts";
 import { GLOBAL_FLAGS } from "./flags.ts";
 import { readTyped } from "./typed-words.ts";
@@ -19,7 +20,8 @@ export interface Terminal extends Omit<Io, "style"> {
 }
 
 /** `argv` without the interpreter and the script. Never rejects. */
-export async function runCli(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+export async function runCli(argv: readonly string[], { write, warn, ...rest }: Terminal): Promise<ExitCode> {
+  const terminal: Terminal = { ...rest, write: (text) => write(showControls(text)), warn: (text) => warn(showControls(text)) };
   let code: ExitCode = EXIT.ok;
   const program = createProgram(
     COMMANDS,
