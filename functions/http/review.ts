@@ -34,6 +34,7 @@ const REQUEST = z.object({
   object: z.unknown().optional(),
   oldObject: z.unknown().optional(),
   userInfo: z.object({ username: text }).nullish(),
+  options: z.object({ fieldManager: text }).nullish().catch(undefined),
 });
 
 const REVIEW = z.object({ apiVersion: z.unknown().optional(), kind: z.unknown().optional(), request: z.unknown().optional() });
@@ -55,7 +56,7 @@ export function readReview(body: unknown): Review | { readonly problem: string }
   return request.success ? { apiVersion, request: readRequest(request.data) } : refuse(explain(request.error));
 }
 
-function readRequest({ subResource, namespace, name, userInfo, dryRun, ...rest }: z.infer<typeof REQUEST>): AdmissionRequest {
+function readRequest({ subResource, namespace, name, userInfo, dryRun, options, ...rest }: z.infer<typeof REQUEST>): AdmissionRequest {
   return {
     ...rest,
     dryRun: dryRun ?? false,
@@ -63,6 +64,7 @@ function readRequest({ subResource, namespace, name, userInfo, dryRun, ...rest }
     ...(namespace && { namespace }),
     ...(name && { name }),
     ...(userInfo && { userInfo }),
+    ...(options?.fieldManager && { fieldManager: options.fieldManager }),
   };
 }
 

@@ -28,6 +28,8 @@ export interface AdmissionRequest {
   readonly object?: unknown;
   readonly oldObject?: unknown;
   readonly userInfo?: { readonly username?: string };
+  /** As the caller calls itself (`options.fieldManager`). */
+  readonly fieldManager?: string;
 }
 
 export interface Answer {

@@ -1,9 +1,11 @@
 /** May and should the StatefulSet be managed? Deletion, existence, ownership, strategy and suspension, in this order. */
 import { firstOf } from "../model/decision.ts";
-import { FINALIZER } from "./phased-rollout.ts";
+import { FINALIZER, type PhasedRollout } from "./phased-rollout.ts";
 import { report, unchanged } from "./report.ts";
 import type { PhasedRule, PhasedSnapshot } from "./snapshot.ts";
+import { findCondition } from "./status.ts";
 import { isUpdated } from "./step.ts";
+import type { Target } from "./target.ts";
 
 /** A deleted PhasedRollout claims nothing any more: it only gives its StatefulSet back. Only the owner does. */
 const deleted: PhasedRule = (snapshot) => {
@@ -55,8 +57,16 @@ const ownedByNoOther: PhasedRule = (snapshot) => {
 /** Before the StatefulSet is touched: otherwise nobody would give it back. */
 const finalizerFirst: PhasedRule = ({ rollout }) => (rollout.finalizers.includes(FINALIZER) ? undefined : { action: "addFinalizer" });
 
-const claimed: PhasedRule = ({ rollout, target }) =>
-  !target || target.owner === rollout.name ? undefined : { action: "claim", from: target.owner };
+const claimed: PhasedRule = ({ rollout, target }) => {
+  if (!target || target.owner === rollout.name) return undefined;
+  const isFirst = target.owner === undefined && target.originalPartition === undefined && !hasManaged(rollout, target);
+  return { action: "claim", from: target.owner, original: isFirst ? target.partition : undefined };
+};
+
+/** Somebody has removed our claim: the partition is ours, and returning to it would freeze the StatefulSet. */
+function hasManaged({ status }: PhasedRollout, { uid }: Target): boolean {
+  return status.targetUID === uid && findCondition(status, "Ready")?.status === "True";
+}
 
 const rollingUpdateOnly: PhasedRule = (snapshot) => {
   const { target } = snapshot;

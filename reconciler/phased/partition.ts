@@ -1,6 +1,6 @@
 /**
  * Keeps the partition where it must be whenever no step may lower it: at the replicas while nothing rolls (a new template then releases nothing), at
- * most at the replicas, and above every outdated pod if somebody else removed it.
+ * most at the replicas, and above every outdated pod if somebody else lowered it.
  */
 import type { Pod } from "../model/pod.ts";
 import { report, unchanged, writeTime } from "./report.ts";
@@ -59,22 +59,24 @@ export const restarted: TargetRule = ({ rollout, target }) => {
 };
 
 /**
- * A partition of 0 that no step of ours explains, as after an adoption in the middle of a rollout, a change of the strategy and back, or an apply of
- * a manifest that lacks it: the pods that are not updated yet are kept.
+ * A partition that no step of ours explains: lower than the stored step's, or 0 without a step, as after an adoption in the middle of a rollout, a change
+ * of the strategy and back, or an apply of a manifest that says 0. The pods that are not updated yet are kept.
  */
 export const contained: TargetRule = (snapshot) => {
   const { target } = snapshot;
-  if (target.partition !== 0 || isExplained(snapshot)) return undefined;
+  if (isExplained(snapshot)) return undefined;
   const partition = containingPartition(snapshot);
-  return partition === 0
+  return partition <= target.partition
     ? undefined
     : setPartition(partition, "Contain", `nobody has checked the pods of ${target.name} below index ${partition}`);
 };
 
-/** We lowered it to 0: the last step is stored, or the one before it with all it asks for. */
+/** It is that of the stored step, or a higher one; or we lowered it by one, with all that the step asks for. */
 function isExplained(snapshot: TargetSnapshot): boolean {
+  const { partition } = snapshot.target;
   const step = currentStep(snapshot);
-  return step?.partition === 0 || (step?.partition === 1 && isPassed(snapshot, step));
+  if (!step) return partition > 0;
+  return partition >= step.partition || (partition === step.partition - 1 && isPassed(snapshot, step));
 }
 
 /** One above the highest index whose pod is not updated. */

@@ -32,8 +32,8 @@ export type PartitionReason = "Guard" | "Shrink" | "RollBack" | "Contain" | "Res
 export type PhasedDecision =
   | { readonly action: "addFinalizer" }
   | { readonly action: "dropFinalizer" }
-  /** Write our name into the StatefulSet. */
-  | { readonly action: "claim"; readonly from: string | undefined }
+  /** Write our name into the StatefulSet, and the partition that returns with the release, unless it may be that of an earlier claim. */
+  | { readonly action: "claim"; readonly from: string | undefined; readonly original: number | undefined }
   /** Give the StatefulSet back; without `partition` it keeps its own. As many outdated `pods` are released by that. */
   | { readonly action: "releaseTarget"; readonly partition: number | undefined; readonly pods: number; readonly frozen: boolean }
   /** With a `pod`, its disruption budget must allow it: the partition releases it. */

@@ -4,6 +4,9 @@ import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import type { Pod } from "../model/pod.ts";
 import { readZone, withPods, type Zone } from "../model/zone.ts";
 
+/** Named by each of our writes to it: the admission of StatefulSets lets others lower no partition. */
+export const FIELD_MANAGER = "zonewise-reconciler";
+
 export interface Target extends Zone {
   /** `spec.updateStrategy.rollingUpdate.partition`; absent counts as 0, as the API server has it. Pods from this index on get the update revision. */
   readonly partition: number;

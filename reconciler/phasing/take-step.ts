@@ -8,7 +8,7 @@ import type { Pod } from "../model/pod.ts";
 import { FINALIZER, readPhasedRollout, type PhasedRollout } from "../phased/phased-rollout.ts";
 import type { PhasedDecision } from "../phased/snapshot.ts";
 import { isSameStatus, patchOf, type PhasedStatus, readStatus } from "../phased/status.ts";
-import { readTarget, type Target } from "../phased/target.ts";
+import { FIELD_MANAGER, readTarget, type Target } from "../phased/target.ts";
 import type { MayDisrupt } from "../reservations/may-disrupt.ts";
 import { patchZoneStatus } from "../updater/zone-status.ts";
 import type { Gathered } from "./gather-rollouts.ts";
@@ -81,7 +81,11 @@ async function writeTarget(target: Target, changes: Changes, { cluster, fence, f
   const { namespace, name, resourceVersion } = target;
   const { annotations, spec } = changes;
   const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, ...(spec && { spec }) };
-  const stored = await cluster.change<StatefulSet>(statefulSets, { namespace, name, type: "merge", body }, fence.write());
+  const stored = await cluster.change<StatefulSet>(
+    statefulSets,
+    { namespace, name, type: "merge", body, fieldManager: FIELD_MANAGER },
+    fence.write(),
+  );
   freshness.noteWritten(statefulSets, stored.metadata?.resourceVersion ?? "");
   confirmStored(target, changes, readTarget(stored));
 }
@@ -101,17 +105,12 @@ function withPartition(partition: number): Changes {
   return { spec: { updateStrategy: { rollingUpdate: { partition } } } };
 }
 
-interface Claim {
-  readonly rollout: PhasedRollout;
-  readonly from: string | undefined;
-}
+type Claim = Extract<Write, { action: "claim" }> & { readonly rollout: PhasedRollout };
 
-/** The partition from before is kept, unless it may be that of an earlier PhasedRollout: restoring its guard would freeze the StatefulSet. */
-async function claim(target: Target, { rollout, from }: Claim, actor: PhasedActor): Promise<undefined> {
+async function claim(target: Target, { rollout, from, original }: Claim, actor: PhasedActor): Promise<undefined> {
   if (from !== undefined) await confirmGone({ namespace: target.namespace, name: from }, target, actor);
-  const isFirst = from === undefined && target.originalPartition === undefined;
-  const original = isFirst ? { [ANNOTATIONS.originalPartition]: String(target.partition) } : {};
-  await writeTarget(target, { annotations: { [ANNOTATIONS.phasedRollout]: rollout.name, ...original } }, actor);
+  const kept = original === undefined ? {} : { [ANNOTATIONS.originalPartition]: String(original) };
+  await writeTarget(target, { annotations: { [ANNOTATIONS.phasedRollout]: rollout.name, ...kept } }, actor);
 }
 
 /** The lists may be of different moments. Throws `Conflict` if the earlier owner exists after all. */

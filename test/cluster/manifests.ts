@@ -58,6 +58,8 @@ const PLURALS: Readonly<Record<string, string>> = {
   MutatingWebhookConfiguration: "mutatingwebhookconfigurations",
   ValidatingAdmissionPolicy: "validatingadmissionpolicies",
   ValidatingAdmissionPolicyBinding: "validatingadmissionpolicybindings",
+  MutatingAdmissionPolicy: "mutatingadmissionpolicies",
+  MutatingAdmissionPolicyBinding: "mutatingadmissionpolicybindings",
   CustomResourceDefinition: "customresourcedefinitions",
   NetworkPolicy: "networkpolicies",
   Service: "services",

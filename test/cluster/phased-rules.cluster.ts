@@ -1,13 +1,17 @@
-/** What the API server itself refuses of PhasedRollouts, without any webhook; and the policy that raises partitions. */
+/** What the API server itself refuses of PhasedRollouts, without any webhook; and what keeps partitions of their StatefulSets. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
-import { parseAllDocuments } from "yaml";
+import { createRaisePartition } from "../../functions/phased/raise-partition.ts";
+import { generateCertificates } from "../../infra/certs/generate.ts";
+import { assertOutcome, PARTITION_CASES, write } from "../functions/phased/partition-cases.ts";
+import { serve } from "../functions/serve-one.ts";
 import { type Admin, connectAdmin } from "./client.ts";
+import { connect } from "./conformance/client.ts";
+import { readKubeconfig } from "./conformance/recording.ts";
+import { createManifest, deleteManifest, type Manifest, renderConfigurations, renderManifests, SERVICE } from "./manifests.ts";
 import { ownDefinition } from "./own-definition.ts";
 
-const MANIFESTS = new URL("../../infra/manifests/", import.meta.url);
 const query = { expr: "up == 0", url: "http://prom:9090" };
 
 const REFUSED: readonly (readonly [string, object, RegExp])[] = [
@@ -66,69 +70,60 @@ describe("the definition of PhasedRollouts", () => {
   });
 });
 
-describe("the policy that raises partitions", () => {
-  let admin: Admin;
+/** A namespace of its own, where admission guards partitions. */
+interface Guarded {
+  readonly admin: Admin;
+  readonly namespace: string;
+  /** What guards it. */
+  readonly manifests: readonly Manifest[];
+  readonly close: () => void;
+}
+
+async function open(): Promise<Guarded> {
+  const admin = await connectAdmin(process.env["KUBECONFIG"]);
   const namespace = `zw-${randomBytes(4).toString("hex")}`;
-  const policies = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies";
-  const bindings = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings";
-  const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
-  const template = (image: string): object => ({
-    metadata: { labels: { app: "db" } },
-    spec: { containers: [{ name: "c", image }] },
-  });
-  before(async () => {
-    admin = await connectAdmin(process.env["KUBECONFIG"]);
-    await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
-    const text = (await readFile(new URL("phased-policy/policy.yaml", MANIFESTS), "utf8"))
-      .replaceAll("raise-partition.zonewise", `raise-partition.${namespace}`)
-      .replaceAll(": zonewise", `: ${namespace}`);
-    const [policy, binding] = parseAllDocuments(text).map((document) => document.toJS() as object);
-    await admin.call("POST", policies, policy);
-    await admin.call("POST", bindings, binding);
-  });
-  after(async () => {
-    for (const path of [policies, bindings]) await admin.call("DELETE", `${path}/raise-partition.${namespace}`);
-    await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
-    admin.close();
-  });
+  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  return { admin, namespace, manifests: [], close: () => {} };
+}
 
-  interface Set {
-    readonly spec: {
-      readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number; readonly maxUnavailable?: number } };
-    };
-  }
+/** What guards partitions: the policy, or the webhook of the manifests with our function behind it. */
+const GUARDS = {
+  async policy(): Promise<Guarded> {
+    const stage = await open();
+    return { ...stage, manifests: await renderManifests(stage.namespace, { folder: "infra/manifests/phased-policy" }) };
+  },
+  async webhook(): Promise<Guarded> {
+    const stage = await open();
+    const { admin, namespace } = stage;
+    const dnsNames = [`${SERVICE}.${namespace}.svc`];
+    const { caPem, certPem, keyPem } = await generateCertificates({ dnsNames, organization: "test", validityDays: 1, now: new Date() });
+    const { server, port } = await serve(createRaisePartition(), { cert: certPem, key: keyPem });
+    const service = { metadata: { name: SERVICE }, spec: { type: "ExternalName", externalName: "localhost" } };
+    await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, service);
+    const manifests = await renderConfigurations(namespace, ["raise-partition"], { caPem, port });
+    return { ...stage, manifests, close: () => (server.closeAllConnections(), void server.close()) };
+  },
+};
 
-  async function createSet(name: string, annotations: object, updateStrategy: object = { type: "RollingUpdate" }): Promise<void> {
-    const spec = { replicas: 3, serviceName: "db", selector: { matchLabels: { app: "db" } }, template: template("x:1"), updateStrategy };
-    await admin.call("POST", sets, { metadata: { name, annotations }, spec });
-  }
-
-  /** The partition after a change, which is not stored; 0 if there is none. */
-  async function partitionAfter(name: string, spec: object): Promise<number> {
-    const { spec: after } = await admin.call<Set>("PATCH", `${sets}/${name}?dryRun=All`, { spec });
-    return after.updateStrategy.rollingUpdate?.partition ?? 0;
-  }
-
-  const MANAGED = { "sts.plus/phasedRollout": "guard" };
-
-  it("S08 raises it to the replicas with another template, in the same write", async () => {
-    await createSet("db", MANAGED);
-    // The API server takes a policy into account a moment after it has stored it.
-    const last = Date.now() + 30_000;
-    while ((await partitionAfter("db", { template: template("x:2") })) !== 3) {
-      assert.ok(Date.now() < last, "the policy does nothing");
+for (const [guard, start] of Object.entries(GUARDS))
+  it(`S21 by the ${guard}: of the StatefulSet of a PhasedRollout, only the reconciler lowers the partition`, async (t) => {
+    const { admin, namespace, manifests, close } = await start();
+    const client = connect(readKubeconfig(process.env["KUBECONFIG"] ?? ""));
+    t.after(async () => {
+      for (const manifest of manifests) await deleteManifest(admin, manifest);
+      await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+      close();
+      client.close();
+      admin.close();
+    });
+    for (const manifest of manifests) await createManifest(admin, manifest);
+    const [first] = PARTITION_CASES;
+    assert.ok(first);
+    const last = Date.now() + 60_000;
+    // The API server takes both into account a moment after it has stored them.
+    while ((await write(first, client, namespace)).stored.spec.updateStrategy.rollingUpdate?.partition !== first.partition) {
+      assert.ok(Date.now() < last, `the ${guard} does nothing`);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    assert.equal(await partitionAfter("db", { template: template("x:2"), replicas: 5 }), 5);
-    assert.equal(await partitionAfter("db", { template: template("x:2"), updateStrategy: { rollingUpdate: { partition: 1 } } }), 3);
+    for (const one of PARTITION_CASES) assertOutcome(one, await write(one, client, namespace), guard === "webhook");
   });
-  it("leaves other changes alone, and other StatefulSets", async () => {
-    await createSet("free", {});
-    await createSet("manual", MANAGED, { type: "OnDelete" });
-    assert.equal(await partitionAfter("db", { replicas: 5 }), 0);
-    assert.equal(await partitionAfter("db", { updateStrategy: { rollingUpdate: { partition: 2 } } }), 2);
-    assert.equal(await partitionAfter("db", { template: template("x:2"), updateStrategy: { rollingUpdate: { partition: 7 } } }), 7);
-    assert.equal(await partitionAfter("free", { template: template("x:2") }), 0);
-    assert.equal(await partitionAfter("manual", { template: template("x:2") }), 0);
-  });
-});

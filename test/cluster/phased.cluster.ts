@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { deletions } from "./invariants.ts";
 import { runKubectl } from "./kubectl.ts";
+import { createManifest, deleteManifest, renderManifests } from "./manifests.ts";
 import { FAST, isUpdated, phasedScenario, type PhasedStage } from "./phased-stage.ts";
 import { createRandom, SEED } from "./random.ts";
 
@@ -68,6 +69,65 @@ phasedScenario("failing checks hold pod 1, and the rollout goes on when the quer
   stage.prometheus.isFiring = false;
   await untilRolled(stage, "app:2", 3);
 });
+
+/** kubectl, which succeeds. */
+async function kubectl({ namespace }: PhasedStage, args: readonly string[], input?: object): Promise<void> {
+  const { code, text } = await runKubectl(["-n", namespace, ...args], input);
+  assert.equal(code, 0, text);
+}
+
+phasedScenario("S21 under the policy, users release no pod by the partition, until they remove the claim", async (stage) => {
+  const policy = await renderManifests(stage.namespace, { folder: "infra/manifests/phased-policy" });
+  try {
+    for (const manifest of policy) await createManifest(stage.admin, manifest);
+    await stage.createSet();
+    const reconciler = await adopt(stage);
+    await untilKept(stage);
+    stage.prometheus.isFiring = true;
+    await stage.roll("app:2");
+    await stage.until("failed checks", ({ status }) => status?.rollingPodStatus?.status === "WaitForChecks");
+    await reconciler.kill();
+    const { metadata, spec } = await stage.call<{ metadata: object; spec: object }>(
+      "GET",
+      `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/db`,
+    );
+    const bare = { ...spec, updateStrategy: { type: "RollingUpdate" } };
+    await stage.patchZone("db", { spec: PARTITION_0 });
+    await kubectl(stage, ["replace", "-f", "-"], {
+      apiVersion: "apps/v1",
+      kind: "StatefulSet",
+      metadata: { ...metadata, annotations: {}, resourceVersion: undefined },
+      spec: bare,
+    });
+    // The StatefulSet controller would have acted on either by then.
+    await sleep(2000);
+    assert.equal(stage.partition(), 3);
+    assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
+    await kubectl(stage, ["annotate", "statefulset", "db", "sts.plus/phasedRollout-"]);
+    await kubectl(stage, ["patch", "statefulset", "db", "-p", JSON.stringify({ spec: PARTITION_0 })]);
+    await stage.timeline.until("all pods at app:2", () => stage.timeline.statefulSets.get("db")?.status?.updatedReplicas === 3);
+    stage.prometheus.isFiring = false;
+    stage.start(FAST);
+    await stage.roll("app:3");
+    await untilRolled(stage, "app:3", 3);
+  } finally {
+    for (const manifest of policy) await deleteManifest(stage.admin, manifest);
+  }
+});
+
+const PARTITION_0 = { updateStrategy: { rollingUpdate: { partition: 0 } } };
+
+/** The API server takes a policy into account a moment after it has stored it. */
+async function untilKept({ call, namespace }: PhasedStage): Promise<void> {
+  const path = `/apis/apps/v1/namespaces/${namespace}/statefulsets/db?dryRun=All`;
+  const last = Date.now() + 60_000;
+  for (;;) {
+    const { spec } = await call<{ spec: typeof PARTITION_0 }>("PATCH", path, { spec: PARTITION_0 });
+    if (spec.updateStrategy.rollingUpdate.partition === 3) return;
+    assert.ok(Date.now() < last, "the policy does nothing");
+    await sleep(100);
+  }
+}
 
 for (const policy of ["OrderedReady", "Parallel"] as const)
   phasedScenario(`a revert in the middle brings the pods back at once, without checks (${policy})`, async (stage) => {

@@ -1,21 +1,19 @@
 /** The webhooks behind the embedded cluster's API server, over TLS. */
 import assert from "node:assert/strict";
-import { createServer } from "node:https";
-import { createBodyReader } from "../../functions/http/body.ts";
 import { type TestContext, test } from "node:test";
-import { serveWebhook } from "../../functions/http/admission.ts";
 import { recordInAnnotation } from "../../functions/downscale/downscale-record.ts";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { createNoDownscale } from "../../functions/downscale/no-downscale.ts";
 import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
+import { createRaisePartition } from "../../functions/phased/raise-partition.ts";
 import { createZpdbValidation } from "../../functions/budgets/zpdb-validation.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
-import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { createConcluder } from "../../reconciler/pending-downscales/conclude-downscales.ts";
 import { connect } from "../cluster/conformance/client.ts";
-import { listen } from "../loopback.ts";
+import { assertOutcome, PARTITION_CASES, write } from "./phased/partition-cases.ts";
+import { serve } from "./serve-one.ts";
 import { createZone, keepingLog, playPods, setStage, type Stage } from "./stage.ts";
 
 const SETS = "/apis/apps/v1/namespaces/default/statefulsets";
@@ -36,17 +34,7 @@ async function register(
     validityDays: 1,
     now: new Date(),
   });
-  const rim = {
-    clock: systemClock,
-    log: keepingLog().log,
-    metrics: createMetrics().webhooks,
-    tasks: createBackgroundTasks(),
-    readBody: createBodyReader(),
-    requestTimeoutMs: 10_000,
-  };
-  const handler = serveWebhook(webhook, rim);
-  const server = createServer({ cert: certPem, key: keyPem }, (request, response) => void handler(request, response));
-  const port = await listen(server);
+  const { server, port } = await serve(webhook, { cert: certPem, key: keyPem });
   t.after(() => (server.closeAllConnections(), server.close()));
   const url = `https://localhost:${port}${webhook.paths[0]}`;
   const caBundle = Buffer.from(caPem).toString("base64");
@@ -134,6 +122,14 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
   assert.ok(Date.now() - Date.parse(annotation() ?? "") < 60_000);
   assert.match(((await other()).body as { message: string }).message, early);
   assert.deepEqual(pods.seen, ["POST zone-a-2"]);
+});
+
+test("S21: of the StatefulSet of a PhasedRollout, only the reconciler lowers the partition", async (t) => {
+  const stage = await setStage(t);
+  await register(t, stage, createRaisePartition(), "mutating", "apps", ["statefulsets"]);
+  const client = connect(stage.emulator.kubeconfig());
+  t.after(() => client.close());
+  for (const one of PARTITION_CASES) assertOutcome(one, await write(one, client, "default"));
 });
 
 test("V01: a budget is accepted, or refused with its error", async (t) => {

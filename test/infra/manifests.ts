@@ -103,6 +103,6 @@ export const HOOKS = [
     failurePolicy: "Ignore",
     sideEffects: "None",
     rule: { ...STATEFUL_SETS, resources: ["statefulsets"] },
-    sentOnlyIf: ["is-managed", "has-another-template"],
+    sentOnlyIf: ["is-managed", "by-others", "may-release-pods"],
   },
 ];

@@ -8,6 +8,10 @@ const PARTITION = { file: "reconciler/phased/partition.ts", tests: DECIDED };
 const BACK = { file: "reconciler/phased/roll-back.ts", tests: DECIDED };
 const STEP = { file: "reconciler/phased/decide-step.ts", tests: DECIDED };
 const MANAGE = { file: "reconciler/phased/manage.ts", tests: DECIDED };
+const ADMITTED = {
+  file: "functions/phased/keep-partition.ts",
+  tests: ["test/functions/through-api.test.ts", "test/functions/phased/phased-webhooks.test.ts"],
+};
 const TAKEN = {
   file: "reconciler/phasing/take-step.ts",
   tests: ["adoption", "budget", "phased-tick"].map((name) => `test/reconciler/phasing/${name}.test.ts`),
@@ -15,16 +19,60 @@ const TAKEN = {
 
 export const PHASED_MUTATIONS: readonly Mutation[] = [
   {
-    breaks: "a partition of 0 is explained only by a step that has passed",
+    breaks: "a lower partition is explained only by a step that has passed",
     ...PARTITION,
-    find: "step?.partition === 1 && isPassed(snapshot, step)",
-    replacement: "step?.partition === 1 && (isPassed(snapshot, step) || true)",
+    find: "partition === step.partition - 1 && isPassed(snapshot, step)",
+    replacement: "partition === step.partition - 1 && (isPassed(snapshot, step) || true)",
   },
   {
     breaks: "a partition of 0 that no step explains is raised",
     ...PARTITION,
-    find: "target.partition !== 0 || isExplained(snapshot)",
-    replacement: "target.partition !== 0 || isExplained(snapshot) || target.partition === 0",
+    find: "if (!step) return partition > 0;",
+    replacement: "if (!step) return partition >= 0;",
+  },
+  {
+    breaks: "a partition lower than the step's is raised",
+    ...PARTITION,
+    find: "return partition >= step.partition ||",
+    replacement: "return partition > 0 ||",
+  },
+  {
+    breaks: "a write of others lowers no partition",
+    ...ADMITTED,
+    find: "Math.min(before.partition, after.replicas)",
+    replacement: "Math.min(0, before.partition, after.replicas)",
+  },
+  {
+    breaks: "another template raises the partition in the same write",
+    ...ADMITTED,
+    find: "!isDeepStrictEqual(before.template, after.template)",
+    replacement: "(isDeepStrictEqual(before.template, after.template) && before.partition < 0)",
+  },
+  {
+    breaks: "the way back from OnDelete raises the partition in the same write",
+    ...ADMITTED,
+    find: "return !before.rolls ||",
+    replacement: "return (!before.rolls && before.partition < 0) ||",
+  },
+  {
+    breaks: "other ordinals raise the partition in the same write",
+    ...ADMITTED,
+    find: "before.firstOrdinal !== after.firstOrdinal ||",
+    replacement: "(before.firstOrdinal !== after.firstOrdinal && before.partition < 0) ||",
+  },
+  {
+    breaks: "a replacement by a manifest keeps the claim",
+    ...ADMITTED,
+    file: "functions/phased/raise-partition.ts",
+    find: "...patchClaim(before, now)]",
+    replacement: "...patchClaim(before, before)]",
+  },
+  {
+    breaks: "the reconciler names itself to the admission of its writes",
+    ...TAKEN,
+    tests: ["test/reconciler/phasing/pinned.test.ts"],
+    find: "fieldManager: FIELD_MANAGER }",
+    replacement: "fieldManager: FIELD_MANAGER.slice(1) }",
   },
   {
     breaks: "a third template raises the partition again",
@@ -109,9 +157,16 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the partition of an earlier PhasedRollout is not restored",
-    ...TAKEN,
-    find: "from === undefined && target.originalPartition === undefined",
-    replacement: `from !== "" && target.originalPartition === undefined`,
+    ...MANAGE,
+    tests: TAKEN.tests,
+    find: "target.owner === undefined && target.originalPartition === undefined",
+    replacement: `target.owner !== "" && target.originalPartition === undefined`,
+  },
+  {
+    breaks: "our own guard is not taken for the partition from before, if somebody removes the claim",
+    ...MANAGE,
+    find: "return status.targetUID === uid &&",
+    replacement: `return status.targetUID === "" &&`,
   },
   {
     breaks: "a pod is released only if its disruption budget grants it",

@@ -130,7 +130,7 @@ table("better than the original", [
   {
     name: "S15 the loser of two claims it once the winner is gone",
     set: { owner: undefined },
-    expected: "claim",
+    expected: "claim, before: 3",
   },
   {
     name: "S17 outside a rollout there is no step",

@@ -10,7 +10,7 @@ table("the original's cases", [
     expected: "ErrorCannotManage False/ErrorCannotManage Unknown/ErrorCannotManage",
   },
   { name: "a StatefulSet of nobody: first the finalizer", set: { owner: undefined }, finalizers: [], expected: "addFinalizer" },
-  { name: "a StatefulSet of nobody: then the claim", set: { owner: undefined }, expected: "claim" },
+  { name: "a StatefulSet of nobody: then the claim", set: { owner: undefined }, expected: "claim, before: 3" },
   { name: "a StatefulSet of a PhasedRollout that is gone", set: { owner: "gone" }, expected: "claim from gone" },
   {
     name: "a StatefulSet of a PhasedRollout with another target",

@@ -1,13 +1,33 @@
 /** What becomes of the partition when a rollout begins, is suspended, resized or deleted. */
-import { NEW, OLD, rolling } from "./builders.ts";
+import { ago, NEW, OLD, rolling } from "./builders.ts";
 import { backing, checking, NEWER, READY, stepped, table } from "./table.ts";
 
 const SUSPENDED = { phase: "Suspended", targetUID: "uid-db", updateRevision: NEW };
 
+const READY_CONDITION = { type: "Ready", status: "True", reason: "Ready", message: "m", lastTransitionTime: ago(5) };
+
 const CANNOT = { phase: "ErrorCannotManage", targetUID: "uid-db", updateRevision: NEW };
 
 table("what becomes of the partition", [
-  { name: "adoption while idle", set: { partition: 0, owner: undefined }, expected: "claim" },
+  { name: "adoption while idle", set: { partition: 0, owner: undefined }, expected: "claim, before: 0" },
+  {
+    name: "somebody has removed the claim: the partition from before the adoption is not ours",
+    set: { owner: undefined },
+    status: { phase: "Updated", targetUID: "uid-db", conditions: [READY_CONDITION] },
+    expected: "claim",
+  },
+  {
+    name: "the claim is another StatefulSet's: the partition from before returns one day",
+    set: { owner: undefined, partition: 1 },
+    status: { phase: "Updated", targetUID: "uid-other", conditions: [READY_CONDITION] },
+    expected: "claim, before: 1",
+  },
+  {
+    name: "another PhasedRollout has released it: the partition from before returns one day",
+    set: { owner: undefined, partition: 1 },
+    status: { phase: "ErrorCannotManage", targetUID: "uid-db", conditions: [{ ...READY_CONDITION, status: "False" }] },
+    expected: "claim, before: 1",
+  },
   {
     name: "adoption in the middle of a rollout keeps the pods that are not updated",
     set: { ...NEWER, partition: 0, updated: 1 },
@@ -73,11 +93,39 @@ table("what becomes of the partition", [
     expected: "Updated True/Ready True/Updated",
   },
   {
-    name: "somebody lowers the partition",
+    name: "somebody lowers the partition: the pods that are not updated are kept",
     set: { ...NEWER, partition: 1, updated: 1 },
     pods: "oon",
     status: stepped(2),
-    expected: `Rolling ${READY} WaitForPodToBeUpdated@1 0/0 due in 0 s`,
+    expected: "partition 2 Contain",
+  },
+  {
+    name: "somebody lowers the partition, and a pod is gone before anybody looks",
+    set: { ...NEWER, partition: 1, updated: 1 },
+    pods: "oo-n",
+    status: stepped(2),
+    expected: "partition 2 Contain",
+  },
+  {
+    name: "somebody lowers the partition by two, after all checks of the step",
+    set: { ...NEWER, replicas: 5, partition: 2, updated: 1 },
+    pods: "oooon",
+    status: checking(4, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) }),
+    expected: "partition 4 Contain",
+  },
+  {
+    name: "somebody raises the partition: that is a decision",
+    set: { ...NEWER, partition: 3, updated: 1 },
+    pods: "oon",
+    status: stepped(2),
+    expected: `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
+  },
+  {
+    name: "scaled down below the step: no pod is left that could be kept",
+    set: { ...NEWER, replicas: 2, partition: 2 },
+    pods: "oo",
+    status: stepped(4),
+    expected: `Rolling ${READY} WaitForPodToBeUpdated@2 0/0 due in 0 s`,
   },
   {
     name: "somebody removes the partition in the middle",

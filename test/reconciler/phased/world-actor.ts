@@ -76,7 +76,7 @@ export function carryOut(decision: PhasedDecision, world: World, read: Versions)
       return true;
     case "claim":
       set.version++;
-      if (set.owner === undefined && set.original === undefined) set.original = set.partition;
+      set.original = decision.original ?? set.original;
       set.owner = "guard";
       return true;
     case "setPartition":

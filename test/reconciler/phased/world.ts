@@ -1,4 +1,5 @@
 /** A model of one StatefulSet with its controller and kubelets, of its PhasedRollout and of Prometheus, for the properties of a phased rollout. */
+import { keepPartition, type ReleaseFields } from "../../../functions/phased/keep-partition.ts";
 import type { PhasedStatus } from "../../../reconciler/phased/status.ts";
 import { NOW } from "./builders.ts";
 
@@ -11,6 +12,10 @@ export interface SimulatedPod {
 export interface World {
   now: number;
   prometheus: "quiet" | "firing" | "down";
+  /** Writes of users pass the admission of StatefulSets (§16.9). */
+  readonly guarded: boolean;
+  /** The pods of the managed StatefulSet that its controller has replaced by another template than the current one, by `releaseKey`. */
+  readonly replaced: string[];
   set: {
     uid: number;
     version: number;
@@ -39,14 +44,19 @@ export interface World {
 
 export const THRESHOLD = 2;
 
+/** A pod of the StatefulSet, and the template that it gets. */
+export const releaseKey = ({ set }: World, index: number): string => `${set.uid} r${set.template} ${index}`;
+
 export function createWorld({
   replicas,
   ordered,
   finalCheck = false,
+  guarded = false,
 }: {
   replicas: number;
   ordered: boolean;
   finalCheck?: boolean;
+  guarded?: boolean;
 }): World {
   const pods = new Map(Array.from({ length: replicas }, (_, i): [number, SimulatedPod] => [i, { revision: 0, phase: "ready" }]));
   const status = { observed: 1, current: 0, update: 0, updated: replicas, available: replicas, replicas };
@@ -54,6 +64,8 @@ export function createWorld({
   return {
     now: NOW,
     prometheus: "quiet",
+    guarded,
+    replaced: [],
     set: { ...set, owner: undefined, original: undefined, pods, status },
     rollout: { version: 1, generation: 1, skipCheck: false, paused: false, finalizer: false, status: undefined, finalCheck },
   };
@@ -70,6 +82,9 @@ export const HAPPENINGS = [
   "scaleDown",
   "wipePartition",
   "raisePartition",
+  "lowerPartition",
+  "replace",
+  "unclaim",
   "break",
   "stumble",
   "fire",
@@ -90,7 +105,10 @@ export function happen(what: Happening, world: World, at: number): void {
   const { set, rollout } = world;
   const pod = set.pods.get(at % Math.max(1, set.replicas));
   const change = (edit: () => void): void => {
+    const [before, { owner, original }] = [fieldsOf(world), set];
     edit();
+    const kept = world.guarded && owner !== undefined ? keepPartition(before, fieldsOf(world)) : undefined;
+    if (kept !== undefined) Object.assign(set, { partition: kept, owner, original });
     set.version++;
     set.generation++;
   };
@@ -112,6 +130,9 @@ export function happen(what: Happening, world: World, at: number): void {
     scaleDown: () => change(() => void (set.replicas = Math.max(1, set.replicas - 1))),
     wipePartition: () => set.strategy === "RollingUpdate" && change(() => void (set.partition = 0)),
     raisePartition: () => set.strategy === "RollingUpdate" && change(() => void (set.partition += 1)),
+    lowerPartition: () => set.strategy === "RollingUpdate" && change(() => void (set.partition = Math.min(set.partition, at))),
+    replace: () => change(() => Object.assign(set, { strategy: "RollingUpdate", partition: 0, owner: undefined, original: undefined })),
+    unclaim: () => change(() => Object.assign(set, { owner: undefined, original: undefined })),
     break: () => pod && pod.phase !== "terminating" && (pod.phase = "broken"),
     stumble: () => pod?.phase === "ready" && (pod.phase = "starting"),
     fire: () => void (world.prometheus = "firing"),
@@ -126,6 +147,10 @@ export function happen(what: Happening, world: World, at: number): void {
     recreate: () => recreate(world),
   };
   moves[what]();
+}
+
+function fieldsOf({ set: { template, replicas, strategy, partition } }: World): ReleaseFields {
+  return { template, replicas, firstOrdinal: 0, rolls: strategy === "RollingUpdate", partition };
 }
 
 function recreate({ set }: World): void {
@@ -143,7 +168,8 @@ function recreate({ set }: World): void {
 }
 
 /** One sync of the StatefulSet controller, in its order: create, scale down, update one pod, write the status. */
-function sync({ set }: World): void {
+function sync(world: World): void {
+  const { set } = world;
   const { pods, replicas, template, status, partition } = set;
   const isHealthy = (pod: SimulatedPod | undefined): boolean => pod?.phase === "ready";
   const indexes = Array.from({ length: replicas }, (_, index) => index);
@@ -169,7 +195,10 @@ function sync({ set }: World): void {
   else if (set.strategy === "RollingUpdate" && (!set.ordered || unhealthy.length === 0)) {
     const next = indexes.slice(partition).findLast((index) => pods.get(index)?.revision !== template || !isHealthy(pods.get(index)));
     const pod = next === undefined ? undefined : pods.get(next);
-    if (pod && pod.revision !== template) pod.phase = "terminating";
+    if (pod && pod.revision !== template && pod.phase !== "terminating") {
+      pod.phase = "terminating";
+      if (set.owner !== undefined && status.current !== template) world.replaced.push(releaseKey(world, next ?? 0));
+    }
   }
   count();
 }

@@ -33,6 +33,21 @@ const pinTo = (partition: number) => (body: Body) => ({
   ...(body.spec && { spec: { updateStrategy: { rollingUpdate: { partition } } } }),
 });
 
+it("S21 each write to the StatefulSet names the reconciler, by which admission knows it", async (t) => {
+  const { stage } = await open(t, (body) => body);
+  const { cluster } = stage.connect();
+  const writers: (string | undefined)[] = [];
+  const noting: Cluster = {
+    ...cluster,
+    change: (resource, patch, call) => {
+      if (patch.name === "db") writers.push(patch.fieldManager);
+      return cluster.change(resource, patch, call);
+    },
+  };
+  await stage.tick({ cluster: noting });
+  assert.deepEqual(writers, ["zonewise-reconciler", "zonewise-reconciler"]);
+});
+
 it("a partition that something pins is written once a tick, which fails and says so, and the next tick does not follow at once", async (t) => {
   const { stage, cluster } = await open(t, pinTo(0));
   await stage.tick({ cluster });
