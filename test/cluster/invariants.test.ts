@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { byPartition, deletions, type Entry, findViolations, type PodState, returns } from "./invariants.ts";
+import { byPartition, deletions, type Entry, findTooFew, findViolations, type PodState, returns } from "./invariants.ts";
 
 /** `a-0 ready` is the pod a-0 of zone a; `a-0' ready` is its successor. */
 function timeline(...lines: readonly string[]): Entry[] {
@@ -90,3 +90,18 @@ test("deletions and returns are counted once per pod", () => {
     ["a-0'"],
   );
 });
+
+for (const [name, lines, found] of [
+  ["one pod after the other", ["a-0 terminating", "a-0 gone", "a-2 ready", "a-1 terminating"], []],
+  [
+    "a pod before another one serves",
+    ["a-0 terminating", "a-0 gone", "a-2 notReady", "a-1 terminating"],
+    [/a-1 deleted: 2 pods are ready, 3 must be/],
+  ],
+  ["a pod that is not ready", ["a-0 notReady", "a-0 terminating"], []],
+] as const)
+  test(`a core budget: ${name}`, () => {
+    const violations = findTooFew(timeline(...HEALTHY, ...lines), 3);
+    assert.equal(violations.length, found.length, violations.join("\n"));
+    found.forEach((pattern, i) => assert.match(violations[i] ?? "", pattern));
+  });

@@ -1,4 +1,4 @@
-/** Whole campaigns over twelve nodes in three zones: never two zones disrupted, never more nodes than allowed, and every node comes back. */
+/** Whole campaigns over twelve nodes in three zones, with a zone-aware and a core budget: never two zones disrupted, never more nodes than allowed, and every node comes back. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../../infra/clock.ts";
@@ -10,8 +10,8 @@ for (const { maxConcurrent, allowed } of [
   { maxConcurrent: "50%", allowed: 6 },
   { maxConcurrent: 1, allowed: 1 },
 ] as const)
-  it(`R1, R23, R30: twelve nodes are updated, ${maxConcurrent} at once`, async (t) => {
-    const campaign = await openCampaign(t, { nodes: 12, spec: { maxConcurrent } });
+  it(`R1, R10, R23, R30: twelve nodes are updated, ${maxConcurrent} at once`, async (t) => {
+    const campaign = await openCampaign(t, { nodes: 12, spec: { maxConcurrent }, web: 6 });
     campaign.startReconciler();
     await campaign.until("every node updated", (shadows) => shadows.length === 12 && shadows.every(isUpdated));
     assert.ok(campaign.most() <= allowed, `${campaign.most()} at once`);
