@@ -24,6 +24,12 @@ export const NODE_METRICS = {
     help: "Nodes of a policy that are being updated.",
     labels: ["policy"],
   },
+  nodePhase: {
+    name: "zonewise_node_update_phase_started_timestamp_seconds",
+    type: "gauge",
+    help: "Unix time at which a node that is being updated came into its phase.",
+    labels: ["policy", "node", "phase"],
+  },
   nodesFrozen: {
     name: "zonewise_node_updates_frozen",
     type: "gauge",

@@ -1,4 +1,5 @@
 /** Metrics of node updates, replaced at each pass: the names of the original, and those that tell why a node waits (R22, R32). */
+import { parseTimestamp } from "../timestamp.ts";
 import { METRICS } from "./metric-table.ts";
 import { NODE_METRICS } from "./node-metric-table.ts";
 import { createRegistry, type Samples } from "./registry.ts";
@@ -17,7 +18,8 @@ export interface MeasuredPolicy {
   readonly name: string;
   /** Undefined if the policy is not valid. */
   readonly status?: {
-    readonly active: readonly unknown[];
+    /** `since`: RFC 3339. */
+    readonly active: readonly { readonly node: string; readonly phase: string; readonly since: string }[];
     readonly frozen?: unknown;
     readonly windowOpen: boolean;
     readonly skipped: Readonly<Record<string, number>>;
@@ -43,7 +45,7 @@ export interface NodeUpdateMetrics {
 }
 
 const STATES = ["Idle", "StagedAndPerformedUpdate", "RebootedIntoUpdate", "MonitoringUpdate", "ErrorReset"];
-/** The first nodes that have failed have a series of their own. */
+/** The first nodes that have failed, or that are active, have a series of their own. */
 export const MOST_NODES = 1000;
 /** Policies, and versions, that have series of their own. */
 export const MOST_POLICIES = 20;
@@ -56,6 +58,7 @@ export function createNodeUpdateMetrics({ counter, gauge }: Pick<Makers, "counte
   const states = gauge(METRICS.hostsState);
   const crashes = gauge(METRICS.hostsCrashes);
   const active = gauge(METRICS.nodesActive);
+  const phases = gauge(METRICS.nodePhase);
   const frozen = gauge(METRICS.nodesFrozen);
   const window = gauge(METRICS.nodesWindow);
   const skipped = gauge(METRICS.nodesSkipped);
@@ -81,19 +84,22 @@ export function createNodeUpdateMetrics({ counter, gauge }: Pick<Makers, "counte
     }
   }
 
+  function seePolicy(policy: string, status: NonNullable<MeasuredPolicy["status"]>): void {
+    active.set({ policy }, status.active.length);
+    for (const { node, phase, since } of status.active.slice(0, MOST_NODES))
+      phases.set({ policy, node, phase }, (parseTimestamp(since) ?? 0) / 1000);
+    frozen.set({ policy }, status.frozen === undefined ? 0 : 1);
+    window.set({ policy }, status.windowOpen ? 1 : 0);
+    for (const [reason, count] of Object.entries(status.skipped).slice(0, MOST_KINDS)) skipped.set({ policy, reason }, count);
+    for (const { from, to, fromVersion, toVersion, count } of status.transitions.slice(0, MOST_KINDS))
+      transitions.inc({ policy, from, to, from_version: fromVersion, to_version: toVersion }, count);
+  }
+
   return {
     seen({ nodes, policies, now }) {
       seeHosts(nodes);
-      for (const metric of [active, frozen, window, skipped, transitions]) metric.reset();
-      for (const { name: policy, status } of policies.slice(0, MOST_POLICIES)) {
-        if (!status) continue;
-        active.set({ policy }, status.active.length);
-        frozen.set({ policy }, status.frozen === undefined ? 0 : 1);
-        window.set({ policy }, status.windowOpen ? 1 : 0);
-        for (const [reason, count] of Object.entries(status.skipped).slice(0, MOST_KINDS)) skipped.set({ policy, reason }, count);
-        for (const { from, to, fromVersion, toVersion, count } of status.transitions.slice(0, MOST_KINDS))
-          transitions.inc({ policy, from, to, from_version: fromVersion, to_version: toVersion }, count);
-      }
+      for (const metric of [active, phases, frozen, window, skipped, transitions]) metric.reset();
+      for (const { name, status } of policies.slice(0, MOST_POLICIES)) if (status) seePolicy(name, status);
       if (now !== undefined) lastPass.set(now / 1000);
     },
   };

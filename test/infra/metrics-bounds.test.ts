@@ -43,6 +43,7 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   hostsState: 5,
   hostsCrashes: MOST_NODES,
   nodesActive: MOST_POLICIES,
+  nodePhase: MOST_POLICIES * MOST_NODES,
   nodesFrozen: MOST_POLICIES,
   nodesWindow: MOST_POLICIES,
   nodesSkipped: MOST_POLICIES * MOST_KINDS,
@@ -77,7 +78,10 @@ const EVENTS: readonly Event[] = [
   ({ nodeUpdates }, text, n) => {
     const status = { current_version: text, current_state: "Idle", crash_count: n };
     const transitions = [{ from: "a", to: "b", fromVersion: text, toVersion: text, count: n }];
-    const policy = { name: text, status: { active: [], windowOpen: true, skipped: { [text]: n }, transitions } };
+    const policy = {
+      name: text,
+      status: { active: [{ node: text, phase: text, since: "" }], windowOpen: true, skipped: { [text]: n }, transitions },
+    };
     nodeUpdates.seen({ nodes: [{ name: text, shadow: { status } }], policies: [policy], now: n });
   },
   (metrics, text, n) => {

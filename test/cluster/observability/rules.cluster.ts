@@ -11,6 +11,13 @@ const EXPIRY = 'zonewise_certificate_expiry_timestamp_seconds{job="functions", n
 const LAST_STEP = `zonewise_rollout_last_step_timestamp_seconds${GROUP}`;
 const FAILED = `rollout_operator_group_reconciles_failed_total${GROUP}`;
 
+const FROZEN = 'zonewise_node_updates_frozen{namespace="brupop", policy="default"}';
+const ACTIVE = 'zonewise_node_updates_active{namespace="brupop", policy="default"}';
+const CRASHES = 'zonewise_node_update_crash_count{namespace="brupop", node="node-1"}';
+const LAST_PASS = 'zonewise_node_updates_last_pass_timestamp_seconds{job="functions", namespace="cache"}';
+const phase = (name: string): string =>
+  `zonewise_node_update_phase_started_timestamp_seconds{namespace="brupop", policy="default", node="node-1", phase="${name}"}`;
+
 /** Series at one value a minute, and the minutes at which the alert does not fire yet, and fires; none if it never does. */
 const CASES: readonly (readonly [
   name: string,
@@ -50,6 +57,21 @@ const CASES: readonly (readonly [
   ["a group that fails", "ZonewiseGroupFailing", { [FAILED]: "0+12x30" }, 5, 7],
   ["a group that does not", "ZonewiseGroupFailing", { [FAILED]: "7x30" }, 25],
   ["a certificate for a week less a minute", "ZonewiseCertificateExpiring", { [EXPIRY]: "604740x30" }, 4, 6],
+  ["a policy that is frozen", "ZonewiseNodeUpdatesFrozen", { [FROZEN]: "0x5 1x30" }, 10, 12],
+  ["a policy that was frozen", "ZonewiseNodeUpdatesFrozen", { [FROZEN]: "1x3 0x30" }, 20],
+  ["a node that has failed three times", "ZonewiseNodeUpdateFailing", { [CRASHES]: "3x30" }, 4, 6],
+  ["a node that has failed twice", "ZonewiseNodeUpdateFailing", { [CRASHES]: "2x30" }, 25],
+  ["a node that drains for ever", "ZonewiseNodeOutOfService", { [phase("Draining")]: "0x120" }, 94, 97],
+  ["a node that stages for long", "ZonewiseNodeOutOfService", { [phase("Staging")]: "0x120" }, 110],
+  [
+    "a node in one phase after the other",
+    "ZonewiseNodeOutOfService",
+    { [phase("Draining")]: "0x59", [phase("Rebooting")]: "_x60 3600x59" },
+    115,
+  ],
+  ["passes that end", "ZonewiseNodeUpdatesMissing", { [LAST_PASS]: "0+60x5 300x30", [ACTIVE]: "0x40" }, 19, 22],
+  ["passes every minute", "ZonewiseNodeUpdatesMissing", { [LAST_PASS]: "0+60x60", [ACTIVE]: "1x60" }, 40],
+  ["passes of node updates that were removed", "ZonewiseNodeUpdatesMissing", { [LAST_PASS]: "0x60" }, 40],
   ["a certificate for a year", "ZonewiseCertificateExpiring", { [EXPIRY]: "31536000x30" }, 25],
 ];
 

@@ -42,13 +42,18 @@ it("R5, R21, R22: the metrics of the nodes are those of the stored objects, show
   addShadow(stage, "n2", { ...status, current_version: "1.1.0", current_state: "ErrorReset", crash_count: 2 });
   addShadow(stage, "n3", undefined);
   const transitions = [{ from: "Idle", to: "StagedAndPerformedUpdate", fromVersion: "1.0.0", toVersion: "1.1.0", count: 7 }];
+  const known = { node: "n1", nodeUid: "uid-n1", shadowUid: "s", from: "1.0.0", to: "1.1.0", bootId: "b" };
+  const active = [{ ...known, startedAt: "2026-01-01T00:00:00Z", phase: "Draining", since: "2026-01-01T00:01:00Z" }];
   const policy = store.create("nodeupdatepolicies.zonewise.dev", {
     apiVersion: "zonewise.dev/v1",
     kind: "NodeUpdatePolicy",
     metadata: { name: "default" },
     spec: {},
   });
-  store.update("nodeupdatepolicies.zonewise.dev", { ...policy, status: { transitions, skipped: { DrainBlocked: 1 }, windowOpen: true } });
+  store.update("nodeupdatepolicies.zonewise.dev", {
+    ...policy,
+    status: { active, transitions, skipped: { DrainBlocked: 1 }, windowOpen: true },
+  });
 
   const [scrape, other] = [startReplica(stage, "one"), startReplica(stage, "two")];
   assert.deepEqual(await scrape(), [
@@ -61,7 +66,8 @@ it("R5, R21, R22: the metrics of the nodes are those of the stored objects, show
     'brupop_hosts_state{state="MonitoringUpdate"} 0',
     'brupop_hosts_state{state="ErrorReset"} 1',
     'zonewise_node_update_crash_count{node="n2"} 2',
-    'zonewise_node_updates_active{policy="default"} 0',
+    'zonewise_node_updates_active{policy="default"} 1',
+    'zonewise_node_update_phase_started_timestamp_seconds{policy="default",node="n1",phase="Draining"} 1767225660',
     'zonewise_node_updates_frozen{policy="default"} 0',
     'zonewise_node_updates_window_open{policy="default"} 1',
     'zonewise_node_updates_skipped{policy="default",reason="DrainBlocked"} 1',
