@@ -1,5 +1,5 @@
 /** Completions: a script a shell, which asks this program for the words. Also `kubectl_complete-zonewise` for kubectl. */
-import { namespaces, nodes, pods, type Resource } from "../infra/kubernetes/resources.ts";
+import { nodes, phasedRollouts, pods, type Resource } from "../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../reconciler/gather.ts";
 import { GLOBAL_FLAGS } from "./flags.ts";
 import { findKind, KINDS } from "./kinds.ts";
@@ -72,12 +72,15 @@ interface Named {
   readonly metadata?: { readonly name?: string };
 }
 
+const namespaces: Resource<Named> = { group: "", version: "v1", plural: "namespaces" };
+
 /** Names by what a command takes. */
 export async function findNames(session: Session, what: Completes): Promise<readonly string[]> {
   const own = session.namespace === "" ? {} : { namespace: session.namespace };
   const list = async (resource: Resource<Named>, query: object): Promise<string[]> =>
     (await readAll({ resource, query, read: ({ metadata }) => metadata?.name ?? "" }, session)).items;
   if (what === "pods") return await list(pods, own);
+  if (what === "phasedrollouts") return await list(phasedRollouts, own);
   if (what === "nodes") return await list(nodes, {});
   if (what === "namespaces") return await list(namespaces, {});
   const { groups } = await gatherZones([session.namespace], session);

@@ -8,6 +8,7 @@ import { type ConnectionSource, loadConnection } from "../infra/kubernetes/conne
 import { createFreshness } from "../infra/kubernetes/freshness.ts";
 import { createServerClock } from "../infra/server-clock.ts";
 import { usageError } from "./exit.ts";
+import { createSettings } from "./gather/settings.ts";
 import type { Session } from "./session.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -23,7 +24,7 @@ export interface ConnectionFlags {
   readonly requestTimeout?: string;
 }
 
-export interface Opened extends Pick<Session, "cluster" | "freshness" | "clock" | "namespace"> {
+export interface Opened extends Pick<Session, "cluster" | "freshness" | "clock" | "namespace" | "settings"> {
   /** Ends the calls that are still under way, and the connections. */
   readonly close: () => void;
 }
@@ -53,7 +54,8 @@ export async function openCluster(flags: ConnectionFlags, { env, clock: machine,
     closed.abort();
     connection.close();
   };
-  return { close, cluster, clock, namespace, freshness: createFreshness(clock, { warn: () => {} }) };
+  const settings = createSettings({ cluster });
+  return { close, cluster, clock, namespace, settings, freshness: createFreshness(clock, { warn: () => {} }) };
 }
 
 function sourceOf({ kubeconfig, context, as: user, asGroup: groups = [] }: ConnectionFlags, env: Environment): ConnectionSource {

@@ -7,6 +7,7 @@ export const KINDS = {
   statefulset: { completes: "zones", aliases: ["statefulsets", "sts"] },
   pod: { completes: "pods", aliases: ["pods", "po"] },
   node: { completes: "nodes", aliases: ["nodes", "no"] },
+  phasedrollout: { completes: "phasedrollouts", aliases: ["phasedrollouts", "phased"] },
 } as const satisfies Readonly<Record<string, { readonly completes: Completes; readonly aliases: readonly string[] }>>;
 
 export type Kind = keyof typeof KINDS;

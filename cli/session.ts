@@ -2,6 +2,7 @@
 import type { Clock } from "../infra/clock.ts";
 import type { Source } from "../infra/kubernetes/actor.ts";
 import type { ExitCode } from "./exit.ts";
+import type { Settings } from "./gather/settings.ts";
 import type { Style } from "./output/style.ts";
 
 export interface TerminalSize {
@@ -24,6 +25,8 @@ export interface Session extends Source {
   readonly clock: Clock;
   /** "" for all. */
   readonly namespace: string;
+  /** Of the installation that serves a namespace. */
+  readonly settings: (namespace: string) => Promise<Settings>;
   readonly output: "table" | "json" | "yaml";
   readonly io: Io;
   /** Ends what lasts. */
@@ -47,7 +50,7 @@ export interface Flag {
 }
 
 /** What the words after a command are, for completions. */
-export type Completes = "groups" | "zones" | "pods" | "nodes" | "namespaces" | "objects";
+export type Completes = "groups" | "zones" | "pods" | "nodes" | "phasedrollouts" | "namespaces" | "objects";
 
 export interface Command {
   readonly name: string;

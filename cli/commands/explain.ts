@@ -1,15 +1,20 @@
 /** `zonewise explain`: may it go now, which rule says no, what blocks it, since when, and what would help. */
 import { absent } from "../../infra/errors.ts";
-import { nodes, pods, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { nodes, pods, statefulSets, type StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { readAll } from "../../reconciler/gather.ts";
+import { LABELS } from "../../reconciler/model/annotations.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
 import type { Explanation } from "../decide/answer.ts";
-import { explainGroup, explainPod, explainZone } from "../decide/explain.ts";
+import { explainGroup, explainPod, explainUnmanaged, explainZone } from "../decide/explain.ts";
+import { explainNode } from "../decide/explain-node.ts";
+import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
 import { CliError, EXIT, usageError } from "../exit.ts";
 import { findKind, KINDS, type Kind } from "../kinds.ts";
 import { findGroup, gatherGroups } from "../gather/groups.ts";
+import { gatherNodeUpdate } from "../gather/node-update.ts";
+import { gatherPhased } from "../gather/phased.ts";
 import { createPodWorlds } from "../gather/pod-world.ts";
 import { suggest } from "../gather/suggest.ts";
 import { gatherWorld } from "../gather/world.ts";
@@ -50,15 +55,12 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   statefulset: async (session, name) => {
     const object = await session.cluster.get(statefulSets, { namespace: session.namespace, name }).catch(absent);
     if (!object) return undefined;
-    const { group } = readZone(object);
-    const state = await findGroup(session, session.namespace, group);
-    const world = await gatherWorld(state, session);
-    const zone = world.zones.find((one) => one.name === name);
-    return zone && [{ kind: "statefulset", name, answers: explainZone(zone, state, world) }];
+    const answers = [...(await explainInGroup(session, object)), ...(await gatherPhasedOf(session, name)).map(explainPhased)];
+    return [{ kind: "statefulset", name, answers: answers.length > 0 ? answers : [explainUnmanaged(object)] }];
   },
   pod: async (session, name) => {
     const object = await session.cluster.get(pods, { namespace: session.namespace, name }).catch(absent);
-    return object && [await explainOne(readBudgetPod(object), createPodWorlds(session))];
+    return object && [await explainOne(session, readBudgetPod(object), createPodWorlds(session))];
   },
   node: async (session, name) => {
     const node = await session.cluster.get(nodes, { name }).catch(absent);
@@ -67,13 +69,36 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);
     const owned = items.filter(({ controller }) => controller?.kind === "StatefulSet");
     const worlds = createPodWorlds(session);
-    return await Promise.all(owned.map((pod) => explainOne(pod, worlds)));
+    const explained = await Promise.all(owned.map((pod) => explainOne(session, pod, worlds)));
+    const facts = await gatherNodeUpdate(session, node);
+    const update = facts && explainNode(facts);
+    return [...(update ? [{ kind: "node", name, answers: [update] }] : []), ...explained];
+  },
+  phasedrollout: async (session, name) => {
+    const found = (await gatherPhased(session, session.namespace)).filter(({ rollout }) => rollout.name === name);
+    return found.length > 0 ? [{ kind: "phasedrollout", name, answers: found.map(explainPhased) }] : undefined;
   },
 };
 
-async function explainOne(pod: BudgetPod, worlds: ReturnType<typeof createPodWorlds>): Promise<Explained> {
+/** Nothing for a StatefulSet in no group. */
+async function explainInGroup(session: Session, object: StatefulSet): Promise<readonly Explanation[]> {
+  const { group, name } = readZone(object);
+  if (object.metadata?.labels?.[LABELS.rolloutGroup] === undefined) return [];
+  const state = await findGroup(session, session.namespace, group);
+  const world = await gatherWorld(state, session);
+  const zone = world.zones.find((one) => one.name === name);
+  return zone ? explainZone(zone, state, world) : [];
+}
+
+async function gatherPhasedOf(session: Session, statefulSet: string): Promise<readonly Phased[]> {
+  return (await gatherPhased(session, session.namespace)).filter(({ rollout }) => rollout.targetRef === statefulSet);
+}
+
+async function explainOne(session: Session, pod: BudgetPod, worlds: ReturnType<typeof createPodWorlds>): Promise<Explained> {
   const { world, state } = await worlds(pod);
-  return { kind: "pod", name: pod.name, answers: explainPod(pod, state, world) };
+  const answers = explainPod(pod, state, world);
+  const phased = state || pod.controller?.kind !== "StatefulSet" ? [] : await gatherPhasedOf(session, pod.controller.name);
+  return { kind: "pod", name: pod.name, answers: [...answers, ...phased.map((one) => explainPhasedPod(pod, one))] };
 }
 
 /** `pod/NAME`, or a name of whatever has it. */

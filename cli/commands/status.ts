@@ -1,9 +1,13 @@
 /** `zonewise status`: how far groups are, and whether they are done. It renders what the reconciler has recorded. */
 import { isRetryable, messageOf } from "../../infra/errors.ts";
 import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
-import { describeProgress, judgeProgress, sortBlocks, type GroupState, type Completion } from "../decide/group-state.ts";
+import type { Completion } from "../decide/group-state.ts";
+import { describeAll, describeGroup, judgeAll, type Overview } from "../decide/overview.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
 import { findGroup, gatherGroups } from "../gather/groups.ts";
+import { gatherPolicies } from "../gather/node-update.ts";
+import { gatherPhased } from "../gather/phased.ts";
+import { renderPhased, renderPhasedLine, renderPolicies } from "../output/other-tables.ts";
 import { format } from "../output/print.ts";
 import { createScreen, type Frame } from "../output/screen.ts";
 import { renderGroup, renderGroups, renderLine } from "../output/status-tables.ts";
@@ -16,13 +20,17 @@ const LONGEST_PAUSE_MS = 30_000;
 export const status: Command = {
   name: "status",
   arguments: "[group]",
-  summary: "How far a group is, or all of them; waits until they are done",
+  summary: "How far a group is, or all groups, PhasedRollouts and node updates; waits until the groups and PhasedRollouts are done",
   flags: [
     { flag: "-w, --watch", summary: "wait until all is done or something has stalled; on by default on a terminal" },
     { flag: "--no-watch", summary: "look once (also --watch=false)" },
     { flag: "--timeout <duration>", summary: "stop waiting after this time, such as 30m; without it, wait for ever" },
   ],
-  exits: { 0: "all groups are done", 1: "a group has stalled", 3: "not done in time; with --watch=false: not done yet" },
+  exits: {
+    0: "all groups and PhasedRollouts are done",
+    1: "one of them has stalled",
+    3: "not done in time; with --watch=false: not done yet",
+  },
   completes: "groups",
   async run(session, input) {
     const timeoutMs = readTimeout(input);
@@ -38,40 +46,42 @@ function readTimeout({ flags: { timeout } }: Input): number {
   return ms;
 }
 
-async function gather(session: Session, { args: [group] }: Input): Promise<readonly GroupState[]> {
-  return group === undefined ? await gatherGroups(session, session.namespace) : [await findGroup(session, session.namespace, group)];
+async function gather(session: Session, { args: [group] }: Input): Promise<Overview> {
+  const { namespace } = session;
+  if (group !== undefined) return { groups: [await findGroup(session, namespace, group)], phased: [], policies: [] };
+  const [groups, phased, policies] = await Promise.all([
+    gatherGroups(session, namespace),
+    gatherPhased(session, namespace),
+    gatherPolicies(session),
+  ]);
+  return { groups, phased, policies };
 }
 
 const CODES: Readonly<Record<Completion, ExitCode>> = { done: EXIT.ok, stalled: EXIT.no, going: EXIT.timeout };
 
-function codeOf(groups: readonly GroupState[]): ExitCode {
-  const all = groups.map(judgeProgress);
-  return CODES[all.find((one) => one === "stalled") ?? all.find((one) => one === "going") ?? "done"];
-}
-
-function show(session: Session, { args }: Input, groups: readonly GroupState[]): ExitCode {
-  const { table, document } = frameOf(session, args, groups);
+function show(session: Session, { args }: Input, overview: Overview): ExitCode {
+  const { table, document } = frameOf(session, args, overview);
   session.io.write(session.output === "table" ? table() : document());
-  if (groups.length === 0) session.io.warn("no rollout groups: no StatefulSet has the label rollout-group\n");
-  return codeOf(groups);
+  if (overview.groups.length + overview.phased.length === 0)
+    session.io.warn("no rollout groups: no StatefulSet has the label rollout-group\n");
+  return CODES[judgeAll(overview)];
 }
 
-function frameOf({ io, clock, output }: Session, { length }: readonly string[], groups: readonly GroupState[]): Frame {
-  const [first] = groups;
+function frameOf({ io, clock, output }: Session, { length }: readonly string[], overview: Overview): Frame {
+  const { groups, phased, policies } = overview;
+  const own = length > 0 ? groups[0] : undefined;
   const now = clock.now();
+  const tables = () => [renderGroups(groups, io.style, now), renderPhased(phased, io.style, now), renderPolicies(policies, io.style, now)];
   return {
-    table: () => (length > 0 && first ? renderGroup(first, io.style, now) : renderGroups(groups, io.style, now)),
-    lines: () => groups.map((group) => renderLine(group)).join(""),
-    document: () => format(output, length > 0 && first ? toValue(first, now) : groups.map((group) => toValue(group, now))) ?? "",
+    table: () =>
+      own
+        ? renderGroup(own, io.style, now)
+        : tables()
+            .filter((text) => text !== "")
+            .join("\n"),
+    lines: () => [...groups.map(renderLine), ...phased.map(renderPhasedLine)].join(""),
+    document: () => format(output, own ? describeGroup(own, now) : describeAll(overview, now)) ?? "",
   };
-}
-
-/** What `-o json` shows of a group. */
-function toValue(state: GroupState, now: number): unknown {
-  const { namespace, group, status: recorded } = state;
-  const { blocked, waiting } = sortBlocks(state, now);
-  const reasons = { blockedBy: blocked.map(({ reason }) => reason), waitingFor: waiting.map(({ reason }) => reason) };
-  return { namespace, group, progress: judgeProgress(state), message: describeProgress(state), ...reasons, status: recorded };
 }
 
 /** Reads again and again. A lost connection is retried: it says nothing of the rollout. */
@@ -83,10 +93,10 @@ async function watch(session: Session, input: Input, timeoutMs: number): Promise
   let pause = EVERY_MS;
   while (!signal.aborted) {
     try {
-      const groups = await within(Math.max(left(), EVERY_MS), clock, gather(session, input));
-      if (!groups) break;
-      screen.update(frameOf(session, input.args, groups));
-      const code = codeOf(groups);
+      const overview = await within(Math.max(left(), EVERY_MS), clock, gather(session, input));
+      if (!overview) break;
+      screen.update(frameOf(session, input.args, overview));
+      const code = CODES[judgeAll(overview)];
       pause = EVERY_MS;
       if (code !== EXIT.timeout) return code;
     } catch (error) {

@@ -27,29 +27,35 @@ export interface Explanation {
   readonly remedy: string;
 }
 
-interface Said {
-  readonly question: string;
-  readonly namespace: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly objects: readonly Blocker[];
+type Denied = Omit<Explanation, "allowed" | "since" | "until"> & {
   readonly since?: string | undefined;
   readonly until?: string | undefined;
-}
+};
 
-function refuse({ question, namespace, reason, message, objects, since, until }: Said): Explanation {
-  const facts = isKnown(reason) ? RULES[reason] : undefined;
+/** The answer no. */
+export function deny({ question, reason, rule, message, objects, since, until, remedy }: Denied): Explanation {
   return {
     question,
     allowed: false,
     reason,
-    rule: facts?.rule ?? "the group can be read and written",
+    rule,
     message,
     objects: objects.map(({ kind, name }) => ({ kind, name })),
     ...(since !== undefined && { since }),
     ...(until !== undefined && { until }),
-    remedy: facts?.remedy({ namespace, message, objects }) ?? "fix what the message names; the next tick tries again",
+    remedy,
   };
+}
+
+/** No, by a reason of the closed lists. */
+function refuse({ namespace, ...said }: Omit<Denied, "rule" | "remedy"> & { readonly namespace: string }): Explanation {
+  const { reason, message, objects } = said;
+  const facts = isKnown(reason) ? RULES[reason] : undefined;
+  return deny({
+    ...said,
+    rule: facts?.rule ?? "the group can be read and written",
+    remedy: facts?.remedy({ namespace, message, objects }) ?? "fix what the message names; the next tick tries again",
+  });
 }
 
 /** What is recorded of a group. */

@@ -1,4 +1,5 @@
 /** Explains a group, one of its zones or a pod, by what is recorded and by what a tick would decide now. Pure. */
+import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.ts";
 import { rememberLook } from "../../reconciler/budget/last-look.ts";
 import type { Block } from "../../reconciler/group-status/status.ts";
@@ -80,4 +81,11 @@ function blockersOf(pod: BudgetPod, snapshot: NonNullable<ReturnType<typeof judg
   const others = counted.filter(({ zone }) => zone.uid !== pod.owner);
   const chosen = others.length > 0 ? others : counted.filter((one) => one.pod !== pod.name);
   return chosen.map((one) => ({ kind: "Pod", name: one.pod }));
+}
+
+/** A StatefulSet that is in no group, and that no PhasedRollout targets. */
+export function explainUnmanaged({ spec }: StatefulSet): Explanation {
+  const strategy = spec?.updateStrategy?.type ?? "RollingUpdate";
+  const who = strategy === "OnDelete" ? "nobody replaces its pods: somebody has to delete them" : "its own controller replaces its pods";
+  return allow(ROLL, `it is in no rollout group and no PhasedRollout targets it: ${who} (${strategy})`);
 }

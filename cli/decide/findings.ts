@@ -172,20 +172,20 @@ function examineOthers(budgets: readonly StoredBudget[], zones: readonly Zone[],
   });
 }
 
-const IS_OURS = /zonewise/;
+/** Of whatever namespace: the one place that says it puts it into the names, too. */
+const isOurs = ({ metadata }: WebhookConfiguration): boolean =>
+  metadata?.labels?.["grafana.com/namespace"] !== undefined || /zonewise/.test(metadata?.name ?? "");
 
 /** Of all webhook configurations of the cluster. */
 export function examineWebhooks(configurations: readonly WebhookConfiguration[]): Finding[] {
-  return configurations
-    .filter(({ metadata }) => IS_OURS.test(metadata?.name ?? ""))
-    .flatMap(({ metadata, webhooks = [] }) => {
-      const without = webhooks.filter(({ clientConfig }) => !clientConfig.caBundle && clientConfig.service);
-      return without.map(({ name }): Finding => ({
-        level: "error",
-        check: "webhook-without-ca",
-        object: `webhookconfiguration/${metadata?.name}`,
-        message: `${name} has no caBundle: the API server cannot call it`,
-        fix: "let the reconciler run: it injects the CA; see docs/certificates.md",
-      }));
-    });
+  return configurations.filter(isOurs).flatMap(({ metadata, webhooks = [] }) => {
+    const without = webhooks.filter(({ clientConfig }) => !clientConfig.caBundle && clientConfig.service);
+    return without.map(({ name }): Finding => ({
+      level: "error",
+      check: "webhook-without-ca",
+      object: `webhookconfiguration/${metadata?.name}`,
+      message: `${name} has no caBundle: the API server cannot call it`,
+      fix: "let the reconciler run: it injects the CA; see docs/certificates.md",
+    }));
+  });
 }

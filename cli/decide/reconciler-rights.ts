@@ -6,6 +6,8 @@ export interface Right {
   readonly group: string;
   readonly resource: string;
   readonly subresource?: string;
+  /** Of the object; all without it. */
+  readonly name?: string;
 }
 
 /** `verb group/resource[/subresource]`, the core group as "". */

@@ -1,12 +1,10 @@
 /** Reads what `zonewise doctor` examines. What the caller may not read becomes a finding, and the rest is examined. */
 import { hasCode } from "../../infra/errors.ts";
 import {
-  accessReviews,
   deployments,
   mutatingWebhooks,
   podDisruptionBudgets,
   statefulSets,
-  subjectReviews,
   validatingWebhooks,
   type Resource,
 } from "../../infra/kubernetes/resources.ts";
@@ -16,8 +14,10 @@ import { readZone } from "../../reconciler/model/zone.ts";
 import { listBudgets } from "../../reconciler/reservations/gather-budget.ts";
 import { explainError } from "../decide/explain-error.ts";
 import { examineBudgets, examineStatefulSets, examineWebhooks, type Finding } from "../decide/findings.ts";
-import { findMissingRights, INSTALL_RIGHTS, RECONCILER_RIGHTS, type Right } from "../decide/reconciler-rights.ts";
+import { findMissingRights, INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../decide/reconciler-rights.ts";
 import type { Session } from "../session.ts";
+import { findDenied } from "./denied-rights.ts";
+import { examineNodeUpdates, examineRollouts, examineSecrets } from "./examine-checks.ts";
 
 export type Examination = (session: Session) => Promise<Finding[]>;
 
@@ -42,6 +42,7 @@ const KINDS = [
   ["rollout-operator.grafana.com", "ZoneAwarePodDisruptionBudget", "disruption budgets are"],
   ["zonewise.dev", "RolloutGroup", "zonewise status, and kubectl wait on a group, are"],
   ["zonewise.dev", "RolloutGate", "gates are"],
+  ["sts.plus", "PhasedRollout", "phased rollouts are"],
 ] as const;
 
 const examineDefinitions: Examination = async ({ cluster }) => {
@@ -84,23 +85,16 @@ const examineVersion: Examination = async ({ cluster }) => {
   ];
 };
 
-/** The rights that the user, the caller by default, does not have. */
-async function findDenied({ cluster, namespace }: Session, rights: readonly Right[], user?: string): Promise<Right[]> {
-  const isAllowed = rights.map(async (right) => {
-    const attributes = { ...right, ...(user !== undefined && { namespace }) };
-    const spec = { resourceAttributes: attributes, ...(user !== undefined && { user }) };
-    const type = { apiVersion: "authorization.k8s.io/v1" };
-    const { status } =
-      user === undefined
-        ? await cluster.create(accessReviews, { body: { ...type, kind: "SelfSubjectAccessReview", spec } })
-        : await cluster.create(subjectReviews, { body: { ...type, kind: "SubjectAccessReview", spec } });
-    return status?.allowed === true;
-  });
-  const answers = await Promise.all(isAllowed);
-  return rights.filter((_, i) => !answers[i]);
-}
-
-const INSTALLED: readonly Examination[] = [examineZones, examineGuards, examineHooks, examineDefinitions, examineReconcilerRights];
+const INSTALLED: readonly Examination[] = [
+  examineZones,
+  examineGuards,
+  examineHooks,
+  examineDefinitions,
+  examineReconcilerRights,
+  examineRollouts,
+  examineSecrets,
+  examineNodeUpdates,
+];
 const BEFORE: readonly Examination[] = [examineInstaller, examineVersion, examineOriginal, examineZones];
 
 /** All findings, errors first. Throws the error of the API server, but for a missing right. */

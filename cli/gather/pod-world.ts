@@ -10,7 +10,7 @@ import type { World, WorldBudget } from "../../reconciler/simulation/world.ts";
 import type { GroupState } from "../decide/group-state.ts";
 import type { Session } from "../session.ts";
 import { findGroup } from "./groups.ts";
-import { DEFAULTS, gatherWorld } from "./world.ts";
+import { gatherWorld } from "./world.ts";
 
 export interface PodWorld {
   readonly world: World;
@@ -52,5 +52,12 @@ async function gatherUngrouped(session: Session, { namespace, labels }: BudgetPo
   };
   const budgets = await Promise.all(listed.map(read));
   const empty = { zones: [], gates: [], tracked: undefined, references: new Map(), preparedAt: new Map(), readyMs: new Map() };
-  return { ...empty, namespace, group: "", budgets, clusterDomain: DEFAULTS.clusterDomain, now: session.clock.now() };
+  return {
+    ...empty,
+    namespace,
+    group: "",
+    budgets,
+    clusterDomain: (await session.settings(namespace)).clusterDomain,
+    now: session.clock.now(),
+  };
 }

@@ -17,35 +17,27 @@ import { createReferences } from "../../reconciler/scaler/references.ts";
 import type { ReferenceReading } from "../../reconciler/scaling/snapshot.ts";
 import type { World, WorldBudget } from "../../reconciler/simulation/world.ts";
 import type { Session } from "../session.ts";
+import type { Settings } from "./settings.ts";
 
-type Reader = Pick<Session, "cluster" | "freshness" | "clock">;
+type Reader = Pick<Session, "cluster" | "freshness" | "clock" | "settings" | "io">;
 
-export interface WorldOptions {
-  /** Name of the zone tracker's ConfigMap. */
-  readonly zoneTracker: string;
-  readonly clusterDomain: string;
-}
-
-/** As the reconciler's variables are by default. */
-export const DEFAULTS: WorldOptions = { zoneTracker: "rollout-operator-zone-tracker", clusterDomain: "cluster.local." };
+const describeAssumed = ({ zoneTracker, assumed }: Settings): string =>
+  `note: zone tracker ${zoneTracker} is assumed, the default: ${assumed}\n`;
 
 const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** Rejects with the error of the API server. A group without zones has a world without zones. */
-export async function gatherWorld(
-  { namespace, group }: Pick<Zone, "namespace" | "group">,
-  reader: Reader,
-  options: WorldOptions = DEFAULTS,
-): Promise<World> {
-  const grouped = await gatherGroupZones({ namespace, group }, reader);
+export async function gatherWorld({ namespace, group }: Pick<Zone, "namespace" | "group">, reader: Reader): Promise<World> {
+  const [grouped, settings] = await Promise.all([gatherGroupZones({ namespace, group }, reader), reader.settings(namespace)]);
   const zones = await Promise.all(grouped.map((zone) => readPods(zone, reader)));
   const [budgets, gates, { tracked }, references] = await Promise.all([
     gatherBudgets(namespace, zones, reader),
     gatherGates(namespace, group, reader),
-    gatherTimes(zones, needsTimes(zones), { ...options, ...reader }),
+    gatherTimes(zones, needsTimes(zones), { ...reader, zoneTracker: settings.zoneTracker }),
     gatherReferences(zones, reader),
   ]);
-  const { clusterDomain } = options;
+  if (settings.assumed !== undefined && needsTimes(zones)) reader.io.warn(describeAssumed(settings));
+  const { clusterDomain } = settings;
   const world = { namespace, group, zones, budgets, gates, tracked, references, clusterDomain, now: reader.clock.now() };
   return { ...world, preparedAt: new Map(), readyMs: estimate(zones) };
 }

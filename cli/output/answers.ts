@@ -21,7 +21,7 @@ function renderAnswer(answer: Explanation, style: Style, now: number): string {
     ["rule", answer.rule],
     ["blocks", answer.objects.map((object) => `${object.kind.toLowerCase()}/${object.name}`).join(", ")],
     ["since", answer.since === undefined ? "" : `${formatAge(answer.since, now)} ago (${answer.since})`],
-    ["over", untilOf(answer.until, now)],
+    ["next", untilOf(answer.until, now)],
     ["helps", answer.remedy],
   ].filter(([, text]) => text !== "");
   return `  ${style("bad", `${question}: no`)}  ${reason}\n${facts.map(([label = "", text = ""]) => `    ${label.padEnd(7)} ${text}\n`).join("")}`;

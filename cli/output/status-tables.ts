@@ -5,7 +5,7 @@ import { formatAge, untilOf } from "./age.ts";
 import type { Style, Tone } from "./style.ts";
 import { formatTable, type Cell } from "./table.ts";
 
-const TONES: Readonly<Record<Completion, Tone>> = { done: "good", stalled: "bad", going: "waiting" };
+export const TONES: Readonly<Record<Completion, Tone>> = { done: "good", stalled: "bad", going: "waiting" };
 
 function phaseOf(state: GroupState): Cell {
   const text = isRecorded(state) ? (state.status?.phase ?? "Unknown") : "Unseen";

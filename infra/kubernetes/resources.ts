@@ -148,8 +148,6 @@ export const daemonSets: Resource<Controller> = { group: "apps", version: "v1", 
 export type PodDisruptionBudget = Json<V1PodDisruptionBudget>;
 export const podDisruptionBudgets: Resource<PodDisruptionBudget> = { group: "policy", version: "v1", plural: "poddisruptionbudgets" };
 
-/** Only the names are read. */
-export const namespaces: Resource<Pick<StatefulSet, "metadata">> = { group: "", version: "v1", plural: "namespaces" };
 export const nodes: Resource<Node> = { group: "", version: "v1", plural: "nodes" };
 
 /** An object with a status that others may write: reconciler/nodes/ reads what it needs of it. */

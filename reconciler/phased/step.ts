@@ -106,7 +106,7 @@ export function isUpdated(updateRevision: string, pod: Pod | undefined): boolean
 }
 
 /** When the next check of the step is due, in milliseconds since the epoch. */
-export function nextCheckAt({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus): number {
+export function nextCheckAt({ rollout: { check } }: Pick<TargetSnapshot, "rollout">, step: RollingPodStatus): number {
   return dueAt(check, timeOf(step.analisysStartTime), streakOf(step));
 }
 

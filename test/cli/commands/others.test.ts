@@ -8,7 +8,9 @@ import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { openTerminal } from "../stage.ts";
 
-const CRDS = ["rolloutgroups", "rolloutgates"].map((name) => new URL(`../../../infra/manifests/crds/${name}.yaml`, import.meta.url));
+const CRDS = ["rolloutgroups", "rolloutgates", "phasedrollouts"].map(
+  (name) => new URL(`../../../infra/manifests/crds/${name}.yaml`, import.meta.url),
+);
 
 describe("zonewise", { timeout: 120_000 }, () => {
   let stage: Stage;

@@ -1,0 +1,125 @@
+/** Explains a node by what is recorded of its update, in its shadow and in the status of its policy. Pure. */
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import type { UpdateNode } from "../../reconciler/nodes/node.ts";
+import { deadlineOf } from "../../reconciler/nodes/phase.ts";
+import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
+import type { ActiveNode } from "../../reconciler/nodes/policy-status.ts";
+import { hasUpdate } from "../../reconciler/nodes/skip.ts";
+import { SKIP_REASONS, type SkipReason } from "../../reconciler/nodes/snapshot.ts";
+import { allow, deny, type Explanation } from "./answer.ts";
+import { PHASE_RULES, SKIP_RULES, type NodeRules } from "./node-rules.ts";
+
+const UPDATE = "update";
+
+export interface NodeFacts {
+  readonly node: UpdateNode;
+  /** All that there are. */
+  readonly policies: readonly (Policy | InvalidPolicy)[];
+  /** The namespace of the shadows. */
+  readonly namespace: string;
+}
+
+/** Undefined for a node that has nothing to do with node updates. */
+export function explainNode(facts: NodeFacts): Explanation | undefined {
+  const { node } = facts;
+  return node.managed || node.shadow ? (explainActive(facts) ?? explainIdle(facts)) : undefined;
+}
+
+function explainIdle(facts: NodeFacts): Explanation {
+  const { node, policies } = facts;
+  if (node.shadow?.status && !hasUpdate(node)) return allow(UPDATE, `${describeVersions(node)}: there is nothing to update`);
+  const policy = policies.find(({ nodeSelector }) => Object.entries(nodeSelector).every(([key, value]) => node.labels[key] === value));
+  if (!policy) return refuse(facts, undefined, { reason: "Unselected", message: "no NodeUpdatePolicy selects it" });
+  if (isInvalid(policy))
+    return refuse(facts, policy, { reason: "PolicyInvalid", message: `its status cannot be read: ${policy.unreadable}` });
+  return explainWaiting(facts, policy);
+}
+
+function explainActive({ node, policies, namespace }: NodeFacts): Explanation | undefined {
+  for (const policy of policies) {
+    const entry = isInvalid(policy) ? undefined : policy.status.active.find((one) => one.node === node.name);
+    if (entry && !isInvalid(policy)) return explainPhase({ node, policy, entry }, namespace);
+  }
+  return undefined;
+}
+
+const describeVersions = ({ shadow }: UpdateNode): string => {
+  const { current_version: from = "", target_version: to = "" } = shadow?.status ?? {};
+  return from === to ? `it runs ${from}` : `it runs ${from} and is to get ${to}`;
+};
+
+interface Active {
+  readonly node: UpdateNode;
+  readonly policy: Policy;
+  readonly entry: ActiveNode;
+}
+
+function explainPhase({ node, policy, entry }: Active, namespace: string): Explanation {
+  const { phase, since, from, to, waitsFor } = entry;
+  const drain = phase === "Draining" ? node.shadow?.status?.drain : undefined;
+  const blocked = drain?.blocked ?? [];
+  const names = blocked.map((pod) => `${pod.namespace}/${pod.name} (${pod.reason})`).join(", ");
+  const { rule, remedy } = PHASE_RULES[phase];
+  const began = parseTimestamp(since);
+  return deny({
+    question: UPDATE,
+    reason: phase,
+    rule,
+    message: [
+      `it goes from ${from} to ${to} by policy ${policy.name}`,
+      ...(waitsFor === undefined ? [] : [waitsFor]),
+      ...(drain ? [`${drain.remaining} pods are left: ${names}`] : []),
+    ].join("; "),
+    objects: [{ kind: "NodeUpdatePolicy", name: policy.name }, ...blocked.map(({ name }) => ({ kind: "Pod", name }))],
+    since,
+    until: began === undefined ? undefined : formatTimestamp(began + deadlineOf(phase, policy) * 1000),
+    remedy: remedy(told(node, policy, namespace)),
+  });
+}
+
+/** By the policy's own list of nodes that wait; a freeze before all. */
+function explainWaiting(facts: NodeFacts, policy: Policy): Explanation {
+  const { frozen, waiting, message } = policy.status;
+  const own = waiting.find((one) => one.node === facts.node.name);
+  if (frozen) return refuse(facts, policy, { reason: "Frozen", message: `since ${frozen.at}: ${frozen.message}`, since: frozen.at });
+  if (own && isReason(own.reason)) return refuse(facts, policy, { reason: own.reason, message: own.message });
+  return refuse(facts, policy, { reason: "Unrecorded", message: message || `policy ${policy.name} does not list it` });
+}
+
+const isReason = (text: string): text is SkipReason => (SKIP_REASONS as readonly string[]).includes(text);
+
+interface Refusal {
+  readonly reason: SkipReason | "Unrecorded" | "Unselected";
+  readonly message: string;
+  readonly since?: string;
+}
+
+const MORE_RULES: Readonly<Record<Exclude<Refusal["reason"], SkipReason>, NodeRules>> = {
+  Unrecorded: {
+    rule: "the reconciler has recorded why the node waits",
+    remedy: () => "wait for the next tick; a policy lists 50 nodes at most",
+  },
+  Unselected: { rule: "a NodeUpdatePolicy selects the node", remedy: () => "write one: docs/node-updates.md" },
+};
+
+function refuse(
+  { node, namespace }: NodeFacts,
+  policy: Policy | InvalidPolicy | undefined,
+  { reason, message, since }: Refusal,
+): Explanation {
+  const { rule, remedy } = isReason(reason) ? SKIP_RULES[reason] : MORE_RULES[reason];
+  return deny({
+    question: UPDATE,
+    reason,
+    rule,
+    message: `${describeVersions(node)}; ${message}`,
+    objects: policy ? [{ kind: "NodeUpdatePolicy", name: policy.name }] : [],
+    since,
+    remedy: remedy(told(node, policy, namespace)),
+  });
+}
+
+function told({ name: node }: UpdateNode, policy: Policy | InvalidPolicy | undefined, namespace: string) {
+  const freeze = policy && !isInvalid(policy) ? (policy.status.frozen?.id ?? "") : "";
+  return { node, policy: policy?.name ?? "", freeze, namespace };
+}

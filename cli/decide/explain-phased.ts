@@ -1,0 +1,113 @@
+/** Explains a StatefulSet, or one of its pods, by what is recorded of its PhasedRollout. Pure. */
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import { findCondition, type RollingPodStatus } from "../../reconciler/phased/status.ts";
+import { nextCheckAt } from "../../reconciler/phased/step.ts";
+import type { PhasedRollout } from "../../reconciler/phased/phased-rollout.ts";
+import type { Target } from "../../reconciler/phased/target.ts";
+import { allow, deny, type Blocker, type Explanation } from "./answer.ts";
+import { PHASED_RULES, type PhasedReason } from "./phased-rules.ts";
+
+/** A PhasedRollout, and its StatefulSet if that exists. */
+export interface Phased {
+  readonly rollout: PhasedRollout;
+  readonly target: Target | undefined;
+}
+
+export interface PhasedPod {
+  readonly name: string;
+  readonly revision: string | undefined;
+}
+
+const ROLL = "roll out";
+
+/** True if what is recorded was decided of both objects as they are. */
+export function isSeen({ rollout: { status, generation }, target }: Phased): boolean {
+  if (status.observedGeneration !== generation) return false;
+  return !target || (status.targetUID === target.uid && status.targetObservedGeneration === target.generation);
+}
+
+/** May the StatefulSet go on; phase, partition, why and next check are those that were recorded. */
+export function explainPhased(phased: Phased): Explanation {
+  const { rollout } = phased;
+  const { phase } = rollout.status;
+  const message = messageOf(rollout);
+  if (!isSeen(phased)) return explain(phased, "Unseen", "the reconciler has not seen the latest spec yet");
+  if (phase === "ErrorSTSNotFound" || phase === "ErrorCannotManage") return explain(phased, phase, message);
+  const step = rollout.status.rollingPodStatus;
+  if ((phase === "Rolling" || phase === "Stalled") && step) return explain(phased, reasonOf(rollout, step), describeStep(phased, step));
+  return allow(ROLL, `${phase}: ${message}`);
+}
+
+/** The same for one of its pods: those from the partition on are released. */
+export function explainPhasedPod(pod: PhasedPod, phased: Phased): Explanation {
+  const { target } = phased;
+  if (!target || pod.revision === target.status.updateRevision) return allow(ROLL, `${pod.name} is at the update revision already`);
+  const index = Number(pod.name.slice(pod.name.lastIndexOf("-") + 1)) - target.firstOrdinal;
+  if (index >= target.partition)
+    return allow(ROLL, `${pod.name} is released: partition ${target.partition} of ${target.name} is not above it`);
+  const own = explainPhased(phased);
+  const before = target.partition - index - 1;
+  const turn = before === 0 ? "it is the next" : `${before} pod${before > 1 ? "s go" : " goes"} before it`;
+  const message = `${pod.name} is below partition ${target.partition} of ${target.name}, and ${turn}`;
+  return own.allowed ? { ...own, message: `${message}; ${own.message}` } : { ...own, message: `${message}: ${own.message}` };
+}
+
+const messageOf = ({ status }: PhasedRollout): string =>
+  (findCondition(status, "Updated") ?? findCondition(status, "Ready"))?.message ?? "";
+
+/** By the closed list; what stalls, and a way back, before what the step waits for. */
+function reasonOf({ status }: PhasedRollout, step: RollingPodStatus): PhasedReason {
+  const why = findCondition(status, "Updated")?.reason ?? "";
+  if (isKnown(why)) return why;
+  return isKnown(step.status) ? step.status : "WaitForPodToBeUpdated";
+}
+
+const isKnown = (reason: string): reason is PhasedReason => Object.hasOwn(PHASED_RULES, reason);
+
+/** `partition 2 of 3: db-2 is released, db-1 is the next; 1 of 3 good answers in a row`. */
+function describeStep({ rollout, target }: Phased, step: RollingPodStatus): string {
+  const { partition } = step;
+  const pod = (index: number): string => `${rollout.targetRef}-${(target?.firstOrdinal ?? 0) + index}`;
+  const replicas = target?.replicas ?? partition;
+  const released = partition >= replicas ? "no pod is released yet" : `${pod(partition)} is released`;
+  const next = partition === 0 ? "it was the last" : `${pod(partition - 1)} is the next`;
+  return [`partition ${partition} of ${replicas}: ${released}, ${next}`, ...describeChecks(rollout, step), messageOf(rollout)].join("; ");
+}
+
+function describeChecks({ check }: PhasedRollout, step: RollingPodStatus): string[] {
+  const { consecutiveSuccessfulChecks: good, consecutiveFailedChecks: bad, lastError, lastSample } = step;
+  if (!CHECKING.has(step.status)) return [];
+  return [
+    `${good} of ${check.successThreshold} good answers in a row`,
+    ...(bad > 0 ? [`${bad} bad ones in a row, the last with ${lastSample ?? "no sample"}`] : []),
+    ...(lastError === undefined ? [] : [lastError]),
+  ];
+}
+
+const CHECKING: ReadonlySet<string> = new Set(["WaitForInitialDelay", "WaitForChecks", "PrometheusError"]);
+
+/** When the next check is due; undefined if none is. */
+export function nextCheckOf(phased: Phased): string | undefined {
+  const step = phased.rollout.status.rollingPodStatus;
+  if (!step || !CHECKING.has(step.status)) return undefined;
+  const at = nextCheckAt(phased, step);
+  return Number.isFinite(at) ? formatTimestamp(at) : undefined;
+}
+
+function explain(phased: Phased, reason: PhasedReason, message: string): Explanation {
+  const { rollout, target } = phased;
+  const { namespace, name, targetRef, status } = rollout;
+  const { rule, remedy } = PHASED_RULES[reason];
+  const set: Blocker[] = target ? [{ kind: "StatefulSet", name: target.name }] : [];
+  const step = status.rollingPodStatus;
+  return deny({
+    question: ROLL,
+    reason,
+    rule,
+    message,
+    objects: [{ kind: "PhasedRollout", name }, ...set],
+    since: step?.stepStartTime ?? findCondition(status, "Ready")?.lastTransitionTime,
+    until: reason === "Unseen" ? undefined : nextCheckOf(phased),
+    remedy: remedy({ namespace, name, target: targetRef, step: `${status.updateRevision}/${step?.partition}` }),
+  });
+}

@@ -1,0 +1,138 @@
+/** What `zonewise doctor` finds wrong with PhasedRollouts, gates and node updates. Pure. */
+import type { Gate } from "../../reconciler/gates/gate.ts";
+import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
+import type { Phased } from "./explain-phased.ts";
+import type { Finding } from "./findings.ts";
+import type { Right } from "./reconciler-rights.ts";
+import { SKIP_RULES } from "./node-rules.ts";
+
+/** Of all PhasedRollouts of a namespace. */
+export function examinePhased(phased: readonly Phased[], raisesPartition: boolean): Finding[] {
+  const unguarded = phased.find(({ rollout, target }) => target && !rollout.skipCheck);
+  return [...phased.flatMap((one) => examineTarget(one, phased)), ...(unguarded && !raisesPartition ? [notRaised(unguarded)] : [])];
+}
+
+function examineTarget({ rollout, target }: Phased, all: readonly Phased[]): Finding[] {
+  const { namespace, name, targetRef } = rollout;
+  const other = all.find((one) => one.rollout !== rollout && one.rollout.namespace === namespace && one.rollout.targetRef === targetRef);
+  const object = `phasedrollout/${name}`;
+  const remove = `kubectl -n ${namespace} delete phasedrollout ${name}`;
+  const find = (check: string, message: string, fix: string): Finding => ({ level: "error", check, object, message, fix });
+  if (!target) return [find("phased-target", `there is no StatefulSet ${targetRef}`, remove)];
+  if (target.isZone)
+    return [
+      find(
+        "phased-grouped",
+        `${targetRef} is a zone of group ${target.group}: it is not managed`,
+        `guard the group with a RolloutGate instead, and ${remove}`,
+      ),
+    ];
+  if (target.updateStrategy !== "RollingUpdate")
+    return [
+      find(
+        "phased-strategy",
+        `${targetRef} has update strategy ${target.updateStrategy}; RollingUpdate is needed`,
+        `kubectl -n ${namespace} edit statefulset ${targetRef}`,
+      ),
+    ];
+  return other && name > other.rollout.name
+    ? [find("phased-twice", `${other.rollout.name} targets ${targetRef} as well: one of the two does nothing`, remove)]
+    : [];
+}
+
+const notRaised = ({ rollout, target }: Phased): Finding => ({
+  level: "warning",
+  check: "partition-not-raised",
+  object: `phasedrollout/${rollout.name}`,
+  message: `neither an admission policy nor a webhook raises the partition: a new template of ${target?.name} in the middle of a rollout replaces pods unchecked until the next tick`,
+  fix: "kubectl apply -k infra/manifests/phased-policy (Kubernetes 1.36), or -k infra/manifests/webhooks",
+});
+
+/** Of all gates of a namespace; `groups` are those that there are. */
+export function examineGates(gates: readonly Gate[], groups: ReadonlySet<string>): Finding[] {
+  return gates.flatMap(({ ref, group, checks }): Finding[] => {
+    const object = `rolloutgate/${ref.name}`;
+    const fix = `kubectl -n ${ref.namespace} edit rolloutgate ${ref.name}`;
+    if (checks.length === 0)
+      return [{ level: "error", check: "gate-unreadable", object, message: "it has no check that can be read: it never opens", fix }];
+    if (groups.has(`${ref.namespace}/${group}`)) return [];
+    return [
+      { level: "warning", check: "gate-without-group", object, message: `there is no rollout group ${group}: it guards nothing`, fix },
+    ];
+  });
+}
+
+/** Of all policies of the cluster. */
+export function examinePolicies(policies: readonly (Policy | InvalidPolicy)[]): Finding[] {
+  return policies.flatMap((policy) => (isInvalid(policy) ? [invalid(policy.name, policy.unreadable)] : examinePolicy(policy)));
+}
+
+const invalid = (name: string, message: string): Finding => ({
+  level: "error",
+  check: "policy-invalid",
+  object: `nodeupdatepolicy/${name}`,
+  message: `it starts nothing: ${message}`,
+  fix: `kubectl edit nodeupdatepolicy ${name}`,
+});
+
+function examinePolicy({ name, problem, status }: Policy): Finding[] {
+  const { frozen, skipped } = status;
+  const object = `nodeupdatepolicy/${name}`;
+  const told = { node: "NODE", policy: name, freeze: frozen?.id ?? "", namespace: "brupop-bottlerocket-aws" };
+  const silent = skipped["AgentSilent"] ?? 0;
+  return [
+    ...(problem === undefined ? [] : [invalid(name, problem)]),
+    ...(frozen
+      ? [
+          {
+            level: "error",
+            check: "updates-frozen",
+            object,
+            message: `no node update starts since ${frozen.at}: ${frozen.message}`,
+            fix: SKIP_RULES.Frozen.remedy(told),
+          } as const,
+        ]
+      : []),
+    ...(silent > 0
+      ? [
+          {
+            level: "warning",
+            check: "agents-silent",
+            object,
+            message: `the agents of ${silent} nodes have not reported`,
+            fix: "kubectl -n brupop-bottlerocket-aws get daemonset brupop-agent",
+          } as const,
+        ]
+      : []),
+  ];
+}
+
+/** A Secret with the credentials of a query. */
+export interface CheckSecret {
+  readonly namespace: string;
+  readonly name: string;
+  /** `phasedrollout/db`: what names it. */
+  readonly by: string;
+}
+
+export function listSecrets(phased: readonly Phased[], gates: readonly Gate[]): CheckSecret[] {
+  const ofPhased = phased.flatMap(({ rollout: { namespace, name, check } }) =>
+    toSecret(namespace, check.query.secretRef, `phasedrollout/${name}`),
+  );
+  const ofGates = gates.flatMap(({ ref, checks }) =>
+    checks.flatMap(({ query }) => toSecret(ref.namespace, query.secretRef, `rolloutgate/${ref.name}`)),
+  );
+  return [...ofPhased, ...ofGates];
+}
+
+const toSecret = (namespace: string, name: string | undefined, by: string): CheckSecret[] => (name ? [{ namespace, name, by }] : []);
+
+export const rightOf = ({ name }: CheckSecret): Right => ({ verb: "get", group: "", resource: "secrets", name });
+
+export const secretForbidden = ({ name, by }: CheckSecret): Finding => ({
+  level: "error",
+  check: "secret-right",
+  object: by,
+  message: `the reconciler may not get Secret ${name}: its check cannot be asked`,
+  fix: `add ${name} to infra/manifests/prometheus-secrets and apply it`,
+});

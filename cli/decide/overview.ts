@@ -1,0 +1,56 @@
+/** All that `zonewise status` shows of a namespace, and whether it is done. Pure. */
+import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
+import { findCondition } from "../../reconciler/phased/status.ts";
+import { explainPhased, isSeen, type Phased } from "./explain-phased.ts";
+import { describeProgress, judgeProgress, sortBlocks, type Completion, type GroupState } from "./group-state.ts";
+
+export interface Overview {
+  readonly groups: readonly GroupState[];
+  readonly phased: readonly Phased[];
+  /** Of the cluster: they are never done, as nodes get updates again and again. */
+  readonly policies: readonly (Policy | InvalidPolicy)[];
+}
+
+/** The first of these that holds for any of them: stalled, going, done. */
+export function judgeAll({ groups, phased }: Overview): Completion {
+  const all = [...groups.map(judgeProgress), ...phased.map(judgePhased)];
+  return all.find((one) => one === "stalled") ?? all.find((one) => one === "going") ?? "done";
+}
+
+/** `Suspended` is done: it asks for nothing. */
+export function judgePhased(phased: Phased): Completion {
+  const { phase } = phased.rollout.status;
+  if (!isSeen(phased)) return "going";
+  if (phase === "Stalled" || phase.startsWith("Error")) return "stalled";
+  return phase === "Suspended" || findCondition(phased.rollout.status, "Updated")?.status === "True" ? "done" : "going";
+}
+
+/** What `-o json` shows of each. */
+export function describeGroup(state: GroupState, now: number): object {
+  const { namespace, group, status } = state;
+  const { blocked, waiting } = sortBlocks(state, now);
+  const reasons = { blockedBy: blocked.map(({ reason }) => reason), waitingFor: waiting.map(({ reason }) => reason) };
+  return { kind: "RolloutGroup", namespace, group, progress: judgeProgress(state), message: describeProgress(state), ...reasons, status };
+}
+
+function describePhased(phased: Phased): object {
+  const { namespace, name, targetRef, status } = phased.rollout;
+  const { allowed, reason, message } = explainPhased(phased);
+  const progress = judgePhased(phased);
+  const reasons = allowed ? [] : [reason];
+  const waits = progress === "stalled" ? { blockedBy: reasons, waitingFor: [] } : { blockedBy: [], waitingFor: reasons };
+  return { kind: "PhasedRollout", namespace, name, targetRef, progress, message, ...waits, status };
+}
+
+function describePolicy(policy: Policy | InvalidPolicy): object {
+  const { name } = policy;
+  return {
+    kind: "NodeUpdatePolicy",
+    name,
+    ...(isInvalid(policy) ? { message: policy.unreadable } : { message: policy.status.message, status: policy.status }),
+  };
+}
+
+export function describeAll({ groups, phased, policies }: Overview, now: number): object[] {
+  return [...groups.map((group) => describeGroup(group, now)), ...phased.map(describePhased), ...policies.map(describePolicy)];
+}

@@ -1,0 +1,57 @@
+/** Reads what `zonewise doctor` examines of PhasedRollouts, gates and node updates. */
+import { absent } from "../../infra/errors.ts";
+import { mutatingWebhooks, rolloutGates, type Resource } from "../../infra/kubernetes/resources.ts";
+import { gatherZones, readAll } from "../../reconciler/gather.ts";
+import { readGate, type Gate } from "../../reconciler/gates/gate.ts";
+import { gatherRollouts } from "../../reconciler/phasing/gather-rollouts.ts";
+import type { Finding } from "../decide/findings.ts";
+import { examineGates, examinePhased, examinePolicies, listSecrets, rightOf, secretForbidden } from "../decide/more-findings.ts";
+import type { Session } from "../session.ts";
+import { gatherPolicies } from "./node-update.ts";
+import { findDenied } from "./denied-rights.ts";
+
+const RAISES = /^raise-partition\b/;
+
+interface Named {
+  readonly metadata?: { readonly name?: string };
+}
+
+const mutatingPolicies: Resource<Named> = { group: "admissionregistration.k8s.io", version: "v1", plural: "mutatingadmissionpolicies" };
+
+async function raisesPartition(session: Session): Promise<boolean> {
+  const read = ({ metadata }: Named): string => metadata?.name ?? "";
+  const lists = await Promise.all(
+    [mutatingPolicies, mutatingWebhooks as Resource<Named>].map((resource) =>
+      readAll({ resource, query: {}, read }, session).catch(absent),
+    ),
+  );
+  return lists.some((list) => list?.items.some((name) => RAISES.test(name)));
+}
+
+async function gatherGates(session: Session): Promise<readonly Gate[]> {
+  const query = session.namespace === "" ? {} : { namespace: session.namespace };
+  const list = await readAll({ resource: rolloutGates, query, read: readGate }, session).catch(absent);
+  return (list?.items ?? []).filter((gate) => gate !== undefined);
+}
+
+const gather = async (session: Session) => await Promise.all([gatherRollouts(session.namespace, "NoData", session), gatherGates(session)]);
+
+export async function examineRollouts(session: Session): Promise<Finding[]> {
+  const [phased = [], gates] = await gather(session);
+  const groups = gates.length > 0 ? [...(await gatherZones([session.namespace], session)).groups.keys()] : [];
+  return [...examinePhased(phased, phased.length === 0 || (await raisesPartition(session))), ...examineGates(gates, new Set(groups))];
+}
+
+/** Only where a check names a Secret. */
+export async function examineSecrets(session: Session): Promise<Finding[]> {
+  const [phased = [], gates] = await gather(session);
+  const findings = listSecrets(phased, gates).map(async (secret) => {
+    const { namespace } = secret;
+    const users = [...new Set([namespace, "zonewise"])].map((one) => `system:serviceaccount:${one}:zonewise-reconciler`);
+    const denied = await Promise.all(users.map(async (user) => await findDenied({ ...session, namespace }, [rightOf(secret)], user)));
+    return denied.every(({ length }) => length > 0) ? [secretForbidden(secret)] : [];
+  });
+  return (await Promise.all(findings)).flat();
+}
+
+export const examineNodeUpdates = async (session: Session): Promise<Finding[]> => examinePolicies(await gatherPolicies(session));

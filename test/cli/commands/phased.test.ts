@@ -1,0 +1,145 @@
+/** What the CLI tells of a PhasedRollout, by what the real ticks have recorded of it. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { it } from "node:test";
+import { parse } from "yaml";
+import { PHASED_RULES, type PhasedReason } from "../../../cli/decide/phased-rules.ts";
+import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
+import type { Draft } from "../../emulator/objects.ts";
+import { applySet, createRollout, FIRING, PHASED, setPhasedStage, SETS, type PhasedStage } from "../../reconciler/phasing/stage.ts";
+import { openTerminal } from "../stage.ts";
+
+const GROUPS = new URL("../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);
+
+/** The StatefulSet `db` of three pods, managed, and all its pods up to date. */
+async function setUp(options: Parameters<typeof createRollout>[1] = {}): Promise<PhasedStage> {
+  const stage = await setPhasedStage();
+  stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(GROUPS, "utf8")) as Draft);
+  await applySet(stage, "x:1");
+  createRollout(stage, options);
+  await stage.tickFor(20);
+  return stage;
+}
+
+function annotate({ emulator: { store } }: PhasedStage, annotations: Record<string, string>): void {
+  const object = store.get(PHASED, "default", "guard") ?? assert.fail();
+  store.update(PHASED, { ...object, metadata: { ...object.metadata, annotations } });
+}
+
+async function toStep(stage: PhasedStage, status: string, partition: number): Promise<void> {
+  for (let i = 0; i < 200; i++) {
+    const step = stage.rollout().status.rollingPodStatus;
+    if (step?.status === status && step.partition === partition) return;
+    await stage.tickFor(1);
+  }
+  assert.fail(`it is not at ${status} ${partition}: ${JSON.stringify(stage.rollout().status)}`);
+}
+
+interface Wait {
+  readonly reason: PhasedReason;
+  readonly why: RegExp;
+  readonly check?: object;
+  readonly partition?: number;
+  readonly answer?: QueryAnswer;
+}
+
+const WAITS: readonly Wait[] = [
+  {
+    reason: "WaitForInitialDelay",
+    why: /partition 3 of 3: no pod is released yet, db-2 is the next; 0 of 2 good/,
+    check: { initialDelaySeconds: 30 },
+  },
+  {
+    reason: "WaitForChecks",
+    why: /partition 2 of 3: db-2 is released, db-1 is the next; 1 of 2 good answers in a row/,
+    partition: 2,
+  },
+  { reason: "PrometheusError", why: /Unreachable: nobody/, answer: { kind: "Error", code: "Unreachable", message: "nobody" } },
+] as const;
+
+for (const { reason, why, check = {}, answer, partition = 3 } of WAITS)
+  it(`explain and status tell of ${reason}: partition, why, rule, remedy and next check`, { timeout: 60_000 }, async (t) => {
+    const stage = await setUp({ check });
+    t.after(() => stage.close());
+    const { run, json } = await openTerminal(t, stage);
+    if (answer) stage.answer = answer;
+    await applySet(stage, "x:2");
+    await toStep(stage, reason, partition);
+    const { code, out } = await run("explain sts/db");
+    assert.equal(code, 1);
+    assert.match(out, new RegExp(`^statefulset/db\\n  roll out: no  ${reason}\\n`));
+    assert.match(out, why);
+    assert.ok(out.includes(PHASED_RULES[reason].rule), out);
+    assert.match(out, /helps +.*annotate --overwrite phasedrollout guard sts.plus\/promote-step=db-\w+\/\d/);
+    assert.match(out, /^ +next +(?:in |now)/m);
+    const pod = await run("explain pod/db-0");
+    assert.match(
+      pod.out,
+      new RegExp(`roll out: no  ${reason}\\n +why +db-0 is below partition ${partition} of db, and ${partition - 1} pods? go`),
+    );
+    const overview = await run("status");
+    assert.equal(overview.code, 3);
+    assert.match(overview.out, new RegExp(`^guard +db +Rolling +${partition}/3 +${3 - partition}/3 +${reason} `, "m"));
+    const [value] = await json<{ kind: string; progress: string; waitingFor: string[] }[]>("status");
+    assert.deepEqual([value?.kind, value?.progress, value?.waitingFor], ["PhasedRollout", "going", [reason]]);
+  });
+
+it("a rollout that has stalled is told with what helps, and ends the wait with 1", { timeout: 60_000 }, async (t) => {
+  const stage = await setUp({ check: { failureThreshold: 2 } });
+  t.after(() => stage.close());
+  const { run } = await openTerminal(t, stage);
+  stage.answer = FIRING;
+  await applySet(stage, "x:2");
+  await stage.tickFor(60);
+  assert.match((await run("explain db")).out, /roll out: no {2}ChecksFailed\n.*2 bad ones in a row, the last with up 0/);
+  const { code, out } = await run("status --watch");
+  assert.equal(code, 1);
+  assert.match(out, /^phasedrollout\/guard Stalled: /);
+});
+
+it("a pause is told with the command that ends it", { timeout: 60_000 }, async (t) => {
+  const stage = await setUp();
+  t.after(() => stage.close());
+  annotate(stage, { "sts.plus/pause": "true" });
+  await applySet(stage, "x:2");
+  await stage.tickFor(20);
+  assert.match(
+    (await (await openTerminal(t, stage)).run("explain phased/guard")).out,
+    /Paused\n(?:.*\n)*.*annotate phasedrollout guard sts.plus\/pause-/,
+  );
+});
+
+it("what was recorded before the latest template is not taken for the answer", { timeout: 60_000 }, async (t) => {
+  const stage = await setUp();
+  t.after(() => stage.close());
+  const { run } = await openTerminal(t, stage);
+  assert.equal((await run("status")).code, 0);
+  assert.match((await run("explain db")).out, /roll out: yes {2}Updated: all pods of db are at revision/);
+  await applySet(stage, "x:2");
+  await stage.time.advance(500);
+  assert.match((await run("explain db")).out, /roll out: no {2}Unseen/);
+  assert.equal((await run("status")).code, 3);
+});
+
+it("a StatefulSet in a group, one that does not exist, and one that nobody manages", { timeout: 60_000 }, async (t) => {
+  const stage = await setUp({ spec: { targetRef: "none" } });
+  t.after(() => stage.close());
+  const { run } = await openTerminal(t, stage);
+  assert.match((await run("explain phased/guard")).out, /ErrorSTSNotFound/);
+  assert.match(
+    (await run("explain db")).out,
+    /roll out: yes {2}it is in no rollout group and no PhasedRollout targets it: its own controller/,
+  );
+  assert.match((await run("doctor")).out, /^error {2}phasedrollout\/guard: there is no StatefulSet none/m);
+  const { store } = stage.emulator;
+  const object = store.get(SETS, "default", "db") ?? assert.fail();
+  store.update(SETS, { ...object, metadata: { ...object.metadata, labels: { "rollout-group": "db" } } });
+  const guard = store.get(PHASED, "default", "guard") ?? assert.fail();
+  store.update(PHASED, { ...guard, spec: { ...(guard as { spec?: object }).spec, targetRef: "db" } });
+  await stage.tickFor(10);
+  assert.match((await run("explain phased/guard")).out, /ErrorCannotManage\n +why +.*guard its group with a RolloutGate instead/);
+  assert.match(
+    (await run("doctor")).out,
+    /^error {2}phasedrollout\/guard: db is a zone of group db: it is not managed \(phased-grouped\)/m,
+  );
+});

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { examineGates, examinePhased, examinePolicies, listSecrets, rightOf, secretForbidden } from "../../../cli/decide/more-findings.ts";
+import type { Finding } from "../../../cli/decide/findings.ts";
+import type { Phased } from "../../../cli/decide/explain-phased.ts";
+import { readTarget } from "../../../reconciler/phased/target.ts";
+import { gateOf } from "../../reconciler/gates/builders.ts";
+import { at, policy } from "../../reconciler/nodes/fixture.ts";
+import { rollout, setObject, type RolloutTraits, type SetTraits } from "../../reconciler/phased/builders.ts";
+
+const summaryOf = (findings: readonly Finding[]): string[] => findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
+const phased = (traits: RolloutTraits = {}, set: SetTraits | null = {}): Phased => ({
+  rollout: rollout(traits),
+  target: set ? readTarget(setObject(set)) : undefined,
+});
+
+describe("zonewise doctor", () => {
+  const ROLLOUTS: readonly {
+    readonly name: string;
+    readonly all: readonly Phased[];
+    readonly raises?: boolean;
+    readonly found: readonly string[];
+  }[] = [
+    { name: "nothing of a PhasedRollout beside a policy that raises the partition", all: [phased()], found: [] },
+    {
+      name: "that nothing raises the partition",
+      all: [phased()],
+      raises: false,
+      found: ["warning partition-not-raised phasedrollout/guard"],
+    },
+    { name: "a StatefulSet that does not exist", all: [phased({}, null)], found: ["error phased-target phasedrollout/guard"] },
+    {
+      name: "a StatefulSet in a group",
+      all: [phased({}, { labels: { "rollout-group": "db" } })],
+      found: ["error phased-grouped phasedrollout/guard"],
+    },
+    { name: "another update strategy", all: [phased({}, { strategy: "OnDelete" })], found: ["error phased-strategy phasedrollout/guard"] },
+    {
+      name: "two PhasedRollouts of one StatefulSet",
+      all: [phased(), phased({ name: "second" })],
+      found: ["error phased-twice phasedrollout/second"],
+    },
+  ];
+  for (const { name, all, raises = true, found } of ROLLOUTS)
+    it(`finds ${name}`, () => {
+      const findings = examinePhased(all, raises);
+      assert.deepEqual(summaryOf(findings), found);
+      for (const { fix } of findings) assert.notEqual(fix, "");
+    });
+
+  it("finds a gate of a group that does not exist, and one that cannot be read", () => {
+    const gate = gateOf();
+    assert.deepEqual(summaryOf(examineGates([gate], new Set([`${gate.ref.namespace}/${gate.group}`]))), []);
+    assert.deepEqual(summaryOf(examineGates([gate], new Set())), ["warning gate-without-group rolloutgate/gate"]);
+    assert.deepEqual(summaryOf(examineGates([{ ...gate, checks: [] }], new Set())), ["error gate-unreadable rolloutgate/gate"]);
+  });
+
+  it("finds node updates that are frozen, agents that are silent, and a policy that cannot be obeyed", () => {
+    const frozen = { id: "n1-1", at: at(0), reason: "HealthTimeout", message: "n1: too slow" };
+    const all = [policy(), policy({}, { frozen }), policy({}, { skipped: { AgentSilent: 2 } }), policy({ window: { cron: "soon" } })];
+    assert.deepEqual(summaryOf(examinePolicies(all)), [
+      "error updates-frozen nodeupdatepolicy/default",
+      "warning agents-silent nodeupdatepolicy/default",
+      "error policy-invalid nodeupdatepolicy/default",
+    ]);
+  });
+
+  it("asks for the right to each Secret that a check names, and for no other", () => {
+    const query = { expr: "up", url: "http://prometheus", secretRef: "metrics" };
+    const secrets = listSecrets([phased({ query: { secretRef: "db-metrics" } }), phased()], [gateOf(), gateOf({ check: { query } })]);
+    assert.deepEqual(
+      secrets.map((secret) => [rightOf(secret), secretForbidden(secret).object]),
+      [
+        [{ verb: "get", group: "", resource: "secrets", name: "db-metrics" }, "phasedrollout/guard"],
+        [{ verb: "get", group: "", resource: "secrets", name: "metrics" }, "rolloutgate/gate"],
+      ],
+    );
+  });
+});

@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { it } from "node:test";
+import { parse } from "yaml";
+import { createSettings } from "../../../cli/gather/settings.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+
+const MANIFEST = new URL("../../../infra/manifests/reconciler/cronjob.yaml", import.meta.url);
+const DEFAULTS = { zoneTracker: "rollout-operator-zone-tracker", clusterDomain: "cluster.local.", shadows: "brupop-bottlerocket-aws" };
+
+/** A cluster with these objects by `plural namespace/name`; every other one is missing, or forbidden. */
+function clusterOf(objects: Readonly<Record<string, unknown>>, code: "NotFound" | "Forbidden" = "NotFound") {
+  const asked: string[] = [];
+  const get: unknown = async ({ plural }: { plural: string }, { namespace, name }: { namespace: string; name: string }) => {
+    const key = `${plural} ${namespace}/${name}`;
+    asked.push(key);
+    const found = objects[key];
+    if (found === undefined) throw new RolloutError(code, key);
+    return found;
+  };
+  return { asked, cluster: { get } as Pick<Cluster, "get"> as Cluster };
+}
+
+const jobOf = (namespace: string, container: object): unknown => ({
+  metadata: { namespace },
+  spec: { jobTemplate: { spec: { template: { spec: { containers: [container] } } } } },
+});
+
+it("the settings are those of the reconciler of the namespace", async () => {
+  const env = [
+    { name: "ZONE_TRACKER_CONFIG_MAP_NAME", value: "tracker" },
+    { name: "KUBERNETES_CLUSTER_DOMAIN", valueFrom: { configMapKeyRef: { name: "more", key: "domain" } } },
+    { name: "LOG_LEVEL", valueFrom: { secretKeyRef: { name: "x", key: "y" } } },
+  ];
+  const envFrom = [{ configMapRef: { name: "all" } }];
+  const { cluster, asked } = clusterOf({
+    "cronjobs cache/zonewise-reconciler": jobOf("cache", { env, envFrom }),
+    "configmaps cache/more": { data: { domain: "example.org" } },
+    "configmaps cache/all": { data: { NODE_UPDATES_NAMESPACE: "updates", ZONE_TRACKER_CONFIG_MAP_NAME: "earlier" } },
+  });
+  const settings = createSettings({ cluster });
+  assert.deepEqual(await settings("cache"), {
+    zoneTracker: "tracker",
+    clusterDomain: "example.org",
+    shadows: "updates",
+    assumed: undefined,
+  });
+  await settings("cache");
+  assert.equal(asked.length, 3);
+});
+
+it("of an installation for all namespaces, they are in its own", async () => {
+  const { cluster } = clusterOf({
+    "cronjobs zonewise/zonewise-reconciler": jobOf("zonewise", { env: [{ name: "KUBERNETES_CLUSTER_DOMAIN", value: "x." }] }),
+  });
+  assert.deepEqual(await createSettings({ cluster })("cache"), { ...DEFAULTS, clusterDomain: "x.", assumed: undefined });
+});
+
+it("the shipped CronJob is read, and sets none of them", async () => {
+  const { cluster } = clusterOf({ "cronjobs zonewise/zonewise-reconciler": parse(readFileSync(MANIFEST, "utf8")) });
+  assert.deepEqual(await createSettings({ cluster })("zonewise"), { ...DEFAULTS, assumed: undefined });
+});
+
+const ASSUMED = [
+  { code: "NotFound", why: "there is no CronJob zonewise-reconciler in cache or zonewise" },
+  { code: "Forbidden", why: "CronJob zonewise-reconciler cannot be read: no right to" },
+] as const;
+for (const { code, why } of ASSUMED)
+  it(`the defaults are assumed, and it is said why: ${why}`, async () => {
+    assert.deepEqual(await createSettings(clusterOf({}, code))("cache"), { ...DEFAULTS, assumed: why });
+  });
