@@ -1,6 +1,6 @@
 /**
  * Writes what each disruption budget protects into its status (§5.10): of the budgets that the tick has read anyway, when that has changed, beside the
- * ticks and every 30 s at most.
+ * ticks. A budget that is new or has another spec is written at once, every other every 30 s at most.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../infra/clock.ts";
@@ -41,15 +41,28 @@ const BEGIN_FOR_MS = 5000;
 export function createBudgetStatuses(tools: BudgetStatusTools): BudgetStatuses {
   const { clock } = tools;
   const noted = new Map<string, readonly ListedBudget[]>();
+  /** The generations that were written at once, by UID: a definition may drop what it does not know. */
+  const written = new Map<string, number>();
   let writtenAt = -Infinity;
+
+  function isNews({ ref, object: { metadata, status } }: ListedBudget): boolean {
+    const { generation = 0 } = metadata;
+    if (status?.observedGeneration === generation || written.get(ref.uid) === generation) return false;
+    written.set(ref.uid, generation);
+    return true;
+  }
+
   return {
     note: (scope, budgets) => void noted.set(scope, budgets ?? []),
     async write(groups, fence, signal) {
       const startedAt = clock.monotonic();
-      if (startedAt - writtenAt < EVERY_MS || noted.size === 0) return;
-      writtenAt = startedAt;
-      const budgets = [...noted.values()].flat();
-      noted.clear();
+      const isDue = startedAt - writtenAt >= EVERY_MS;
+      const budgets = [...noted.values()].flat().filter((budget) => isNews(budget) || isDue);
+      if (budgets.length === 0) return;
+      if (isDue) {
+        writtenAt = startedAt;
+        noted.clear();
+      }
       const zones = [...groups.values()].flat();
       await visitEach(budgets, { atOnce: AT_A_TIME, signal }, async (budget) => {
         if (clock.monotonic() - startedAt < BEGIN_FOR_MS) await writeOne(budget, zones, { ...tools, fence });

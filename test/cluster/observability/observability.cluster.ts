@@ -177,6 +177,14 @@ scenario("every panel has data, no alert fires without a fault, and each fires o
     await stage.patchZone("zone-b", { spec: { updateStrategy: { type: "OnDelete", rollingUpdate: null } } });
     await untilQuiet(prometheus);
 
+    stage.diagnostic("a leader that does not exist");
+    const follow = (leader: string | null): Promise<void> =>
+      stage.patchZone("zone-b", { metadata: { annotations: { "grafana.com/rollout-downscale-leader": leader } } });
+    await follow("nobody");
+    await untilFiring(prometheus, "ZonewiseGroupBlocked");
+    await follow(null);
+    await untilQuiet(prometheus);
+
     stage.diagnostic("a template that crashes");
     await stage.setImage("app:bad", ZONES, { "sim/crash": "true" });
     await untilFiring(prometheus, "ZonewiseRolloutStuck");

@@ -10,6 +10,7 @@ const LAST_TICK = 'zonewise_last_tick_timestamp_seconds{job="functions", namespa
 const EXPIRY = 'zonewise_certificate_expiry_timestamp_seconds{job="functions", namespace="cache"}';
 const LAST_STEP = `zonewise_rollout_last_step_timestamp_seconds${GROUP}`;
 const FAILED = `rollout_operator_group_reconciles_failed_total${GROUP}`;
+const BLOCKED = (reason: string): string => `zonewise_group_blocked{namespace="cache", rollout_group="ingester", reason="${reason}"}`;
 
 const FROZEN = 'zonewise_node_updates_frozen{namespace="brupop", policy="default"}';
 const ACTIVE = 'zonewise_node_updates_active{namespace="brupop", policy="default"}';
@@ -56,6 +57,8 @@ const CASES: readonly (readonly [
   ["a rollout with a step every ten minutes", "ZonewiseRolloutStuck", { [LAST_STEP]: "0x10 600x10 1200x10 1800x10" }, 38],
   ["a group that fails", "ZonewiseGroupFailing", { [FAILED]: "0+12x30" }, 5, 7],
   ["a group that does not", "ZonewiseGroupFailing", { [FAILED]: "7x30" }, 25],
+  ["a group that somebody has to fix", "ZonewiseGroupBlocked", { [BLOCKED("LeaderNotFound")]: "1x30" }, 14, 16],
+  ["a group that waits by itself", "ZonewiseGroupBlocked", { [BLOCKED("ZoneNotReady")]: "1x30" }, 25],
   ["a certificate for a week less a minute", "ZonewiseCertificateExpiring", { [EXPIRY]: "604740x30" }, 4, 6],
   ["a policy that is frozen", "ZonewiseNodeUpdatesFrozen", { [FROZEN]: "0x5 1x30" }, 10, 12],
   ["a policy that was frozen", "ZonewiseNodeUpdatesFrozen", { [FROZEN]: "1x3 0x30" }, 20],

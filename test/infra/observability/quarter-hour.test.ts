@@ -178,6 +178,7 @@ test(
     crashTemplate(stage, "ingester");
     breakStrategy(stage, "store-zone-b");
     store.update(HOOKS, { ...(store.get(HOOKS, undefined, hook.metadata.name) ?? hook), ...hookThat("Ignore", hook.metadata) });
+    deploy(stage, "x:1", { group: "cache", annotations: { "grafana.com/rollout-downscale-leader": "nobody" } });
     writeBudget(stage, { selector: { matchLabels: { name: "nothing" } }, podNamePartitionRegex: "(a)(b)" }, "invalid");
     stop = new AbortController();
     running = reconcile(stop.signal, { SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION: "1h" });
@@ -201,6 +202,7 @@ test(
       BadZoneAwarePodDisruptionBudgetConfiguration: [QUIET_MINUTES + 4, QUIET_MINUTES + 9],
       ZonewiseGroupFailing: [QUIET_MINUTES + 4, QUIET_MINUTES + 8],
       ZonewiseCertificateExpiring: [QUIET_MINUTES + 4, QUIET_MINUTES + 8],
+      ZonewiseGroupBlocked: [QUIET_MINUTES + 14, QUIET_MINUTES + 18],
       ZonewiseRolloutStuck: [QUIET_MINUTES + 19, QUIET_MINUTES + 23],
       ZonewiseTickMissing: [stoppedAt + 8, stoppedAt + 12],
       HighNumberInflightZpdbRequests: [stoppedAt + 5, stoppedAt + 12],

@@ -63,6 +63,25 @@ describe("the status of a disruption budget", () => {
     assert.equal(writes(calls), 1);
   });
 
+  it("follows another spec at once, and a budget that is new", async () => {
+    const { calls, tick } = maintainerOf(stage);
+    await tick();
+    writeBudget(stage, { maxUnavailable: 0 });
+    writeBudget(stage, {}, "second");
+    await tick();
+    assert.deepEqual(
+      statusOf(stage).zones?.map(({ disruptionsAllowed }) => disruptionsAllowed),
+      [0, 0, 0],
+    );
+    assert.equal(statusOf(stage, "second").conditions?.length, 1);
+    const before = writes(calls);
+    await tick();
+    assert.equal(writes(calls), before);
+    stage.emulator.store.remove(BUDGETS, "default", "second");
+    writeBudget(stage);
+    await tick();
+  });
+
   it("keeps reservations, and gives way to one that was made meanwhile", async () => {
     const { store } = stage.emulator;
     const budget = store.get(BUDGETS, "default", "ingester") ?? assert.fail("no budget");
@@ -90,7 +109,10 @@ describe("the status of a disruption budget", () => {
 it("a definition without a status gets no write that fails, and keeps its reservations elsewhere", async () => {
   const stage = await setBudgetStage({ crd: "upstream" });
   writeBudget(stage);
-  await maintainerOf(stage).tick();
+  const { calls, tick } = maintainerOf(stage);
+  await tick();
+  await tick();
   assert.equal(statusOf(stage).conditions, undefined);
+  assert.equal(writes(calls), 1);
   await stage.close();
 });
