@@ -16,7 +16,8 @@ export function inOrder(zones: readonly ZoneWithPods[]): ZoneWithPods[] {
 /** The zones with something left to do, and the pods as they are. */
 export function planRollout(zones: readonly ZoneWithPods[]): PlannedZone[] {
   return inOrder(zones).flatMap((zone) => {
-    const candidates = moveToFront(outdated(zone), (pod) => pod.broken !== undefined || pod.ready);
+    const readyFirst = moveToFront(outdated(zone), (pod) => pod.ready);
+    const candidates = moveToFront(readyFirst, (pod) => pod.broken !== undefined);
     if (candidates.length === 0 && isRecorded(zone)) return [];
     const names = candidates.slice(0, MOST_NAMED).map((pod) => pod.name);
     return [{ zone: zone.name, count: candidates.length, pods: names, atOnce: zone.maxUnavailable, msPerPod: medianReadyMs(zone) }];

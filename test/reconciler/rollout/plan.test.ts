@@ -17,8 +17,8 @@ describe("what is left of a rollout", () => {
     ["the unhealthy zone first", ["b 3: b-0 b-1 b-2", "a 3: a-0 a-1 a-2"], [OLD, { ...OLD, statusReady: 2 }]],
     ["no paused zone", ["b 3: b-0 b-1 b-2"], [{ ...OLD, annotations: { "grafana.com/rollout-paused": "true" } }, OLD]],
     [
-      "pods that are ready, or cannot come up, before those that may",
-      ["a 3: a-1 a-2 a-0"],
+      "pods that cannot come up first, and pods that are ready before those that may become so",
+      ["a 3: a-2 a-1 a-0"],
       [{ ...OLD, pods: { 0: { ready: false }, 2: { broken: "CrashLoopBackOff" } } }],
     ],
     ["a zone that only has to be recorded", ["a 0: "], [{ currentRevision: PREVIOUS }]],
@@ -26,15 +26,15 @@ describe("what is left of a rollout", () => {
   for (const [name, expected, traits] of TABLE) it(`has ${name}`, () => assert.deepEqual(planned(...traits), expected));
 
   it("begins with what the rollout does next", () => {
-    const next = group({ ...OLD, pods: { 0: { revision: LAST } } }, OLD);
-    const decision = decideRollout(next);
-    const [first] = planRollout(next.zones);
-    assert.ok(decision?.action === "deletePods");
-    assert.equal(decision.zone.name, first?.zone);
-    assert.deepEqual(
-      decision.pods.map(({ name }) => name),
-      first?.pods.slice(0, first.atOnce),
-    );
+    for (const pods of [{ 0: { revision: LAST } }, { 1: { broken: "CrashLoopBackOff", ready: false } }]) {
+      const next = group({ ...OLD, pods }, OLD);
+      const decision = decideRollout(next);
+      const [first] = planRollout(next.zones);
+      assert.ok(decision?.action === "deletePods");
+      assert.equal(decision.zone.name, first?.zone);
+      const names = decision.pods.map(({ name }) => name);
+      assert.deepEqual(names, first?.pods.slice(0, names.length));
+    }
   });
 
   it("shows how long half of the ready pods took", () => {
