@@ -37,7 +37,8 @@ if (!existsSync(join(RUN, "kube-apiserver.pid"))) {
       admin.close();
     });
     for (const policy of policies) await createManifest(admin, policy);
-    for (const plural of Object.keys(KINDS)) for (const name of ["free", "kept"]) await create(admin, { namespace, plural, name });
+    const targets = Object.keys(KINDS).flatMap((plural) => ["free", "kept"].map((name) => ({ namespace, plural, name })));
+    await Promise.all(targets.map((target) => create(admin, target)));
 
     for (const plural of Object.keys(KINDS))
       await t.test(plural, async () => {
