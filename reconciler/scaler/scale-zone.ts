@@ -16,6 +16,7 @@ import { ANNOTATIONS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import { underDownscaleLease } from "../pending-downscales/under-lease.ts";
+import { isShrinking } from "../scaling/shrink.ts";
 import type { ScaleZone } from "../scaling/steps.ts";
 import type { Scaler } from "./scaler.ts";
 import { whyNotShrink } from "./why-not-shrink.ts";
@@ -26,7 +27,7 @@ import { whyNotShrink } from "./why-not-shrink.ts";
  */
 export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold | undefined> {
   const { zone, replicas, message } = step;
-  const isChecked = replicas < zone.replicas && zone.scaling.forcedReplicas === undefined;
+  const isChecked = isShrinking(step);
   try {
     const why = isChecked ? await whyNotShrink(step, scaler) : undefined;
     if (why) return why;

@@ -5,10 +5,7 @@ import { gatherGroup, gatherGroupZones } from "../gather.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import { gatherPending, nameLease } from "../pending-downscales/downscale-lease.ts";
-import { decideFollower } from "../scaling/leader.ts";
-import { minTimeOver } from "../scaling/min-time.ts";
-import { othersSteady } from "../scaling/steady.ts";
-import type { ZoneTimes } from "../scaling/facts.ts";
+import { decideShrink } from "../scaling/shrink.ts";
 import type { ScaleZone } from "../scaling/steps.ts";
 import { gatherTimes } from "./gather-scaling.ts";
 import type { Scaler } from "./scaler.ts";
@@ -24,17 +21,10 @@ export async function whyNotShrink({ zone, replicas }: ScaleZone, scaler: Scaler
   if (!same) throw new RolloutError("Conflict", `${zone.name} has changed since it was read`);
   // The hold reports a tracker that cannot be read.
   const times = await gatherTimes(zones, same.scaling.minTime !== undefined || same.scaling.leader !== undefined, scaler);
-  const why = whyTooEarly(same, replicas, times) ?? othersSteady(same, await gatherGroup(zones, scaler));
+  const why = decideShrink({ zone: same, replicas }, times, await gatherGroup(zones, scaler));
+  if (why === "outdated") throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
   if (why) return why;
   return noOtherAdmitted(same, { zones, now: scaler.clock.now(), pending: pending ?? (await gatherPendingOf(same, scaler)) });
-}
-
-function whyTooEarly(zone: Zone, replicas: number, times: ZoneTimes): Hold | undefined {
-  if (zone.scaling.leader === undefined) return minTimeOver(zone, times, "optional");
-  const again = decideFollower(zone, times);
-  if (again?.action === "hold") return again;
-  if (again?.replicas !== replicas) throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
-  return undefined;
 }
 
 const gatherPendingOf = ({ namespace, group, name }: Zone, { cluster }: Scaler): Promise<PendingDownscales> =>

@@ -4,9 +4,8 @@ import type { BudgetZone } from "../budget/budget-pod.ts";
 import type { Hold } from "../model/decision.ts";
 import { decideScaling } from "../scaling/decide.ts";
 import { foldAges } from "../scaling/delayed.ts";
-import { minTimeOver } from "../scaling/min-time.ts";
 import { addFacts, zoneFactsOf, type ScalingSnapshot, type ZoneFacts } from "../scaling/snapshot.ts";
-import { othersSteady } from "../scaling/steady.ts";
+import { decideShrink, isShrinking } from "../scaling/shrink.ts";
 import type { PreparePods, ScaleZone, ScalingStep } from "../scaling/steps.ts";
 import { putZone, type World } from "./world.ts";
 
@@ -71,11 +70,11 @@ function answer({ zone, wanted, delay, pods }: PreparePods, { preparedAt, now }:
   return { wanted, youngest: ages.youngest() };
 }
 
-/** As the last look before the write (`reconciler/scaler/why-not-shrink.ts`), which also sees what others have just admitted. */
-function whyNotShrink({ zone, replicas }: ScaleZone, world: World): Hold | undefined {
-  if (replicas >= zone.replicas || zone.scaling.forcedReplicas !== undefined) return undefined;
-  const early = zone.scaling.leader === undefined ? minTimeOver(zone, world, "optional") : undefined;
-  return early ?? othersSteady(zone, { namespace: world.namespace, name: world.group, zones: world.zones });
+/** As the last look before the write, but for what others have just admitted. Nothing changes between the decision and the write of a look ahead. */
+function whyNotShrink(step: ScaleZone, world: World): Hold | undefined {
+  if (!isShrinking(step)) return undefined;
+  const why = decideShrink(step, world, { namespace: world.namespace, name: world.group, zones: world.zones });
+  return why === "outdated" ? undefined : why;
 }
 
 /** The world after the zone was scaled; its controller has not seen it yet. */

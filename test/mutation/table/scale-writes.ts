@@ -89,15 +89,16 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "everything is read again before a zone is scaled down",
     ...SCALE,
-    find: "const isChecked = replicas < zone.replicas &&",
-    replacement: "const isChecked = replicas < 0 &&",
+    file: "reconciler/scaling/shrink.ts",
+    find: "return replicas < zone.replicas &&",
+    replacement: "return replicas < 0 &&",
   },
   {
     breaks: "a zone is not scaled down while another loses pods",
-    ...LOOK,
+    file: "reconciler/scaling/shrink.ts",
     tests: ["test/reconciler/scaling/properties.test.ts"],
-    find: " ?? othersSteady(same, await gatherGroup(zones, scaler));",
-    replacement: ";",
+    find: "whyTooEarly(step, times) ?? othersSteady(step.zone, group)",
+    replacement: "whyTooEarly(step, times)",
   },
   {
     breaks: "a zone is not scaled down while an admitted downscale of another may still be stored",

@@ -1,0 +1,32 @@
+/** What must hold when a zone is scaled down: asked of what was read last before the write, and of the world of a look ahead. */
+import type { Hold } from "../model/decision.ts";
+import type { GroupSnapshot, Zone } from "../model/zone.ts";
+import type { ZoneTimes } from "./facts.ts";
+import { decideFollower } from "./leader.ts";
+import { minTimeOver } from "./min-time.ts";
+import { othersSteady } from "./steady.ts";
+import type { ScaleZone } from "./steps.ts";
+
+/** True if the step takes pods away and nobody forces it: only then the rules below are asked. */
+export function isShrinking({ zone, replicas }: Pick<ScaleZone, "zone" | "replicas">): boolean {
+  return replicas < zone.replicas && zone.scaling.forcedReplicas === undefined;
+}
+
+/** The hold that keeps the zone at its size; "outdated" if its leader wants another number of replicas by now. */
+export function decideShrink(
+  step: Pick<ScaleZone, "zone" | "replicas">,
+  times: ZoneTimes,
+  group: GroupSnapshot,
+): Hold | "outdated" | undefined {
+  return whyTooEarly(step, times) ?? othersSteady(step.zone, group);
+}
+
+function whyTooEarly(
+  { zone, replicas }: { readonly zone: Zone; readonly replicas: number },
+  times: ZoneTimes,
+): Hold | "outdated" | undefined {
+  if (zone.scaling.leader === undefined) return minTimeOver(zone, times, "optional");
+  const again = decideFollower(zone, times);
+  if (again?.action === "hold") return again;
+  return again?.replicas === replicas ? undefined : "outdated";
+}
