@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { explainGroup, explainPod, explainZone } from "../../../cli/decide/explain.ts";
 import type { GroupState } from "../../../cli/decide/group-state.ts";
-import { RULES } from "../../../cli/decide/rules.ts";
+import { RULES, type Denial } from "../../../cli/decide/rules.ts";
 import { describeZone } from "../../../reconciler/group-status/zones.ts";
 import { REASONS, type Reason } from "../../../reconciler/model/decision.ts";
 import { LAST } from "../../reconciler/builders.ts";
@@ -82,39 +82,46 @@ const reservedAt = (world: World, by: string): World => ({
   })),
 });
 
-const DENIALS = [
-  {
-    reason: "SeveralBudgets",
+/** Only a request finds these out, not a look at a pod: they have a rule and a remedy all the same. */
+type OfRequest = "InvalidRequest" | "PodNotFound" | "PodTerminating" | "NotNow";
+
+interface Denied {
+  readonly world: World;
+  readonly objects: readonly string[];
+  readonly helps: RegExp;
+}
+
+/** Complete by its type: every other reason of the closed list. */
+const DENIALS: Readonly<Record<Exclude<Denial, OfRequest>, Denied>> = {
+  SeveralBudgets: {
     world: withBudget([{}, {}], {}, [budgetOf({}, "second")]),
     objects: ["ingester", "second"],
     helps: /edit zpdb ingester/,
   },
-  { reason: "BudgetInvalid", world: two({ maxUnavailable: -1 }), objects: ["ingester"], helps: /edit zpdb ingester/ },
-  { reason: "OwnerNotFound", world: changePod(two({}), { controller: undefined }), objects: ["ingester"], helps: /get zpdb ingester/ },
-  {
-    reason: "MaxUnavailableZero",
+  BudgetInvalid: { world: two({ maxUnavailable: -1 }), objects: ["ingester"], helps: /edit zpdb ingester/ },
+  OwnerNotFound: { world: changePod(two({}), { controller: undefined }), objects: ["ingester"], helps: /get zpdb ingester/ },
+  MaxUnavailableZero: {
     world: two({ maxUnavailable: 0 }),
     objects: ["ingester"],
     helps: /patch zpdb ingester .*maxUnavailable":1/,
   },
-  { reason: "TooFewZones", world: withBudget([{}], {}), objects: ["ingester"], helps: /get zpdb ingester/ },
-  { reason: "PartitionUnknown", world: two({ podNamePartitionRegex: "(x)" }), objects: ["ingester"], helps: /edit zpdb ingester/ },
-  {
-    reason: "BudgetSpent",
+  TooFewZones: { world: withBudget([{}], {}), objects: ["ingester"], helps: /get zpdb ingester/ },
+  PartitionUnknown: { world: two({ podNamePartitionRegex: "(x)" }), objects: ["ingester"], helps: /edit zpdb ingester/ },
+  BudgetSpent: {
     world: withBudget([{}, { pods: { 1: { ready: false } } }, {}], {}),
     objects: ["ingester-zone-b-1", "ingester"],
     helps: /describe pod ingester-zone-b-1/,
   },
-  { reason: "AllowedAlready", world: reservedAt(two({}), "reconciler"), objects: ["ingester"], helps: /try again once it is gone/ },
-] as const;
+  AllowedAlready: { world: reservedAt(two({}), "reconciler"), objects: ["ingester"], helps: /try again once it is gone/ },
+};
 
 describe("zonewise explain pod names rule, objects and remedy of the denial", () => {
-  for (const { reason, world, objects, helps } of DENIALS)
+  for (const [reason, { world, objects, helps }] of Object.entries(DENIALS))
     it(reason, () => {
       const pod = world.zones[0]?.pods[0] ?? assert.fail();
       const [answer = assert.fail()] = explainPod(pod, stateOf(world), world);
       assert.deepEqual([answer.question, answer.reason, answer.allowed], ["evict", reason, false]);
-      assert.equal(answer.rule, RULES[reason].rule);
+      assert.equal(answer.rule, RULES[reason as Denial].rule);
       const names = answer.objects.map(({ name }) => name);
       for (const name of objects) assert.ok(names.includes(name), names.join());
       assert.match(answer.remedy, helps);

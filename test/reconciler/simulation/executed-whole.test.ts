@@ -1,0 +1,188 @@
+/**
+ * The plan is what happens, with all that a tick weighs: followers that take over the replicas of leaders, minimum times between downscales, gates whose
+ * checks fail at first, batches, mixed revisions and broken pods.
+ */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import fc from "fast-check";
+import type { Scaling } from "../../../reconciler/model/scaling.ts";
+import type { Hold } from "../../../reconciler/model/decision.ts";
+import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
+import type { GateRecord } from "../../../reconciler/gates/record.ts";
+import { judgeGates } from "../../../reconciler/gates/hold.ts";
+import { identityOf } from "../../../reconciler/gating/rollout-identity.ts";
+import { wantedBy } from "../../../reconciler/gating/wanted.ts";
+import { decideRollout } from "../../../reconciler/rollout/decide.ts";
+import { decideScaling } from "../../../reconciler/scaling/decide.ts";
+import { decideShrink, isShrinking } from "../../../reconciler/scaling/shrink.ts";
+import type { ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
+import type { ScaleZone } from "../../../reconciler/scaling/steps.ts";
+import { simulate } from "../../../reconciler/simulation/simulate.ts";
+import { data, follow, noData, stored, type GateTraits } from "../gates/builders.ts";
+import { calmDown, carryOut, createWorld, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
+import { NOW, worldOf } from "./builders.ts";
+
+const PAST = ["deploy", "stumble", "crash", "limp", "pause", "recover", "revert"] as const satisfies Happening[];
+const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;
+
+const start = fc.record({
+  sizes: fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 2, maxLength: 3, size: "max" }),
+  maxUnavailable: fc.integer({ min: 1, max: 3 }),
+  past: fc.array(fc.record({ what: fc.constantFrom(...PAST), zone: fc.nat(3), pod: fc.nat(4) }), { maxLength: 6 }),
+  ticks: fc.nat(3),
+  /** Of the zones after the first: nobody, the first zone, or the one before. */
+  leaders: fc.array(fc.constantFrom("none", "first", "before"), { minLength: 3, maxLength: 3 }),
+  readyOnly: fc.boolean(),
+  minTime: fc.constantFrom(undefined, "1h"),
+  when: fc.option(fc.subarray([...POINTS], { minLength: 1 }), { nil: undefined }),
+  /** Answers of Prometheus that are bad at first. */
+  bad: fc.nat(2),
+});
+type Start = typeof start extends fc.Arbitrary<infer T> ? T : never;
+
+/** The group with what its labels and annotations say of scaling. */
+type Observe = (zones: readonly SimulatedZone[], lastDownscales: ReadonlyMap<string, string>) => GroupSnapshot;
+
+/** By these a gate knows a zone that has begun; the model leaves them out. */
+function countRevisions({ pods, status: { currentRevision, updateRevision } }: ZoneWithPods) {
+  const count = (revision: string): number => pods.filter((pod) => pod.revision === revision && !pod.terminating).length;
+  return { current: currentRevision === updateRevision ? 0 : count(currentRevision), updated: count(updateRevision) };
+}
+
+function observeWith({ leaders, readyOnly, minTime }: Start): Observe {
+  return (zones, lastDownscales) => {
+    const group = observe(zones);
+    const read = (zone: ZoneWithPods, i: number): ZoneWithPods => {
+      const kind = i === 0 ? "none" : leaders[i - 1];
+      const leader = kind === "none" ? undefined : group.zones[kind === "first" ? 0 : i - 1]?.name;
+      const lastDownscale = lastDownscales.get(zone.name);
+      const scaling: Scaling = { ...zone.scaling, leader, upscaleOnlyWhenLeaderReady: readyOnly, minTime, lastDownscale };
+      return { ...zone, scaling, status: { ...zone.status, ...countRevisions(zone) } };
+    };
+    return { ...group, zones: group.zones.map(read) };
+  };
+}
+
+/** As the shell does: a zone that may not shrink is refused, and the next one has its turn. */
+function chooseScale(group: GroupSnapshot, now: number): { readonly step: ScaleZone | undefined; readonly holds: readonly Hold[] } {
+  const times = { zones: group.zones, tracked: new Map<string, string>(), now };
+  const facts = new Map<string, ZoneFacts>();
+  for (;;) {
+    const { next, scalingHolds } = decideScaling({ ...times, facts, clusterDomain: "" });
+    if (next?.action !== "scaleZone") return { step: undefined, holds: scalingHolds };
+    const refused = isShrinking(next) ? decideShrink(next, times, group) : undefined;
+    assert.notEqual(refused, "outdated");
+    if (refused === undefined || refused === "outdated") return { step: next, holds: scalingHolds };
+    facts.set(next.zone.uid, { refused });
+  }
+}
+
+function applyScale({ zone, replicas, recordAt }: ScaleZone, zones: readonly SimulatedZone[], lastDownscales: Map<string, string>): void {
+  const { pods, template, status } = zones.find(({ name }) => name === zone.name) ?? assert.fail();
+  // Its controller has not seen it yet.
+  status.template = -1;
+  if (recordAt !== undefined) lastDownscales.set(zone.name, new Date(recordAt).toISOString());
+  pods.length = Math.min(pods.length, replicas);
+  while (pods.length < replicas) pods.push({ revision: template, phase: "missing" });
+}
+
+/** Pods that are on their way get there. */
+function moveAll(zones: readonly SimulatedZone[]): boolean {
+  const what = { terminating: "vanish", missing: "recreate", recovering: "recover" } as const;
+  let moved = false;
+  for (;;) {
+    const moving = zones.flatMap((zone) => zone.pods.flatMap((pod, at) => (pod.phase in what ? [{ zone, pod, at }] : [])));
+    const [first] = moving;
+    if (!first) return moved;
+    happen(what[first.pod.phase as keyof typeof what], zones, first.zone, first.at);
+    moved = true;
+  }
+}
+
+/** A gate's steps, without the results of checks. */
+const outline = (record: GateRecord | undefined): string =>
+  JSON.stringify([
+    record?.identity,
+    record?.settledAt,
+    record?.zones,
+    record?.stages.map(({ point, zone, state }) => [point, zone, state]),
+  ]);
+
+/** Ticks, with everybody else doing their part whenever there is nothing to do but wait, until nothing moves any more. */
+function execute(zones: readonly SimulatedZone[], given: Start, read: Observe): string[] {
+  const lastDownscales = new Map<string, string>();
+  const done: string[] = [];
+  const traits: GateTraits = { spec: { when: given.when ?? [] } };
+  let record: GateRecord | undefined;
+  let { bad } = given;
+  let now = NOW;
+  for (let tick = 0; tick < 5000; tick++) {
+    for (const zone of zones) if (zone.status.template !== -1) happen("sync", zones, zone, 0);
+    const group = read(zones, lastDownscales);
+    const { step, holds } = chooseScale(group, now);
+    if (step) {
+      applyScale(step, zones, lastDownscales);
+      done.push(`${step.zone.name}=${step.replicas}`);
+      continue;
+    }
+    const view = { identity: identityOf(group.zones), zones: group.zones, now, wanted: wantedBy(group) };
+    const gates = given.when && judgeGates([stored(traits, record)], view);
+    const decision = decideRollout({ ...group, ...(gates && { gates }) });
+    const before = outline(record);
+    const next = given.when && follow(traits, { record, view, answer: (at) => (bad-- > 0 ? data(at) : noData(at)) });
+    record = next?.record;
+    if (decision && decision.action !== "hold") {
+      carryOut(decision, zones);
+      done.push(...(decision.action === "finishZone" ? [decision.zone.name] : decision.pods.map(({ name }) => name)));
+      continue;
+    }
+    // The next tick follows a step of a gate at once.
+    if (outline(record) !== before) continue;
+    const lagging = zones.filter(({ status }) => status.template === -1);
+    for (const zone of lagging) happen("sync", zones, zone, 0);
+    if (moveAll(zones) || lagging.length > 0) continue;
+    const waits = [...holds, ...(decision ? [decision] : [])];
+    const times = [
+      ...waits.flatMap(({ until }) => (until === undefined ? [] : [until + 1])),
+      ...(waits.length > 0 ? [next?.nextAt ?? 0] : []),
+    ];
+    const later = times.filter((at) => at > now);
+    if (later.length === 0) return done;
+    now = Math.min(...later);
+  }
+  return assert.fail("it does not end");
+}
+
+it("over 1,000 random groups with followers and gates, the plan has the steps in the order in which they are then taken", () => {
+  const seen = { settled: 0, blocked: 0, steps: 0, scaled: 0, gated: 0, waits: 0 };
+  fc.assert(
+    fc.property(start, (given) => {
+      const { sizes, maxUnavailable, past, ticks, when } = given;
+      const zones = createWorld(sizes, maxUnavailable);
+      happen("deploy", zones, zones[0] as SimulatedZone, 0);
+      for (let i = 0; i < ticks; i++) {
+        calmDown(zones);
+        const decision = decideRollout(observe(zones));
+        if (decision) carryOut(decision, zones);
+      }
+      for (const { what, zone, pod } of past) happen(what, zones, zones[zone % zones.length] as SimulatedZone, pod);
+      moveAll(zones);
+      happen("syncAll", zones, zones[0] as SimulatedZone, 0);
+      const read = observeWith(given);
+
+      const gates = when ? [stored({ spec: { when } }, undefined)] : [];
+      const plan = simulate(worldOf(read(zones, new Map()).zones, { gates }), 10_000);
+      const planned = plan.steps.flatMap(({ zone, pods = [zone], replicas }) => (replicas === undefined ? pods : [`${zone}=${replicas}`]));
+      assert.deepEqual(planned, execute(zones, given, read));
+      assert.ok(plan.end !== "cut");
+      seen[plan.end]++;
+      seen.steps += planned.length;
+      seen.scaled += planned.filter((name) => name.includes("=")).length;
+      seen.gated += plan.steps.filter(({ waits }) => waits.includes("GateWaiting")).length;
+      seen.waits += plan.steps.filter(({ waits }) => waits.includes("MinTimeBetweenZones")).length;
+    }),
+    { numRuns: 1000 },
+  );
+  assert.ok(seen.settled > 200 && seen.blocked > 100 && seen.steps > 2000, JSON.stringify(seen));
+  assert.ok(seen.scaled > 300 && seen.gated > 100 && seen.waits > 30, JSON.stringify(seen));
+});
