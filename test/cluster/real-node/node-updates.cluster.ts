@@ -1,21 +1,23 @@
 /**
  * Node updates as containers on a real node, installed and removed by the commands of docs/node-updates.md: the agent on the socket of a simulated host,
- * with the token and the CA that the kubelet mounts, through the Service of the node API. The reboot of the host ends the agent's pod, and gives the next
- * one another boot id.
+ * with the token and the CA that the kubelet mounts, through the Service of the node API. A reboot of the host ends the agent's pod, and gives the next
+ * one and the kubelet another boot id.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { readResidentMb } from "../../bench/peak.ts";
 import { type Host, startHost } from "../../host/host-server.ts";
 import { type Admin, connectAdmin } from "../client.ts";
 import { runKubectl } from "../kubectl.ts";
 import { type Manifest, renderManifests } from "../manifests.ts";
 import { buildImage } from "./containers.ts";
-import { findMissing, readMachine } from "./find-node.ts";
+import { findMissing, readMachine, runFolder } from "./find-node.ts";
 import { IMAGE, measured, REAL } from "./stage.ts";
 
 const missing = findMissing(readMachine(process.env));
@@ -26,9 +28,9 @@ const HOME = "brupop-bottlerocket-aws";
 const NODE = "real";
 const LABEL = "bottlerocket.aws/updater-interface-version";
 const [FROM, TO] = ["1.0.0", "1.1.0"];
-const MOST_MS = 180_000;
-/** Bytes that an agent may have resident. */
-const MOST_RESIDENT = 80e6;
+const MOST_MS = 240_000;
+/** MB (of 1024 kB, as in docs/benchmarks.md) that an agent may have resident. */
+const MOST_RESIDENT = 62;
 const namespace = `zw-real-nodes-${randomBytes(3).toString("hex")}`;
 
 /** The node API's own pods have no other node: the last of them is under its budget, and the policy lets the node reboot with it. */
@@ -36,7 +38,7 @@ const POLICY = {
   apiVersion: "zonewise.dev/v1",
   kind: "NodeUpdatePolicy",
   metadata: { name: "default" },
-  spec: { health: { minReadySeconds: 2, timeoutSeconds: 5 }, drain: { timeoutSeconds: 1, onTimeout: "Reboot" } },
+  spec: { health: { minReadySeconds: 2, timeoutSeconds: 180 }, drain: { timeoutSeconds: 1, onTimeout: "Reboot" } },
 };
 
 let admin: Admin;
@@ -69,6 +71,14 @@ interface Shadow {
 const readShadow = (): Promise<Shadow> =>
   admin.call<Shadow>("GET", `/apis/brupop.bottlerocket.aws/v2/namespaces/${HOME}/bottlerocketshadows/brs-${NODE}`);
 
+interface Node {
+  readonly metadata: { readonly annotations?: object };
+  readonly spec: { readonly unschedulable?: boolean };
+  readonly status: { readonly nodeInfo: { readonly bootID: string } };
+}
+
+const readNode = (): Promise<Node> => admin.call<Node>("GET", `/api/v1/nodes/${NODE}`);
+
 /** The agent's process, as this machine sees it. */
 function findAgent(): number | undefined {
   const isAgent = (pid: string): boolean => {
@@ -83,8 +93,15 @@ function findAgent(): number | undefined {
     .map(Number)[0];
 }
 
-/** Bytes. */
-const readResident = (): number => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${findAgent()}/status`, "utf8"))?.[1]) * 1024;
+const readResident = (): number => readResidentMb(findAgent() ?? 0);
+
+/** The kubelet starts anew, and reports the boot id of the host. */
+async function restartKubelet(bootId: string): Promise<void> {
+  const run = runFolder(process.env);
+  writeFileSync(join(run, "node/boot-id"), `${bootId}\n`);
+  await promisify(execFile)("test/plane/restart", ["real-kubelet"], { env: { ...process.env, RUN: run } });
+  await untilTrue("the kubelet's report of the boot", async () => (await readNode()).status.nodeInfo.bootID === bootId);
+}
 
 /** Ends the agent's pod as a reboot does, and gives the next one the boot id of the host. */
 async function restartAgent(bootId: string): Promise<void> {
@@ -125,7 +142,9 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
       offers: TO,
       rebootMs: 1000,
       async onReboot(phase, { facts }) {
-        if (phase === "up") await restartAgent(facts().bootId);
+        if (phase === "down") return;
+        await restartKubelet(facts().bootId);
+        await restartAgent(facts().bootId);
       },
     });
     await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
@@ -186,7 +205,7 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
       )
     ).items;
     t.diagnostic(`container started at ${pod?.status.containerStatuses[0]?.state.running.startedAt}, first line ${first}`);
-    t.diagnostic(`an agent has ${(readResident() / 1e6).toFixed(1)} MB resident`);
+    t.diagnostic(`an agent has ${readResident().toFixed(1)} MB resident`);
     assert.ok(readResident() < MOST_RESIDENT);
   });
 
@@ -199,21 +218,30 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
       host.actions.filter((action) => action !== "refresh"),
       ["prepare", "activate", "reboot"],
     );
-    const readNode = () =>
-      admin.call<{ spec: { unschedulable?: boolean }; metadata: { annotations?: object } }>("GET", `/api/v1/nodes/${NODE}`);
     await untilTrue("uncordoned", async () => (await readNode()).spec.unschedulable === undefined);
     assert.doesNotMatch(JSON.stringify((await readNode()).metadata.annotations), /zonewise/);
     assert.equal((await readShadow()).status?.current_version, TO);
-    t.diagnostic(`an agent has ${(readResident() / 1e6).toFixed(1)} MB resident after an update`);
+    t.diagnostic(`an agent has ${readResident().toFixed(1)} MB resident after an update`);
   });
 
-  it("R27, R33: the kubelet, which was not rebooted, is believed: the update counts as failed, and the policy is frozen", async () => {
+  it("R33: its node is Ready in the new boot and its work is back: the update has ended well", async (t) => {
     // The pod of the run was evicted with the others.
     await runNow(namespace, "zonewise-reconciler");
     const readPolicy = () =>
-      admin.call<{ status: { frozen?: { message: string } } }>("GET", "/apis/zonewise.dev/v1/nodeupdatepolicies/default");
-    await untilTrue("frozen", async () => (await readPolicy()).status.frozen !== undefined);
-    assert.match((await readPolicy()).status.frozen?.message ?? "", /real.*not been rebooted/);
+      admin.call<{ status: { active: unknown[]; frozen?: { message: string }; nodes: { upToDate: number } } }>(
+        "GET",
+        "/apis/zonewise.dev/v1/nodeupdatepolicies/default",
+      );
+    const isOver = async (): Promise<boolean> => {
+      const { active, frozen } = (await readPolicy()).status;
+      return frozen !== undefined || active.length === 0;
+    };
+    t.diagnostic(await measured("from the return to a free slot", () => untilTrue("the slot free", isOver)));
+    const { frozen, nodes } = (await readPolicy()).status;
+    assert.deepEqual([frozen, nodes.upToDate, (await readShadow()).status?.current_state], [undefined, 1, "Idle"]);
+    const { text } = await runKubectl(["get", "events", "-A", "-o", "jsonpath={.items[*].reason}"]);
+    assert.match(text, /\bRebooted\b/, "the kubelet tells of the reboot");
+    assert.match(text, /\bNodeUpdated\b/);
   });
 
   it("R36: nothing is left after the commands of the documentation", async (t) => {
