@@ -21,8 +21,9 @@ import { createAskChecks } from "./ask-checks.ts";
 import { makeDefault } from "./default-policy.ts";
 import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.ts";
 import { lookAround } from "./look-around.ts";
-import { draftInvalid, draftPass, draftUncordon } from "./node-events.ts";
+import { draftDoubts, draftInvalid, draftPass, draftUncordon } from "./node-events.ts";
 import { type LookMemory, planWithLooks, type Questions } from "./plan-with-looks.ts";
+import { findInChecks, type LoadReader } from "./read-checks.ts";
 import { takeUpkeep } from "./take-upkeep.ts";
 import { countTransitions, writeShadows, writeStatus } from "./write-plan.ts";
 
@@ -35,6 +36,7 @@ export interface NodeUpdateOptions {
   readonly namespace: string;
   readonly ownNode: string | undefined;
   readonly checker: Checker;
+  readonly loadReader: LoadReader;
   /** Where the Secrets of checks are. */
   readonly secretsNamespace: string;
   /** The spec of the policy `default`, which is made if there is none. */
@@ -137,7 +139,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     uncounted.set(policy.uid, written);
     for (const { write, error } of missed)
       log.warn("node updates: a shadow could not be written, and is tried again", { shadow: write.node.shadow?.name, error });
-    recorder.record(draftPass(policy, plan, written));
+    recorder.record([...draftPass(policy, plan, written), ...draftDoubts(policy, await findInChecks(policy, options.loadReader))]);
     for (const { node, spec } of written)
       log.info("node updates: a state is wanted", { node: node.name, state: spec.state, version: spec.version, policy: policy.name });
     return wroteStatus || written.length > 0;

@@ -38,6 +38,7 @@ const update = createNodeUpdates({
   log,
   metrics: createMetrics().nodeUpdates,
   checker: { begin: () => ({ ask: async () => undefined, [Symbol.dispose]: () => {} }) },
+  loadReader: () => Promise.reject(new Error("the policy has no checks")),
   namespace: "brupop",
   secretsNamespace: "zonewise",
   ownNode: undefined,

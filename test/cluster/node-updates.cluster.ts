@@ -20,6 +20,7 @@ import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { createPrometheusClient } from "../../infra/prometheus/client.ts";
+import { readExpression } from "../../reconciler/checks/expression.ts";
 import { createChecker } from "../../reconciler/checking/ask-prometheus.ts";
 import { createNodeUpdates } from "../../reconciler/node-updates/update-nodes.ts";
 import { createRecorder } from "../../reconciler/report/recorder.ts";
@@ -229,6 +230,7 @@ describe("a campaign under the rights of the manifests", () => {
       metrics: metrics.nodeUpdates,
       namespace,
       checker,
+      loadReader: async () => readExpression,
       secretsNamespace: namespace,
       ownNode: undefined,
       defaultSpec: {},

@@ -10,6 +10,7 @@ import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { createHostApi } from "../../../reconciler/agent/host-api.ts";
 import { runAgent } from "../../../reconciler/agent/loop.ts";
 import type { CallNodeApi } from "../../../reconciler/agent/node-api.ts";
+import { readExpression } from "../../../reconciler/checks/expression.ts";
 import { findEvictable } from "../../../reconciler/nodes/evictable.ts";
 import { ROUTES } from "../../../reconciler/nodes/routes.ts";
 import { MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
@@ -208,6 +209,7 @@ class Play {
       metrics: createMetrics().nodeUpdates,
       checker: noChecks.checker,
       namespace: NAMESPACE,
+      loadReader: async () => readExpression,
       secretsNamespace: "zonewise",
       ownNode: undefined,
       defaultSpec: SPEC,

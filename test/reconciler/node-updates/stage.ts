@@ -10,6 +10,7 @@ import { createNodeUpdates, type NodeUpdateOptions } from "../../../reconciler/n
 import { readPolicy, isInvalid } from "../../../reconciler/nodes/policy.ts";
 import type { PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
 import { MANAGED_LABEL, MANAGED_VALUE, type ShadowSpec, type ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
+import { readExpression } from "../../../reconciler/checks/expression.ts";
 import { createChecker } from "../../../reconciler/checking/ask-prometheus.ts";
 import { createRecorder } from "../../../reconciler/report/recorder.ts";
 import type { KubeObject } from "../../emulator/store.ts";
@@ -66,6 +67,7 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
       namespace: NAMESPACE,
       ownNode: undefined,
       checker: createChecker({ cluster, clock, prometheus }),
+      loadReader: async () => readExpression,
       secretsNamespace: "zonewise",
       defaultSpec: { maxConcurrent: "1" },
       ...options,
