@@ -12,9 +12,9 @@ function rightsOfRole(name: string): string[] {
 }
 
 /** Of files whose other half writes; the CLI reads only. */
-const NEVER_CALLED = /^(?:create|update) leases$|^update zoneawarepoddisruptionbudgets\/status$|^list phasedrollouts$/;
+const NEVER_CALLED = /^(?:create|update) leases$|^update zoneawarepoddisruptionbudgets\/status$|^get phasedrollouts$/;
 /** Calls that name their resource by a variable. */
-const MORE = ["poddisruptionbudgets", "validatingwebhookconfigurations", "mutatingwebhookconfigurations"].map(
+const MORE = ["poddisruptionbudgets", "validatingwebhookconfigurations", "mutatingwebhookconfigurations", "mutatingadmissionpolicies"].map(
   (resource) => `list ${resource}`,
 );
 const OPERATOR = ["create pods/eviction", "create subjectaccessreviews", "patch statefulsets"];

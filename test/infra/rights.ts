@@ -31,6 +31,7 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "cli/commands/events.ts": ["events"],
   "cli/completion.ts": ["pods", "nodes"],
   "cli/gather/examine.ts": ["statefulsets", "poddisruptionbudgets", ...HOOKS],
+  "cli/gather/settings.ts": ["cronjobs"],
   "functions/downscale/no-downscale.ts": ["statefulsets", "deployments", "replicasets"],
   "functions/status/gather.ts": ["rolloutgroups", "statefulsets", "pods", "zoneawarepoddisruptionbudgets", "events"],
   "infra/certs/inject.ts": HOOKS,
