@@ -5,6 +5,7 @@
 import type { Pod } from "../model/pod.ts";
 import { report, unchanged, writeTime } from "./report.ts";
 import type { PartitionReason, PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
+import { isSettled } from "./roll-back.ts";
 import { finalCheck, isCheckedAtEnd } from "./decide-step.ts";
 import { currentStep, isPassed, isUpdated } from "./step.ts";
 
@@ -40,8 +41,8 @@ export const podsRescued: TargetRule = ({ target, pods }) => {
 /** Nothing rolls. The partition comes first: a new template in between must find it. */
 export const idle: TargetRule = (snapshot) => {
   const { rollout, target, now } = snapshot;
-  const { currentRevision, updateRevision } = target.status;
-  if (currentRevision !== updateRevision) return undefined;
+  const { updateRevision } = target.status;
+  if (!isSettled(snapshot)) return undefined;
   if (target.partition !== target.replicas) return setPartition(target.replicas, "Guard", `nothing of ${target.name} rolls`);
   if (isCheckedAtEnd(snapshot)) return finalCheck(snapshot);
   const wasRolling = rollout.status.phase === "Rolling" || rollout.status.phase === "Stalled";

@@ -21,6 +21,9 @@ type BackRule = Rule<[snapshot: TargetSnapshot, stale: readonly StalePod[]], Pha
 
 const ROLLING_BACK = ["False", "RollingBack"] as const;
 
+const isAnnounced = (snapshot: TargetSnapshot): boolean =>
+  isCurrent(snapshot) && findCondition(snapshot.rollout.status, "Updated")?.reason === "RollingBack";
+
 const describe = ({ target }: TargetSnapshot): string => `${target.name} returns to revision ${target.status.updateRevision}`;
 
 /** The pods that are left, also those that are leaving. Missing pods are none: they are made at the current revision. */
@@ -33,8 +36,7 @@ function stalePods({ target, pods }: TargetSnapshot): StalePod[] {
 
 /** First the status: the pods are no rollout that completes. */
 const announced: BackRule = (snapshot) => {
-  const before = findCondition(snapshot.rollout.status, "Updated");
-  if (isCurrent(snapshot) && before?.reason === "RollingBack") return undefined;
+  if (isAnnounced(snapshot)) return undefined;
   const { now } = snapshot;
   return report(snapshot, { phase: "Rolling", message: describe(snapshot), updated: ROLLING_BACK, started: writeTime(now), dueAt: now });
 };
@@ -74,10 +76,25 @@ const waiting: BackRule = (snapshot) => report(snapshot, { phase: "Rolling", mes
 
 const nextBack: BackRule = firstOf([announced, unreadyReplaced, oneReleased, released, waiting]);
 
+/** True while its status names no other revision than the latest, and no pod is left at another. */
+export function isSettled(snapshot: TargetSnapshot): boolean {
+  const { currentRevision, updateRevision } = snapshot.target.status;
+  return currentRevision === updateRevision && stalePods(snapshot).length === 0;
+}
+
+/**
+ * The StatefulSet was made anew around pods of another one (deleted without its pods): its status names no other revision than the latest, which these
+ * pods have never had. They roll out by checks.
+ */
+function hasForeignPods(snapshot: TargetSnapshot): boolean {
+  const { rollout, target } = snapshot;
+  return rollout.status.targetUID !== target.uid || (isCurrent(snapshot) && !isAnnounced(snapshot));
+}
+
 /** Silent unless pods of a reverted template are left. */
 export const rolledBack: TargetRule = (snapshot) => {
   const { currentRevision, updateRevision } = snapshot.target.status;
-  if (currentRevision !== updateRevision) return undefined;
+  if (currentRevision !== updateRevision || hasForeignPods(snapshot)) return undefined;
   const stale = stalePods(snapshot);
   return stale.length > 0 ? nextBack(snapshot, stale) : undefined;
 };

@@ -43,6 +43,8 @@ export interface Rollout {
 export interface SetTraits {
   readonly replicas?: number;
   readonly policy?: "OrderedReady" | "Parallel";
+  readonly image?: string;
+  readonly partition?: number;
 }
 
 /** Installs the definition; resolves once it is served. */
@@ -102,13 +104,14 @@ function attach(stage: Stage, { prometheus, port }: { prometheus: PhasedStage["p
     ...stage,
     prometheus,
     readRollout,
-    async createSet({ replicas = 3, policy = "OrderedReady" } = {}) {
+    async createSet({ replicas = 3, policy = "OrderedReady", image = "app:1", partition = 0 } = {}) {
       const spec = {
         replicas,
         serviceName: "db",
         podManagementPolicy: policy,
         selector: { matchLabels: { zone: "db" } },
-        template: template("app:1"),
+        template: template(image),
+        updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition } },
       };
       await call("POST", sets, { metadata: { name: "db" }, spec });
       await timeline.until("all pods ready", () => timeline.statefulSets.get("db")?.status?.readyReplicas === replicas);

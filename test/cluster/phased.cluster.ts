@@ -166,6 +166,15 @@ phasedScenario("a StatefulSet that is deleted and created again is adopted again
   await stage.timeline.until("all pods gone", () => stage.timeline.pods.size === 0);
   await stage.createSet();
   await untilRolled(stage, "app:1", 3);
+  // Without its pods, as where a field that cannot be changed is: they have never had the new template.
+  stage.prometheus.isFiring = true;
+  await stage.remove(`/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/db?propagationPolicy=Orphan`);
+  await stage.timeline.until("the StatefulSet is gone", () => !stage.timeline.statefulSets.has("db"));
+  await stage.createSet({ image: "app:2", partition: 3 });
+  await stage.until("failed checks", ({ status }) => status?.rollingPodStatus?.status === "WaitForChecks");
+  assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
+  stage.prometheus.isFiring = false;
+  await untilRolled(stage, "app:2", 3);
 });
 
 phasedScenario("of two PhasedRollouts the second waits, and takes over when the first is deleted", async (stage) => {

@@ -87,6 +87,18 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
     replacement: "return stale.length > 99 ?",
   },
   {
+    breaks: "pods of a StatefulSet that was made anew around them are no rollback",
+    ...BACK,
+    find: "return rollout.status.targetUID !== target.uid ||",
+    replacement: `return rollout.status.targetUID === "" ||`,
+  },
+  {
+    breaks: "nothing is settled while stale pods are left",
+    ...BACK,
+    find: "&& stalePods(snapshot).length === 0",
+    replacement: "&& stalePods(snapshot).length >= 0",
+  },
+  {
     breaks: "of a reverted template one pod is released at a time",
     ...BACK,
     find: "if (snapshot.target.partition >= highest) return undefined;",

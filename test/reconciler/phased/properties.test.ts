@@ -89,12 +89,14 @@ function tickOnce(world: World, { meanwhile, dies }: Exclude<Step, { what: unkno
   const read = versionsOf(world);
   const key = keyOf(world);
   const { decision, verdict } = decide(world);
-  if (verdict && witness.key !== key) Object.assign(witness, { key, verdicts: [] });
-  if (verdict) witness.verdicts.push(verdict);
   const asked = { skipCheck: world.rollout.skipCheck, paused: world.rollout.paused };
   for (const { what, at } of meanwhile) happen(what, world, at);
   const { partition } = world.set;
-  if (!dies && carryOut(decision, world, read)) onWrite(decision, { ...witness, ...asked, partition });
+  if (dies || !carryOut(decision, world, read)) return;
+  // An answer that was not stored died with its process.
+  if (verdict && witness.key !== key) Object.assign(witness, { key, verdicts: [] });
+  if (verdict) witness.verdicts.push(verdict);
+  onWrite(decision, { ...witness, ...asked, partition });
 }
 
 /** The least number of times that each write occurs in all histories; below it the property proves nothing about it. */

@@ -1,6 +1,8 @@
 /** A revert in the middle of a rollout, and pods of neither revision. */
-import { OLD, rolling } from "./builders.ts";
+import { ago, OLD, rolling } from "./builders.ts";
 import { NEWER, READY, ROLLED_BACK, table } from "./table.ts";
+
+const PASSED = { status: "WaitForChecks", consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) };
 
 table("better than the original", [
   {
@@ -65,6 +67,33 @@ table("better than the original", [
     pods: "on!n",
     status: ROLLED_BACK,
     expected: "Rolling True/Ready False/RollingBack",
+  },
+  {
+    name: "S22 pods of a StatefulSet that was made anew around them are no rollback: first they are kept",
+    set: { uid: "uid-2", partition: 0, updated: 0 },
+    pods: "nnn",
+    status: ROLLED_BACK,
+    expected: "partition 3 Contain",
+  },
+  {
+    name: "S22 then they roll out by checks",
+    set: { uid: "uid-2", partition: 3, updated: 0 },
+    pods: "nnn",
+    status: ROLLED_BACK,
+    expected: `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
+  },
+  {
+    name: "S22 one by one",
+    set: { uid: "uid-2", partition: 2, updated: 1 },
+    pods: "nno",
+    status: rolling(3, PASSED, { targetUID: "uid-2", updateRevision: OLD }),
+    expected: `Rolling ${READY} WaitForPodToBeUpdated@2 0/0 due in 0 s`,
+  },
+  {
+    name: "S22 until all are at the only revision",
+    set: { uid: "uid-2", partition: 0 },
+    status: rolling(0, {}, { targetUID: "uid-2", updateRevision: OLD }),
+    expected: "partition 3 Guard",
   },
   {
     name: "S01 a revert is complete once they are gone",

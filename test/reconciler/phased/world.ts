@@ -97,6 +97,7 @@ export const HAPPENINGS = [
   "onDelete",
   "rollingUpdate",
   "recreate",
+  "remake",
 ] as const;
 export type Happening = (typeof HAPPENINGS)[number];
 
@@ -144,7 +145,9 @@ export function happen(what: Happening, world: World, at: number): void {
     unsuspend: () => edit("skipCheck", false),
     onDelete: () => change(() => Object.assign(set, { strategy: "OnDelete", partition: 0 })),
     rollingUpdate: () => change(() => Object.assign(set, { strategy: "RollingUpdate" })),
-    recreate: () => recreate(world),
+    recreate: () => recreate(world, { pods: new Map() }),
+    // Around the pods, with another template.
+    remake: () => recreate(world, { template: set.template + 1 }),
   };
   moves[what]();
 }
@@ -153,7 +156,7 @@ function fieldsOf({ set: { template, replicas, strategy, partition } }: World): 
   return { template, replicas, firstOrdinal: 0, rolls: strategy === "RollingUpdate", partition };
 }
 
-function recreate({ set }: World): void {
+function recreate({ set }: World, made: Partial<Pick<World["set"], "pods" | "template">>): void {
   Object.assign(set, {
     uid: set.uid + 1,
     generation: 1,
@@ -162,7 +165,7 @@ function recreate({ set }: World): void {
     owner: undefined,
     original: undefined,
     strategy: "RollingUpdate",
-    pods: new Map(),
+    ...made,
   });
   set.status = { observed: 0, current: set.template, update: set.template, updated: 0, available: 0, replicas: 0 };
 }
