@@ -5,7 +5,7 @@ import type { Focus } from "./gather.ts";
 import { type PageGroup, isQuiet, keyOf, PHASE_ORDER, type PageRecords } from "./records.ts";
 import { SCRIPT } from "./script.ts";
 import { showGroup } from "./show-group.ts";
-import { showBudgets, showDecisions, showQuietGroups, showReconciler } from "./show-tables.ts";
+import { showBudgets, showDecisions, showQuietGroups, showReconciler, whyOld } from "./show-tables.ts";
 import { STYLE } from "./style.ts";
 
 export interface PageView {
@@ -52,6 +52,7 @@ function sayHeadline(groups: readonly PageGroup[] = []): string {
 }
 
 function showHeader({ reconciler, readAt, problems }: PageRecords, headline: string): ComponentChild {
+  const old = whyOld(reconciler, readAt);
   return h(
     "header",
     {},
@@ -61,7 +62,7 @@ function showHeader({ reconciler, readAt, problems }: PageRecords, headline: str
     h("noscript", {}, h("p", {}, "Without JavaScript this page stays as it is: reload it.")),
     h("p", { id: "connection", class: "problem", role: "alert", hidden: true }),
     h("div", { id: "reconciler" }, showReconciler(reconciler, readAt)),
-    h("div", { id: "problems" }, ...problems.map((problem) => h("p", { class: "problem" }, problem))),
+    h("div", { id: "problems" }, ...[...(old ? [old] : []), ...problems].map((problem) => h("p", { class: "problem" }, problem))),
   );
 }
 

@@ -1,9 +1,9 @@
 /** The tables of the status page: groups that are done, budgets, last decisions. Pure. */
 import { h, type ComponentChild, type ComponentChildren } from "preact";
-import { formatTimestamp } from "../../infra/timestamp.ts";
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { addressOf, showPhase } from "./show-group.ts";
 import { type BudgetRecord, type DecisionRecord, type PageGroup, keyOf, type ReconcilerRecord } from "./records.ts";
-import { showTime } from "./time.ts";
+import { formatAge, showTime } from "./time.ts";
 
 interface Table {
   readonly label: string;
@@ -65,6 +65,16 @@ export function showDecisions(decisions: readonly DecisionRecord[], now: number)
       count,
     ]),
   });
+}
+
+/** Milliseconds without a tick after which what is recorded counts as old, as the alert has it. */
+const OLD_MS = 300_000;
+
+/** What a reader must know before all else: without ticks, groups stand as they were recorded last. */
+export function whyOld({ lastTick }: ReconcilerRecord, now: number): string | undefined {
+  const at = parseTimestamp(lastTick ?? "");
+  if (at === undefined || now - at <= OLD_MS) return undefined;
+  return `The reconciler has not ticked for ${formatAge(now - at)}: nothing is rolled out or scaled, and groups are shown as they were then.`;
 }
 
 /** Age of the last tick, holder of the Lease, certificate. */

@@ -32,6 +32,8 @@ const store = group("store", {
   },
 });
 
+const OLD = "The reconciler has not ticked for 5 min: nothing is rolled out or scaled, and groups are shown as they were then.";
+
 const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRecords>, expected: string])[] = [
   [
     "how many groups are in each phase",
@@ -156,6 +158,12 @@ describe("the status page shows", () => {
       renderPage({ records: records(), focus: undefined }),
       /<noscript><p>Without JavaScript this page stays as it is: reload it\.<\/p><\/noscript>/,
     ));
+  for (const [lastTick, isOld] of [
+    ["2026-11-22T02:54:59Z", true],
+    ["2026-11-22T02:55:00Z", false],
+  ] as const)
+    it(`${isOld ? "that" : "not that"} all is old if the last tick began at ${lastTick}`, () =>
+      assert.equal(textOf({ reconciler: { lastTick } }).includes(OLD), isOld));
   it("a sentence that is also the block's only once", () =>
     assert.equal(textOf({ groups: [store] }).split("zone-b waits for zone-a").length, 2));
   it("one group alone, also if it is done, with a way back", () => {
