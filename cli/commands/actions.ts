@@ -1,4 +1,4 @@
-/** `zonewise pause`, `resume`, `restart` and `undo`: what users change of a group's StatefulSets, each with the version that was read. */
+/** `zonewise pause`, `resume`, `restart` and `undo`: what users change of a group's StatefulSets, each with the version that was read (§18.7). */
 import { RolloutError } from "../../infra/errors.ts";
 import { statefulSets } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";

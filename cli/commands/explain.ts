@@ -1,4 +1,4 @@
-/** `zonewise explain`: may it go now, which rule says no, what blocks it, since when, and what would help. */
+/** `zonewise explain`: may it go now, which rule says no, what blocks it, since when, and what would help (§18.5). */
 import { absent } from "../../infra/errors.ts";
 import { nodes, pods, statefulSets, type StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";

@@ -18,7 +18,7 @@ export interface GroupState {
 
 export type Completion = "done" | "stalled" | "going";
 
-/** A "ready" or "stalled" counts only if it was recorded of the StatefulSets as they are: not of a spec before the last apply. */
+/** §18.1: a "ready" or "stalled" counts only if it was recorded of the StatefulSets as they are: not of a spec before the last apply. */
 export function judgeProgress(state: GroupState): Completion {
   if (!isRecorded(state)) return "going";
   const isTrue = (type: string): boolean => state.status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
@@ -52,7 +52,7 @@ export function sortBlocks({ status }: GroupState, now: number): Waits {
   return { blocked: all.filter((one) => isTrouble(one, now)), waiting: all.filter((one) => !isTrouble(one, now)) };
 }
 
-/** What is no reason of the closed list is an error. */
+/** What is no reason of the closed list is an error (§18.2). */
 function isTrouble({ reason, since }: Block, now: number): boolean {
   if (!Object.hasOwn(REASONS, reason)) return true;
   const { fails, needsFix, requested, patienceMs } = factsOf(reason as Reason);

@@ -2,7 +2,7 @@
 import { hasCode } from "../../infra/errors.ts";
 import type { Source } from "../../infra/kubernetes/actor.ts";
 import { rolloutGroups, type RolloutGroup } from "../../infra/kubernetes/resources.ts";
-import { gatherZones } from "../../reconciler/gather.ts";
+import { gatherGroupZones, gatherZones } from "../../reconciler/gather.ts";
 import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
 import { nameOfGroup } from "../../reconciler/group-status/name.ts";
 import { groupKey, type Zone } from "../../reconciler/model/zone.ts";
@@ -27,11 +27,22 @@ export async function gatherGroups(source: Source, namespace: string): Promise<G
 
 /** One group by the value of its label. Throws a `CliError` that suggests names if there is none. */
 export async function findGroup(source: Source, namespace: string, group: string): Promise<GroupState> {
-  return findOnly(await gatherGroups(source, namespace), namespace, group);
+  const zones = await gatherByName(source, namespace, group);
+  if (zones.length === 0) return findOnly(await gatherGroups(source, namespace), namespace, group);
+  const name = nameOfGroup(group);
+  const recorded = await listRecorded(source, namespace, `metadata.name=${name}`);
+  return { namespace, group, zones, ...describe(recorded.get(groupKey({ namespace, group: name }))) };
+}
+
+/** Of a large namespace only what is asked for is read; none in all namespaces, where the name may be that of several. */
+async function gatherByName(source: Source, namespace: string, group: string): Promise<readonly Zone[]> {
+  return namespace === "" ? [] : await gatherGroupZones({ namespace, group }, source);
 }
 
 /** The zones of one group, whatever is recorded of it. Throws as `findGroup` does. */
 export async function gatherZonesOf(source: Source, namespace: string, group: string): Promise<readonly Zone[]> {
+  const zones = await gatherByName(source, namespace, group);
+  if (zones.length > 0) return zones;
   const list = await gatherZones([namespace], source);
   const all = [...list.groups.values()].map((zones) => ({ zones, namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "" }));
   return findOnly(all, namespace, group).zones;
@@ -54,10 +65,11 @@ function describe(object: RolloutGroup | undefined): Pick<GroupState, "status" |
   return { status, generation: object?.metadata.generation ?? 0 };
 }
 
-async function listRecorded({ cluster }: Source, namespace: string): Promise<ReadonlyMap<string, RolloutGroup>> {
+async function listRecorded({ cluster }: Source, namespace: string, fieldSelector?: string): Promise<ReadonlyMap<string, RolloutGroup>> {
   const recorded = new Map<string, RolloutGroup>();
+  const query = { ...(namespace !== "" && { namespace }), ...(fieldSelector !== undefined && { fieldSelector }) };
   try {
-    for await (const page of cluster.list(rolloutGroups, namespace === "" ? {} : { namespace }))
+    for await (const page of cluster.list(rolloutGroups, query))
       for (const object of page.items)
         recorded.set(groupKey({ namespace: object.metadata.namespace ?? "", group: object.metadata.name ?? "" }), object);
   } catch (error) {

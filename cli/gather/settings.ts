@@ -1,4 +1,4 @@
-/** The settings of the installation that serves a namespace, as its reconciler's CronJob has them: what the CLI decides must be decided by the same. */
+/** The settings of the installation that serves a namespace, as its reconciler's CronJob has them: what the CLI decides must be decided by the same (§18.6). */
 import { absent, hasCode, messageOf } from "../../infra/errors.ts";
 import { configMaps, type Resource } from "../../infra/kubernetes/resources.ts";
 import { VARIABLES } from "../../infra/config/variables.ts";

@@ -44,7 +44,7 @@ export interface GroupPlan {
 /** Looks without a step in a row: gates and delays take some, an error in the simulation would take them all. */
 const MOST_WAITS = 100_000;
 
-/** The next `most` steps. */
+/** The next `most` steps (§18.4). */
 export function simulate(start: World, most: number): GroupPlan {
   const record = createRecord(start.now);
   let world = start;

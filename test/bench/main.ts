@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { buildAll } from "../../infra/build.ts";
 import { benchAgent } from "./agent.ts";
 import { benchChecks } from "./checks.ts";
+import { benchCli } from "./cli.ts";
 import { benchClient } from "./client.ts";
 import { benchEvictions } from "./eviction.ts";
 import { benchMemory } from "./memory.ts";
@@ -30,6 +31,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   checks: benchChecks,
   scaling: benchScaling,
   start: benchStart,
+  cli: benchCli,
   memory: benchMemory,
   client: benchClient,
   webhooks: benchWebhooks,

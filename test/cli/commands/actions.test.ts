@@ -70,6 +70,19 @@ describe("zonewise pause, resume, restart and undo", { timeout: 120_000 }, () =>
     assert.match(err, /ingester-zone-b could not be changed: .*; before it: ingester-zone-a paused\n +somebody else changed it/);
   });
 
+  it("take an empty namespace for none, as kubectl: the variable of a script was not set", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    stage.emulator.store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "elsewhere" } });
+    const { metadata, ...rest } = setNamed("a") as Draft;
+    const { uid: _uid, resourceVersion: _version, ...own } = metadata;
+    stage.emulator.store.create("statefulsets.apps", {
+      ...rest,
+      metadata: { ...own, name: "other-zone-a", namespace: "elsewhere", labels: { "rollout-group": "other" } },
+    });
+    assert.equal((await run("pause other --namespace=")).code, 4);
+    assert.equal((await run("pause other -A --dry-run")).code, 0);
+  });
+
   it("name the zones that there are", async (t) => {
     const { err } = await (await openTerminal(t, stage)).run("pause ingester --zone ingester-zone-d");
     assert.match(err, /no zone "ingester-zone-d" in the group\n +did you mean ingester-zone-a/);

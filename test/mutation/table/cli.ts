@@ -24,6 +24,27 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     replacement: 'fieldManager: "zonewise-cli" }',
   },
   {
+    breaks: "zonewise status takes no Updated of a PhasedRollout from before an apply for one after it",
+    file: "cli/decide/explain-phased.ts",
+    tests: ["test/cli/commands/phased.test.ts"],
+    find: "status.targetObservedGeneration === target.generation",
+    replacement: "status.targetObservedGeneration !== undefined",
+  },
+  {
+    breaks: "an empty namespace does not mean all namespaces",
+    file: "cli/connect.ts",
+    tests: ["test/cli/commands/actions.test.ts"],
+    find: "flags.namespace || connection.namespace ||",
+    replacement: "flags.namespace ?? connection.namespace ??",
+  },
+  {
+    breaks: "a Ctrl-C cancels the calls of zonewise",
+    file: "cli/connect.ts",
+    tests: ["test/cli/commands/status.test.ts"],
+    find: "onDate: clock.follow, signal }",
+    replacement: "onDate: clock.follow }",
+  },
+  {
     breaks: "zonewise plan asks budgets one pod after the other",
     file: "reconciler/simulation/look.ts",
     tests: ["test/reconciler/simulation/budgets.test.ts"],
