@@ -8,11 +8,15 @@ import { moveFor } from "../../../reconciler/nodes/transition.ts";
 import { ROUTES } from "../../../reconciler/nodes/routes.ts";
 import { parseWindow } from "../../../reconciler/nodes/window.ts";
 import { allowedActive } from "../../../reconciler/nodes/policy.ts";
-import { read } from "../../infra/manifests.ts";
+import { collect, read } from "../../infra/manifests.ts";
 import { policy } from "./fixture.ts";
 
 const ROOT = new URL("../../../", import.meta.url).pathname;
 const SOURCES = "{reconciler/{nodes,node-updates,agent},functions/nodes}/**/*.ts";
+
+interface Container {
+  readonly env: readonly { readonly name: string; readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } } }[];
+}
 
 describe("node updates", () => {
   it("use no package but those of schemas and schedules: nothing depends on a cloud (R24)", () => {
@@ -53,6 +57,17 @@ describe("node updates", () => {
   it("leave MonitoringUpdate only by a look at the node and its work (W23)", () => {
     const move = moveFor("MonitoringUpdate", "MonitoringUpdate");
     assert.equal(move.move === "advance" && move.gate, "healthy");
+  });
+
+  it("tell the reconciler and the agent on which node they run: its own comes last", () => {
+    for (const file of ["reconciler/cronjob", "node-updates/agent"]) {
+      const [containers = []] = collect(
+        read(`infra/manifests/${file}.yaml`)[0],
+        (object) => object["containers"] as Container[] | undefined,
+      );
+      const named = containers.flatMap(({ env }) => env).find(({ name }) => name === "MY_NODE_NAME");
+      assert.equal(named?.valueFrom?.fieldRef?.fieldPath, "spec.nodeName", file);
+    }
   });
 
   it("spread the replicas of the API, and give the agent's pod no field that a pod does not have (W26)", () => {
