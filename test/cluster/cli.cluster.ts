@@ -73,6 +73,12 @@ scenario("a viewer sees the rollout that an operator pauses, resumes and waits f
   assert.equal(settled.code, 0, settled.text);
   assert.deepEqual(await viewer("plan", "cache"), { code: 0, text: "nothing to do\n" });
 
+  // Nothing that the role forgets is left out: PhasedRollouts, the installation's settings.
+  const overview = await viewer("status", "--watch=false");
+  assert.deepEqual([overview.code, /left out|may not/.test(overview.text)], [0, false], overview.text);
+  const zone = await viewer("explain", "sts/zone-a");
+  assert.deepEqual([zone.code, /left out|may not/.test(zone.text)], [0, false], zone.text);
+
   const refused = await viewer("pause", "cache");
   assert.equal(refused.code, 4);
   assert.match(refused.text, /may not patch statefulsets.apps in namespace/);

@@ -129,7 +129,7 @@ describe("a Ctrl-C", { timeout: 60_000 }, () => {
       const stop = new AbortController();
       const remove = stage.emulator.faults.inject({ verb: "list", effect: { kind: "latency", ms: 600_000 } });
       const struck = stage.emulator.faults.struck();
-      const ending = (await openTerminal(t, stage, { signal: stop.signal })).run(line);
+      const ending = (await openTerminal(t, stage, { signal: stop.signal })).run(`${line} --request-timeout 1h`);
       while (stage.emulator.faults.struck() === struck) await new Promise((resolve) => setImmediate(resolve));
       stop.abort();
       assert.equal((await ending).code, 130);
