@@ -72,8 +72,19 @@ const zonesWithin: EvictionRule = (snapshot) => {
     const count = countUnavailable(zone, snapshot);
     return count.notReady + count.unknown >= (isOwn ? maxUnavailable(snapshot) : 1) ? [describeUnavailability(count, zone.name)] : [];
   });
-  return blocking.length > 0 ? about(snapshot, "BudgetSpent", blocking.join("; ")) : undefined;
+  return blocking.length > 0 ? about(snapshot, "BudgetSpent", blocking.join("; ") + nameReserved(snapshot)) : undefined;
 };
+
+const MOST_NAMED = 3;
+
+/** Pods that count as not ready although users see them ready. Only the rollout says so: a denied drainer reads the original's sentence. */
+function nameReserved({ pod, zones, reservations, rollout }: EvictionSnapshot): string {
+  if (!rollout) return "";
+  const all = zones.flatMap((zone) => zone.pods);
+  const reserved = all.filter((one) => one.ready && one.uid !== pod.uid && reservations[one.name]?.uid === one.uid);
+  const names = reserved.slice(0, MOST_NAMED).map(({ name }) => name);
+  return names.length > 0 ? ` (ready, but allowed to go: ${names.join(", ")}${reserved.length > MOST_NAMED ? ", …" : ""})` : "";
+}
 
 /** Partition mode: counts the pod's peers in all other zones together. A zone without any peer counts as one missing pod. */
 const partitionWithin: EvictionRule = (snapshot) => {
@@ -85,7 +96,7 @@ const partitionWithin: EvictionRule = (snapshot) => {
     .map(({ tested, notReady, unknown }) => ({ notReady, unknown: tested + notReady + unknown === 0 ? 1 : unknown }));
   const sum = counts.reduce((a, b) => ({ notReady: a.notReady + b.notReady, unknown: a.unknown + b.unknown }), { notReady: 0, unknown: 0 });
   if (sum.notReady + sum.unknown < maxUnavailable(snapshot)) return undefined;
-  return about(snapshot, "BudgetSpent", describeUnavailability(sum, `partition ${partition}`));
+  return about(snapshot, "BudgetSpent", describeUnavailability(sum, `partition ${partition}`) + nameReserved(snapshot));
 };
 
 const allowed = (snapshot: EvictionSnapshot): Verdict => {

@@ -86,7 +86,7 @@ describe("a rollout under a budget", () => {
     assert.ok(outcome?.state === "held");
     assert.deepEqual(
       [outcome.hold.reason, outcome.hold.message],
-      ["BudgetSpent", "ingester-zone-a-0 stays: 1 pod not ready in ingester-zone-c"],
+      ["BudgetSpent", "ingester-zone-a-0 stays: 1 pod not ready in ingester-zone-c (ready, but allowed to go: ingester-zone-c-0)"],
     );
     assert.deepEqual(seen.deleted, []);
   });

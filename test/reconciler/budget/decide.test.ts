@@ -90,7 +90,18 @@ const CASES: [string, Case, 200 | 400 | 429, string][] = [
     200,
     ZONES_MET,
   ],
-  ["E17 a reservation in another zone", { pod: "zone-b-0", reserved: ["zone-a-0"], rollout: 2 }, 429, "1 pod not ready in ingester-zone-a"],
+  [
+    "E17 a reservation in another zone",
+    { pod: "zone-b-0", reserved: ["zone-a-0"], rollout: 2 },
+    429,
+    "1 pod not ready in ingester-zone-a (ready, but allowed to go: ingester-zone-a-0)",
+  ],
+  [
+    "E17 a reservation of a pod that is gone from the ready ones is not named",
+    { pod: "zone-b-0", reserved: ["zone-a-0"], rollout: 2, zones: { a: { pods: { 0: UNREADY } } } },
+    429,
+    "1 pod not ready in ingester-zone-a",
+  ],
   ["E18 partition: all pods ready", { pod: "zone-a-0", spec: PARTITIONS }, 200, met("0")],
   [
     "E18 partition: the own zone does not count",
