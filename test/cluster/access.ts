@@ -4,7 +4,7 @@ import { parseAllDocuments } from "yaml";
 import type { Admin } from "./client.ts";
 
 /** The process to authorize; each has a folder of manifests with a ServiceAccount and RBAC rules. */
-export type Role = "reconciler" | "functions" | "status-page";
+export type Role = "reconciler" | "functions" | "status-page" | "prometheus-secrets";
 
 interface Manifest {
   readonly kind: string;

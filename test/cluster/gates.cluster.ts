@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
-import { PROMETHEUS_MISSING, startRealPrometheus } from "../prometheus/real.ts";
+import { generateCertificates } from "../../infra/certs/generate.ts";
+import { PROMETHEUS_MISSING, startGuard, startRealPrometheus } from "../prometheus/real.ts";
 import { startPrometheus } from "../prometheus/scripted.ts";
+import { applyRbac } from "./access.ts";
 import { assertNoViolations, deletions } from "./invariants.ts";
 import { scenario, type Stage } from "./stage.ts";
 
@@ -44,7 +46,7 @@ interface GateStatus {
       readonly point: string;
       readonly zone: string;
       readonly state: string;
-      readonly checks?: readonly { readonly sample?: string }[];
+      readonly checks?: readonly { readonly sample?: string; readonly message?: string }[];
     }[];
   };
 }
@@ -72,15 +74,26 @@ async function startSwitch(): Promise<Switch> {
   return { url: real.url, set, [Symbol.asyncDispose]: () => real[Symbol.asyncDispose]() };
 }
 
+/** TLS and a token in front of it; the token is in the Secret that the manifests name. */
+async function guardSwitch(url: string, { call, namespace }: Stage) {
+  const validity = { organization: "test", validityDays: 1, now: new Date() };
+  const { caPem, certPem, keyPem } = await generateCertificates({ dnsNames: ["prometheus"], ipAddresses: ["127.0.0.1"], ...validity });
+  const name = "zonewise-prometheus";
+  await call("POST", `/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, stringData: { token: "s3cr3t" } });
+  const guard = await startGuard(url, "Bearer s3cr3t", { cert: certPem, key: keyPem });
+  return { query: { url: guard.url, caBundle: caPem, secretRef: name }, [Symbol.asyncDispose]: () => guard[Symbol.asyncDispose]() };
+}
+
 scenario("a gate that fails between b and c holds c until it is asked again and passes, over a killed reconciler", async (stage) => {
   const { call, create, start, setImage, done, timeline, diagnostic } = stage;
   if (PROMETHEUS_MISSING) diagnostic(`with a scripted server: ${PROMETHEUS_MISSING}`);
   await using definition = await install(stage);
   const { path } = definition;
   await using prometheus = await startSwitch();
+  await using guard = await guardSwitch(prometheus.url, stage);
   const check = {
     name: "errors",
-    query: { expr: "test_errors > 0", url: prometheus.url },
+    query: { expr: "test_errors > 0", ...guard.query },
     successWhen: "NoData",
     initialDelaySeconds: 0,
     periodSeconds: 1,
@@ -102,6 +115,10 @@ scenario("a gate that fails between b and c holds c until it is asked again and 
   const first = start();
   while ((await read()).status?.settledTime === undefined) await new Promise((resolve) => setTimeout(resolve, 100));
   await setImage("app:2", ZONES);
+  const problem = async () => (await read()).status?.stages.find(({ zone }) => zone === "zone-b")?.checks?.[0]?.message;
+  while ((await problem()) === undefined) await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.match((await problem()) ?? "", /Secret zonewise-prometheus may not be read/);
+  await applyRbac(stage.admin, stage.namespace, "prometheus-secrets");
   await until("zone-b", "Passed");
   await prometheus.set(7);
   await until("zone-c", "Failed");
@@ -127,6 +144,8 @@ scenario("a gate that fails between b and c holds c until it is asked again and 
       ["zone-c", "Passed"],
     ],
   );
+  const objects = [await read(), await call("GET", `/api/v1/namespaces/${stage.namespace}/events`)];
+  assert.doesNotMatch([first.output(), second.output(), JSON.stringify(objects)].join(), /s3cr3t/);
   assertNoViolations(timeline.entries);
   assert.equal(deletions(timeline.entries).length, 9);
 });

@@ -74,8 +74,10 @@ describe("a real Prometheus", { skip: PROMETHEUS_MISSING }, () => {
       });
       await using guard = await startGuard(prometheus.url, authorization, { cert: certPem, key: keyPem });
       const to = { url: guard.url, caBundle: caPem };
-      const answer = await ask("test_errors", { ...to, credentials: { authorization, secrets: [] } });
-      assert.equal(answer.kind, "Vector", JSON.stringify(answer));
+      for (const trust of [to, { url: guard.url, insecureSkipVerify: true }]) {
+        const answer = await ask("test_errors", { ...trust, credentials: { authorization, secrets: [] } });
+        assert.equal(answer.kind, "Vector", JSON.stringify(answer));
+      }
       for (const [more, code] of [
         [to, "Refused"],
         [{ ...to, credentials: { authorization: "Bearer wrong", secrets: [] } }, "Refused"],
