@@ -6,7 +6,7 @@ import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { readAll } from "../../reconciler/gather.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
-import type { Explanation } from "../decide/answer.ts";
+import { allow, type Explanation } from "../decide/answer.ts";
 import { explainGroup, explainPod, explainUnmanaged, explainZone } from "../decide/explain.ts";
 import { explainNode } from "../decide/explain-node.ts";
 import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
@@ -72,6 +72,7 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const explained = await Promise.all(owned.map((pod) => explainOne(session, pod, worlds)));
     const facts = await gatherNodeUpdate(session, node);
     const update = facts && explainNode(facts);
+    if (!update && explained.length === 0) return [{ kind: "node", name, answers: [allow("drain", "no pod of a StatefulSet is on it")] }];
     return [...(update ? [{ kind: "node", name, answers: [update] }] : []), ...explained];
   },
   phasedrollout: async (session, name) => {

@@ -21,6 +21,10 @@ const RIGHTS = [
   ...["get", "list", "watch", "create", "patch", "delete"].map((verb) => `${verb} zonewise.dev/rolloutgroups`),
   "update zonewise.dev/rolloutgroups/status",
   ...["get", "list", "create", "update"].map((verb) => `${verb} coordination.k8s.io/leases`),
+  "list zonewise.dev/rolloutgates",
+  "patch zonewise.dev/rolloutgates/status",
+  ...["get", "list", "patch"].map((verb) => `${verb} sts.plus/phasedrollouts`),
+  "patch sts.plus/phasedrollouts/status",
 ];
 
 export const RECONCILER_RIGHTS: readonly Right[] = RIGHTS.map(readRight);
@@ -44,6 +48,20 @@ export const INSTALL_RIGHTS: readonly Right[] = [
 export const describeRight = ({ verb, group, resource, subresource }: Right): string =>
   `${verb} ${resource}${subresource === undefined ? "" : `/${subresource}`}${group === "" ? "" : `.${group}`}`;
 
-export function findMissingRights(who: string, missing: readonly Right[], fix: string): Finding[] {
-  return missing.map((right) => ({ level: "error", check: "rbac", object: who, message: `it may not ${describeRight(right)}`, fix }));
+/** Who lacks which rights, and what gives them. */
+interface Lacking {
+  /** `serviceaccount/zonewise-reconciler` */
+  readonly who: string;
+  readonly missing: readonly Right[];
+  /** Of these. */
+  readonly all: readonly Right[];
+  readonly fix: string;
+}
+
+/** One finding, however many rights are missing: without any it is most likely not installed. */
+export function findMissingRights({ who, missing, all, fix }: Lacking): Finding[] {
+  if (missing.length === 0) return [];
+  const message =
+    missing.length === all.length ? "it has none of the rights that it needs" : `it may not ${missing.map(describeRight).join(", ")}`;
+  return [{ level: "error", check: "rbac", object: who, message, fix }];
 }

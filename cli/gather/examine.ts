@@ -62,11 +62,17 @@ const examineReconcilerRights: Examination = async (session) => {
   const users = [namespace || "zonewise", "zonewise"].map((one) => `system:serviceaccount:${one}:zonewise-reconciler`);
   const missing = await Promise.all([...new Set(users)].map(async (user) => await findDenied(session, RECONCILER_RIGHTS, user)));
   const fewest = missing.toSorted((a, b) => a.length - b.length)[0] ?? [];
-  return findMissingRights("serviceaccount/zonewise-reconciler", fewest, "kubectl apply -k infra/manifests/reconciler");
+  const fix = "install it for this namespace: kubectl apply -k infra/manifests/reconciler";
+  return findMissingRights({ who: "serviceaccount/zonewise-reconciler", missing: fewest, all: RECONCILER_RIGHTS, fix });
 };
 
 const examineInstaller: Examination = async (session) =>
-  findMissingRights("you", await findDenied(session, INSTALL_RIGHTS), "install as an administrator of the cluster");
+  findMissingRights({
+    who: "you",
+    missing: await findDenied(session, INSTALL_RIGHTS),
+    all: INSTALL_RIGHTS,
+    fix: "install as an administrator of the cluster",
+  });
 
 const examineOriginal: Examination = async (session) => {
   const { cluster, namespace } = session;

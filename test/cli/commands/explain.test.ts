@@ -50,6 +50,13 @@ describe("zonewise explain", { timeout: 120_000 }, () => {
     assert.deepEqual(first?.answers[0]?.allowed, true);
   });
 
+  it("says of a node without such pods that there are none", async (t) => {
+    const { store } = stage.emulator;
+    store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "empty" } });
+    const { code, out } = await (await openTerminal(t, stage)).run("explain node/empty");
+    assert.deepEqual([code, out], [0, "node/empty\n  drain: yes  no pod of a StatefulSet is on it\n"]);
+  });
+
   it("suggests what exists in place of what does not", async (t) => {
     const { run } = await openTerminal(t, stage);
     const { code, err } = await run("explain ingester-zone-x");

@@ -101,8 +101,11 @@ describe("zonewise doctor", () => {
   });
 
   it("finds missing rights", () => {
-    const [first = assert.fail()] = INSTALL_RIGHTS;
-    assert.equal(findMissingRights("you", [first], "fix")[0]?.message, "it may not create customresourcedefinitions.apiextensions.k8s.io");
+    const find = (count: number) =>
+      findMissingRights({ who: "you", missing: INSTALL_RIGHTS.slice(0, count), all: INSTALL_RIGHTS, fix: "fix" });
+    const messages = [0, 1, INSTALL_RIGHTS.length].map((count) => find(count).map(({ message }) => message));
+    const one = "it may not create customresourcedefinitions.apiextensions.k8s.io";
+    assert.deepEqual(messages, [[], [one], ["it has none of the rights that it needs"]]);
   });
 
   it("asks for rights of the reconciler that its manifest grants", () => {
