@@ -43,10 +43,12 @@ function explainActive({ node, policies, namespace }: NodeFacts): Explanation | 
   return undefined;
 }
 
-const describeVersions = ({ shadow }: UpdateNode): string => {
-  const { current_version: from = "", target_version: to = "" } = shadow?.status ?? {};
+function describeVersions({ shadow }: UpdateNode): string {
+  const { status } = shadow ?? {};
+  if (!status) return "its agent has reported nothing";
+  const { current_version: from, target_version: to } = status;
   return from === to ? `it runs ${from}` : `it runs ${from} and is to get ${to}`;
-};
+}
 
 interface Active {
   readonly node: UpdateNode;
