@@ -75,6 +75,24 @@ describe("zonewise", { timeout: 120_000 }, () => {
     assert.match((await run("doctor --pre")).out, /older than Kubernetes 1.30/);
   });
 
+  // Scripts read these: fields are added, none is renamed or removed.
+  const SHAPES = [
+    { line: "status", fields: "kind namespace group progress message blockedBy waitingFor" },
+    { line: "status ingester", fields: "kind namespace group progress message blockedBy waitingFor" },
+    { line: "explain ingester", fields: "kind name answers" },
+    { line: "plan ingester", fields: "group end estimatedEnd steps blocked" },
+    { line: "evict --dry-run ingester-zone-a-0", fields: "pod allowed" },
+    { line: "pause ingester --dry-run", fields: "group dryRun changes" },
+  ];
+  for (const { line, fields } of SHAPES)
+    it(`${line} -o json has ${fields}`, async (t) => {
+      const { run, json } = await openTerminal(t, stage);
+      const value = await json<object | readonly object[]>(line);
+      const [first = value] = [value].flat();
+      assert.equal(Object.keys(first).join(" "), fields);
+      assert.deepEqual(parse((await run(`${line} -o yaml`)).out), value);
+    });
+
   it("events shows what Zonewise has recorded, of one group too", async (t) => {
     const { run } = await openTerminal(t, stage);
     const event = (name: string, object: string, component: string): Draft => ({
