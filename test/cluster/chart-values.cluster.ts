@@ -44,7 +44,7 @@ const variables = (
 ) =>
   Object.fromEntries(
     places.flatMap((place) => {
-      const at = `${place}${CONTAINER}.env.${place.startsWith("Deployment") ? 3 : place.startsWith(RECONCILER) ? 3 : 1}`;
+      const at = `${place}${CONTAINER}.env.${place.startsWith("Deployment") ? 3 : place.startsWith(RECONCILER) ? 4 : 1}`;
       return [
         [`${at}.name`, name],
         [`${at}.value`, value],
@@ -203,7 +203,7 @@ for (const helm of HELMS)
         [],
       );
       assert.equal(fields[`${DEPLOYMENT} spec.template.spec.volumes.0.secret.secretName`], '"tls"');
-      assert.equal(fields[`${RECONCILER} ${JOB}.${CONTAINER}.env.3.name`], '"SERVER_TLS_SELF_SIGNED_CERT_ENABLED"');
+      assert.equal(fields[`${RECONCILER} ${JOB}.${CONTAINER}.env.4.name`], '"SERVER_TLS_SELF_SIGNED_CERT_ENABLED"');
     });
 
     for (const [kind, key, endpoints] of [
