@@ -62,9 +62,13 @@ const CODES: Readonly<Record<Completion, ExitCode>> = { done: EXIT.ok, stalled: 
 function show(session: Session, { args }: Input, overview: Overview): ExitCode {
   const { table, document } = frameOf(session, args, overview);
   session.io.write(session.output === "table" ? table() : document());
-  if (overview.groups.length + overview.phased.length === 0)
-    session.io.warn("no rollout groups: no StatefulSet has the label rollout-group\n");
+  warnOfNone(session, overview);
   return CODES[judgeAll(overview)];
+}
+
+/** Nothing to wait for is done, and may be a mistyped namespace. */
+function warnOfNone({ io }: Session, { groups, phased }: Overview): void {
+  if (groups.length + phased.length === 0) io.warn("no rollout groups: no StatefulSet has the label rollout-group\n");
 }
 
 function frameOf({ io, clock, output }: Session, { length }: readonly string[], overview: Overview): Frame {
@@ -98,7 +102,10 @@ async function watch(session: Session, input: Input, timeoutMs: number): Promise
       screen.update(frameOf(session, input.args, overview));
       const code = CODES[judgeAll(overview)];
       pause = EVERY_MS;
-      if (code !== EXIT.timeout) return code;
+      if (code !== EXIT.timeout) {
+        warnOfNone(session, overview);
+        return code;
+      }
     } catch (error) {
       if (signal.aborted) break;
       if (!isRetryable(error)) throw error;

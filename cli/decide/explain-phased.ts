@@ -23,6 +23,8 @@ const ROLL = "roll out";
 /** True if what is recorded was decided of both objects as they are. */
 export function isSeen({ rollout: { status, generation }, target }: Phased): boolean {
   if (status.observedGeneration !== generation) return false;
+  // One that is being deleted is recorded as none.
+  if (target?.terminating && status.targetUID === undefined) return true;
   return !target || (status.targetUID === target.uid && status.targetObservedGeneration === target.generation);
 }
 

@@ -14,7 +14,7 @@ export function examinePhased(phased: readonly Phased[], raisesPartition: boolea
 
 function examineTarget({ rollout, target }: Phased, all: readonly Phased[]): Finding[] {
   const { namespace, name, targetRef } = rollout;
-  const other = all.find((one) => one.rollout !== rollout && one.rollout.namespace === namespace && one.rollout.targetRef === targetRef);
+  const rivals = all.filter((one) => one.rollout !== rollout && one.rollout.namespace === namespace && one.rollout.targetRef === targetRef);
   const object = `phasedrollout/${name}`;
   const remove = `kubectl -n ${namespace} delete phasedrollout ${name}`;
   const find = (check: string, message: string, fix: string): Finding => ({ level: "error", check, object, message, fix });
@@ -35,10 +35,12 @@ function examineTarget({ rollout, target }: Phased, all: readonly Phased[]): Fin
         `kubectl -n ${namespace} edit statefulset ${targetRef}`,
       ),
     ];
-  return other && name > other.rollout.name
-    ? [find("phased-twice", `${other.rollout.name} targets ${targetRef} as well: one of the two does nothing`, remove)]
-    : [];
+  const other = rivals.find((rival) => precedes(rival.rollout.name, name, target.owner));
+  return other ? [find("phased-twice", `${other.rollout.name} targets ${targetRef} as well, and this one does nothing`, remove)] : [];
 }
+
+/** The one that manages the StatefulSet stays: its deletion would release all pods unchecked. Before any does, either may go. */
+const precedes = (one: string, other: string, owner: string | undefined): boolean => one === owner || (other !== owner && one < other);
 
 const notRaised = ({ rollout, target }: Phased): Finding => ({
   level: "warning",

@@ -52,12 +52,14 @@ export function createSettings(reader: Reader): (namespace: string) => Promise<S
 }
 
 async function readSettings(reader: Reader, namespace: string): Promise<Settings> {
+  let what = `CronJob ${CRON_JOB}`;
   try {
     const job = await findJob(reader, [...new Set([namespace, HOME])]);
     if (!job) return toSettings(new Map(), `there is no CronJob ${CRON_JOB} in ${namespace} or ${HOME}`);
+    what = `a ConfigMap of ${what}`;
     return toSettings(await readEnvironment(reader, job), undefined);
   } catch (error) {
-    return toSettings(new Map(), `CronJob ${CRON_JOB} cannot be read: ${hasCode(error, "Forbidden") ? "no right to" : messageOf(error)}`);
+    return toSettings(new Map(), `${what} cannot be read: ${hasCode(error, "Forbidden") ? "no right to" : messageOf(error)}`);
   }
 }
 

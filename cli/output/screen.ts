@@ -17,12 +17,12 @@ export interface Screen {
 export function createScreen({ io, output }: Pick<Session, "io" | "output">): Screen {
   const isDrawn = io.isTty && output === "table";
   let height = 0;
-  let shown = "";
+  let shown: string | undefined;
   return {
     update({ table, lines, document }: Frame): void {
       const text = isDrawn ? fit(table(), io.size?.()) : lines();
       if (text === shown) return;
-      const isFirst = shown === "";
+      const isFirst = shown === undefined;
       shown = text;
       if (output !== "table") return io.write(output === "yaml" && !isFirst ? `---\n${document()}` : document());
       io.write(isDrawn && height > 0 ? `\u001B[${height}A\u001B[J${text}` : text);

@@ -57,11 +57,11 @@ function sampleTotals(labels: Labels, totals: RolloutGroupStatus["totals"], { pa
     [
       METRICS.groupDuration,
       [
-        ...DURATION_BOUNDS.map((le, i) => ({
-          labels: { ...labels, le },
-          value: totals.timedWithin?.[i] ?? 0,
-          metricName: `${name}_bucket`,
-        })),
+        // A definition of an earlier version drops them: zeros would say that each took longer than the last bound.
+        ...(totals.timedWithin ?? []).flatMap((value, i) => {
+          const le = DURATION_BOUNDS[i];
+          return le === undefined ? [] : [{ labels: { ...labels, le }, value, metricName: `${name}_bucket` }];
+        }),
         { labels: { ...labels, le: "+Inf" }, value: totals.timed, metricName: `${name}_bucket` },
         { labels, value: totals.seconds, metricName: `${name}_sum` },
         { labels, value: totals.timed, metricName: `${name}_count` },

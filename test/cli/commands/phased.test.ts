@@ -121,6 +121,19 @@ it("what was recorded before the latest template is not taken for the answer", {
   assert.equal((await run("status")).code, 3);
 });
 
+it("a StatefulSet that is being deleted is told as the reconciler has recorded it, and ends the wait", { timeout: 60_000 }, async (t) => {
+  const stage = await setUp();
+  t.after(() => stage.close());
+  const { run } = await openTerminal(t, stage);
+  const { store } = stage.emulator;
+  const object = store.get(SETS, "default", "db") ?? assert.fail();
+  store.update(SETS, { ...object, metadata: { ...object.metadata, finalizers: ["example.com/backup"] } });
+  store.remove(SETS, "default", "db");
+  await stage.tickFor(10);
+  assert.match((await run("explain phased/guard")).out, /ErrorSTSNotFound\n +why +StatefulSet db is being deleted/);
+  assert.equal((await run("status")).code, 1);
+});
+
 it("a StatefulSet in a group, one that does not exist, and one that nobody manages", { timeout: 60_000 }, async (t) => {
   const stage = await setUp({ spec: { targetRef: "none" } });
   t.after(() => stage.close());

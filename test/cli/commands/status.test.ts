@@ -32,6 +32,14 @@ describe("zonewise status", { timeout: 120_000 }, () => {
     await stage.close();
   });
 
+  for (const flags of ["", " --watch"])
+    it(`of a namespace without groups it says that there are none:${flags || " once"}`, async (t) => {
+      const { run, json } = await openTerminal(t, stage);
+      const { code, err } = await run(`status -n mistyped${flags}`);
+      assert.deepEqual({ code, err }, { code: 0, err: "no rollout groups: no StatefulSet has the label rollout-group\n" });
+      assert.deepEqual(await json(`status -n mistyped${flags}`), []);
+    });
+
   it("shows a line a group and exits with 0 when all are done", async (t) => {
     const { run } = await openTerminal(t, stage);
     const { code, out } = await run("status");

@@ -40,6 +40,16 @@ describe("zonewise doctor", () => {
       all: [phased(), phased({ name: "second" })],
       found: ["error phased-twice phasedrollout/second"],
     },
+    {
+      name: "the one of two PhasedRollouts that does not manage their StatefulSet",
+      all: [phased({}, { owner: "second" }), phased({ name: "second" }, { owner: "second" })],
+      found: ["error phased-twice phasedrollout/guard"],
+    },
+    {
+      name: "all of three PhasedRollouts but the one that manages their StatefulSet",
+      all: ["guard", "middle", "second"].map((name) => phased({ name }, { owner: "middle" })),
+      found: ["error phased-twice phasedrollout/guard", "error phased-twice phasedrollout/second"],
+    },
   ];
   for (const { name, all, raises = true, found } of ROLLOUTS)
     it(`finds ${name}`, () => {

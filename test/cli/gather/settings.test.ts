@@ -70,3 +70,10 @@ for (const { code, why } of ASSUMED)
   it(`the defaults are assumed, and it is said why: ${why}`, async () => {
     assert.deepEqual(await createSettings(clusterOf({}, code))("cache"), { ...DEFAULTS, assumed: why });
   });
+
+it("a ConfigMap that may not be read is not taken for the CronJob", async () => {
+  const job = jobOf("cache", { envFrom: [{ configMapRef: { name: "all" } }] });
+  const { cluster } = clusterOf({ "cronjobs cache/zonewise-reconciler": job }, "Forbidden");
+  const { assumed } = await createSettings({ cluster })("cache");
+  assert.equal(assumed, "a ConfigMap of CronJob zonewise-reconciler cannot be read: no right to");
+});

@@ -32,6 +32,8 @@ it("documents in JSON follow each other, on a terminal too", () => {
   assert.deepEqual(show(["1\n", "2\n"], "json", LARGE), ["a: 1\n", "a: 2\n"]);
 });
 
+it("a document is written of nothing, too", () => assert.deepEqual(show(["", ""], "json"), ["a: "]));
+
 it("a line is cut at the edge of the terminal, whatever its colours", () =>
   assert.deepEqual(show([`ab${colourful("bad", "cdef")}gh\nshort\n`], "table", { columns: 5, rows: 24 }), [
     "ab\u001B[31mcde\u001B[39m\nshort\n",

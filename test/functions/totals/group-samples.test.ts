@@ -57,3 +57,16 @@ it("the durations of reconciles are a histogram with cumulative buckets", () => 
     ["count", undefined, 3],
   ]);
 });
+
+it("the histogram has no buckets where the definition drops them", () => {
+  const totals = { reconciles: 9, passes: 1, failures: 0, podsReplaced: 0, timed: 3, seconds: 12, failing: false };
+  const samples = sampleGroups([{ namespace: "cache", status: { group: "ingester", totals } }], { passes: 1, series: new Map() }, 10);
+  assert.deepEqual(
+    samples.get(METRICS.groupDuration.name)?.map(({ labels, value }) => [labels["le"], value]),
+    [
+      ["+Inf", 3],
+      [undefined, 12],
+      [undefined, 3],
+    ],
+  );
+});
