@@ -6,10 +6,10 @@ import type { Finding } from "./findings.ts";
 import type { Right } from "./reconciler-rights.ts";
 import { SKIP_RULES } from "./node-rules.ts";
 
-/** Of all PhasedRollouts of a namespace. */
-export function examinePhased(phased: readonly Phased[], raisesPartition: boolean): Finding[] {
-  const unguarded = phased.find(({ rollout, target }) => target && !rollout.skipCheck);
-  return [...phased.flatMap((one) => examineTarget(one, phased)), ...(unguarded && !raisesPartition ? [notRaised(unguarded)] : [])];
+/** Of all PhasedRollouts of a namespace; `isGuarded` tells whether admission raises partitions in a namespace. */
+export function examinePhased(phased: readonly Phased[], isGuarded: (namespace: string) => boolean): Finding[] {
+  const unguarded = phased.find(({ rollout, target }) => target && !rollout.skipCheck && !isGuarded(rollout.namespace));
+  return [...phased.flatMap((one) => examineTarget(one, phased)), ...(unguarded ? [notRaised(unguarded)] : [])];
 }
 
 function examineTarget({ rollout, target }: Phased, all: readonly Phased[]): Finding[] {

@@ -12,20 +12,36 @@ import { findDenied } from "./denied-rights.ts";
 
 const RAISES = /^raise-partition\b/;
 
-interface Named {
-  readonly metadata?: { readonly name?: string };
+interface Selecting {
+  readonly namespaceSelector?: { readonly matchLabels?: Readonly<Record<string, string>> };
 }
 
-const mutatingPolicies: Resource<Named> = { group: "admissionregistration.k8s.io", version: "v1", plural: "mutatingadmissionpolicies" };
+/** A policy, or a webhook configuration. */
+interface Guard {
+  readonly metadata?: { readonly name?: string };
+  readonly spec?: { readonly matchConstraints?: Selecting };
+  readonly webhooks?: readonly Selecting[];
+}
 
-async function raisesPartition(session: Session): Promise<boolean> {
-  const read = ({ metadata }: Named): string => metadata?.name ?? "";
+const mutatingPolicies: Resource<Guard> = { group: "admissionregistration.k8s.io", version: "v1", plural: "mutatingadmissionpolicies" };
+
+/** The one namespace that it guards; `undefined` if it selects namespaces otherwise. */
+function placeOf({ spec, webhooks = [] }: Guard): string | undefined {
+  const { namespaceSelector } = spec?.matchConstraints ?? webhooks[0] ?? {};
+  return namespaceSelector?.matchLabels?.["kubernetes.io/metadata.name"];
+}
+
+/** Where admission raises partitions: another namespace's policy or webhook raises none here. */
+async function gatherGuards(session: Session): Promise<(namespace: string) => boolean> {
+  const read = (guard: Guard): Guard => guard;
   const lists = await Promise.all(
-    [mutatingPolicies, mutatingWebhooks as Resource<Named>].map((resource) =>
+    [mutatingPolicies, mutatingWebhooks as Resource<Guard>].map((resource) =>
       readAll({ resource, query: {}, read }, session).catch(absent),
     ),
   );
-  return lists.some((list) => list?.items.some((name) => RAISES.test(name)));
+  const guards = lists.flatMap((list) => list?.items ?? []).filter(({ metadata }) => RAISES.test(metadata?.name ?? ""));
+  const places = new Set(guards.map(placeOf));
+  return (namespace) => places.has(namespace) || places.has(undefined);
 }
 
 async function gatherGates(session: Session): Promise<readonly Gate[]> {
@@ -39,7 +55,8 @@ const gather = async (session: Session) => await Promise.all([gatherRollouts(ses
 export async function examineRollouts(session: Session): Promise<Finding[]> {
   const [phased = [], gates] = await gather(session);
   const groups = gates.length > 0 ? [...(await gatherZones([session.namespace], session)).groups.keys()] : [];
-  return [...examinePhased(phased, phased.length === 0 || (await raisesPartition(session))), ...examineGates(gates, new Set(groups))];
+  const isGuarded = phased.length === 0 ? () => true : await gatherGuards(session);
+  return [...examinePhased(phased, isGuarded), ...examineGates(gates, new Set(groups))];
 }
 
 /** Only where a check names a Secret. */

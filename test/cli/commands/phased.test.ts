@@ -134,6 +134,34 @@ it("a StatefulSet that is being deleted is told as the reconciler has recorded i
   assert.equal((await run("status")).code, 1);
 });
 
+const GUARD_PLACES = [
+  { place: "default", warns: false },
+  { place: "other", warns: true },
+];
+for (const { place, warns } of GUARD_PLACES)
+  it(`doctor ${warns ? "warns" : "is content"} if the webhook raises partitions in namespace ${place}`, { timeout: 60_000 }, async (t) => {
+    const stage = await setUp();
+    t.after(() => stage.close());
+    const { run } = await openTerminal(t, stage);
+    stage.emulator.store.create("mutatingwebhookconfigurations.admissionregistration.k8s.io", {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingWebhookConfiguration",
+      metadata: { name: `raise-partition-${place}` },
+      webhooks: [
+        {
+          name: `raise-partition-${place}.grafana.com`,
+          admissionReviewVersions: ["v1"],
+          clientConfig: { url: "https://127.0.0.1:1/", caBundle: "" },
+          failurePolicy: "Ignore",
+          sideEffects: "None",
+          rules: [{ operations: ["CREATE"], apiGroups: ["apps"], apiVersions: ["v1"], resources: ["daemonsets"] }],
+          namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": place } },
+        },
+      ],
+    });
+    assert.equal((await run("doctor")).out.includes("(partition-not-raised)"), warns);
+  });
+
 it("a StatefulSet in a group, one that does not exist, and one that nobody manages", { timeout: 60_000 }, async (t) => {
   const stage = await setUp({ spec: { targetRef: "none" } });
   t.after(() => stage.close());
