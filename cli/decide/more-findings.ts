@@ -64,9 +64,9 @@ export function examineGates(gates: readonly Gate[], groups: ReadonlySet<string>
   });
 }
 
-/** Of all policies of the cluster. */
-export function examinePolicies(policies: readonly (Policy | InvalidPolicy)[]): Finding[] {
-  return policies.flatMap((policy) => (isInvalid(policy) ? [invalid(policy.name, policy.unreadable)] : examinePolicy(policy)));
+/** Of all policies of the cluster; `namespace` is that of the agents and the shadows. */
+export function examinePolicies(policies: readonly (Policy | InvalidPolicy)[], namespace: string): Finding[] {
+  return policies.flatMap((policy) => (isInvalid(policy) ? [invalid(policy.name, policy.unreadable)] : examinePolicy(policy, namespace)));
 }
 
 const invalid = (name: string, message: string): Finding => ({
@@ -77,10 +77,10 @@ const invalid = (name: string, message: string): Finding => ({
   fix: `kubectl edit nodeupdatepolicy ${name}`,
 });
 
-function examinePolicy({ name, problem, status }: Policy): Finding[] {
+function examinePolicy({ name, problem, status }: Policy, namespace: string): Finding[] {
   const { frozen, skipped } = status;
   const object = `nodeupdatepolicy/${name}`;
-  const told = { node: "NODE", policy: name, freeze: frozen?.id ?? "", namespace: "brupop-bottlerocket-aws" };
+  const told = { node: "NODE", policy: name, freeze: frozen?.id ?? "", namespace };
   const silent = skipped["AgentSilent"] ?? 0;
   return [
     ...(problem === undefined ? [] : [invalid(name, problem)]),
@@ -102,7 +102,7 @@ function examinePolicy({ name, problem, status }: Policy): Finding[] {
             check: "agents-silent",
             object,
             message: `the agents of ${silent} nodes have not reported`,
-            fix: "kubectl -n brupop-bottlerocket-aws get daemonset brupop-agent",
+            fix: `kubectl -n ${namespace} get daemonset brupop-agent`,
           } as const,
         ]
       : []),

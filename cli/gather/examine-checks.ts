@@ -71,4 +71,7 @@ export async function examineSecrets(session: Session): Promise<Finding[]> {
   return (await Promise.all(findings)).flat();
 }
 
-export const examineNodeUpdates = async (session: Session): Promise<Finding[]> => examinePolicies(await gatherPolicies(session));
+export async function examineNodeUpdates(session: Session): Promise<Finding[]> {
+  const [policies, { shadows }] = await Promise.all([gatherPolicies(session), session.settings(session.namespace)]);
+  return examinePolicies(policies, shadows);
+}

@@ -68,7 +68,9 @@ describe("zonewise doctor", () => {
   it("finds node updates that are frozen, agents that are silent, and a policy that cannot be obeyed", () => {
     const frozen = { id: "n1-1", at: at(0), reason: "HealthTimeout", message: "n1: too slow" };
     const all = [policy(), policy({}, { frozen }), policy({}, { skipped: { AgentSilent: 2 } }), policy({ window: { cron: "soon" } })];
-    assert.deepEqual(summaryOf(examinePolicies(all)), [
+    const findings = examinePolicies(all, "updates");
+    assert.equal(findings.find(({ check }) => check === "agents-silent")?.fix, "kubectl -n updates get daemonset brupop-agent");
+    assert.deepEqual(summaryOf(findings), [
       "error updates-frozen nodeupdatepolicy/default",
       "warning agents-silent nodeupdatepolicy/default",
       "error policy-invalid nodeupdatepolicy/default",
