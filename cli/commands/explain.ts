@@ -76,7 +76,7 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     return [...(update ? [{ kind: "node", name, answers: [update] }] : []), ...explained];
   },
   phasedrollout: async (session, name) => {
-    const found = (await gatherPhased(session, session.namespace)).filter(({ rollout }) => rollout.name === name);
+    const found = (await gatherPhased(session)).filter(({ rollout }) => rollout.name === name);
     return found.length > 0 ? [{ kind: "phasedrollout", name, answers: found.map(explainPhased) }] : undefined;
   },
 };
@@ -92,7 +92,7 @@ async function explainInGroup(session: Session, object: StatefulSet): Promise<re
 }
 
 async function gatherPhasedOf(session: Session, statefulSet: string): Promise<readonly Phased[]> {
-  return (await gatherPhased(session, session.namespace)).filter(({ rollout }) => rollout.targetRef === statefulSet);
+  return (await gatherPhased(session)).filter(({ rollout }) => rollout.targetRef === statefulSet);
 }
 
 async function explainOne(session: Session, pod: BudgetPod, worlds: ReturnType<typeof createPodWorlds>): Promise<Explained> {

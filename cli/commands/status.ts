@@ -1,12 +1,11 @@
 /** `zonewise status`: how far groups are, and whether they are done. It renders what the reconciler has recorded. */
 import { isRetryable, messageOf } from "../../infra/errors.ts";
 import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
-import type { Completion } from "../decide/group-state.ts";
 import { describeAll, describeGroup, judgeAll, type Overview } from "../decide/overview.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
 import { findGroup, gatherGroups } from "../gather/groups.ts";
 import { gatherPolicies } from "../gather/node-update.ts";
-import { gatherPhased } from "../gather/phased.ts";
+import { readPhased } from "../gather/phased.ts";
 import { renderPhased, renderPhasedLine, renderPolicies } from "../output/other-tables.ts";
 import { format } from "../output/print.ts";
 import { createScreen, type Frame } from "../output/screen.ts";
@@ -30,6 +29,7 @@ export const status: Command = {
     0: "all groups and PhasedRollouts are done",
     1: "one of them has stalled",
     3: "not done in time; with --watch=false: not done yet",
+    4: "the groups are done, PhasedRollouts may not be read; or the cluster does not answer",
   },
   completes: "groups",
   async run(session, input) {
@@ -49,26 +49,32 @@ function readTimeout({ flags: { timeout } }: Input): number {
 async function gather(session: Session, { args: [group] }: Input): Promise<Overview> {
   const { namespace } = session;
   if (group !== undefined) return { groups: [await findGroup(session, namespace, group)], phased: [], policies: [] };
-  const [groups, phased, policies] = await Promise.all([
+  const [groups, found, policies] = await Promise.all([
     gatherGroups(session, namespace),
-    gatherPhased(session, namespace),
+    readPhased(session, namespace),
     gatherPolicies(session),
   ]);
-  return { groups, phased, policies };
+  return { groups, ...found, policies };
 }
 
-const CODES: Readonly<Record<Completion, ExitCode>> = { done: EXIT.ok, stalled: EXIT.no, going: EXIT.timeout };
+const CODES: Readonly<Record<ReturnType<typeof judgeAll>, ExitCode>> = {
+  done: EXIT.ok,
+  stalled: EXIT.no,
+  going: EXIT.timeout,
+  unknown: EXIT.unknown,
+};
 
 function show(session: Session, { args }: Input, overview: Overview): ExitCode {
   const { table, document } = frameOf(session, args, overview);
   session.io.write(session.output === "table" ? table() : document());
-  warnOfNone(session, overview);
+  warnOfGaps(session, overview);
   return CODES[judgeAll(overview)];
 }
 
-/** Nothing to wait for is done, and may be a mistyped namespace. */
-function warnOfNone({ io }: Session, { groups, phased }: Overview): void {
-  if (groups.length + phased.length === 0) io.warn("no rollout groups: no StatefulSet has the label rollout-group\n");
+/** Nothing to wait for is done, and may be a mistyped namespace. What may not be read may not be done. */
+function warnOfGaps({ io }: Session, { groups, phased, unread }: Overview): void {
+  if (unread !== undefined) io.warn(`PhasedRollouts are left out: ${unread}\n`);
+  else if (groups.length + phased.length === 0) io.warn("no rollout groups: no StatefulSet has the label rollout-group\n");
 }
 
 function frameOf({ io, clock, output }: Session, { length }: readonly string[], overview: Overview): Frame {
@@ -103,7 +109,7 @@ async function watch(session: Session, input: Input, timeoutMs: number): Promise
       const code = CODES[judgeAll(overview)];
       pause = EVERY_MS;
       if (code !== EXIT.timeout) {
-        warnOfNone(session, overview);
+        warnOfGaps(session, overview);
         return code;
       }
     } catch (error) {

@@ -7,14 +7,16 @@ import { describeProgress, judgeProgress, sortBlocks, type Completion, type Grou
 export interface Overview {
   readonly groups: readonly GroupState[];
   readonly phased: readonly Phased[];
+  /** Why PhasedRollouts may not be read. */
+  readonly unread?: string;
   /** Of the cluster: they are never done, as nodes get updates again and again. */
   readonly policies: readonly (Policy | InvalidPolicy)[];
 }
 
-/** The first of these that holds for any of them: stalled, going, done. */
-export function judgeAll({ groups, phased }: Overview): Completion {
+/** The first of these that holds for any of them: stalled, going, unknown, done. */
+export function judgeAll({ groups, phased, unread }: Overview): Completion | "unknown" {
   const all = [...groups.map(judgeProgress), ...phased.map(judgePhased)];
-  return all.find((one) => one === "stalled") ?? all.find((one) => one === "going") ?? "done";
+  return all.find((one) => one === "stalled") ?? all.find((one) => one === "going") ?? (unread === undefined ? "done" : "unknown");
 }
 
 /** `Suspended` is done: it asks for nothing. */

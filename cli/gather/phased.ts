@@ -4,14 +4,26 @@ import { gatherRollouts, type Gathered } from "../../reconciler/phasing/gather-r
 import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
 
-/** None where the cluster does not know them. What may not be read is told, and left out. */
-export async function gatherPhased(session: Session, namespace: string): Promise<readonly Gathered[]> {
+export interface FoundRollouts {
+  readonly phased: readonly Gathered[];
+  /** Why they may not be read. */
+  readonly unread?: string;
+}
+
+/** None where the cluster does not know them. */
+export async function readPhased(session: Session, namespace: string): Promise<FoundRollouts> {
   try {
     // Which answers of a check are good is not told: the default will do.
-    return (await gatherRollouts(namespace, "NoData", session)) ?? [];
+    return { phased: (await gatherRollouts(namespace, "NoData", session)) ?? [] };
   } catch (error) {
     if (!hasCode(error, "Forbidden")) throw error;
-    session.io.warn(`note: PhasedRollouts are left out: ${explainError(error).message}\n`);
-    return [];
+    return { phased: [], unread: explainError(error).message };
   }
+}
+
+/** What may not be read is told, and left out. */
+export async function gatherPhased(session: Session): Promise<readonly Gathered[]> {
+  const { phased, unread } = await readPhased(session, session.namespace);
+  if (unread !== undefined) session.io.warn(`note: PhasedRollouts are left out: ${unread}\n`);
+  return phased;
 }

@@ -34,8 +34,11 @@ export function planByStatus(zones: readonly Zone[]): PlannedZone[] {
 
 const isRecorded = ({ status }: Zone): boolean => status.currentRevision === status.updateRevision;
 
+/** A pod that turned ready later than this after its start had been ready before: it tells nothing of a start. */
+const LONGEST_START_MS = 6 * 3_600_000;
+
 /** How long a pod of the zone took to become ready, in milliseconds. Half of the ready pods took longer: single slow or restarted ones do not matter. */
 export function medianReadyMs({ pods }: ZoneWithPods): number | undefined {
-  const times = pods.flatMap((pod) => pod.readyAfterMs ?? []).toSorted((a, b) => a - b);
+  const times = pods.flatMap(({ readyAfterMs: ms }) => (ms !== undefined && ms <= LONGEST_START_MS ? ms : [])).toSorted((a, b) => a - b);
   return times[Math.floor(times.length / 2)];
 }

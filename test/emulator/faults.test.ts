@@ -10,6 +10,7 @@ import { configMap, CONFIG_MAPS, startFixture } from "./fixture.ts";
 const REFUSED: readonly [effect: Effect, code: number, reason: string][] = [
   [{ kind: "conflict" }, 409, "Conflict"],
   [{ kind: "tooMany", retryAfterSeconds: 3 }, 429, "TooManyRequests"],
+  [{ kind: "forbidden" }, 403, "Forbidden"],
   [{ kind: "error" }, 500, "InternalError"],
 ];
 

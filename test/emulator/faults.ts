@@ -12,6 +12,7 @@ export type Effect =
   /** Lists and gets answer as of an earlier resourceVersion. */
   | { readonly kind: "stale"; readonly resourceVersion: number }
   | { readonly kind: "tooMany"; readonly retryAfterSeconds: number }
+  | { readonly kind: "forbidden" }
   | { readonly kind: "error" };
 
 const MATCH_FIELDS = ["verb", "resource", "namespace", "name", "subresource"] as const;

@@ -111,6 +111,7 @@ async function withinTimeout<T>(api: Api, timeout: string, work: Promise<T>): Pr
 /** Throws the error of a fault that responds with one. */
 function throwError(effect: Effect, { resource, name }: ApiRequest): void {
   if (effect.kind === "conflict") throw conflict(resource, name);
+  if (effect.kind === "forbidden") throw statusError("Forbidden", "it is forbidden: injected fault");
   if (effect.kind === "error") throw statusError("InternalError", "Internal error occurred: injected fault");
   if (effect.kind === "tooMany") throw tooManyRequests("the server has received too many requests", effect.retryAfterSeconds);
 }

@@ -35,6 +35,18 @@ async function toStep(stage: PhasedStage, status: string, partition: number): Pr
   assert.fail(`it is not at ${status} ${partition}: ${JSON.stringify(stage.rollout().status)}`);
 }
 
+for (const flags of ["", " --watch"])
+  it(`status ends with 4 where PhasedRollouts may not be read, as they may not be done:${flags || " once"}`, async (t) => {
+    const stage = await setUp();
+    t.after(() => stage.close());
+    const { run } = await openTerminal(t, stage);
+    assert.equal((await run("status --watch=false")).code, 0);
+    stage.emulator.faults.inject({ verb: "list", resource: PHASED, effect: { kind: "forbidden" } });
+    const { code, err } = await run(`status${flags}`);
+    assert.equal(code, 4);
+    assert.match(err, /^PhasedRollouts are left out: .*forbidden/);
+  });
+
 interface Wait {
   readonly reason: PhasedReason;
   readonly why: RegExp;

@@ -11,6 +11,7 @@ it("control characters of the cluster are shown, not sent", () => {
     showControls("a\u001B[2Jb\u001B]0;title\u0007\r\u0000\u009B1A\u007F"),
     "a\\u001b[2Jb\\u001b]0;title\\u0007\\u000d\\u0000\\u009b1A\\u007f",
   );
+  assert.equal(showControls("a\u202Eb\u2066c\u200Bd\u2028"), "a\\u202eb\\u2066c\\u200bd\\u2028");
   assert.equal(showControls("hidden \u001B[8mtext"), "hidden \\u001b[8mtext");
   assert.equal(showControls("b\u001B[2A\u001B[J"), "b\\u001b[2A\\u001b[J");
 });

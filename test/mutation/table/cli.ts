@@ -31,6 +31,13 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     replacement: "status.targetObservedGeneration !== undefined",
   },
   {
+    breaks: "doctor never advises to delete the PhasedRollout that manages",
+    file: "cli/decide/more-findings.ts",
+    tests: ["test/cli/decide/more-findings.test.ts"],
+    find: "one === owner || (other !== owner && one < other)",
+    replacement: "one < other",
+  },
+  {
     breaks: "an empty namespace does not mean all namespaces",
     file: "cli/connect.ts",
     tests: ["test/cli/commands/actions.test.ts"],

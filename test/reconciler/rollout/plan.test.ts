@@ -44,6 +44,12 @@ describe("what is left of a rollout", () => {
     assert.equal(planRollout(timed)[0]?.msPerPod, 20_000);
   });
 
+  it("does not take the time of a disruption for that of a start", () => {
+    const { zones } = group(OLD);
+    const days = zones.map((zone) => ({ ...zone, pods: zone.pods.map((pod) => ({ ...pod, readyAfterMs: 10 * 86_400_000 })) }));
+    assert.equal(planRollout(days)[0]?.msPerPod, undefined);
+  });
+
   it("names 10 pods of a zone at most", () => assert.equal(planRollout(group({ ...OLD, replicas: 50 }).zones)[0]?.pods.length, 10));
 
   it("has the same counts by status alone", () => {
