@@ -49,7 +49,7 @@ const HELPS: Readonly<Record<Reason, RegExp>> = {
   ScaleRefused: /edit statefulset ingester-zone-a/,
 };
 
-/** Only a write finds these out: they are explained as the reconciler has recorded them. */
+/** Only a write finds these out: they are explained as the reconciler has recorded them. explain-recorded.test.ts induces them by real ticks. */
 const RECORDED: ReadonlySet<string> = new Set(["PrepareFailed", "ScaleRefused"]);
 
 describe("zonewise explain names rule, objects and remedy of", () => {

@@ -1,0 +1,72 @@
+/** The reasons of scaling that only a write or a pod's answer shows: induced by real ticks, and explained by what they have recorded. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { it } from "node:test";
+import { parse } from "yaml";
+import { RULES } from "../../../cli/decide/rules.ts";
+import type { Draft } from "../../emulator/objects.ts";
+import { DELAYED, MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
+import { deploy, type Stage } from "../../reconciler/stage.ts";
+import { setStatusStage, startTerm } from "../../reconciler/status-writer/status-stage.ts";
+import { openTerminal } from "../stage.ts";
+
+const TEMPLATES = new URL("../../../infra/manifests/crds/replicatemplates.yaml", import.meta.url);
+const SETS = "statefulsets.apps";
+
+/** Zone a mirrors a ReplicaTemplate that wants `replicas`. */
+async function mirror(stage: Stage, replicas: number, annotations: Readonly<Record<string, string>>): Promise<void> {
+  const { store } = stage.emulator;
+  store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(TEMPLATES, "utf8")) as Draft);
+  deploy(stage, "app:1", { zones: ["a"], annotations: { ...MIRROR, ...annotations } });
+  deploy(stage, "app:1", { zones: ["b"] });
+  await stage.time.advance(2000);
+  store.create("replicatemplates.rollout-operator.grafana.com", {
+    apiVersion: "rollout-operator.grafana.com/v1",
+    kind: "ReplicaTemplate",
+    metadata: { name: "template", namespace: "default" },
+    spec: { replicas },
+  });
+}
+
+const CASES = [
+  {
+    reason: "PrepareFailed",
+    replicas: 2,
+    annotations: DELAYED,
+    message: /ingester-zone-a-2.*500/,
+    helps: /kubectl -n default logs POD/,
+    break: () => {},
+  },
+  {
+    reason: "ScaleRefused",
+    replicas: 5,
+    annotations: {},
+    message: /scaling ingester-zone-a from 3 to 5 replicas.*forbidden/,
+    helps: /kubectl -n default edit statefulset ingester-zone-a/,
+    break: ({ emulator }: Stage) =>
+      void emulator.faults.inject({ verb: "patch", resource: SETS, name: "ingester-zone-a", effect: { kind: "forbidden" } }),
+  },
+] as const;
+
+for (const { reason, replicas, annotations, message, helps, ...one } of CASES)
+  it(`explain and status tell of ${reason}: zone, why, rule and remedy`, async (t) => {
+    const stage = await setStatusStage();
+    await mirror(stage, replicas, annotations);
+    one.break(stage);
+    const term = startTerm(stage);
+    t.after(async () => {
+      await term.end();
+      await stage.close();
+    });
+    for (let i = 0; i < 2; i++) {
+      await term.tick({ podHttp: { send: async () => ({ status: 500, body: "" }) } });
+      await stage.time.advance(2000);
+    }
+    const { run } = await openTerminal(t, stage);
+    const { code, out } = await run("explain ingester");
+    assert.equal(code, 1, out);
+    assert.match(out, new RegExp(`scale: no {2}${reason}`));
+    for (const text of [message, helps]) assert.match(out, text);
+    assert.ok(out.includes(RULES[reason].rule), out);
+    assert.match((await run("status --watch=false")).out, new RegExp(reason));
+  });
