@@ -27,6 +27,8 @@ const HOOK_METADATA = {
 };
 /** Milliseconds of simulated time between two looks at it. */
 const STEP_MS = 5000;
+/** Calls of a test to the API server in one step. */
+const ROUND_TRIPS = 20;
 const QUIET_MINUTES = 17;
 
 const hookThat = (failurePolicy: string, metadata: object = HOOK_METADATA) => ({
@@ -95,10 +97,10 @@ function startTime(stage: Stage, scrape: () => Promise<string>) {
   const recording = startRecording(target, stage.time.now() / 1000 + 60);
   const { cluster } = stage.connect();
 
-  /** A step ends once a call has gone to the API server and back twice, so that the calls of others have, too. */
+  /** A step ends once several calls have gone to the API server and back, so that those of others have, too: they have deadlines in this time. */
   async function step(): Promise<void> {
     await stage.time.advance(STEP_MS);
-    for (let i = 0; i < 2; i++) await cluster.get({ group: "", version: "v1", plural: "namespaces" }, { name: NAMESPACE });
+    for (let i = 0; i < ROUND_TRIPS; i++) await cluster.get({ group: "", version: "v1", plural: "namespaces" }, { name: NAMESPACE });
   }
   /** The time goes on until the work is done. */
   async function during<T>(work: Promise<T>): Promise<T> {
