@@ -202,7 +202,7 @@ test(
     await checkAlerts(recording.series(), QUIET_MINUTES, {
       IncorrectWebhookConfigurationFailurePolicy: [QUIET_MINUTES + 4, QUIET_MINUTES + 8],
       BadZoneAwarePodDisruptionBudgetConfiguration: [QUIET_MINUTES + 4, QUIET_MINUTES + 9],
-      ZonewiseGroupFailing: [QUIET_MINUTES + 4, QUIET_MINUTES + 8],
+      ZonewiseGroupFailing: [QUIET_MINUTES + 9, QUIET_MINUTES + 13],
       ZonewiseCertificateExpiring: [QUIET_MINUTES + 4, QUIET_MINUTES + 8],
       ZonewiseGroupBlocked: [QUIET_MINUTES + 14, QUIET_MINUTES + 18],
       ZonewiseRolloutStuck: [QUIET_MINUTES + 19, QUIET_MINUTES + 23],
