@@ -148,6 +148,11 @@ export function withPods(zone: Zone, pods: readonly Pod[]): ZoneWithPods {
   return { ...zone, pods: pods.filter((pod) => pod.owner === zone.uid).toSorted(byOrdinal) };
 }
 
+/** True if its current revision is the latest, as after a finished rollout. After a revert, pods of another revision may still run. */
+export function isZoneRecorded({ status }: Pick<Zone, "status">): boolean {
+  return status.currentRevision === status.updateRevision;
+}
+
 /** True if status alone shows that nothing is left to do, so that the pods need not be read. */
 export function isSettledByStatus({ observed, replicas, status }: Zone): boolean {
   const { currentRevision, updateRevision } = status;

@@ -7,7 +7,7 @@
  */
 import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
 import { describeUnavailable, isHealthy } from "../model/readiness.ts";
-import { isSettledByStatus, type GateVerdicts, type GroupSnapshot, type Zone } from "../model/zone.ts";
+import { isSettledByStatus, isZoneRecorded, type GateVerdicts, type GroupSnapshot, type Zone } from "../model/zone.ts";
 import { inOrder } from "./plan.ts";
 import { decideZone, type RolloutDecision } from "./zone.ts";
 
@@ -60,7 +60,7 @@ const pausedZonesSettled: StatusRule = ({ zones }) => {
   const lacking = paused.filter(({ replicas, status }) => status.ready < replicas);
   const counts = lacking.map(({ name, replicas, status }) => `${name} is paused with ${status.ready} of ${replicas} pods ready`);
   if (lacking.length > 0) return { ...hold("ZoneNotReady", counts.join("; "), lacking), dedupKey: names(lacking) };
-  const unrecorded = paused.filter(({ status }) => status.currentRevision !== status.updateRevision);
+  const unrecorded = paused.filter((zone) => !isZoneRecorded(zone));
   if (unrecorded.length === 0) return undefined;
   return hold("ZonePaused", `${names(unrecorded)} ${areOrIs(unrecorded)} paused and not recorded as updated`, unrecorded);
 };

@@ -2,7 +2,7 @@
 import { moveToFront } from "../model/order.ts";
 import type { PlannedZone } from "../model/plan.ts";
 import { isHealthy } from "../model/readiness.ts";
-import type { Zone, ZoneWithPods } from "../model/zone.ts";
+import { isZoneRecorded, type Zone, type ZoneWithPods } from "../model/zone.ts";
 import { outdated } from "./zone.ts";
 
 /** The most pods that a plan names a zone. */
@@ -18,7 +18,7 @@ export function planRollout(zones: readonly ZoneWithPods[]): PlannedZone[] {
   return inOrder(zones).flatMap((zone) => {
     const readyFirst = moveToFront(outdated(zone), (pod) => pod.ready);
     const candidates = moveToFront(readyFirst, (pod) => pod.broken !== undefined);
-    if (candidates.length === 0 && isRecorded(zone)) return [];
+    if (candidates.length === 0 && isZoneRecorded(zone)) return [];
     const names = candidates.slice(0, MOST_NAMED).map((pod) => pod.name);
     return [{ zone: zone.name, count: candidates.length, pods: names, atOnce: zone.maxUnavailable, msPerPod: medianReadyMs(zone) }];
   });
@@ -28,11 +28,9 @@ export function planRollout(zones: readonly ZoneWithPods[]): PlannedZone[] {
 export function planByStatus(zones: readonly Zone[]): PlannedZone[] {
   return zones
     .map((zone) => ({ zone, count: Math.max(0, zone.replicas - zone.status.updated) }))
-    .filter(({ zone, count }) => !zone.paused && (count > 0 || !isRecorded(zone)))
+    .filter(({ zone, count }) => !zone.paused && (count > 0 || !isZoneRecorded(zone)))
     .map(({ zone, count }) => ({ zone: zone.name, count, pods: [], atOnce: zone.maxUnavailable, msPerPod: undefined }));
 }
-
-const isRecorded = ({ status }: Zone): boolean => status.currentRevision === status.updateRevision;
 
 /** A pod that turned ready later than this after its start had been ready before: it tells nothing of a start. */
 const LONGEST_START_MS = 6 * 3_600_000;

@@ -13,6 +13,7 @@ import { shadowName } from "../../reconciler/nodes/shadow.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
 import { dig, put } from "../emulator/objects.ts";
 import type { KubeObject } from "../emulator/store.ts";
+import { serverVariables } from "../cluster/process.ts";
 import { connectionOf } from "../functions/connection.ts";
 import { NAMESPACE, playAgent, SHADOWS } from "../functions/nodes/stage.ts";
 import { startHost } from "../host/host-server.ts";
@@ -128,15 +129,7 @@ async function prepare({ root, dist, scratch }: BenchEnvironment, emulator: Emul
   await emulator.writeKubeconfig(join(folder, "kubeconfig"));
   const [tlsPort, port] = [await freePort(), await freePort()];
   const common = { PATH: process.env["PATH"], KUBERNETES_NAMESPACE: NAMESPACE, LOG_LEVEL: "info", ...MALLOC_ENV };
-  const apiEnv = {
-    ...common,
-    KUBECONFIG: join(folder, "kubeconfig"),
-    SERVER_TLS_CERT_FILE: join(folder, "tls.crt"),
-    SERVER_TLS_KEY_FILE: join(folder, "tls.key"),
-    SERVER_TLS_PORT: String(tlsPort),
-    SERVER_PORT: String(port),
-    SERVER_ADDRESS: "127.0.0.1",
-  };
+  const apiEnv = { ...serverVariables({ namespace: NAMESPACE, folder, tlsPort, port }), ...common };
   children.push(
     spawn(process.execPath, [...NODE_ARGS, ...SERVER_ARGS, join(dist, "functions/nodes/main.js")], {
       env: apiEnv,

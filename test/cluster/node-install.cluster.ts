@@ -17,6 +17,7 @@ import { buildKubeconfig } from "./access.ts";
 import { type Admin, connectAdmin } from "./client.ts";
 import { runKubectl } from "./kubectl.ts";
 import { type Manifest, renderManifests } from "./manifests.ts";
+import { serverVariables } from "./process.ts";
 
 const FOLDER = "infra/manifests/node-updates";
 const HOME = "brupop-bottlerocket-aws";
@@ -161,14 +162,8 @@ describe("node updates, installed beside a reconciler,", () => {
     const api = await composeNodeApi(
       {
         ...variablesOf("Deployment"),
-        KUBERNETES_NAMESPACE: HOME,
+        ...serverVariables({ namespace: HOME, folder, tlsPort, port }),
         KUBECONFIG: await connectAs("brupop-apiserver-service-account"),
-        SERVER_TLS_CERT_FILE: join(folder, "tls.crt"),
-        SERVER_TLS_KEY_FILE: join(folder, "tls.key"),
-        SERVER_TLS_PORT: String(tlsPort),
-        SERVER_PORT: String(port),
-        SERVER_ADDRESS: "127.0.0.1",
-        LOG_LEVEL: "error",
       },
       systemClock,
     );

@@ -5,8 +5,9 @@ import fc from "fast-check";
 import { decideRollout } from "../../../reconciler/rollout/decide.ts";
 import type { RolloutDecision } from "../../../reconciler/rollout/zone.ts";
 import { simulate } from "../../../reconciler/simulation/simulate.ts";
-import { calmDown, carryOut, createWorld, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
+import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
 import { worldOf } from "./builders.ts";
+import { moveAll, moveOne, playPast } from "./play.ts";
 
 /** What may have happened to the group before anybody looks. */
 const PAST = ["deploy", "stumble", "crash", "limp", "vanish", "recreate", "pause", "recover", "revert"] as const satisfies Happening[];
@@ -25,25 +26,6 @@ const start = fc.record({
 function namesOf(decision: RolloutDecision): string[] {
   if (decision.action === "hold") return [];
   return decision.action === "finishZone" ? [decision.zone.name] : decision.pods.map(({ name }) => name);
-}
-
-/** A pod after the other, in an order of their own, gets on. */
-function moveOne(zones: readonly SimulatedZone[], pick: number): boolean {
-  const moving = zones.flatMap((zone) =>
-    zone.pods.flatMap((pod, at) => (["terminating", "missing", "recovering"].includes(pod.phase) ? [{ zone, pod, at }] : [])),
-  );
-  const next = moving[pick % Math.max(1, moving.length)];
-  if (!next) return false;
-  const what = { terminating: "vanish", missing: "recreate", recovering: "recover" } as const;
-  happen(what[next.pod.phase as keyof typeof what], zones, next.zone, next.at);
-  return true;
-}
-
-/** All pods that are on their way get there together. */
-function moveAll(zones: readonly SimulatedZone[]): boolean {
-  let moved = false;
-  while (moveOne(zones, 0)) moved = true;
-  return moved;
 }
 
 /**
@@ -71,14 +53,7 @@ describe("over 1,000 random rollouts", () => {
     const seen = { settled: 0, blocked: 0, steps: 0 };
     fc.assert(
       fc.property(start, ({ sizes, maxUnavailable, past, ticks, pace }) => {
-        const zones = createWorld(sizes, maxUnavailable);
-        happen("deploy", zones, zones[0] as SimulatedZone, 0);
-        for (let i = 0; i < ticks; i++) {
-          calmDown(zones);
-          const decision = decideRollout(observe(zones));
-          if (decision) carryOut(decision, zones);
-        }
-        for (const { what, zone, pod } of past) happen(what, zones, zones[zone % zones.length] as SimulatedZone, pod);
+        const zones = playPast({ sizes, maxUnavailable, past, ticks });
         happen("syncAll", zones, zones[0] as SimulatedZone, 0);
         // Pods that are on their way get there first, in the plan as in the play.
         moveAll(zones);

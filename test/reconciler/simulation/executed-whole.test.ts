@@ -19,8 +19,9 @@ import type { ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
 import type { ScaleZone } from "../../../reconciler/scaling/steps.ts";
 import { simulate } from "../../../reconciler/simulation/simulate.ts";
 import { data, follow, noData, stored, type GateTraits } from "../gates/builders.ts";
-import { calmDown, carryOut, createWorld, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
+import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
 import { NOW, worldOf } from "./builders.ts";
+import { moveAll, playPast } from "./play.ts";
 
 const PAST = ["deploy", "stumble", "crash", "limp", "pause", "recover", "revert"] as const satisfies Happening[];
 const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;
@@ -86,19 +87,6 @@ function applyScale({ zone, replicas, recordAt }: ScaleZone, zones: readonly Sim
   while (pods.length < replicas) pods.push({ revision: template, phase: "missing" });
 }
 
-/** Pods that are on their way get there. */
-function moveAll(zones: readonly SimulatedZone[]): boolean {
-  const what = { terminating: "vanish", missing: "recreate", recovering: "recover" } as const;
-  let moved = false;
-  for (;;) {
-    const moving = zones.flatMap((zone) => zone.pods.flatMap((pod, at) => (pod.phase in what ? [{ zone, pod, at }] : [])));
-    const [first] = moving;
-    if (!first) return moved;
-    happen(what[first.pod.phase as keyof typeof what], zones, first.zone, first.at);
-    moved = true;
-  }
-}
-
 /** A gate's steps, without the results of checks. */
 const outline = (record: GateRecord | undefined): string =>
   JSON.stringify([
@@ -157,15 +145,8 @@ it("over 1,000 random groups with followers and gates, the plan has the steps in
   const seen = { settled: 0, blocked: 0, steps: 0, scaled: 0, gated: 0, waits: 0 };
   fc.assert(
     fc.property(start, (given) => {
-      const { sizes, maxUnavailable, past, ticks, when } = given;
-      const zones = createWorld(sizes, maxUnavailable);
-      happen("deploy", zones, zones[0] as SimulatedZone, 0);
-      for (let i = 0; i < ticks; i++) {
-        calmDown(zones);
-        const decision = decideRollout(observe(zones));
-        if (decision) carryOut(decision, zones);
-      }
-      for (const { what, zone, pod } of past) happen(what, zones, zones[zone % zones.length] as SimulatedZone, pod);
+      const { when } = given;
+      const zones = playPast(given);
       moveAll(zones);
       happen("syncAll", zones, zones[0] as SimulatedZone, 0);
       const read = observeWith(given);
