@@ -1,5 +1,6 @@
 /** Explains a node by what is recorded of its update, in its shadow and in the status of its policy. Pure. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import { matchesLabels } from "../../reconciler/budget/selector.ts";
 import type { UpdateNode } from "../../reconciler/nodes/node.ts";
 import { deadlineOf } from "../../reconciler/nodes/phase.ts";
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
@@ -28,7 +29,7 @@ export function explainNode(facts: NodeFacts): Explanation | undefined {
 function explainIdle(facts: NodeFacts): Explanation {
   const { node, policies } = facts;
   if (node.shadow?.status && !hasUpdate(node)) return allow(UPDATE, `${describeVersions(node)}: there is nothing to update`);
-  const policy = policies.find(({ nodeSelector }) => Object.entries(nodeSelector).every(([key, value]) => node.labels[key] === value));
+  const policy = policies.find(({ nodeSelector }) => matchesLabels(nodeSelector, node.labels));
   if (!policy) return refuse(facts, undefined, { reason: "Unselected", message: "no NodeUpdatePolicy selects it" });
   if (isInvalid(policy))
     return refuse(facts, policy, { reason: "PolicyInvalid", message: `its status cannot be read: ${policy.unreadable}` });

@@ -1,5 +1,6 @@
 /** Explains a StatefulSet, or one of its pods, by what is recorded of its PhasedRollout. Pure. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
+import { ordinalOf } from "../../reconciler/model/order.ts";
 import { findCondition, type RollingPodStatus } from "../../reconciler/phased/status.ts";
 import { nextCheckAt } from "../../reconciler/phased/step.ts";
 import type { PhasedRollout } from "../../reconciler/phased/phased-rollout.ts";
@@ -44,7 +45,7 @@ export function explainPhased(phased: Phased): Explanation {
 export function explainPhasedPod(pod: PhasedPod, phased: Phased): Explanation {
   const { target } = phased;
   if (!target || pod.revision === target.status.updateRevision) return allow(ROLL, `${pod.name} is at the update revision already`);
-  const index = Number(pod.name.slice(pod.name.lastIndexOf("-") + 1)) - target.firstOrdinal;
+  const index = ordinalOf(pod) - target.firstOrdinal;
   if (index >= target.partition)
     return allow(ROLL, `${pod.name} is released: partition ${target.partition} of ${target.name} is not above it`);
   const own = explainPhased(phased);

@@ -1,4 +1,5 @@
 /** Do the pods of the other zones of a group allow a downscale (§4.7d)? The minimum time between downscales is in scaling/min-time.ts. */
+import { ordinalOf } from "../model/order.ts";
 import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 
@@ -47,8 +48,6 @@ function describeTerminating({ name, pods }: ZoneWithPods): string | undefined {
   const terminating = pods.filter((pod) => pod.terminating);
   return terminating.length === 0 ? undefined : `statefulset ${name} waits for pods: ${describePods(terminating)}`;
 }
-
-const ordinalOf = ({ name }: Pod): number => Number(name.slice(name.lastIndexOf("-") + 1));
 
 /** The most pods that a message names. */
 const MAX_NAMED = 10;

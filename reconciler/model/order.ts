@@ -9,6 +9,11 @@ function compareBytes(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** The number at the end of the name of a StatefulSet's pod; NaN for a name without one. */
+export function ordinalOf({ name }: { readonly name: string }): number {
+  return Number(name.slice(name.lastIndexOf("-") + 1));
+}
+
 const RUNS = /\d+|\D+/g;
 
 /** Natural order: runs of digits compare as numbers, so that `zone-a-2` comes before `zone-a-10`. */

@@ -1,6 +1,7 @@
 /** The StatefulSet of a PhasedRollout, as the rules see it. */
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
+import { ordinalOf } from "../model/order.ts";
 import type { Pod } from "../model/pod.ts";
 import { readZone, withPods, type Zone } from "../model/zone.ts";
 
@@ -58,5 +59,5 @@ function isWhole(replicas: number, status: Zone["status"]): boolean {
 /** The pods of the set by their index, which counts from its first ordinal: the partition is such an index. */
 export function podsByIndex(target: Target, pods: readonly Pod[]): ReadonlyMap<number, Pod> {
   const own = withPods(target, pods).pods;
-  return new Map(own.map((pod) => [Number(pod.name.slice(pod.name.lastIndexOf("-") + 1)) - target.firstOrdinal, pod]));
+  return new Map(own.map((pod) => [ordinalOf(pod) - target.firstOrdinal, pod]));
 }
