@@ -17,9 +17,15 @@ export async function defineRolloutGroups({ call }: Pick<Admin, "call">): Promis
   assert.equal(established.code, 0, established.text);
 }
 
-/** `kubectl wait` for a condition of the group; it ends with 1 after `seconds`. */
-export function waitFor(namespace: string, condition: string, { group = "cache", seconds = 60 } = {}): Promise<KubectlResult> {
-  return runKubectl(["-n", namespace, "wait", `--for=condition=${condition}`, `--timeout=${seconds}s`, `rolloutgroup/${group}`]);
+/**
+ * `kubectl wait` for a condition of the group; it ends with 1 after `seconds`. The first tick may not have made the group yet, which `kubectl wait`
+ * for a condition takes for an error.
+ */
+export async function waitFor(namespace: string, condition: string, { group = "cache", seconds = 60 } = {}): Promise<KubectlResult> {
+  const wait = (what: string, timeout: number): Promise<KubectlResult> =>
+    runKubectl(["-n", namespace, "wait", `--for=${what}`, `--timeout=${timeout}s`, `rolloutgroup/${group}`]);
+  const made = await wait("create", 60);
+  return made.code === 0 ? wait(`condition=${condition}`, seconds) : made;
 }
 
 /** The cells of the group's row in `kubectl get rolloutgroups`, by column. */

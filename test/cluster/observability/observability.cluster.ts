@@ -138,7 +138,7 @@ scenario("every panel has data, no alert lasts without its fault, and each fires
   try {
     for (const hook of hooks) await createManifest(admin, hook);
     await createBudget(stage, "cache");
-    await waitFor(namespace, "Ready");
+    assert.equal((await waitFor(namespace, "Ready")).code, 0);
 
     stage.diagnostic("a workload: rollouts and evictions");
     const missing = await readPanels();
@@ -156,7 +156,7 @@ scenario("every panel has data, no alert lasts without its fault, and each fires
       },
     );
     await stage.done(`app:${image}`, ZONES);
-    await waitFor(namespace, "Ready");
+    assert.equal((await waitFor(namespace, "Ready")).code, 0);
     // With durations of seconds, a busy machine's late tick is missing. quarter-hour.test.ts holds the real ones to silence at every minute.
     await untilQuiet(prometheus);
 
