@@ -16,7 +16,8 @@ interface Source {
 const files = globSync("{cli,functions,reconciler,infra,test}/**/*.ts", { cwd: root }).filter((file) => file !== "test/behaviour.test.ts");
 const sources = files.map((file): Source => ({ file, text: readFileSync(join(root, file), "utf8") }));
 /** The tests of node updates name requirements of their own: docs/node-updates.md lists them. */
-const OF_NODES = /^test\/(?:reconciler|functions)\/(?:nodes|node-updates|agent)\/|^test\/host\/|^test\/cluster\/(?:real-node\/)?node-/;
+const OF_NODES =
+  /^test\/(?:reconciler|functions)\/(?:nodes|node-updates|agent)\/|^test\/host\/|^test\/cluster\/(?:nodes\/|real-node\/node-)/;
 const tests = sources.filter(({ file }) => file.startsWith("test/") && !OF_NODES.test(file));
 
 /** A heading, a bold beginning, or the first cell of a row. */

@@ -13,7 +13,7 @@ import { shadowName } from "../../reconciler/nodes/shadow.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
 import { dig, put } from "../emulator/objects.ts";
 import type { KubeObject } from "../emulator/store.ts";
-import { serverVariables } from "../cluster/process.ts";
+import { serverVariables } from "../cluster/stage/process.ts";
 import { connectionOf } from "../functions/connection.ts";
 import { NAMESPACE, playAgent, SHADOWS } from "../functions/nodes/stage.ts";
 import { startHost } from "../host/host-server.ts";

@@ -2,8 +2,8 @@
  * The duration of a 3 x 3 rollout on the cluster of KUBECONFIG with default settings, compared with the
  * minimum: a loop that deletes the same nine pods and waits for each to be recreated and ready.
  */
-import { openStage, type Stage } from "../cluster/stage.ts";
-import type { ZoneOptions } from "../cluster/zones.ts";
+import { openStage, type Stage } from "../cluster/stage/stage.ts";
+import type { ZoneOptions } from "../cluster/stage/zones.ts";
 import { atMost, type Bench, median } from "./row.ts";
 
 const ROUNDS = 3;

@@ -31,7 +31,7 @@ export const benchScaling: Bench = async ({ root, dist, scratch }) => {
     const kubeconfig = join(scratch, "kubeconfig");
     await emulator.writeKubeconfig(kubeconfig);
     createZones(emulator, parse(readFileSync(join(root, "infra/manifests/crds/replicatemplates.yaml"), "utf8")) as KubeObject, pods.port);
-    const names = join(root, "test/cluster/pod-names.ts");
+    const names = join(root, "test/cluster/stage/pod-names.ts");
     const env = { ...process.env, KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", RECONCILE_INTERVAL: "100ms" };
     const child = spawn(process.execPath, [...NODE_ARGS, "--import", names, join(dist, "reconciler/main.js")], {
       env,

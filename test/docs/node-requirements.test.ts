@@ -6,7 +6,7 @@ import { it } from "node:test";
 import { readPage, ROOT } from "./pages.ts";
 
 const FILES = "test/{reconciler/nodes,reconciler/node-updates,reconciler/agent,functions/nodes,host}/**/*.ts";
-const files = [...globSync(FILES, { cwd: ROOT }), ...globSync("test/cluster/node*.ts", { cwd: ROOT })];
+const files = [...globSync(FILES, { cwd: ROOT }), ...globSync("test/cluster/nodes/*.ts", { cwd: ROOT })];
 const named = new Set(files.flatMap((file) => [...readFileSync(join(ROOT, file), "utf8").matchAll(/\b[RW]\d{1,2}\b/g)].map(([id]) => id)));
 const rows = [...readPage("docs/node-updates.md").matchAll(/^\| (?<id>[RW]\d{1,2}) \| .* \| (?<state>.*) ?\|$/gm)].map(
   ({ groups }) => groups,

@@ -1,4 +1,4 @@
-/** The policies of `/scale` refuse what they know for certain, and leave the rest to the webhook behind them (test/cluster/scale-policies.cluster.ts plays them). */
+/** The policies of `/scale` refuse what they know for certain, and leave the rest to the webhook behind them (test/cluster/downscale/scale-policies.cluster.ts plays them). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CelScalar, celEnv, mapType, parse, plan } from "@bufbuild/cel";

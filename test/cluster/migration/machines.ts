@@ -10,10 +10,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { PodObject, Secret } from "../../../infra/kubernetes/resources.ts";
 import { listen } from "../../loopback.ts";
-import { buildKubeconfig } from "../access.ts";
-import type { Admin } from "../client.ts";
-import { follow, type Followed } from "../follow.ts";
-import { startEntry } from "../process.ts";
+import { buildKubeconfig } from "../stage/access.ts";
+import type { Admin } from "../stage/client.ts";
+import { follow, type Followed } from "../stage/follow.ts";
+import { startEntry } from "../stage/process.ts";
 import { ORIGINAL, SECRET, startStandIn } from "./original.ts";
 
 interface Process {

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { KUBECTL } from "../kubectl.ts";
+import { KUBECTL } from "../stage/kubectl.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 

@@ -1,7 +1,7 @@
 /** Writes that every rule allows, in loops of several kinds, and writes that some rule forbids at any time. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { evict } from "../evict.ts";
-import type { Stage } from "../stage.ts";
+import { evict } from "../stage/evict.ts";
+import type { Stage } from "../stage/stage.ts";
 import { KEPT } from "./original.ts";
 
 type Place = Pick<Stage, "call" | "namespace" | "timeline" | "patchZone">;

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { Stage } from "../stage.ts";
+import type { Stage } from "../stage/stage.ts";
 import { runFolder } from "./find-node.ts";
 
 const exec = promisify(execFile);

@@ -1,9 +1,9 @@
 /** A loop of real evictions of a group's pods, by several clients. */
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { evict, type EvictionAnswer } from "../evict.ts";
-import { createRandom } from "../random.ts";
-import type { Stage } from "../stage.ts";
+import { evict, type EvictionAnswer } from "../stage/evict.ts";
+import { createRandom } from "../stage/random.ts";
+import type { Stage } from "../stage/stage.ts";
 
 export interface Evictions {
   /** Evictions that got neither a verdict nor a word on the pod's state. */

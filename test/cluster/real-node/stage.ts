@@ -4,14 +4,14 @@
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { type Admin, connectAdmin } from "../client.ts";
-import { createBudget } from "../eviction-stage.ts";
-import type { Entry } from "../invariants.ts";
-import { type KubectlResult, runKubectl } from "../kubectl.ts";
-import { type Manifest, renderManifests } from "../manifests.ts";
-import { type Actions, buildActions } from "../stage.ts";
-import { recordTimeline, type Timeline } from "../timeline.ts";
-import type { ZoneOptions } from "../zones.ts";
+import { type Admin, connectAdmin } from "../stage/client.ts";
+import { createBudget } from "../stage/eviction-stage.ts";
+import type { Entry } from "../stage/invariants.ts";
+import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
+import { type Manifest, renderManifests } from "../stage/manifests.ts";
+import { type Actions, buildActions } from "../stage/stage.ts";
+import { recordTimeline, type Timeline } from "../stage/timeline.ts";
+import type { ZoneOptions } from "../stage/zones.ts";
 import { buildImage } from "./containers.ts";
 
 /** The image under test; not `latest`, which the node would try to pull. */

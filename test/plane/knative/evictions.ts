@@ -3,8 +3,8 @@
  * Prints the answers and their times; exits with 1 if one was neither allowed nor denied by a budget.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectAdmin } from "../../cluster/client.ts";
-import { evict } from "../../cluster/evict.ts";
+import { connectAdmin } from "../../cluster/stage/client.ts";
+import { evict } from "../../cluster/stage/evict.ts";
 
 const [namespace = "", pod = "", seconds = ""] = process.argv.slice(2);
 const admin = await connectAdmin(process.env["KUBECONFIG"]);

@@ -1,6 +1,6 @@
 /** Prints, for each container of a namespace that ends, a line `<pod> <container>=<exit code>`, until SIGTERM: exits.ts NAMESPACE. */
-import { connectAdmin } from "../../cluster/client.ts";
-import { follow, type Followed } from "../../cluster/follow.ts";
+import { connectAdmin } from "../../cluster/stage/client.ts";
+import { follow, type Followed } from "../../cluster/stage/follow.ts";
 
 interface Pod extends Followed {
   readonly status?: {

@@ -1,6 +1,6 @@
 /** The simulated kubelets as a process: main.ts KUBECONFIG. */
-import { connectAdmin } from "../../cluster/client.ts";
-import { follow } from "../../cluster/follow.ts";
+import { connectAdmin } from "../../cluster/stage/client.ts";
+import { follow } from "../../cluster/stage/follow.ts";
 import type { Pod } from "../../emulator/controllers/objects.ts";
 import { createNodes } from "./nodes.ts";
 import { simulate } from "./simulate.ts";

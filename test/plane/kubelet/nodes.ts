@@ -1,7 +1,7 @@
 /** The simulated nodes, one a zone, and the first report of each node that has none. */
 import type { V1Node } from "@kubernetes/client-node";
 import type { Json } from "../../../infra/kubernetes/resources.ts";
-import type { Admin } from "../../cluster/client.ts";
+import type { Admin } from "../../cluster/stage/client.ts";
 import { timestamp } from "../../emulator/objects.ts";
 import { REAL } from "./pick-node.ts";
 

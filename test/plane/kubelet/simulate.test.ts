@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Admin } from "../../cluster/client.ts";
+import type { Admin } from "../../cluster/stage/client.ts";
 import type { Pod } from "../../emulator/controllers/objects.ts";
 import { isTrue } from "../../emulator/objects.ts";
 import { simulate } from "./simulate.ts";

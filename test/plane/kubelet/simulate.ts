@@ -6,7 +6,7 @@
  *   deleted --sim/exit-after-ms--> gone
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Admin } from "../../cluster/client.ts";
+import type { Admin } from "../../cluster/stage/client.ts";
 import { annotation, durationOf, EXIT_AFTER_MS, READY_AFTER_MS, statusOf } from "../../emulator/controllers/kubelet.ts";
 import { hasEnded, isTerminating, type Pod } from "../../emulator/controllers/objects.ts";
 import { isTrue, timestamp } from "../../emulator/objects.ts";

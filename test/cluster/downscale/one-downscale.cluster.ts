@@ -1,0 +1,121 @@
+/** Downscales of three zones at once: two by the reconciler, with and without the label prepare-downscale, and a user's through the webhook. */
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { applyRbac, buildKubeconfig } from "../stage/access.ts";
+import { recordDownscales } from "./downscales.ts";
+import { startReconciler } from "../stage/process.ts";
+import { startWebhook } from "../stage/refusing-webhook.ts";
+import { createReplicaTemplate, mirrorOf } from "../stage/replica-template.ts";
+import { recordTimeline } from "../stage/timeline.ts";
+import { openWebhookStage, type WebhookStage } from "./webhook-stage.ts";
+import { buildZone } from "../stage/zones.ts";
+
+const NAMES = ["zone-a", "zone-b", "zone-c"];
+
+/** A webhook that lets the API server wait with the reconciler's downscales until \`whenAsked\` has ended. */
+async function delayReconciler(t: TestContext, { admin, namespace }: WebhookStage, whenAsked: () => Promise<void>): Promise<void> {
+  const pair = await generateCertificates({ dnsNames: ["localhost"], organization: "test", validityDays: 1, now: new Date() });
+  const webhook = await startWebhook({ cert: pair.certPem, key: pair.keyPem }, async () => (await whenAsked(), { allowed: true }));
+  const url = `https://localhost:${webhook.port}/`;
+  const configurations = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+  const name = `slow-${namespace}`;
+  await admin.call("POST", configurations, {
+    metadata: { name },
+    webhooks: [
+      {
+        name: "slow.example.com",
+        admissionReviewVersions: ["v1"],
+        sideEffects: "None",
+        timeoutSeconds: 10,
+        clientConfig: { url, caBundle: Buffer.from(pair.caPem).toString("base64") },
+        namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
+        rules: [{ operations: ["UPDATE"], apiGroups: ["apps"], apiVersions: ["v1"], resources: ["statefulsets"] }],
+        matchConditions: [
+          { name: "by-the-reconciler", expression: "request.userInfo.username.endsWith(':zonewise-reconciler')" },
+          { name: "shrinks", expression: "object.spec.replicas < oldObject.spec.replicas" },
+        ],
+      },
+    ],
+  });
+  t.after(async () => {
+    await admin.call("DELETE", `${configurations}/${name}`);
+    webhook.close();
+  });
+}
+
+test("never two zones shrink: the reconciler's zones with and without the label, and one that a user shrinks at each moment in between", async (t) => {
+  const stage = await openWebhookStage(t);
+  const { admin, namespace } = stage;
+  const over = new AbortController();
+  const timeline = await recordTimeline(admin, namespace);
+  const downscales = await recordDownscales(admin, namespace, over.signal);
+  t.after(() => {
+    timeline.stop();
+    over.abort();
+  });
+  const template = await createReplicaTemplate(admin, namespace, "t");
+  const mirror = mirrorOf("t");
+  const prepared = {
+    "grafana.com/prepare-downscale-http-port": String(stage.podPort),
+    "grafana.com/prepare-downscale-http-path": "prepare-downscale",
+  };
+  const labels = { "grafana.com/prepare-downscale": "true" };
+  const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
+  const zones = [
+    buildZone({ group: "ingester", name: "zone-a", annotations: mirror }),
+    buildZone({ group: "ingester", name: "zone-b", annotations: { ...mirror, ...prepared }, labels }),
+    buildZone({ group: "ingester", name: "zone-c", annotations: prepared, labels }),
+  ];
+  for (const zone of zones) await admin.call("POST", sets, zone);
+  const have = (replicas: number): boolean =>
+    NAMES.every((name) => {
+      const { metadata, spec, status } = timeline.statefulSets.get(name) ?? {};
+      const counts = [spec?.replicas, status?.replicas, status?.readyReplicas];
+      return status?.observedGeneration === metadata?.generation && counts.every((count) => count === replicas);
+    });
+  await timeline.until("all ready", () => have(3));
+  const scaleC = async (replicas: number): Promise<string> =>
+    await admin.call("PATCH", `${sets}/zone-c`, { spec: { replicas } }).then(() => "", String);
+
+  // In the middle of each of the reconciler's downscales a user requests one.
+  const refusals: string[] = [];
+  let wanted = 2;
+  await delayReconciler(t, stage, async () => void refusals.push(await scaleC(wanted)));
+  await applyRbac(admin, namespace);
+  const kubeconfig = `${process.env["TMPDIR"] ?? "/tmp"}/${namespace}-kubeconfig`;
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
+  const env = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig };
+  const names = { NODE_OPTIONS: `--import ${new URL("../stage/pod-names.ts", import.meta.url).href}` };
+  const reconciler = startReconciler({ ...env, ...names, RECONCILE_INTERVAL: "500ms", RECONCILE_TIME_BUDGET: "10m" });
+  t.after(() => reconciler.kill());
+  await admin.call("PATCH", `${template}/scale`, { spec: { replicas: 2 } });
+  const REFUSALS = [
+    /statefulset zone-a is already in process of updating replicas/,
+    /the downscale of zone-b from 3 to 2 replicas, admitted at .*, may still be stored/,
+  ];
+  const areRefused = (): boolean => REFUSALS.every((refusal) => refusals.some((text) => refusal.test(text)));
+  await timeline.until("both are refused", () => areRefused() || downscales.overlaps().length > 0);
+  assert.deepEqual(downscales.overlaps(), []);
+  for (let tries = 0; tries < 400 && (await scaleC(wanted)) !== ""; tries++) await sleep(50);
+  await timeline.until("all shrunk", () => have(2));
+  assert.deepEqual(downscales.order().toSorted(), NAMES);
+  assert.equal(downscales.order().at(-1), "zone-c");
+
+  // While a webhook judges the user's downscale, the reconciler wants to shrink its zones.
+  stage.podResponse = async (_method, pod) => {
+    if (!pod.startsWith("zone-c")) return 200;
+    await admin.call("PATCH", `${template}/scale`, { spec: { replicas: 1 } });
+    await reconciler.untilOutput(/zone-a waits to shrink: the downscale of zone-c from \d to 1 replicas, admitted at/);
+    return 200;
+  };
+  wanted = 1;
+  assert.equal(await scaleC(wanted), "");
+  await timeline.until("all shrunk again", () => have(1));
+  assert.deepEqual(downscales.order().slice(3).toSorted(), NAMES);
+  assert.equal(downscales.order()[3], "zone-c");
+  assert.deepEqual(downscales.overlaps(), []);
+  assert.equal(await reconciler.end(), 0);
+});

@@ -1,0 +1,139 @@
+/**
+ * The downscale webhooks for a namespace of the cluster in KUBECONFIG, pods with scripted responses, and
+ * kubectl.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { compose } from "../../../functions/compose.ts";
+import { runWebhooks } from "../../../functions/http/server.ts";
+import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { systemClock } from "../../../infra/clock.ts";
+import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
+import { freePort, listen, toLoopback } from "../../loopback.ts";
+import { applyRbac, buildKubeconfig } from "../stage/access.ts";
+import { type Admin, connectAdmin } from "../stage/client.ts";
+import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
+import { createManifest, deleteManifest, FOR_OLDER_CLUSTERS, renderConfigurations, renderPolicies, SERVICE } from "../stage/manifests.ts";
+import { untilPolicies } from "./policies.ts";
+import { serverVariables } from "../stage/process.ts";
+
+export interface WebhookStage {
+  readonly namespace: string;
+  readonly admin: Admin;
+  /** The requests to pods in order, such as `POST zone-a-2`. */
+  readonly podRequests: string[];
+  /** Returns the status code of a pod's response; 200 by default. */
+  podResponse: (method: string, pod: string) => number | Promise<number>;
+  readonly podPort: number;
+  kubectl(args: readonly string[], input?: object): Promise<KubectlResult>;
+  get(name: string): Promise<StatefulSet>;
+  /** As if the functions had been scaled to 0: from here on nobody answers. */
+  stopFunctions(): Promise<void>;
+}
+
+/** Closes with the test; removes the webhook configurations first, as they fail closed. */
+export async function openWebhookStage(
+  t: TestContext,
+  env: Readonly<Record<string, string>> = {},
+  { noDownscale = "policy" }: { readonly noDownscale?: "webhook" | "policy" | "both" } = {},
+): Promise<WebhookStage> {
+  const kubeconfig = process.env["KUBECONFIG"] ?? "";
+  const admin = await connectAdmin(process.env["KUBECONFIG"]);
+  const namespace = `zw-${randomBytes(4).toString("hex")}`;
+  const folder = await mkdtemp(join(tmpdir(), "webhooks-"));
+  const { caPem, certPem, keyPem } = await generateCertificates({
+    dnsNames: [`${SERVICE}.${namespace}.svc`],
+    organization: "test",
+    validityDays: 1,
+    now: new Date(),
+  });
+  await writeFile(join(folder, "tls.crt"), certPem);
+  await writeFile(join(folder, "tls.key"), keyPem);
+  const pods = await startScriptedPods();
+  const [tlsPort, port] = [await freePort(), await freePort()];
+  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  await applyRbac(admin, namespace, "functions");
+  await writeFile(join(folder, "kubeconfig"), JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), {
+    mode: 0o600,
+  });
+  const variables = { ...serverVariables({ namespace, folder, tlsPort, port }), ...env };
+  const stop = new AbortController();
+  const serving = runWebhooks(await compose(variables, systemClock, toLoopback), stop.signal);
+  const stopFunctions = async (): Promise<void> => {
+    stop.abort();
+    await serving;
+  };
+  await untilReady(port);
+  await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
+    metadata: { name: SERVICE },
+    spec: { type: "ExternalName", externalName: "localhost" },
+  });
+  // Users may register Deployments and ReplicaSets, too.
+  const server = { caPem, port: tlsPort };
+  const more = ["deployments", "deployments/scale", "replicasets", "replicasets/scale"];
+  const configurations = [
+    ...(noDownscale === "policy"
+      ? await renderConfigurations(namespace, ["no-downscale"], server)
+      : await renderConfigurations(namespace, ["no-downscale"], { ...server, more, rendering: FOR_OLDER_CLUSTERS })),
+    ...(await renderConfigurations(namespace, ["prepare-downscale", "zpdb-validation"], server)),
+    ...(noDownscale === "webhook" ? [] : await renderPolicies(namespace)),
+  ];
+  for (const configuration of configurations) await createManifest(admin, configuration);
+  t.after(async () => {
+    for (const configuration of configurations) await deleteManifest(admin, configuration);
+    await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+    await stopFunctions();
+    pods.server.closeAllConnections();
+    pods.server.close();
+    admin.close();
+    await rm(folder, { recursive: true });
+  });
+  if (noDownscale !== "webhook") await untilPolicies(admin, namespace);
+  const stage: WebhookStage = {
+    namespace,
+    admin,
+    podRequests: pods.requests,
+    podResponse: () => 200,
+    podPort: pods.port,
+    stopFunctions,
+    kubectl: (args, input) => runKubectl(["--kubeconfig", kubeconfig, "--namespace", namespace, ...args], input),
+    get: (name) => admin.call("GET", `/apis/apps/v1/namespaces/${namespace}/statefulsets/${name}`),
+  };
+  pods.respondAs(stage);
+  return stage;
+}
+
+type Script = Pick<WebhookStage, "podResponse">;
+
+interface ScriptedPods {
+  readonly server: Server;
+  readonly port: number;
+  readonly requests: string[];
+  respondAs(script: Script): void;
+}
+
+async function startScriptedPods(): Promise<ScriptedPods> {
+  const requests: string[] = [];
+  let script: Script = { podResponse: () => 200 };
+  const server = createServer((request, response) => {
+    const method = request.method ?? "";
+    const pod = request.headers.host?.split(".")[0] ?? "";
+    requests.push(`${method} ${pod}`);
+    void Promise.resolve(script.podResponse(method, pod)).then((status) => response.writeHead(status).end());
+  });
+  return { server, port: await listen(server), requests, respondAs: (next) => (script = next) };
+}
+
+async function untilReady(port: number): Promise<void> {
+  while (
+    !(await fetch(`http://127.0.0.1:${port}/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    ))
+  )
+    await new Promise((resolve) => setTimeout(resolve, 50));
+}

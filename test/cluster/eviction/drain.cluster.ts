@@ -1,0 +1,111 @@
+/** `kubectl drain` of two nodes in different zones at once, with three processes of the eviction webhook. */
+import assert from "node:assert/strict";
+import { DRAINERS, drain, evictZone } from "./drainers.ts";
+import { evict } from "../stage/evict.ts";
+import { assertNoViolations, deletions } from "../stage/invariants.ts";
+import { runKubectl } from "../stage/kubectl.ts";
+import { scenario, type Stage } from "../stage/stage.ts";
+import { createBudget, serveWebhooks, type Webhooks } from "../stage/eviction-stage.ts";
+
+const NODES = ["node-1", "node-2"];
+
+interface Drained extends Stage {
+  readonly group: string;
+  readonly zones: readonly { group: string; name: string; sim: Record<string, string> }[];
+  readonly webhooks: Webhooks;
+}
+
+/** Three zones, each on a node of its own, under a budget of 1. */
+async function withDrain(stage: Stage, run: (drained: Drained) => Promise<void>): Promise<void> {
+  const group = `cache-${stage.namespace}`;
+  const zones = ["a", "b", "c"].map((letter, i) => ({ group, name: `zone-${letter}`, sim: { "sim/node": `node-${i + 1}` } }));
+  await stage.create(zones);
+  const webhooks = await serveWebhooks(stage, 3);
+  try {
+    await createBudget(stage, group);
+    await run({ ...stage, group, zones, webhooks });
+  } catch (error) {
+    throw new Error(webhooks.processes.map((one) => one.output()).join("\n"), { cause: error });
+  } finally {
+    for (const node of NODES) await runKubectl(["uncordon", node]);
+    await webhooks.close();
+  }
+}
+
+/** The API server's error if the pod is not the one that was judged. */
+const CONFLICT = /Conflict|the UID in the precondition/;
+
+scenario("two nodes in different zones are drained at once", (stage) =>
+  withDrain(stage, async ({ group, timeline }) => {
+    const { entries } = timeline;
+    const texts = await Promise.all(NODES.map((node) => drain(node, group)));
+    assertNoViolations(entries);
+    assert.equal(deletions(entries).length, 6);
+    // kubectl retries only after 429.
+    assert.match(texts.join(), /will retry after 5s\): admission webhook "[^"]+" denied the request: \d pods? (?:not ready|unknown)/);
+    for (const text of texts) assert.doesNotMatch(text, CONFLICT);
+  }),
+);
+
+scenario("one node is drained twice at once", (stage) =>
+  withDrain(stage, async ({ group, timeline, zones }) => {
+    const { entries, pods } = timeline;
+    const before = [...pods.values()].filter(({ zone }) => zone === zones[0]?.name);
+    const texts = await Promise.all(["node-1", "node-1"].map((node) => drain(node, group)));
+    stage.diagnostic(`${texts.filter((text) => CONFLICT.test(text)).length} of 2 drains got a conflict because a pod had been replaced`);
+    assertNoViolations(entries);
+    for (const { pod, uid } of before) assert.notEqual(pods.get(pod)?.uid, uid);
+  }),
+);
+
+for (const drainer of DRAINERS) {
+  scenario(`${drainer.name} drains two zones at once`, (stage) =>
+    withDrain(stage, async ({ timeline }) => {
+      const answers = (await Promise.all(["zone-a", "zone-b"].map((zone) => evictZone(drainer, stage, zone)))).flat();
+      assertNoViolations(timeline.entries);
+      assert.equal(deletions(timeline.entries).length, 6);
+      assert.deepEqual([...new Set(answers.map(({ code }) => code))].toSorted(), [201, 429]);
+      for (const { code, message } of answers)
+        if (code === 429) assert.match(message, /denied the request: \d pods? (?:not ready|unknown) in zone-/);
+    }),
+  );
+}
+
+scenario("an eviction of a replaced pod gets 409, and nothing is reserved for it", (stage) =>
+  withDrain(stage, async ({ timeline, call, namespace, group }) => {
+    const { uid = "" } = timeline.pods.get("zone-a-0") ?? {};
+    const isBack = (): boolean => timeline.pods.get("zone-a-0")?.uid !== uid && timeline.pods.get("zone-a-0")?.state === "ready";
+    assert.equal((await evict(stage, "zone-a-0")).code, 201);
+    await timeline.until("zone-a-0 is back", isBack);
+    const { code, message } = await evict(stage, "zone-a-0", { deleteOptions: { preconditions: { uid } } });
+    assert.equal(code, 409);
+    assert.match(message, CONFLICT);
+    const path = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets/${group}`;
+    const { status } = await call<{ status: { disruptedPods: Record<string, { uid: string }> } }>("GET", path);
+    assert.notEqual(status.disruptedPods["zone-a-0"]?.uid, timeline.pods.get("zone-a-0")?.uid);
+    assert.equal((await evict(stage, "zone-b-0")).code, 201);
+    assertNoViolations(timeline.entries);
+  }),
+);
+
+scenario("one of three processes is killed in the middle", (stage) =>
+  withDrain(stage, async ({ group, timeline, webhooks }) => {
+    const { entries } = timeline;
+    const drained = Promise.all(NODES.map((node) => drain(node, group)));
+    await timeline.until("the first eviction", () => deletions(entries).length > 0);
+    await webhooks.processes[0]?.kill();
+    await drained;
+    assertNoViolations(entries);
+  }),
+);
+
+scenario("a drain and a rollout race on one budget", (stage) =>
+  withDrain(stage, async ({ group, timeline, start, setImage, done, zones }) => {
+    const { entries } = timeline;
+    const reconciler = start();
+    await setImage("app:2", zones);
+    await Promise.all([drain("node-2", group), done("app:2", zones, 150_000)]);
+    assert.equal(await reconciler.end(), 0);
+    assertNoViolations(entries);
+  }),
+);

@@ -1,0 +1,114 @@
+/** Evictions through the API server, one after the other, as in upstream's end-to-end tests (X05 - X08). */
+import assert from "node:assert/strict";
+import { evict } from "../stage/evict.ts";
+import { createBudget, serveWebhooks } from "../stage/eviction-stage.ts";
+import { scenario, type Stage } from "../stage/stage.ts";
+
+const ZONES = ["zone-a", "zone-b"];
+const PARTITIONS = { podNamePartitionRegex: "zone-[a-z]-([0-9]+)" };
+const UNREADY = { "sim/ready": "false" };
+
+interface Evictions extends Stage {
+  readonly allowed: (pod: string) => Promise<void>;
+  readonly denied: (pod: string, message: string) => Promise<void>;
+  /** Makes an evicted pod's replacement, which starts unready, ready. */
+  readonly recover: (pod: string) => Promise<void>;
+}
+
+/** Registers a test with two zones of two pods under a budget; replacements of evicted pods start unready. */
+function evictions(name: string, spec: object, run: (evictions: Evictions) => Promise<void>): void {
+  scenario(name, async (stage) => {
+    const group = `cache-${stage.namespace}`;
+    const zones = ZONES.map((zone) => ({ group, name: zone, replicas: 2 }));
+    await stage.create(zones);
+    await stage.setImage("app:2", zones, UNREADY);
+    const webhooks = await serveWebhooks(stage, 1);
+    const isReady = (pod: string, ready: boolean): boolean =>
+      stage.timeline.entries.findLast((entry) => entry.pod === pod)?.state === (ready ? "ready" : "notReady");
+    try {
+      await assert.rejects(createBudget(stage, group, { maxUnavailable: -1 }), /is invalid.*should be greater than or equal to 0/);
+      await createBudget(stage, group, spec);
+      await run({
+        ...stage,
+        allowed: async (pod) => {
+          assert.deepEqual(await evict(stage, pod), { code: 201, message: "" });
+          await stage.timeline.until(`${pod} is back`, () => isReady(pod, false));
+        },
+        denied: async (pod, message) => {
+          const answer = await evict(stage, pod);
+          assert.ok(answer.message.includes(`denied the request: ${message}`), answer.message);
+          assert.equal(answer.code, 429);
+        },
+        recover: async (pod) => {
+          await stage.annotatePod(pod, { "sim/ready": "true" });
+          await stage.timeline.until(`${pod} is ready`, () => isReady(pod, true));
+        },
+      });
+    } catch (error) {
+      throw new Error(webhooks.processes.map((one) => one.output()).join("\n"), { cause: error });
+    } finally {
+      await webhooks.close();
+    }
+  });
+}
+
+evictions("X05 one pod at a time, then the other zone", { maxUnavailable: 1 }, async ({ allowed, denied, recover }) => {
+  await allowed("zone-a-0");
+  await denied("zone-a-1", "1 pod not ready in zone-a");
+  await denied("zone-b-0", "1 pod not ready in zone-a");
+  await recover("zone-a-0");
+  await allowed("zone-b-0");
+});
+
+evictions("X06 two pods of one zone, none of the other", { maxUnavailable: 2 }, async ({ allowed, denied }) => {
+  await allowed("zone-a-0");
+  await denied("zone-b-0", "1 pod not ready in zone-a");
+  await allowed("zone-a-1");
+});
+
+evictions("X07 one pod a partition", { maxUnavailable: 1, ...PARTITIONS }, async ({ allowed, denied, recover }) => {
+  await allowed("zone-a-0");
+  await denied("zone-b-0", "1 pod not ready in partition 0");
+  await allowed("zone-b-1");
+  await denied("zone-a-1", "1 pod not ready in partition 1");
+  await recover("zone-a-0");
+  await allowed("zone-b-0");
+});
+
+evictions(
+  "X08 a pod that has just recovered protects its partition until the delay is over",
+  { maxUnavailable: 1, crossZoneEvictionDelay: "6s", ...PARTITIONS },
+  async ({ allowed, denied, recover, start, patchZone, admin, namespace, timeline }) => {
+    for (const zone of ZONES) await patchZone(zone, { metadata: { annotations: { "grafana.com/rollout-paused": "true" } } });
+    await denied("zone-a-0", "1 pod not ready in partition 0");
+    const reconciler = start({ RECONCILE_INTERVAL: "200ms" });
+    /** When the reconciler saw the pod ready, milliseconds since the epoch. */
+    const readySince = async (pod: string): Promise<number> => {
+      for (const end = Date.now() + 30_000; ;) {
+        assert.ok(Date.now() < end, `${pod} has no ready time`);
+        const object = await admin.call<{ metadata: { annotations: Record<string, string> } }>(
+          "GET",
+          `/api/v1/namespaces/${namespace}/pods/${pod}`,
+        );
+        const readyTime = object.metadata.annotations["grafana.com/ready-time"];
+        if (readyTime !== undefined) return Date.parse(readyTime);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    };
+    const untilDelayIsOver = async (pod: string): Promise<void> => {
+      const end = (await readySince(pod)) + 8000;
+      await new Promise((resolve) => setTimeout(resolve, end - Date.now()));
+    };
+    await untilDelayIsOver("zone-b-0");
+    await untilDelayIsOver("zone-a-1");
+    await allowed("zone-a-0");
+    await denied("zone-b-0", "1 pod not ready in partition 0");
+    await recover("zone-a-0");
+    await denied("zone-b-0", "1 pod not ready in partition 0");
+    await allowed("zone-b-1");
+    await untilDelayIsOver("zone-a-0");
+    await allowed("zone-b-0");
+    assert.equal(await reconciler.end(), 0);
+    assert.ok(timeline.entries.length > 0);
+  },
+);

@@ -1,0 +1,118 @@
+/**
+ * One certificate replaces another while the API server calls a webhook. Each call is a TLS handshake, so
+ * each result shows whether the API server trusts the certificate.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
+import { type Certificates, generateCertificates } from "../../../infra/certs/generate.ts";
+import { type CertificateStage, openCertificateStage } from "./certificate-stage.ts";
+import { type RefusingWebhook, startWebhook } from "../stage/refusing-webhook.ts";
+
+const DAY_MS = 86_400_000;
+/** Calls until the API server must know the configuration. */
+const MAX_PROBES = 2000;
+/** The pause between two calls. */
+const PAUSE_MS = 50;
+
+const statefulSetSpec = {
+  replicas: 0,
+  serviceName: "zone-a",
+  selector: { matchLabels: { name: "zone-a" } },
+  template: { metadata: { labels: { name: "zone-a" } }, spec: { containers: [{ name: "c", image: "x" }] } },
+};
+
+const EVERY_UPDATE = [{ operations: ["UPDATE"], apiGroups: ["apps"], apiVersions: ["v1"], resources: ["statefulsets"] }];
+
+const encode = (text: string): string => Buffer.from(text).toString("base64");
+const decode = (text: string): string => Buffer.from(text, "base64").toString();
+
+describe("a change of certificates on a real control plane", () => {
+  let stage: CertificateStage;
+  let sets: string;
+  before(async () => {
+    stage = await openCertificateStage();
+    sets = `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets`;
+    await stage.admin.call("POST", `/api/v1/namespaces/${stage.namespace}/services`, {
+      metadata: { name: "rollout-operator" },
+      spec: { type: "ExternalName", externalName: "localhost" },
+    });
+    await stage.admin.call("POST", sets, { metadata: { name: "zone-a" }, spec: statefulSetSpec });
+    await stage.addHook("no-downscale");
+  });
+  after(() => stage.close());
+
+  /**
+   * Changes the StatefulSet, so that the API server calls the webhook. Resolves with "allowed" or the error.
+   */
+  const change = (call: string): Promise<string> =>
+    stage.admin.call("PATCH", `${sets}/zone-a`, { metadata: { annotations: { call } } }).then(() => "allowed", String);
+
+  /** Serves the webhook with this certificate, waits until the API server calls it, and runs the test. */
+  async function serve({ caPem, certPem, keyPem }: Certificates, run: (webhook: RefusingWebhook) => Promise<void>): Promise<void> {
+    const webhook = await startWebhook({ cert: certPem, key: keyPem });
+    try {
+      await stage.putSecret({ ca: encode(caPem), cert: encode(certPem), key: encode(keyPem) });
+      const redirected = stage.hook("no-downscale").webhooks?.map((entry) => {
+        const service = { ...entry.clientConfig.service, port: webhook.port };
+        // As the manifest has it, only a Scale that shrinks would be sent.
+        return { ...entry, rules: EVERY_UPDATE, matchConditions: [], clientConfig: { service, caBundle: encode(caPem) } };
+      });
+      await stage.patchHook("no-downscale", redirected);
+      for (let probe = 0; (await change(`probe ${probe}`)) === "allowed"; probe++)
+        assert.ok(probe < MAX_PROBES, "the webhook is not called");
+      await run(webhook);
+    } finally {
+      webhook.close();
+    }
+  }
+
+  it("a renewal: no call fails, though the server loads the new certificate late", async () => {
+    const now = new Date(Date.now() - 90 * DAY_MS);
+    const dnsNames = [`rollout-operator.${stage.namespace}.svc`];
+    const old = await generateCertificates({ dnsNames, organization: "test", validityDays: 120, now });
+    await serve(old, async (webhook) => {
+      const job = stage.start("job");
+      const answers = new Map<string, number>();
+      let served = encode(old.certPem);
+      let exited = false;
+      void job.exited.finally(() => (exited = true));
+      for (let call = 0; !exited || served !== (await stage.secret())["cert"]; call++) {
+        const answer = await change(String(call));
+        const result = /denied the request: .*?no/.exec(answer)?.[0] ?? answer;
+        answers.set(result, (answers.get(result) ?? 0) + 1);
+        await wait(PAUSE_MS);
+        // A mounted Secret is updated with a delay; here the server reloads one round after the job has
+        // exited.
+        const { cert = "", key = "" } = await stage.secret();
+        if (exited && cert !== served) {
+          webhook.reload({ cert: decode(cert), key: decode(key) });
+          served = cert;
+        }
+      }
+      assert.equal(await job.exited, 0, job.output());
+      assert.match(job.output(), /"reason":"NextTrusted"/);
+      assert.deepEqual([...answers.keys()], ["denied the request: the webhook says no"], job.output());
+      assert.match(await change("last"), /denied the request: the webhook says no/);
+    });
+  });
+
+  it("a certificate for another Service's name is refused no longer than until the job's first write", async (t) => {
+    const dnsNames = [`other.${stage.namespace}.svc`];
+    await serve(await generateCertificates({ dnsNames, organization: "test", validityDays: 120, now: new Date() }), async (webhook) => {
+      assert.match(await change("other"), /certificate is valid for other\./);
+      const from = performance.now();
+      const job = stage.start("job");
+      for (let answer = ""; !answer.includes("the webhook says no"); answer = await change("other")) {
+        // Stands for the kubelet, which takes up to 90 s to update a mounted Secret.
+        const { cert = "", key = "" } = await stage.secret();
+        webhook.reload({ cert: decode(cert), key: decode(key) });
+        await wait(PAUSE_MS);
+      }
+      t.diagnostic(`refused for ${(performance.now() - from).toFixed(0)} ms from the start of the job`);
+      assert.equal(await job.exited, 0, job.output());
+      assert.match(job.output(), /"action":"issue","reason":"NoNameHeld"/);
+      assert.doesNotMatch(job.output(), /"action":"wait"/);
+    });
+  });
+});

@@ -1,0 +1,93 @@
+/**
+ * A namespace with the project's RBAC, in which tests run the certificate job and the reconciler on webhook
+ * configurations.
+ */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Secret, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
+import { buildKubeconfig } from "../stage/access.ts";
+import { type Admin, connectAdmin } from "../stage/client.ts";
+import { createManifest, deleteManifest, type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
+import { type TestProcess, startEntry } from "../stage/process.ts";
+
+const ENTRIES = { job: "../../../infra/certs/main.ts", reconciler: "../../../reconciler/main.ts" } as const;
+const ACCOUNTS = { job: "zonewise-certificates", reconciler: "zonewise-reconciler" } as const;
+const SECRET = "rollout-operator-self-signed-certificate";
+const RBAC = new Set(["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"]);
+
+type Hook = Manifest & WebhookConfiguration;
+
+export interface CertificateStage {
+  readonly admin: Admin;
+  readonly namespace: string;
+  /** One of the webhook configurations of the project's manifests, by its name without the namespace. */
+  readonly hook: (name: string) => Hook;
+  readonly addHook: (name: string) => Promise<void>;
+  readonly removeHook: (name: string) => Promise<void>;
+  /** Replaces the configuration's webhooks. */
+  readonly patchHook: (name: string, webhooks: readonly object[] | undefined) => Promise<void>;
+  /** The stored CA bundle of the configuration's first webhook. */
+  readonly bundle: (name: string) => Promise<string | undefined>;
+  /** The Secret's data. */
+  readonly secret: () => Promise<Readonly<Record<string, string>>>;
+  /** Creates or updates the Secret. */
+  readonly putSecret: (data: Readonly<Record<string, string>>) => Promise<void>;
+  readonly emptySecret: () => Promise<void>;
+  /** Starts one of our processes under its ServiceAccount. */
+  readonly start: (entry: keyof typeof ENTRIES, env?: Readonly<Record<string, string>>) => TestProcess;
+  readonly close: () => Promise<void>;
+}
+
+/** On the cluster of KUBECONFIG. */
+export async function openCertificateStage(): Promise<CertificateStage> {
+  const admin = await connectAdmin(process.env["KUBECONFIG"]);
+  const namespace = `zw-certs-${randomBytes(3).toString("hex")}`;
+  const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
+  const manifests = await renderManifests(namespace);
+  const hooks = manifests.filter(({ kind }) => kind.endsWith("WebhookConfiguration")) as Hook[];
+  /** Cluster-scoped objects that we created and have to delete. */
+  const created: Manifest[] = [];
+  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  for (const manifest of manifests.filter(({ kind }) => RBAC.has(kind))) {
+    if ((await createManifest(admin, manifest)) && manifest.metadata.namespace === undefined) created.push(manifest);
+  }
+  for (const account of Object.values(ACCOUNTS)) {
+    await writeFile(join(folder, account), JSON.stringify(await buildKubeconfig(admin, namespace, account)), { mode: 0o600 });
+  }
+
+  const secrets = `/api/v1/namespaces/${namespace}/secrets`;
+  const hook: CertificateStage["hook"] = (name) =>
+    hooks.find(({ metadata }) => metadata.name === `${name}-${namespace}`) ?? assert.fail(name);
+  const pathOf = (name: string): string => `${pathOfManifest(hook(name))}/${name}-${namespace}`;
+  return {
+    admin,
+    namespace,
+    hook,
+    addHook: async (name) => void (await createManifest(admin, hook(name))),
+    removeHook: (name) => deleteManifest(admin, hook(name)),
+    patchHook: async (name, webhooks) => void (await admin.call("PATCH", pathOf(name), { webhooks })),
+    bundle: async (name) => (await admin.call<WebhookConfiguration>("GET", pathOf(name))).webhooks?.[0]?.clientConfig.caBundle,
+    secret: async () => (await admin.call<Secret>("GET", `${secrets}/${SECRET}`)).data ?? {},
+    async putSecret(data) {
+      await admin
+        .call("PATCH", `${secrets}/${SECRET}`, { data })
+        .catch(() => admin.call("POST", secrets, { metadata: { name: SECRET }, data }));
+    },
+    emptySecret: async () => void (await admin.call("PATCH", `${secrets}/${SECRET}`, { data: null })),
+    start(entry, env = {}) {
+      const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: join(folder, ACCOUNTS[entry]) };
+      const file = fileURLToPath(new URL(ENTRIES[entry], import.meta.url));
+      return startEntry(file, { PATH: process.env["PATH"] ?? "", ...own, ...env });
+    },
+    async close() {
+      for (const manifest of [...hooks, ...created]) await deleteManifest(admin, manifest);
+      await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+      admin.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}

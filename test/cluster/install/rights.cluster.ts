@@ -1,0 +1,124 @@
+/** What the API server allows our ServiceAccounts, and what it must not, as it answers SubjectAccessReviews. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, before, describe, it } from "node:test";
+import { type Admin, connectAdmin } from "../stage/client.ts";
+import { createManifest, deleteManifest, type Manifest, renderManifests, WITH_STATUS_PAGE } from "../stage/manifests.ts";
+
+const namespace = `zw-rights-${randomBytes(3).toString("hex")}`;
+const SECRET = "rollout-operator-self-signed-certificate";
+const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+
+/** `verb resource[.group][/subresource] [namespace/]name`; a namespace of "" is ours, and no namespace at all is the cluster. */
+type Request = string;
+
+const ALLOWED: Readonly<Record<string, readonly Request[]>> = {
+  reconciler: ["delete pods /p", "patch statefulsets.apps /s", `get secrets /${SECRET}`, "update leases.coordination.k8s.io /l"],
+  functions: ["get pods /p", `update ${BUDGETS}/status /b`, "update leases.coordination.k8s.io /l"],
+  status: ["list pods /", "list rolloutgroups.zonewise.dev /", "get leases.coordination.k8s.io /zonewise-reconciler"],
+  certificates: [
+    `update secrets /${SECRET}`,
+    `patch mutatingwebhookconfigurations.admissionregistration.k8s.io pod-eviction-${namespace}`,
+    `patch validatingwebhookconfigurations.admissionregistration.k8s.io no-downscale-${namespace}`,
+  ],
+};
+
+/** Nobody of ours may do these, whatever the rules above. */
+const NEVER: readonly Request[] = [
+  "get secrets /another",
+  "list secrets /",
+  `delete secrets /${SECRET}`,
+  `get secrets other/${SECRET}`,
+  "create secrets other/",
+  "get pods other/p",
+  "delete pods other/p",
+  "patch statefulsets.apps other/s",
+  "get leases.coordination.k8s.io other/l",
+  "update leases.coordination.k8s.io kube-system/kube-scheduler",
+  "create pods /",
+  "create pods/exec /p",
+  "create pods/attach /p",
+  "create pods/portforward /p",
+  "create pods/ephemeralcontainers /p",
+  "create pods/eviction /p",
+  "get pods/log /p",
+  "delete statefulsets.apps /s",
+  "create deployments.apps /",
+  "create jobs.batch /",
+  "create serviceaccounts/token /zonewise-reconciler",
+  "impersonate serviceaccounts /default",
+  "create rolebindings.rbac.authorization.k8s.io /",
+  "escalate roles.rbac.authorization.k8s.io /zonewise-reconciler",
+  "bind clusterroles.rbac.authorization.k8s.io cluster-admin",
+  "patch mutatingwebhookconfigurations.admissionregistration.k8s.io another",
+  "patch validatingwebhookconfigurations.admissionregistration.k8s.io no-downscale-zonewise",
+  "create mutatingwebhookconfigurations.admissionregistration.k8s.io",
+  "delete validatingwebhookconfigurations.admissionregistration.k8s.io",
+  "delete validatingadmissionpolicies.admissionregistration.k8s.io",
+  "get nodes node-1",
+  "proxy nodes node-1",
+  "list namespaces",
+];
+
+/** What one of ours may do and another may not. */
+const NOT_ITS_OWN: Readonly<Record<string, readonly Request[]>> = {
+  reconciler: ["create configmaps /", "delete leases.coordination.k8s.io /l", "list pods other/"],
+  functions: [
+    "delete pods /p",
+    "patch statefulsets.apps /s",
+    `get secrets /${SECRET}`,
+    "list mutatingwebhookconfigurations.admissionregistration.k8s.io",
+  ],
+  status: [
+    "get leases.coordination.k8s.io /l",
+    "update leases.coordination.k8s.io /zonewise-reconciler",
+    "delete pods /p",
+    "patch statefulsets.apps /s",
+    `update ${BUDGETS}/status /b`,
+    `get secrets /${SECRET}`,
+    "create events /",
+  ],
+  certificates: ["get pods /p", "get statefulsets.apps /s", "get leases.coordination.k8s.io /l", `get ${BUDGETS} /b`, "create events /"],
+};
+
+function readRequest(request: Request): object {
+  const [verb, kind = "", object] = request.split(" ");
+  const [, resource, group = "", subresource = ""] = /^([^./]+)(?:\.([^/]+))?(?:\/(.+))?$/.exec(kind) ?? [];
+  const [name, where] = (object ?? "").split("/").toReversed();
+  return { verb, group, resource, subresource, name, ...(where !== undefined && { namespace: where || namespace }) };
+}
+
+let admin: Admin;
+let created: readonly Manifest[] = [];
+
+async function isAllowed(account: string, request: Request): Promise<boolean> {
+  const own = `system:serviceaccounts:${namespace}`;
+  const user = `system:serviceaccount:${namespace}:zonewise-${account}`;
+  const groups = ["system:authenticated", "system:serviceaccounts", own];
+  const { status } = await admin.call<{ status: { allowed: boolean } }>("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+    spec: { user, groups, resourceAttributes: readRequest(request) },
+  });
+  return status.allowed;
+}
+
+before(async () => {
+  admin = await connectAdmin(process.env["KUBECONFIG"]);
+  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  const kinds = new Set(["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"]);
+  created = (await renderManifests(namespace, WITH_STATUS_PAGE)).filter(({ kind }) => kinds.has(kind));
+  for (const manifest of created) await createManifest(admin, manifest);
+  // An API server knows a new binding after a moment.
+  while (!(await isAllowed("reconciler", "delete pods /p"))) await new Promise((resolve) => setTimeout(resolve, 50));
+});
+after(async () => {
+  for (const manifest of created) await deleteManifest(admin, manifest);
+  await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+  admin.close();
+});
+
+for (const account of ["reconciler", "functions", "certificates", "status"])
+  describe(`zonewise-${account}`, () => {
+    for (const request of ALLOWED[account] ?? []) it(`may ${request}`, async () => assert.equal(await isAllowed(account, request), true));
+    for (const request of [...NEVER, ...(NOT_ITS_OWN[account] ?? [])])
+      it(`may not ${request}`, async () => assert.equal(await isAllowed(account, request), false));
+  });

@@ -1,0 +1,127 @@
+/** Who may speak for a node, as a real API server reviews tokens; and what the agents' ServiceAccount may do. */
+import assert from "node:assert/strict";
+import { createPrivateKey } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { decodeJwt, decodeProtectedHeader, SignJWT } from "jose";
+import type { Node } from "../../../infra/kubernetes/resources.ts";
+import { AGENT, type NodeClusterStage, openNodeStage } from "./node-stage.ts";
+
+interface AgentPod {
+  readonly name: string;
+  readonly uid: string;
+}
+
+let stage: NodeClusterStage;
+let node: Node;
+let other: Node;
+let pod: AgentPod;
+let otherPod: AgentPod;
+
+async function createPod(where: Node, namespace = stage.namespace, name = `agent-${where.metadata?.name}`): Promise<AgentPod> {
+  const spec = { nodeName: where.metadata?.name, serviceAccountName: AGENT, containers: [{ name: "c", image: "x" }] };
+  const created = await stage.admin.call<{ metadata: AgentPod }>("POST", `/api/v1/namespaces/${namespace}/pods`, {
+    metadata: { name },
+    spec,
+  });
+  return { name, uid: created.metadata.uid };
+}
+
+const statusOf = async (token: string, of = node): Promise<number> => (await stage.callAs(of, async () => token)("create")).status;
+
+before(async () => {
+  stage = await openNodeStage({ nodes: 2 });
+  [node, other] = stage.nodes as [Node, Node];
+  pod = await createPod(node);
+  otherPod = await createPod(other);
+  const token = await stage.requestToken({ pod });
+  // An API server knows new bindings after a moment.
+  while ((await statusOf(token)) === 503) await new Promise((resolve) => setTimeout(resolve, 100));
+});
+after(() => stage.close());
+
+describe("the node API, called with a token that a real API server reviews,", () => {
+  it("R40: answers the agent that runs on the node", async () => assert.equal(await statusOf(await stage.requestToken({ pod })), 200));
+
+  it("R42: refuses the token of another node's agent", async () =>
+    assert.equal(await statusOf(await stage.requestToken({ pod: otherPod })), 403));
+
+  it("R41: refuses a token for another audience", async () =>
+    assert.equal(await statusOf(await stage.requestToken({ pod, audience: "https://kubernetes.default.svc" })), 401));
+
+  it("R41: refuses a forged token", async () => {
+    const [head, body, signature = ""] = (await stage.requestToken({ pod })).split(".");
+    assert.equal(await statusOf(`${head}.${body}.${signature.slice(0, -8)}AAAAAAAA`), 401);
+  });
+
+  it("W9: refuses a token that is bound to no pod, and another ServiceAccount's", async () => {
+    assert.equal(await statusOf(await stage.requestToken()), 403);
+    assert.equal(await statusOf(await stage.requestToken({ account: "default" })), 403);
+  });
+
+  it("W10: refuses a UID that is not the node's", async () => {
+    const bogus = { ...node, metadata: { ...node.metadata, uid: "00000000-0000-0000-0000-000000000000" } };
+    assert.equal(await statusOf(await stage.requestToken({ pod }), bogus), 403);
+  });
+
+  it("refuses the token of a pod that is gone", async () => {
+    const gone = await createPod(node, stage.namespace, "gone");
+    const token = await stage.requestToken({ pod: gone });
+    assert.equal(await statusOf(token), 200);
+    const path = `/api/v1/namespaces/${stage.namespace}/pods/gone`;
+    await stage.admin.call("DELETE", path, { gracePeriodSeconds: 0 });
+    while (await stage.admin.call("GET", path).catch(() => undefined)) await new Promise((resolve) => setTimeout(resolve, 50));
+    // The API server remembers reviews for some seconds; the pod itself is read each time.
+    assert.ok([401, 403].includes(await statusOf(token)));
+  });
+
+  // Only the plane of the tests shows its key.
+  const keyFile = join(dirname(process.env["KUBECONFIG"] ?? ""), "sa.key");
+  if (existsSync(keyFile))
+    it("R41: refuses a token that has expired, though its signature is genuine", async () => {
+      const genuine = await stage.requestToken({ pod });
+      const { kid } = decodeProtectedHeader(genuine);
+      const key = createPrivateKey(readFileSync(keyFile));
+      const sign = (iat: number, exp: number): Promise<string> =>
+        new SignJWT({ ...decodeJwt(genuine), iat, nbf: iat, exp }).setProtectedHeader({ alg: "RS256", ...(kid && { kid }) }).sign(key);
+      const now = Math.floor(Date.now() / 1000);
+      assert.equal(await statusOf(await sign(now - 10, now + 3600)), 200);
+      assert.equal(await statusOf(await sign(now - 7200, now - 60)), 401);
+    });
+});
+
+describe("R39: the agents' ServiceAccount", () => {
+  const isAllowed = async (attributes: object): Promise<boolean> => {
+    const user = `system:serviceaccount:${stage.namespace}:${AGENT}`;
+    const groups = ["system:authenticated", "system:serviceaccounts", `system:serviceaccounts:${stage.namespace}`];
+    const review = await stage.admin.call<{ status: { allowed: boolean } }>("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+      spec: { user, groups, resourceAttributes: attributes },
+    });
+    return review.status.allowed;
+  };
+  const shadows = { group: "brupop.bottlerocket.aws", resource: "bottlerocketshadows" };
+  const KINDS = [
+    shadows,
+    { ...shadows, subresource: "status" },
+    { group: "", resource: "nodes" },
+    { group: "", resource: "nodes", subresource: "status" },
+    { group: "", resource: "pods" },
+    { group: "", resource: "pods", subresource: "eviction" },
+    { group: "", resource: "secrets" },
+    { group: "zonewise.dev", resource: "nodeupdatepolicies" },
+    { group: "authentication.k8s.io", resource: "tokenreviews" },
+  ];
+  for (const kind of KINDS)
+    it(`may write no ${kind.resource}${"subresource" in kind ? `/${kind.subresource}` : ""}`, async () => {
+      for (const verb of ["create", "update", "patch", "delete", "deletecollection"])
+        for (const namespace of [stage.namespace, ""]) assert.equal(await isAllowed({ ...kind, verb, namespace, name: "x" }), false, verb);
+    });
+  it("may read what it needs", async () => {
+    const { namespace } = stage;
+    for (const verb of ["get", "watch"]) assert.equal(await isAllowed({ ...shadows, verb, namespace, name: "brs-x" }), true, verb);
+    assert.equal(await isAllowed({ group: "", resource: "nodes", verb: "get", name: "x" }), true);
+    assert.equal(await isAllowed({ ...shadows, verb: "get", namespace: "other", name: "brs-x" }), false);
+    assert.equal(await isAllowed({ group: "", resource: "secrets", verb: "get", namespace, name: "x" }), false);
+  });
+});

@@ -1,0 +1,142 @@
+/** A campaign with its reconcilers on the cluster, and what must hold at its end. */
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { systemClock } from "../../../infra/clock.ts";
+import type { CustomObject, Node } from "../../../infra/kubernetes/resources.ts";
+import { createBudget, serveWebhooks } from "../stage/eviction-stage.ts";
+import { deletions, findTooFew, findViolations } from "../stage/invariants.ts";
+import { buildPolicy, createZones, listShadows, type PlayedNode, playNodes, type PlayOptions, type ShadowView, TO } from "./campaign.ts";
+import { type NodeClusterStage, openNodeStage, TEST_LABEL } from "./node-stage.ts";
+import { type OpenStage, openStage } from "../stage/stage.ts";
+import { describe } from "../stage/timeline.ts";
+
+export const POLICIES = "/apis/zonewise.dev/v1/nodeupdatepolicies";
+
+/** The group of zones whose pods are on the nodes. */
+const GROUP = "store";
+/** A Deployment on the nodes, whose core budget allows to take one pod at a time. */
+const WEB = "web";
+
+export interface Campaign {
+  readonly stage: OpenStage;
+  readonly nodeStage: NodeClusterStage;
+  readonly played: readonly PlayedNode[];
+  /** Pods of a Deployment under a core budget. */
+  readonly web: number;
+  readonly startReconciler: () => ReturnType<OpenStage["start"]>;
+  /** The most nodes that an update was wanted of at once. */
+  readonly most: () => number;
+  readonly policy: () => Promise<CustomObject>;
+  readonly until: (what: string, isTrue: (shadows: readonly ShadowView[]) => boolean | Promise<boolean>, ms?: number) => Promise<void>;
+}
+
+interface Options {
+  readonly nodes: number;
+  readonly spec: object;
+  /** Pods of a Deployment under a core budget; none by default. */
+  readonly web?: number;
+  readonly host?: (index: number) => PlayOptions;
+}
+
+export async function openCampaign(t: TestContext, { nodes, spec, host, web = 0 }: Options): Promise<Campaign> {
+  const stage = await openStage((text) => t.diagnostic(text));
+  const closing: (() => Promise<unknown>)[] = [() => stage.close()];
+  t.after(async () => {
+    for (const close of closing.toReversed()) await close();
+  });
+  const { admin, namespace } = stage;
+  const nodeStage = await openNodeStage({ nodes, namespace });
+  closing.push(() => nodeStage.close());
+  const webhooks = await serveWebhooks(stage, 1);
+  closing.push(() => webhooks.close());
+  await createBudget(stage, GROUP);
+  const zones = ["a", "b", "c"].map((zone) => ({ group: GROUP, name: `store-${zone}`, replicas: nodes / 3 }));
+  if (web > 0) await createWeb(stage, web);
+  await createZones(stage, zones);
+  await stage.timeline.until("the Deployment serves", () => countReady(stage, WEB) === web);
+  const played = await playNodes(nodeStage, host);
+  closing.push(() => Promise.all(played.map(({ stop }) => stop())));
+  await admin.call("POST", POLICIES, buildPolicy(namespace, spec));
+  closing.push(() => admin.call("DELETE", `${POLICIES}/${namespace}`));
+  // First of all: without any policy a reconciler makes the default one, which selects all nodes.
+  closing.push(() => Promise.all(stage.reconcilers.map((one) => one.kill())));
+  let most = 0;
+  const until: Campaign["until"] = async (what, isTrue, ms = 240_000) => {
+    const end = Date.now() + ms;
+    for (;;) {
+      const shadows = await listShadows(nodeStage);
+      most = Math.max(most, shadows.filter((shadow) => shadow.spec.state !== "Idle").length);
+      if (await isTrue(shadows)) return;
+      if (Date.now() > end)
+        assert.fail(
+          `not within ${ms} ms: ${what}\n${JSON.stringify([shadows, await policy()], undefined, 1)}\n${stage.reconcilers.map((one) => one.output().slice(-5000)).join("\n")}`,
+        );
+      await systemClock.sleep(200);
+    }
+  };
+  const policy = (): Promise<CustomObject> => admin.call("GET", `${POLICIES}/${namespace}`);
+  const startReconciler = () =>
+    stage.start({
+      NODE_UPDATES: "true",
+      NODE_UPDATES_NAMESPACE: namespace,
+      RECONCILE_INTERVAL: "500ms",
+      WEBHOOKS_UPDATE_CA_BUNDLE: "false",
+      SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false",
+      LOG_LEVEL: "info",
+    });
+  return { stage, nodeStage, played, web, startReconciler, most: () => most, policy, until };
+}
+
+/** The pods' group is a label that the timeline reads. */
+async function createWeb({ admin, namespace }: OpenStage, replicas: number): Promise<void> {
+  const labels = { group: WEB };
+  const selector = { matchLabels: labels };
+  await admin.call("POST", `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets`, {
+    metadata: { name: WEB },
+    spec: { minAvailable: replicas - 1, selector },
+  });
+  await admin.call("POST", `/apis/apps/v1/namespaces/${namespace}/deployments`, {
+    metadata: { name: WEB },
+    spec: {
+      replicas,
+      selector,
+      template: {
+        metadata: { labels, annotations: { "sim/ready-after-ms": "300", "sim/exit-after-ms": "30" } },
+        spec: { nodeSelector: { [TEST_LABEL]: namespace }, containers: [{ name: "c", image: "x" }] },
+      },
+    },
+  });
+}
+
+const countReady = ({ timeline: { pods } }: OpenStage, of: string): number =>
+  [...pods.values()].filter(({ group, state }) => group === of && state === "ready").length;
+
+export const isUpdated = ({ spec, status }: ShadowView): boolean =>
+  spec.state === "Idle" && status?.current_state === "Idle" && status.current_version === TO;
+
+/**
+ * Never were pods of two zones disrupted, nor two of one zone, nor more pods of the Deployment than its core budget allows; and nothing of ours is
+ * left on the nodes.
+ */
+export async function judge({ stage, nodeStage, web }: Campaign): Promise<void> {
+  const { entries } = stage.timeline;
+  const ofWeb = entries.filter(({ group }) => group === WEB);
+  assert.deepEqual(findTooFew(ofWeb, web - 1), [], describe(ofWeb));
+  assert.equal(web > 0, deletions(ofWeb).length > 0, "the Deployment's pods were evicted");
+  assert.deepEqual(
+    findViolations(
+      entries.filter(({ group }) => group === GROUP),
+      () => 1,
+    ),
+    [],
+    describe(entries),
+  );
+  for (const { metadata } of nodeStage.nodes) {
+    const node = await stage.admin.call<Node>("GET", `/api/v1/nodes/${metadata?.name}`);
+    assert.equal(node.spec?.unschedulable, undefined, metadata?.name);
+    assert.deepEqual(
+      Object.keys(node.metadata?.annotations ?? {}).filter((name) => name.startsWith("zonewise.dev/")),
+      [],
+    );
+  }
+}

@@ -1,0 +1,174 @@
+/** A campaign on the cluster: simulated hosts behind simulated nodes, their agents as loops in this process, zone-replicated StatefulSets on them. */
+import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
+import { loadConnection } from "../../../infra/kubernetes/connection.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { systemClock } from "../../../infra/clock.ts";
+import { createLog } from "../../../infra/log.ts";
+import type { CustomObject, Node } from "../../../infra/kubernetes/resources.ts";
+import { createHostApi } from "../../../reconciler/agent/host-api.ts";
+import { runAgent } from "../../../reconciler/agent/loop.ts";
+import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Host, type HostOptions, startHost } from "../../host/host-server.ts";
+import { buildKubeconfig } from "../stage/access.ts";
+import type { Admin } from "../stage/client.ts";
+import { AGENT, type NodeClusterStage, TEST_LABEL } from "./node-stage.ts";
+import { timestamp } from "../../emulator/objects.ts";
+import type { OpenStage } from "../stage/stage.ts";
+import { buildZone, type ZoneOptions } from "../stage/zones.ts";
+
+export const FROM = "1.0.0";
+export const TO = "1.1.0";
+
+export interface PlayedNode {
+  readonly node: Node;
+  readonly host: Host;
+  readonly restartAgent: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+interface AgentPod {
+  readonly metadata: { readonly name: string; readonly uid: string };
+  readonly spec: { readonly nodeName?: string };
+}
+
+/** The kubelet's report of a boot. */
+async function reportBoot(
+  { call }: Admin,
+  name: string,
+  { ready, bootId }: { readonly ready: boolean; readonly bootId: string },
+): Promise<void> {
+  const now = timestamp(Date.now());
+  const condition = { type: "Ready", status: ready ? "True" : "False", reason: "Test", lastTransitionTime: now, lastHeartbeatTime: now };
+  await call("PATCH", `/api/v1/nodes/${name}/status`, { status: { conditions: [condition], nodeInfo: { bootID: bootId } } });
+}
+
+async function untilAgentPod({ admin, namespace }: NodeClusterStage, node: string): Promise<AgentPod["metadata"]> {
+  for (;;) {
+    const { items } = await admin.call<{ items: AgentPod[] }>("GET", `/api/v1/namespaces/${namespace}/pods`);
+    const pod = items.find(({ spec, metadata }) => spec.nodeName === node && metadata.name.startsWith("brupop-agent"));
+    if (pod) return pod.metadata;
+    await systemClock.sleep(100);
+  }
+}
+
+/** Plays hosts, kubelets and agents of all nodes of the stage. */
+export async function playNodes(
+  stage: NodeClusterStage,
+  options: (index: number) => PlayOptions = () => ({}),
+): Promise<readonly PlayedNode[]> {
+  const path = join(stage.folder, "agent-kubeconfig");
+  await writeFile(path, JSON.stringify(await buildKubeconfig(stage.admin, stage.namespace, AGENT)), { mode: 0o600 });
+  const cluster = connectCluster(await loadConnection({ kubeconfig: path }), { timeoutMs: 10_000 });
+  return await Promise.all(stage.nodes.map((node, index) => playNode(stage, { node, cluster, options: options(index) })));
+}
+
+export interface PlayOptions extends HostOptions {
+  /** Milliseconds from the exclusion from load balancers to the drain. */
+  readonly exclusionMs?: number;
+}
+
+interface Playing {
+  readonly node: Node;
+  readonly cluster: Cluster;
+  readonly options: PlayOptions;
+}
+
+async function playNode(stage: NodeClusterStage, { node, cluster, options }: Playing): Promise<PlayedNode> {
+  const { admin, namespace } = stage;
+  const name = node.metadata?.name ?? "";
+  const pod = await untilAgentPod(stage, name);
+  let agent: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
+  const host = await startHost({
+    version: FROM,
+    offers: TO,
+    rebootMs: 300,
+    ...options,
+    async onReboot(phase, { facts }) {
+      if (phase === "down") void stopAgent();
+      await reportBoot(admin, name, { ready: phase === "up", bootId: facts().bootId });
+      if (phase === "up") startAgent();
+    },
+  });
+  const log = createLog({ level: "error", write: (line) => void process.stderr.write(line), now: () => new Date() });
+  function startAgent(): void {
+    const stop = new AbortController();
+    const tools = {
+      cluster,
+      log,
+      namespace,
+      clock: systemClock,
+      stop: stop.signal,
+      callApi: stage.callAs(node, () => stage.requestToken({ pod })),
+      nodeName: name,
+      host: createHostApi(host.socketPath),
+      readBootId: async () => host.facts().bootId,
+      pollMs: 50,
+      actionMs: 10_000,
+      refreshMs: 60_000,
+      rebootMs: 5000,
+      exclusionMs: options.exclusionMs ?? 0,
+      memory: {},
+    };
+    agent = { stop, ended: runAgent(tools, { pauseMs: 500, idleMs: 2000 }) };
+  }
+  async function stopAgent(): Promise<void> {
+    const ending = agent;
+    agent = undefined;
+    ending?.stop.abort();
+    await ending?.ended;
+  }
+  await reportBoot(admin, name, { ready: true, bootId: host.facts().bootId });
+  startAgent();
+  return {
+    node,
+    host,
+    async restartAgent() {
+      await stopAgent();
+      startAgent();
+    },
+    async stop() {
+      await stopAgent();
+      await host.stop();
+    },
+  };
+}
+
+/** Creates one StatefulSet in each zone of the stage, on its nodes; resolves once all pods are ready. */
+export async function createZones(stage: OpenStage, zones: readonly ZoneOptions[]): Promise<void> {
+  const path = `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets`;
+  for (const [index, zone] of zones.entries()) {
+    const set = buildZone(zone);
+    const nodeSelector = { [TEST_LABEL]: stage.namespace, "topology.kubernetes.io/zone": `${stage.namespace}-${"abc"[index]}` };
+    Object.assign(set.spec?.template.spec ?? {}, { nodeSelector });
+    await stage.admin.call("POST", path, set);
+  }
+  await stage.done("app:1", zones);
+}
+
+export interface ShadowView {
+  readonly name: string;
+  readonly spec: ShadowSpec;
+  readonly status: ShadowStatus | undefined;
+}
+
+export async function listShadows({ admin, namespace }: NodeClusterStage): Promise<ShadowView[]> {
+  const path = `/apis/brupop.bottlerocket.aws/v2/namespaces/${namespace}/bottlerocketshadows`;
+  const { items } = await admin.call<{ items: CustomObject[] }>("GET", path);
+  return items.map(({ metadata, spec, status }) => ({
+    name: metadata.name ?? "",
+    spec: spec as ShadowSpec,
+    status: (status ?? undefined) as ShadowStatus | undefined,
+  }));
+}
+
+/** A policy of the nodes of the test. */
+export function buildPolicy(namespace: string, spec: object): object {
+  return {
+    apiVersion: "zonewise.dev/v1",
+    kind: "NodeUpdatePolicy",
+    metadata: { name: namespace },
+    spec: { nodeSelector: { [TEST_LABEL]: namespace }, health: { minReadySeconds: 0, timeoutSeconds: 60 }, ...spec },
+  };
+}

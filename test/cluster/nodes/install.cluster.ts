@@ -1,0 +1,201 @@
+/** Node updates installed beside the reconciler as docs/node-updates.md says: applied twice, under the rights of the manifests, with a conversion, and removed. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { composeNodeApi } from "../../../functions/nodes/compose.ts";
+import { runServer } from "../../../functions/http/server.ts";
+import { publishCa } from "../../../infra/certs/publish-ca.ts";
+import { runJob } from "../../../infra/certs/run-job.ts";
+import { systemClock } from "../../../infra/clock.ts";
+import type { Secret } from "../../../infra/kubernetes/resources.ts";
+import { collect } from "../../infra/manifests.ts";
+import { freePort } from "../../loopback.ts";
+import { buildKubeconfig } from "../stage/access.ts";
+import { type Admin, connectAdmin } from "../stage/client.ts";
+import { runKubectl } from "../stage/kubectl.ts";
+import { type Manifest, renderManifests } from "../stage/manifests.ts";
+import { serverVariables } from "../stage/process.ts";
+
+const FOLDER = "infra/manifests/node-updates";
+const HOME = "brupop-bottlerocket-aws";
+const CRD = "bottlerocketshadows.brupop.bottlerocket.aws";
+const AGENT = `system:serviceaccount:${HOME}:brupop-agent-service-account`;
+const SOME_TIME_MS = 60_000;
+const namespace = `zw-nodeinst-${randomBytes(3).toString("hex")}`;
+const shadows = (version: string): string => `/apis/brupop.bottlerocket.aws/${version}/namespaces/${HOME}/bottlerocketshadows`;
+
+interface RulesReview {
+  readonly status: { readonly resourceRules: readonly { readonly verbs: readonly string[]; readonly apiGroups: readonly string[] }[] };
+}
+
+let admin: Admin;
+let folder: string;
+/** In the order in which they are applied. */
+let parts: readonly (readonly Manifest[])[];
+const closing: (() => Promise<unknown>)[] = [];
+
+async function kubectl(args: readonly string[], items?: readonly Manifest[]): Promise<string> {
+  const { code, text } = await runKubectl(args, items && { apiVersion: "v1", kind: "List", items });
+  assert.equal(code, 0, `kubectl ${args.join(" ")}: ${text}`);
+  return text;
+}
+
+async function until(what: string, check: () => Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + SOME_TIME_MS; !(await check().catch(() => false)); await systemClock.sleep(200))
+    assert.ok(Date.now() < end, `not within ${SOME_TIME_MS} ms: ${what}`);
+}
+
+/** A connection of a ServiceAccount of the installation. */
+async function connectAs(account: string): Promise<string> {
+  const path = join(folder, account);
+  await writeFile(path, JSON.stringify(await buildKubeconfig(admin, HOME, account)), { mode: 0o600 });
+  return path;
+}
+
+/** The variables that a manifest gives its container. */
+const variablesOf = (kind: string): Record<string, string> =>
+  Object.fromEntries(
+    collect(
+      parts.flat().filter((one) => one.kind === kind && one.metadata.namespace === HOME),
+      ({ name, value }) => (typeof value === "string" ? ([String(name), value] as const) : undefined),
+    ),
+  );
+
+before(async () => {
+  admin = await connectAdmin(process.env["KUBECONFIG"]);
+  folder = await mkdtemp(join(tmpdir(), "node-install-"));
+  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  const setNamespace = (text: string): string => text.replace("namespace: zonewise", `namespace: ${namespace}`);
+  parts = await Promise.all([
+    renderManifests(namespace, { folder: `${FOLDER}/crds` }),
+    renderManifests(namespace, { folder: "infra/manifests/reconciler", components: ["infra/manifests/namespace"] }),
+    renderManifests(namespace, { folder: FOLDER, edit: { [`${FOLDER}/reconciler.yaml`]: setNamespace } }),
+  ]);
+});
+
+after(async () => {
+  for (const close of closing.toReversed()) await close();
+  for (const items of parts.toReversed())
+    await runKubectl(["delete", "--ignore-not-found", "-f", "-"], { apiVersion: "v1", kind: "List", items });
+  await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+  admin.close();
+  await rm(folder, { recursive: true });
+});
+
+describe("node updates, installed beside a reconciler,", () => {
+  it("are applied, and a second time nothing changes", async () => {
+    for (const items of parts) await kubectl(["apply", "-f", "-"], items);
+    await kubectl(["wait", "--for=condition=Established", `crd/${CRD}`, "crd/nodeupdatepolicies.zonewise.dev", "--timeout=60s"]);
+    for (const items of parts) {
+      const lines = (await kubectl(["apply", "-f", "-"], items)).split("\n");
+      // Its selector is replaced as a whole: kubectl sends it each time, and nothing changes.
+      assert.deepEqual(
+        lines.filter((line) => line !== "" && !line.endsWith(" unchanged") && !line.startsWith("poddisruptionbudget.policy/")),
+        [],
+      );
+      await kubectl(["diff", "-f", "-"], items);
+    }
+    await kubectl(["apply", "--dry-run=server", "-f", "examples/node-update-policy.yaml"]);
+  });
+
+  it("are switched on by what they apply: the reconciler's next run reads it", async () => {
+    const [{ valueFrom } = {}] = collect(
+      parts[1],
+      (object) =>
+        (object["name"] === "NODE_UPDATES" ? object : undefined) as { valueFrom?: { configMapKeyRef: { name: string; key: string } } },
+    );
+    const { name = "", key = "" } = valueFrom?.configMapKeyRef ?? {};
+    const { data } = await admin.call<{ data: Record<string, string> }>("GET", `/api/v1/namespaces/${namespace}/configmaps/${name}`);
+    assert.equal(data[key], "true");
+  });
+
+  it("R39: give the agents no right to write, whatever the resource", async () => {
+    const agent = await connectAdmin(await connectAs("brupop-agent-service-account"));
+    const review = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview", spec: { namespace: HOME } };
+    const { status } = await agent.call<RulesReview>("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review);
+    agent.close();
+    const writing = status.resourceRules.filter(({ verbs }) => verbs.some((verb) => !["get", "list", "watch"].includes(verb)));
+    // What every user may: ask who he is, and what he may.
+    assert.deepEqual(new Set(writing.flatMap(({ apiGroups }) => apiGroups)), new Set(["authorization.k8s.io", "authentication.k8s.io"]));
+    for (const verb of ["create", "update", "patch", "delete"])
+      for (const resource of ["nodes", "pods", CRD, `${CRD}/status`, "nodeupdatepolicies.zonewise.dev", "secrets"]) {
+        const answer = await runKubectl(["auth", "can-i", verb, resource, "-n", HOME, `--as=${AGENT}`]);
+        assert.match(answer.text, /^no/m, `${verb} ${resource}`);
+      }
+  });
+
+  it("have pods that restricted admits, but for the agents, which their namespace admits", async () => {
+    const restricted = `${namespace}-restricted`;
+    const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
+    await admin.call("POST", "/api/v1/namespaces", { metadata: { name: restricted, labels } });
+    closing.push(() => admin.call("DELETE", `/api/v1/namespaces/${restricted}`));
+    const dryRun = (where: string, spec: object): Promise<string> =>
+      admin
+        .call("POST", `/api/v1/namespaces/${where}/pods?dryRun=All`, {
+          metadata: { name: "a-pod" },
+          spec: { ...spec, serviceAccountName: "default" },
+        })
+        .then(() => "admitted", String);
+    for (const where of [restricted, HOME])
+      await until("its ServiceAccount", async () => !!(await admin.call("GET", `/api/v1/namespaces/${where}/serviceaccounts/default`)));
+    for (const manifest of parts[2] ?? [])
+      for (const { spec } of collect(manifest, ({ template }) => template as { spec?: { containers?: object } } | undefined)) {
+        if (!spec?.containers) continue;
+        if (manifest.kind === "DaemonSet") assert.match(await dryRun(restricted, spec), /violates PodSecurity/);
+        assert.equal(await dryRun(manifest.kind === "DaemonSet" ? HOME : restricted, spec), "admitted", manifest.metadata.name);
+      }
+  });
+
+  it("W20: convert a v1 object by the API server, once the certificate job has run under its own rights", async () => {
+    const env = { ...variablesOf("CronJob"), KUBERNETES_NAMESPACE: HOME, LOG_LEVEL: "error" };
+    const stop = new AbortController();
+    assert.equal(await runJob({ ...env, KUBECONFIG: await connectAs("zonewise-node-api-certificates") }, stop.signal, publishCa), 0);
+    const { data } = await admin.call<Secret>("GET", `/api/v1/namespaces/${HOME}/secrets/zonewise-node-api-certificate`);
+    const ca = await admin.call<{ data: Record<string, string> }>("GET", `/api/v1/namespaces/${HOME}/configmaps/zonewise-node-api-ca`);
+    assert.equal(ca.data["ca.crt"], Buffer.from(data?.["ca.crt"] ?? "", "base64").toString());
+    for (const file of ["tls.crt", "tls.key"])
+      await writeFile(join(folder, file), Buffer.from(data?.[file] ?? "", "base64"), { mode: 0o600 });
+    const [tlsPort, port] = [await freePort(), await freePort()];
+    const api = await composeNodeApi(
+      {
+        ...variablesOf("Deployment"),
+        ...serverVariables({ namespace: HOME, folder, tlsPort, port }),
+        KUBECONFIG: await connectAs("brupop-apiserver-service-account"),
+      },
+      systemClock,
+    );
+    const serving = runServer(api, stop.signal);
+    closing.push(async () => (stop.abort(), await serving));
+    // What kube-proxy does where there are containers.
+    const external = { type: "ExternalName", externalName: "localhost", clusterIP: null, clusterIPs: null, selector: null };
+    await admin.call("PATCH", `/api/v1/namespaces/${HOME}/services/brupop-apiserver`, { spec: external });
+    const clientConfig = { service: { port: tlsPort } };
+    await admin.call("PATCH", `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${CRD}`, {
+      spec: { conversion: { webhook: { clientConfig } } },
+    });
+    const old = {
+      apiVersion: "brupop.bottlerocket.aws/v1",
+      kind: "BottlerocketShadow",
+      metadata: { name: "brs-old", namespace: HOME, labels: { team: "x" } },
+      spec: { state: "PerformedUpdate" },
+    };
+    await until("created", async () => !!(await admin.call("POST", shadows("v1"), old)));
+    const stored = await admin.call<typeof old>("GET", `${shadows("v2")}/brs-old`);
+    assert.deepEqual([stored.spec.state, stored.metadata.labels], ["StagedAndPerformedUpdate", { team: "x" }]);
+    assert.equal((await admin.call<typeof old>("GET", `${shadows("v1")}/brs-old`)).spec.state, "PerformedUpdate");
+    assert.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /^brupop_hosts_state\{state="Idle"\} 0$/m);
+  });
+
+  it("R36: leave nothing behind when they are removed", async () => {
+    for (const items of [parts[2] ?? [], parts[0] ?? []]) await kubectl(["delete", "-f", "-"], items);
+    const kinds = "namespaces,clusterroles,clusterrolebindings,customresourcedefinitions";
+    const left = (await kubectl(["get", kinds, "-o", "name"]))
+      .split("\n")
+      .filter((name) => /brupop|node-?updates|nodeupdatepolic|node-api/.test(name));
+    assert.deepEqual(left, []);
+    assert.doesNotMatch(await kubectl(["get", "configmaps,roles,rolebindings", "-n", namespace, "-o", "name"]), /node-?updates/);
+  });
+});

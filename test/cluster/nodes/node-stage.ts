@@ -1,0 +1,168 @@
+/** The node API on the cluster of KUBECONFIG, under the rights of its manifests, with agents' pods and their tokens. */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
+import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { systemClock } from "../../../infra/clock.ts";
+import type { Node } from "../../../infra/kubernetes/resources.ts";
+import { type CallNodeApi, createNodeApi } from "../../../reconciler/agent/node-api.ts";
+import { freePort } from "../../loopback.ts";
+import { buildKubeconfig } from "../stage/access.ts";
+import { type Admin, connectAdmin } from "../stage/client.ts";
+import { serverVariables, startEntry, type TestProcess } from "../stage/process.ts";
+import { createManifest, deleteManifest, type Manifest } from "../stage/manifests.ts";
+
+const ROOT = new URL("../../../", import.meta.url).pathname;
+const API = join(ROOT, "functions/nodes/main.ts");
+const FOLDER = "infra/manifests/node-updates";
+const HOME = "brupop-bottlerocket-aws";
+/** On the nodes of a test: its namespace. */
+export const TEST_LABEL = "zw-test";
+export const AGENT = "brupop-agent-service-account";
+
+export interface TokenTraits {
+  readonly account?: string;
+  readonly audience?: string;
+  readonly namespace?: string;
+  /** The pod that it is bound to. */
+  readonly pod?: { readonly name: string; readonly uid: string };
+}
+
+export interface NodeClusterStage {
+  readonly admin: Admin;
+  readonly namespace: string;
+  readonly folder: string;
+  readonly nodes: readonly Node[];
+  readonly requestToken: (traits?: TokenTraits) => Promise<string>;
+  /** Calls the API for a node with what `readToken` gives. */
+  readonly callAs: (node: Node, readToken: () => Promise<string>) => CallNodeApi;
+  /** Kills the API (SIGKILL), as if all its replicas were killed, and starts it again. */
+  readonly restartApi: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+export interface NodeStageOptions {
+  /** Simulated nodes, in zones in turn. */
+  readonly nodes: number;
+  readonly zones?: number;
+  /** A namespace that is there, and stays; otherwise a new one. */
+  readonly namespace?: string;
+}
+
+async function readManifests(file: string, namespace: string): Promise<Manifest[]> {
+  const written = await readFile(join(ROOT, FOLDER, file), "utf8");
+  const text = written.replaceAll(HOME, namespace).replaceAll(/namespace: zonewise$/gm, `namespace: ${namespace}`);
+  return parseAllDocuments(text).map((document) => inNamespace(document.toJS() as Manifest, namespace));
+}
+
+/** Rights of the cluster are named for the test. */
+function inNamespace(manifest: Manifest & { readonly roleRef?: { readonly name: string } }, namespace: string): Manifest {
+  if (!manifest.kind.startsWith("ClusterRole")) return manifest;
+  const rename = (name: string): string => `${name}-${namespace}`;
+  const { roleRef, metadata } = manifest;
+  return {
+    ...manifest,
+    metadata: { ...metadata, name: rename(metadata.name) },
+    ...(roleRef && { roleRef: { ...roleRef, name: rename(roleRef.name) } }),
+  };
+}
+
+/** The definitions are the cluster's: they stay. */
+async function applyDefinitions(admin: Admin): Promise<void> {
+  for (const name of ["bottlerocketshadows", "nodeupdatepolicies"])
+    for (const manifest of parseAllDocuments(await readFile(join(ROOT, FOLDER, `crds/${name}.yaml`), "utf8")).map(
+      (document) => document.toJS() as Manifest,
+    ))
+      await createManifest(admin, manifest).catch((error: unknown) => {
+        if (!String(error).includes("AlreadyExists")) throw error;
+      });
+  for (const path of ["brupop.bottlerocket.aws/v2/bottlerocketshadows", "zonewise.dev/v1/nodeupdatepolicies"])
+    while (!(await admin.call("GET", `/apis/${path}`).catch(() => undefined))) await systemClock.sleep(100);
+}
+
+/** Remember to close it. */
+export async function openNodeStage({ nodes: count, zones = 3, namespace: given }: NodeStageOptions): Promise<NodeClusterStage> {
+  const admin = await connectAdmin(process.env["KUBECONFIG"]);
+  const namespace = given ?? `zw-nodes-${randomBytes(3).toString("hex")}`;
+  const folder = await mkdtemp(join(tmpdir(), "nodes-"));
+  await applyDefinitions(admin);
+  if (given === undefined) await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  const files = ["rbac-agent.yaml", "rbac-api.yaml", "rbac-reconciler.yaml", "agent.yaml"];
+  const manifests = (await Promise.all(files.map((file) => readManifests(file, namespace)))).flat();
+  for (const manifest of manifests) await createManifest(admin, manifest);
+  const nodes = await createNodes(admin, namespace, { count, zones });
+  const { caPem, certPem, keyPem } = await generateCertificates({
+    dnsNames: ["localhost"],
+    organization: "test",
+    validityDays: 1,
+    now: new Date(),
+  });
+  await writeFile(join(folder, "tls.crt"), certPem);
+  await writeFile(join(folder, "tls.key"), keyPem);
+  await writeFile(join(folder, "kubeconfig"), JSON.stringify(await buildKubeconfig(admin, namespace, "brupop-apiserver-service-account")), {
+    mode: 0o600,
+  });
+  const [tlsPort, port] = [await freePort(), await freePort()];
+  const env = serverVariables({ namespace, folder, tlsPort, port });
+  const startApi = async (): Promise<TestProcess> => {
+    const started = startEntry(API, { PATH: process.env["PATH"] ?? "", ...env });
+    while (!(await fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined))?.ok) await systemClock.sleep(50);
+    return started;
+  };
+  let api = await startApi();
+  return {
+    admin,
+    namespace,
+    folder,
+    nodes,
+    async requestToken({ account = AGENT, audience = "brupop-apiserver", namespace: of = namespace, pod } = {}) {
+      const boundObjectRef = pod && { apiVersion: "v1", kind: "Pod", ...pod };
+      const spec = { audiences: [audience], expirationSeconds: 3600, ...(boundObjectRef && { boundObjectRef }) };
+      const path = `/api/v1/namespaces/${of}/serviceaccounts/${account}/token`;
+      return (await admin.call<{ status: { token: string } }>("POST", path, { spec })).status.token;
+    },
+    callAs: ({ metadata }, readToken) =>
+      createNodeApi({
+        url: new URL(`https://localhost:${tlsPort}`),
+        node: { name: metadata?.name ?? "", uid: metadata?.uid ?? "" },
+        readToken,
+        readCa: async () => caPem,
+      }),
+    async restartApi() {
+      await api.kill();
+      api = await startApi();
+    },
+    async close() {
+      await api.end();
+      for (const { metadata } of nodes) await admin.call("DELETE", `/api/v1/nodes/${metadata?.name}`).catch(() => {});
+      for (const manifest of manifests.filter(({ kind }) => kind.startsWith("ClusterRole"))) await deleteManifest(admin, manifest);
+      if (given === undefined) await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+      admin.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+/** Simulated nodes with the original's label, one zone after the other; they are of the test by a label. */
+async function createNodes(
+  { call }: Admin,
+  namespace: string,
+  { count, zones }: { readonly count: number; readonly zones: number },
+): Promise<Node[]> {
+  const created: Node[] = [];
+  for (let n = 0; n < count; n++) {
+    const labels = {
+      "kubernetes.io/os": "linux",
+      "kubernetes.io/arch": "amd64",
+      "topology.kubernetes.io/zone": `${namespace}-${"abc"[n % zones]}`,
+      [TEST_LABEL]: namespace,
+      "bottlerocket.aws/updater-interface-version": "2.0.0",
+    };
+    created.push(
+      await call<Node>("POST", "/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: `${namespace}-${n}`, labels } }),
+    );
+  }
+  return created;
+}

@@ -1,0 +1,129 @@
+/** What the API server itself refuses of PhasedRollouts, without any webhook; and what keeps partitions of their StatefulSets. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, before, describe, it } from "node:test";
+import { createRaisePartition } from "../../../functions/phased/raise-partition.ts";
+import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { assertOutcome, PARTITION_CASES, write } from "../../functions/phased/partition-cases.ts";
+import { serve } from "../../functions/serve-one.ts";
+import { type Admin, connectAdmin } from "../stage/client.ts";
+import { connect } from "../conformance/client.ts";
+import { readKubeconfig } from "../conformance/recording.ts";
+import { createManifest, deleteManifest, type Manifest, renderConfigurations, renderManifests, SERVICE } from "../stage/manifests.ts";
+import { ownDefinition } from "../stage/own-definition.ts";
+
+const query = { expr: "up == 0", url: "http://prom:9090" };
+
+const REFUSED: readonly (readonly [string, object, RegExp])[] = [
+  ["another scheme", { check: { query: { ...query, url: "ftp://prom" } } }, /only http and https are possible/],
+  ["a URL without a host", { check: { query: { ...query, url: "http://" } } }, /the host is missing/],
+  ["a path alone", { check: { query: { ...query, url: "/prom" } } }, /the host is missing/],
+  ["a backslash", { check: { query: { ...query, url: "http://a\\b" } } }, /neither spaces nor backslashes/],
+  ["an empty URL", { check: { query: { ...query, url: "" } } }, /at least 1 chars/],
+  ["an empty expression", { check: { query: { ...query, expr: "" } } }, /at least 1 chars/],
+  ["a threshold of 0", { check: { query, successThreshold: 0 } }, /greater than or equal to 1/],
+  ["a negative delay", { check: { query, initialDelaySeconds: -1 } }, /greater than or equal to 0/],
+  ["another successWhen", { check: { query: { ...query, successWhen: "Always" } } }, /supported values/],
+  [
+    "skipCheck and its other name, different",
+    { check: { query }, skipCheck: true, standardRollingUpdate: false },
+    /another name of skipCheck/,
+  ],
+  ["no check", {}, /spec\.check: Required/],
+  ["an empty targetRef", { targetRef: "", check: { query } }, /at least 1 chars/],
+];
+
+const ADMITTED: readonly (readonly [string, object])[] = [
+  ["the URL of the original's documentation", { check: { query: { ...query, url: "prom:9000/xx" } } }],
+  ["a user in the URL", { check: { query: { ...query, url: "HTTPS://user:word@prom/x" } } }],
+  ["an IPv6 address", { check: { query: { ...query, url: "http://[::1]:9090" } } }],
+  ["both names, equal", { check: { query }, skipCheck: false, standardRollingUpdate: false }],
+];
+
+describe("the definition of PhasedRollouts", () => {
+  let admin: Admin;
+  const definition = ownDefinition({ plural: "phasedrollouts", version: "v1alpha1", group: "sts.plus" });
+  const { group, path } = definition;
+  before(async () => void (admin = await definition.create()));
+  after(() => definition.remove());
+
+  const create = (spec: object, name = "guard", dry = true): Promise<unknown> =>
+    admin.call("POST", dry ? `${path}?dryRun=All` : path, {
+      apiVersion: `${group}/v1alpha1`,
+      kind: "PhasedRollout",
+      metadata: { name },
+      spec: { targetRef: "db", ...spec },
+    });
+
+  for (const [name, spec, why] of REFUSED) it(`refuses ${name}`, () => assert.rejects(create(spec), why));
+  for (const [name, spec] of ADMITTED) it(`admits ${name}`, async () => void (await create(spec)));
+
+  it("S09 has the defaults, but none of successWhen, and keeps a 0", async () => {
+    const { spec } = (await create({ check: { query, initialDelaySeconds: 0 } })) as { spec: { check: object } };
+    assert.deepEqual(spec.check, { query, initialDelaySeconds: 0, periodSeconds: 60, successThreshold: 3 });
+  });
+
+  it("S03 refuses another targetRef", async () => {
+    await create({ check: { query } }, "stored", false);
+    await assert.rejects(admin.call("PATCH", `${path}/stored`, { spec: { targetRef: "other" } }), /targetRef cannot be changed/);
+    await admin.call("PATCH", `${path}/stored`, { spec: { skipCheck: true } });
+  });
+});
+
+/** A namespace of its own, where admission guards partitions. */
+interface Guarded {
+  readonly admin: Admin;
+  readonly namespace: string;
+  /** What guards it. */
+  readonly manifests: readonly Manifest[];
+  readonly close: () => void;
+}
+
+async function open(): Promise<Guarded> {
+  const admin = await connectAdmin(process.env["KUBECONFIG"]);
+  const namespace = `zw-${randomBytes(4).toString("hex")}`;
+  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  return { admin, namespace, manifests: [], close: () => {} };
+}
+
+/** What guards partitions: the policy, or the webhook of the manifests with our function behind it. */
+const GUARDS = {
+  async policy(): Promise<Guarded> {
+    const stage = await open();
+    return { ...stage, manifests: await renderManifests(stage.namespace, { folder: "infra/manifests/phased-policy" }) };
+  },
+  async webhook(): Promise<Guarded> {
+    const stage = await open();
+    const { admin, namespace } = stage;
+    const dnsNames = [`${SERVICE}.${namespace}.svc`];
+    const { caPem, certPem, keyPem } = await generateCertificates({ dnsNames, organization: "test", validityDays: 1, now: new Date() });
+    const { server, port } = await serve(createRaisePartition(), { cert: certPem, key: keyPem });
+    const service = { metadata: { name: SERVICE }, spec: { type: "ExternalName", externalName: "localhost" } };
+    await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, service);
+    const manifests = await renderConfigurations(namespace, ["raise-partition"], { caPem, port });
+    return { ...stage, manifests, close: () => (server.closeAllConnections(), void server.close()) };
+  },
+};
+
+for (const [guard, start] of Object.entries(GUARDS))
+  it(`S21 by the ${guard}: of the StatefulSet of a PhasedRollout, only the reconciler lowers the partition`, async (t) => {
+    const { admin, namespace, manifests, close } = await start();
+    const client = connect(readKubeconfig(process.env["KUBECONFIG"] ?? ""));
+    t.after(async () => {
+      for (const manifest of manifests) await deleteManifest(admin, manifest);
+      await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+      close();
+      client.close();
+      admin.close();
+    });
+    for (const manifest of manifests) await createManifest(admin, manifest);
+    const [first] = PARTITION_CASES;
+    assert.ok(first);
+    const last = Date.now() + 60_000;
+    // The API server takes both into account a moment after it has stored them.
+    while ((await write(first, client, namespace)).stored.spec.updateStrategy.rollingUpdate?.partition !== first.partition) {
+      assert.ok(Date.now() < last, `the ${guard} does nothing`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    for (const one of PARTITION_CASES) assertOutcome(one, await write(one, client, namespace), guard === "webhook");
+  });

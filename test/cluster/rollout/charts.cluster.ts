@@ -1,0 +1,121 @@
+/**
+ * Groups as charts render them: admitted, rolled out zone by zone, evicted under their budgets, scaled and prepared. The reconciler's policy
+ * is in force: each of its writes is among those that the policy names.
+ */
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CHART_GROUPS, type ChartGroup, type ChartZone } from "./chart-groups.ts";
+import { serveWebhooks } from "../stage/eviction-stage.ts";
+import { evict } from "../stage/evict.ts";
+import { assertNoViolations, deletions } from "../stage/invariants.ts";
+import { createManifest, deleteManifest, renderPolicies } from "../stage/manifests.ts";
+import { type PodServer, startPodServer } from "../stage/pods.ts";
+import { createReplicaTemplate } from "../stage/replica-template.ts";
+import { scenario, type Stage } from "../stage/stage.ts";
+import { RESTRICTED } from "../stage/zones.ts";
+
+const HOOKS = ["no-downscale", "prepare-downscale", "pod-eviction", "zpdb-validation"];
+const FAST = { "sim/ready-after-ms": "200", "sim/exit-after-ms": "30" };
+const REPLICAS = 3;
+
+function buildSet(zone: ChartZone, image: string): object {
+  const { name, labels, annotations, selector, serviceName, replicas, podManagementPolicy } = zone;
+  const spec = { ...RESTRICTED.pod, containers: [{ name: "app", image, ...RESTRICTED.container }] };
+  return {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { name, labels, annotations },
+    spec: {
+      ...(replicas !== undefined && { replicas }),
+      ...(podManagementPolicy && { podManagementPolicy }),
+      serviceName,
+      updateStrategy: { type: "OnDelete" },
+      selector: { matchLabels: selector },
+      template: { metadata: { labels: { ...labels, ...selector }, annotations: FAST }, spec },
+    },
+  };
+}
+
+/** Resolves once the zones have these replicas, all ready and of the update revision. */
+async function untilSettled({ timeline }: Stage, zones: readonly ChartZone[], replicas: number): Promise<void> {
+  const isSettled = ({ name }: ChartZone): boolean => {
+    const { spec, status, metadata } = timeline.statefulSets.get(name) ?? {};
+    const counts = [spec?.replicas, status?.replicas, status?.readyReplicas, status?.updatedReplicas];
+    return status?.observedGeneration === metadata?.generation && counts.every((count) => count === replicas);
+  };
+  await timeline.until(`${zones.map(({ name }) => name).join(", ")} with ${replicas} replicas`, () => zones.every(isSettled));
+}
+
+/** Changes what the group's replicas follow. */
+async function scale({ call, namespace }: Stage, { scaledBy, template, zones }: ChartGroup, replicas: number): Promise<void> {
+  const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
+  const templates = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/replicatemplates`;
+  const targets = {
+    leader: [`${sets}/${zones[0]?.name}`],
+    template: [`${templates}/${template}`],
+    "each zone": zones.map(({ name }) => `${sets}/${name}`),
+  }[scaledBy];
+  for (const target of targets) await call("PATCH", `${target}/scale`, { spec: { replicas } });
+}
+
+async function install(stage: Stage, { template, zones, budgets }: ChartGroup): Promise<void> {
+  const { call, namespace } = stage;
+  if (template !== undefined) await createReplicaTemplate(stage, namespace, template);
+  for (const zone of zones) await call("POST", `/apis/apps/v1/namespaces/${namespace}/statefulsets`, buildSet(zone, "app:1"));
+  for (const budget of budgets as { apiVersion: string; kind: string }[])
+    await call("POST", `/apis/${budget.apiVersion}/namespaces/${namespace}/${budget.kind.toLowerCase()}s`, budget);
+}
+
+async function play(stage: Stage, chart: ChartGroup, pods: PodServer): Promise<void> {
+  const { timeline, patchZone } = stage;
+  const { zones } = chart;
+  const [first, second] = zones;
+  assert.ok(first && second);
+  await install(stage, chart);
+  const reconciler = stage.start({ ...pods.env, RECONCILE_INTERVAL: "1s" });
+  await scale(stage, chart, REPLICAS);
+  await untilSettled(stage, zones, REPLICAS);
+
+  for (const { name } of zones) await patchZone(name, { spec: { template: { metadata: { annotations: { release: "2" } } } } });
+  await untilSettled(stage, zones, REPLICAS);
+  assert.equal(deletions(timeline.entries).length, REPLICAS * zones.length);
+  assertNoViolations(timeline.entries, (zone) => Number(zones.find(({ name }) => name === zone)?.annotations?.["rollout-max-unavailable"]));
+
+  const one = await evict(stage, `${first.name}-0`);
+  assert.equal(one.code, 201, one.message);
+  const other = await evict(stage, `${second.name}-0`);
+  assert.equal(other.code, 429, other.message);
+  await timeline.until("the evicted pod is gone", () => deletions(timeline.entries).length > REPLICAS * zones.length);
+  await untilSettled(stage, zones, REPLICAS);
+
+  await scale(stage, chart, REPLICAS - 1);
+  const [smaller, others] = chart.shrinks === "all" ? [zones, []] : [[first], zones.slice(1)];
+  await untilSettled(stage, smaller, REPLICAS - 1);
+  const isPrepared = ({ labels }: ChartZone): boolean => labels["grafana.com/prepare-downscale"] === "true";
+  assert.deepEqual(
+    [...pods.everPrepared].toSorted(),
+    smaller
+      .filter(isPrepared)
+      .map(({ name }) => `${name}-${REPLICAS - 1}`)
+      .toSorted(),
+  );
+  if (others.length > 0) await sleep(3000);
+  await untilSettled(stage, others, REPLICAS);
+  assert.equal(await reconciler.end(), 0);
+  assert.deepEqual(await stage.events("InvalidAnnotation"), []);
+}
+
+for (const [name, build] of Object.entries(CHART_GROUPS))
+  scenario(name, async (stage) => {
+    const pods = await startPodServer();
+    const policies = await renderPolicies(stage.namespace, { folder: "infra/manifests/reconciler-policy" });
+    for (const policy of policies) await createManifest(stage.admin, policy);
+    const webhooks = await serveWebhooks(stage, 1, { hooks: HOOKS, env: pods.env });
+    try {
+      await play(stage, build(pods.port), pods);
+    } finally {
+      for (const policy of policies) await deleteManifest(stage.admin, policy);
+      await webhooks.close();
+      pods.close();
+    }
+  });

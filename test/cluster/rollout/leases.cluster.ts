@@ -1,0 +1,87 @@
+/**
+ * The reconciler of all namespaces, with its ServiceAccount's token: it can write its own Leases, and no
+ * others.
+ */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseAllDocuments } from "yaml";
+import { systemClock } from "../../../infra/clock.ts";
+import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
+import { loadConnection } from "../../../infra/kubernetes/connection.ts";
+import { acquireLease } from "../../../infra/kubernetes/lease.ts";
+import { applyRbac, buildKubeconfig } from "../stage/access.ts";
+import { connectAdmin } from "../stage/client.ts";
+import { createManifest, deleteManifest, type Manifest } from "../stage/manifests.ts";
+
+const FOLDER = new URL("../../../infra/manifests/all-namespaces/", import.meta.url);
+
+/**
+ * The overlay's cluster-scoped objects for the ServiceAccount in `namespace`, named after it so that tests do
+ * not collide.
+ */
+async function readOverlay(file: string, namespace: string): Promise<Manifest[]> {
+  const documents = parseAllDocuments(await readFile(new URL(file, FOLDER), "utf8"));
+  return documents.map((document) => {
+    const json = JSON.stringify(document.toJS())
+      .replaceAll("zonewise-reconciler-leases", namespace)
+      .replaceAll("serviceaccount:zonewise:", `serviceaccount:${namespace}:`)
+      .replaceAll('"namespace":"zonewise"', `"namespace":"${namespace}"`);
+    const { roleRef, ...manifest } = JSON.parse(json) as Manifest & { roleRef?: object };
+    return { ...manifest, metadata: { name: namespace }, ...(roleRef && { roleRef: { ...roleRef, name: namespace } }) };
+  });
+}
+
+test("the reconciler of all namespaces cannot write other components' Leases, although its RBAC allows it", async (t) => {
+  const admin = await connectAdmin(process.env["KUBECONFIG"]);
+  const namespace = `zw-${randomBytes(4).toString("hex")}`;
+  const folder = await mkdtemp(join(tmpdir(), "leases-"));
+  const rbac = await readOverlay("cluster-rbac.yaml", namespace);
+  const policy = await readOverlay("lease-policy.yaml", namespace);
+  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  t.after(async () => {
+    for (const manifest of [...rbac, ...policy]) await deleteManifest(admin, manifest);
+    await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+    admin.close();
+    await rm(folder, { recursive: true });
+  });
+  await applyRbac(admin, namespace);
+  for (const manifest of rbac) await createManifest(admin, manifest);
+  const kubeconfig = join(folder, "kubeconfig");
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
+  const reconciler = await connectAdmin(kubeconfig);
+  t.after(() => reconciler.close());
+  const path = (inNamespace: string): string => `/apis/coordination.k8s.io/v1/namespaces/${inNamespace}/leases`;
+  const lease = (name: string): object => ({ metadata: { name }, spec: { holderIdentity: "zonewise" } });
+  /** Creates a Lease as a dry run, so that a running component's Lease is not touched. */
+  const take = (name: string, where: string): Promise<string> =>
+    reconciler.call("POST", `${path(where)}?dryRun=All`, lease(name)).then(
+      () => "taken",
+      (error: unknown) => String(error),
+    );
+
+  await admin.call("POST", path(namespace), lease("kube-scheduler"));
+  const component = await admin.call<object>("GET", `${path(namespace)}/kube-scheduler`);
+  assert.match(await take("kube-controller-manager", "kube-system"), /^taken$|AlreadyExists/, "by RBAC alone it could");
+  await reconciler.call("PUT", `${path(namespace)}/kube-scheduler?dryRun=All`, component);
+
+  for (const manifest of policy) await createManifest(admin, manifest);
+  const denied = /ValidatingAdmissionPolicy .* denied request: zonewise-reconciler may write only Leases/;
+  // API servers enforce a new policy after a moment.
+  while (!denied.test(await take("kube-controller-manager", "kube-system"))) await sleep(200);
+  await assert.rejects(reconciler.call("PUT", `${path(namespace)}/kube-scheduler`, component), denied);
+  await admin.call("PUT", `${path(namespace)}/kube-scheduler`, component);
+
+  assert.equal(await take("zonewise-budget-7", "default"), "taken");
+  const connection = await loadConnection({ kubeconfig });
+  t.after(() => connection.close());
+  const options = { namespace, name: "zonewise-reconciler", identity: "a", durationMs: 15_000 };
+  const cluster = connectCluster(connection, { timeoutMs: 5000, clock: systemClock });
+  const held = await acquireLease({ cluster, clock: systemClock }, options, AbortSignal.timeout(10_000));
+  assert.ok(held);
+  await held.release();
+});

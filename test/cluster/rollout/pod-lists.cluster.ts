@@ -1,0 +1,48 @@
+/** A real API server's lists of pods: the protobuf that we read is the same as its JSON. */
+import assert from "node:assert/strict";
+import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
+import { loadConnection } from "../../../infra/kubernetes/connection.ts";
+import { type PodObject, pods } from "../../../infra/kubernetes/resources.ts";
+import { type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
+import { scenario } from "../stage/stage.ts";
+
+/** Several pages. */
+const PAGE_SIZE = 2;
+/** Pods may change between two lists; then both are read again. */
+const MAX_ROUNDS = 20;
+
+scenario("pods in protobuf are those in JSON: ready, crashing, terminating and annotated ones", async (stage) => {
+  const { call, create, annotatePod, deletePod, namespace } = stage;
+  await create(["zone-a", "zone-b"].map((name) => ({ group: "cache", name })));
+  await annotatePod("zone-a-0", { "grafana.com/ready-time": "2026-01-02T03:04:05Z", "example.com/text": "zöne €", "example.com/none": "" });
+  await annotatePod("zone-a-1", { "sim/crash": "true" });
+  await annotatePod("zone-b-0", { "sim/exit-after-ms": "60000" });
+  await deletePod("zone-b-0");
+
+  const connection = await loadConnection({ kubeconfig: process.env["KUBECONFIG"] ?? "" });
+  try {
+    const cluster = connectCluster(connection, { timeoutMs: 10_000 });
+    let decoded = 0;
+    const counted: typeof pods = { ...pods, decodeList: (bytes) => (decoded++, pods.decodeList?.(bytes) ?? {}) };
+    const readJson = async () =>
+      (await call<{ items: PodObject[] }>("GET", `/api/v1/namespaces/${namespace}/pods`)).items.map(readBudgetPod);
+    const readProtobuf = async () => {
+      const all: BudgetPod[] = [];
+      for await (const { items } of cluster.list(counted, { namespace, pageSize: PAGE_SIZE })) all.push(...items.map(readBudgetPod));
+      return all;
+    };
+    const versions = (list: readonly { resourceVersion: string }[]): string => list.map((pod) => pod.resourceVersion).join();
+    let [inJson, inProtobuf] = [await readJson(), await readProtobuf()];
+    for (let round = 0; versions(inJson) !== versions(inProtobuf) && round < MAX_ROUNDS; round++)
+      [inJson, inProtobuf] = [await readJson(), await readProtobuf()];
+    assert.deepEqual(inProtobuf, inJson);
+    assert.equal(inProtobuf.length, 6);
+    assert.ok(inProtobuf.some(({ terminating }) => terminating));
+    assert.ok(decoded >= 3, "the server answered in JSON");
+
+    const refused = cluster.list(pods, { namespace, fieldSelector: "nobody=1" }).next();
+    await assert.rejects(refused, { code: "Invalid", status: 400, message: /field label not supported: nobody/ });
+  } finally {
+    connection.close();
+  }
+});

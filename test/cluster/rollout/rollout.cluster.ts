@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { createBudget, serveWebhooks } from "../stage/eviction-stage.ts";
+import { assertNoViolations, deletions, type Entry } from "../stage/invariants.ts";
+import { scenario } from "../stage/stage.ts";
+
+const CASES = [
+  { name: "three zones of three pods roll out one pod at a time", replicas: 3, annotations: {}, limit: 1 },
+  { name: "with max-unavailable 2, two pods of one zone are replaced at a time", replicas: 4, annotations: atMost("2"), limit: 2 },
+  { name: "with max-unavailable 50 %, half of a zone's pods are replaced at a time", replicas: 4, annotations: atMost("50%"), limit: 2 },
+];
+
+for (const { name, replicas, annotations, limit } of CASES) {
+  scenario(name, async ({ create, start, setImage, done, timeline: { entries } }) => {
+    const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({
+      group: "cache",
+      name,
+      replicas,
+      annotations,
+    }));
+    await create(zones);
+    const reconciler = start();
+    await setImage("app:2", zones);
+    await done("app:2", zones);
+    assert.equal(await reconciler.end(), 0);
+
+    assertNoViolations(entries, () => limit);
+    const deleted = deletions(entries).map(({ pod }) => pod);
+    assert.equal(deleted.length, 3 * replicas, "each pod is replaced exactly once");
+    assert.equal(new Set(deleted).size, 3 * replicas, "each pod is replaced exactly once");
+    assert.equal(mostDown(entries), limit, "the limit is used");
+  });
+}
+
+for (const [name, withBudget] of [
+  ["X01 each zone waits until the previous one is ready", false],
+  ["X02 each zone waits under a budget of 1 with the eviction webhook, too", true],
+] as const) {
+  scenario(name, async (stage) => {
+    const { create, start, setImage, done, annotatePod, timeline } = stage;
+    const group = `cache-${stage.namespace}`;
+    const zones = ["zone-a", "zone-b", "zone-c"].map((zone) => ({ group, name: zone, replicas: 1 }));
+    await create(zones);
+    const webhooks = withBudget ? await serveWebhooks(stage, 1) : undefined;
+    try {
+      if (withBudget) await createBudget(stage, group, { maxUnavailable: 1 });
+      const reconciler = start({ RECONCILE_INTERVAL: "500ms" });
+      await setImage("app:2", zones, { "sim/ready": "false" });
+      for (const [i, { name: zone }] of zones.entries()) {
+        const isBack = (): boolean => timeline.entries.findLast(({ pod }) => pod === `${zone}-0`)?.state === "notReady";
+        await timeline.until(`${zone}-0 is back, not ready`, isBack);
+        // Long enough for a reconciler that does not wait to delete another pod.
+        await new Promise((resolve) => setTimeout(resolve, 1500));
+        assert.deepEqual(
+          deletions(timeline.entries).map(({ pod }) => pod),
+          zones.slice(0, i + 1).map((other) => `${other.name}-0`),
+        );
+        await annotatePod(`${zone}-0`, { "sim/ready": "true" });
+      }
+      await done("app:2", zones);
+      assert.equal(await reconciler.end(), 0);
+      assertNoViolations(timeline.entries);
+    } finally {
+      await webhooks?.close();
+    }
+  });
+}
+
+function atMost(maxUnavailable: string): Record<string, string> {
+  return { "rollout-max-unavailable": maxUnavailable };
+}
+
+/** The maximum number of pods that were not ready at once, from the first deletion on. */
+function mostDown(entries: readonly Entry[]): number {
+  const [first] = deletions(entries);
+  const down = new Set<string>();
+  let most = 0;
+  for (const { pod, state } of entries.slice(first && entries.indexOf(first))) {
+    if (state === "ready") down.delete(pod);
+    else down.add(pod);
+    most = Math.max(most, down.size);
+  }
+  return most;
+}

@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { startPodServer } from "../stage/pods.ts";
+import { createReplicaTemplate } from "../stage/replica-template.ts";
+import { scenario, type Stage } from "../stage/stage.ts";
+
+const NAMES = ["zone-a", "zone-b", "zone-c"];
+const DELAY_MS = 5000;
+
+/** A recorded change of `spec.replicas`. */
+interface Scaled {
+  readonly zone: string;
+  readonly from: number;
+  readonly to: number;
+  readonly at: number;
+  /** The zones' status.readyReplicas at that time. */
+  readonly ready: readonly number[];
+}
+
+/** Resolves with the changes of replicas once every zone has `replicas` ready pods. */
+async function untilScaled({ timeline: { statefulSets, until } }: Stage, replicas: number, timeoutMs: number): Promise<Scaled[]> {
+  const last = new Map(NAMES.map((zone) => [zone, statefulSets.get(zone)?.spec?.replicas ?? 0]));
+  const scaled: Scaled[] = [];
+  const check = (): boolean => {
+    const ready = NAMES.map((zone) => statefulSets.get(zone)?.status?.readyReplicas ?? 0);
+    for (const zone of NAMES) {
+      const [from = 0, to = 0] = [last.get(zone), statefulSets.get(zone)?.spec?.replicas];
+      if (from !== to) scaled.push({ zone, from, to, at: Date.now(), ready });
+      last.set(zone, to);
+    }
+    return NAMES.every((zone) => {
+      const { spec, status } = statefulSets.get(zone) ?? {};
+      return spec?.replicas === replicas && status?.readyReplicas === replicas && status.replicas === replicas;
+    });
+  };
+  await until(`every zone with ${replicas} replicas`, check, timeoutMs);
+  return scaled;
+}
+
+scenario("three zones mirror a ReplicaTemplate that is scaled up, and down with a delay of 5 s", async (stage) => {
+  const pods = await startPodServer();
+  try {
+    const template = await createReplicaTemplate(stage, stage.namespace, "ingester");
+    const annotations = {
+      "grafana.com/rollout-mirror-replicas-from-resource-name": "ingester",
+      "grafana.com/rollout-mirror-replicas-from-resource-kind": "ReplicaTemplate",
+      "grafana.com/rollout-mirror-replicas-from-resource-api-version": "rollout-operator.grafana.com/v1",
+      "grafana.com/rollout-delayed-downscale": `${DELAY_MS / 1000}s`,
+      "grafana.com/rollout-prepare-delayed-downscale-url": `http://pod:${pods.port}/prepare-delayed-downscale`,
+    };
+    await stage.create(NAMES.map((name) => ({ group: "ingester", name, annotations })));
+    const reconciler = stage.start({ ...pods.env, RECONCILE_INTERVAL: "1s" });
+
+    await stage.call("PATCH", `${template}/scale`, { spec: { replicas: 5 } });
+    const up = await untilScaled(stage, 5, 20_000);
+    assert.deepEqual(
+      up.map(({ zone, to }) => [zone, to]),
+      NAMES.map((zone) => [zone, 5]),
+    );
+    assert.deepEqual([...pods.everPrepared], [], "an upscale prepares no pod");
+    const { status } = await stage.call<{ status: { replicas: number } }>("GET", template);
+    assert.equal(status.replicas, 5, "the replicas are written back to its status");
+
+    const requestedAt = Date.now();
+    await stage.call("PATCH", `${template}/scale`, { spec: { replicas: 2 } });
+    const down = await untilScaled(stage, 2, 40_000);
+    assert.deepEqual([...new Set(down.map(({ zone }) => zone))].toSorted(), NAMES);
+    for (const { zone, from, to, at } of down) {
+      assert.ok(to < from && to >= 2, `${zone} from ${from} to ${to}`);
+      // The pods report whole seconds.
+      assert.ok(at - requestedAt >= DELAY_MS - 1000, `${zone} was scaled down ${at - requestedAt} ms after the request`);
+    }
+    assert.deepEqual(
+      [...pods.everPrepared].toSorted(),
+      NAMES.flatMap((zone) => [2, 3, 4].map((i) => `${zone}-${i}`)),
+    );
+    const holds = await stage.events("DelayNotReached");
+    assert.ok(holds.some(({ message }) => /^zone-\w waits: zone-\w-4 was prepared \ds ago, \ds left of 5s$/.test(message ?? "")));
+    assert.ok((await stage.events("ZoneScaled")).length >= 6);
+    assert.equal(await reconciler.end(), 0);
+  } finally {
+    pods.close();
+  }
+});
+
+scenario("a chain of three zones scales up zone by zone, each once the previous one is ready, and down again", async (stage) => {
+  const follows = (name: string) => ({
+    "grafana.com/rollout-downscale-leader": name,
+    "grafana.com/rollout-upscale-only-when-leader-ready": "true",
+  });
+  await stage.create([
+    { group: "ingester", name: "zone-a" },
+    { group: "ingester", name: "zone-b", annotations: follows("zone-a") },
+    { group: "ingester", name: "zone-c", annotations: follows("zone-b") },
+  ]);
+  const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
+  await stage.patchZone("zone-a", { spec: { replicas: 5 } });
+  // The leader's own change may precede the recording.
+  const followers = (scaled: readonly Scaled[]) => scaled.filter(({ zone }) => zone !== "zone-a");
+  const up = followers(await untilScaled(stage, 5, 30_000));
+  assert.deepEqual(
+    up.map(({ zone, to }) => [zone, to]),
+    [
+      ["zone-b", 5],
+      ["zone-c", 5],
+    ],
+  );
+  assert.deepEqual([up[0]?.ready[0], up[1]?.ready[1]], [5, 5], "each follower was scaled up once its leader was ready");
+  await stage.patchZone("zone-a", { spec: { replicas: 2 } });
+  const down = followers(await untilScaled(stage, 2, 30_000));
+  assert.deepEqual(
+    down.map(({ zone, to }) => [zone, to]),
+    [
+      ["zone-b", 2],
+      ["zone-c", 2],
+    ],
+  );
+  assert.equal(await reconciler.end(), 0);
+});
+
+scenario("a follower waits for the time between zones, also without webhooks, and rolls out meanwhile", async (stage) => {
+  const labels = { "grafana.com/min-time-between-zones-downscale": "1h" };
+  const follower = (name: string) => ({
+    group: "ingester",
+    name,
+    labels,
+    annotations: { "grafana.com/rollout-downscale-leader": "zone-a" },
+  });
+  const zones = [{ group: "ingester", name: "zone-a", labels }, follower("zone-b"), follower("zone-c")];
+  await stage.create(zones);
+  const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
+  await stage.patchZone("zone-a", { spec: { replicas: 2 } });
+  await reconciler.untilOutput(/zone-c waits: zone-b was downscaled \d+s ago, (1h|59m\d*s?|59m) left of 1h/);
+  await stage.setImage("app:2", zones);
+  await stage.timeline.until("zone-c rolled out while it waits", () => {
+    const { spec, status } = stage.timeline.statefulSets.get("zone-c") ?? {};
+    return spec?.template.spec?.containers[0]?.image === "app:2" && status?.updatedReplicas === 3 && status.readyReplicas === 3;
+  });
+  const sizes = NAMES.map((zone) => stage.timeline.statefulSets.get(zone)?.spec?.replicas);
+  assert.deepEqual(sizes, [2, 2, 3]);
+  assert.equal(await reconciler.end(), 0);
+});

@@ -1,0 +1,151 @@
+/**
+ * Scaling with all features at once: mirrored replicas, a delay, a time between zones, and the
+ * prepare-downscale webhook.
+ */
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { applyRbac, buildKubeconfig } from "../stage/access.ts";
+import { startPodServer } from "../stage/pods.ts";
+import { startReconciler } from "../stage/process.ts";
+import { createReplicaTemplate, mirrorOf } from "../stage/replica-template.ts";
+import { recordTimeline } from "../stage/timeline.ts";
+import { openWebhookStage } from "../downscale/webhook-stage.ts";
+import { buildZone } from "../stage/zones.ts";
+
+const NAMES = ["zone-a", "zone-b", "zone-c"];
+const BETWEEN_MS = 3000;
+
+test("a mirrored downscale goes through the delay, the time between zones and the prepare-downscale webhook, zone after zone", async (t) => {
+  const stage = await openWebhookStage(t);
+  const { admin, namespace } = stage;
+  const pods = await startPodServer();
+  const timeline = await recordTimeline(admin, namespace);
+  t.after(() => {
+    pods.close();
+    timeline.stop();
+  });
+  const template = await createReplicaTemplate(admin, namespace, "t");
+  const annotations = {
+    ...mirrorOf("t"),
+    "grafana.com/rollout-delayed-downscale": "2s",
+    "grafana.com/rollout-prepare-delayed-downscale-url": `http://pod:${pods.port}/prepare-delayed-downscale`,
+    "grafana.com/prepare-downscale-http-port": String(stage.podPort),
+    "grafana.com/prepare-downscale-http-path": "prepare-downscale",
+  };
+  const labels = {
+    "grafana.com/prepare-downscale": "true",
+    "grafana.com/min-time-between-zones-downscale": `${BETWEEN_MS / 1000}s`,
+  };
+  for (const name of NAMES) {
+    await admin.call(
+      "POST",
+      `/apis/apps/v1/namespaces/${namespace}/statefulsets`,
+      buildZone({ group: "ingester", name, annotations, labels }),
+    );
+  }
+  const ready = (replicas: number) => (): boolean =>
+    NAMES.every((name) => {
+      const { spec, status } = timeline.statefulSets.get(name) ?? {};
+      return spec?.replicas === replicas && status?.readyReplicas === replicas && status.replicas === replicas;
+    });
+  await timeline.until("all ready", ready(3));
+
+  await applyRbac(admin, namespace);
+  const kubeconfig = `${process.env["TMPDIR"] ?? "/tmp"}/${namespace}-kubeconfig`;
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
+  const reconciler = startReconciler({
+    PATH: process.env["PATH"] ?? "",
+    KUBERNETES_NAMESPACE: namespace,
+    KUBECONFIG: kubeconfig,
+    RECONCILE_INTERVAL: "500ms",
+    RECONCILE_TIME_BUDGET: "10m",
+    ...pods.env,
+  });
+  t.after(() => reconciler.kill());
+
+  const shrunkAt = new Map<string, number>();
+  await admin.call("PATCH", `${template}/scale`, { spec: { replicas: 2 } });
+  await timeline.until(
+    "all shrunk",
+    () => {
+      for (const name of NAMES) {
+        if (timeline.statefulSets.get(name)?.spec?.replicas === 2 && !shrunkAt.has(name)) shrunkAt.set(name, Date.now());
+      }
+      return ready(2)();
+    },
+    40_000,
+  );
+  assert.deepEqual([...shrunkAt.keys()], NAMES);
+  const times = [...shrunkAt.values()];
+  // Times between zones have a resolution of one second.
+  for (const [i, at] of times.slice(1).entries()) assert.ok(at - (times[i] ?? 0) >= BETWEEN_MS - 1000, times.join(", "));
+  assert.deepEqual(
+    [...pods.everPrepared].toSorted(),
+    NAMES.map((name) => `${name}-2`),
+  );
+  assert.deepEqual(
+    [...new Set(stage.podRequests)].toSorted(),
+    NAMES.map((name) => `POST ${name}-2`),
+  );
+  for (const name of NAMES) assert.ok((await stage.get(name)).metadata?.annotations?.["grafana.com/last-downscale"]);
+  assert.equal(await reconciler.end(), 0);
+});
+
+test("an autoscaler's PUT of /scale with a resourceVersion succeeds at once, min-time then holds the other zone, and the annotation follows", async (t) => {
+  const stage = await openWebhookStage(t);
+  const { admin, namespace } = stage;
+  const timeline = await recordTimeline(admin, namespace);
+  t.after(() => timeline.stop());
+  const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
+  const annotations = {
+    "grafana.com/prepare-downscale-http-port": String(stage.podPort),
+    "grafana.com/prepare-downscale-http-path": "prepare-downscale",
+  };
+  const labels = { "grafana.com/prepare-downscale": "true", "grafana.com/min-time-between-zones-downscale": "12h" };
+  const zones = ["zone-a", "zone-b"];
+  for (const name of zones) await admin.call("POST", sets, buildZone({ group: "ingester", name, annotations, labels }));
+  const isReady = (name: string, replicas: number): boolean => {
+    const { metadata, spec, status } = timeline.statefulSets.get(name) ?? {};
+    const counts = [spec?.replicas, status?.replicas, status?.readyReplicas, status?.updatedReplicas];
+    return status?.observedGeneration === metadata?.generation && counts.every((count) => count === replicas);
+  };
+  await timeline.until("all ready", () => zones.every((name) => isReady(name, 3)));
+
+  /** Scales as the HorizontalPodAutoscaler does: GET, then PUT the result with other replicas. */
+  const put = async (name: string, replicas: number): Promise<unknown> => {
+    const scale = await admin.call<{ metadata: { resourceVersion: string }; spec: object }>("GET", `${sets}/${name}/scale`);
+    assert.ok(scale.metadata.resourceVersion);
+    return await admin.call("PUT", `${sets}/${name}/scale`, { ...scale, spec: { replicas } });
+  };
+  const held = /zone-a was downscaled at .* and is labelled to wait 12h0m0s/;
+  await put("zone-a", 2);
+  assert.deepEqual(stage.podRequests, ["POST zone-a-2"]);
+  await timeline.until("zone-a has 2 pods", () => isReady("zone-a", 2));
+  await assert.rejects(put("zone-b", 2), held);
+
+  await applyRbac(admin, namespace);
+  const kubeconfig = `${process.env["TMPDIR"] ?? "/tmp"}/${namespace}-kubeconfig`;
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
+  const env = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig };
+  const names = { NODE_OPTIONS: `--import ${new URL("../stage/pod-names.ts", import.meta.url).href}` };
+  const reconciler = startReconciler({ ...env, ...names, RECONCILE_INTERVAL: "500ms", RECONCILE_TIME_BUDGET: "10m" });
+  t.after(() => reconciler.kill());
+  const last = (name: string): string | undefined => timeline.statefulSets.get(name)?.metadata?.annotations?.["grafana.com/last-downscale"];
+  await timeline.until("the annotation follows", () => last("zone-a") !== undefined, 40_000);
+  await assert.rejects(put("zone-b", 2), held);
+
+  // A downscale that is admitted, but conflicts with a change during the preparation of its pod, never
+  // happens.
+  stage.podRequests.length = 0;
+  stage.podResponse = async (method) => {
+    if (method === "POST") await admin.call("PATCH", `${sets}/zone-a`, { spec: { minReadySeconds: 1 } });
+    return 200;
+  };
+  await assert.rejects(put("zone-a", 1), /409/);
+  assert.deepEqual(stage.podRequests, ["POST zone-a-1"]);
+  for (let tries = 0; tries < 400 && !stage.podRequests.includes("DELETE zone-a-1"); tries++) await sleep(100);
+  assert.deepEqual(stage.podRequests, ["POST zone-a-1", "DELETE zone-a-1"], reconciler.output());
+  assert.equal(await reconciler.end(), 0);
+});

@@ -1,0 +1,145 @@
+/**
+ * Webhook server processes behind one Service, and the configuration that sends the namespace's evictions to
+ * them.
+ */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { applyRbac, buildKubeconfig } from "./access.ts";
+import { startBalancer, type Reviews } from "./balancer.ts";
+import type { Admin } from "./client.ts";
+import { type Configuration, createManifest, deleteManifest, type Manifest, renderConfigurations, SERVICE } from "./manifests.ts";
+import { type TestProcess, startEntry } from "./process.ts";
+import type { Stage } from "./stage.ts";
+
+const SERVE = fileURLToPath(new URL("../../../functions/serve.ts", import.meta.url));
+const CRD = new URL("../../../infra/manifests/crds/zoneawarepoddisruptionbudgets.yaml", import.meta.url);
+
+/** How the webhook is registered: as in our manifests, as the original's validating webhook, or both. */
+export type Registration = "ours" | "original's" | "both";
+
+export interface Webhooks {
+  readonly processes: readonly TestProcess[];
+  /** The reviews of evictions with the annotation `storm`. */
+  readonly reviews: Reviews;
+  /** Kills the next process in turn and replaces it; resolves once the new one listens. */
+  readonly replaceOne: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+interface Options {
+  readonly registration?: Registration;
+  /** The webhooks to register, by the names of their configurations. */
+  readonly hooks?: readonly string[];
+  /** For the processes. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Starts `count` processes; resolves once all listen and the webhook is registered. */
+export async function serveWebhooks(
+  stage: Stage,
+  count: number,
+  { registration = "ours", hooks = ["pod-eviction"], env = {} }: Options = {},
+): Promise<Webhooks> {
+  const { admin, namespace, folder } = stage;
+  const name = `${SERVICE}.${namespace}.svc`;
+  const tls = await generateCertificates({ dnsNames: [name], organization: "test", validityDays: 1, now: new Date() });
+  const files = { SERVER_TLS_CERT_FILE: join(folder, "tls.crt"), SERVER_TLS_KEY_FILE: join(folder, "tls.key") };
+  await Promise.all([
+    writeFile(files.SERVER_TLS_CERT_FILE, tls.certPem),
+    writeFile(files.SERVER_TLS_KEY_FILE, tls.keyPem, { mode: 0o600 }),
+  ]);
+  await applyRbac(admin, namespace, "functions");
+  const kubeconfig = join(folder, "functions");
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), { mode: 0o600 });
+  const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, SERVER_ADDRESS: "127.0.0.1" };
+  const startOne = (): TestProcess => startEntry(SERVE, { ...own, ...files, ...env, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
+  const processes = Array.from({ length: count }, startOne);
+  const ports: (number | undefined)[] = await Promise.all(processes.map(portOf));
+  const balancer = await startBalancer(tls, name, ports);
+  const server = { caPem: tls.caPem, port: balancer.port };
+  const configurations = await register({ admin, namespace }, { registration, hooks }, server).catch(async (error: unknown) => {
+    balancer.close();
+    await Promise.all(processes.map((one) => one.kill()));
+    throw error;
+  });
+  let replaced = 0;
+  return {
+    processes,
+    reviews: balancer.reviews,
+    async replaceOne() {
+      const index = replaced++ % count;
+      ports[index] = undefined;
+      await processes[index]?.kill();
+      const next = startOne();
+      processes[index] = next;
+      ports[index] = await portOf(next);
+    },
+    async close() {
+      for (const configuration of configurations) await deleteManifest(admin, configuration);
+      balancer.close();
+      await Promise.all(processes.map((one) => one.kill()));
+    },
+  };
+}
+
+async function portOf(running: TestProcess): Promise<number> {
+  const line = /"msg":"listening","what":"webhooks","port":(?<port>\d+)/;
+  await running.untilOutput(line);
+  return Number(line.exec(running.output())?.groups?.["port"]);
+}
+
+async function register(
+  { admin, namespace }: { readonly admin: Admin; readonly namespace: string },
+  { registration, hooks }: { readonly registration: Registration; readonly hooks: readonly string[] },
+  server: { readonly caPem: string; readonly port: number },
+): Promise<Manifest[]> {
+  const definition: unknown = parse(await readFile(CRD, "utf8"));
+  await admin.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).catch((error: unknown) => {
+    if (!String(error).includes("AlreadyExists")) throw error;
+  });
+  await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
+    metadata: { name: SERVICE },
+    spec: { type: "ExternalName", externalName: "localhost" },
+  });
+  const ours = await renderConfigurations(namespace, hooks, server);
+  const originals = ours.map(asOriginal);
+  const configurations = { ours, "original's": originals, both: [...ours, ...originals] }[registration];
+  for (const configuration of configurations) await createManifest(admin, configuration);
+  return configurations;
+}
+
+/** Returns the same webhooks, registered as the original registers them. */
+function asOriginal(configuration: Configuration): Configuration {
+  const webhooks = configuration.webhooks.map((webhook) => {
+    const { service } = webhook.clientConfig;
+    return { ...webhook, clientConfig: { ...webhook.clientConfig, service: { ...service, path: "/admission/pod-eviction" } } };
+  });
+  return { ...configuration, kind: "ValidatingWebhookConfiguration", webhooks };
+}
+
+/** Creates a budget for a rollout group; retries until the API server serves the definition. */
+export async function createBudget(
+  { admin, namespace }: Pick<Stage, "admin" | "namespace">,
+  group: string,
+  spec: object = {},
+): Promise<void> {
+  const path = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets`;
+  const body = {
+    apiVersion: "rollout-operator.grafana.com/v1",
+    kind: "ZoneAwarePodDisruptionBudget",
+    metadata: { name: group },
+    spec: { selector: { matchLabels: { "rollout-group": group } }, ...spec },
+  };
+  for (let tries = 1; ; tries++) {
+    try {
+      await admin.call("POST", path, body);
+      return;
+    } catch (error) {
+      if (tries === 50 || !String(error).includes("404")) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+}

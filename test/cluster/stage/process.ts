@@ -1,0 +1,86 @@
+/** The processes under test, each a child process. */
+import { join } from "node:path";
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const MAIN = fileURLToPath(new URL("../../../reconciler/main.ts", import.meta.url));
+
+export interface TestProcess {
+  /** Everything it has written so far, stdout and stderr. */
+  readonly output: () => string;
+  /**
+   * Resolves once `pattern` matches the output from its character `from` on; rejects if the process ends
+   * without it.
+   */
+  readonly untilOutput: (pattern: RegExp, from?: number) => Promise<void>;
+  /** SIGSTOP: it is suspended, and its Lease expires. */
+  readonly freeze: () => void;
+  /** SIGCONT: it continues. */
+  readonly thaw: () => void;
+  /** SIGKILL: nothing is released, nothing is flushed. */
+  readonly kill: () => Promise<void>;
+  /** SIGTERM: it ends after the current step. Resolves with the exit code. */
+  readonly end: () => Promise<number | null>;
+  /** The exit code, null after a SIGKILL. */
+  readonly exited: Promise<number | null>;
+}
+
+export function startReconciler(env: Readonly<Record<string, string>>): TestProcess {
+  return startEntry(MAIN, env);
+}
+
+/** Starts one of the project's entry points. */
+export function startEntry(file: string, env: Readonly<Record<string, string>>): TestProcess {
+  const child: ChildProcess = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  const waiting = new Set<() => void>();
+  const collect = (chunk: Buffer): void => {
+    output += chunk.toString();
+    for (const check of waiting) check();
+  };
+  child.stdout?.on("data", collect);
+  child.stderr?.on("data", collect);
+  const exited = new Promise<number | null>((resolve) => child.once("close", resolve));
+
+  const signal = (name: "SIGKILL" | "SIGTERM"): Promise<number | null> => {
+    child.kill(name);
+    return exited;
+  };
+  return {
+    output: () => output,
+    freeze: () => void child.kill("SIGSTOP"),
+    thaw: () => void child.kill("SIGCONT"),
+    untilOutput: (pattern, from = 0) =>
+      new Promise((resolve, reject) => {
+        const check = (): void => {
+          if (pattern.test(output.slice(from))) resolve();
+        };
+        waiting.add(check);
+        check();
+        void exited.then((code) => reject(new Error(`it exited with ${code} before its output matched ${pattern}:\n${output}`)));
+      }),
+    kill: async () => void (await signal("SIGKILL")),
+    end: () => signal("SIGTERM"),
+    exited,
+  };
+}
+
+interface ServerFiles {
+  readonly namespace: string;
+  /** Holds `kubeconfig`, `tls.crt` and `tls.key`. */
+  readonly folder: string;
+  readonly tlsPort: number;
+  readonly port: number;
+}
+
+/** The variables of a server of ours on loopback. */
+export const serverVariables = ({ namespace, folder, tlsPort, port }: ServerFiles): Readonly<Record<string, string>> => ({
+  KUBERNETES_NAMESPACE: namespace,
+  KUBECONFIG: join(folder, "kubeconfig"),
+  SERVER_TLS_CERT_FILE: join(folder, "tls.crt"),
+  SERVER_TLS_KEY_FILE: join(folder, "tls.key"),
+  SERVER_TLS_PORT: String(tlsPort),
+  SERVER_PORT: String(port),
+  SERVER_ADDRESS: "127.0.0.1",
+  LOG_LEVEL: "error",
+});

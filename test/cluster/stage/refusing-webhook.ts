@@ -1,0 +1,40 @@
+/**
+ * A webhook that denies every request unless its test answers otherwise, with a TLS handshake per call: its
+ * denial shows that its certificate is trusted.
+ */
+import { createServer } from "node:https";
+import { json } from "node:stream/consumers";
+import { listen } from "../../loopback.ts";
+
+interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface RefusingWebhook {
+  readonly port: number;
+  readonly reload: (pair: KeyPair) => void;
+  readonly close: () => void;
+}
+
+const refuse = async (): Promise<object> => ({ allowed: false, status: { code: 403, message: "the webhook says no" } });
+
+export async function startWebhook(pair: KeyPair, decide = refuse): Promise<RefusingWebhook> {
+  const server = createServer(pair, (request, response) => {
+    void json(request).then(async (review) => {
+      const { uid } = (review as { request: { uid: string } }).request;
+      const answer = { uid, ...(await decide()) };
+      response.setHeader("connection", "close");
+      response.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }));
+    });
+  });
+  const port = await listen(server, "localhost");
+  return {
+    port,
+    reload: (pair) => server.setSecureContext(pair),
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,136 @@
+/**
+ * The environment of a scenario: a namespace of its own, its zones, the timeline of its pods, and the
+ * reconcilers under test.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Event } from "../../../infra/kubernetes/resources.ts";
+import { applyRbac, buildKubeconfig } from "./access.ts";
+import { type Admin, connectAdmin } from "./client.ts";
+import { type TestProcess, startReconciler } from "./process.ts";
+import { describe, recordTimeline, type Timeline } from "./timeline.ts";
+import { buildTemplate, buildZone, isDone, type Sim, type ZoneOptions } from "./zones.ts";
+
+export interface Stage {
+  /** The tests' own connection to the API server. */
+  readonly admin: Admin;
+  readonly namespace: string;
+  /** A temporary folder, removed with the stage. */
+  readonly folder: string;
+  /** A call as the administrator. */
+  readonly call: Admin["call"];
+  /** Prints a diagnostic of the test. */
+  readonly diagnostic: (text: string) => void;
+  readonly timeline: Timeline;
+  /** Creates the zones and resolves once all their pods are ready. */
+  readonly create: (zones: readonly ZoneOptions[]) => Promise<void>;
+  /** Changes the zones' template, which begins a rollout. */
+  readonly setImage: (image: string, zones: readonly ZoneOptions[], sim?: Sim) => Promise<void>;
+  /** Resolves once all pods of `zones` have the image and are ready, and the status says so. */
+  readonly done: (image: string, zones: readonly ZoneOptions[], timeoutMs?: number) => Promise<void>;
+  readonly deletePod: (name: string) => Promise<void>;
+  readonly annotatePod: (name: string, annotations: Readonly<Record<string, string | null>>) => Promise<void>;
+  /** Merges `patch` into the StatefulSet. */
+  readonly patchZone: (name: string, patch: object) => Promise<void>;
+  readonly events: (reason: string) => Promise<readonly Event[]>;
+  /** Starts a reconciler under the ServiceAccount; it is killed at the end if it still runs. */
+  readonly start: (env?: Readonly<Record<string, string>>) => TestProcess;
+}
+
+/** A stage for its owner, who has to close it. */
+export interface OpenStage extends Stage {
+  readonly reconcilers: readonly TestProcess[];
+  /** Kills the remaining processes and deletes the namespace. */
+  readonly close: () => Promise<void>;
+}
+
+/** Registers a test. If it fails, it prints the timeline and the output of the reconcilers. */
+export function scenario(name: string, run: (stage: Stage) => Promise<void>): void {
+  test(name, async (t) => {
+    const stage = await openStage((text) => t.diagnostic(text));
+    try {
+      await run(stage);
+    } catch (error) {
+      t.diagnostic(describe(stage.timeline.entries));
+      for (const reconciler of stage.reconcilers) t.diagnostic(reconciler.output());
+      throw error;
+    } finally {
+      await stage.close();
+    }
+  });
+}
+
+/** Opens a stage on the cluster of KUBECONFIG. */
+export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Promise<OpenStage> {
+  const admin = await connectAdmin(process.env["KUBECONFIG"]);
+  const namespace = `zw-${randomBytes(4).toString("hex")}`;
+  const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
+  const kubeconfig = join(folder, "kubeconfig");
+  const reconcilers: TestProcess[] = [];
+  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  await applyRbac(admin, namespace);
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
+  const timeline = await recordTimeline(admin, namespace);
+  return {
+    ...buildActions(admin, namespace, timeline),
+    admin,
+    folder,
+    diagnostic,
+    timeline,
+    reconcilers,
+    start(env = {}) {
+      const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, RECONCILE_TIME_BUDGET: "10m" };
+      const reconciler = startReconciler({ PATH: process.env["PATH"] ?? "", ...own, ...env });
+      reconcilers.push(reconciler);
+      return reconciler;
+    },
+    async close() {
+      await Promise.all(reconcilers.map((reconciler) => reconciler.kill()));
+      timeline.stop();
+      await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+      admin.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+/** What tests do to the zones of a namespace. */
+export type Actions = Omit<Stage, "admin" | "folder" | "timeline" | "start" | "diagnostic">;
+
+export function buildActions(admin: Admin, namespace: string, timeline: Timeline): Actions {
+  const core = `/api/v1/namespaces/${namespace}`;
+  const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
+
+  const patchZone: Stage["patchZone"] = async (name, patch) => void (await admin.call("PATCH", `${sets}/${name}`, patch));
+  const done: Stage["done"] = (image, zones, timeoutMs) => {
+    const areDone = (): boolean => zones.every(({ name }) => isDone(timeline.statefulSets.get(name), image));
+    return timeline.until(`every zone done with ${image}`, areDone, timeoutMs);
+  };
+  return {
+    namespace,
+    call: admin.call,
+    done,
+    patchZone,
+    async create(zones) {
+      await Promise.all(zones.map((zone) => admin.call("POST", sets, buildZone(zone))));
+      await done("app:1", zones);
+    },
+    async setImage(image, zones, sim = {}) {
+      const templates = zones.map((zone) => [zone.name, buildTemplate({ ...zone, image, sim: { ...zone.sim, ...sim } })] as const);
+      await Promise.all(templates.map(([name, template]) => patchZone(name, { spec: { template } })));
+    },
+    async deletePod(name) {
+      await admin.call("DELETE", `${core}/pods/${name}`);
+    },
+    async annotatePod(name, annotations) {
+      await admin.call("PATCH", `${core}/pods/${name}`, { metadata: { annotations } });
+    },
+    async events(reason) {
+      const query = `fieldSelector=${encodeURIComponent(`reason=${reason}`)}`;
+      return (await admin.call<{ items: Event[] }>("GET", `${core}/events?${query}`)).items;
+    },
+  };
+}

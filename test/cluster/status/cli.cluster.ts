@@ -1,0 +1,110 @@
+/** The built CLI under the roles of its users, on a real control plane. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { before } from "node:test";
+import { parseAllDocuments } from "yaml";
+import { bundle } from "../../../infra/build.ts";
+import { buildKubeconfig } from "../stage/access.ts";
+import { connectAdmin } from "../stage/client.ts";
+import { defineRolloutGroups } from "../stage/rollout-groups.ts";
+import { scenario, type Stage } from "../stage/stage.ts";
+
+const ROOT = join(import.meta.dirname, "../../..");
+const ZONES = ["zone-a", "zone-b"].map((name) => ({ group: "cache", name, replicas: 2 }));
+
+before(async () => {
+  const admin = await connectAdmin(process.env["KUBECONFIG"]);
+  await defineRolloutGroups(admin);
+  admin.close();
+});
+
+interface Ended {
+  readonly code: number;
+  readonly text: string;
+}
+
+type Run = (...args: readonly string[]) => Promise<Ended>;
+
+interface Role {
+  readonly metadata: { readonly name: string };
+  readonly rules: unknown;
+}
+
+/** A ServiceAccount with the rules of the role in the namespace, as a RoleBinding of the ClusterRole gives them. */
+async function actAs({ admin, call, namespace, folder }: Stage, role: string): Promise<Run> {
+  const manifests = parseAllDocuments(readFileSync(join(ROOT, "infra/manifests/cli/rbac.yaml"), "utf8"));
+  const { rules } = manifests.map((one) => one.toJS() as Role).find(({ metadata }) => metadata.name === role) ?? assert.fail(role);
+  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
+  const metadata = { name: role };
+  await call("POST", `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata });
+  await call("POST", `${rbac}/roles`, { metadata, rules });
+  const subjects = [{ kind: "ServiceAccount", name: role, namespace }];
+  await call("POST", `${rbac}/rolebindings`, {
+    metadata,
+    subjects,
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: role },
+  });
+  const kubeconfig = join(folder, `${role}.kubeconfig`);
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, role)), { mode: 0o600 });
+  const main = join(folder, "dist/cli/main.js");
+  return (...args) =>
+    new Promise((resolve) => {
+      const child = spawn(process.execPath, [main, ...args, "-n", namespace, "--kubeconfig", kubeconfig]);
+      let text = "";
+      child.stdout.on("data", (chunk) => (text += chunk));
+      child.stderr.on("data", (chunk) => (text += chunk));
+      child.on("close", (code) => resolve({ code: code ?? -1, text }));
+    });
+}
+
+scenario("a viewer sees the rollout that an operator pauses, resumes and waits for", async (stage) => {
+  await bundle(["cli/main.ts"], ROOT, join(stage.folder, "dist"));
+  await writeFile(join(stage.folder, "package.json"), `{ "type": "module" }`);
+  await stage.create(ZONES);
+  const reconciler = stage.start({ RECONCILE_INTERVAL: "500ms" });
+  await reconciler.untilOutput(/"settled":1/);
+  const viewer = await actAs(stage, "zonewise-viewer");
+  const operator = await actAs(stage, "zonewise-operator");
+
+  const settled = await viewer("status", "cache", "--watch", "--timeout", "2m");
+  assert.equal(settled.code, 0, settled.text);
+  assert.deepEqual(await viewer("plan", "cache"), { code: 0, text: "nothing to do\n" });
+
+  // Nothing that the role forgets is left out: PhasedRollouts, the installation's settings.
+  const overview = await viewer("status", "--watch=false");
+  assert.deepEqual([overview.code, /left out|may not/.test(overview.text)], [0, false], overview.text);
+  const zone = await viewer("explain", "sts/zone-a");
+  assert.deepEqual([zone.code, /left out|may not/.test(zone.text)], [0, false], zone.text);
+
+  const refused = await viewer("pause", "cache");
+  assert.equal(refused.code, 4);
+  assert.match(refused.text, /may not patch statefulsets.apps in namespace/);
+
+  const paused = await operator("pause", "cache");
+  assert.equal(paused.code, 0, paused.text);
+  await stage.setImage("app:2", ZONES);
+  await reconciler.untilOutput(/ZonePaused/);
+  const explained = await viewer("explain", "group/cache");
+  assert.equal(explained.code, 1, explained.text);
+  assert.match(explained.text, /ZonePaused/);
+  const dryRun = await operator("evict", "--dry-run", "zone-a-0");
+  assert.equal(dryRun.code, 0, dryRun.text);
+  const rights = await operator("doctor");
+  assert.doesNotMatch(rights.text, /\(rbac\)/);
+  const events = await viewer("events", "cache");
+  assert.match(events.text, /ZonePaused/);
+
+  assert.equal((await operator("resume", "cache")).code, 0);
+  const done = await viewer("status", "cache", "--watch", "--timeout", "4m");
+  assert.equal(done.code, 0, done.text);
+  await stage.done("app:2", ZONES);
+
+  const undone = await operator("undo", "cache");
+  assert.equal(undone.code, 0, undone.text);
+  assert.equal((await viewer("status", "cache", "--watch", "--timeout", "4m")).code, 0);
+  await stage.done("app:1", ZONES);
+  assert.equal(await reconciler.end(), 0);
+});

@@ -1,0 +1,147 @@
+/** What kubectl and the status page show a person or a pipeline of a group, on the real control plane. */
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { before } from "node:test";
+import { fileURLToPath } from "node:url";
+import { applyRbac, buildKubeconfig } from "../stage/access.ts";
+import { connectAdmin } from "../stage/client.ts";
+import { runKubectl } from "../stage/kubectl.ts";
+import { startEntry } from "../stage/process.ts";
+import { defineRolloutGroups, readRow, waitFor } from "../stage/rollout-groups.ts";
+import { scenario, type Stage } from "../stage/stage.ts";
+import { isDone } from "../stage/zones.ts";
+
+const PAGE = fileURLToPath(new URL("../../../functions/status/main.ts", import.meta.url));
+const ZONES = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name, replicas: 2 }));
+
+before(async () => {
+  const admin = await connectAdmin(process.env["KUBECONFIG"]);
+  await defineRolloutGroups(admin);
+  admin.close();
+});
+
+/** What a pipeline does after its apply. */
+async function ask({ namespace }: Stage, checkpoint: string): Promise<void> {
+  const patch = JSON.stringify({ spec: { checkpoint } });
+  const { code, text } = await runKubectl(["-n", namespace, "patch", "rolloutgroup", "cache", "--type=merge", "-p", patch]);
+  assert.equal(code, 0, text);
+}
+
+scenario("kubectl wait ends with the rollout that was applied before it, each time, and not sooner", async (stage) => {
+  await stage.create(ZONES);
+  const reconciler = stage.start();
+  await reconciler.untilOutput(/"settled":1/);
+  assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
+  for (const image of ["app:2", "app:3", "app:4"]) {
+    await stage.setImage(image, ZONES);
+    await ask(stage, image);
+    const { code, text } = await waitFor(stage.namespace, "Ready");
+    assert.equal(code, 0, text);
+    const late = ZONES.filter(({ name }) => !isDone(stage.timeline.statefulSets.get(name), image));
+    assert.deepEqual(late, [], `ready before ${image} was everywhere`);
+  }
+  assert.equal(await reconciler.end(), 0);
+});
+
+scenario("kubectl wait does not see that a group is ready while no reconciler runs", async (stage) => {
+  await stage.create(ZONES);
+  const first = stage.start();
+  await first.untilOutput(/"settled":1/);
+  assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
+  assert.equal(await first.end(), 0);
+  await stage.setImage("app:2", ZONES);
+  await ask(stage, "app:2");
+  assert.equal((await waitFor(stage.namespace, "Ready", { seconds: 2 })).code, 1);
+  const second = stage.start();
+  assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
+  assert.equal(await second.end(), 0);
+});
+
+/** The status page under its own account. `read` resolves once it says all of this; `refusals` tells what the account may not do. */
+async function startPage({ admin, namespace, folder }: Stage) {
+  await applyRbac(admin, namespace, "status-page");
+  const kubeconfig = join(folder, "status-page");
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-status")), { mode: 0o600 });
+  const server = { SERVER_ADDRESS: "127.0.0.1", SERVER_PORT: "0" };
+  const page = startEntry(PAGE, { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, ...server });
+  const listening = /"what":"status page","port":(\d+)/;
+  await page.untilOutput(listening);
+  const url = `http://127.0.0.1:${listening.exec(page.output())?.[1]}/`;
+  return {
+    end: page.end,
+    async read(...said: readonly RegExp[]): Promise<void> {
+      let text = "";
+      for (let tries = 0; tries < 120; tries++) {
+        text = (await (await fetch(url)).text()).replaceAll(/<(style|script)>.*?<\/\1>|<[^>]*>/gs, " ").replaceAll(/\s+/g, " ");
+        if (said.every((one) => one.test(text))) return;
+        await new Promise((resolve) => setTimeout(resolve, 500));
+      }
+      assert.fail(`the page does not say ${said.join(" and ")}: ${text}`);
+    },
+    async refusals(): Promise<string[]> {
+      const writes = [
+        ["delete", "pod", "zone-a-0"],
+        ["annotate", "statefulset", "zone-a", "a=b"],
+        ["annotate", "rolloutgroup", "cache", "a=b"],
+        ["get", "secrets"],
+      ];
+      const answers = await Promise.all(writes.map((write) => runKubectl(["--kubeconfig", kubeconfig, "-n", namespace, ...write])));
+      return answers.map(({ code, text }) => `${code} ${/Forbidden/.exec(text)?.[0] ?? text}`);
+    },
+  };
+}
+
+scenario("the columns and the page show where a rollout stands, what blocks it, and that it has stalled", async (stage) => {
+  await stage.create(ZONES);
+  const page = await startPage(stage);
+  const reconciler = stage.start({ RECONCILE_INTERVAL: "500ms" });
+  await reconciler.untilOutput(/"settled":1/);
+  assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
+  const ready = await readRow(stage.namespace);
+  assert.partialDeepStrictEqual(ready, { PHASE: "Ready", READY: "True", ZONES: "3/3", UPDATED: "6/6", "PODS-READY": "6/6", ZONE: "" });
+
+  await runKubectl(["-n", stage.namespace, "patch", "rg", "cache", "--type=merge", "-p", '{"spec":{"progressDeadlineSeconds":3}}']);
+  await stage.setImage("app:2", ZONES, { "sim/crash": "true" });
+  assert.equal((await waitFor(stage.namespace, "Stalled")).code, 0);
+  const stalled = await readRow(stage.namespace);
+  assert.partialDeepStrictEqual(stalled, {
+    PHASE: "Stalled",
+    READY: "False",
+    ZONES: "0/3",
+    UPDATED: "1/6",
+    "PODS-READY": "5/6",
+    ZONE: "zone-a",
+    "BLOCKED-BY": "MaxUnavailableReached",
+  });
+  assert.match(stalled["MESSAGE"] ?? "", /^no step since .*: zone-a: zone-a-0 CrashLoopBackOff; at most 1 may be unavailable/);
+  assert.match(stalled["LAST-STEP"] ?? "", /^\d+s$/);
+  await page.read(
+    /1 Stalled/,
+    /MaxUnavailableReached since .* zone-a-0 CrashLoopBackOff; at most 1 may be/,
+    /○ 0 \w+ CrashLoopBackOff/,
+    /Last tick \d\d:/,
+  );
+
+  await stage.setImage("app:3", ZONES, { "sim/crash": "false" });
+  await ask(stage, "app:3");
+  assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
+  await page.read(/1 Ready/, /cache Ready 3\/3 6\/6 6\/6/);
+  assert.deepEqual(
+    await page.refusals(),
+    Array.from({ length: 4 }, () => "1 Forbidden"),
+  );
+  assert.equal(await page.end(), 0);
+  assert.equal(await reconciler.end(), 0);
+});
+
+scenario("a RolloutGroup ends with its group", async (stage) => {
+  await stage.create(ZONES);
+  const reconciler = stage.start();
+  await reconciler.untilOutput(/"settled":1/);
+  assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
+  for (const { name } of ZONES) await stage.call("DELETE", `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/${name}`);
+  const gone = await runKubectl(["-n", stage.namespace, "wait", "--for=delete", "--timeout=30s", "rolloutgroup/cache"]);
+  assert.equal(gone.code, 0, gone.text);
+  assert.equal(await reconciler.end(), 0);
+});
