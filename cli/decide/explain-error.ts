@@ -1,29 +1,51 @@
 /** What an error of the API server means for the user of the CLI, and what to do. Pure. */
-import { hasCode, messageOf, type ErrorCode } from "../../infra/errors.ts";
+import { hasCode, messageOf, RolloutError, type ErrorCode } from "../../infra/errors.ts";
 
 export interface ErrorText {
   readonly message: string;
   readonly hint?: string;
 }
 
-const HINTS: Partial<Record<ErrorCode, string>> = {
+const CLUSTER_INFO = "kubectl cluster-info says if the API server is there";
+
+/** Undefined where the message says what to do, or where no command of ours ends with it. */
+const HINTS: Readonly<Record<ErrorCode, string | undefined>> = {
   BadConfiguration: "set KUBECONFIG, or say --kubeconfig and --context",
   Unauthorized: "the API server does not know these credentials: kubectl auth whoami",
-  Unreachable: "kubectl cluster-info says if the API server is there",
-  Timeout: "the API server did not answer in time: see --request-timeout",
+  Forbidden: undefined,
+  NotFound: `it is gone since, or what answered is no API server: run the command again; ${CLUSTER_INFO}`,
+  AlreadyExists: undefined,
   Conflict: "somebody else changed it meanwhile: run the command again",
+  Expired: "the cluster changes faster than it is read: run the command again",
+  Invalid: undefined,
+  Throttled: "the API server, or a webhook, refuses for now: run the command again later",
+  WebhookFailed: "the webhook that the message names does not answer, and fails closed: see if its pods run; zonewise doctor",
+  Timeout: "the API server did not answer in time: see --request-timeout",
+  Cancelled: undefined,
+  Unreachable: CLUSTER_INFO,
+  ServerError: `what answered has failed, or is no API server: ${CLUSTER_INFO}`,
+  LeaseLost: undefined,
+  StaleRead: "an API server lags behind the others: run the command again",
 };
+
+/** No API server was asked: the kubeconfig's user has a credential plugin, or files, that give none. */
+const NO_CREDENTIALS = "the user of the kubeconfig gives no credentials, nothing was asked: kubectl auth whoami";
 
 /** `… cannot list resource "rolloutgroups" in API group "zonewise.dev" in the namespace "cache"` */
 const RIGHT =
   /User "(?<user>[^"]*)" cannot (?<verb>\w+) resource "(?<resource>[^"]*)" in API group "(?<group>[^"]*)"(?: in the namespace "(?<namespace>[^"]*)")?/;
 
 export function explainError(error: unknown): ErrorText {
-  const message = messageOf(error);
+  const message = messageOf(error).trim();
   const right = hasCode(error, "Forbidden") ? RIGHT.exec(message)?.groups : undefined;
   if (right) return explainRight(right);
-  const hint = Object.entries(HINTS).find(([code]) => hasCode(error, code as ErrorCode))?.[1];
+  const hint = hintOf(error);
   return { message, ...(hint !== undefined && { hint }) };
+}
+
+function hintOf(error: unknown): string | undefined {
+  if (!(error instanceof RolloutError)) return undefined;
+  return error.code === "Unauthorized" && error.status === undefined ? NO_CREDENTIALS : HINTS[error.code];
 }
 
 const READS = new Set(["get", "list", "watch"]);

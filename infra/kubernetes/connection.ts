@@ -1,4 +1,5 @@
 /** Finds the API server and our credentials; the only module that imports values of client-node. */
+import { existsSync } from "node:fs";
 import type { OutgoingHttpHeaders } from "node:http";
 import https from "node:https";
 import type { KubeConfig } from "@kubernetes/client-node";
@@ -62,17 +63,31 @@ function readKubeConfig(config: KubeConfig, another: () => KubeConfig, { explici
     return config;
   }
   if (kubeconfig) {
-    const [first = "", ...rest] = kubeconfig.split(":").filter((file) => file !== "");
-    config.loadFromFile(first);
-    for (const file of rest) {
-      const next = another();
-      next.loadFromFile(file);
-      config.mergeConfig(next, true);
-    }
+    mergeFiles(config, another, kubeconfig.split(":"));
     return config;
   }
   config.loadFromCluster(root);
   return config;
+}
+
+/** As kubectl does: a file that is missing is left out, and of several settings of one name the first wins. Throws if all are missing. */
+function mergeFiles(config: KubeConfig, another: () => KubeConfig, files: readonly string[]): void {
+  const found = files.filter((file) => existsSync(file));
+  const all = (found.length > 0 ? found : files.slice(0, 1)).map((file) => {
+    const one = another();
+    one.loadFromFile(file);
+    return one;
+  });
+  config.loadFromOptions({
+    clusters: firstByName(all.flatMap((one) => one.getClusters())),
+    users: firstByName(all.flatMap((one) => one.getUsers())),
+    contexts: firstByName(all.flatMap((one) => one.getContexts())),
+    currentContext: all.map((one) => one.getCurrentContext()).find((name) => name),
+  });
+}
+
+function firstByName<T extends { readonly name: string }>(items: readonly T[]): T[] {
+  return items.filter(({ name }, i) => items.findIndex((one) => one.name === name) === i);
 }
 
 function chooseContext(config: KubeConfig, name: string): void {
@@ -83,7 +98,7 @@ function chooseContext(config: KubeConfig, name: string): void {
 
 function openConnection(config: KubeConfig, impersonate?: Impersonation): Connection {
   const cluster = config.getCurrentCluster();
-  if (!cluster) throw new Error(`context ${JSON.stringify(config.getCurrentContext())} names no cluster`);
+  if (!cluster) throw new Error(`context ${JSON.stringify(config.getCurrentContext() ?? "")} names no cluster`);
   if (!URL.canParse(cluster.server)) throw new Error(`its server is ${cluster.server}; outside a cluster, KUBECONFIG has to be set`);
   const server = new URL(cluster.server);
   const agent = new https.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS });

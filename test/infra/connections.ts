@@ -116,6 +116,20 @@ export function describeConnections(as: string, { loadConnection, connectCluster
       assert.deepEqual((await authorize()).headers, { Authorization: "Bearer 2" });
     });
 
+    const MINE = { name: "two", cluster: { server: "https://mine.test" }, user: { token: "mine" } };
+    const THEIRS = { name: "two", cluster: { server: "https://theirs.test" }, user: { token: "theirs" } };
+    const PATHS: readonly [name: string, paths: string][] = [
+      ["the first of those that have the same names", `${kubeconfig(MINE)}:${kubeconfig(THEIRS)}`],
+      ["the first that names a context", `${kubeconfig({ name: "one" }, "")}:${kubeconfig(MINE)}:${kubeconfig({ name: "three" })}`],
+      ["those that are there", `${join(directory, "missing")}:${kubeconfig(MINE)}:${join(directory, "gone")}`],
+    ];
+    for (const [name, paths] of PATHS)
+      it(`is, of several files, ${name}, as with kubectl`, async () => {
+        const { server, authorize } = await loadConnection({ kubeconfig: paths });
+        assert.equal(server.hostname, "mine.test");
+        assert.deepEqual((await authorize()).headers, { Authorization: "Bearer mine" });
+      });
+
     it("is the pod's ServiceAccount when nothing is named", async () => {
       const root = mkdtempSync(join(directory, "pod-"));
       const secrets = join(root, "var/run/secrets/kubernetes.io/serviceaccount");
@@ -131,6 +145,7 @@ export function describeConnections(as: string, { loadConnection, connectCluster
 
     const UNUSABLE: readonly [name: string, file: string][] = [
       ["a file that is not there", join(directory, "missing")],
+      ["several files that are not there", `${join(directory, "missing")}:${join(directory, "gone")}`],
       ["a context that is not there", kubeconfig({}, "elsewhere")],
       ["a server that is no URL", kubeconfig({ cluster: { server: "nowhere" } })],
     ];

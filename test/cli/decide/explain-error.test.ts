@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { explainError } from "../../../cli/decide/explain-error.ts";
-import { RolloutError } from "../../../infra/errors.ts";
+import { RolloutError, type ErrorCode, type RolloutErrorDetails } from "../../../infra/errors.ts";
 
 const CASES = [
   {
@@ -33,5 +33,20 @@ it("a refusal of a webhook is told as it is", () =>
     message: "patch: admission webhook denied the request",
   }));
 
-it("an API server that cannot be reached is told with a hint", () =>
-  assert.match(explainError(new RolloutError("Unreachable", "list: connect ECONNREFUSED")).hint ?? "", /kubectl cluster-info/));
+const HINTS: readonly [code: ErrorCode, details: RolloutErrorDetails, hint: RegExp][] = [
+  ["Unreachable", {}, /kubectl cluster-info/],
+  ["Timeout", {}, /--request-timeout/],
+  ["Unauthorized", { status: 401 }, /does not know these credentials: kubectl auth whoami/],
+  ["Unauthorized", {}, /gives no credentials, nothing was asked: kubectl auth whoami/],
+  ["Throttled", { status: 429 }, /run the command again later/],
+  ["ServerError", { status: 503 }, /no API server: kubectl cluster-info/],
+  ["NotFound", { status: 404 }, /it is gone since, .*kubectl cluster-info/],
+  ["WebhookFailed", { status: 500 }, /see if its pods run; zonewise doctor/],
+  ["Conflict", { status: 409 }, /run the command again/],
+];
+for (const [code, details, hint] of HINTS)
+  it(`${code}${details.status === undefined ? "" : ` (${details.status})`} is told with what to do`, () =>
+    assert.match(explainError(new RolloutError(code, "list pods: it failed", details)).hint ?? "", hint));
+
+it("the message of a credential plugin ends without its line breaks", () =>
+  assert.equal(explainError(new RolloutError("Unauthorized", "no credentials: log in first\n")).message, "no credentials: log in first"));
