@@ -5,7 +5,8 @@
 export const SCRIPT = `
 "use strict";
 const [pause, connection, headline, main] = ["#pause", "#connection", "#headline", "main"].map((one) => document.querySelector(one));
-let seen = new Date(), html = new Map(), isPaused = false;
+const html = new WeakMap();
+let seen = new Date(), isPaused = false;
 const partsOf = (root) => [...root.children];
 const keyOf = (part, index) => part.id || part.tagName + index;
 for (const root of [main, ...document.querySelectorAll("#reconciler, #problems")]) remember(root);

@@ -87,6 +87,29 @@ describe("the status page in a browser", { skip: WITHOUT_BROWSER, timeout: 300_0
     await page.getByRole("alert").waitFor({ state: "hidden" });
   });
 
+  it("holds no part that it has replaced: it may stay open for days", async () => {
+    await using opened = await open();
+    const { page } = opened;
+    const session = await page.context().newCDPSession(page);
+    const countNodes = async (): Promise<number> => {
+      await session.send("HeapProfiler.collectGarbage");
+      return (await session.send("Memory.getDOMCounters")).nodes;
+    };
+    /** Shows the page so often, each time with other sentences: the functions are those of its script. */
+    const change = async (times: number): Promise<void> =>
+      await page.evaluate(`(async () => {
+        const text = await (await fetch(location.href)).text();
+        for (let i = 0; i < ${times}; i++)
+          show(new DOMParser().parseFromString(text.replaceAll("</h3>", " " + i + "</h3>").replaceAll("</td>", " " + i + "</td>"), "text/html"));
+      })()`);
+    await page.getByRole("button", { name: "Pause updates" }).click();
+    await change(5);
+    const before = await countNodes();
+    await change(100);
+    const after = await countNodes();
+    assert.ok(after < before * 2, `${before} nodes of the document have become ${after}`);
+  });
+
   it("is complete without JavaScript", async () => {
     await using opened = await open("/", { javaScriptEnabled: false });
     const { page } = opened;
