@@ -17,7 +17,7 @@ export function startDeadline(ms: number, caller?: AbortSignal, clock: Clock = s
   const controller = new AbortController();
   const elapsed = startStopwatch(clock);
   const cancel = (): void => controller.abort(cancelled(caller));
-  const timer = setTimeout(() => controller.abort(new RolloutError("Timeout", `no answer within ${ms} ms`)), Math.max(0, ms));
+  const timer = setTimeout(() => controller.abort(new RolloutError("Timeout", `no answer within ${Math.round(ms)} ms`)), Math.max(0, ms));
   caller?.addEventListener("abort", cancel, { once: true });
   if (caller?.aborted) cancel();
   return {

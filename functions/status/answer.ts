@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Log } from "../../infra/log.ts";
 import type { Focus } from "./gather.ts";
 import { renderPage } from "./page.ts";
-import { keyOf, type PageRecords } from "./records.ts";
+import { keyOf, listPart, type PageRecords, UNREAD } from "./records.ts";
 import { SCRIPT } from "./script.ts";
 import { STYLE } from "./style.ts";
 
@@ -60,7 +60,7 @@ export function createAnswer({ read, hosts, log }: AnswerOptions): (request: Inc
 
   async function show(response: ServerResponse, focus: Focus): Promise<void> {
     const records = await read(focus);
-    const isFound = focus === undefined || records.groups?.some((group) => keyOf(group) === focus) === true;
+    const isFound = focus === undefined || records.groups === UNREAD || listPart(records.groups).some((group) => keyOf(group) === focus);
     response.writeHead(isFound ? 200 : 404, HEADERS).end(renderPage({ records, focus }));
   }
 }

@@ -12,16 +12,8 @@ import { LABELS } from "../../reconciler/model/annotations.ts";
 import { byOrdinal } from "../../reconciler/model/order.ts";
 import { readPod } from "../../reconciler/model/pod.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
-import {
-  type BudgetRecord,
-  type DecisionRecord,
-  type PageGroup,
-  isQuiet,
-  keyOf,
-  type PodsByZone,
-  type ReconcilerRecord,
-} from "./records.ts";
-import { type PageRecords, sortGroups } from "./records.ts";
+import type { BudgetRecord, DecisionRecord, PageGroup, PageRecords, PodsByZone, ReconcilerRecord } from "./records.ts";
+import { isQuiet, keyOf, listPart, sortGroups, UNREAD } from "./records.ts";
 
 export interface GatherOptions {
   readonly cluster: Cluster;
@@ -50,7 +42,8 @@ export async function gatherRecords(options: GatherOptions, focus: Focus, earlie
     try {
       return await read;
     } catch (error) {
-      problems.push(`${what} could not be read, and are shown as they were read last: ${messageOf(error)}`);
+      const shown = before === UNREAD ? "" : ", and are shown as they were read last";
+      problems.push(`${what} could not be read${shown}: ${messageOf(error)}`);
       return before;
     }
   }
@@ -60,7 +53,7 @@ export async function gatherRecords(options: GatherOptions, focus: Focus, earlie
     part("the disruption budgets", readBudgets(options), earlier.budgets),
     part("the last decisions", readDecisions(options), earlier.decisions),
   ]);
-  const podsByGroup = await part("pods", readPods(options, groups ?? [], focus), earlier.pods);
+  const podsByGroup = await part("pods", readPods(options, listPart(groups), focus), earlier.pods);
   return { readAt: options.now(), reconciler, groups, pods: podsByGroup, budgets, decisions, problems };
 }
 

@@ -2,7 +2,7 @@
 import { h, type ComponentChild } from "preact";
 import { renderToString } from "preact-render-to-string";
 import type { Focus } from "./gather.ts";
-import { type PageGroup, isQuiet, keyOf, PHASE_ORDER, type PageRecords } from "./records.ts";
+import { isQuiet, keyOf, listPart, type PageGroup, type PageRecords, type Part, PHASE_ORDER, UNREAD } from "./records.ts";
 import { SCRIPT } from "./script.ts";
 import { showGroup } from "./show-group.ts";
 import { showBudgets, showDecisions, showQuietGroups, showReconciler, whyOld } from "./show-tables.ts";
@@ -16,8 +16,8 @@ export interface PageView {
 
 /** Script and style are elements of the page, which its Content-Security-Policy names by their hashes. */
 export function renderPage({ records, focus }: PageView): string {
-  const groups = records.groups?.filter((group) => focus === undefined || keyOf(group) === focus);
-  const headline = sayHeadline(groups);
+  const groups = listPart(records.groups).filter((group) => focus === undefined || keyOf(group) === focus);
+  const headline = records.groups === UNREAD ? "Rollout groups could not be read" : sayHeadline(groups);
   const html = h(
     "html",
     { lang: "en" },
@@ -38,11 +38,16 @@ export function renderPage({ records, focus }: PageView): string {
       h("script", { dangerouslySetInnerHTML: { __html: SCRIPT } }),
     ),
   );
-  return `<!doctype html>${renderToString(html)}`;
+  return `<!doctype html>${showUnseen(renderToString(html))}`;
 }
 
+/** Characters that are not seen, or that change the order in which others are read: messages are any user's. */
+const UNSEEN = /[\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF]/g;
+
+const showUnseen = (text: string): string => text.replaceAll(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 /** The first line of the page, and the title of its window: how many groups are in each phase. */
-function sayHeadline(groups: readonly PageGroup[] = []): string {
+function sayHeadline(groups: readonly PageGroup[]): string {
   const byPhase = Map.groupBy(groups, ({ status }) => status.phase ?? "Unknown");
   const counts = ["Unknown" as const, ...PHASE_ORDER].flatMap((phase) => {
     const count = byPhase.get(phase)?.length ?? 0;
@@ -66,19 +71,16 @@ function showHeader({ reconciler, readAt, problems }: PageRecords, headline: str
   );
 }
 
-function showMain(records: PageRecords, groups: readonly PageGroup[] | undefined, focus: Focus): ComponentChild {
+function showMain(records: PageRecords, groups: readonly PageGroup[], focus: Focus): ComponentChild {
   const { pods, budgets, decisions, readAt: now } = records;
-  const busy = (groups ?? []).filter((group) => focus !== undefined || !isQuiet(group));
-  const quiet = (groups ?? []).filter((group) => !busy.includes(group));
+  const busy = groups.filter((group) => focus !== undefined || !isQuiet(group));
+  const quiet = groups.filter((group) => !busy.includes(group));
   return h(
     "main",
     {},
     focus !== undefined && h("p", { id: "back" }, h("a", { href: "?" }, "All groups")),
     h("h2", {}, "Groups"),
-    groups?.length === 0 &&
-      h("p", { id: "none" }, focus === undefined ? "There is no rollout group." : `There is no rollout group ${focus}.`),
-    groups === undefined &&
-      h("p", { id: "none" }, "The cluster knows no RolloutGroup: install the definitions (kubectl apply -k infra/manifests/crds)."),
+    groups.length === 0 && h("p", { id: "none" }, whyNone(records, focus)),
     ...busy.map((group) => showGroup({ group, pods: pods.get(keyOf(group)), now })),
     quiet.length > 0 && h("div", { id: "quiet" }, showQuietGroups(quiet, now)),
     h("h2", {}, "Disruption budgets"),
@@ -96,5 +98,15 @@ function showMain(records: PageRecords, groups: readonly PageGroup[] | undefined
   );
 }
 
-const sayOr = <T>(all: readonly T[] | undefined, none: string, show: (all: readonly T[]) => ComponentChild): ComponentChild =>
-  all && all.length > 0 ? show(all) : h("p", {}, none);
+function whyNone({ groups }: PageRecords, focus: Focus): string {
+  if (groups === UNREAD) return NOT_READ;
+  if (!groups) return "The cluster knows no RolloutGroup: install the definitions (kubectl apply -k infra/manifests/crds).";
+  return focus === undefined ? "There is no rollout group." : `There is no rollout group ${focus}.`;
+}
+
+const NOT_READ = "Not read yet.";
+
+function sayOr<T>(all: Part<T>, none: string, show: (all: readonly T[]) => ComponentChild): ComponentChild {
+  const known = listPart(all);
+  return known.length > 0 ? show(known) : h("p", {}, all === UNREAD ? NOT_READ : none);
+}

@@ -43,31 +43,39 @@ export interface ReconcilerRecord {
   readonly certificateExpiry?: number;
 }
 
+/** A part that has not been read yet: that nothing is known of it is not that there is nothing. */
+export const UNREAD = "unread";
+
+/** Undefined if the cluster has no definition of it. */
+export type Part<T> = readonly T[] | typeof UNREAD | undefined;
+
 export interface PageRecords {
   /** Milliseconds since the epoch. */
   readonly readAt: number;
-  readonly reconciler: ReconcilerRecord;
-  /** In the order of the page; undefined if the cluster knows no RolloutGroup. */
-  readonly groups: readonly PageGroup[] | undefined;
+  readonly reconciler: ReconcilerRecord | typeof UNREAD;
+  /** In the order of the page. */
+  readonly groups: Part<PageGroup>;
   /** Of the groups whose pods were read, by `keyOf`. */
   readonly pods: ReadonlyMap<string, PodsByZone>;
-  /** Undefined if the cluster knows no budget. */
-  readonly budgets: readonly BudgetRecord[] | undefined;
+  readonly budgets: Part<BudgetRecord>;
   /** The newest first. */
-  readonly decisions: readonly DecisionRecord[];
+  readonly decisions: Part<DecisionRecord>;
   /** What could not be read, in sentences. */
   readonly problems: readonly string[];
 }
 
 export const NOTHING: PageRecords = {
   readAt: 0,
-  reconciler: {},
-  groups: undefined,
+  reconciler: UNREAD,
+  groups: UNREAD,
   pods: new Map(),
-  budgets: undefined,
-  decisions: [],
+  budgets: UNREAD,
+  decisions: UNREAD,
   problems: [],
 };
+
+/** What is known of a part. */
+export const listPart = <T>(part: Part<T>): readonly T[] => (part === UNREAD ? [] : (part ?? []));
 
 export const keyOf = ({ namespace, name }: Pick<PageGroup, "namespace" | "name">): string => `${namespace}/${name}`;
 

@@ -2,7 +2,15 @@
 import { h, type ComponentChild, type ComponentChildren } from "preact";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { addressOf, showPhase } from "./show-group.ts";
-import { type BudgetRecord, type DecisionRecord, type PageGroup, keyOf, type ReconcilerRecord } from "./records.ts";
+import {
+  keyOf,
+  UNREAD,
+  type BudgetRecord,
+  type DecisionRecord,
+  type PageGroup,
+  type PageRecords,
+  type ReconcilerRecord,
+} from "./records.ts";
 import { formatAge, showTime } from "./time.ts";
 
 interface Table {
@@ -71,18 +79,25 @@ export function showDecisions(decisions: readonly DecisionRecord[], now: number)
 const OLD_MS = 300_000;
 
 /** What a reader must know before all else: without ticks, groups stand as they were recorded last. */
-export function whyOld({ lastTick }: ReconcilerRecord, now: number): string | undefined {
-  const at = parseTimestamp(lastTick ?? "");
+export function whyOld(reconciler: PageRecords["reconciler"], now: number): string | undefined {
+  const at = reconciler === UNREAD ? undefined : parseTimestamp(reconciler.lastTick ?? "");
   if (at === undefined || now - at <= OLD_MS) return undefined;
   return `The reconciler has not ticked for ${formatAge(now - at)}: nothing is rolled out or scaled, and groups are shown as they were then.`;
 }
 
 /** Age of the last tick, holder of the Lease, certificate. */
-export function showReconciler({ lastTick, holder, certificateExpiry }: ReconcilerRecord, now: number): ComponentChild {
-  const facts: readonly (readonly [string, ComponentChildren])[] = [
+export function showReconciler(reconciler: PageRecords["reconciler"], now: number): ComponentChild {
+  const facts = reconciler === UNREAD ? ([["Reconciler", "not read yet"]] as const) : factsOf(reconciler, now);
+  return h("dl", {}, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+function factsOf(
+  { lastTick, holder, certificateExpiry }: ReconcilerRecord,
+  now: number,
+): readonly (readonly [string, ComponentChildren])[] {
+  return [
     ["Last tick", lastTick === undefined ? "none is recorded" : showTime(lastTick, now)],
     ["Reconciler", holder ?? "none holds the Lease"],
     ["Certificate expires", certificateExpiry === undefined ? "not recorded" : showTime(formatTimestamp(certificateExpiry), now)],
   ];
-  return h("dl", {}, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }

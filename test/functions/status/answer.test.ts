@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createServer, request } from "node:http";
 import { test, type TestContext } from "node:test";
 import { createAnswer } from "../../../functions/status/answer.ts";
-import type { PageRecords } from "../../../functions/status/records.ts";
+import { type PageRecords, UNREAD } from "../../../functions/status/records.ts";
 import { listen } from "../../loopback.ts";
 import { keepingLog } from "../stage.ts";
 import { group, records } from "./samples.ts";
@@ -64,6 +64,13 @@ for (const [what, asked, status, text] of ROWS)
     assert.match(String(answered.headers["content-security-policy"]), /^default-src 'none'; /);
     assert.equal(answered.headers["cache-control"], "no-store");
   });
+
+test("a group that has not been read is not answered as one that does not exist", async (t) => {
+  const { ask } = await serve(t, async () => records({ groups: UNREAD }));
+  const { status, text } = await ask({ path: "/?namespace=default&group=store" });
+  assert.equal(status, 200);
+  assert.match(text, /<title>Rollout groups could not be read – Zonewise<\/title>/);
+});
 
 test("a browser runs the page's own script and style, and nothing else", async (t) => {
   const { ask } = await serve(t, async () => records());

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { createReader } from "../../../functions/status/reader.ts";
-import { keyOf } from "../../../functions/status/records.ts";
+import { keyOf, listPart, UNREAD } from "../../../functions/status/records.ts";
 import { formatTotals, TOTALS } from "../../../infra/metrics/totals.ts";
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { define } from "../../demo/definitions.ts";
@@ -124,11 +124,11 @@ describe("the status page", { timeout: 60_000 }, () => {
     const { reconciler, budgets, decisions } = await read(undefined);
     assert.deepEqual(reconciler, { holder: "zonewise-1", lastTick: "2026-11-22T02:59:58Z", certificateExpiry: NOW });
     assert.deepEqual(
-      budgets?.map(({ reservations }) => reservations),
+      listPart(budgets).map(({ reservations }) => reservations),
       [disruptedPods],
     );
     assert.deepEqual(
-      decisions.map(({ object }) => object),
+      listPart(decisions).map(({ object }) => object),
       ["Pod default/b", "Pod default/a"],
     );
   });
@@ -153,8 +153,18 @@ describe("the status page", { timeout: 60_000 }, () => {
     stage.emulator.faults.inject({ resource: GROUPS, verb: "list", effect: { kind: "error" } });
     clock.at = 2000;
     const { groups, budgets, problems } = await read(undefined);
-    assert.deepEqual(groups?.map(keyOf), ["default/store"]);
-    assert.equal(budgets?.length, 1);
+    assert.deepEqual(listPart(groups).map(keyOf), ["default/store"]);
+    assert.equal(listPart(budgets).length, 1);
     assert.match(problems.join("\n"), /^the rollout groups could not be read, and are shown as they were read last: .+$/);
+  });
+
+  it("does not take what has never been read for nothing", async (t) => {
+    const { stage, read } = await setReader(t, ...both);
+    stage.emulator.faults.inject({ verb: "list", effect: { kind: "error" } });
+    stage.emulator.faults.inject({ verb: "get", effect: { kind: "error" } });
+    const { groups, budgets, decisions, reconciler, problems } = await read("default/store");
+    assert.deepEqual([groups, budgets, decisions, reconciler], [UNREAD, UNREAD, UNREAD, UNREAD]);
+    assert.equal(problems.length, 4);
+    for (const problem of problems) assert.match(problem, / could not be read: /);
   });
 });

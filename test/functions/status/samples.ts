@@ -44,7 +44,9 @@ export const pod = (name: string, revision: string, { isReady = true, isTerminat
 export const records = (traits: Partial<PageRecords> = {}): PageRecords => ({
   ...NOTHING,
   readAt: NOW,
+  reconciler: {},
   groups: [],
   budgets: [],
+  decisions: [],
   ...traits,
 });

@@ -1,0 +1,149 @@
+/** What the status page says, by what was read. */
+import { type PageRecords, UNREAD } from "../../../functions/status/records.ts";
+import { block, group, NOW, pod, zone } from "./samples.ts";
+
+/** A group that waits. */
+export const store = group("store", {
+  phase: "Waiting",
+  message: "zone-b waits for zone-a",
+  blocked: [block({ nextCheck: "2026-11-22T03:01:00Z" })],
+  zones: [
+    zone("zone-a", { paused: true, lastDownscale: "2026-11-22T01:00:00Z" }),
+    zone("zone-b", { currentRevision: "zone-b-2222222222" }),
+  ],
+  plan: [
+    { action: "ReplacePods", zone: "zone-a", count: 12, atOnce: 2, pods: ["zone-a-0", "zone-a-1"] },
+    { action: "FinishZone", zone: "zone-a" },
+  ],
+  progress: {
+    stepsLeft: 13,
+    startTime: "2026-11-22T02:00:00Z",
+    lastStepTime: "2026-11-22T02:50:00Z",
+    estimatedCompletionTime: "2026-11-22T04:00:00Z",
+  },
+});
+
+export const OLD = "The reconciler has not ticked for 5 min: nothing is rolled out or scaled, and groups are shown as they were then.";
+
+/** What the page says of what was read. */
+export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRecords>, expected: string])[] = [
+  [
+    "how many groups are in each phase",
+    { groups: [store, group("a", { phase: "Ready" }), group("b", { phase: "Ready" })] },
+    "1 Waiting, 2 Ready",
+  ],
+  [
+    "why a group waits, since when and until when",
+    { groups: [store] },
+    "OtherZoneNotReady since 02:55:00 UTC (5 min ago) , until 03:01:00 UTC (in 1 min) zone-b waits for zone-a Pod zone-a-1",
+  ],
+  ["the state of a zone", { groups: [store] }, "zone-a paused, last downscale 2026-11-22T01:00:00Z 11111 → 22222 1/3 2/3 3 pods"],
+  ["one revision of a zone that has but one", { groups: [store] }, "zone-b 22222 1/3"],
+  [
+    "the progress clock",
+    { groups: [store] },
+    "13 steps left, began 02:00:00 UTC (1 h ago) , last step 02:50:00 UTC (10 min ago) , estimated end 04:00:00 UTC (in 1 h)",
+  ],
+  ["the plan", { groups: [store] }, "Plan replace 12 pods of zone-a, 2 at once: zone-a-0, zone-a-1 and 10 more record zone-a as updated"],
+  [
+    "each pod with its revision and state",
+    {
+      groups: [store],
+      pods: new Map([
+        [
+          "default/store",
+          new Map([
+            [
+              "zone-a",
+              [
+                pod("zone-a-0", "zone-a-2222222222"),
+                pod("zone-a-1", "zone-a-1111111111", { isReady: false }),
+                pod("zone-a-2", "zone-a-1111111111", { isTerminating: true }),
+              ],
+            ],
+          ]),
+        ],
+      ]),
+    },
+    "● 0 22222 ready ○ 1 11111 not ready ✕ 2 11111 terminating",
+  ],
+  [
+    "when the last rollout of a group ended",
+    {
+      groups: [
+        group("a", {
+          phase: "Ready",
+          summary: { zones: "3/3", updated: "9/9", ready: "9/9" },
+          progress: { stepsLeft: 0, startTime: "", lastStepTime: "", completionTime: "2026-11-20T03:00:00Z" },
+        }),
+      ],
+    },
+    "default/a Ready 3/3 9/9 9/9 2026-11-20 03:00:00 UTC (2 d ago)",
+  ],
+  [
+    "the headroom of a budget, its reservations and by whom",
+    {
+      budgets: [
+        {
+          namespace: "default",
+          name: "store",
+          protection: {
+            zones: [
+              { name: "zone-a", expected: 3, healthy: 2, disruptionsAllowed: 1 },
+              { name: "zone-b", expected: 3, healthy: 3 },
+            ],
+            conditions: [
+              {
+                type: "Protecting",
+                status: "True",
+                reason: "Protecting",
+                message: "it selects 2 zones",
+                observedGeneration: 1,
+                lastTransitionTime: "",
+              },
+            ],
+          },
+          reservations: { "zone-a-1": { uid: "u", time: "2026-11-22T02:59:30Z", by: "webhook_x" } },
+        },
+      ],
+    },
+    "default/store True it selects 2 zones zone-a: 2 of 3, 1 zone-b: 3 of 3, by partition zone-a-1 by webhook_x 02:59:30 UTC (30 s ago)",
+  ],
+  [
+    "the last decisions",
+    {
+      decisions: [
+        {
+          object: "StatefulSet default/zone-a",
+          type: "Warning",
+          reason: "ZoneNotReady",
+          message: "zone-a-1 is not ready",
+          count: 3,
+          time: "2026-11-22T02:59:59Z",
+        },
+      ],
+    },
+    "02:59:59 UTC (1 s ago) StatefulSet default/zone-a ZoneNotReady (warning) zone-a-1 is not ready 3",
+  ],
+  [
+    "the age of the tick and the certificate",
+    { reconciler: { lastTick: "2026-11-22T02:59:56Z", holder: "zonewise-1", certificateExpiry: NOW + 86_400_000 * 30 } },
+    "Last tick 02:59:56 UTC (4 s ago) Reconciler zonewise-1 Certificate expires 2026-12-22 03:00:00 UTC (in 30 d)",
+  ],
+  ["that no tick is recorded", {}, "Last tick none is recorded Reconciler none holds the Lease Certificate expires not recorded"],
+  ["that the reconciler's Lease has not been read", { reconciler: UNREAD }, "Reconciler not read yet Groups"],
+  ["that groups have not been read", { groups: UNREAD }, "Groups Not read yet. Disruption budgets"],
+  [
+    "that budgets and decisions have not been read",
+    { budgets: UNREAD, decisions: UNREAD },
+    "Disruption budgets Not read yet. Last decisions Not read yet.",
+  ],
+  ["what could not be read", { problems: ["pods could not be read"] }, "pods could not be read"],
+  ["that there is no group", {}, "There is no rollout group."],
+  ["that the definition is missing", { groups: undefined }, "The cluster knows no RolloutGroup: install the definitions"],
+  [
+    "that there is neither a budget nor a decision",
+    { budgets: undefined },
+    "Disruption budgets There is none. Last decisions None is recorded.",
+  ],
+];
