@@ -177,4 +177,14 @@ describe("the schema of the chart's values", () => {
     const alone = { ...withValue("webhooks.enabled", false), serviceMonitor: both.serviceMonitor };
     assert.match(refusalOf(alone), /^\/serviceMonitor\/enabled must be equal to constant/m);
   });
+
+  for (const policy of ["reconcilerPolicy", "replicasPolicy"])
+    it(`refuses ${policy} with a reconciler of all namespaces, as it concerns the release's own alone`, () => {
+      const chosen = { webhooks: { ...(values["webhooks"] as object), enabled: false }, [policy]: { enabled: true } };
+      assert.match(
+        refusalOf({ ...withValue("reconciler.allNamespaces", true), ...chosen }),
+        new RegExp(`^/${policy}/enabled must be equal to constant`, "m"),
+      );
+      assert.equal(refusalOf({ ...values, ...chosen }), "");
+    });
 });

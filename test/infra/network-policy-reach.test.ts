@@ -101,8 +101,8 @@ const PARTIES = {
   "API server": { isApiServer: true },
   internet: {},
   DNS: { namespace: "kube-system", labels: { "k8s-app": "kube-dns" } },
-  Prometheus: { namespace: "monitoring", labels: { "app.kubernetes.io/name": "prometheus" } },
-  Pushgateway: { namespace: "monitoring", labels: { "app.kubernetes.io/name": "pushgateway" } },
+  Prometheus: { namespace: "MONITORING_NAMESPACE", labels: { "app.kubernetes.io/name": "prometheus" } },
+  Pushgateway: { namespace: "MONITORING_NAMESPACE", labels: { "app.kubernetes.io/name": "pushgateway" } },
   "a zone's pod": { namespace: "zonewise", labels: { "rollout-group": "cache" } },
   "another namespace's pod": { namespace: "other", labels: { "app.kubernetes.io/name": "prometheus" } },
 } satisfies Record<string, Party>;

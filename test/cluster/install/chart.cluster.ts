@@ -96,6 +96,11 @@ const CHOICES: Readonly<Record<string, Choice>> = {
     values: { networkPolicy: { enabled: true, apiServer: "10.0.0.0/28", monitoring: "metrics" } },
     kustomize: [{ edit: { ...NETWORK_POLICY, ...FILLED_IN } }],
   },
+  "network policies of a release in the namespace that is monitoring's by default": {
+    values: { networkPolicy: { enabled: true, apiServer: "10.0.0.0/28", monitoring: "metrics" } },
+    kustomize: [{ edit: { ...NETWORK_POLICY, ...FILLED_IN } }],
+    namespace: "monitoring",
+  },
   "a ServiceMonitor": { values: { serviceMonitor: { enabled: true } }, kustomize: [listing("../service-monitor")] },
   "a PodMonitor": { values: { podMonitor: { enabled: true } }, kustomize: [listing("../pod-monitor")] },
   "three functions, all pods on certain nodes": {

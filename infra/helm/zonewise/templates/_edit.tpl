@@ -7,13 +7,13 @@
 {{- if semverCompare "<1.36-0" .Capabilities.KubeVersion.Version }}true{{ end }}
 {{- end }}
 
-{{- /* Names that stand for themselves in the manifests: the namespace (of infra/manifests/namespace), the certificate's Secret, both of network-policy/source.yaml. */}}
+{{- /* Names that stand for themselves in the manifests: the namespace (of infra/manifests/namespace), the certificate's Secret, both of network-policy/policies.yaml, which no namespace can be called. */}}
 {{- define "zonewise.fill" -}}
 {{- $values := .root.Values }}
 {{- regexReplaceAll "([-.: ])zonewise([]:,. \n])" .text (printf "${1}%s${2}" .root.Release.Namespace)
   | replace "rollout-operator-self-signed-certificate" $values.webhooks.selfSignedCertSecretName
   | replace "API_SERVER_CIDR" $values.networkPolicy.apiServer
-  | replace "metadata.name: monitoring" (printf "metadata.name: %s" $values.networkPolicy.monitoring) }}
+  | replace "MONITORING_NAMESPACE" $values.networkPolicy.monitoring }}
 {{- end }}
 
 {{- /* Changes an object in place by the values of its kind. Writes nothing. */}}
