@@ -72,9 +72,9 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
       );
       metrics.failurePolicies(failurePolicies(listed));
       metrics.certificateExpiry(namespace, expiresAt);
-      if (patched.length > 0) log.info("webhook configurations were given the CA bundle", { names: patched });
+      if (patched.length > 0) log.info("webhook configurations were given the CA bundle", { configurations: patched });
       for (const { name, error } of [...failed, ...superseded])
-        log.warn("a webhook configuration could not be given the CA bundle", { name, error });
+        log.warn("a webhook configuration could not be given the CA bundle", { configuration: name, error });
       return resourceVersions;
     } catch (error) {
       if (hasCode(error, "Cancelled")) return undefined;

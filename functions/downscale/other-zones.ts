@@ -33,7 +33,7 @@ export async function refuseForOtherZones(
   const call = { signal };
   const source = { cluster: tools.cluster, freshness: createFreshness(tools.clock, log) };
   const refuseOnError = (reason: DownscaleRefusal["reason"], message: string) => (error: unknown) => {
-    log.warn(message, { error, group: shrinking.group });
+    log.warn(message, { namespace: shrinking.namespace, group: shrinking.group, zone: shrinking.name, error });
     return { reason, message };
   };
   const group = await gatherGroupZones(shrinking, source, call).catch(refuseOnError("GroupUnknown", "finding other statefulsets failed."));

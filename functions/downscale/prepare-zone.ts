@@ -62,7 +62,7 @@ export async function prepareZone(prepareRequest: PrepareRequest, tools: Prepare
   const elapsed = startStopwatch(tools.clock);
   const isOurs = (): boolean => elapsed() < claim.durationMs;
   const lease = await takeDownscaleLease(tools, claim, { signal: context.signal }).catch((error: unknown) => {
-    context.log.warn("the lease of the rollout group could not be taken", { error, "request.uid": request.uid });
+    context.log.warn("the downscale Lease of the rollout group could not be taken", { ...logged(request), error });
     return undefined;
   });
   if (!lease) return deny(prepareRequest, "LeaseUnavailable", "taking the lease of its rollout group failed.");
@@ -70,6 +70,8 @@ export async function prepareZone(prepareRequest: PrepareRequest, tools: Prepare
   if ("refusal" in lease) return deny(prepareRequest, lease.refusal.reason, lease.refusal.message);
   return await prepareUnderLease(prepareRequest, { lease, isOurs }, tools);
 }
+
+const logged = ({ namespace, name, uid }: PrepareRequest["request"]) => ({ namespace, zone: name, "request.uid": uid });
 
 function claimOf(prepareRequest: PrepareRequest, clock: Clock): Claim {
   const { request, downscale, zone, context } = prepareRequest;
@@ -163,7 +165,7 @@ async function prepare(
   const { request, downscale, preparation, context } = prepareRequest;
   const { signal, log } = context;
   const onFailure = (url: string, error: unknown): void =>
-    log.warn("pod refused preparation", { url: redactUrl(url), error, "request.uid": request.uid });
+    log.warn("pod refused preparation", { ...logged(request), url: redactUrl(url), error });
   const endpoints = (): Iterable<string> => endpointsOf(preparation, downscale, clusterDomain);
   const calls = { podHttp, namespace: request.namespace ?? "", endpoints, isOurs, onFailure };
   const cancel = async (reason: string, message: string) => {
@@ -179,7 +181,7 @@ async function prepare(
       pods: "leaving",
     };
   } catch (error) {
-    log.warn("the time of the downscale could not be recorded", { error, "request.uid": request.uid });
+    log.warn("the time of the downscale could not be recorded", { ...logged(request), error });
     return await cancel("NotRecorded", record.messages.unsaved);
   }
 }

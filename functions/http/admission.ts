@@ -49,7 +49,7 @@ export function serveWebhook(webhook: Webhook, rim: Rim): Handler {
     try {
       await serve(request, response);
     } catch (error) {
-      rim.log.error("the rim itself failed", { error });
+      rim.log.error("unexpected error; the request is answered with 500", { error });
       if (!response.headersSent) refuse(response, { status: 500, message: "internal error" });
     }
   };

@@ -34,7 +34,7 @@ export function serveConversion({
       const value = answerConversion(body.value);
       return value ? { value, bytes: body.bytes } : { status: 400, message: "the body is no ConversionReview" };
     } catch (error) {
-      log.warn("a conversion was not received", { error });
+      log.warn("the request for a conversion could not be read", { error });
       return { status: 400, message: "the body was cut off, or took too long" };
     }
   }

@@ -112,8 +112,8 @@ async function spreadBundle(
   const isPublished = (await publish?.(material.caPem)) ?? true;
   const injection = await injectBundle(cluster, { namespace, listed, caPem: material.caPem });
   for (const { name, error } of [...injection.failed, ...injection.superseded])
-    log.warn("a webhook configuration could not be given the CA bundle", { name, error });
-  if (injection.patched.length > 0) log.info("webhook configurations were given the CA bundle", { names: injection.patched });
+    log.warn("a webhook configuration could not be given the CA bundle", { configuration: name, error });
+  if (injection.patched.length > 0) log.info("webhook configurations were given the CA bundle", { configurations: injection.patched });
   const lagging = listed.filter((one) => !isOurConfiguration(one, namespace) && lagsBehind(one, material));
   return {
     injection,

@@ -29,9 +29,7 @@ export async function runJob(
   const log = createLog({ ...configuration.log, write: stdout.write, now: () => new Date(systemClock.now()) });
   warnOfMisspelt(env, log);
   if (!certificates.selfSigned) {
-    log.info(
-      "nothing to do: SERVER_TLS_SELF_SIGNED_CERT_ENABLED is false, and whoever brings the certificate also tells the API server of its CA",
-    );
+    log.info("nothing to do: SERVER_TLS_SELF_SIGNED_CERT_ENABLED is false; give the API server the CA of your certificate yourself");
     return 0;
   }
   const connection = await loadConnection(configuration.connection);

@@ -27,7 +27,7 @@ export function createGateLister(clock: Pick<Clock, "monotonic">, log: Log): Lis
       return { gates: await readGates(namespace, source) };
     } catch (error) {
       if (!hasCode(error, "NotFound")) return { error };
-      if (missingAt === -Infinity) log.info("there are no gates: the definition rolloutgates.zonewise.dev is not installed");
+      if (missingAt === -Infinity) log.info("gates are off: the definition rolloutgates.zonewise.dev is not installed");
       missingAt = clock.monotonic();
       return NONE;
     }

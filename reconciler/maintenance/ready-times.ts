@@ -68,7 +68,7 @@ export async function writeReadyTimes(
         // The API server answers a patch of a recreated pod with Invalid, not Conflict: the UID is immutable.
         if (isSuperseded(error) || hasCode(error, "Invalid")) return;
         trouble.abort();
-        log.warn("the ready time of a pod could not be written", { pod: name, error });
+        log.warn("the ready time of a pod could not be written", { namespace, pod: name, error });
       });
     },
   );

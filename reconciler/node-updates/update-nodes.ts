@@ -109,14 +109,14 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   }
 
   function noteAbsent(): boolean {
-    if (!wasAbsent) log.info("node updates are off: the cluster has no BottlerocketShadows or NodeUpdatePolicies", {});
+    if (!wasAbsent) log.info("node updates are off: a definition of infra/manifests/node-updates/crds is not installed");
     wasAbsent = true;
     absentAt = clock.monotonic();
     return false;
   }
 
   function noteWithout(isWithout: boolean): void {
-    if (isWithout && !wasWithout) log.info("node updates: there is no NodeUpdatePolicy, so that no node is updated", {});
+    if (isWithout && !wasWithout) log.info("node updates: no node is updated, as there is no NodeUpdatePolicy");
     wasWithout = isWithout;
   }
 

@@ -57,7 +57,7 @@ export async function concludeOne(due: DueZone, options: ConcludeOptions, bounds
   const problem = await cancelForStaying(due, options, bounds);
   const draft = draftEvent(due, problem);
   bounds.recorder.record([draft]);
-  options.log[problem === undefined ? "info" : "warn"](draft.message, { namespace, statefulSet: name });
+  options.log[problem === undefined ? "info" : "warn"](draft.message, { namespace, zone: name });
   return problem === undefined;
 }
 

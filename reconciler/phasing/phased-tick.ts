@@ -6,7 +6,7 @@
  * A settled tick costs the two lists. Without the definition it costs one call a minute, and one log line.
  */
 import type { Clock } from "../../infra/clock.ts";
-import { hasCode, isSuperseded, messageOf } from "../../infra/errors.ts";
+import { hasCode, isSuperseded } from "../../infra/errors.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
 import type { Log } from "../../infra/log.ts";
 import type { PhasedMetrics } from "../../infra/metrics/phased-metrics.ts";
@@ -70,7 +70,7 @@ export function createPhasedTick(tools: PhasedTools): PhasedTick {
   }
 
   function noteMissing(): PhasedResult {
-    if (!isMissingKnown) tools.log.info("there are no phased rollouts: the definition phasedrollouts.sts.plus is not installed");
+    if (!isMissingKnown) tools.log.info("phased rollouts are off: the definition phasedrollouts.sts.plus is not installed");
     isMissingKnown = true;
     askAgainAt = tools.clock.monotonic() + MISSING_FOR_MS;
     return NOTHING;
@@ -136,7 +136,7 @@ async function visitOne(first: Gathered, input: Omit<Visiting, "round"> & Pick<V
     if (isSuperseded(error)) return { acted: false, failed: false, dueAt: input.clock.now() };
     if (hasCode(error, "LeaseLost", "Cancelled")) return NOTHING;
     const { namespace, name } = first.rollout;
-    log.error("the PhasedRollout could not be reconciled", { namespace, phasedRollout: name, error: messageOf(error) });
+    log.error("the PhasedRollout could not be reconciled", { namespace, phasedRollout: name, error });
     return { acted: false, failed: true };
   }
 }

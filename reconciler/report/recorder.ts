@@ -39,7 +39,13 @@ export function createRecorder({ cluster, clock, log, instance }: RecorderOption
 
   async function write(event: Event): Promise<void> {
     await writeEvent(cluster, event, { deadlineMs: EVENT_MS }).catch((error: unknown) =>
-      log.warn("an Event could not be written", { reason: event.reason, message: event.message, error }),
+      log.warn("an Event could not be written", {
+        namespace: event.metadata.namespace,
+        object: event.involvedObject?.name,
+        reason: event.reason,
+        message: event.message,
+        error,
+      }),
     );
   }
 

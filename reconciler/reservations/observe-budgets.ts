@@ -29,7 +29,11 @@ export function observeBudgets({ log, metrics, record }: BudgetObserver): OnBudg
   return (namespace, budgets) => {
     if (known !== (budgets !== undefined)) {
       known = budgets !== undefined;
-      log.info(known ? "disruption budgets are on" : "disruption budgets are off: the cluster knows no ZoneAwarePodDisruptionBudget");
+      log.info(
+        known
+          ? "disruption budgets are on"
+          : "disruption budgets are off: the definition zoneawarepoddisruptionbudgets.rollout-operator.grafana.com is not installed",
+      );
     }
     const earlier = seen.get(namespace) ?? new Map<string, string>();
     const now = new Map((budgets ?? []).map((budget) => [budget.ref.name, versionOf(budget)]));

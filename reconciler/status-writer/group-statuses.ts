@@ -69,7 +69,8 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
         await known.refresh(namespaces);
       } catch (error) {
         isOff = hasCode(error, "NotFound", "Forbidden");
-        if (hasCode(error, "NotFound")) log.info("the status of rollout groups is off: the cluster knows no RolloutGroup");
+        if (hasCode(error, "NotFound"))
+          log.info("statuses of rollout groups are off: the definition rolloutgroups.zonewise.dev is not installed");
         else if (!hasCode(error, "Cancelled")) log.warn("the rollout groups could not be read", { error });
       }
     },

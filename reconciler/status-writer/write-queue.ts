@@ -66,7 +66,7 @@ export function createWriteQueue(options: WriteQueueOptions): WriteQueue {
   function explain(error: unknown, { namespace, name }: Entry): void {
     if (hasCode(error, "LeaseLost", "Cancelled")) return;
     if (hasCode(error, "Forbidden")) onForbidden();
-    log.warn("the status of a rollout group could not be written", { namespace, rolloutGroup: name, error });
+    log.warn("the status of a rollout group could not be written", { namespace, group: name, error });
   }
 
   return {

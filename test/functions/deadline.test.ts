@@ -32,7 +32,7 @@ test("a webhook whose answer to an error throws, too, does not crash the process
   const { post, entries } = await serve(t, broken);
   const { status, text } = await post(reviewText(request));
   assert.deepEqual([status, text], [500, "internal error\n"]);
-  assert.equal(entries[0]?.msg, "the rim itself failed");
+  assert.equal(entries[0]?.msg, "unexpected error; the request is answered with 500");
 });
 
 describe("the deadline", () => {

@@ -244,7 +244,9 @@ describe("without the definition of RolloutGroup", () => {
       "GET apps/v1/statefulsets collection",
       "GET apps/v1/statefulsets collection",
     ]);
-    assert.deepEqual(term.logged, [["info", "the status of rollout groups is off: the cluster knows no RolloutGroup"]]);
+    assert.deepEqual(term.logged, [
+      ["info", "statuses of rollout groups are off: the definition rolloutgroups.zonewise.dev is not installed"],
+    ]);
     await term.end();
     await stage.close();
   });
