@@ -1,5 +1,5 @@
 /** `zonewise pause`, `resume`, `restart` and `undo`: what users change of a group's StatefulSets, each with the version that was read (§18.7). */
-import { RolloutError } from "../../infra/errors.ts";
+import { RolloutError, wroteNothing } from "../../infra/errors.ts";
 import { statefulSets } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
@@ -105,6 +105,8 @@ async function write({ cluster }: Session, { zone, body }: Change, dryRun: boole
 
 function stop(error: unknown, { zone }: Change, done: readonly string[]): never {
   if (!(error instanceof RolloutError)) throw error;
-  const before = done.length > 0 ? `; before it: ${done.join(", ")}` : "; nothing was changed";
-  throw new RolloutError(error.code, `${zone.name} could not be changed: ${error.message}${before}`, { cause: error });
+  const isSure = wroteNothing(error);
+  const rest = done.length > 0 ? `before it: ${done.join(", ")}` : isSure ? "nothing was changed" : "nothing else was changed";
+  const message = `${zone.name} ${isSure ? "could not be" : "may have been"} changed: ${error.message}; ${rest}`;
+  throw new RolloutError(error.code, message, { cause: error, ...(error.status !== undefined && { status: error.status }) });
 }

@@ -7,9 +7,9 @@ import { readAll } from "../../reconciler/gather.ts";
 import { judgeDisruption } from "../../reconciler/simulation/budgets.ts";
 import { orderDrains, splitsOf, type BudgetClaim, type DrainNode, type Wave } from "../decide/drain-order.ts";
 import { countUnavailable } from "../../reconciler/budget/unavailability.ts";
-import { CliError, EXIT } from "../exit.ts";
+import { EXIT } from "../exit.ts";
 import { createPodWorlds } from "../gather/pod-world.ts";
-import { suggest } from "../gather/suggest.ts";
+import { missing } from "../gather/suggest.ts";
 import { print } from "../output/print.ts";
 import { formatTable, type Cell } from "../output/table.ts";
 import type { Command, Session } from "../session.ts";
@@ -37,10 +37,7 @@ type PodWorlds = ReturnType<typeof createPodWorlds>;
 
 async function gatherNode(session: Session, name: string, worlds: PodWorlds): Promise<DrainNode> {
   const node = await session.cluster.get(nodes, { name }).catch(absent);
-  if (!node) {
-    const { items } = await readAll({ resource: nodes, query: {}, read: ({ metadata }) => metadata?.name ?? "" }, session);
-    throw new CliError(`no node ${JSON.stringify(name)}`, { hint: suggest(name, items, "nodes") });
-  }
+  if (!node) throw await missing(session, { what: "nodes", name, message: `no node ${JSON.stringify(name)}` });
   // Whatever the namespace: a drain evicts all pods.
   const query = { fieldSelector: `spec.nodeName=${name}` };
   const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);

@@ -1,11 +1,13 @@
 /** `zonewise evict --dry-run`: asks the API server, with all its webhooks and budgets, whether a pod may be evicted now. Nothing is evicted or reserved. */
 import { absent, hasCode, messageOf } from "../../infra/errors.ts";
 import { evictions, pods } from "../../infra/kubernetes/resources.ts";
-import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import type { Explanation } from "../decide/answer.ts";
 import { explainError } from "../decide/explain-error.ts";
-import { explainPod } from "../decide/explain.ts";
-import { CliError, EXIT, usageError } from "../exit.ts";
+import { explainRefusal } from "../decide/explain.ts";
+import { EXIT, usageError } from "../exit.ts";
 import { gatherPodWorld } from "../gather/pod-world.ts";
+import { missing } from "../gather/suggest.ts";
 import { renderAnswers } from "../output/answers.ts";
 import { print } from "../output/print.ts";
 import type { Command, Session } from "../session.ts";
@@ -25,20 +27,33 @@ export const evict: Command = {
     if (session.namespace === "") throw usageError("evict needs one namespace: say -n");
     if (name === "") throw usageError("evict needs the name of a pod");
     const object = await session.cluster.get(pods, { namespace: session.namespace, name }).catch(absent);
-    if (!object) throw new CliError(`no pod ${JSON.stringify(name)} in namespace ${session.namespace}`);
+    if (!object)
+      throw await missing(session, { what: "pods", name, message: `no pod ${JSON.stringify(name)} in namespace ${session.namespace}` });
     const pod = readBudgetPod(object);
     const refusal = await ask(session, pod);
-    const { world, state } = await gatherPodWorld(session, pod);
-    const [own] = explainPod(pod, state, world);
-    const value = { pod: name, allowed: refusal === undefined, ...(refusal !== undefined && { refusal, explanation: own }) };
-    print(session, value, () => {
-      if (refusal === undefined) return `${name} may be evicted now (dry run)\n`;
-      const why = own && !own.allowed ? renderAnswers({ kind: "pod", name, answers: [own] }, session.io.style, session.clock.now()) : "";
+    if (refusal === undefined) {
+      print(session, { pod: name, allowed: true }, () => `${name} may be evicted now (dry run)\n`);
+      return EXIT.ok;
+    }
+    const explanation = await explainIt(session, pod, refusal);
+    print(session, { pod: name, allowed: false, refusal, ...(explanation && { explanation }) }, () => {
+      const answers = explanation ? [explanation] : [];
+      const why = answers.length > 0 ? renderAnswers({ kind: "pod", name, answers }, session.io.style, session.clock.now()) : "";
       return `${name} may not be evicted now (dry run): ${refusal}\n${why}`;
     });
-    return refusal === undefined ? EXIT.ok : EXIT.no;
+    return EXIT.no;
   },
 };
+
+/** Undefined if nothing of ours says no, or if what would be needed cannot be read: the refusal stands all the same. */
+async function explainIt(session: Session, pod: BudgetPod, refusal: string): Promise<Explanation | undefined> {
+  try {
+    return explainRefusal(refusal, pod, await gatherPodWorld(session, pod));
+  } catch (error) {
+    session.io.warn(`note: the rule behind it is left out: ${explainError(error).message}\n`);
+    return undefined;
+  }
+}
 
 /** The words of the refusal; undefined if it would be allowed. Throws if that could not be found out. */
 async function ask(

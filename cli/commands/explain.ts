@@ -10,13 +10,13 @@ import { allow, type Explanation } from "../decide/answer.ts";
 import { explainGroup, explainPod, explainUnmanaged, explainZone } from "../decide/explain.ts";
 import { explainNode } from "../decide/explain-node.ts";
 import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
-import { CliError, EXIT, usageError } from "../exit.ts";
+import { EXIT, usageError } from "../exit.ts";
 import { findKind, KINDS, type Kind } from "../kinds.ts";
 import { findGroup, gatherGroups } from "../gather/groups.ts";
 import { gatherNodeUpdate } from "../gather/node-update.ts";
 import { gatherPhased } from "../gather/phased.ts";
 import { createPodWorlds } from "../gather/pod-world.ts";
-import { suggest } from "../gather/suggest.ts";
+import { missing } from "../gather/suggest.ts";
 import { gatherWorld } from "../gather/world.ts";
 import { renderAnswers } from "../output/answers.ts";
 import { print } from "../output/print.ts";
@@ -110,11 +110,9 @@ async function explainObject(session: Session, object: string): Promise<readonly
     const explained = await EXPLAIN[kind](session, name);
     if (explained) return explained;
   }
-  const groups = await gatherGroups(session, session.namespace);
-  const names = groups.flatMap(({ group, zones }) => [group, ...zones.map((zone) => zone.name)]);
-  throw new CliError(`no ${kinds.join(", ")} ${JSON.stringify(name)} in namespace ${session.namespace}`, {
-    hint: suggest(name, names, "groups"),
-  });
+  const [only] = kinds.length === 1 ? kinds : [];
+  const message = `no ${kinds.join(", ")} ${JSON.stringify(name)} in namespace ${session.namespace}`;
+  throw await missing(session, { what: only ? KINDS[only].completes : "objects", name, message });
 }
 
 function readObject(object: string): { readonly kinds: readonly Kind[]; readonly name: string } {

@@ -2,6 +2,7 @@
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.ts";
 import { rememberLook } from "../../reconciler/budget/last-look.ts";
+import { NOT_NOW, verdict } from "../../reconciler/budget/verdict.ts";
 import type { Block } from "../../reconciler/group-status/status.ts";
 import { judgeDisruption } from "../../reconciler/simulation/budgets.ts";
 import { lookAhead, type GroupOutlook } from "../../reconciler/simulation/look.ts";
@@ -47,15 +48,29 @@ export function explainZone(zone: BudgetZone, state: GroupState, world: World): 
 
 /** May it be evicted now, and may the rollout replace it. */
 export function explainPod(pod: BudgetPod, state: GroupState | undefined, world: World): Explanation[] {
-  const { verdict, snapshot } = judgeDisruption(world, pod);
-  const blocking = snapshot ? blockersOf(pod, snapshot) : [];
-  const eviction = explainVerdict(verdict, EVICT, {
+  // Drains pin no UID: on a name whose pod is on its way out, they might reach its successor.
+  const judged = judgeDisruption(world, pod, { unpinned: pod.terminating });
+  const blocking = judged.snapshot ? blockersOf(pod, judged.snapshot) : [];
+  const eviction = explainVerdict(judged.verdict, EVICT, {
     namespace: pod.namespace,
-    blockers: verdict.reason === "BudgetSpent" ? blocking : [],
+    blockers: judged.verdict.reason === "BudgetSpent" ? blocking : [],
     since: earliestOf(blocksOf(state).flatMap((block) => (block.objects.some(isAmong(blocking)) ? [block.since] : []))),
   });
   const zone = world.zones.find(({ uid }) => uid === pod.owner);
   return state && zone ? [eviction, ...explainTurn(pod, zone, { state, world })] : [eviction];
+}
+
+/** Why the API server refused an eviction in these words; undefined if nothing of ours says no. */
+export function explainRefusal(
+  refusal: string,
+  pod: BudgetPod,
+  { state, world }: { readonly state: GroupState | undefined; readonly world: World },
+): Explanation | undefined {
+  const context = { namespace: pod.namespace, blockers: [] };
+  if (refusal.includes(NOT_NOW)) return explainVerdict(verdict("NotNow", NOT_NOW, [pod]), EVICT, context);
+  return explainPod(pod, state, world)
+    .slice(0, 1)
+    .find(({ allowed }) => !allowed);
 }
 
 interface Subject {

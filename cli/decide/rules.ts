@@ -4,7 +4,8 @@ import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
 import type { Reason } from "../../reconciler/model/decision.ts";
 import { RETRY_ANNOTATION } from "../../reconciler/gates/gate.ts";
 
-export type Denial = Exclude<VerdictReason, "Allowed" | "PodNotReady" | "OtherPod" | "PodNotInScope">;
+/** Not of a request that no command sends, nor of a pod that is not there: a command names those that are. */
+export type Denial = Exclude<VerdictReason, "Allowed" | "PodNotReady" | "OtherPod" | "PodNotInScope" | "InvalidRequest" | "PodNotFound">;
 
 /** What is told of a reason, by the objects that block. */
 export interface Told {
@@ -141,8 +142,6 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
     rule: "the API server and its webhooks accept the change of replicas",
     remedy: (told) => edit(told, "what the refusal in the message names"),
   },
-  InvalidRequest: { rule: "an eviction names its pod", remedy: () => "send an Eviction of policy/v1 to the pod's eviction subresource" },
-  PodNotFound: { rule: "the pod exists", remedy: (told) => kubectl(told, "get pods") },
   SeveralBudgets: {
     rule: "one disruption budget selects the pod, not several",
     remedy: (told) => kubectl(told, `edit zpdb ${budget(told)}`),
@@ -168,7 +167,7 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   },
   AllowedAlready: { rule: "a pod is allowed to go once", remedy: () => "try again once it is gone, or in 15 seconds" },
   PodTerminating: { rule: "the pod is not terminating already", remedy: () => "try again once it is gone" },
-  NotNow: { rule: "a decision is made in time", remedy: () => "try again" },
+  NotNow: { rule: "a decision is made in time", remedy: () => "try again; if it lasts, the log of the functions says why" },
 };
 
 function observe(told: Told): string {

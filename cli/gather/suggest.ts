@@ -1,4 +1,19 @@
 /** Suggests names that exist in place of one that does not. */
+import { findNames } from "../completion.ts";
+import { CliError } from "../exit.ts";
+import type { Completes, Session } from "../session.ts";
+
+interface Missing {
+  readonly what: Completes;
+  readonly name: string;
+  readonly message: string;
+}
+
+/** The error that there is no object of the name, with those that there are; without them if they cannot be listed. */
+export async function missing(session: Session, { what, name, message }: Missing): Promise<CliError> {
+  const names = await findNames(session, what).catch(() => undefined);
+  return new CliError(message, names ? { hint: suggest(name, names, what) } : {});
+}
 
 const MOST = 10;
 

@@ -8,8 +8,8 @@
 import * as z from "zod";
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import { hasCode } from "../../infra/errors.ts";
-import { isAllowed, verdict, VERDICTS, type Verdict } from "../../reconciler/budget/verdict.ts";
-import { type ReserveResult, NOT_NOW, type Reserver } from "../../reconciler/reservations/reserve.ts";
+import { isAllowed, NOT_NOW, verdict, VERDICTS, type Verdict } from "../../reconciler/budget/verdict.ts";
+import type { ReserveResult, Reserver } from "../../reconciler/reservations/reserve.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 
 export interface PodEvictionTools {

@@ -35,6 +35,9 @@ export const VERDICTS = {
 
 export type VerdictReason = keyof typeof VERDICTS;
 
+/** The message of `NotNow`. */
+export const NOT_NOW = "no decision could be made in time, try again";
+
 export interface Verdict {
   readonly reason: VerdictReason;
   /** Shown to the user if denied, otherwise logged. */

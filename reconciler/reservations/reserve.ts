@@ -9,7 +9,7 @@
 import { isTransient, RolloutError } from "../../infra/errors.ts";
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { createPartitionCache } from "../budget/partition.ts";
-import { verdict, type Verdict } from "../budget/verdict.ts";
+import { NOT_NOW, verdict, type Verdict } from "../budget/verdict.ts";
 import { createBatchQueue } from "./batch-queue.ts";
 import { createDenyAgain } from "./deny-again.ts";
 import {
@@ -41,8 +41,6 @@ export interface ReserverOptions extends Omit<ReserverState, "budgetCache" | "la
   /** From 0 to 1. */
   readonly random: () => number;
 }
-
-export const NOT_NOW = "no decision could be made in time, try again";
 
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;

@@ -70,6 +70,23 @@ describe("zonewise pause, resume, restart and undo", { timeout: 120_000 }, () =>
     assert.match(err, /ingester-zone-b could not be changed: .*; before it: ingester-zone-a paused\n +somebody else changed it/);
   });
 
+  it("do not say that nothing was changed where no answer came: the write may be stored", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    await run("resume ingester");
+    for (const { zone, text } of [
+      { zone: "a", text: /ingester-zone-a may have been changed: .*; nothing else was changed\n +kubectl cluster-info/ },
+      { zone: "b", text: /ingester-zone-b may have been changed: .*; before it: ingester-zone-a / },
+    ]) {
+      const name = `ingester-zone-${zone}`;
+      const heal = stage.emulator.faults.inject({ verb: "patch", resource: "statefulsets.apps", name, effect: { kind: "dropAfter" } });
+      const { code, err } = await run("pause ingester");
+      heal();
+      assert.equal(code, 4);
+      assert.match(err, text);
+      assert.equal(pausedOf(zone), "true");
+    }
+  });
+
   it("take an empty namespace for none, as kubectl: the variable of a script was not set", async (t) => {
     const { run } = await openTerminal(t, stage);
     stage.emulator.store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "elsewhere" } });

@@ -62,6 +62,13 @@ describe("zonewise explain", { timeout: 120_000 }, () => {
     const { code, err } = await run("explain ingester-zone-x");
     assert.equal(code, 4);
     assert.match(err, /did you mean .*ingester-zone-a/);
+    assert.match((await run("explain pod/ingester-zone-a-9")).err, /no pod .* in namespace default\n +did you mean ingester-zone-a-0, /);
+    assert.match((await run("explain node/node-9")).err, /no node .*\n +did you mean node-1, /);
+    assert.match(
+      (await run("explain phased/x")).err,
+      /no phasedrollout "x" in namespace default\n$/,
+      "the cluster has no definition of them",
+    );
     assert.match((await run("explain deployment/x")).err, /the kinds are group, statefulset, pod, node/);
     for (const wrong of ["pod/", "pod/a/b", "/x"]) assert.equal((await run(`explain ${wrong}`)).code, 2, wrong);
     assert.match((await run("explain ingester -A")).err, /explain needs one namespace/);

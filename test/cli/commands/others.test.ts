@@ -8,6 +8,7 @@ import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { openTerminal } from "../stage.ts";
 
+const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
 const CRDS = ["rolloutgroups", "rolloutgates", "phasedrollouts"].map(
   (name) => new URL(`../../../infra/manifests/crds/${name}.yaml`, import.meta.url),
 );
@@ -47,6 +48,11 @@ describe("zonewise", { timeout: 120_000 }, () => {
     const { code, out } = await run("evict --dry-run ingester-zone-a-0");
     assert.equal(code, 1, out);
     assert.match(out, /may not be evicted now \(dry run\): .*Cannot evict pod as it would violate/);
+    const heal = stage.emulator.faults.inject({ verb: "list", resource: BUDGETS, effect: { kind: "forbidden" } });
+    const unread = await run("evict --dry-run ingester-zone-a-0");
+    heal();
+    assert.deepEqual([unread.code, unread.out.split("\n").length], [1, 2], unread.out);
+    assert.match(unread.err, /note: the rule behind it is left out: /);
     assert.match((await run("doctor")).out, /warning {2}pdb\/core: it selects pods of ingester-zone-a beside a zone-aware budget/);
     stage.emulator.store.remove("poddisruptionbudgets.policy", "default", "core");
   });
@@ -71,7 +77,7 @@ describe("zonewise", { timeout: 120_000 }, () => {
     const { code, out } = await run("doctor");
     assert.equal(code, 1);
     assert.match(out, /^error {2}zpdb\/second: it selects no StatefulSet/);
-    stage.emulator.store.remove("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", "default", "second");
+    stage.emulator.store.remove(BUDGETS, "default", "second");
     assert.match((await run("doctor --pre")).out, /older than Kubernetes 1.30/);
   });
 

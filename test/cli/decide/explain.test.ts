@@ -1,11 +1,12 @@
 /** Each reason is induced, and explained with its rule, the objects that block, and what helps. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { explainGroup, explainPod, explainZone } from "../../../cli/decide/explain.ts";
+import { explainGroup, explainPod, explainRefusal, explainZone } from "../../../cli/decide/explain.ts";
 import type { GroupState } from "../../../cli/decide/group-state.ts";
 import { RULES, type Denial } from "../../../cli/decide/rules.ts";
 import { describeZone } from "../../../reconciler/group-status/zones.ts";
 import { REASONS, type Reason } from "../../../reconciler/model/decision.ts";
+import { NOT_NOW } from "../../../reconciler/budget/verdict.ts";
 import { LAST } from "../../reconciler/builders.ts";
 import { NOW, worldOf } from "../../reconciler/simulation/builders.ts";
 import { budgetOf, OUTDATED, recorded, withBudget, WORLDS, zonesOf } from "./worlds.ts";
@@ -82,17 +83,14 @@ const reservedAt = (world: World, by: string): World => ({
   })),
 });
 
-/** Only a request finds these out, not a look at a pod: they have a rule and a remedy all the same. */
-type OfRequest = "InvalidRequest" | "PodNotFound" | "PodTerminating" | "NotNow";
-
 interface Denied {
   readonly world: World;
   readonly objects: readonly string[];
   readonly helps: RegExp;
 }
 
-/** Complete by its type: every other reason of the closed list. */
-const DENIALS: Readonly<Record<Exclude<Denial, OfRequest>, Denied>> = {
+/** Complete by its type: every other reason of the closed list but NotNow, which only an answer of the webhook shows. */
+const DENIALS: Readonly<Record<Exclude<Denial, "NotNow">, Denied>> = {
   SeveralBudgets: {
     world: withBudget([{}, {}], {}, [budgetOf({}, "second")]),
     objects: ["ingester", "second"],
@@ -111,6 +109,11 @@ const DENIALS: Readonly<Record<Exclude<Denial, OfRequest>, Denied>> = {
     world: withBudget([{}, { pods: { 1: { ready: false } } }, {}], {}),
     objects: ["ingester-zone-b-1", "ingester"],
     helps: /describe pod ingester-zone-b-1/,
+  },
+  PodTerminating: {
+    world: changePod(two({}), { terminating: true }),
+    objects: ["ingester-zone-a-0"],
+    helps: /try again once it is gone/,
   },
   AllowedAlready: { world: reservedAt(two({}), "reconciler"), objects: ["ingester"], helps: /try again once it is gone/ },
 };
@@ -134,6 +137,20 @@ describe("zonewise explain pod names rule, objects and remedy of the denial", ()
     const pod = world.zones[0]?.pods[0] ?? assert.fail();
     assert.equal(explainPod(pod, stateOf(world, { blocked: [block] }), world)[0]?.since, since);
   });
+});
+
+it("a refusal for want of time is explained by it, though the pod might go", () => {
+  const world = two({});
+  const pod = world.zones[0]?.pods[0] ?? assert.fail();
+  const said = `create pods/eviction: admission webhook "pod-eviction" denied the request: ${NOT_NOW} (429)`;
+  const answer = explainRefusal(said, pod, { state: stateOf(world), world }) ?? assert.fail();
+  assert.deepEqual([answer.reason, answer.rule, answer.allowed], ["NotNow", RULES.NotNow.rule, false]);
+  assert.deepEqual(answer.objects, [{ kind: "Pod", name: pod.name }]);
+  assert.match(answer.remedy, /try again; if it lasts, the log of the functions/);
+  assert.equal(
+    explainRefusal("Cannot evict pod as it would violate the pod's disruption budget.", pod, { state: stateOf(world), world }),
+    undefined,
+  );
 });
 
 describe("zonewise explain says yes", () => {
