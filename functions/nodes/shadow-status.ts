@@ -40,7 +40,9 @@ async function writeOnce(tools: ShadowTools, request: NodeRequest, sent: ShadowS
   const why = status.rebooting ? whyNotReboot(shadow, stored) : undefined;
   if (why !== undefined) return refuse("Conflict", why);
   const reported = isNewBoot(status, stored) && { boot_reported_at: formatTimestamp(tools.clock.now()) };
-  const version = await patchStatus(tools, { shadow, status: { ...status, ...reported } }, request.call);
+  // The drain of an attempt that is over says nothing about the next one.
+  const over = status.current_state === "Idle" && stored?.drain && { drain: null };
+  const version = await patchStatus(tools, { shadow, status: { ...status, ...reported, ...over } }, request.call);
   return { status: 200, body: sent, version };
 }
 

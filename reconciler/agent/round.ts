@@ -138,7 +138,12 @@ async function fail(tools: AgentTools, snapshot: Snapshot, reason: string): Prom
 
 /** One round of evictions; once the node is drained, the reboot. */
 async function drain(tools: AgentTools, snapshot: Snapshot, version: string): Promise<RoundResult> {
-  if (!(await isStaged(tools, version))) return await fail(tools, snapshot, `the host would not boot into ${version}`);
+  const staged = await isStaged(tools, version);
+  if (staged === "busy") {
+    tools.log.info("the host is busy", {});
+    return tools.pollMs;
+  }
+  if (!staged) return await fail(tools, snapshot, `the host would not boot into ${version}`);
   const excluded = await exclude(tools, snapshot);
   if (excluded !== "changed") return excluded;
   const answer = await tools.callApi("cordonAndDrain");

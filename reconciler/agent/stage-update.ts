@@ -51,10 +51,10 @@ export async function refreshTarget(tools: HostTools, running: string): Promise<
   return status === undefined || status === "busy" || whyFailed("refresh", status) !== undefined ? undefined : targetOf(status, running);
 }
 
-/** True if `wanted` boots next; false also while the host is busy. */
-export async function isStaged({ host }: Pick<HostTools, "host">, wanted: string): Promise<boolean> {
+/** True if `wanted` boots next; `busy` while an action runs, perhaps another client's. */
+export async function isStaged({ host }: Pick<HostTools, "host">, wanted: string): Promise<boolean | "busy"> {
   const status = await host.readUpdates();
-  return status !== undefined && status !== "busy" && "done" in nextHostStep(status, wanted);
+  return status === "busy" ? status : status !== undefined && "done" in nextHostStep(status, wanted);
 }
 
 async function awaitStatus({ host, clock, pollMs, actionMs, stop }: HostTools): Promise<UpdateStatus | "busy" | undefined> {

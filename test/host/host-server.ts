@@ -43,6 +43,8 @@ export interface Host {
   readonly fail: (command: Command | "reboot", how?: "exit" | number) => void;
   /** The next reboots come back in the version before. */
   readonly rollBack: (times: number) => void;
+  /** Another client's action runs, until it is called with false. */
+  readonly lock: (isLocked: boolean) => void;
   /** Reboots without being asked. */
   readonly reboot: () => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -209,6 +211,7 @@ export async function startHost(options: HostOptions = {}): Promise<Host> {
     offer: (next) => void (offered = next),
     fail: (command, how = "exit") => void failures.push([command, how]),
     rollBack: (times) => void (rollBacks = times),
+    lock: (next) => void (isLocked = next),
     reboot,
     async stop() {
       isStopped = true;

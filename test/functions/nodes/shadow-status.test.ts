@@ -47,9 +47,18 @@ describe("PUT", () => {
     const stage = await setNodeStage(t);
     const drain = { started_at: "2026-01-01T00:00:00Z", round_at: "2026-01-01T00:00:00Z", remaining: 2, blocked: [] };
     createShadow(stage, "node-1", { status: { boot_id: "b-1", drain } });
-    const body = { ...IDLE, drain: { ...drain, remaining: 0 }, boot_reported_at: "1999-01-01T00:00:00Z" };
+    const staged = { ...IDLE, current_state: "StagedAndPerformedUpdate" };
+    const body = { ...staged, drain: { ...drain, remaining: 0 }, boot_reported_at: "1999-01-01T00:00:00Z" };
     await stage.call(await playAgent(stage, "node-1"), `PUT ${BASE}`, { body });
-    assert.deepEqual(stage.shadow("node-1")?.["status"], { ...IDLE, boot_id: "b-1", drain });
+    assert.deepEqual(stage.shadow("node-1")?.["status"], { ...staged, boot_id: "b-1", drain });
+  });
+
+  it("of an attempt that is over forgets its drain, also if no agent has undone it: the next one has its whole time", async (t) => {
+    const stage = await setNodeStage(t);
+    const drain = { started_at: "2026-01-01T00:00:00Z", round_at: "2026-01-01T00:00:00Z", remaining: 0, blocked: [] };
+    createShadow(stage, "node-1", { spec: { state: "Idle" }, status: { boot_id: "b-1", drain } });
+    await stage.call(await playAgent(stage, "node-1"), `PUT ${BASE}`, { body: IDLE });
+    assert.deepEqual(stage.shadow("node-1")?.["status"], { ...IDLE, boot_id: "b-1" });
   });
 
   it("records when a boot was first reported", async (t) => {

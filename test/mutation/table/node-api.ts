@@ -78,6 +78,19 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
     replacement: "const { boot_reported_at: __, ...status } = sent;",
   },
   {
+    breaks: "the drain of an attempt that is over is forgotten",
+    ...STATUS,
+    find: "{ ...status, ...reported, ...over }",
+    replacement: "{ ...status, ...reported }",
+  },
+  {
+    breaks: "a drain waits for every pod that runs",
+    file: "reconciler/nodes/evictable.ts",
+    tests: ["test/reconciler/nodes/evictable.test.ts"],
+    find: "hasEnded(pod) ? !isDeleted(pod) :",
+    replacement: "isDeleted(pod) ? false :",
+  },
+  {
     breaks: "nothing uncordons a node that may reboot",
     ...DRAIN,
     file: "functions/nodes/node-service.ts",

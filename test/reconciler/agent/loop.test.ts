@@ -106,6 +106,18 @@ describe("an agent", () => {
     assert.deepEqual(stage.node(NODE).metadata.annotations ?? {}, {});
   });
 
+  it("W4: waits for a host that is busy with another's action in the middle of a drain, and then goes on", async (t) => {
+    const stage = await setAgentStage(t);
+    await stageUp(stage);
+    stage.host.lock(true);
+    stage.want("RebootedIntoUpdate");
+    await untilTrue(() => stage.entries.filter(({ msg }) => msg === "the host is busy").length > 1);
+    assert.deepEqual([stage.status("crash_count"), stage.host.facts().reboots], [0, 0]);
+    stage.host.lock(false);
+    await untilTrue(() => stage.host.facts().reboots === 1);
+    assert.equal(stage.status("crash_count"), 0);
+  });
+
   it("of a host that does not answer reports nothing, and goes on once it does", async (t) => {
     const stage = await setAgentStage(t, { rebootMs: 1000 });
     await stageUp(stage);

@@ -15,9 +15,15 @@ const CASES: readonly (readonly [name: string, pod: PodObject, evictable: boolea
   ["a static pod", { metadata: { annotations: { "kubernetes.io/config.mirror": "h" } } }, false],
   ["a failed pod of a DaemonSet", { ...ownedBy("DaemonSet", true), status: { phase: "Failed" } }, true],
   [
-    "a static pod that has ended",
+    "a static pod that has ended: its kubelet may make it again",
     { metadata: { annotations: { "kubernetes.io/config.mirror": "h" } }, status: { phase: "Succeeded" } },
-    true,
+    false,
+  ],
+  ["a pod that is terminating", { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" }, status: { phase: "Running" } }, true],
+  [
+    "a pod that has ended and is deleted, whose finalizer nobody removes",
+    { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["example.com/f"] }, status: { phase: "Failed" } },
+    false,
   ],
 ];
 
