@@ -4,6 +4,7 @@ import { bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { type MeasuredNode, type MeasuredPolicy, sampleNodeUpdates } from "../../infra/metrics/node-update-metrics.ts";
 import { readShadow } from "../../reconciler/nodes/node.ts";
+import { measurePolicy } from "../../reconciler/nodes/phase.ts";
 import { readPolicy } from "../../reconciler/nodes/policy.ts";
 import { showOnce, type ShownOnce } from "../totals/show-once.ts";
 
@@ -29,6 +30,7 @@ async function gather({ cluster, namespace }: NodesOptions, call: Call) {
       nodes.push({ name: shadow.owner?.name ?? shadow.name, shadow });
     }
   const policies: MeasuredPolicy[] = [];
-  for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call)) policies.push(...items.map(readPolicy));
+  for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call))
+    policies.push(...items.map((object) => measurePolicy(readPolicy(object))));
   return await sampleNodeUpdates({ nodes, policies });
 }

@@ -30,6 +30,12 @@ export const NODE_METRICS = {
     help: "Unix time at which a node that is being updated came into its phase.",
     labels: ["policy", "node", "phase"],
   },
+  nodeDeadline: {
+    name: "zonewise_node_update_phase_deadline_timestamp_seconds",
+    type: "gauge",
+    help: "Unix time at which the deadline of that phase ends, as the policy says.",
+    labels: ["policy", "node", "phase"],
+  },
   nodesFrozen: {
     name: "zonewise_node_updates_frozen",
     type: "gauge",

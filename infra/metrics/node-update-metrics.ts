@@ -18,8 +18,8 @@ export interface MeasuredPolicy {
   readonly name: string;
   /** Undefined if the policy is not valid. */
   readonly status?: {
-    /** `since`: RFC 3339. */
-    readonly active: readonly { readonly node: string; readonly phase: string; readonly since: string }[];
+    /** `since`: RFC 3339. `seconds`: how long the phase may take. */
+    readonly active: readonly { readonly node: string; readonly phase: string; readonly since: string; readonly seconds: number }[];
     readonly frozen?: unknown;
     readonly windowOpen: boolean;
     readonly skipped: Readonly<Record<string, number>>;
@@ -59,6 +59,7 @@ export function createNodeUpdateMetrics({ counter, gauge }: Pick<Makers, "counte
   const crashes = gauge(METRICS.hostsCrashes);
   const active = gauge(METRICS.nodesActive);
   const phases = gauge(METRICS.nodePhase);
+  const deadlines = gauge(METRICS.nodeDeadline);
   const frozen = gauge(METRICS.nodesFrozen);
   const window = gauge(METRICS.nodesWindow);
   const skipped = gauge(METRICS.nodesSkipped);
@@ -86,8 +87,11 @@ export function createNodeUpdateMetrics({ counter, gauge }: Pick<Makers, "counte
 
   function seePolicy(policy: string, status: NonNullable<MeasuredPolicy["status"]>): void {
     active.set({ policy }, status.active.length);
-    for (const { node, phase, since } of status.active.slice(0, MOST_NODES))
-      phases.set({ policy, node, phase }, (parseTimestamp(since) ?? 0) / 1000);
+    for (const { node, phase, since, seconds } of status.active.slice(0, MOST_NODES)) {
+      const started = (parseTimestamp(since) ?? 0) / 1000;
+      phases.set({ policy, node, phase }, started);
+      deadlines.set({ policy, node, phase }, started + seconds);
+    }
     frozen.set({ policy }, status.frozen === undefined ? 0 : 1);
     window.set({ policy }, status.windowOpen ? 1 : 0);
     for (const [reason, count] of Object.entries(status.skipped).slice(0, MOST_KINDS)) skipped.set({ policy, reason }, count);
@@ -98,7 +102,7 @@ export function createNodeUpdateMetrics({ counter, gauge }: Pick<Makers, "counte
   return {
     seen({ nodes, policies, now }) {
       seeHosts(nodes);
-      for (const metric of [active, phases, frozen, window, skipped, transitions]) metric.reset();
+      for (const metric of [active, phases, deadlines, frozen, window, skipped, transitions]) metric.reset();
       for (const { name, status } of policies.slice(0, MOST_POLICIES)) if (status) seePolicy(name, status);
       if (now !== undefined) lastPass.set(now / 1000);
     },

@@ -14,6 +14,7 @@ import type { Checker } from "../checking/ask-prometheus.ts";
 import { matchesLabels } from "../budget/selector.ts";
 import type { UpdateNode } from "../nodes/node.ts";
 import type { ShadowWrite } from "../nodes/plan.ts";
+import { measurePolicy } from "../nodes/phase.ts";
 import { type InvalidPolicy, isInvalid, type Policy } from "../nodes/policy.ts";
 import { planUpkeep } from "../nodes/upkeep.ts";
 import type { Recorder } from "../report/recorder.ts";
@@ -104,7 +105,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const questions = { lookAt: lookAround({ ...actor, now: clock.now(), call }), askChecks };
     let wrote = false;
     for (const stored of lists.policies) wrote = (await passPolicy(stored, lists, { actor, recorder, questions })) || wrote;
-    metrics.seen({ nodes: lists.nodes, policies: lists.policies.map(({ content }) => content), now: clock.now() });
+    metrics.seen({ nodes: lists.nodes, policies: lists.policies.map(({ content }) => measurePolicy(content)), now: clock.now() });
     return (await keepRight(lists, actor, recorder)) || wrote;
   }
 

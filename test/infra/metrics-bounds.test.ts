@@ -44,6 +44,7 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   hostsCrashes: MOST_NODES,
   nodesActive: MOST_POLICIES,
   nodePhase: MOST_POLICIES * MOST_NODES,
+  nodeDeadline: MOST_POLICIES * MOST_NODES,
   nodesFrozen: MOST_POLICIES,
   nodesWindow: MOST_POLICIES,
   nodesSkipped: MOST_POLICIES * MOST_KINDS,
@@ -80,7 +81,7 @@ const EVENTS: readonly Event[] = [
     const transitions = [{ from: "a", to: "b", fromVersion: text, toVersion: text, count: n }];
     const policy = {
       name: text,
-      status: { active: [{ node: text, phase: text, since: "" }], windowOpen: true, skipped: { [text]: n }, transitions },
+      status: { active: [{ node: text, phase: text, since: "", seconds: n }], windowOpen: true, skipped: { [text]: n }, transitions },
     };
     nodeUpdates.seen({ nodes: [{ name: text, shadow: { status } }], policies: [policy], now: n });
   },

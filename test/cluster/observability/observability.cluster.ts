@@ -107,13 +107,17 @@ function review({ webhooks }: Functions, namespace: string, pod: string): Promis
   });
 }
 
-/** The queries of the dashboard, by panel. */
+/** The queries of the dashboard, by panel. Those of node updates, the last row, are those of node-panels.test.ts: no node is updated here. */
 async function readPanels(): Promise<Map<string, string>> {
   const { panels } = JSON.parse(await readFile(DASHBOARD, "utf8")) as {
     panels: { title: string; targets?: { refId: string; expr: string }[] }[];
   };
   const fill = (expr: string): string => expr.replaceAll("$__rate_interval", "20s").replaceAll("$namespace", ".*");
-  return new Map(panels.flatMap(({ title, targets = [] }) => targets.map(({ refId, expr }) => [`${title} ${refId}`, fill(expr)] as const)));
+  const ours = panels.slice(
+    0,
+    panels.findIndex(({ title }) => title === "Node updates"),
+  );
+  return new Map(ours.flatMap(({ title, targets = [] }) => targets.map(({ refId, expr }) => [`${title} ${refId}`, fill(expr)] as const)));
 }
 
 scenario("every panel has data, no alert lasts without its fault, and each fires on its own", async (stage) => {

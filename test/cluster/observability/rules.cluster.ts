@@ -16,8 +16,8 @@ const FROZEN = 'zonewise_node_updates_frozen{namespace="brupop", policy="default
 const ACTIVE = 'zonewise_node_updates_active{namespace="brupop", policy="default"}';
 const CRASHES = 'zonewise_node_update_crash_count{namespace="brupop", node="node-1"}';
 const LAST_PASS = 'zonewise_node_updates_last_pass_timestamp_seconds{job="functions", namespace="cache"}';
-const phase = (name: string): string =>
-  `zonewise_node_update_phase_started_timestamp_seconds{namespace="brupop", policy="default", node="node-1", phase="${name}"}`;
+const deadline = (name: string): string =>
+  `zonewise_node_update_phase_deadline_timestamp_seconds{namespace="brupop", policy="default", node="node-1", phase="${name}"}`;
 
 /** Series at one value a minute, and the minutes at which the alert does not fire yet, and fires; none if it never does. */
 const CASES: readonly (readonly [
@@ -65,13 +65,14 @@ const CASES: readonly (readonly [
   ["a policy that was frozen", "ZonewiseNodeUpdatesFrozen", { [FROZEN]: "1x3 0x30" }, 20],
   ["a node that has failed three times", "ZonewiseNodeUpdateFailing", { [CRASHES]: "3x30" }, 4, 6],
   ["a node that has failed twice", "ZonewiseNodeUpdateFailing", { [CRASHES]: "2x30" }, 25],
-  ["a node that drains for ever", "ZonewiseNodeOutOfService", { [phase("Draining")]: "0x120" }, 94, 97],
-  ["a node that stages for long", "ZonewiseNodeOutOfService", { [phase("Staging")]: "0x120" }, 110],
+  ["a node that drains for ever", "ZonewiseNodeOutOfService", { [deadline("Draining")]: "3600x120" }, 79, 82],
+  ["a node that drains for as long as its policy lets it", "ZonewiseNodeOutOfService", { [deadline("Draining")]: "21600x360" }, 370],
+  ["a node that stages for long", "ZonewiseNodeOutOfService", { [deadline("Staging")]: "600x120" }, 110],
   [
     "a node in one phase after the other",
     "ZonewiseNodeOutOfService",
-    { [phase("Draining")]: "0x59", [phase("Rebooting")]: "_x60 3600x59" },
-    115,
+    { [deadline("Draining")]: "3600x59", [deadline("Rebooting")]: "_x60 5400x55" },
+    104,
   ],
   ["passes that end", "ZonewiseNodeUpdatesMissing", { [LAST_PASS]: "0+60x5 300x30", [ACTIVE]: "0x40" }, 19, 22],
   ["passes every minute", "ZonewiseNodeUpdatesMissing", { [LAST_PASS]: "0+60x60", [ACTIVE]: "1x60" }, 40],

