@@ -14,6 +14,8 @@ export function renderPage(rows: readonly Row[], now: Date, load: number): strin
   const machine = `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"}), ${Math.round(totalmem() / 2 ** 30)} GB`;
   return `# Benchmarks
 
+How fast Zonewise is and what it costs: time, calls and memory, measured, with the aim where there is one.
+
 ${machine}, Node ${process.version}, ${now.toISOString().slice(0, 10)}; load average before it began: ${load.toFixed(1)}.
 Such machines are noisy, and figures of two runs do not compare: what counts are the ratios within one.
 

@@ -12,7 +12,7 @@ const FOREIGN: ReadonlySet<string> = new Set([
   "pod eviction allowed",
   "pod eviction denied",
 ]);
-const COMMAND = /^(?:kubectl|npm|docker|git|helm) /;
+const COMMAND = /^(?:kubectl|npm|npx|docker|git|helm) /;
 
 /** Text in backticks of at least two words, without placeholders. */
 function messagesIn(page: string): string[] {
