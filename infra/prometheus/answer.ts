@@ -50,6 +50,8 @@ const Body = z.looseObject({
   errorType: z.string().optional(),
   error: z.string().optional(),
   warnings: z.array(z.string()).optional(),
+  // VictoriaMetrics, in place of a warning: https://docs.victoriametrics.com/victoriametrics/cluster-victoriametrics/#cluster-availability
+  isPartial: z.boolean().optional(),
   data: z.looseObject({ resultType: z.string(), result: z.unknown() }).optional(),
 });
 
@@ -85,10 +87,11 @@ function errorOf({ status, error }: ReadBody, hide: (text: string) => string): s
   return status === "error" && error !== undefined ? hide(error) : undefined;
 }
 
-function readSuccess({ status, data, warnings = [] }: ReadBody, hide: (text: string) => string): QueryAnswer {
+function readSuccess({ status, data, warnings = [], isPartial }: ReadBody, hide: (text: string) => string): QueryAnswer {
   if (status !== "success" || !data) return queryError("BadAnswer", "the answer is not that of Prometheus' query API");
   const show = (text: string): string => shorten(hide(text));
-  return readVector(data, warnings.slice(0, MOST_WARNINGS).map(show), hide);
+  const all = isPartial ? ["the answer is partial", ...warnings] : warnings;
+  return readVector(data, all.slice(0, MOST_WARNINGS).map(show), hide);
 }
 
 function readVector(

@@ -23,6 +23,13 @@ const CASES: readonly (readonly [name: string, status: number, body: unknown, an
     { kind: "Vector", samples: 1, sample: "h{} (a histogram)", warnings: [] },
   ],
   ["warnings", 200, vector(0, { warnings: ["store  a\nis down"] }), { kind: "Vector", samples: 0, warnings: ["store a is down"] }],
+  [
+    "a partial answer of VictoriaMetrics, which has no warnings",
+    200,
+    vector(0, { isPartial: true }),
+    { kind: "Vector", samples: 0, warnings: ["the answer is partial"] },
+  ],
+  ["a whole answer of VictoriaMetrics", 200, vector(0, { isPartial: false }), { kind: "Vector", samples: 0, warnings: [] }],
   ["a scalar", 200, scalar, error("NotAVector", "the expression gives a scalar, not an instant vector")],
   [
     "a result that is no list",

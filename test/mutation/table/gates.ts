@@ -15,6 +15,13 @@ const CLIENT = { file: "infra/prometheus/client.ts", tests: ["test/infra/prometh
 
 export const GATE_MUTATIONS: readonly Mutation[] = [
   {
+    breaks: "a partial answer is known as one",
+    file: "infra/prometheus/answer.ts",
+    find: `isPartial ? ["the answer is partial", ...warnings] : warnings`,
+    replacement: "isPartial === undefined ? warnings : warnings",
+    tests: ["test/infra/prometheus/answer.test.ts"],
+  },
+  {
     breaks: "a zone with serving pods waits for its gates",
     file: "reconciler/rollout/zone.ts",
     find: "return group.gates?.holds.get(zone.uid) ?? decision;",
