@@ -110,12 +110,13 @@ function open(method: "POST" | "GET", { url, expr, authorization, signal, lookup
   // Node.js would send them as Basic authentication of its own.
   target.username = "";
   target.password = "";
-  if (method === "GET") target.search = form;
+  if (method === "GET") target.searchParams.set("query", expr);
   return new Promise((resolve, reject) => {
     const request = (target.protocol === "https:" ? https : http).request(target, {
       method,
       headers: {
         accept: "application/json",
+        "accept-encoding": "identity",
         "user-agent": "zonewise",
         ...(authorization !== undefined && { authorization }),
         ...(method === "POST" && { "content-type": "application/x-www-form-urlencoded", "content-length": Buffer.byteLength(form) }),

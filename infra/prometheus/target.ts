@@ -4,8 +4,8 @@
 export type QueryTarget = { readonly url: URL; readonly problem?: undefined } | { readonly url?: undefined; readonly problem: string };
 
 /**
- * Reads the base URL of a Prometheus; the path of the query API is added to its path, and its query and fragment are dropped. A URL without `://` means
- * `http://` and the URL, as in `prom:9000/prefix`. Stricter than the URL standard, which repairs backslashes and missing slashes.
+ * Reads the base URL of a Prometheus; the path of the query API is added to its path. Its query is kept but for the expression, and its fragment dropped.
+ * A URL without `://` means `http://` and the URL, as in `prom:9000/prefix`. Stricter than the URL standard, which repairs backslashes and missing slashes.
  */
 export function readQueryTarget(text: string): QueryTarget {
   const full = text.includes("://") ? text : `http://${text}`;
@@ -14,7 +14,7 @@ export function readQueryTarget(text: string): QueryTarget {
   if (!/^https?:\/\/(?:[^/?#]*@)?[^/?#@:]/i.test(full) || !URL.canParse(full)) return { problem: "has no valid host" };
   const url = new URL(full);
   url.pathname = `${url.pathname.replace(/\/+$/, "")}/api/v1/query`;
-  url.search = "";
+  url.searchParams.delete("query");
   url.hash = "";
   return { url };
 }
@@ -26,7 +26,7 @@ export function isHostAllowed(url: URL, allowed: readonly string[]): boolean {
   return allowed.length === 0 || allowed.some((host) => host === name || host === `${name}:${port}`);
 }
 
-/** The URL for messages: without its user and password. */
+/** The URL for messages: without its user, password and query. */
 export function describeQueryTarget({ protocol, host, pathname }: URL): string {
   return `${protocol}//${host}${pathname}`;
 }

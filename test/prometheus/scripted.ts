@@ -10,6 +10,8 @@ export interface SeenQuery {
   readonly method: string;
   /** Without its query string. */
   readonly path: string;
+  /** The parameters of the URL, without the expression. */
+  readonly search: string;
   readonly expr: string;
   readonly headers: IncomingHttpHeaders;
 }
@@ -49,7 +51,9 @@ export async function startPrometheus(tls?: ScriptedTls): Promise<ScriptedPromet
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://prometheus");
     const text = await readText(request, new AbortController().signal);
     const form = request.method === "POST" ? new URLSearchParams(text) : searchParams;
-    const query = { method: request.method ?? "", path: pathname, expr: form.get("query") ?? "", headers: request.headers };
+    const expr = form.get("query") ?? "";
+    searchParams.delete("query");
+    const query = { method: request.method ?? "", path: pathname, search: searchParams.toString(), expr, headers: request.headers };
     seen.push(query);
     const scripted = prometheus.answer(query);
     if (scripted === "hang") return;

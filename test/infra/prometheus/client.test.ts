@@ -23,21 +23,21 @@ describe("the client of Prometheus", () => {
     prometheus.answer = () => 1;
     const answer = await client().query({ url: `127.0.0.1:${prometheus.port}/base/?x=1`, expr: `up{a="b  c"} > 0` });
     assert.deepEqual(answer, { kind: "Vector", samples: 1, sample: `up{instance="pod-0"} 1`, warnings: [] });
-    const [{ method, path, expr, headers } = assert.fail()] = prometheus.seen;
-    assert.deepEqual({ method, path, expr }, { method: "POST", path: "/base/api/v1/query", expr: `up{a="b  c"} > 0` });
-    assert.equal(headers.authorization, undefined);
+    const [{ method, path, search, expr, headers } = assert.fail()] = prometheus.seen;
+    assert.deepEqual([method, path, search, expr], ["POST", "/base/api/v1/query", "x=1", `up{a="b  c"} > 0`]);
+    assert.deepEqual([headers.authorization, headers["accept-encoding"]], [undefined, "identity"]);
   });
 
   for (const status of [405, 501])
     it(`asks again by GET after ${status}`, async () => {
       await using prometheus = await startPrometheus();
       prometheus.answer = ({ method }) => (method === "POST" ? { status, body: "" } : 2);
-      assert.equal(codeOf(await client().query({ url: prometheus.url, expr: "a+b" })), "Vector");
+      assert.equal(codeOf(await client().query({ url: `${prometheus.url}?x=1&query=up`, expr: "a+b" })), "Vector");
       assert.deepEqual(
-        prometheus.seen.map(({ method, expr }) => [method, expr]),
+        prometheus.seen.map(({ method, search, expr }) => [method, search, expr]),
         [
-          ["POST", "a+b"],
-          ["GET", "a+b"],
+          ["POST", "x=1", "a+b"],
+          ["GET", "x=1", "a+b"],
         ],
       );
     });
@@ -98,6 +98,18 @@ describe("the client of Prometheus", () => {
       code: "Unreachable",
       message: `${prometheus.url}/api/v1/query: no answer within 50 ms`,
     });
+  });
+
+  it("gives up at the same time while an answer is still coming", async () => {
+    const server = createServer((socket) => {
+      socket.on("error", () => {}).write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+      const drip = setInterval(() => socket.write("1\r\n \r\n"), 5);
+      socket.on("close", () => clearInterval(drip));
+    });
+    const url = `http://127.0.0.1:${await listen(server)}`;
+    const message = `${url}/api/v1/query: no answer within 100 ms`;
+    assert.deepEqual(await client({ timeoutMs: 100 }).query({ url, expr: "up" }), { kind: "Error", code: "Unreachable", message });
+    server.close();
   });
 
   it("ends with its caller", async () => {
