@@ -17,26 +17,49 @@ const LONGEST = 10_000;
 type Tree = ReturnType<typeof parser.parse>;
 type Node = Tree["topNode"];
 
-/** Judges an expression. */
+/** Judges an expression. A function that the grammar does not know is no error: another version of Prometheus, or another server, may have it. */
 export function readExpression(expr: string): ExpressionProblems {
   if (expr.length > LONGEST) return { error: `the expression is longer than ${LONGEST} characters`, warnings: [] };
-  const tree = parser.parse(expr);
-  const at = firstError(tree);
+  const { known, unknown } = replaceUnknown(expr);
+  const tree = parser.parse(known);
+  const at = firstError(tree)?.from;
   if (at !== undefined)
     return { error: `the expression is not valid PromQL at character ${at + 1}${describePlace(expr, at)}`, warnings: [] };
   const top = unwrap(tree.topNode.firstChild);
-  return { warnings: [warnOfType(top), warnOfBool(top)].filter((warning) => warning !== undefined) };
+  return { warnings: [...unknown.map(warnOfFunction), warnOfType(top), warnOfBool(top)].filter((warning) => warning !== undefined) };
 }
 
-function firstError(tree: Tree): number | undefined {
-  let first: number | undefined;
+/** Each costs a parse. */
+const MOST_UNKNOWN = 8;
+
+/** The expression with a known function in place of each unknown one, at the same places. */
+function replaceUnknown(expr: string): { readonly known: string; readonly unknown: readonly string[] } {
+  const unknown: string[] = [];
+  let known = expr;
+  while (unknown.length < MOST_UNKNOWN) {
+    const error = firstError(parser.parse(known));
+    const name = error?.prevSibling;
+    if (!error || name?.name !== "Identifier" || known[error.from] !== "(" || name.to - name.from < KNOWN.length) break;
+    unknown.push(known.slice(name.from, name.to));
+    known = known.slice(0, name.from) + KNOWN.padEnd(name.to - name.from) + known.slice(name.to);
+  }
+  return { known, unknown };
+}
+
+const KNOWN = "ln";
+
+function firstError(tree: Tree): Node | undefined {
+  let first: Node | undefined;
   tree.iterate({
-    enter: ({ type, from }) => {
-      if (type.isError) first = Math.min(from, first ?? from);
+    enter: ({ type, from, node }) => {
+      if (type.isError && from < (first?.from ?? Infinity)) first = node;
     },
   });
   return first;
 }
+
+const warnOfFunction = (name: string): string =>
+  `${name} is no function that is known here: if Prometheus does not know it either, every answer will be an error`;
 
 function describePlace(expr: string, at: number): string {
   const rest = expr.slice(at, at + 20).trim();

@@ -24,7 +24,9 @@ describe("the reading of expressions", () => {
     ["sum by (a) (x) >", "at character 17, at its end"],
     ["up down", `at character 4, near "down"`],
     ["", "at character 1, at its end"],
-    ["nofunction(x)", `at character 11, near "(x)"`],
+    ["nofunction(x) +", "at character 16, at its end"],
+    ["up{}(x)", `at character 5, near "(x)"`],
+    [`${"f(".repeat(2)}x))`, `at character 2, near "(f(x))"`],
     ["rate(x[5])) ", `at character 11, near ")"`],
   ] as const)
     it(`refuses ${JSON.stringify(expr)}, and says where`, () => {
@@ -49,6 +51,19 @@ describe("the reading of expressions", () => {
       assert.equal(warnings.length, 1);
       assert.match(warnings.join(), warning);
     });
+
+  for (const [expr, names] of [
+    ["holt_winters(x[5m], 0.1, 0.2) > 1", ["holt_winters"]],
+    ["sum(xrate(x[5m])) / max_of(a, b)", ["xrate", "max_of"]],
+  ] as const)
+    it(`leaves ${expr} to Prometheus, which may have other functions`, () => {
+      const { error, warnings } = readExpression(expr);
+      assert.deepEqual([error, warnings.length], [undefined, names.length]);
+      names.forEach((name, i) => assert.match(warnings[i] ?? "", new RegExp(`^${name} is no function that is known here`)));
+    });
+
+  it("bounds the functions that it does not know", () =>
+    assert.match(readExpression(`${"nofunction(".repeat(9)}x${")".repeat(9)}`).error ?? "", /at character 99, near/));
 
   it("warns of both a scalar and its comparison with bool", () => assert.equal(readExpression("1 > bool 2").warnings.length, 2));
 
