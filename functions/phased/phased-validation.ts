@@ -82,7 +82,10 @@ function findProblems(
 
 function warnOfMeaning({ check }: Spec): string[] {
   if (typeof check.query.successWhen === "string") return [];
-  return ["spec.check.query.successWhen is not set: by default a check is successful if the query returns nothing (NoData)"];
+  // The variable is the reconciler's.
+  return [
+    "spec.check.query.successWhen is not set: a check is successful if the query returns nothing (NoData), unless PHASED_SUCCESS_WHEN of the reconciler says Data",
+  ];
 }
 
 interface Lookup {

@@ -96,7 +96,7 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
   it("warns if it does not say when a check is successful", async () => {
     const { allowed, warnings } = await ask(webhook, rolloutObject());
     assert.equal(allowed, true);
-    assert.match(warnings?.[0] ?? "", /successWhen is not set/);
+    assert.match(warnings?.[0] ?? "", /successWhen is not set.*unless PHASED_SUCCESS_WHEN of the reconciler says Data/);
   });
   it("S14 warns of a comparison with bool at the top", async () =>
     assert.match((await validate({ query: { expr: "up == bool 0" } })).warnings?.[0] ?? "", /with bool/));
