@@ -41,6 +41,7 @@ export function decidePhased(snapshot: PhasedSnapshot): PhasedDecision {
 /** True if the pods of the StatefulSet must be read for a decision. */
 export function needsPods({ rollout, target }: Pick<PhasedSnapshot, "rollout"> & { readonly target: Target }): boolean {
   const isOver = rollout.status.phase !== "Rolling" && rollout.status.phase !== "Stalled";
-  const isLeft = target.terminating || rollout.skipCheck || target.owner !== rollout.name || target.updateStrategy !== "RollingUpdate";
+  const isSuspended = rollout.skipCheck && target.partition === 0;
+  const isLeft = target.terminating || isSuspended || target.owner !== rollout.name || target.updateStrategy !== "RollingUpdate";
   return !isLeft && !(isOver && isGuarded(target));
 }

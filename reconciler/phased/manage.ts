@@ -1,22 +1,25 @@
 /** May and should the StatefulSet be managed? Deletion, existence, ownership, strategy and suspension, in this order. */
 import { firstOf } from "../model/decision.ts";
+import type { Pod } from "../model/pod.ts";
 import { FINALIZER, type PhasedRollout } from "./phased-rollout.ts";
 import { report, unchanged } from "./report.ts";
-import type { PhasedRule, PhasedSnapshot } from "./snapshot.ts";
+import type { PhasedRule, PhasedSnapshot, TargetSnapshot } from "./snapshot.ts";
 import { findCondition } from "./status.ts";
 import { isUpdated } from "./step.ts";
 import type { Target } from "./target.ts";
 
 /** A deleted PhasedRollout claims nothing any more: it only gives its StatefulSet back. Only the owner does. */
 const deleted: PhasedRule = (snapshot) => {
-  const { rollout, target, pods } = snapshot;
+  const { rollout, target } = snapshot;
   if (!rollout.terminating) return undefined;
   if (target && !target.terminating && target.owner === rollout.name) {
     const partition = rollout.onDelete === "freeze" ? undefined : releasedPartition(snapshot);
-    const left = [...pods].filter(
-      ([index, pod]) => index >= (partition ?? Infinity) && index < target.partition && !isUpdated(target.status.updateRevision, pod),
-    );
-    return { action: "releaseTarget", partition, pods: left.length, frozen: rollout.onDelete === "freeze" };
+    return {
+      action: "releaseTarget",
+      partition,
+      pods: countReleased({ ...snapshot, target }, partition),
+      frozen: rollout.onDelete === "freeze",
+    };
   }
   return rollout.finalizers.includes(FINALIZER) ? { action: "dropFinalizer" } : unchanged(snapshot);
 };
@@ -24,6 +27,13 @@ const deleted: PhasedRule = (snapshot) => {
 /** The partition from before the adoption. OnDelete has none. */
 function releasedPartition({ target }: PhasedSnapshot): number | undefined {
   return target?.updateStrategy === "RollingUpdate" ? (target.originalPartition ?? 0) : undefined;
+}
+
+/** How many outdated pods a lower partition releases. */
+function countReleased({ target, pods }: TargetSnapshot, partition = Infinity): number {
+  const isReleased = ([index, pod]: readonly [number, Pod]): boolean =>
+    index >= partition && index < target.partition && !isUpdated(target.status.updateRevision, pod);
+  return [...pods].filter(isReleased).length;
 }
 
 const exists: PhasedRule = (snapshot) => {
@@ -77,9 +87,11 @@ const rollingUpdateOnly: PhasedRule = (snapshot) => {
 const notSuspended: PhasedRule = (snapshot) => {
   const { rollout, target } = snapshot;
   if (!target || !rollout.skipCheck) return undefined;
-  const message = `skipCheck is set: StatefulSet ${target.name} rolls without checks`;
-  if (target.partition !== 0) return { action: "setPartition", partition: 0, reason: "Suspend", message };
-  return report(snapshot, { phase: "Suspended", message });
+  if (target.partition === 0)
+    return report(snapshot, { phase: "Suspended", message: `skipCheck is set: StatefulSet ${target.name} rolls without checks` });
+  const pods = countReleased({ ...snapshot, target }, 0);
+  const message = `skipCheck is set: ${pods} pods of StatefulSet ${target.name} are released without checks`;
+  return { action: "setPartition", partition: 0, reason: "Suspend", message };
 };
 
 /** Silent if the StatefulSet is there, ours, and may be managed. */

@@ -61,8 +61,9 @@ function noticesOfWrite(decision: Write, { rollout }: Gathered): Notice[] {
   if (decision.action === "report") return noticesOf(rollout, decision.status);
   if (decision.action === "releaseTarget") return [describeRelease(decision, rollout.targetRef)];
   if (decision.action === "replacePod") return [{ type: "Normal", reason: "BrokenPodReplaced", message: decision.message }];
-  const isContained = decision.action === "setPartition" && decision.reason === "Contain";
-  return isContained ? [{ type: "Warning", reason: "PartitionRaised", message: decision.message }] : [];
+  if (decision.action !== "setPartition") return [];
+  if (decision.reason === "Contain") return [{ type: "Warning", reason: "PartitionRaised", message: decision.message }];
+  return decision.reason === "Suspend" ? [{ type: "Normal", reason: "Released", message: decision.message }] : [];
 }
 
 function describeRelease({ partition, pods, frozen }: Extract<Write, { action: "releaseTarget" }>, target: string): Notice {

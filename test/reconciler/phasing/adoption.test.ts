@@ -1,7 +1,7 @@
 /** A StatefulSet passes from nobody, or another owner, to a PhasedRollout, and back. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { applySet, createRollout, PHASED, SETS } from "./stage.ts";
+import { applySet, createRollout, edit, PHASED, SETS } from "./stage.ts";
 import { partitionOf, play, reasons } from "./play.ts";
 
 it("S16 the partition from before the adoption returns with the deletion, and so do the annotations", () =>
@@ -67,4 +67,18 @@ it("a StatefulSet that is deleted and created again is adopted again", () =>
     await stage.tickFor(20);
     assert.equal(stage.rollout().status.phase, "Updated");
     assert.equal(partitionOf(stage), 3);
+  }));
+
+it("S07 skipCheck in the middle releases the rest, and an Event says how many pods", () =>
+  play({}, async (stage) => {
+    await stage.tickFor(10);
+    await applySet(stage, "x:2");
+    while (partitionOf(stage) !== 2) await stage.tickFor(1);
+    await stage.tickFor(10);
+    const before = reasons(stage).length;
+    edit(stage, PHASED, "guard", (object) => ({ ...object, spec: { ...stage.rollout().spec, skipCheck: true } }));
+    await stage.tickFor(30);
+    assert.deepEqual(reasons(stage).slice(before), ["Released", "Suspended", "SuccessWhenUnset"]);
+    assert.equal(stage.events[before]?.message, "skipCheck is set: 2 pods of StatefulSet db are released without checks");
+    assert.deepEqual(stage.pods(), ["db-0@x:2", "db-1@x:2", "db-2@x:2"]);
   }));
