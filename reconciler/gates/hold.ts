@@ -5,7 +5,7 @@ import { hold, type Hold, type Reason } from "../model/decision.ts";
 import type { GateVerdicts, Zone } from "../model/zone.ts";
 import { RETRY_ANNOTATION, type Gate, type GateCheck } from "./gate.ts";
 import { streakOf } from "./pass.ts";
-import type { CheckResult, Stage, Point } from "./record.ts";
+import type { CheckResult, GateRecord, Point, Stage } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, type RolloutView } from "./rollout.ts";
 
 type GroupView = Omit<RolloutView, "wanted" | "isHeld">;
@@ -35,7 +35,7 @@ function holdZone(gate: Gate, view: GroupView, zone: Zone): Hold | undefined {
   if (need === "Nothing") return undefined;
   const stage = record.stages.find((one) => one.point === need && one.zone === zone.name);
   if (stage?.state === "Passed") return undefined;
-  return describeHold(gate, { zone, who: zone.name, identity: view.identity }, stage);
+  return describeHold(gate, { zone, who: zone.name, record }, stage);
 }
 
 function holdSettled(gate: Gate, view: GroupView): Hold | undefined {
@@ -43,19 +43,19 @@ function holdSettled(gate: Gate, view: GroupView): Hold | undefined {
   const [zone] = view.zones;
   if (!zone || !needsLastStage(gate, record)) return undefined;
   const stage = record.stages.find(({ point }) => point === "AfterLastZone");
-  return describeHold(gate, { zone, who: `group ${gate.group}`, identity: view.identity }, stage);
+  return describeHold(gate, { zone, who: `group ${gate.group}`, record }, stage);
 }
 
 interface Held {
   /** The StatefulSet that gets the Event. */
   readonly zone: Zone;
   readonly who: string;
-  readonly identity: string;
+  readonly record: GateRecord;
 }
 
-function describeHold(gate: Gate, { zone, who, identity }: Held, stage: Stage | undefined): Hold {
+function describeHold(gate: Gate, { zone, who, record }: Held, stage: Stage | undefined): Hold {
   const reason = stage ? reasonOf(gate, stage) : "GateWaiting";
-  const rest = stage ? describeStage(gate, stage, identity) : "the step is recorded first";
+  const rest = stage ? describeStage(gate, stage, record) : "the step is recorded first";
   const message = `${who} ${reason === "GateFailed" ? "is held by" : "waits for"} gate ${gate.ref.name}: ${rest}`;
   const until = stage && reason !== "GateFailed" ? nextAt(gate, stage) : undefined;
   return { ...hold(reason, message, [zone, gate.ref]), dedupKey: `${who} ${gate.ref.name}`, ...(until !== undefined && { until }) };
@@ -77,14 +77,21 @@ const PLACES: Readonly<Record<Point, (zone: string) => string>> = {
 export const describePlace = ({ point, zone }: Pick<Stage, "point" | "zone">): string => PLACES[point](zone);
 
 /** The state of a stage in words: its checks, since when it is asked, and when next. */
-export function describeStage(gate: Gate, stage: Stage, identity: string): string {
+export function describeStage(gate: Gate, stage: Stage, record: GateRecord): string {
   const resultOf = ({ name }: GateCheck) => stage.checks.find((result) => result.name === name);
   const checks = gate.checks.map((check) => describeCheck(check, resultOf(check))).join("; ");
   const since = `since ${formatTimestamp(stage.since)}`;
   if (stage.state === "Passed") return `${checks}; ${since}`;
   if (stage.state === "Failed")
-    return `${checks}; it stays failed until a template changes, or until the gate's annotation ${RETRY_ANNOTATION} is ${identity}`;
+    return `${checks}; it stays failed until a template changes, or until the gate's annotation ${RETRY_ANNOTATION} is ${nextRetry(record)}`;
   return `${checks}; ${since}, next check at ${formatTimestamp(nextAt(gate, stage) ?? stage.since)}`;
+}
+
+/** Each value of the annotation asks once. */
+function nextRetry({ identity, retried }: GateRecord): string {
+  if (retried === undefined) return identity;
+  const [, times = "1"] = /\/(\d{1,15})$/.exec(retried) ?? [];
+  return `${identity}/${Number(times) + 1}`;
 }
 
 /** When the next check is due; undefined for a gate without checks. */

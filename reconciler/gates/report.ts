@@ -18,7 +18,7 @@ export function describeOpen(gate: Gate, record: GateRecord | undefined): Unstam
   if (!record || !stage || record.settledAt !== undefined)
     return { type: "Open", status: "True", reason: record?.settledAt === undefined ? "NotAsked" : "Settled", message: "" };
   const observed = gate.mode === "Observe" ? " (observed only: nothing is held)" : "";
-  const message = `${describePlace(stage)}: ${describeStage(gate, stage, record.identity)}${observed}`;
+  const message = `${describePlace(stage)}: ${describeStage(gate, stage, record)}${observed}`;
   if (stage.state === "Passed") return { type: "Open", status: "True", reason: "Passed", message };
   return { type: "Open", status: "False", reason: reasonOf(gate, stage), message };
 }
@@ -66,16 +66,16 @@ export function changesOf(gate: Gate, before: GateRecord | undefined, after: Gat
   const stages = before?.identity === after.identity && before.startedAt === after.startedAt ? before.stages : [];
   return after.stages.flatMap((stage) => {
     const earlier = stages.find(({ point, zone }) => point === stage.point && zone === stage.zone);
-    return earlier && kindOf(gate, earlier) === kindOf(gate, stage) ? [] : [changeTo(gate, stage, after.identity)];
+    return earlier && kindOf(gate, earlier) === kindOf(gate, stage) ? [] : [changeTo(gate, stage, after)];
   });
 }
 
 const kindOf = (gate: Gate, stage: Stage) => (stage.state === "Passed" ? "Passed" : reasonOf(gate, stage));
 
-function changeTo(gate: Gate, stage: Stage, identity: string): GateChange {
+function changeTo(gate: Gate, stage: Stage, record: GateRecord): GateChange {
   const observed = gate.mode === "Observe" ? " (observed only)" : "";
-  const message = `${describePlace(stage)}: ${describeStage(gate, stage, identity)}${observed}`;
-  const change = { message, cause: `${identity} ${stage.point} ${stage.zone} ${stage.since}` };
+  const message = `${describePlace(stage)}: ${describeStage(gate, stage, record)}${observed}`;
+  const change = { message, cause: `${record.identity} ${stage.point} ${stage.zone} ${stage.since}` };
   if (stage.state === "Passed") return { type: "Normal", reason: "GatePassed", ...change };
   const reason = reasonOf(gate, stage);
   return { type: reason === "GateWaiting" ? "Normal" : "Warning", reason, ...change };

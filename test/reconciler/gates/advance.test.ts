@@ -113,6 +113,25 @@ describe("a gate between zones", () => {
       assert.deepEqual(follow({ ...traits, retry }, { record: failed, view: viewOf(zones, b, 10), answer: noData }).asked, []);
   });
 
+  it("names a value of the annotation that it has not obeyed yet", () => {
+    const traits = { check: { failureThreshold: 1 } };
+    const named = (record: GateRecord): string | undefined => {
+      const { identity, now } = viewOf(zones, b, 50);
+      return judgeGates([stored(traits, record)], { identity, zones, now }).holds.get(b.uid)?.message.split(" is ").at(-1);
+    };
+    let { record } = play(traits, [0, data]);
+    const { identity } = record;
+    assert.equal(named(record), identity);
+    for (const [retry, next] of [
+      [identity, `${identity}/2`],
+      [`${identity}/2`, `${identity}/3`],
+      [`${identity}/now`, `${identity}/2`],
+    ] as const) {
+      ({ record } = follow({ ...traits, retry }, { record, view: viewOf(zones, b, 10), answer: data }));
+      assert.deepEqual([record.retried, named(record)], [retry, next]);
+    }
+  });
+
   it("forgets the results of a check that is edited, not what has passed", () => {
     const { record } = play({}, [0, noData]);
     const edited = follow({ generation: 2 }, { record, view: viewOf(zones, b, 10), answer: noData });
