@@ -2,7 +2,7 @@
 import type { Mutation } from "../mutation.ts";
 
 const GATES = {
-  tests: ["test/reconciler/gates/rollout.test.ts", "test/reconciler/gates/advance.test.ts", "test/reconciler/gates/properties.test.ts"],
+  tests: ["rollout", "advance", "pass", "hold", "properties"].map((name) => `test/reconciler/gates/${name}.test.ts`),
 };
 const ROLLOUT = { file: "reconciler/gates/rollout.ts", ...GATES };
 const PASS = { file: "reconciler/gates/pass.ts", ...GATES };
@@ -10,7 +10,7 @@ const RECORD = { file: "reconciler/gates/record.ts", ...GATES };
 const CHECK = { file: "reconciler/checks/check.ts", tests: ["test/reconciler/checks/check.test.ts"] };
 const CHECKING = { tests: ["test/reconciler/checking/ask-prometheus.test.ts"] };
 const TURNS = { file: "reconciler/checking/turns.ts", tests: ["test/reconciler/checking/turns.test.ts"] };
-const ON_CLUSTER = { tests: ["test/reconciler/gating/gates.test.ts"] };
+const ON_CLUSTER = { tests: ["gates", "follow-gate", "list-gates"].map((name) => `test/reconciler/gating/${name}.test.ts`) };
 const CLIENT = { file: "infra/prometheus/client.ts", tests: ["test/infra/prometheus/client.test.ts"] };
 
 export const GATE_MUTATIONS: readonly Mutation[] = [

@@ -1,9 +1,17 @@
 /** Phased rollouts: what keeps pods below the partition. */
 import type { Mutation } from "../mutation.ts";
 
-const DECIDED = ["original-cases", "partition", "rollback", "beyond-original", "by-hand", "other-check", "decide", "properties"].map(
-  (name) => `test/reconciler/phased/${name}.test.ts`,
-);
+const DECIDED = [
+  "original-cases",
+  "manage",
+  "partition",
+  "rollback",
+  "beyond-original",
+  "by-hand",
+  "other-check",
+  "decide",
+  "properties",
+].map((name) => `test/reconciler/phased/${name}.test.ts`);
 const PARTITION = { file: "reconciler/phased/partition.ts", tests: DECIDED };
 const BACK = { file: "reconciler/phased/roll-back.ts", tests: DECIDED };
 const STEP = { file: "reconciler/phased/decide-step.ts", tests: DECIDED };

@@ -1,44 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
-import { advanceGate } from "../../../reconciler/gates/advance.ts";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import type { GateRecord } from "../../../reconciler/gates/record.ts";
-import { zone } from "../builders.ts";
-import { data, follow, gateOf, lost, noData, OTHER, SETTLED, settledRecord, stored, viewOf, type GateTraits } from "./builders.ts";
-
-const zonesAt = (revision: string, next = revision) =>
-  ["a", "b", "c"].map((name) => {
-    const one = zone({ name: `zone-${name}`, at: revision, currentRevision: revision, updateRevision: next });
-    return { ...one, status: { ...one.status, current: one.replicas } };
-  });
-const start = zonesAt("1", "2");
-const [a = assert.fail(), b = assert.fail()] = start;
-/** Zone a is done. */
-const zones = [...zonesAt("2").slice(0, 1), ...start.slice(1)];
-/** The rollout has replaced a pod of zone b. */
-const underWay = zones.map((one) => (one.name === "zone-b" ? { ...one, status: { ...one.status, current: 2, updated: 1 } } : one));
-type Kind = (at: number, name: string) => CheckAnswer;
-
-/** A gate after zone a has begun and the rollout wants zone b: what it does at these seconds, with these answers. */
-function play(traits: GateTraits, ...ticks: readonly (readonly [seconds: number, answer: Kind])[]) {
-  let { record } = follow(traits, { record: settledRecord(zonesAt("1"), traits), view: viewOf(start, a), answer: noData });
-  const seen: string[] = [];
-  for (const [seconds, answer] of ticks) {
-    const next = follow(traits, { record, view: viewOf(zones, b, seconds), answer });
-    seen.push(`${next.asked.join() || "-"} ${next.record.stages.at(-1)?.state ?? "none"}`);
-    ({ record } = next);
-  }
-  return { record, seen };
-}
-
-/** The reason that holds zone b under the stored record. */
-function reasonFor(traits: GateTraits, record: GateRecord | undefined, seconds = 40): string | undefined {
-  const { identity, now } = viewOf(zones, b, seconds);
-  return judgeGates([stored(traits, record)], { identity, zones, now }).holds.get(b.uid)?.reason;
-}
-
-const began = (record: GateRecord): string => record.zones.flatMap((one) => (one.began === "Now" ? [one.name] : [])).join();
+import { data, follow, gateOf, lost, noData, OTHER, SETTLED, settledRecord, stored, viewOf } from "./builders.ts";
+import { a, b, began, play, reasonFor, start, underWay, zones, zonesAt, type Kind } from "./play.ts";
 
 describe("a gate between zones", () => {
   it("lets the first zone begin once that is recorded", () => {
@@ -117,7 +82,10 @@ describe("a gate between zones", () => {
     const traits = { check: { failureThreshold: 1 } };
     const named = (record: GateRecord): string | undefined => {
       const { identity, now } = viewOf(zones, b, 50);
-      return judgeGates([stored(traits, record)], { identity, zones, now }).holds.get(b.uid)?.message.split(" is ").at(-1);
+      return judgeGates([stored(traits, record)], { identity, zones, now })
+        .holds.get(b.uid)
+        ?.message.split(" is ")
+        .at(-1);
     };
     let { record } = play(traits, [0, data]);
     const { identity } = record;
@@ -176,77 +144,6 @@ describe("a gate between zones", () => {
   });
 });
 
-describe("a pass that its zone has not used yet", () => {
-  const { record: passed } = play({}, [0, noData], [10, noData]);
-  /** Its state after 10 s more in which another zone is in the way. */
-  const wait = (answer: Kind, record: GateRecord = passed, seconds = 21) =>
-    follow({}, { record, view: viewOf(zones, OTHER, seconds), answer });
-
-  it("is not given while another zone is in the way, however long the checks succeed", () => {
-    let { record } = play({}, [0, noData]);
-    for (const seconds of [10, 20, 30]) {
-      const next = wait(noData, record, seconds);
-      assert.deepEqual([next.asked, next.record.stages[0]?.state], [["errors"], "Waiting"]);
-      ({ record } = next);
-    }
-    assert.equal(follow({}, { record, view: viewOf(zones, b, 31), answer: data }).record.stages[0]?.state, "Passed");
-    const later = follow({}, { record, view: viewOf(zones, b, 86_400), answer: noData });
-    assert.deepEqual([later.record.stages[0]?.state, later.record.stages[0]?.checks[0]?.streak.successes], ["Waiting", 1]);
-  });
-
-  it("stays while its checks succeed", () => {
-    let record = passed;
-    for (const seconds of [21, 32, 43, 54, 65, 76, 87]) {
-      const next = wait(noData, record, seconds);
-      assert.deepEqual([next.asked, reasonFor({}, next.record, seconds + 1)], [["errors"], undefined]);
-      ({ record } = next);
-    }
-  });
-
-  for (const [name, answer, reason] of [
-    ["fails", data, "GateWaiting"],
-    ["cannot be asked", lost, "GateUnreachable"],
-  ] as const)
-    it(`ends when a check ${name}`, () => {
-      const { asked, record } = wait(answer);
-      assert.deepEqual([asked, reasonFor({}, record, 22)], [["errors"], reason]);
-      assert.equal(follow({}, { record, view: viewOf(zones, b, 22), answer: noData }).record.stages[0]?.state, "Waiting");
-    });
-
-  it("ends as failed after as many failures as the check allows", () => {
-    const traits = { check: { failureThreshold: 1 } };
-    const { record } = follow(traits, { record: passed, view: viewOf(zones, OTHER, 21), answer: data });
-    assert.equal(follow(traits, { record, view: viewOf(zones, OTHER, 22), answer: noData }).record.stages[0]?.state, "Failed");
-  });
-
-  for (const [seconds, reason] of [
-    [70, undefined],
-    [71, "GateWaiting"],
-  ] as const)
-    it(`${reason ? "has ended" : "counts"} ${seconds - 10} s after the last answer`, () =>
-      assert.equal(reasonFor({}, passed, seconds), reason));
-
-  it("ends also where the zone was let begin and could not, as under a disruption budget", () => {
-    const { record } = follow({}, { record: passed, view: viewOf(zones, b, 11), answer: noData });
-    assert.deepEqual([began(record), reasonFor({}, record, 71)], ["zone-a,zone-b", "GateWaiting"]);
-    const next = follow({}, { record, view: viewOf(zones, b, 71), answer: noData });
-    assert.deepEqual([next.asked, began(next.record)], [["errors"], "zone-a"]);
-  });
-
-  it("is kept for good once a pod of the zone was replaced, and no check is asked any more", () => {
-    const { record } = follow({}, { record: passed, view: viewOf(zones, b, 11), answer: noData });
-    const view = viewOf(underWay, b, 86_400);
-    const next = follow({}, { record, view, answer: data });
-    assert.deepEqual([next.asked, next.nextAt, began(next.record)], [[], undefined, "zone-a,zone-b"]);
-    assert.equal(judgeGates([stored({}, record)], view).holds.get(b.uid), undefined);
-  });
-
-  it("is asked for again although a pod of the zone was lost meanwhile, as only the rollout begins a zone", () => {
-    const view = viewOf(underWay, b, 86_400);
-    assert.equal(judgeGates([stored({}, passed)], view).holds.get(b.uid)?.reason, "GateWaiting");
-  });
-});
-
 describe("a gate after the last zone", () => {
   it("only delays that the group counts as settled", () => {
     const traits = { spec: { when: ["AfterLastZone"] } };
@@ -260,37 +157,5 @@ describe("a gate after the last zone", () => {
     next = follow(traits, { record: next.record, view: viewOf(done, SETTLED, 60), answer: noData });
     assert.ok(next.record.settledAt !== undefined);
     assert.equal(judgeGates([stored(traits, next.record)], view).beforeSettled, undefined);
-  });
-});
-
-describe("several gates", () => {
-  it("must all have passed; the first that has not holds", () => {
-    const { record } = play({}, [0, noData], [10, noData]);
-    const gates = [stored({ name: "one" }, record), stored({ name: "two" }, settledRecord(zonesAt("1")))];
-    const held = judgeGates(gates, viewOf(zones, b, 10)).holds.get(b.uid);
-    assert.deepEqual([held?.reason, held?.objects.map(({ name }) => name)], ["GateWaiting", ["zone-b", "two"]]);
-  });
-
-  it("let a zone begin together: one that has passed asks on as long as another one holds", () => {
-    const { record } = play({}, [0, noData], [10, noData]);
-    const view = { ...viewOf(zones, b, 21), isHeld: true };
-    const { due, record: next } = advanceGate(stored({}, record), view, new Map([["errors", data(view.now)]]));
-    assert.deepEqual([began(next), reasonFor({}, next, 22)], ["zone-a", "GateWaiting"]);
-    assert.deepEqual(due, [], "the answer counts for a period");
-    assert.equal(advanceGate(stored({}, record), view, new Map()).due.length, 1);
-  });
-
-  it("say why they hold, since when, and when they ask next", () => {
-    const { record } = play({}, [0, data]);
-    const held = judgeGates([stored({}, record)], viewOf(zones, b, 1)).holds.get(b.uid);
-    assert.equal(
-      held?.message,
-      "zone-b waits for gate gate: errors fails (errors{} 7); since 2026-01-01T00:00:00Z, next check at 2026-01-01T00:00:10Z",
-    );
-  });
-
-  it("never open if their spec cannot be read", () => {
-    const gate = gateOf({ spec: { checks: [] } });
-    assert.equal(judgeGates([gate], viewOf(zones, a)).holds.get(a.uid)?.reason, "GateWaiting");
   });
 });

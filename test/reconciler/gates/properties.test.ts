@@ -1,22 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
-import { advanceGate } from "../../../reconciler/gates/advance.ts";
-import type { Gate } from "../../../reconciler/gates/gate.ts";
-import { judgeGates } from "../../../reconciler/gates/hold.ts";
-import { formatRecord, type GateRecord } from "../../../reconciler/gates/record.ts";
-import { wantedBy } from "../../../reconciler/gating/wanted.ts";
-import { identityOf } from "../../../reconciler/gating/rollout-identity.ts";
-import { decideByStatus, decideRollout } from "../../../reconciler/rollout/decide.ts";
-import type { RolloutDecision } from "../../../reconciler/rollout/zone.ts";
-import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
-import { calmDown, carryOut, createWorld, happen, HAPPENINGS, observe, type SimulatedZone } from "../rollout/world.ts";
-import { data, lost, noData, stored, T0 } from "./builders.ts";
+import { calmDown, createWorld, happen, HAPPENINGS } from "../rollout/world.ts";
+import { data, lost, noData } from "./builders.ts";
+import { Play } from "./onlooker.ts";
 
-const THRESHOLD = 2;
-/** Longer than two periods. */
-const KEPT_SECONDS = 60;
 const ANSWERS = { noData, data, lost } as const;
 const answerKind = fc.constantFrom<keyof typeof ANSWERS>("noData", "noData", "data", "lost");
 /** A tick: what Prometheus answers, and whether the process dies before or after the write, if at all. */
@@ -37,144 +25,18 @@ const history = fc.record({
   when: fc.constantFrom(["BetweenZones"], ["BeforeFirstZone"], ["BeforeFirstZone", "BetweenZones", "AfterLastZone"]),
   events: fc.array(event, { maxLength: 80, size: "max" }),
 });
+type Event = typeof event extends fc.Arbitrary<infer T> ? T : never;
 
-/** A cluster with one gate, and what an onlooker writes down of it. */
-class Play {
-  readonly zones: SimulatedZone[];
-  readonly #when: readonly string[];
-  #record: GateRecord | undefined;
-  #writes = 0;
-  #seconds = 0;
-  /** Successes in a row that were written since the last zone began, or since another template. */
-  #successes = 0;
-  /** When the last answer came that was written. */
-  #answeredAt = 0;
-  /** Zones of which a serving pod was deleted under these templates, and under earlier ones since the group was last settled. */
-  #identity = "";
-  readonly #begun = new Set<string>();
-  readonly #begunEarlier = new Set<string>();
-  /** Zones of which any pod was deleted, broken ones as well. */
-  readonly #touched = new Set<string>();
-  readonly #touchedEarlier = new Set<string>();
-  /** The revisions when the group was last settled. */
-  #good = new Map<string, string>();
-  readonly reached: Record<string, number>;
-
-  constructor(zones: SimulatedZone[], when: readonly string[], reached: Record<string, number> = {}) {
-    this.zones = zones;
-    this.#when = when;
-    this.reached = reached;
-  }
-
-  get writes(): number {
-    return this.#writes;
-  }
-
-  #reach(what: string): void {
-    this.reached[what] = (this.reached[what] ?? 0) + 1;
-  }
-
-  tick(answer: (at: number) => CheckAnswer, dies = "no", seconds = 5): RolloutDecision | undefined {
-    this.#seconds += seconds;
-    const snapshot = this.#observe();
-    const early = decideByStatus(snapshot.zones);
-    if (early !== undefined && early !== "look") return early;
-    const gate = stored({ spec: { when: this.#when }, check: { successThreshold: THRESHOLD } }, this.#record);
-    const identity = identityOf(snapshot.zones);
-    const wanted = wantedBy(snapshot);
-    const group = { identity, zones: snapshot.zones, now: T0 + this.#seconds * 1000 };
-    const gates = judgeGates([gate], group);
-    const view = { ...group, wanted, isHeld: wanted.kind === "zone" && gates.holds.has(wanted.zone.uid) };
-    const decision = decideRollout({ ...snapshot, gates });
-    if (decision?.action === "hold" && decision.reason.startsWith("Gate")) this.#reach(decision.reason);
-    const { due } = advanceGate(gate, view, new Map());
-    const { record } = advanceGate(gate, view, new Map(due.map(({ name }) => [name, answer(view.now)])));
-    if (decision?.action === "deletePods") this.#follow(identity);
-    if (decision?.action === "deletePods" && decision.pods.some(({ ready }) => ready))
-      this.#judge(decision.zone.name, decision.zone.status.updateRevision);
-    if (decision?.action === "deletePods") this.#touched.add(decision.zone.name);
-    if (decision) carryOut(decision, this.zones);
-    if (dies !== "before the write") this.#write(gate, record);
-    return decision;
-  }
-
-  /** With the count of pods at the current revision, as the StatefulSet controller has it. */
-  #observe(): GroupSnapshot {
-    const { zones, ...rest } = observe(this.zones);
-    const updated = ({ pods, status }: ZoneWithPods) =>
-      pods.filter(({ revision, terminating }) => revision === status.updateRevision && !terminating).length;
-    const count = ({ pods, status }: ZoneWithPods) =>
-      pods.filter(({ revision, terminating }) => revision === status.currentRevision && !terminating).length;
-    return { ...rest, zones: zones.map((zone) => ({ ...zone, status: { ...zone.status, current: count(zone), updated: updated(zone) } })) };
-  }
-
-  #write(gate: Gate, record: GateRecord): void {
-    const text = (one: GateRecord | undefined) => JSON.stringify(one && formatRecord(one));
-    if (text(gate.record) === text(record)) return;
-    this.#writes++;
-    this.#follow(record.identity);
-    const results = record.stages.at(-1)?.checks[0];
-    const before = gate.record?.stages.at(-1)?.checks[0];
-    if (results && JSON.stringify(results) !== JSON.stringify(before)) this.#noteAnswer(results.lastVerdict === "Success");
-    if (record.settledAt !== undefined) this.#settle();
-    this.#record = record;
-  }
-
-  #noteAnswer(isSuccess: boolean): void {
-    const isOld = this.#seconds - this.#answeredAt > KEPT_SECONDS;
-    this.#successes = isSuccess ? (isOld ? 0 : this.#successes) + 1 : 0;
-    this.#answeredAt = this.#seconds;
-  }
-
-  /** Notes that the templates are others than before. */
-  #follow(identity: string): void {
-    if (identity === this.#identity) return;
-    this.#identity = identity;
-    for (const name of this.#begun) this.#begunEarlier.add(name);
-    this.#begun.clear();
-    for (const name of this.#touched) this.#touchedEarlier.add(name);
-    this.#touched.clear();
-    this.#successes = 0;
-  }
-
-  /** A serving pod of this zone is deleted: may it be? Told from what was seen, not from the record. */
-  #judge(name: string, revision: string): void {
-    if (this.#begun.has(name)) return;
-    const isRolled = (zone: SimulatedZone): boolean =>
-      zone.name !== name && `r${zone.template}` !== this.#good.get(zone.name) && zone.pods.every((pod) => pod.revision === zone.template);
-    // A zone all of whose pods are as they were has not begun: a template came and went.
-    const isBack = ({ pods }: SimulatedZone, good?: string): boolean =>
-      pods.every(({ revision, phase }) => `r${revision}` === good && phase !== "terminating" && phase !== "missing");
-    const back = new Set(this.zones.filter((zone) => isBack(zone, this.#good.get(zone.name))).map((zone) => zone.name));
-    const begun = [...this.#begun].filter((one) => !back.has(one));
-    const earlier = [...this.#begunEarlier].filter((one) => !back.has(one));
-    const isWayBack = this.#good.get(name) === revision;
-    const isCure = begun.length === 0 && this.#touchedEarlier.has(name);
-    const isFirst = begun.length === 0 && earlier.length === 0 && !this.zones.some(isRolled);
-    // As long as only broken pods were replaced, it depends on more than is seen here which zone is the first.
-    const isUnclear = begun.length === 0 && earlier.length === 0 && this.#touched.size + this.#touchedEarlier.size > 0;
-    const isAsked = this.#when.includes(isFirst ? "BeforeFirstZone" : "BetweenZones");
-    if (isUnclear) this.#reach("unclear");
-    if (isAsked && !isWayBack && !isCure && !isUnclear) {
-      assert.ok(this.#successes >= THRESHOLD, `${name} begins after ${this.#successes} successes`);
-      const age = this.#seconds - this.#answeredAt;
-      assert.ok(age <= KEPT_SECONDS, `${name} begins ${age} s after its last check`);
-      this.#reach(isFirst ? "a first zone after its checks" : "a next zone after its checks");
-    }
-    if (isWayBack) this.#reach("a way back");
-    if (isCure) this.#reach("a cure");
-    this.#begun.add(name);
-    this.#successes = 0;
-  }
-
-  #settle(): void {
-    this.#begun.clear();
-    this.#begunEarlier.clear();
-    this.#touched.clear();
-    this.#touchedEarlier.clear();
-    this.#good = new Map(this.#observe().zones.map(({ name, status }) => [name, status.updateRevision]));
-  }
+function takeEvent(play: Play, next: Event): void {
+  if (next === "calm") return calmDown(play.zones);
+  if ("tick" in next) return void play.tick(ANSWERS[next.tick], next.dies, next.seconds);
+  const zone = play.zones[next.zone % play.zones.length];
+  if (zone) happen(next.what, play.zones, zone, next.pod);
 }
+
+/** Nothing finishes after them unless a user acts. */
+const HINDRANCES: ReadonlySet<string> = new Set(["pause", "crash", "limp"]);
+const whatOf = (next: Event): string => (next !== "calm" && "what" in next ? next.what : "");
 
 const LEAST = {
   "a first zone after its checks": 20,
@@ -192,14 +54,7 @@ describe("over random answers, deaths and templates", () => {
       fc.property(history, ({ sizes, maxUnavailable, when, events }) => {
         const play = new Play(createWorld(sizes, maxUnavailable), when, reached);
         play.tick(noData);
-        for (const next of events) {
-          if (next === "calm") calmDown(play.zones);
-          else if ("tick" in next) play.tick(ANSWERS[next.tick], next.dies, next.seconds);
-          else {
-            const zone = play.zones[next.zone % play.zones.length];
-            if (zone) happen(next.what, play.zones, zone, next.pod);
-          }
-        }
+        events.forEach((next) => takeEvent(play, next));
       }),
       { numRuns: 2000 },
     );
@@ -211,14 +66,7 @@ describe("over random answers, deaths and templates", () => {
       fc.property(history, ({ sizes, maxUnavailable, when, events }) => {
         const play = new Play(createWorld(sizes, maxUnavailable), when);
         play.tick(noData);
-        for (const next of events) {
-          if (next === "calm") calmDown(play.zones);
-          else if ("tick" in next) play.tick(ANSWERS[next.tick], next.dies, next.seconds);
-          else if (next.what !== "pause" && next.what !== "crash" && next.what !== "limp") {
-            const zone = play.zones[next.zone % play.zones.length];
-            if (zone) happen(next.what, play.zones, zone, next.pod);
-          }
-        }
+        events.filter((next) => !HINDRANCES.has(whatOf(next))).forEach((next) => takeEvent(play, next));
         for (let quiet = 0, ticks = 0; quiet < 3; ticks++) {
           calmDown(play.zones);
           const before = play.writes;

@@ -1,5 +1,6 @@
 /** Gates on the embedded cluster, asked of a scripted Prometheus. */
 import { readFileSync } from "node:fs";
+import { it } from "node:test";
 import { parse } from "yaml";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../../infra/log.ts";
@@ -13,6 +14,7 @@ import type { TickInput } from "../../../reconciler/tick.ts";
 import type { Draft } from "../../emulator/objects.ts";
 import { startPrometheus, type ScriptedPrometheus } from "../../prometheus/scripted.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
+import { witness, type Witness } from "../witness.ts";
 
 export const GATES = "rolloutgates.zonewise.dev";
 const CRD = new URL("../../../infra/manifests/crds/rolloutgates.yaml", import.meta.url);
@@ -71,6 +73,28 @@ export async function setGateStage({ crd = true } = {}): Promise<GateStage> {
     },
   };
 }
+
+export interface GateScene extends GateStage {
+  readonly cluster: Cluster;
+  /** The calls of `cluster`. */
+  readonly calls: string[];
+  readonly seen: Witness;
+}
+
+/** Registers a test on a cluster of its own. */
+export function onCluster(name: string, run: (scene: GateScene) => Promise<void>, options?: Parameters<typeof setGateStage>[0]): void {
+  it(name, async () => {
+    const gates = await setGateStage(options);
+    try {
+      await run({ ...gates, ...gates.stage.connect(), seen: witness(gates.stage) });
+    } finally {
+      await gates.close();
+    }
+  });
+}
+
+/** The zones of which a pod was deleted, in the order in which they began. */
+export const zonesBegun = ({ seen }: Pick<GateScene, "seen">): string => [...new Set(seen.deleted.map((name) => name.slice(0, -2)))].join();
 
 export function installGates({ emulator }: Stage): void {
   emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(CRD, "utf8")) as Draft);

@@ -1,33 +1,8 @@
-/** What becomes of the partition when a rollout begins, is suspended, resized or deleted. */
+/** What becomes of the partition when a StatefulSet is resized, or gets another partition or template. */
 import { ago, NEW, OLD, rolling } from "./builders.ts";
 import { backing, checking, NEWER, READY, stepped, table } from "./table.ts";
 
-const SUSPENDED = { phase: "Suspended", targetUID: "uid-db", updateRevision: NEW };
-
-const READY_CONDITION = { type: "Ready", status: "True", reason: "Ready", message: "m", lastTransitionTime: ago(5) };
-
-const CANNOT = { phase: "ErrorCannotManage", targetUID: "uid-db", updateRevision: NEW };
-
 table("what becomes of the partition", [
-  { name: "adoption while idle", set: { partition: 0, owner: undefined }, expected: "claim, before: 0" },
-  {
-    name: "somebody has removed the claim: the partition from before the adoption is not ours",
-    set: { owner: undefined },
-    status: { phase: "Updated", targetUID: "uid-db", conditions: [READY_CONDITION] },
-    expected: "claim",
-  },
-  {
-    name: "the claim is another StatefulSet's: the partition from before returns one day",
-    set: { owner: undefined, partition: 1 },
-    status: { phase: "Updated", targetUID: "uid-other", conditions: [READY_CONDITION] },
-    expected: "claim, before: 1",
-  },
-  {
-    name: "another PhasedRollout has released it: the partition from before returns one day",
-    set: { owner: undefined, partition: 1 },
-    status: { phase: "ErrorCannotManage", targetUID: "uid-db", conditions: [{ ...READY_CONDITION, status: "False" }] },
-    expected: "claim, before: 1",
-  },
   {
     name: "adoption in the middle of a rollout keeps the pods that are not updated",
     set: { ...NEWER, partition: 0, updated: 1 },
@@ -164,61 +139,11 @@ table("what becomes of the partition", [
     expected: "partition 2 RollBack",
   },
   {
-    name: "suspended in the middle",
-    set: { ...NEWER, partition: 2 },
-    spec: { skipCheck: true },
-    status: rolling(2),
-    expected: "partition 0 Suspend",
-  },
-  {
-    name: "no longer suspended in the middle",
-    set: { ...NEWER, partition: 0, updated: 1 },
-    pods: "oon",
-    status: SUSPENDED,
-    expected: "partition 2 Contain",
-  },
-  {
-    name: "no longer suspended, all pods updated",
-    set: { current: NEW, update: NEW, partition: 0 },
-    pods: "nnn",
-    status: SUSPENDED,
-    expected: "partition 3 Guard",
-  },
-  {
-    name: "OnDelete and back in the middle",
-    set: { ...NEWER, partition: 0, updated: 1 },
-    pods: "oon",
-    status: CANNOT,
-    expected: "partition 2 Contain",
-  },
-  {
     name: "the StatefulSet was recreated by another one: the stored step counts for nothing",
     set: { ...NEWER, uid: "uid-2", partition: 2, updated: 1 },
     pods: "oon",
     status: checking(2, { consecutiveSuccessfulChecks: 3 }),
     expected: `Rolling ${READY} WaitForPodToBeUpdated@2 0/0 due in 0 s`,
-  },
-  {
-    name: "deleted while the StatefulSet is another PhasedRollout's: it is not touched",
-    terminating: true,
-    set: { ...NEWER, partition: 2, owner: "other" },
-    other: { name: "other" },
-    expected: "dropFinalizer",
-  },
-  {
-    name: "deleted in the middle: the original partition returns, and with it the pods",
-    terminating: true,
-    set: { ...NEWER, partition: 2, updated: 1, annotations: { "sts.plus/original-partition": "1" } },
-    pods: "oon",
-    expected: "give back with partition 1, 1 pods",
-  },
-  {
-    name: "deleted in the middle with onDelete: freeze",
-    terminating: true,
-    spec: { onDelete: "freeze" },
-    set: { ...NEWER, partition: 2 },
-    pods: "oon",
-    expected: "give back with partition kept, 0 pods",
   },
 ]);
 
@@ -236,19 +161,5 @@ table("better than the original", [
     pods: "onn",
     status: checking(1, { consecutiveSuccessfulChecks: 2 }),
     expected: "partition 1 Contain",
-  },
-  {
-    name: "S04 a deleted PhasedRollout whose finalizer is gone gives back, and claims nothing",
-    terminating: true,
-    finalizers: ["foregroundDeletion"],
-    expected: "give back with partition 0, 0 pods",
-  },
-  {
-    name: "S04 and then it does nothing",
-    terminating: true,
-    finalizers: ["foregroundDeletion"],
-    set: { owner: undefined },
-    status: { phase: "Updated" },
-    expected: "Updated",
   },
 ]);

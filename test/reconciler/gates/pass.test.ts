@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { judgeGates } from "../../../reconciler/gates/hold.ts";
+import type { GateRecord } from "../../../reconciler/gates/record.ts";
+import { data, follow, lost, noData, OTHER, stored, viewOf } from "./builders.ts";
+import { b, began, play, reasonFor, underWay, zones, type Kind } from "./play.ts";
+
+describe("a pass that its zone has not used yet", () => {
+  const { record: passed } = play({}, [0, noData], [10, noData]);
+  /** Its state after 10 s more in which another zone is in the way. */
+  const wait = (answer: Kind, record: GateRecord = passed, seconds = 21) =>
+    follow({}, { record, view: viewOf(zones, OTHER, seconds), answer });
+
+  it("is not given while another zone is in the way, however long the checks succeed", () => {
+    let { record } = play({}, [0, noData]);
+    for (const seconds of [10, 20, 30]) {
+      const next = wait(noData, record, seconds);
+      assert.deepEqual([next.asked, next.record.stages[0]?.state], [["errors"], "Waiting"]);
+      ({ record } = next);
+    }
+    assert.equal(follow({}, { record, view: viewOf(zones, b, 31), answer: data }).record.stages[0]?.state, "Passed");
+    const later = follow({}, { record, view: viewOf(zones, b, 86_400), answer: noData });
+    assert.deepEqual([later.record.stages[0]?.state, later.record.stages[0]?.checks[0]?.streak.successes], ["Waiting", 1]);
+  });
+
+  it("stays while its checks succeed", () => {
+    let record = passed;
+    for (const seconds of [21, 32, 43, 54, 65, 76, 87]) {
+      const next = wait(noData, record, seconds);
+      assert.deepEqual([next.asked, reasonFor({}, next.record, seconds + 1)], [["errors"], undefined]);
+      ({ record } = next);
+    }
+  });
+
+  for (const [name, answer, reason] of [
+    ["fails", data, "GateWaiting"],
+    ["cannot be asked", lost, "GateUnreachable"],
+  ] as const)
+    it(`ends when a check ${name}`, () => {
+      const { asked, record } = wait(answer);
+      assert.deepEqual([asked, reasonFor({}, record, 22)], [["errors"], reason]);
+      assert.equal(follow({}, { record, view: viewOf(zones, b, 22), answer: noData }).record.stages[0]?.state, "Waiting");
+    });
+
+  it("ends as failed after as many failures as the check allows", () => {
+    const traits = { check: { failureThreshold: 1 } };
+    const { record } = follow(traits, { record: passed, view: viewOf(zones, OTHER, 21), answer: data });
+    assert.equal(follow(traits, { record, view: viewOf(zones, OTHER, 22), answer: noData }).record.stages[0]?.state, "Failed");
+  });
+
+  for (const [seconds, reason] of [
+    [70, undefined],
+    [71, "GateWaiting"],
+  ] as const)
+    it(`${reason ? "has ended" : "counts"} ${seconds - 10} s after the last answer`, () =>
+      assert.equal(reasonFor({}, passed, seconds), reason));
+
+  it("ends also where the zone was let begin and could not, as under a disruption budget", () => {
+    const { record } = follow({}, { record: passed, view: viewOf(zones, b, 11), answer: noData });
+    assert.deepEqual([began(record), reasonFor({}, record, 71)], ["zone-a,zone-b", "GateWaiting"]);
+    const next = follow({}, { record, view: viewOf(zones, b, 71), answer: noData });
+    assert.deepEqual([next.asked, began(next.record)], [["errors"], "zone-a"]);
+  });
+
+  it("is kept for good once a pod of the zone was replaced, and no check is asked any more", () => {
+    const { record } = follow({}, { record: passed, view: viewOf(zones, b, 11), answer: noData });
+    const view = viewOf(underWay, b, 86_400);
+    const next = follow({}, { record, view, answer: data });
+    assert.deepEqual([next.asked, next.nextAt, began(next.record)], [[], undefined, "zone-a,zone-b"]);
+    assert.equal(judgeGates([stored({}, record)], view).holds.get(b.uid), undefined);
+  });
+
+  it("is asked for again although a pod of the zone was lost meanwhile, as only the rollout begins a zone", () => {
+    const view = viewOf(underWay, b, 86_400);
+    assert.equal(judgeGates([stored({}, passed)], view).holds.get(b.uid)?.reason, "GateWaiting");
+  });
+});
