@@ -5,7 +5,7 @@
  *         a wait? -> gates advance -> controllers and kubelets do their part -> time passes -> look again
  *                    none of these changes anything: the group is settled, or blocked for good
  */
-import type { BudgetPod } from "../budget/budget-pod.ts";
+import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
 import { ageOf, LASTS_MS } from "../budget/reservation.ts";
 import type { Hold } from "../model/decision.ts";
 import type { PreparePods } from "../scaling/steps.ts";
@@ -47,7 +47,7 @@ const MOST_WAITS = 100_000;
 /** The next `most` steps (§18.4). */
 export function simulate(start: World, most: number): GroupPlan {
   const record = createRecord(start.now);
-  let world = start;
+  let world = writeReadyTimes(start);
   for (let looks = 0; ; looks++) {
     const outlook = lookAhead(world);
     record.note(outlook, world.now);
@@ -106,6 +106,17 @@ function describe(step: GroupStep): Undated {
   }
 }
 
+/** As the next tick does (§5.7): a pod that is seen ready for the first time is ready from now on. */
+function writeReadyTimes(world: World): World {
+  const { now } = world;
+  const write = (zone: BudgetZone): BudgetZone => ({
+    ...zone,
+    pods: zone.pods.map((pod) => (pod.ready ? { ...pod, readySince: pod.readySince ?? now } : pod)),
+  });
+  const budgets = world.budgets.map((budget) => ({ ...budget, others: budget.others.map(write) }));
+  return { ...world, zones: world.zones.map(write), budgets };
+}
+
 /** The world at the next look; undefined if it would be the same for ever. */
 function advance(world: World, outlook: GroupOutlook): World | undefined {
   const prepared = outlook.preparing.reduce((map, { zone }) => new Map(map).set(zone.uid, world.now), world.preparedAt);
@@ -142,8 +153,11 @@ function apply(world: World, step: GroupStep): World {
 function nextMoment({ budgets, zones, now }: World, outlook: GroupOutlook, nextCheck: number | undefined): number | undefined {
   const untils = holdsOf(outlook).flatMap(({ until }) => (until === undefined ? [] : [until + 1]));
   const reserved = budgets.flatMap(({ reservations }) => Object.values(reservations).map((one) => now + LASTS_MS - ageOf(one, now)));
-  const delays = budgets.flatMap(({ content }) => ("problem" in content ? [] : [content.crossZoneEvictionDelayMs]));
-  const ready = zones.flatMap(({ pods }) => pods.flatMap(({ readySince }) => delays.map((ms) => (readySince ?? now) + ms + 1)));
+  const delays = budgets.flatMap(({ content }) =>
+    "problem" in content || content.crossZoneEvictionDelayMs === 0 ? [] : [content.crossZoneEvictionDelayMs],
+  );
+  const pods = [...zones, ...budgets.flatMap(({ others }) => others)].flatMap((zone) => zone.pods);
+  const ready = pods.flatMap(({ readySince }) => (readySince === undefined ? [] : delays.map((ms) => readySince + ms + 1)));
   const isWaiting = holdsOf(outlook).length > 0;
   const all = [...untils, ...(isWaiting ? [...reserved, ...ready, ...(nextCheck === undefined ? [] : [nextCheck])] : [])];
   const later = all.filter((at) => at > now);

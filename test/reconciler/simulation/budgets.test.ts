@@ -23,6 +23,39 @@ it("a reservation of an eviction in another zone is waited for, until it expires
   assert.deepEqual([first?.waits, first?.waitMs], [["BudgetSpent"], 60_000]);
 });
 
+const HOUR = 3_600_000;
+const DELAYED = { maxUnavailable: 1, podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)", crossZoneEvictionDelay: "1h" };
+
+it("pods whose ready times nobody has written yet count from now on, as the next tick writes them", () => {
+  const { steps, end } = simulate(withBudget([OUTDATED, {}, {}], DELAYED), 100);
+  assert.deepEqual([steps[0]?.waits, steps[0]?.waitMs], [["BudgetSpent"], HOUR + 1]);
+  assert.equal(end, "settled");
+});
+
+it("pods of another group under the budget are waited for until their delay is over", () => {
+  const world = withBudget([OUTDATED, {}], DELAYED);
+  const [other] = withBudget([{ name: "other-zone-b" }], {}).zones;
+  const pods = other?.pods.map((pod) => ({ ...pod, readySince: world.now - HOUR / 2 })) ?? [];
+  const old = world.zones.map((zone) => ({ ...zone, pods: zone.pods.map((pod) => ({ ...pod, readySince: world.now - 2 * HOUR })) }));
+  const budgets = world.budgets.map((budget) => ({ ...budget, others: other ? [{ ...other, pods }] : [] }));
+  const { steps, end } = simulate({ ...world, zones: old, budgets }, 100);
+  assert.deepEqual([steps[0]?.waits, steps[0]?.waitMs, end], [["BudgetSpent"], HOUR / 2 + 1, "settled"]);
+});
+
+it("a long wait under a budget is one wait, whether a pod can come up or not", () => {
+  const at = (hours: number): string => new Date(Date.parse("2026-01-01T12:00:00Z") - hours * HOUR).toISOString();
+  const leader = { replicas: 2, annotations: { "grafana.com/last-downscale": at(1) } };
+  const follower = {
+    labels: { "grafana.com/min-time-between-zones-downscale": "12h" },
+    annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-a" },
+  };
+  const [step] = simulate(withBudget([leader, follower], {}), 1).steps;
+  assert.deepEqual([step?.action, step?.waits, step?.waitMs], ["ScaleZone", ["MinTimeBetweenZones"], 11 * HOUR + 1]);
+  const broken = { ...OUTDATED, updateRevision: OUTDATED.at ?? "", pods: { 0: { ready: false, broken: "CrashLoopBackOff" } } };
+  const { end, endsAt } = simulate(withBudget([broken, OUTDATED], {}), 100);
+  assert.deepEqual([end, endsAt], ["blocked", Date.parse("2026-01-01T12:00:00Z")]);
+});
+
 it("a gate between zones adds the time of its checks, which are taken to pass", () => {
   const zones = zonesOf(OUTDATED, OUTDATED);
   const { steps, end } = simulate(worldOf(zones, { gates: [gateOf()] }), 100);

@@ -6,22 +6,18 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
 import type { Scaling } from "../../../reconciler/model/scaling.ts";
-import type { Hold } from "../../../reconciler/model/decision.ts";
 import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import type { GateRecord } from "../../../reconciler/gates/record.ts";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import { identityOf } from "../../../reconciler/gating/rollout-identity.ts";
 import { wantedBy } from "../../../reconciler/gating/wanted.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide.ts";
-import { decideScaling } from "../../../reconciler/scaling/decide.ts";
-import { decideShrink, isShrinking } from "../../../reconciler/scaling/shrink.ts";
-import type { ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
-import type { ScaleZone } from "../../../reconciler/scaling/steps.ts";
 import { simulate } from "../../../reconciler/simulation/simulate.ts";
 import { data, follow, noData, stored, type GateTraits } from "../gates/builders.ts";
 import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
 import { NOW, worldOf } from "./builders.ts";
 import { moveAll, playPast } from "./play.ts";
+import { applyScale, chooseScale, countRevisions } from "./shell.ts";
 
 const PAST = ["deploy", "stumble", "crash", "limp", "pause", "recover", "revert"] as const satisfies Happening[];
 const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;
@@ -44,12 +40,6 @@ type Start = typeof start extends fc.Arbitrary<infer T> ? T : never;
 /** The group with what its labels and annotations say of scaling. */
 type Observe = (zones: readonly SimulatedZone[], lastDownscales: ReadonlyMap<string, string>) => GroupSnapshot;
 
-/** By these a gate knows a zone that has begun; the model leaves them out. */
-function countRevisions({ pods, status: { currentRevision, updateRevision } }: ZoneWithPods) {
-  const count = (revision: string): number => pods.filter((pod) => pod.revision === revision && !pod.terminating).length;
-  return { current: currentRevision === updateRevision ? 0 : count(currentRevision), updated: count(updateRevision) };
-}
-
 function observeWith({ leaders, readyOnly, minTime }: Start): Observe {
   return (zones, lastDownscales) => {
     const group = observe(zones);
@@ -62,29 +52,6 @@ function observeWith({ leaders, readyOnly, minTime }: Start): Observe {
     };
     return { ...group, zones: group.zones.map(read) };
   };
-}
-
-/** As the shell does: a zone that may not shrink is refused, and the next one has its turn. */
-function chooseScale(group: GroupSnapshot, now: number): { readonly step: ScaleZone | undefined; readonly holds: readonly Hold[] } {
-  const times = { zones: group.zones, tracked: new Map<string, string>(), now };
-  const facts = new Map<string, ZoneFacts>();
-  for (;;) {
-    const { next, scalingHolds } = decideScaling({ ...times, facts, clusterDomain: "" });
-    if (next?.action !== "scaleZone") return { step: undefined, holds: scalingHolds };
-    const refused = isShrinking(next) ? decideShrink(next, times, group) : undefined;
-    assert.notEqual(refused, "outdated");
-    if (refused === undefined || refused === "outdated") return { step: next, holds: scalingHolds };
-    facts.set(next.zone.uid, { refused });
-  }
-}
-
-function applyScale({ zone, replicas, recordAt }: ScaleZone, zones: readonly SimulatedZone[], lastDownscales: Map<string, string>): void {
-  const { pods, template, status } = zones.find(({ name }) => name === zone.name) ?? assert.fail();
-  // Its controller has not seen it yet.
-  status.template = -1;
-  if (recordAt !== undefined) lastDownscales.set(zone.name, new Date(recordAt).toISOString());
-  pods.length = Math.min(pods.length, replicas);
-  while (pods.length < replicas) pods.push({ revision: template, phase: "missing" });
 }
 
 /** A gate's steps, without the results of checks. */
@@ -107,7 +74,7 @@ function execute(zones: readonly SimulatedZone[], given: Start, read: Observe): 
   for (let tick = 0; tick < 5000; tick++) {
     for (const zone of zones) if (zone.status.template !== -1) happen("sync", zones, zone, 0);
     const group = read(zones, lastDownscales);
-    const { step, holds } = chooseScale(group, now);
+    const { step, holds } = chooseScale(group, { now });
     if (step) {
       applyScale(step, zones, lastDownscales);
       done.push(`${step.zone.name}=${step.replicas}`);

@@ -1,0 +1,176 @@
+/**
+ * The plan is what happens under disruption budgets, in zones and in partitions, with delays between zones, and with zones that mirror a resource and
+ * whose pods prepare before they go.
+ */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import fc from "fast-check";
+import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
+import type { Reservation } from "../../../reconciler/budget/reservation.ts";
+import { readScaling } from "../../../reconciler/model/scaling.ts";
+import { decideRollout } from "../../../reconciler/rollout/decide.ts";
+import type { ReferenceReading } from "../../../reconciler/scaling/snapshot.ts";
+import { simulate } from "../../../reconciler/simulation/simulate.ts";
+import { budgetOf } from "../../cli/decide/worlds.ts";
+import { PARTITIONS, budget as parse } from "../budget/builders.ts";
+import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
+import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";
+import { NOW, toBudgetZone, worldOf } from "./builders.ts";
+import { moveAll, playPast } from "./play.ts";
+import { applyScale, chooseScale, countRevisions, grantPods, syncLagging } from "./shell.ts";
+
+const PAST = ["deploy", "stumble", "crash", "limp", "pause", "recover", "revert"] as const satisfies Happening[];
+const MODES = { zones: {}, partitions: PARTITIONS, delayed: { ...PARTITIONS, crossZoneEvictionDelay: "10m" } } as const;
+const MINUTE = 60_000;
+
+const start = fc.record({
+  sizes: fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 2, maxLength: 3, size: "max" }),
+  maxUnavailable: fc.integer({ min: 1, max: 3 }),
+  past: fc.array(fc.record({ what: fc.constantFrom(...PAST), zone: fc.nat(3), pod: fc.nat(4) }), { maxLength: 6 }),
+  ticks: fc.nat(3),
+  mode: fc.constantFrom("zones", "partitions", "delayed"),
+  allowed: fc.nat(3),
+  /** A pod whose eviction was allowed a minute ago. */
+  reserved: fc.option(fc.record({ zone: fc.nat(2), pod: fc.nat(3) }), { nil: undefined }),
+  /** What each zone mirrors, if it does. */
+  mirrors: fc.array(fc.option(fc.record({ wanted: fc.nat(4), isDelayed: fc.boolean() }), { nil: undefined }), {
+    minLength: 3,
+    maxLength: 3,
+  }),
+  minTime: fc.constantFrom(undefined, "1h"),
+});
+type Start = typeof start extends fc.Arbitrary<infer T> ? T : never;
+
+/** Of a pod, by its name: how often it was created anew, and since when it is ready. */
+type Lives = Map<string, { life: number; readySince: number | undefined }>;
+
+/** The group as a tick and its budget see it. */
+function observeWith({ mirrors, minTime }: Start, lives: Lives) {
+  return (zones: readonly SimulatedZone[], downscales: ReadonlyMap<string, string>): BudgetZone[] =>
+    observe(zones).zones.map((zone, i) => {
+      const mirror = mirrors[i];
+      const { value: scaling } = readScaling({}, { ...(mirror && MIRROR), ...(mirror?.isDelayed && DELAYED) });
+      const pods = toBudgetZone(zone).pods.map((pod) => {
+        const { life, readySince } = lives.get(pod.name) ?? { life: 0, readySince: undefined };
+        return { ...pod, uid: `${pod.uid}${"'".repeat(life)}`, labels: { ...pod.labels, "rollout-group": "ingester" }, readySince };
+      });
+      const status = { ...zone.status, ...countRevisions(zone) };
+      return { ...zone, status, pods, scaling: { ...scaling, minTime, lastDownscale: downscales.get(zone.name) } };
+    });
+}
+
+/** Kubelets and controllers do all they can: a pod that was deleted is another one, and ready from now on. */
+function settle(zones: readonly SimulatedZone[], lives: Lives, now: number): boolean {
+  const moving = zones.flatMap(({ name, pods }) =>
+    pods.flatMap(({ phase }, i) => (["terminating", "missing", "recovering"].includes(phase) ? [{ name: `${name}-${i}`, phase }] : [])),
+  );
+  const moved = moveAll(zones);
+  for (const { name, phase } of moving)
+    lives.set(name, { life: (lives.get(name)?.life ?? 0) + (phase === "recovering" ? 0 : 1), readySince: now });
+  return moved;
+}
+
+interface Execution {
+  readonly zones: readonly SimulatedZone[];
+  readonly lives: Lives;
+  readonly spec: object;
+  readonly reservations: Map<string, Reservation>;
+  readonly references: ReadonlyMap<string, ReferenceReading>;
+  readonly read: ReturnType<typeof observeWith>;
+}
+
+/** Ticks, with everybody else doing their part whenever there is nothing to do but wait, until nothing moves any more. */
+function execute({ zones, lives, spec, reservations, references, read }: Execution): string[] {
+  const downscales = new Map<string, string>();
+  const prepared = new Map<string, number>();
+  const budget = parse(spec);
+  const done: string[] = [];
+  let now = NOW;
+  for (let tick = 0; tick < 5000; tick++) {
+    for (const zone of zones) if (zone.status.template !== -1) happen("sync", zones, zone, 0);
+    const group = { namespace: "test", name: "ingester", zones: read(zones, downscales) };
+    const { step, holds } = chooseScale(group, { now, references, prepared });
+    if (step) {
+      applyScale(step, zones, downscales);
+      done.push(`${step.zone.name}=${step.replicas}`);
+      continue;
+    }
+    const decision = decideRollout(group);
+    if (decision?.action === "finishZone") {
+      carryOut(decision, zones);
+      done.push(decision.zone.name);
+      continue;
+    }
+    const granted = decision?.action === "deletePods" ? grantPods(decision, group.zones, { budget, reservations, now }) : [];
+    if (decision?.action === "deletePods" && granted.length > 0) {
+      carryOut({ ...decision, pods: granted }, zones);
+      done.push(...granted.map(({ name }) => name));
+      continue;
+    }
+    const isSynced = syncLagging(zones);
+    if (settle(zones, lives, now) || isSynced) continue;
+    if (!decision && holds.length === 0) return done;
+    const times = [
+      ...[...holds, ...(decision?.action === "hold" ? [decision] : [])].flatMap(({ until }) => (until === undefined ? [] : [until + 1])),
+      ...[...reservations.values()].map(({ time }) => Date.parse(time) + 2 * MINUTE),
+      ...[...lives.values()].flatMap(({ readySince }) => (readySince === undefined ? [] : [readySince + 10 * MINUTE + 1])),
+    ];
+    const later = times.filter((at) => at > now);
+    if (later.length === 0) return done;
+    now = Math.min(...later);
+  }
+  return assert.fail("it does not end");
+}
+
+it("over 1,000 random groups with budgets and mirrors, the plan has the steps in the order in which they are then taken", () => {
+  const seen = { settled: 0, blocked: 0, cut: 0, steps: 0, scaled: 0, prepared: 0, spent: 0, delayed: 0, spaced: 0 };
+  fc.assert(
+    fc.property(start, (given) => {
+      const zones = playPast(given);
+      moveAll(zones);
+      happen("syncAll", zones, zones[0] as SimulatedZone, 0);
+      const lives: Lives = new Map();
+      for (const { name, pods } of zones)
+        for (const [i, { phase }] of pods.entries())
+          lives.set(`${name}-${i}`, { life: 0, readySince: phase === "ready" ? NOW : undefined });
+      const read = observeWith(given, lives);
+      const observed = read(zones, new Map());
+
+      const spec = { ...MODES[given.mode], maxUnavailable: given.allowed };
+      const claimed = given.reserved && observed[given.reserved.zone]?.pods[given.reserved.pod];
+      const time = new Date(NOW - MINUTE).toISOString();
+      const reserved = claimed ? { [claimed.name]: { uid: claimed.uid, time, by: "webhook_x" } } : {};
+      const resource = { group: "g", version: "v1", plural: "templates" };
+      const references = new Map(
+        observed.map(({ uid }, i) => [uid, { resource, wantedReplicas: given.mirrors[i]?.wanted ?? 0, reportedReplicas: 0 }]),
+      );
+
+      const budgets = [{ ...budgetOf(spec), reservations: reserved }];
+      const plan = simulate({ ...worldOf([]), zones: observed, budgets, references }, 10_000);
+      const taken = plan.steps.filter(({ action }) => action !== "PreparePods");
+      const planned = taken.flatMap(({ zone, pods = [zone], replicas }) => (replicas === undefined ? pods : [`${zone}=${replicas}`]));
+      assert.deepEqual(planned, execute({ zones, lives, spec, reservations: new Map(Object.entries(reserved)), references, read }));
+      const count = (reason: string): number => plan.steps.filter(({ waits }) => waits.includes(reason)).length;
+      seen[plan.end]++;
+      seen.steps += planned.length;
+      seen.scaled += planned.filter((name) => name.includes("=")).length;
+      seen.prepared += plan.steps.length - taken.length;
+      seen.spent += count("BudgetSpent");
+      seen.delayed += count("DelayNotReached");
+      seen.spaced += count("MinTimeBetweenZones");
+    }),
+    { numRuns: 1000 },
+  );
+  assert.equal(seen.cut, 0);
+  for (const [what, least] of Object.entries({
+    settled: 200,
+    blocked: 100,
+    steps: 2000,
+    scaled: 300,
+    prepared: 100,
+    spent: 30,
+    delayed: 30,
+    spaced: 30,
+  }))
+    assert.ok(seen[what as keyof typeof seen] > least, `${what}: ${JSON.stringify(seen)}`);
+});

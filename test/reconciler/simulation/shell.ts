@@ -1,0 +1,112 @@
+/** The shell of a tick over values: it takes the steps of scaling, and asks budgets before it deletes, as the real one does. */
+import assert from "node:assert/strict";
+import { decideEviction } from "../../../reconciler/budget/decide.ts";
+import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
+import { livingReservations, type Reservation } from "../../../reconciler/budget/reservation.ts";
+import { isAllowed } from "../../../reconciler/budget/verdict.ts";
+import type { Budget } from "../../../reconciler/budget/zpdb.ts";
+import type { Hold } from "../../../reconciler/model/decision.ts";
+import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
+import type { DeletePods } from "../../../reconciler/rollout/zone.ts";
+import { decideScaling } from "../../../reconciler/scaling/decide.ts";
+import { foldAges } from "../../../reconciler/scaling/delayed.ts";
+import { decideShrink, isShrinking } from "../../../reconciler/scaling/shrink.ts";
+import type { ReferenceReading, ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
+import type { PreparePods, ScaleZone } from "../../../reconciler/scaling/steps.ts";
+import { happen, type SimulatedZone } from "../rollout/world.ts";
+
+/** By these a gate knows a zone that has begun; the model leaves them out. */
+export function countRevisions({ pods, status: { currentRevision, updateRevision } }: ZoneWithPods) {
+  const count = (revision: string): number => pods.filter((pod) => pod.revision === revision && !pod.terminating).length;
+  return { current: currentRevision === updateRevision ? 0 : count(currentRevision), updated: count(updateRevision) };
+}
+
+interface Around {
+  readonly now: number;
+  /** What mirroring zones are to have, by UID. */
+  readonly references?: ReadonlyMap<string, ReferenceReading>;
+  /** Since when each pod has been prepared to go, by its name: the pods' own memory. */
+  readonly prepared?: Map<string, number>;
+}
+
+/** The zone that is scaled, if one is. A zone that may not shrink is refused, and the next one has its turn. */
+export function chooseScale(
+  group: GroupSnapshot,
+  { now, references, prepared = new Map() }: Around,
+): { readonly step: ScaleZone | undefined; readonly holds: readonly Hold[] } {
+  const times = { zones: group.zones, tracked: new Map<string, string>(), now };
+  const facts = new Map<string, ZoneFacts>();
+  const add = (uid: string, more: ZoneFacts): void => void facts.set(uid, { ...facts.get(uid), ...more });
+  for (;;) {
+    const { next, scalingHolds, unread } = decideScaling({ ...times, facts, clusterDomain: "" });
+    if (unread) {
+      const reading = references?.get(unread.uid) ?? assert.fail(unread.name);
+      add(unread.uid, facts.get(unread.uid)?.reference ? { confirmed: reading } : { reference: reading });
+    } else if (!next || next.action === "hold") return { step: undefined, holds: scalingHolds };
+    else if (next.action === "cancelPreparation") {
+      for (const { pod } of next.pods) prepared.delete(pod);
+      add(next.zone.uid, { notified: true });
+    } else if (next.action === "preparePods") add(next.zone.uid, { answers: callPods(next, prepared, now) });
+    else if (next.action === "writeBack") add(next.zone.uid, { writtenBack: "done" });
+    else {
+      const refused = isShrinking(next) ? decideShrink(next, times, group) : undefined;
+      assert.notEqual(refused, "outdated");
+      if (refused === undefined || refused === "outdated") return { step: next, holds: scalingHolds };
+      add(next.zone.uid, { refused });
+    }
+  }
+}
+
+/** A pod remembers when it was first called. */
+function callPods({ wanted, pods, delay }: PreparePods, prepared: Map<string, number>, now: number): NonNullable<ZoneFacts["answers"]> {
+  const ages = foldAges(delay);
+  for (const [place, { pod }] of [...pods].entries()) {
+    if (!prepared.has(pod)) prepared.set(pod, now);
+    ages.add(place, prepared.get(pod) ?? now, now);
+  }
+  return { wanted, youngest: ages.youngest() };
+}
+
+export function applyScale(
+  { zone, replicas, recordAt }: ScaleZone,
+  zones: readonly SimulatedZone[],
+  downscales: Map<string, string>,
+): void {
+  const { pods, template, status } = zones.find(({ name }) => name === zone.name) ?? assert.fail();
+  // Its controller has not seen it yet.
+  status.template = -1;
+  if (recordAt !== undefined) downscales.set(zone.name, new Date(recordAt).toISOString());
+  pods.length = Math.min(pods.length, replicas);
+  while (pods.length < replicas) pods.push({ revision: template, phase: "missing" });
+}
+
+/** A budget with its reservations, which a grant adds to. */
+export interface StoredGrants {
+  readonly budget: Budget;
+  readonly reservations: Map<string, Reservation>;
+}
+
+/** The pods of the batch that the budget lets go, one after the other; the rollout waits if there are none. */
+export function grantPods(
+  decision: DeletePods,
+  zones: readonly BudgetZone[],
+  { budget, reservations, now }: StoredGrants & { readonly now: number },
+): DeletePods["pods"] {
+  const own = zones.find(({ uid }) => uid === decision.zone.uid) ?? assert.fail();
+  const uids = new Map(zones.flatMap(({ pods }) => pods.map(({ name, uid }) => [name, uid])));
+  return decision.pods.filter(({ name }) => {
+    const pod = own.pods.find((one) => one.name === name) ?? assert.fail(name);
+    const living = livingReservations(Object.fromEntries(reservations), (one) => uids.get(one), now);
+    const rollout = { maxUnavailable: own.maxUnavailable };
+    if (!isAllowed(decideEviction({ now, pod, budget, zones, reservations: living, by: "reconciler", rollout }))) return false;
+    reservations.set(name, { uid: pod.uid, time: new Date(now).toISOString(), by: "reconciler" });
+    return true;
+  });
+}
+
+/** Controllers see the latest spec. */
+export function syncLagging(zones: readonly SimulatedZone[]): boolean {
+  const lagging = zones.filter(({ status }) => status.template === -1);
+  for (const zone of lagging) happen("sync", zones, zone, 0);
+  return lagging.length > 0;
+}
