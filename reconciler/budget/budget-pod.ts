@@ -14,6 +14,7 @@ export interface BudgetPod extends Pod {
 }
 
 export interface BudgetZone extends Zone {
+  /** In the order of their ordinals. */
   readonly pods: readonly BudgetPod[];
 }
 

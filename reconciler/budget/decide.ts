@@ -2,7 +2,7 @@
 import { firstOf, type ObjectRef, type Rule } from "../model/decision.ts";
 import { moveToFront } from "../model/order.ts";
 import type { BudgetZone } from "./budget-pod.ts";
-import { ageOf, isForEviction, isUnpinned } from "./reservation.ts";
+import { ageOf, isForEviction, isUnpinned, type Reservation } from "./reservation.ts";
 import { countUnavailable, describeUnavailability, type EvictionSnapshot } from "./unavailability.ts";
 import { verdict, type Verdict, type VerdictReason } from "./verdict.ts";
 import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
@@ -27,19 +27,26 @@ const ownerKnown: EvictionRule = (snapshot) => {
 /** Milliseconds. The API server retries a conflicting eviction for 10 s and looks the pod up by name each time. */
 const RETRIED_FOR_MS = 15_000;
 
-/**
- * A disruption that was allowed a moment ago is not allowed again: the rollout and an eviction must not share a pod, and of two evictions that share it,
- * one without a UID might reach the successor. Evictions that are pinned to the pod's UID do each other no harm.
- */
+/** A disruption that was allowed a moment ago is not allowed again, unless both do each other no harm. */
 const notTwice: EvictionRule = (snapshot) => {
-  const { pod, reservations, now, by, rollout, unpinned } = snapshot;
+  const { pod, reservations } = snapshot;
   const found = reservations[pod.name];
-  if (!found || found.uid !== pod.uid || ageOf(found, now) >= RETRIED_FOR_MS) return undefined;
-  const sameKind = found.by === by || isForEviction(found) === (rollout === undefined);
-  if (sameKind && !unpinned && !isUnpinned(found)) return undefined;
+  if (found?.uid !== pod.uid || mayShare(found, snapshot)) return undefined;
   const owner = isForEviction(found) ? "an eviction" : "the rollout";
   return about(snapshot, "AllowedAlready", `${pod.name} was allowed to go a moment ago, for ${owner}; try again once it is gone`);
 };
+
+/**
+ * The rollout and an eviction must not share a pod, and of two evictions that share it, one without a UID might reach the successor. Evictions that are
+ * pinned to the pod's UID do each other no harm. The rollout may delete its pod long after it reserved it, so that an eviction without a UID waits as
+ * long as that reservation lasts.
+ */
+function mayShare(found: Reservation, { now, by, rollout, unpinned }: EvictionSnapshot): boolean {
+  const isEviction = isForEviction(found);
+  if (ageOf(found, now) >= RETRIED_FOR_MS && (isEviction || !unpinned)) return true;
+  const sameKind = found.by === by || isEviction === (rollout === undefined);
+  return sameKind && !unpinned && !isUnpinned(found);
+}
 
 /** A configured 0 gives way to the rollout's own limit, in partition mode to 1 (§1.5.7, §5.1.7). */
 function maxUnavailable(snapshot: EvictionSnapshot): number {

@@ -5,6 +5,7 @@
  *   whole budget read -> unavailable pods remembered -> eviction of another pod -> enough of them still unavailable? -> denied
  *                                                                               -> otherwise the whole budget is read
  */
+import { countMissing } from "../model/readiness.ts";
 import type { Zone } from "../model/zone.ts";
 import type { BudgetZone, BudgetPod } from "./budget-pod.ts";
 import { describeUnavailability, type EvictionSnapshot, isReady } from "./unavailability.ts";
@@ -59,8 +60,8 @@ export function rememberLook(zones: readonly BudgetZone[], view: View, at: numbe
 /** Names of pods that the zone should have and has not, the first `most` of them. */
 export function missingPods(zone: Zone, pods: readonly { readonly name: string }[], most: number): string[] {
   const expected = Math.max(zone.replicas, zone.status.replicas);
-  const count = Math.min(most, expected - pods.length);
-  if (count <= 0) return [];
+  const count = Math.min(most, countMissing(zone, pods));
+  if (count === 0) return [];
   const there = new Set(pods.map(({ name }) => name));
   const missing: string[] = [];
   for (let ordinal = zone.firstOrdinal; ordinal < zone.firstOrdinal + expected && missing.length < count; ordinal++) {

@@ -1,4 +1,5 @@
 /** Counts the unavailable pods that one pod's eviction depends on (§5.5). */
+import { countMissing } from "../model/readiness.ts";
 import type { BudgetZone, BudgetPod } from "./budget-pod.ts";
 import type { Reservations } from "./reservation.ts";
 import type { Budget } from "./zpdb.ts";
@@ -36,7 +37,7 @@ export function countUnavailable(
   const { pod, budget } = snapshot;
   const tested = zone.pods.filter((one) => partition === undefined || budget.partitionOf?.(one.name) === partition);
   const notReady = tested.filter((one) => one.uid !== pod.uid && !isReady(one, snapshot)).length;
-  return { tested: tested.length, notReady, unknown: Math.max(0, Math.max(zone.replicas, zone.status.replicas) - zone.pods.length) };
+  return { tested: tested.length, notReady, unknown: countMissing(zone, zone.pods) };
 }
 
 /** True if the pod is ready, is not reserved and, with a cross-zone delay, has been ready for longer than that. */

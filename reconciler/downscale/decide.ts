@@ -1,6 +1,6 @@
 /** Do the pods of the other zones of a group allow a downscale (§4.7d)? The minimum time between downscales is in scaling/min-time.ts. */
-import { ordinalOf } from "../model/order.ts";
 import type { Pod } from "../model/pod.ts";
+import { isSurplus } from "../model/readiness.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 
 export interface DownscaleRefusal {
@@ -27,21 +27,21 @@ export function refuseByHealth(others: readonly ZoneWithPods[]): DownscaleRefusa
 }
 
 /** A downscale lasts until the surplus pods are gone. The status does not show it before the controller has observed the spec. */
-function describeShrinking({ name, replicas, firstOrdinal, observed, pods }: ZoneWithPods): string | undefined {
-  const surplus = pods.filter((pod) => {
-    const place = ordinalOf(pod) - firstOrdinal;
-    return place < 0 || place >= replicas;
-  });
+function describeShrinking(zone: ZoneWithPods): string | undefined {
+  const { name, replicas, observed, pods } = zone;
+  const surplus = pods.filter((pod) => isSurplus(pod, zone));
   if (observed && surplus.length === 0) return undefined;
   const unobserved = observed ? "" : ", which the StatefulSet controller has not observed yet";
   const surplusText = surplus.length === 0 ? "" : `${observed ? ", and " : "; "}${describePods(surplus)}`;
   return `statefulset ${name} has ${replicas} replicas${unobserved}${surplusText}`;
 }
 
-function describeUnready({ name, status, pods }: ZoneWithPods): string | undefined {
+/** As in a rollout, the larger of spec and status replicas counts: the status leaves out a pod that cannot be made again. */
+function describeUnready({ name, replicas, status, pods }: ZoneWithPods): string | undefined {
+  const expected = Math.max(replicas, status.replicas);
   const ready = pods.filter((pod) => pod.ready).length;
-  if (status.replicas === ready && status.updated === ready) return undefined;
-  return `statefulset ${name} has ${status.replicas - status.updated} non-updated replicas and ${status.replicas - ready} non-ready replicas`;
+  if (expected === ready && status.updated === ready) return undefined;
+  return `statefulset ${name} has ${expected - status.updated} non-updated replicas and ${expected - ready} non-ready replicas`;
 }
 
 function describeTerminating({ name, pods }: ZoneWithPods): string | undefined {

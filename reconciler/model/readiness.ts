@@ -2,8 +2,9 @@
  * Counts the unavailable pods of a zone (§1.4). Status and pods both lag, so the worse of the two counts, and so does the larger of spec and
  * status replicas: while a pod is gone and its successor cannot be created (a quota, a webhook), status counts one replica less, all ready.
  */
+import { ordinalOf } from "./order.ts";
 import type { Pod } from "./pod.ts";
-import type { ZoneWithPods } from "./zone.ts";
+import type { Zone, ZoneWithPods } from "./zone.ts";
 
 export interface Unavailable {
   /** Pods that are terminating or not ready. */
@@ -17,8 +18,26 @@ export interface Unavailable {
 export function unavailable(zone: ZoneWithPods): Unavailable {
   const expected = Math.max(zone.replicas, zone.status.replicas);
   const pods = zone.pods.filter((pod) => !pod.ready);
-  const missing = Math.max(0, expected - zone.pods.length);
+  const missing = countMissing(zone, zone.pods);
   return { pods, missing, count: Math.max(expected - zone.status.ready, pods.length + missing) };
+}
+
+/**
+ * The pods that should exist and do not. A surplus pod stands in for none of them: with another `ordinals.start`, or during a downscale, it is there
+ * beside a gap. `pods` are in the order of their ordinals, so that surplus ones are at its ends.
+ */
+export function countMissing(zone: Zone, pods: readonly { readonly name: string }[]): number {
+  const { replicas, status } = zone;
+  const isWanted = (pod: { readonly name: string }): boolean => !isSurplus(pod, zone);
+  const first = pods.findIndex(isWanted);
+  const wanted = first < 0 ? 0 : pods.findLastIndex(isWanted) - first + 1;
+  return Math.max(0, replicas - wanted, status.replicas - pods.length);
+}
+
+/** True for a pod beyond the zone's ordinals, which its controller will delete. */
+export function isSurplus(pod: { readonly name: string }, { firstOrdinal, replicas }: Pick<Zone, "firstOrdinal" | "replicas">): boolean {
+  const place = ordinalOf(pod) - firstOrdinal;
+  return place < 0 || place >= replicas;
 }
 
 /** True if neither the status nor the pods show an unavailable pod. */

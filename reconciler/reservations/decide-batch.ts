@@ -101,11 +101,10 @@ function decideRequest(request: TimedDisruptionRequest, view: SharedView, state:
   const { rollout, unpinned } = request;
   const verdict = decideEviction({ now, pod, budget, zones: seen.zones, reservations, rollout, unpinned, by: state.by });
   if (verdict.reason !== "Allowed" || request.dryRun) return decided(verdict);
-  // An allowed eviction may still take effect: neither its reservation nor the one that the rollout writes in its place may be released.
-  const earlier = reservations[pod.name];
-  const isEvicted = rollout !== undefined && isFor(pod, earlier) && isForEviction(earlier);
+  // An earlier disruption of the pod may still take effect: neither its reservation nor the one that is written in its place may be released.
+  const isAgain = isFor(pod, reservations[pod.name]);
   const reservation = reserve(pod, request, { ...view, by: state.by });
-  if (isEvicted) return decided(verdict);
+  if (isAgain) return decided(verdict);
   return { outcome: "decided", verdict, handle: { ...reservation, namespace: request.namespace, budget: listed.ref.name, pod: pod.name } };
 }
 

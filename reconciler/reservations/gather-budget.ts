@@ -57,10 +57,10 @@ export async function gatherUnderBudget({ namespace, matchLabels }: Budget, sour
   const byOwner = groupBy(selected.items, ({ owner = "" }) => owner);
   const zones: BudgetZone[] = [];
   for (const zone of sets.items.toSorted(byName)) {
-    const own = byOwner.get(zone.uid) ?? [];
+    const own = (byOwner.get(zone.uid) ?? []).toSorted(byOrdinal);
     const missing = missingPods(zone, own, MOST_GETS + 1);
-    const complete = missing.length === 0 ? own : await readMissing(zone, own, missing);
-    zones.push({ ...zone, pods: complete.toSorted(byOrdinal) });
+    const complete = missing.length === 0 ? own : (await readMissing(zone, own, missing)).toSorted(byOrdinal);
+    zones.push({ ...zone, pods: complete });
   }
   return { zones, pods: new Map(selected.items.map((pod) => [pod.name, pod])) };
 

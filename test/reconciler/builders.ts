@@ -59,6 +59,8 @@ export interface ZoneTraits {
   readonly name?: string;
   readonly group?: string;
   readonly replicas?: number;
+  /** `spec.ordinals.start`. */
+  readonly start?: number;
   /** `status.readyReplicas`; all by default. */
   readonly statusReady?: number;
   readonly statusReplicas?: number;
@@ -95,6 +97,7 @@ export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
     spec: {
       serviceName: name,
       replicas,
+      ...(traits.start !== undefined && { ordinals: { start: traits.start } }),
       ...(traits.minReadySeconds !== undefined && { minReadySeconds: traits.minReadySeconds }),
       updateStrategy: { type: traits.updateStrategy ?? "OnDelete" },
       selector: { matchLabels: { name } },

@@ -151,6 +151,33 @@ describe("a reservation under errors", () => {
       assert.equal(await startProcess(stage, evictionIdentity("two")).requestDisruption("zone-b-0"), "1 pod not ready in ingester-zone-a");
     });
 
+  for (const seconds of [1, 41])
+    it(`the rollout never releases what it or a rollout before it reserved ${seconds} s ago: that write may still take effect`, async () => {
+      stage = await setBudgetStage();
+      writeBudget(stage);
+      const request = {
+        namespace: "default",
+        name: "ingester-zone-a-0",
+        rollout: { maxUnavailable: 1 },
+        dryRun: false,
+        deadlineAt: Infinity,
+      };
+      const { reserver } = startProcess(stage, "rollout");
+      const answers = [await reserver.reserve(request)];
+      for (const by of ["rollout", "successor"]) {
+        await stage.time.advance(seconds * 1000);
+        answers.push(await (by === "rollout" ? reserver : startProcess(stage, by).reserver).reserve(request));
+      }
+      assert.deepEqual(
+        answers.map(({ verdict, handle }) => [verdict.reason, handle !== undefined]),
+        [
+          ["Allowed", true],
+          ["Allowed", false],
+          ["Allowed", false],
+        ],
+      );
+    });
+
   it("a release removes exactly its own reservation, not another of the same pod", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
@@ -158,14 +185,22 @@ describe("a reservation under errors", () => {
     const request = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
     const first = (await reserver.reserve(request)).handle;
     await stage.time.advance(41_000);
-    const second = (await reserver.reserve(request)).handle;
-    assert.ok(first && second);
+    await reserver.reserve(request);
+    assert.ok(first);
     await reserver.release(first, {});
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
+  });
+
+  it("a release is repeated after a conflict, and ends after any other error", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const { reserver } = startProcess(stage);
+    const { handle } = await reserver.reserve({ namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity });
+    assert.ok(handle);
     conflictOn({ times: 2 });
-    await reserver.release(second, {});
+    await reserver.release(handle, {});
     assert.deepEqual(reserved(stage), {});
     stage.emulator.faults.inject({ effect: { kind: "error" } });
-    await reserver.release(second, {});
+    await reserver.release(handle, {});
   });
 });

@@ -39,9 +39,9 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     replacement: "isFor(pod, found) && ",
   },
   {
-    breaks: "the reservation of an eviction is never released by the rollout",
+    breaks: "the reservation of an earlier disruption of the pod is never released",
     ...BATCH,
-    find: "if (isEvicted) return decided(verdict);",
+    find: "if (isAgain) return decided(verdict);",
     replacement: "",
   },
   {
@@ -161,7 +161,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "missing pods count as unavailable",
     file: "reconciler/budget/unavailability.ts",
-    find: "unknown: Math.max(0, Math.max(zone.replicas, zone.status.replicas) - zone.pods.length)",
+    find: "unknown: countMissing(zone, zone.pods)",
     replacement: "unknown: 0",
     tests: ["test/reconciler/budget/decide.test.ts"],
   },

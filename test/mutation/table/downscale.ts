@@ -29,6 +29,12 @@ const DECIDE = {
 
 export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
+    breaks: "a downscale waits for a pod of another zone that cannot be made again",
+    ...DECIDE,
+    find: "const expected = Math.max(replicas, status.replicas);",
+    replacement: "const expected = status.replicas;",
+  },
+  {
     breaks: "a downscale is refused if a pod is not prepared",
     ...ZONE,
     find: "if (!(await preparePods(calls, signal))) return",

@@ -65,8 +65,8 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a second eviction of a pod without a UID is not allowed within 15 s",
     file: "reconciler/budget/decide.ts",
-    find: "if (sameKind && !unpinned && !isUnpinned(found)) return undefined;",
-    replacement: "if (sameKind && !isUnpinned(found)) return undefined;",
+    find: "return sameKind && !unpinned && !isUnpinned(found);",
+    replacement: "return sameKind && !isUnpinned(found);",
     tests: ["test/reconciler/budget/decide.test.ts", "test/functions/eviction/pod-eviction.test.ts"],
   },
   {
@@ -77,10 +77,17 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
     tests: ["test/functions/eviction/pod-eviction.test.ts"],
   },
   {
+    breaks: "an eviction without a UID waits as long as the rollout may delete the pod",
+    file: "reconciler/budget/decide.ts",
+    find: "ageOf(found, now) >= RETRIED_FOR_MS && (isEviction || !unpinned)",
+    replacement: "ageOf(found, now) >= RETRIED_FOR_MS",
+    tests: ["test/reconciler/budget/decide.test.ts"],
+  },
+  {
     breaks: "the rollout and an eviction do not disrupt the same pod",
     file: "reconciler/budget/decide.ts",
-    find: "if (sameKind && !unpinned && !isUnpinned(found)) return undefined;",
-    replacement: "if (!unpinned && !isUnpinned(found)) return undefined;",
+    find: "return sameKind && !unpinned && !isUnpinned(found);",
+    replacement: "return !unpinned && !isUnpinned(found);",
     tests: ["test/reconciler/budget/decide.test.ts", "test/functions/eviction/pod-eviction.test.ts"],
   },
   {

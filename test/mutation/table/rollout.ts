@@ -144,8 +144,14 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "pods that are missing are unavailable",
     ...READINESS,
-    find: "const missing = Math.max(0, expected - zone.pods.length);",
+    find: "const missing = countMissing(zone, zone.pods);",
     replacement: "const missing = 0;",
+  },
+  {
+    breaks: "a surplus pod stands in for no missing one",
+    ...READINESS,
+    find: "const wanted = first < 0 ? 0 : pods.findLastIndex(isWanted) - first + 1;",
+    replacement: "const wanted = first < -1 ? 0 : pods.length;",
   },
   {
     breaks: "pods that the status counts as not ready are unavailable",

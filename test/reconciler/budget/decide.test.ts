@@ -102,6 +102,13 @@ const CASES: [string, Case, 200 | 400 | 429, string][] = [
     429,
     "1 pod not ready in ingester-zone-a",
   ],
+  [
+    "E16 a pod beyond the replicas of its zone stands in for none that is missing",
+    { pod: "zone-a-0", zones: { b: { pods: { 0: null, 3: {} } } } },
+    429,
+    "1 pod unknown in ingester-zone-b",
+  ],
+  ["E16 nor does one below the first ordinal", { pod: "zone-a-0", zones: { b: { start: 1 } } }, 429, "1 pod unknown in ingester-zone-b"],
   ["E18 partition: all pods ready", { pod: "zone-a-0", spec: PARTITIONS }, 200, met("0")],
   [
     "E18 partition: the own zone does not count",
@@ -200,6 +207,13 @@ CASES.push(
   ["the first eviction without a UID is judged like any other", { pod: "zone-a-0", unpinned: true }, 200, ZONES_MET],
   ["the rollout does not touch a pod that is being evicted", { ...AGAIN, rollout: 1 }, 429, moment("an eviction")],
   ["an eviction does not touch a pod that the rollout replaces", { ...AGAIN, reservedBy: "another" }, 429, moment("the rollout")],
+  [
+    "an eviction without a UID not even later: the rollout may delete the pod at any time, and the eviction then reach its successor",
+    { ...AGAIN, unpinned: true, reservedBy: "another", reservedFor: 119_000 },
+    429,
+    moment("the rollout"),
+  ],
+  ["an eviction with a UID may, later", { ...AGAIN, reservedBy: "another", reservedFor: 15_000 }, 200, ZONES_MET],
   ["the rollout takes over another rollout's reservation", { ...AGAIN, reservedBy: "another", rollout: 1 }, 200, ZONES_MET],
 );
 

@@ -83,6 +83,7 @@ it("missing pods are named by the ordinals that the zone wants", () => {
   assert.deepEqual(missingPods(zone, zone.pods, 2), ["ingester-zone-b-1", "ingester-zone-b-3"]);
   const from = { ...zone, firstOrdinal: 2 };
   assert.deepEqual(missingPods(from, zone.pods, 9), ["ingester-zone-b-3", "ingester-zone-b-4", "ingester-zone-b-5"]);
+  assert.deepEqual(missingPods({ ...from, replicas: 2, status: { ...zone.status, replicas: 2 } }, zone.pods, 9), ["ingester-zone-b-3"]);
 });
 
 it("a zone with more replicas than memory can hold is remembered by a few of its pods", () => {

@@ -87,6 +87,11 @@ describe("waiting for other zones' health (P09, P12)", () => {
       "statefulset ingester-zone-a has 0 non-updated replicas and 1 non-ready replicas",
     ],
     ["a pod that is missing", { pods: { 2: null } }, "statefulset ingester-zone-a has 0 non-updated replicas and 1 non-ready replicas"],
+    [
+      "a pod that cannot be made again: the status counts one less",
+      { statusReplicas: 2, pods: { 2: null } },
+      "statefulset ingester-zone-a has 1 non-updated replicas and 1 non-ready replicas",
+    ],
   ];
   for (const [name, traits, expected] of CASES) it(name, () => assert.equal(refuseByHealth([zone(traits)])?.message, expected));
 });

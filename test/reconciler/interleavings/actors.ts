@@ -52,13 +52,13 @@ export async function evictor(stage: Stage, actor: string, names: readonly strin
     for (let i = 0; i < tries; i++) {
       const epoch = world.epoch();
       const deadlineAt = world.now() + TIMEOUT_MS;
-      const { verdict, handle } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt });
+      const { verdict } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt });
       if (verdict.reason === "NotNow" && world.now() >= deadlineAt) world.reach("a deadline passed");
       const { code } = VERDICTS[verdict.reason];
       if (code === 429) continue;
       if (code === 400) return;
       await stepper.step(`evict ${name}`, "apiserver");
-      if (world.epoch() === epoch) world.evict(name, handle?.uid ?? uid);
+      if (world.epoch() === epoch) world.evict(name, verdict.objects.find(({ kind }) => kind === "Pod")?.uid ?? uid);
       return;
     }
   });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { KubeObject } from "../../emulator/objects.ts";
+import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import { reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
 import type { Stage } from "../stage.ts";
 
@@ -120,7 +121,7 @@ describe("an eviction under a budget", () => {
   it("of the same pod again by its name alone renews a young reservation: the next one must wait 15 s", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
-    const one = startProcess(stage);
+    const one = startProcess(stage, evictionIdentity("one"));
     for (let evictions = 0; evictions < 2; evictions++) {
       assert.equal(await one.requestDisruption("zone-a-0", { unpinned: true }), "Allowed");
       assert.equal(reserved(stage)["ingester-zone-a-0"]?.time, new Date(stage.time.now()).toISOString());

@@ -21,6 +21,7 @@ describe("while another zone", () => {
     ],
     ["is not ready by its status, though its pods are", { statusReady: 2 }, undefined],
     ["lacks a pod", { pods: { 2: null } }, "zone-a waits to shrink: zone-b: 1 missing"],
+    ["has a pod beyond its replicas in place of one", { pods: { 0: null, 3: {} } }, "zone-a waits to shrink: zone-b: 1 missing"],
     [
       "lacks a pod, which is also missing in its status",
       { statusReplicas: 2, pods: { 2: null } },
