@@ -10,6 +10,7 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { startDeadline } from "../../infra/deadline.ts";
 import { hasCode, RolloutError } from "../../infra/errors.ts";
 import { type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { readScalable, type Scalable } from "../../reconciler/downscale/scalable.ts";
 import { readPreparation } from "../../reconciler/downscale/preparation.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
@@ -26,6 +27,8 @@ export function createPrepareDownscale(tools: PrepareTools): Webhook {
     paths: ["/admission/prepare-downscale"],
     async handle(request, context) {
       if (request.dryRun) return { allowed: true, reason: "DryRun" };
+      const moved = refuseMove(request);
+      if (moved) return moved;
       const downscale = findDownscale(request, "decode");
       if ("allowed" in downscale) return downscale;
       // The API server will refuse the request: its pods must not be prepared.
@@ -46,6 +49,30 @@ export function createPrepareDownscale(tools: PrepareTools): Webhook {
         : deny({ request, downscale }, "Fault", "an error occurred while its pods were prepared for shutdown.");
     },
   };
+}
+
+/**
+ * Refuses other ordinals (`spec.ordinals.start`) that take away pods: they would go without preparation, as only the last pods are prepared, by the
+ * number of replicas (§4.4).
+ */
+function refuseMove({ object, oldObject, resource, namespace = "", name = "" }: AdmissionRequest): Answer | undefined {
+  const [old, next] = [readScalable(oldObject), readScalable(object)];
+  if ("problem" in old || "problem" in next || old.firstOrdinal === next.firstOrdinal) return undefined;
+  const [before, after] = [rangeOf(old), rangeOf(next)];
+  const takesPods = before.start < before.end && (after.start > before.start || after.end < before.end);
+  if (!takesPods || !isPrepared(old.labels)) return undefined;
+  const change = `change of spec.ordinals.start of ${resource.resource}/${name} in ${namespace} from ${before.start} to ${after.start}`;
+  const why = `pods would go that are not prepared for shutdown; scale it to 0 or remove the label ${LABELS.prepareDownscale} first.`;
+  return { allowed: false, reason: "OrdinalsMoved", message: `${change} is not allowed because ${why}` };
+}
+
+function rangeOf({ firstOrdinal, replicas }: Scalable): { readonly start: number; readonly end: number } {
+  return { start: firstOrdinal, end: firstOrdinal + (replicas ?? 1) };
+}
+
+/** What carries no-downscale is left to the other webhook, which is called after this one (§4.4). */
+function isPrepared(labels: Readonly<Record<string, string>>): boolean {
+  return labels[LABELS.prepareDownscale] === "true" && labels[LABELS.noDownscale] !== "true";
 }
 
 /** The format that the API server writes. It reads other formats as well: `0` and `00` stand for no version, and `07` is `7`. */

@@ -6,6 +6,8 @@ export interface Scalable {
   readonly kind: "StatefulSet" | "Deployment" | "ReplicaSet" | "Scale";
   /** Null if the object does not set them. */
   readonly replicas: number | null;
+  /** `spec.ordinals.start`; 0 unless set. */
+  readonly firstOrdinal: number;
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -26,7 +28,13 @@ const VERSIONS: ReadonlySet<string> = new Set(["apps/v1", "autoscaling/v1"]);
 const TYPE = z.object({ apiVersion: z.string(), kind: z.string() });
 const OBJECT = z.object({
   metadata: z.object({ labels: z.looseObject({}).nullish() }).nullish(),
-  spec: z.object({ replicas: z.int32().nullish(), serviceName: z.string().nullish() }).nullish(),
+  spec: z
+    .object({
+      replicas: z.int32().nullish(),
+      serviceName: z.string().nullish(),
+      ordinals: z.object({ start: z.int32().nullish() }).nullish(),
+    })
+    .nullish(),
 });
 
 /** Reads an object of a review. A Scale without `spec.replicas` has 0. */
@@ -39,7 +47,11 @@ export function readScalable(object: unknown): Scalable | Unscalable {
   const read = OBJECT.safeParse(object);
   if (!read.success) return { cause: "decode", problem: describe(read.error) };
   const { metadata, spec } = read.data;
-  return { kind: supported, replicas: spec?.replicas ?? (supported === "Scale" ? 0 : null), labels: readLabels(metadata?.labels) };
+  return { kind: supported, ...readPods(supported, spec ?? {}), labels: readLabels(metadata?.labels) };
+}
+
+function readPods(kind: Scalable["kind"], { replicas, ordinals }: NonNullable<z.infer<typeof OBJECT>["spec"]>) {
+  return { replicas: replicas ?? (kind === "Scale" ? 0 : null), firstOrdinal: ordinals?.start ?? 0 };
 }
 
 /** Only the labels that the webhooks read: an object may have many more. */

@@ -96,6 +96,38 @@ describe("the pods that are prepared", () => {
   });
 });
 
+describe("other ordinals (spec.ordinals.start)", () => {
+  const LABEL = "grafana.com/prepare-downscale";
+  const CASES: readonly [
+    string,
+    readonly [start: number, replicas: number],
+    readonly [start: number, replicas: number],
+    object,
+    boolean,
+  ][] = [
+    ["that begin higher take the first pod, which nobody prepares", [0, 3], [1, 3], {}, false],
+    ["even if the last pod stays, and its preparation would be for the wrong one", [0, 3], [1, 2], {}, false],
+    ["that begin lower take the last pod", [1, 3], [0, 3], {}, false],
+    ["that begin lower beside more replicas take no pod", [1, 3], [0, 4], {}, true],
+    ["of a StatefulSet without pods take none", [0, 0], [1, 0], {}, true],
+    ["of a StatefulSet whose pods are not prepared are its own business", [0, 3], [1, 3], { [LABEL]: "false" }, true],
+  ];
+  for (const [name, before, after, labels, allowed] of CASES)
+    it(`${name}: ${allowed ? "allowed" : "refused"}`, async (t) => {
+      const stage = await play(t, inAnnotation);
+      const zone = createZone(stage, A, { replicas: before[1], labels: labels as Record<string, string> });
+      const at = ([start, replicas]: readonly [number, number]): object => ({
+        ...zone,
+        spec: { ...zone.spec, replicas, ordinals: { start } },
+      });
+      const answer = await callWebhook(stage.webhook, reviewOf(zone, after[1], { oldObject: at(before), object: at(after) }));
+      const message =
+        `change of spec.ordinals.start of statefulsets/${A} in default from ${before[0]} to ${after[0]} is not allowed because pods would go ` +
+        `that are not prepared for shutdown; scale it to 0 or remove the label ${LABEL} first.`;
+      assert.deepEqual([answer.allowed, answer.message, stage.seen], [allowed, allowed ? undefined : message, []]);
+    });
+});
+
 test("a StatefulSet that cannot be read is not scaled down: its pods may need preparation", async (t) => {
   const stage = await play(t, inAnnotation);
   const zone = createZone(stage, A);

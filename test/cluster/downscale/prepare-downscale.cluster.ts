@@ -63,6 +63,8 @@ for (const [mode, env] of MODES) {
       new Set(stage.podRequests.filter((call) => call.startsWith("DELETE"))),
       new Set(["DELETE zone-a-1", "DELETE zone-a-2"]),
     );
+    const moved = await stage.kubectl(["patch", "statefulset", "zone-a", "--type=merge", '--patch={"spec":{"ordinals":{"start":1}}}']);
+    assert.match(moved.text, /change of spec\.ordinals\.start of statefulsets\/zone-a in .* from 0 to 1 is not allowed/);
   });
 
   test(`prepare-downscale in ${mode}: of two zones that are scaled down at once, one is denied`, async (t) => {

@@ -29,6 +29,13 @@ const DECIDE = {
 
 export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
+    breaks: "other ordinals take away no pod that is not prepared",
+    file: "functions/downscale/prepare-downscale.ts",
+    find: "after.start > before.start || after.end < before.end",
+    replacement: "after.start > before.start && after.end < before.end",
+    tests: ["test/functions/prepare-scope.test.ts"],
+  },
+  {
     breaks: "a downscale waits for a pod of another zone that cannot be made again",
     ...DECIDE,
     find: "const expected = Math.max(replicas, status.replicas);",
@@ -137,7 +144,7 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone is not scaled down while another has pods that are not ready",
     ...DECIDE,
-    find: "if (status.replicas === ready && status.updated === ready) return undefined;",
+    find: "if (expected === ready && status.updated === ready) return undefined;",
     replacement: "if (status.updated === ready) return undefined;",
   },
   {
