@@ -10,6 +10,8 @@ import { DURATION_BOUNDS, reconcilesAt } from "../../reconciler/group-status/tot
 /** A RolloutGroup that has a status. */
 export interface GroupRecord {
   readonly namespace: string;
+  /** Seconds without a step after which it counts as stalled. */
+  readonly deadline: number;
   readonly status: Partial<RolloutGroupStatus>;
 }
 
@@ -31,11 +33,12 @@ export function sampleGroups(groups: readonly GroupRecord[], { passes, lastTick,
   return samples;
 }
 
-function sampleGroup({ namespace, status }: GroupRecord, passes: number, lastTick: number | undefined): Row[] {
+function sampleGroup({ namespace, deadline, status }: GroupRecord, passes: number, lastTick: number | undefined): Row[] {
   const labels = { namespace, rollout_group: status.group ?? "" };
   return [
     ...sampleTotals(labels, status.totals, { passes, lastTick }),
     ...sampleState(labels, status, lastTick),
+    ...sampleClock(labels, status, deadline),
     ...sampleZones(labels, status),
   ];
 }
@@ -79,14 +82,18 @@ function sampleDuration(labels: Labels, progress: RolloutGroupStatus["progress"]
 
 function sampleState(labels: Labels, { phase, blocked = [], progress }: Partial<RolloutGroupStatus>, lastTick: number | undefined): Row[] {
   const [block] = blocked;
-  const lastStep = phase === "Ready" || isAsked(block) ? undefined : secondsOf(progress?.lastStepTime);
   return [
     ...(phase === undefined ? [] : [one(METRICS.groupPhase, { ...labels, phase }, 1)]),
     ...(block ? [one(METRICS.groupBlocked, { ...labels, reason: block.reason }, 1)] : []),
-    ...(lastStep === undefined ? [] : [one(METRICS.lastStep, labels, lastStep)]),
     one(METRICS.stepsLeft, labels, progress?.stepsLeft ?? 0),
     ...sampleDuration(labels, progress, lastTick),
   ];
+}
+
+/** Stands still while there is nothing to do, and while a group waits as a user asked. */
+function sampleClock(labels: Labels, { phase, blocked = [], progress }: Partial<RolloutGroupStatus>, deadline: number): Row[] {
+  const lastStep = phase === "Ready" || isAsked(blocked[0]) ? undefined : secondsOf(progress?.lastStepTime);
+  return lastStep === undefined ? [] : [one(METRICS.lastStep, labels, lastStep), one(METRICS.progressDeadline, labels, deadline)];
 }
 
 /** True for a wait that a user has asked for. */

@@ -5,6 +5,7 @@ import { getLease, type LeaseRef } from "../../infra/kubernetes/lease-object.ts"
 import { rolloutGroups } from "../../infra/kubernetes/resources.ts";
 import { MOST_GROUPS, type Metrics } from "../../infra/metrics/metrics.ts";
 import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
+import { readStoredGroup } from "../../reconciler/status-writer/stored-group.ts";
 import { type GroupRecord, sampleGroups } from "./group-samples.ts";
 import { showOnce, type ShownOnce } from "./show-once.ts";
 
@@ -34,7 +35,10 @@ async function listGroups(cluster: Cluster, scope: string, call: Call): Promise<
   const groups: GroupRecord[] = [];
   const read = async (): Promise<void> => {
     for await (const { items } of cluster.list(rolloutGroups, scope === "" ? {} : { namespace: scope }, call))
-      for (const { metadata, status } of items) if (status) groups.push({ namespace: metadata.namespace ?? "", status });
+      for (const object of items) {
+        const { deadlineMs, status } = readStoredGroup(object);
+        if (object.status) groups.push({ namespace: object.metadata.namespace ?? "", deadline: deadlineMs / 1000, status });
+      }
   };
   await read().catch(absent);
   return groups;

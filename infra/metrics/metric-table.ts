@@ -117,6 +117,13 @@ export const METRICS = {
     labels: GROUP,
     foreign: true,
   },
+  progressDeadline: {
+    name: "zonewise_rollout_progress_deadline_seconds",
+    type: "gauge",
+    help: "Seconds without a step after which a rollout group that is not ready counts as stalled, by its RolloutGroup; beside its last step.",
+    labels: GROUP,
+    foreign: true,
+  },
   stepsLeft: {
     name: "zonewise_rollout_steps_left",
     type: "gauge",

@@ -28,6 +28,7 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   lastTick: 1,
   groupPhase: MOST_GROUPS,
   lastStep: MOST_GROUPS,
+  progressDeadline: MOST_GROUPS,
   stepsLeft: MOST_GROUPS,
   rolloutDuration: MOST_GROUPS,
   zonePods: MOST_GROUPS * MOST_ZONES * 4,
@@ -97,6 +98,7 @@ const EVENTS: readonly Event[] = [
     }));
     const groups = Array.from({ length: 1200 }, (_, i) => ({
       namespace: "a",
+      deadline: 1800,
       status: { group: `${text}${i}`, phase: "Waiting", zones } as const,
     }));
     metrics.show(sampleGroups(groups, { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() }, MOST_GROUPS));

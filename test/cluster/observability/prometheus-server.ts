@@ -28,7 +28,11 @@ export function readRules(): RuleGroups {
 
 /** The same alerts within seconds: each range 20 s, each `for` 2 s, and the thresholds of time 8 s. */
 export function compressRules({ groups }: RuleGroups): RuleGroups {
-  const compress = (expr: string): string => expr.replaceAll(/\[\d+m\]/g, "[20s]").replaceAll(/> (300|900)\b/g, "> 8");
+  const compress = (expr: string): string =>
+    expr
+      .replaceAll(/\[\d+m\]/g, "[20s]")
+      .replaceAll(/> 300\b/g, "> 8")
+      .replaceAll("deadline_seconds) / 2", "deadline_seconds) / 225");
   return {
     groups: groups.map(({ name, rules }) => ({ name, rules: rules.map((rule) => ({ ...rule, expr: compress(rule.expr), for: "2s" })) })),
   };

@@ -9,6 +9,7 @@ const IN_FLIGHT = 'rollout_operator_zpdb_inflight_eviction_requests{job="functio
 const LAST_TICK = 'zonewise_last_tick_timestamp_seconds{job="functions", namespace="cache"}';
 const EXPIRY = 'zonewise_certificate_expiry_timestamp_seconds{job="functions", namespace="cache"}';
 const LAST_STEP = `zonewise_rollout_last_step_timestamp_seconds${GROUP}`;
+const STEP_DEADLINE = `zonewise_rollout_progress_deadline_seconds${GROUP}`;
 const FAILED = `rollout_operator_group_reconciles_failed_total${GROUP}`;
 const BLOCKED = (reason: string): string => `zonewise_group_blocked{namespace="cache", rollout_group="ingester", reason="${reason}"}`;
 
@@ -53,8 +54,14 @@ const CASES: readonly (readonly [
   ["ticks that end", "ZonewiseTickMissing", { [LAST_TICK]: "0+60x5 300x30" }, 14, 17],
   ["ticks every minute", "ZonewiseTickMissing", { [LAST_TICK]: "0+60x60" }, 30],
   ["no totals at all", "ZonewiseTickMissing", {}, 4, 6],
-  ["a rollout without a step", "ZonewiseRolloutStuck", { [LAST_STEP]: "0x60" }, 20, 22],
-  ["a rollout with a step every ten minutes", "ZonewiseRolloutStuck", { [LAST_STEP]: "0x10 600x10 1200x10 1800x10" }, 38],
+  ["a rollout without a step", "ZonewiseRolloutStuck", { [LAST_STEP]: "0x60", [STEP_DEADLINE]: "1800x60" }, 20, 22],
+  ["a rollout whose steps take hours", "ZonewiseRolloutStuck", { [LAST_STEP]: "0x90", [STEP_DEADLINE]: "7200x90" }, 64, 67],
+  [
+    "a rollout with a step every ten minutes",
+    "ZonewiseRolloutStuck",
+    { [LAST_STEP]: "0x10 600x10 1200x10 1800x10", [STEP_DEADLINE]: "1800x40" },
+    38,
+  ],
   ["a group that fails", "ZonewiseGroupFailing", { [FAILED]: "0+12x30" }, 10, 12],
   ["a group that failed once", "ZonewiseGroupFailing", { [FAILED]: "0x2 1x30" }, 13],
   ["a group that does not", "ZonewiseGroupFailing", { [FAILED]: "7x30" }, 25],
