@@ -18,21 +18,29 @@ export interface PodWorld {
   readonly state: GroupState | undefined;
 }
 
-/** The same for many pods: those of one owner share what is read. */
+/** The same for many pods: those of one owner, and the owners of one group, share what is read. */
 export function createPodWorlds(session: Session): (pod: BudgetPod) => Promise<PodWorld> {
-  const known = new Map<string, Promise<PodWorld>>();
+  const byOwner = new Map<string, Promise<PodWorld>>();
+  const byGroup = new Map<string, Promise<PodWorld>>();
   return (pod) => {
     const key = pod.owner ?? `${pod.namespace}/${pod.name}`;
-    const found = known.get(key) ?? gatherPodWorld(session, pod);
-    known.set(key, found);
+    const found = byOwner.get(key) ?? gatherPodWorld(session, pod, byGroup);
+    byOwner.set(key, found);
     return found;
   };
 }
 
-export async function gatherPodWorld(session: Session, pod: BudgetPod): Promise<PodWorld> {
+export async function gatherPodWorld(session: Session, pod: BudgetPod, byGroup = new Map<string, Promise<PodWorld>>()): Promise<PodWorld> {
   const group = await groupOf(session, pod);
   if (group === undefined) return { world: await gatherUngrouped(session, pod), state: undefined };
-  const state = await findGroup(session, pod.namespace, group);
+  const key = `${pod.namespace}/${group}`;
+  const found = byGroup.get(key) ?? gatherGroupWorld(session, pod.namespace, group);
+  byGroup.set(key, found);
+  return await found;
+}
+
+async function gatherGroupWorld(session: Session, namespace: string, group: string): Promise<PodWorld> {
+  const state = await findGroup(session, namespace, group);
   return { world: await gatherWorld(state, session), state };
 }
 

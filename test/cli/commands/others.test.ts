@@ -70,6 +70,18 @@ describe("zonewise", { timeout: 120_000 }, () => {
     assert.match((await run("drain-order node-7")).err, /no node "node-7"\n +did you mean node-1/);
   });
 
+  it("drain-order reads a group once for all its zones, and says once what it assumes of it", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const { store } = stage.emulator;
+    const follower = store.get("statefulsets.apps", "default", "ingester-zone-b") ?? assert.fail();
+    const annotations = { ...follower.metadata.annotations, "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
+    store.update("statefulsets.apps", { ...follower, metadata: { ...follower.metadata, annotations } });
+    const { err } = await run("drain-order node-1 node-2");
+    assert.equal(err.split("is assumed").length, 2, err);
+    const { metadata } = store.get("statefulsets.apps", "default", "ingester-zone-b") ?? assert.fail();
+    store.update("statefulsets.apps", { ...follower, metadata: { ...metadata, annotations: follower.metadata.annotations ?? {} } });
+  });
+
   it("doctor finds nothing wrong, then what was half configured", async (t) => {
     const { run } = await openTerminal(t, stage);
     assert.deepEqual(await run("doctor"), { code: 0, out: "nothing found\n", err: "" });
