@@ -1,4 +1,4 @@
-/** How the CLI ends: exit codes, and errors of whoever calls it (§18.3). */
+/** How the CLI ends: exit codes, and errors of its caller (§18.3). */
 
 export const EXIT = {
   /** It is done, there is nothing to do, the answer is yes, nothing is wrong. */

@@ -1,4 +1,4 @@
-/** One run of the CLI: arguments -> command -> exit code. Whatever ends it is told in a sentence. */
+/** One run of the CLI: arguments -> command -> exit code. Every failure is one sentence for the user. */
 import { CommanderError } from "commander";
 import type { Clock } from "../infra/clock.ts";
 import { hasCode } from "../infra/errors.ts";

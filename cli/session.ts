@@ -16,7 +16,7 @@ export interface Io {
   readonly warn: (text: string) => void;
   /** A person watches the output. */
   readonly isTty: boolean;
-  /** Of a terminal, in characters; it changes while a person resizes the window. Undefined where there is none. */
+  /** The terminal's size in characters now; a person may resize it. Undefined without a terminal. */
   readonly size?: () => TerminalSize | undefined;
   readonly style: Style;
 }
@@ -25,7 +25,7 @@ export interface Session extends Source {
   readonly clock: Clock;
   /** "" for all. */
   readonly namespace: string;
-  /** Of the installation that serves a namespace. */
+  /** The settings of the installation that serves a namespace. */
   readonly settings: (namespace: string) => Promise<Settings>;
   readonly output: "table" | "json" | "yaml";
   readonly io: Io;

@@ -24,7 +24,7 @@ import { createZpdbValidation } from "./budgets/zpdb-validation.ts";
 import { showTotals } from "./totals/show-totals.ts";
 
 export interface Composition extends Pick<Runtime, "log"> {
-  /** Of the process, with the reconciler's totals. */
+  /** The process's own metrics, with the reconciler's totals. */
   readonly metrics: Pick<Metrics, "render" | "contentType">;
   readonly configuration: WebhookSettings;
   readonly rim: Rim;

@@ -2,7 +2,7 @@
 export interface ErrorFacts {
   /** The same call can succeed later. */
   readonly retryable: boolean;
-  /** Of a write: nothing was written, or nobody knows, as it may have taken effect or still may. */
+  /** For a write: nothing was written, or it is unknown, as the write may have taken effect or still may. */
   readonly effect: "none" | "unknown";
   /** What was read no longer holds: gather and decide again. */
   readonly superseded?: true;

@@ -38,7 +38,7 @@ type PodWorlds = ReturnType<typeof createPodWorlds>;
 async function gatherNode(session: Session, name: string, worlds: PodWorlds): Promise<DrainNode> {
   const node = await session.cluster.get(nodes, { name }).catch(absent);
   if (!node) throw await missing(session, { what: "nodes", name, message: `no node ${JSON.stringify(name)}` });
-  // Whatever the namespace: a drain evicts all pods.
+  // In all namespaces: a drain evicts all pods.
   const query = { fieldSelector: `spec.nodeName=${name}` };
   const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);
   const owned = items.filter(({ controller }) => controller?.kind === "StatefulSet");

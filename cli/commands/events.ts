@@ -41,7 +41,7 @@ export const events: Command = {
 
 const timeOf = ({ lastTimestamp, firstTimestamp }: Event): string => lastTimestamp ?? firstTimestamp ?? "";
 
-/** Of a zone or one of its pods, or of an object whose message names a zone. */
+/** Whether the Event is about a zone or one of its pods, or names a zone in its message. */
 function isOf({ involvedObject: { name = "" }, message = "" }: Event, zones: readonly Zone[]): boolean {
   return zones.some((zone) => name === zone.name || name.startsWith(`${zone.name}-`) || message.includes(zone.name));
 }

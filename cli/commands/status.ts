@@ -71,7 +71,7 @@ function show(session: Session, { args }: Input, overview: Overview): ExitCode {
   return CODES[judgeAll(overview)];
 }
 
-/** Nothing to wait for is done, and may be a mistyped namespace. What may not be read may not be done. */
+/** With nothing to wait for, all is done; but the namespace may be mistyped, or PhasedRollouts may be unreadable. */
 function warnOfGaps({ io }: Session, { groups, phased, unread }: Overview): void {
   if (unread !== undefined) io.warn(`PhasedRollouts are left out: ${unread}\n`);
   else if (groups.length + phased.length === 0) io.warn("no rollout groups: no StatefulSet has the label rollout-group\n");

@@ -15,7 +15,7 @@ export interface Explanation {
   /** What is asked: `roll out`, `scale`, `evict`. */
   readonly question: string;
   readonly allowed: boolean;
-  /** Of the closed lists of reasons; "" if nothing says no. */
+  /** A reason of the closed lists; "" if no rule says no. */
   readonly reason: string;
   readonly rule: string;
   readonly message: string;

@@ -14,7 +14,7 @@ const UPDATE = "update";
 
 export interface NodeFacts {
   readonly node: UpdateNode;
-  /** All that there are. */
+  /** All policies of the cluster. */
   readonly policies: readonly (Policy | InvalidPolicy)[];
   /** The namespace of the shadows. */
   readonly namespace: string;
@@ -76,7 +76,7 @@ function explainPhase({ node, policy, entry }: Active, namespace: string): Expla
     objects: [{ kind: "NodeUpdatePolicy", name: policy.name }, ...blocked.map(({ name }) => ({ kind: "Pod", name }))],
     since,
     until: began === undefined ? undefined : formatTimestamp(began + deadlineOf(phase, policy) * 1000),
-    remedy: remedy(told(node, policy, namespace)),
+    remedy: remedy(contextOf(node, policy, namespace)),
   });
 }
 
@@ -118,11 +118,11 @@ function refuse(
     message: `${describeVersions(node)}; ${message}`,
     objects: policy ? [{ kind: "NodeUpdatePolicy", name: policy.name }] : [],
     since,
-    remedy: remedy(told(node, policy, namespace)),
+    remedy: remedy(contextOf(node, policy, namespace)),
   });
 }
 
-function told({ name: node }: UpdateNode, policy: Policy | InvalidPolicy | undefined, namespace: string) {
+function contextOf({ name: node }: UpdateNode, policy: Policy | InvalidPolicy | undefined, namespace: string) {
   const freeze = policy && !isInvalid(policy) ? (policy.status.frozen?.id ?? "") : "";
   return { node, policy: policy?.name ?? "", freeze, namespace };
 }

@@ -25,7 +25,7 @@ const EITHER: ReadonlySet<string> = new Set([LABELS.minTimeBetweenZonesDownscale
 const ONLY_LABELS = Object.values(LABELS).filter((key) => key !== LABELS.revision && !EITHER.has(key));
 const OURS = [...Object.values(ANNOTATIONS), ...ONLY_LABELS.filter((key) => key !== LABELS.rolloutGroup)];
 
-/** Of all StatefulSets of a namespace, in a group or not. */
+/** Findings of all StatefulSets of a namespace, in a group or not. */
 export function examineStatefulSets(objects: readonly StatefulSet[]): Finding[] {
   const grouped = objects.filter(({ metadata }) => metadata?.labels?.[LABELS.rolloutGroup] !== undefined).map(readZone);
   return [...objects.flatMap(examineMetadata), ...grouped.flatMap(examineZone), ...examineGroups(grouped)];
@@ -119,7 +119,7 @@ function examineGroups(zones: readonly Zone[]): Finding[] {
   });
 }
 
-/** Of all budgets of a namespace, with its StatefulSets and its PodDisruptionBudgets. */
+/** Findings of all budgets of a namespace, with its StatefulSets and its PodDisruptionBudgets. */
 export function examineBudgets(
   budgets: readonly StoredBudget[],
   zones: readonly Zone[],
@@ -172,11 +172,11 @@ function examineOthers(budgets: readonly StoredBudget[], zones: readonly Zone[],
   });
 }
 
-/** Of whatever namespace: the one place that says it puts it into the names, too. */
+/** Of any namespace, which is a part of the names, too. */
 const isOurs = ({ metadata }: WebhookConfiguration): boolean =>
   metadata?.labels?.["grafana.com/namespace"] !== undefined || /zonewise/.test(metadata?.name ?? "");
 
-/** Of all webhook configurations of the cluster. */
+/** Findings of all webhook configurations of the cluster. */
 export function examineWebhooks(configurations: readonly WebhookConfiguration[]): Finding[] {
   return configurations.filter(isOurs).flatMap(({ metadata, webhooks = [] }) => {
     const without = webhooks.filter(({ clientConfig }) => !clientConfig.caBundle && clientConfig.service);

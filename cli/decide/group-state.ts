@@ -12,7 +12,7 @@ export interface GroupState {
   readonly zones: readonly Zone[];
   /** As recorded; undefined if nothing is. */
   readonly status: Partial<RolloutGroupStatus> | undefined;
-  /** Of the RolloutGroup; 0 without one. */
+  /** The RolloutGroup's generation; 0 without one. */
   readonly generation: number;
 }
 
@@ -52,7 +52,7 @@ export function sortBlocks({ status }: GroupState, now: number): Waits {
   return { blocked: all.filter((one) => isTrouble(one, now)), waiting: all.filter((one) => !isTrouble(one, now)) };
 }
 
-/** What is no reason of the closed list is an error (§18.2). */
+/** A reason that is not in the closed list is an error (§18.2). */
 function isTrouble({ reason, since }: Block, now: number): boolean {
   if (!Object.hasOwn(REASONS, reason)) return true;
   const { fails, needsFix, requested, patienceMs } = factsOf(reason as Reason);

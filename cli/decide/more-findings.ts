@@ -6,7 +6,7 @@ import type { Finding } from "./findings.ts";
 import type { Right } from "./reconciler-rights.ts";
 import { SKIP_RULES } from "./node-rules.ts";
 
-/** Of all PhasedRollouts of a namespace; `isGuarded` tells whether admission raises partitions in a namespace. */
+/** Findings of all PhasedRollouts of a namespace. `isGuarded` says whether admission raises partitions in a namespace. */
 export function examinePhased(phased: readonly Phased[], isGuarded: (namespace: string) => boolean): Finding[] {
   const unguarded = phased.find(({ rollout, target }) => target && !rollout.skipCheck && !isGuarded(rollout.namespace));
   return [...phased.flatMap((one) => examineTarget(one, phased)), ...(unguarded ? [notRaised(unguarded)] : [])];
@@ -50,7 +50,7 @@ const notRaised = ({ rollout, target }: Phased): Finding => ({
   fix: "kubectl apply -k infra/manifests/phased-policy (Kubernetes 1.36), or -k infra/manifests/webhooks",
 });
 
-/** Of all gates of a namespace; `groups` are those that there are. */
+/** Findings of all gates of a namespace; `groups` are its rollout groups. */
 export function examineGates(gates: readonly Gate[], groups: ReadonlySet<string>): Finding[] {
   return gates.flatMap(({ ref, group, checks }): Finding[] => {
     const object = `rolloutgate/${ref.name}`;
@@ -64,7 +64,7 @@ export function examineGates(gates: readonly Gate[], groups: ReadonlySet<string>
   });
 }
 
-/** Of all policies of the cluster; `namespace` is that of the agents and the shadows. */
+/** Findings of all policies of the cluster; `namespace` is that of the agents and the shadows. */
 export function examinePolicies(policies: readonly (Policy | InvalidPolicy)[], namespace: string): Finding[] {
   return policies.flatMap((policy) => (isInvalid(policy) ? [invalid(policy.name, policy.unreadable)] : examinePolicy(policy, namespace)));
 }
@@ -80,7 +80,7 @@ const invalid = (name: string, message: string): Finding => ({
 function examinePolicy({ name, problem, status }: Policy, namespace: string): Finding[] {
   const { frozen, skipped } = status;
   const object = `nodeupdatepolicy/${name}`;
-  const told = { node: "NODE", policy: name, freeze: frozen?.id ?? "", namespace };
+  const context = { node: "NODE", policy: name, freeze: frozen?.id ?? "", namespace };
   const silent = skipped["AgentSilent"] ?? 0;
   return [
     ...(problem === undefined ? [] : [invalid(name, problem)]),
@@ -91,7 +91,7 @@ function examinePolicy({ name, problem, status }: Policy, namespace: string): Fi
             check: "updates-frozen",
             object,
             message: `no node update starts since ${frozen.at}: ${frozen.message}`,
-            fix: SKIP_RULES.Frozen.remedy(told),
+            fix: SKIP_RULES.Frozen.remedy(context),
           } as const,
         ]
       : []),

@@ -9,7 +9,7 @@ export interface Overview {
   readonly phased: readonly Phased[];
   /** Why PhasedRollouts may not be read. */
   readonly unread?: string;
-  /** Of the cluster: they are never done, as nodes get updates again and again. */
+  /** All policies of the cluster. They are never done, as nodes get updates again and again. */
   readonly policies: readonly (Policy | InvalidPolicy)[];
 }
 

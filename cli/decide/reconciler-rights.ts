@@ -6,7 +6,7 @@ export interface Right {
   readonly group: string;
   readonly resource: string;
   readonly subresource?: string;
-  /** Of the object; all without it. */
+  /** The object's name; the right is for all objects without it. */
   readonly name?: string;
 }
 
@@ -35,7 +35,7 @@ function readRight(text: string): Right {
   return { verb, group, resource, ...(subresource !== undefined && { subresource }) };
 }
 
-/** What whoever installs Zonewise needs, in the whole cluster. */
+/** The rights that installing Zonewise needs, in the whole cluster. */
 export const INSTALL_RIGHTS: readonly Right[] = [
   "create apiextensions.k8s.io/customresourcedefinitions",
   "create rbac.authorization.k8s.io/clusterroles",
@@ -48,12 +48,12 @@ export const INSTALL_RIGHTS: readonly Right[] = [
 export const describeRight = ({ verb, group, resource, subresource }: Right): string =>
   `${verb} ${resource}${subresource === undefined ? "" : `/${subresource}`}${group === "" ? "" : `.${group}`}`;
 
-/** Who lacks which rights, and what gives them. */
+/** An account, the rights that it lacks, and the command that gives them. */
 interface Lacking {
   /** `serviceaccount/zonewise-reconciler` */
   readonly who: string;
   readonly missing: readonly Right[];
-  /** Of these. */
+  /** The rights that are needed. */
   readonly all: readonly Right[];
   readonly fix: string;
 }

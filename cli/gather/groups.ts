@@ -34,7 +34,7 @@ export async function findGroup(source: Source, namespace: string, group: string
   return { namespace, group, zones, ...describe(recorded.get(groupKey({ namespace, group: name }))) };
 }
 
-/** Of a large namespace only what is asked for is read; none in all namespaces, where the name may be that of several. */
+/** Reads one group, as a namespace may be large. Resolves with none for all namespaces, where several groups may have the name. */
 async function gatherByName(source: Source, namespace: string, group: string): Promise<readonly Zone[]> {
   return namespace === "" ? [] : await gatherGroupZones({ namespace, group }, source);
 }

@@ -13,7 +13,7 @@ export interface FoundRollouts {
 /** None where the cluster does not know them. */
 export async function readPhased(session: Session, namespace: string): Promise<FoundRollouts> {
   try {
-    // Which answers of a check are good is not told: the default will do.
+    // The meaning of a check's answer is not shown, so the default will do.
     return { phased: (await gatherRollouts(namespace, "NoData", session)) ?? [] };
   } catch (error) {
     if (!hasCode(error, "Forbidden")) throw error;
@@ -21,7 +21,7 @@ export async function readPhased(session: Session, namespace: string): Promise<F
   }
 }
 
-/** What may not be read is told, and left out. */
+/** Objects that may not be read are named in a warning and left out. */
 export async function gatherPhased(session: Session): Promise<readonly Gathered[]> {
   const { phased, unread } = await readPhased(session, session.namespace);
   if (unread !== undefined) session.io.warn(`note: PhasedRollouts are left out: ${unread}\n`);

@@ -55,7 +55,7 @@ export interface PageRecords {
   readonly reconciler: ReconcilerRecord | typeof UNREAD;
   /** In the order of the page. */
   readonly groups: Part<PageGroup>;
-  /** Of the groups whose pods were read, by `keyOf`. */
+  /** The pods of the groups whose pods were read, by `keyOf`. */
   readonly pods: ReadonlyMap<string, PodsByZone>;
   readonly budgets: Part<BudgetRecord>;
   /** The newest first. */

@@ -74,7 +74,7 @@ function sampleTotals(labels: Labels, totals: RolloutGroupStatus["totals"], { pa
   ];
 }
 
-/** Of the rollout under way so far, otherwise of the last one. */
+/** The duration of the rollout under way so far, otherwise of the last one. */
 function sampleDuration(labels: Labels, progress: RolloutGroupStatus["progress"], lastTick: number | undefined): Row[] {
   const [from, to] = [secondsOf(progress?.startTime), secondsOf(progress?.completionTime) ?? lastTick];
   return from === undefined || to === undefined ? [] : [one(METRICS.rolloutDuration, labels, Math.max(0, to - from))];

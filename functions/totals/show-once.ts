@@ -19,7 +19,7 @@ export interface ShownOnce {
   readonly metrics: Pick<Metrics, "show" | "render" | "contentType">;
   /** Its holder shows the series. */
   readonly lease: LeaseRef;
-  /** Of this process. */
+  /** The name of this process in the Lease. */
   readonly identity: string;
   /** What is shown, for the log. */
   readonly what: string;

@@ -34,7 +34,7 @@ export const NODE_VARIABLES = {
 export interface NodeUpdateConfiguration {
   readonly enabled: boolean;
   readonly namespace: string;
-  /** Of the policy that is made if there is none. */
+  /** `maxConcurrent` of the policy that is made if there is none; `cron` is its window. */
   readonly maxConcurrent: string;
   readonly cron: string | undefined;
   readonly ownNode: string | undefined;

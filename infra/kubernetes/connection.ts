@@ -15,7 +15,7 @@ export interface Credentials extends https.RequestOptions {
 
 export interface Connection {
   readonly server: URL;
-  /** Of the kubeconfig's context; undefined if it names none. */
+  /** The namespace of the kubeconfig's context; undefined if it names none. */
   readonly namespace?: string | undefined;
   /** Headers, TLS material and agent of the next request. Called for each request, as tokens, certificates and exec credentials rotate. */
   readonly authorize: () => Promise<Credentials>;

@@ -14,7 +14,7 @@ import { isHeldByOther } from "./lease-object.ts";
 import type { Lease } from "./resources.ts";
 
 export interface Observation {
-  /** Who asks. */
+  /** The process that asks for the Lease. */
   readonly identity: string;
   /** Milliseconds since the challenger first saw the latest renewal. */
   readonly unchangedMs: number;

@@ -18,7 +18,7 @@ import { mayTake, SUCCESSOR, successorOf } from "./lease-succession.ts";
 import { createAnnouncer, type LeaseOptions, type LeaseTools, observeRenewals } from "./lease-wait.ts";
 import type { Lease } from "./resources.ts";
 
-/** What every write asks first. */
+/** Asked before every write. */
 export interface Fence {
   /** Bounds for one write: it is over, on the server too, before the Lease can pass to another. Throws `LeaseLost` once nothing may be written. */
   readonly write: () => Call;

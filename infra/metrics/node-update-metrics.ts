@@ -36,7 +36,7 @@ export interface MeasuredPolicy {
 export interface MeasuredNodes {
   readonly nodes: readonly MeasuredNode[];
   readonly policies: readonly MeasuredPolicy[];
-  /** Milliseconds since the epoch of a pass of the controller; undefined for whoever only looks. */
+  /** Milliseconds since the epoch of a pass of the controller; undefined for a process that only reads. */
   readonly now?: number;
 }
 

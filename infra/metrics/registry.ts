@@ -5,7 +5,7 @@ import type { MetricRow } from "./metric-row.ts";
 export interface Sample {
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
-  /** Of a histogram, such as `name_sum`. */
+  /** For a series of a histogram, such as `name_sum`. */
   readonly metricName?: string;
 }
 

@@ -121,7 +121,7 @@ async function stage(tools: AgentTools, snapshot: Snapshot, version: string): Pr
   const failure = await stageUpdate(tools, version);
   if (stop.aborted) return "idle";
   if (failure !== undefined) {
-    // What the host chooses by now is reported with the failure: the next attempt is for that.
+    // The version that the host offers by now is reported with the failure: the next attempt is for that one.
     memory.target = (await refreshTarget(tools, snapshot.host.version)) ?? memory.target;
     return await fail(tools, snapshot, failure);
   }

@@ -81,7 +81,7 @@ function chooseGroup(count: number, group: number | undefined): number | BudgetP
   return chosen < 1 || chosen > count ? { problem: "regular expression subexpression index out of range" } : chosen;
 }
 
-/** Of more names than that none is remembered. */
+/** The most names that are remembered. */
 const MOST_NAMES = 5000;
 
 /** Those that ask together ask about the same peers. */

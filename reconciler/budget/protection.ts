@@ -13,7 +13,7 @@ export interface Protection {
 }
 
 export interface ProtectedZone {
-  /** Of the StatefulSet. */
+  /** The StatefulSet's name. */
   readonly name: string;
   /** Pods that should be there, and those that are ready and not reserved. */
   readonly expected: number;

@@ -88,7 +88,7 @@ function findOpen(record: GateRecord, { wanted, zones }: RolloutView): Stage | u
   return open.findLast(({ zone }) => zone === next?.name) ?? open.at(-1);
 }
 
-/** Only what is wanted may pass, and a zone that begins without asking: what passes while another zone is in the way would be old when its turn comes. */
+/** Only the wanted stage may pass, or that of a zone that begins without asking. A pass while another zone is in the way would be old when it is used. */
 function isWanted({ point, zone }: Stage, { zones }: GateRecord, { wanted }: RolloutView): boolean {
   if (point === "AfterLastZone") return wanted.kind === "settled";
   return (wanted.kind === "zone" && wanted.zone.name === zone) || zones.some(({ name, began }) => name === zone && began === "Now");

@@ -127,7 +127,7 @@ export function readConditions(status: unknown): readonly Condition[] {
   return Conditions.safeParse(status).data?.conditions ?? [];
 }
 
-/** The record as a status. What is not set is null: in a merge patch that removes it. */
+/** The record as a status. Absent fields are null, which removes them in a merge patch. */
 export function formatRecord({ identity, startedAt, settledAt, retried, zones, stages }: GateRecord): object {
   return {
     identity,

@@ -49,7 +49,7 @@ export interface ZoneRow {
   readonly ready: number;
   readonly paused: boolean;
   readonly lastDownscale?: string;
-  /** Of the StatefulSet. */
+  /** The StatefulSet's generation. */
   readonly generation: number;
   readonly observedGeneration: number;
 }
@@ -111,6 +111,6 @@ export interface GroupTotals {
   readonly seconds: number;
   /** The last reconcile failed. */
   readonly failing: boolean;
-  /** Of the last that did not, as of the last write. */
+  /** The last reconcile that did not fail, as of the last write. */
   readonly lastSuccessTime?: string;
 }

@@ -51,7 +51,7 @@ const POSITIVE = /^\+?\d{1,15}$/;
 
 /**
  * `rollout-max-unavailable` (§1.6): how many pods of a zone may be unavailable while it rolls; at least 1.
- * An integer > 0, or 1 % to 100 % of `replicas` rounded down. What is wrong or missing counts as 1, and says so.
+ * An integer > 0, or 1 % to 100 % of `replicas` rounded down. A missing value counts as 1; so does a wrong one, with a warning.
  */
 export function parseMaxUnavailable(written: string | undefined, replicas: number | undefined): Parsed<number> {
   if (written === undefined) return { value: 1 };

@@ -15,7 +15,7 @@ export interface Zone {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Of its spec; grows with every change of it. */
+  /** The generation of its spec; grows with every change of it. */
   readonly generation: number;
   readonly group: string;
   /** The newest generation that the StatefulSet controller has seen. */

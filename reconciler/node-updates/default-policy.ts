@@ -11,7 +11,7 @@ import { POLICY_KIND } from "../nodes/policy.ts";
 const SEEN = "zonewise/node-update-policy-seen";
 
 export interface PolicyMemory {
-  /** Of the Lease; written with its next renewal. */
+  /** Annotations of the Lease; written with its next renewal. */
   readonly annotations: Map<string, string>;
   /** How many policies there are. */
   readonly found: number;

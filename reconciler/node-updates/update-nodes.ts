@@ -47,7 +47,7 @@ export interface NodeUpdateOptions {
 export interface UpdateNodesInput extends Omit<Actor, "cluster"> {
   readonly recorder: Recorder;
   readonly signal: AbortSignal;
-  /** Of the Lease, written with its next renewal. */
+  /** Annotations of the Lease; written with its next renewal. */
   readonly annotations: Map<string, string>;
 }
 

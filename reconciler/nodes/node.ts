@@ -40,7 +40,7 @@ export interface UpdateNode {
   readonly ready: boolean;
   /** When the condition Ready last changed, milliseconds; undefined if it does not say. */
   readonly readySince: number | undefined;
-  /** Of the boot that the kubelet runs in; "" if it has not said. */
+  /** The id of the boot that the kubelet runs in; "" if the kubelet has not reported it. */
   readonly bootId: string;
   readonly terminating: boolean;
   /** The taint by which an autoscaler says that it removes the node. */
@@ -54,7 +54,7 @@ export interface UpdateNode {
   readonly shadow: Shadow | undefined;
 }
 
-export const ZONE_LABEL = "topology.kubernetes.io/zone";
+const ZONE_LABEL = "topology.kubernetes.io/zone";
 /** On a Node whose scale-down we prevent: which annotations are ours, separated by commas. */
 export const PROTECTED_BY = "zonewise.dev/protected-by";
 const REMOVAL_TAINTS: ReadonlySet<string> = new Set(["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"]);

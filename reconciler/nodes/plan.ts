@@ -165,12 +165,12 @@ function planStatus(status: PolicyStatus, { snapshot, opening, closed, judged, s
   });
 }
 
-/** What comes after it shows only from now on. */
+/** Whether the node leaves its slot: the checks then begin again, as they see the update's effect only from now on. */
 const leavesSlot = ({ step: { step } }: ActiveStep): boolean => step === "done" || isEnding(step) || step === "freeze";
 
 const isEnding = (step: string): boolean => step === "reset" || step === "release";
 
-/** Of a node that is not active, no update is wanted; what an update left is wiped once there is nothing to do. */
+/** A node that is not active wants no update. The rest of an update is removed from its shadow once there is nothing to do. */
 function tidy(node: UpdateNode, wish: (node: UpdateNode, state: "Idle") => ShadowWrite): ShadowWrite[] {
   const { shadow } = node;
   if (!shadow || shadow.terminating || shadow.problem !== undefined) return [];

@@ -1,5 +1,5 @@
 /**
- * The status of a NodeUpdatePolicy: all that the controller must remember from tick to tick. `active` is the ledger of the slots: it is written
+ * The status of a NodeUpdatePolicy: all that the controller must remember from tick to tick. `active` records the slots: it is written
  * with the policy's resourceVersion before the shadow of a node is, so that two ticks cannot start one node each.
  */
 import * as z from "zod";
@@ -26,7 +26,7 @@ const active = z.object({
   from: z.string(),
   to: z.string(),
   zone: z.string().optional(),
-  /** Of the node when it was started; empty if that is unknown. */
+  /** The node's boot id when it was started; empty if that is unknown. */
   bootId: z.string(),
   startedAt: z.string(),
   phase: z.enum(NODE_PHASES),
@@ -40,7 +40,7 @@ const active = z.object({
 /** An attempt that failed after its reboot, or that left its node unusable. */
 const failed = z.object({
   node: z.string(),
-  /** Of the attempt: the key, together with the node. */
+  /** When the attempt started: its key, together with the node. */
   startedAt: z.string(),
   to: z.string(),
   at: z.string(),

@@ -97,7 +97,7 @@ export function readPolicy({ metadata, spec = {}, status }: CustomObject): Polic
 
 type Content = Pick<Policy, keyof z.infer<typeof policySpec> | "problem">;
 
-/** What is written, or the defaults and the problem with it; the selector is obeyed if it can be read. */
+/** The spec, or the defaults and the problem with it. The selector is obeyed if it can be read. */
 function readSpec(written: unknown): Content {
   const read = policySpec.safeParse(written);
   const window = read.data?.window && parseWindow(read.data.window);

@@ -1,5 +1,5 @@
 /** The API between agents and functions, as the original's agents speak it: the node is named by the headers, never by the body. */
-import type { BlockedPod, ShadowObject, ShadowStatus } from "./shadow.ts";
+import type { BlockedPod } from "./shadow.ts";
 
 const BASE = "/bottlerocket-node-resource";
 
@@ -30,9 +30,6 @@ export const HEADERS = {
 
 /** The audience of the agents' tokens. */
 export const AUDIENCE = "brupop-apiserver";
-
-export type CreateAnswer = ShadowObject;
-export type UpdateAnswer = ShadowStatus;
 
 export interface DrainAnswer {
   /** Evictable pods that are still on the node. */

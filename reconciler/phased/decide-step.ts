@@ -86,7 +86,7 @@ const passed: StepRule = (snapshot, step) => {
   return { action: "releasePod", partition, pod: pod?.revision === target.status.updateRevision ? undefined : pod };
 };
 
-/** What was checked before a pause is old after it. */
+/** A pause makes earlier checks void. */
 const paused: StepRule = (snapshot, step) => {
   const { rollout, now } = snapshot;
   return rollout.paused

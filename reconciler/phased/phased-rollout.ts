@@ -47,7 +47,7 @@ const SPEC = z.object({
   finalCheck: z.boolean().nullish(),
   onDelete: z.enum(["release", "freeze"]).nullish(),
   check: z.object({
-    // Of the definition, of the webhook, and here once more: an object of the original's definition may lack them.
+    // The same defaults as in the definition and in the webhook: an object of the original's definition may lack them.
     initialDelaySeconds: seconds(60),
     periodSeconds: seconds(60),
     successThreshold: z

@@ -17,7 +17,7 @@ const ROLLING_POD = z.object({
   consecutiveFailedChecks: count,
   totalFailedChecks: count,
   consecutiveErrors: z.number().optional().catch(undefined),
-  /** Of the query, and of when it succeeds, that the counts are about. */
+  /** A hash of the query and of `successWhen`: the counts are about these. */
   checkHash: text,
   lastSample: text,
   lastError: text,

@@ -107,7 +107,7 @@ async function visitAll(gathered: readonly Gathered[], input: Visiting): Promise
   };
 }
 
-/** What waits for Prometheus leaves its place to others: endpoints that do not answer must not keep them from their visit. Rejects if the tick ends before. */
+/** A visit that waits for Prometheus gives its place to others: endpoints that do not answer must not hold them up. Rejects if the tick ends before. */
 async function visitInPlace(one: Gathered, places: Slots, input: Visiting): Promise<PhasedResult> {
   let place = await places.take(input.stop);
   const ask: Round["ask"] = async (question) => {

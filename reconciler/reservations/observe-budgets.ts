@@ -1,4 +1,4 @@
-/** Tells of the budgets that were read: what is wrong with them, once a change; that there are none, once; and the metric. */
+/** Reports on the budgets that were read: what is wrong with each, once a change; that there are none, once; and the metric. */
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import type { Log } from "../../infra/log.ts";
 import type { OnBudgets } from "./disruption-request.ts";

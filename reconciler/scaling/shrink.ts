@@ -1,4 +1,4 @@
-/** What must hold when a zone is scaled down: asked of what was read last before the write, and of the world of a look ahead. */
+/** The rules for scaling a zone down. They are applied to what was read last before the write, and by simulations. */
 import type { Hold } from "../model/decision.ts";
 import type { GroupSnapshot, Zone } from "../model/zone.ts";
 import type { ZoneTimes } from "./facts.ts";

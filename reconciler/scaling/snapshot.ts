@@ -33,7 +33,7 @@ export interface ZoneFacts {
 
 export type ReferenceReading = Reference | { readonly unreadable: string };
 
-/** Of the pods that are to go when the zone is to have `wanted` replicas: the last one whose delay is not over, or the words of one that failed. */
+/** The answers of the pods that are to go if the zone is to have `wanted` replicas: the last pod whose delay is not over, or the message of one that failed. */
 export type PodAnswers =
   | { readonly wanted: number; readonly youngest: YoungPod | undefined }
   | { readonly wanted: number; readonly failure: string };

@@ -10,7 +10,7 @@ import type { Budget } from "../budget/zpdb.ts";
 import { byName } from "../model/order.ts";
 import type { World, WorldBudget } from "./world.ts";
 
-/** Who wants the pod to go; neither for an eviction that is not yet pinned to its UID. */
+/** Who is asking: the rollout, an eviction, or neither for an eviction that is not pinned to a UID. */
 export interface Disruption extends DisruptionTarget {
   /** The rollout, with its own limit. */
   readonly rollout?: { readonly maxUnavailable: number };

@@ -100,7 +100,7 @@ function inputOf({ stored, confirmed, wanted }: Entry): Pick<StatusInput, "earli
   };
 }
 
-/** Of a group that has nothing to do: as long as it is the same, so is its status. */
+/** For a group that has nothing to do: while the fingerprint is the same, so is the status. */
 function fingerprint({ stored, confirmed }: Entry, { state, zones, scalingHolds }: GroupFacts): string | undefined {
   if (state !== "settled" || scalingHolds.length > 0) return undefined;
   return [stored?.resourceVersion, confirmed, ...zones.map(({ uid, resourceVersion }) => `${uid}/${resourceVersion}`)].join(" ");

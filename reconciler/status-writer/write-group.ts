@@ -49,7 +49,7 @@ async function ensureObject(entry: Entry, { cluster, fence }: GroupWriter): Prom
   entry.stored = { ...readStoredGroup(changed), status: stored.status };
 }
 
-/** What is read here may be younger than the zones of the tick: the generation is confirmed by the next one only. */
+/** The object may be younger than the zones of the tick, so only the next tick confirms its generation. */
 async function readAgain(entry: Entry, { cluster, fence }: GroupWriter): Promise<void> {
   const { namespace, name, stored: before } = entry;
   const object = await cluster.get(rolloutGroups, { namespace, name }, fence.write()).catch(absent);
