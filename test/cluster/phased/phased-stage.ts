@@ -45,6 +45,8 @@ export interface SetTraits {
   readonly policy?: "OrderedReady" | "Parallel";
   readonly image?: string;
   readonly partition?: number;
+  /** Dropped by the API server where the feature MaxUnavailableStatefulSet is off. */
+  readonly maxUnavailable?: number;
 }
 
 /** Installs the definition; resolves once it is served. */
@@ -104,14 +106,14 @@ function attach(stage: Stage, { prometheus, port }: { prometheus: PhasedStage["p
     ...stage,
     prometheus,
     readRollout,
-    async createSet({ replicas = 3, policy = "OrderedReady", image = "app:1", partition = 0 } = {}) {
+    async createSet({ replicas = 3, policy = "OrderedReady", image = "app:1", partition = 0, maxUnavailable = 1 } = {}) {
       const spec = {
         replicas,
         serviceName: "db",
         podManagementPolicy: policy,
         selector: { matchLabels: { zone: "db" } },
         template: template(image),
-        updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition } },
+        updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition, maxUnavailable } },
       };
       await call("POST", sets, { metadata: { name: "db" }, spec });
       await timeline.until("all pods ready", () => timeline.statefulSets.get("db")?.status?.readyReplicas === replicas);

@@ -39,9 +39,12 @@ async function untilRolled(stage: PhasedStage, image: string, replicas: number):
 }
 
 for (const policy of ["OrderedReady", "Parallel"] as const)
-  for (const replicas of [3, 5])
+  for (const [replicas, maxUnavailable] of [
+    [3, 1],
+    [5, 3],
+  ] as const)
     phasedScenario(`${replicas} pods, ${policy}: each is released by at least two checks of its own, in order, once`, async (stage) => {
-      await stage.createSet({ policy, replicas });
+      await stage.createSet({ policy, replicas, maxUnavailable });
       const reconciler = await adopt(stage);
       assert.equal(stage.partition(), replicas);
       await stage.roll("app:2");

@@ -5,8 +5,9 @@ import { judgeAnswer, type CheckVerdict } from "../../../reconciler/checks/check
 import { decidePhased, needsPods } from "../../../reconciler/phased/decide.ts";
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { isSameStatus } from "../../../reconciler/phased/status.ts";
-import { createWorld, happen, HAPPENINGS, heal, releaseKey, THRESHOLD, type World } from "./world.ts";
+import { createWorld, happen, HAPPENINGS, THRESHOLD, type World } from "./world.ts";
 import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";
+import { heal, releaseKey } from "./world-controllers.ts";
 
 /** So often that rollouts, reverts and broken pods meet; any other change is rarer. */
 const often = fc.constantFrom("deploy" as const, "revert" as const, "break" as const, "fire" as const, "clear" as const);
@@ -28,6 +29,7 @@ const step = fc.oneof(
 const history = fc.record({
   replicas: fc.integer({ min: 1, max: 5 }),
   ordered: fc.boolean(),
+  maxUnavailable: fc.integer({ min: 1, max: 3 }),
   finalCheck: fc.boolean(),
   guarded: fc.boolean(),
   steps: fc.array(step, { maxLength: 300, size: "max" }),

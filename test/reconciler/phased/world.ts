@@ -2,6 +2,7 @@
 import { keepPartition, type ReleaseFields } from "../../../functions/phased/keep-partition.ts";
 import type { PhasedStatus } from "../../../reconciler/phased/status.ts";
 import { NOW } from "./builders.ts";
+import { runKubelets, sync } from "./world-controllers.ts";
 
 type Phase = "ready" | "starting" | "broken" | "terminating";
 export interface SimulatedPod {
@@ -21,6 +22,8 @@ export interface World {
     version: number;
     generation: number;
     readonly ordered: boolean;
+    /** `spec.updateStrategy.rollingUpdate.maxUnavailable`, with the feature MaxUnavailableStatefulSet. */
+    readonly maxUnavailable: number;
     replicas: number;
     partition: number;
     template: number;
@@ -44,23 +47,32 @@ export interface World {
 
 export const THRESHOLD = 2;
 
-/** A pod of the StatefulSet, and the template that it gets. */
-export const releaseKey = ({ set }: World, index: number): string => `${set.uid} r${set.template} ${index}`;
-
 export function createWorld({
   replicas,
   ordered,
+  maxUnavailable = 1,
   finalCheck = false,
   guarded = false,
 }: {
   replicas: number;
   ordered: boolean;
+  maxUnavailable?: number;
   finalCheck?: boolean;
   guarded?: boolean;
 }): World {
   const pods = new Map(Array.from({ length: replicas }, (_, i): [number, SimulatedPod] => [i, { revision: 0, phase: "ready" }]));
   const status = { observed: 1, current: 0, update: 0, updated: replicas, available: replicas, replicas };
-  const set = { uid: 1, version: 1, generation: 1, ordered, replicas, partition: 0, template: 0, strategy: "RollingUpdate" as const };
+  const set = {
+    uid: 1,
+    version: 1,
+    generation: 1,
+    ordered,
+    maxUnavailable,
+    replicas,
+    partition: 0,
+    template: 0,
+    strategy: "RollingUpdate" as const,
+  };
   return {
     now: NOW,
     prometheus: "quiet",
@@ -168,53 +180,4 @@ function recreate({ set }: World, made: Partial<Pick<World["set"], "pods" | "tem
     ...made,
   });
   set.status = { observed: 0, current: set.template, update: set.template, updated: 0, available: 0, replicas: 0 };
-}
-
-/** One sync of the StatefulSet controller, in its order: create, scale down, update one pod, write the status. */
-function sync(world: World): void {
-  const { set } = world;
-  const { pods, replicas, template, status, partition } = set;
-  const isHealthy = (pod: SimulatedPod | undefined): boolean => pod?.phase === "ready";
-  const indexes = Array.from({ length: replicas }, (_, index) => index);
-  const unhealthy = indexes.filter((index) => !isHealthy(pods.get(index)));
-  const missing = unhealthy.filter((index) => !pods.has(index)).filter((index) => !set.ordered || index === unhealthy[0]);
-  const count = (): void => {
-    const all = [...pods.values()];
-    const updated = all.filter(({ revision, phase }) => revision === template && phase !== "terminating").length;
-    const available = all.filter(isHealthy).length;
-    const isDone = set.strategy === "RollingUpdate" && [updated, available, pods.size].every((number) => number === replicas);
-    set.status = {
-      observed: set.generation,
-      current: isDone ? template : status.current,
-      update: template,
-      updated,
-      available,
-      replicas: pods.size,
-    };
-  };
-  for (const index of missing) pods.set(index, { revision: index < partition ? status.current : template, phase: "starting" });
-  const surplus = [...pods].find(([index, { phase }]) => index >= replicas && phase !== "terminating");
-  if (surplus) surplus[1].phase = "terminating";
-  else if (set.strategy === "RollingUpdate" && (!set.ordered || unhealthy.length === 0)) {
-    const next = indexes.slice(partition).findLast((index) => pods.get(index)?.revision !== template || !isHealthy(pods.get(index)));
-    const pod = next === undefined ? undefined : pods.get(next);
-    if (pod && pod.revision !== template && pod.phase !== "terminating") {
-      pod.phase = "terminating";
-      if (set.owner !== undefined && status.current !== template) world.replaced.push(releaseKey(world, next ?? 0));
-    }
-  }
-  count();
-}
-
-function runKubelets({ set: { pods } }: World): void {
-  for (const [index, pod] of pods) {
-    if (pod.phase === "terminating") pods.delete(index);
-    else if (pod.phase === "starting") pod.phase = "ready";
-  }
-}
-
-/** Pods that are broken at a revision that is still wanted come up: nobody could roll out otherwise. */
-export function heal({ set }: World): void {
-  for (const pod of set.pods.values())
-    if (pod.phase === "broken" && [set.template, set.status.current].includes(pod.revision)) pod.phase = "ready";
 }
