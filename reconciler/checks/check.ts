@@ -63,8 +63,16 @@ export function judgeAnswer({ successWhen }: Pick<CheckSpec, "successWhen">, ans
 const KEPT_MS = 60_000;
 
 /** True if the last answer is missing, or too old to count at this time. */
-export function isOld({ periodSeconds }: Pick<CheckSpec, "periodSeconds">, { lastAt }: Streak, at: number): boolean {
+export function isOld({ periodSeconds }: Pick<CheckSpec, "periodSeconds">, { lastAt }: Pick<Streak, "lastAt">, at: number): boolean {
   return lastAt === undefined || at - lastAt > Math.max(2 * periodSeconds * 1000, KEPT_MS);
+}
+
+/**
+ * True if a recorded time is more than a minute ahead of now: the clock was turned back, or was that of another node. Results from then would count for
+ * longer than they may, and the next check would be due far too late.
+ */
+export function isToCome(at: number, now: number): boolean {
+  return at - now > KEPT_MS;
 }
 
 /** Adds the verdict of an answer. One that is not later than the last one was counted already; after an old one the rows begin again. */

@@ -8,10 +8,11 @@
  * Two ways are always open, so that a gate never stands between a broken zone and its cure: back to the revision that the zone had when the group was
  * last settled, and, first of a new rollout, on to a new revision of a zone that an unfinished rollout has begun.
  */
+import { isToCome } from "../checks/check.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Gate } from "./gate.ts";
 import { closeOldPasses, isUntouched } from "./pass.ts";
-import type { GateRecord, Stage, ZoneRecord, Point } from "./record.ts";
+import type { CheckResult, GateRecord, Point, Stage, ZoneRecord } from "./record.ts";
 
 /** What the rollout would do next if there were no gates. */
 export type Wanted = { readonly kind: "zone"; readonly zone: Zone } | { readonly kind: "settled" } | { readonly kind: "other" };
@@ -31,10 +32,22 @@ export type GroupView = Omit<RolloutView, "isHeld">;
 
 /** The record of the rollout in the view: the gate's own if it is of this rollout and still open, otherwise a new one. Old results let no zone begin. */
 export function currentRecord(gate: Gate, view: GroupView): GateRecord {
-  const { record } = gate;
+  const record = gate.record && forgetToCome(gate.record, view.now);
   const isOver = record?.settledAt !== undefined && view.wanted.kind === "zone";
   const current = record?.identity === view.identity && !isOver ? takeBack(forgetOldSpec(gate, record), view) : startRecord(gate, view);
   return closeOldPasses(gate, noteUpdated(current, view), view);
+}
+
+/** The record with the present in place of times that are to come, and without results from then. */
+function forgetToCome(record: GateRecord, now: number): GateRecord {
+  const past = (at: number): number => (isToCome(at, now) ? now : at);
+  const isPast = ({ streak: { lastAt = now } }: CheckResult): boolean => !isToCome(lastAt, now);
+  const stages = record.stages.map((stage) => ({
+    ...stage,
+    since: past(stage.since),
+    checks: stage.state === "Failed" ? stage.checks : stage.checks.filter(isPast),
+  }));
+  return { ...record, startedAt: past(record.startedAt), stages };
 }
 
 /** Results of checks that have been edited since count no longer. A zone that has begun goes on. */

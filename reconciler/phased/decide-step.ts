@@ -10,6 +10,7 @@ import {
   currentStep,
   findMissing,
   forgetResults,
+  isAhead,
   isFailed,
   isCurrent,
   isOfOtherCheck,
@@ -47,6 +48,12 @@ const allReleased: TargetRule = (snapshot) => {
 const inStep: TargetRule = (snapshot) => {
   const step = currentStep(snapshot);
   return step && decideInStep(snapshot, step);
+};
+
+const timesPast: StepRule = (snapshot, step) => {
+  const { now } = snapshot;
+  if (!isAhead(step, now)) return undefined;
+  return reportStep(snapshot, { ...beginStep(step.partition, now), ...(step.promoted && { promoted: true }) }, { dueAt: now });
 };
 
 /** Pods come first, also after a promotion and after the last success: a pod that was lost begins the step again. */
@@ -119,6 +126,7 @@ const checkDue: StepRule = (snapshot, step) => {
 };
 
 const decideInStep: StepRule = firstOf<[TargetSnapshot, RollingPodStatus], PhasedDecision>([
+  timesPast,
   podsThere,
   sameCheck,
   promoted,

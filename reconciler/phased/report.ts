@@ -1,6 +1,7 @@
 /** Builds the status that a decision reports: phase and conditions by one table. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { type Condition, stampCondition } from "../model/condition.ts";
+import type { PhasedRollout } from "./phased-rollout.ts";
 import type { PhasedStatus, RollingPodStatus } from "./status.ts";
 import type { PhasedDecision, PhasedSnapshot } from "./snapshot.ts";
 
@@ -44,7 +45,7 @@ export function writeTime(ms: number): string {
 /** Reports the outlook. */
 export function report(snapshot: PhasedSnapshot, outlook: PhasedOutlook): PhasedDecision {
   const { rollout } = snapshot;
-  const { phase, message, step, dueAt, promotedStep = rollout.status.promotedStep } = outlook;
+  const { phase, message, step, dueAt, promotedStep = rememberedStep(rollout) } = outlook;
   const facts: PhaseFacts = PHASES[phase];
   const status: PhasedStatus = {
     observedGeneration: rollout.generation,
@@ -60,6 +61,11 @@ export function report(snapshot: PhasedSnapshot, outlook: PhasedOutlook): Phased
     ],
   };
   return { action: "report", status, ...(dueAt !== undefined && { dueAt }) };
+}
+
+/** As long as the annotation has it: it may be given again for a later rollout. */
+function rememberedStep({ promoteStep, status: { promotedStep } }: PhasedRollout): string | undefined {
+  return promoteStep === promotedStep ? promotedStep : undefined;
 }
 
 function describeTarget({ target }: PhasedSnapshot) {

@@ -7,16 +7,23 @@
  * The step is stored in the status; a pod is released only after the status with the last success was written, so that a partition that we lowered
  * can be distinguished from one that another writer lowered.
  */
-import { addVerdict, type CheckAnswer, type CheckSpec, dueAt, hasFailed, hasPassed, judgeAnswer, type Streak } from "../checks/check.ts";
+import {
+  addVerdict,
+  type CheckAnswer,
+  type CheckSpec,
+  dueAt,
+  hasFailed,
+  hasPassed,
+  isOld,
+  isToCome,
+  judgeAnswer,
+  type Streak,
+} from "../checks/check.ts";
 import { hash } from "../model/hash.ts";
 import type { Pod } from "../model/pod.ts";
 import { writeTime } from "./report.ts";
 import type { TargetSnapshot } from "./snapshot.ts";
 import type { RollingPodStatus } from "./status.ts";
-
-const SECOND_MS = 1000;
-/** Successes count at least so long. */
-const KEPT_MS = 60_000;
 
 /** The beginning of a step. */
 export function beginStep(partition: number, now: number, status = "WaitForPodToBeUpdated"): RollingPodStatus {
@@ -43,7 +50,13 @@ export function isPassed({ rollout: { check } }: TargetSnapshot, step: RollingPo
 
 /** True if its last success is more than two periods old, and more than a minute. */
 export function isOutdated({ rollout: { check }, now }: TargetSnapshot, step: RollingPodStatus): boolean {
-  return now - timeOf(step.lastCheckTime) > Math.max(2 * check.periodSeconds * SECOND_MS, KEPT_MS);
+  return isOld(check, { lastAt: timeOf(step.lastCheckTime) }, now);
+}
+
+/** True if a time of the step is to come. */
+export function isAhead({ stepStartTime, analisysStartTime, lastCheckTime, lastAttemptTime }: RollingPodStatus, now: number): boolean {
+  const times = [stepStartTime, analisysStartTime, lastCheckTime, lastAttemptTime];
+  return times.some((time) => time !== undefined && isToCome(Date.parse(time), now));
 }
 
 /** True if its results are of another query, or of another meaning of its answers. Thresholds and times apply to the results as they are now. */

@@ -29,6 +29,12 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     tests: GATES.tests,
   },
   {
+    breaks: "a gate's results from a time that is to come do not count",
+    ...ROLLOUT,
+    find: "gate.record && forgetToCome(gate.record, view.now)",
+    replacement: "gate.record && forgetToCome(gate.record, Infinity)",
+  },
+  {
     breaks: "a gate's results of other templates do not count",
     ...ROLLOUT,
     find: "record?.identity === view.identity && !isOver",

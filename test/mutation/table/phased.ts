@@ -27,6 +27,12 @@ const TAKEN = {
 
 export const PHASED_MUTATIONS: readonly Mutation[] = [
   {
+    breaks: "after the clock was turned back a step begins again",
+    ...STEP,
+    find: "if (!isAhead(step, now)) return undefined;",
+    replacement: "if (step.partition >= 0 || !isAhead(step, now)) return undefined;",
+  },
+  {
     breaks: "a lower partition is explained only by a step that has passed",
     ...PARTITION,
     find: "partition === step.partition - 1 && isPassed(snapshot, step)",

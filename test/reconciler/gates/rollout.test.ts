@@ -88,6 +88,22 @@ describe("the record of a rollout", () => {
     assert.deepEqual([next.identity, next.settledAt, next.startedAt], [settled.identity, undefined, T0 + 5000]);
   });
 
+  it("trusts no time that is to come: after the clock was turned back the checks of its open stages are asked again", () => {
+    const streak = { successes: 2, failures: 0, errors: 0, totalFailures: 0, lastAt: T0 + 3_601_000 };
+    const check = { name: "errors", lastVerdict: "Success" as const, streak };
+    const stage = { point: "BetweenZones" as const, zone: B, since: T0 + 3_600_000, state: "Passed" as const, checks: [check] };
+    const failed = { ...stage, zone: C, state: "Failed" as const };
+    const identity = viewOf(newZones, newB).identity;
+    const before = record([entry(A, "Now"), entry(B), entry(C)], { identity, startedAt: T0 + 3_600_000, stages: [stage, failed] });
+    const next = currentRecord(gate(before), viewOf(newZones, newB, 0));
+    assert.deepEqual(
+      [next.startedAt, ...next.stages.map(({ since, state, checks }) => [since, state, checks.length])],
+      [T0, [T0, "Waiting", 0], [T0, "Failed", 1]],
+    );
+    const soon = currentRecord(gate(before), viewOf(newZones, newB, 3595));
+    assert.deepEqual([soon.startedAt, soon.stages[0]?.state], [before.startedAt, "Passed"]);
+  });
+
   it("counts zones that a new gate finds updated as begun, so that the next one is asked for", () => {
     const zones = [at(A, "2"), newB, newC];
     assert.equal(began(currentRecord(gate(), viewOf(zones, newB))), "Earlier - -");

@@ -89,6 +89,24 @@ table("better than the original", [
     expected: "Stalled True/Ready False/ProgressDeadlineExceeded WaitForAllPodsToBeAvailable@0 0/0",
   },
   {
+    name: "S19 after the clock was turned back the step begins again: its successes would never be too old",
+    set: NEWER,
+    status: checking(3, { consecutiveSuccessfulChecks: 3, lastAttemptTime: ago(-3600), lastCheckTime: ago(-3600) }),
+    expected: `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
+  },
+  {
+    name: "S19 and its delay would last for ever",
+    set: NEWER,
+    status: rolling(3, { status: "WaitForInitialDelay", analisysStartTime: ago(-3600) }),
+    expected: `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
+  },
+  {
+    name: "S19 a clock that is a little behind that of the process before begins nothing again",
+    set: NEWER,
+    status: checking(3, { consecutiveSuccessfulChecks: 3, lastAttemptTime: ago(-5), lastCheckTime: ago(-5) }),
+    expected: "release db-2 by partition 2",
+  },
+  {
     name: "S08 the partition follows a downscale at once",
     set: { ...NEWER, replicas: 1, partition: 3 },
     pods: "o",

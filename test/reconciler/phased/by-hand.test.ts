@@ -1,4 +1,7 @@
-import { ago, NEW, OLD, rolling, type Scene } from "./builders.ts";
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { decidePhased } from "../../../reconciler/phased/decide.ts";
+import { ago, NEW, OLD, rolling, type Scene, snapshot } from "./builders.ts";
 import { checking, NEWER, READY, ROLLED_BACK, table } from "./table.ts";
 
 const PAUSED = { "sts.plus/pause": "true" };
@@ -75,3 +78,12 @@ table("pausing and promoting by hand", [
     expected: `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
   },
 ]);
+
+it("a promotion is remembered as long as the annotation has it, so that the same step of a later rollout can be promoted again", () => {
+  const rememberedWith = (annotations: Readonly<Record<string, string>>): string | undefined => {
+    const decision = decidePhased(snapshot({ annotations, status: { phase: "Updated", promotedStep: `${NEW}/3` } }));
+    return decision.action === "report" ? decision.status.promotedStep : assert.fail(decision.action);
+  };
+  assert.equal(rememberedWith({ "sts.plus/promote-step": `${NEW}/3` }), `${NEW}/3`);
+  assert.equal(rememberedWith({}), undefined);
+});
