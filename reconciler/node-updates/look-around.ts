@@ -5,6 +5,7 @@ import { absent } from "../../infra/errors.ts";
 import {
   type Controller,
   daemonSets,
+  nodes,
   podDisruptionBudgets,
   type PodDisruptionBudget,
   pods,
@@ -18,7 +19,8 @@ import { matchesLabels } from "../budget/selector.ts";
 import { gatherZones, readAll } from "../gather.ts";
 import type { Zone } from "../model/zone.ts";
 import type { CoreBudget } from "../nodes/core-budget.ts";
-import { type Covered, whyNotDrainable } from "../nodes/drainable.ts";
+import { canTakeOver, type Covered, whyNotDrainable } from "../nodes/drainable.ts";
+import { readNode, type UpdateNode } from "../nodes/node.ts";
 import { whyUnfit, whyWorkMissing, type WorkloadNow } from "../nodes/health.ts";
 import { type NodePod, readNodePod } from "../nodes/node-pod.ts";
 import type { Workload } from "../nodes/policy-status.ts";
@@ -39,6 +41,8 @@ export interface LookAround extends Source {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly call: Call;
+  /** Nodes that have been read: all others are read only if none of these takes pods. */
+  readonly nodes: readonly UpdateNode[];
 }
 
 /** Nodes have pods of any namespace, whatever this installation rolls out. */
@@ -56,6 +60,14 @@ export function lookAround(around: LookAround): LookAt {
   const coreBudgets = once(
     async () => (await readAll({ resource: podDisruptionBudgets, query: {}, read: readCoreBudget }, around, call)).items,
   );
+  const allNodes = once(
+    async () => (await readAll({ resource: nodes, query: {}, read: (one) => readNode(one, undefined) }, around, call)).items,
+  );
+  const hasElsewhere = async (name: string): Promise<boolean> => {
+    const own = around.nodes.find((one) => one.name === name);
+    const takesOver = (other: UpdateNode): boolean => own === undefined || canTakeOver(own, other);
+    return around.nodes.some(takesOver) || (await allNodes("")).some(takesOver);
+  };
   const covered = new Map<string, Promise<Covered>>();
   const coverOf = (budget: ListedBudget): Promise<Covered> => {
     const known = covered.get(budget.ref.uid) ?? readCovered(budget, around);
@@ -69,7 +81,8 @@ export function lookAround(around: LookAround): LookAt {
     const budgets = (await Promise.all([...new Set(items.map(({ namespace }) => namespace))].map(budgetsOf))).flat();
     const touched = budgets.filter((budget) => items.some((pod) => selects(budget, pod)));
     const coverage = await Promise.all(touched.map(async (budget) => [budget.ref.uid, await coverOf(budget)] as const));
-    const facts = { now, pods: items, budgets, covered: new Map(coverage), coreBudgets: await coreBudgets("") };
+    const shared = { coreBudgets: await coreBudgets(""), hasElsewhere: await hasElsewhere(node) };
+    const facts = { now, pods: items, budgets, covered: new Map(coverage), ...shared };
     const owners = await readOwners(items, around);
     const after = await Promise.all(drained.map(async (before) => [before, await readWorkload(before, around)] as const));
     return {

@@ -102,7 +102,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     noteWithout(lists.policies.length === 0);
     using round = options.checker.begin(signal);
     const askChecks = createAskChecks(round, options.secretsNamespace);
-    const questions = { lookAt: lookAround({ ...actor, now: clock.now(), call }), askChecks };
+    const questions = { lookAt: lookAround({ ...actor, now: clock.now(), call, nodes: lists.nodes }), askChecks };
     let wrote = false;
     for (const stored of lists.policies) wrote = (await passPolicy(stored, lists, { actor, recorder, questions })) || wrote;
     metrics.seen({ nodes: lists.nodes, policies: lists.policies.map(({ content }) => measurePolicy(content)), now: clock.now() });

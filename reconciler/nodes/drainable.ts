@@ -1,6 +1,7 @@
 /**
  * Whether a drain would succeed now, by the decision that every disruption is judged by. Only obstacles outside the node count: the pods of the
- * node are drained in turn, each comes up elsewhere before the next one of its budget goes.
+ * node are drained in turn, each comes up elsewhere before the next one of its budget goes. So there must be another node: on the only one that takes
+ * pods, the reconciler and the node API would wait for its uncordoning with all others.
  */
 import type { BudgetZone } from "../budget/budget-pod.ts";
 import { decideEviction } from "../budget/decide.ts";
@@ -8,6 +9,7 @@ import type { Reservations } from "../budget/reservation.ts";
 import { findBudget, type StoredBudget } from "../budget/scope.ts";
 import { isAllowed } from "../budget/verdict.ts";
 import { blockedByCore, type CoreBudget } from "./core-budget.ts";
+import type { UpdateNode } from "./node.ts";
 import type { NodePod } from "./node-pod.ts";
 
 /** What a zone-aware budget covers. */
@@ -27,13 +29,23 @@ export interface DrainFacts {
   /** By the UID of the budget. */
   readonly covered: ReadonlyMap<string, Covered>;
   readonly coreBudgets: readonly CoreBudget[];
+  /** Another node takes pods. */
+  readonly hasElsewhere: boolean;
 }
 
 /** At most as many pods are named. */
 const MOST_NAMED = 3;
 
+/** True if `other` takes pods of `node`, as far as nodes say it: it is Ready and has no taint that those pods may not tolerate. */
+export function canTakeOver(node: UpdateNode, other: UpdateNode): boolean {
+  const isOpen = other.ready && !other.unschedulable && !other.terminating;
+  return isOpen && other.name !== node.name && other.taints.every((key) => node.taints.includes(key));
+}
+
 /** Why the node cannot be drained now: the first pods that would stay, and what keeps them. Undefined if it can. */
 export function whyNotDrainable(facts: DrainFacts): string | undefined {
+  if (!facts.hasElsewhere && facts.pods.some(({ evictable }) => evictable))
+    return "no other node is Ready and takes pods: those of this one would have nowhere to go";
   const blocked = facts.pods.flatMap((pod) => {
     if (!pod.evictable) return [];
     const why = whyBlocked(pod, facts);

@@ -45,6 +45,8 @@ export interface UpdateNode {
   readonly terminating: boolean;
   /** The taint by which an autoscaler says that it removes the node. */
   readonly removedBy: string | undefined;
+  /** Keys of the taints that keep pods away. */
+  readonly taints: readonly string[];
   readonly unschedulable: boolean;
   /** UID of the shadow for which we cordoned it, or excluded it from load balancers. */
   readonly cordonedBy: string | undefined;
@@ -70,6 +72,7 @@ export function readNode({ metadata = {}, spec, status }: Node, shadow: Shadow |
     ...readStatus(status),
     terminating: metadata.deletionTimestamp !== undefined,
     removedBy: spec?.taints?.find(({ key }) => REMOVAL_TAINTS.has(key))?.key,
+    taints: (spec?.taints ?? []).filter(({ effect }) => effect !== "PreferNoSchedule").map(({ key }) => key),
     unschedulable: spec?.unschedulable ?? false,
     shadow,
   };

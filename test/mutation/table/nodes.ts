@@ -175,6 +175,13 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     replacement: "",
   },
   {
+    breaks: "the only node that takes pods is not drained",
+    file: "reconciler/nodes/drainable.ts",
+    tests: DRAIN,
+    find: "if (!facts.hasElsewhere &&",
+    replacement: "if (facts.hasElsewhere === undefined &&",
+  },
+  {
     breaks: "obstacles outside the node count",
     file: "reconciler/nodes/drainable.ts",
     tests: DRAIN,

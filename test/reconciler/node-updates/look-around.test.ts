@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { lookAround } from "../../../reconciler/node-updates/look-around.ts";
+import { readNode } from "../../../reconciler/nodes/node.ts";
 import type { NodeLook } from "../../../reconciler/nodes/snapshot.ts";
 import { setBudgetStage, writeBudget } from "../budget-stage.ts";
 import { deploy, type Stage } from "../stage.ts";
@@ -21,10 +22,12 @@ const podsOn = (node: string): string[] =>
     .filter(({ spec }) => spec.nodeName === node)
     .map(({ metadata }) => metadata.name);
 
+const readOwn = (name: string) => readNode(stage.emulator.store.get("nodes", undefined, name) as never, undefined);
+
 async function look(node: string, drained: NodeLook["workloads"] = []): Promise<NodeLook & { readonly calls: readonly string[] }> {
   const { cluster, calls } = stage.connect();
   const freshness = createFreshness(stage.clock, { warn: () => {} });
-  const found = await lookAround({ cluster, freshness, now: stage.clock.now(), call: {} })({ node, drained });
+  const found = await lookAround({ cluster, freshness, now: stage.clock.now(), call: {}, nodes: [readOwn(node)] })({ node, drained });
   return { ...found, calls };
 }
 
@@ -44,6 +47,20 @@ describe("a look at a node", () => {
     const victim = elsewhere.find((name) => !own.has(name.slice(0, -2))) ?? elsewhere[0] ?? "";
     stage.emulator.store.remove("pods", "default", victim, { gracePeriodSeconds: 0 });
     assert.match((await look("node-1")).obstacle ?? "", /ingester-zone-/);
+  });
+
+  it("finds that no other node takes pods, also if only this one is managed: its drain would never end, and nothing could uncordon it", async () => {
+    const { store } = stage.emulator;
+    const change = (name: string, spec: object): void => {
+      const node = store.get("nodes", undefined, name);
+      if (node) store.update("nodes", { ...node, spec });
+    };
+    change("node-2", { unschedulable: true });
+    assert.equal((await look("node-1")).obstacle, undefined);
+    change("node-3", { taints: [{ key: "node-role.kubernetes.io/control-plane", effect: "NoSchedule" }] });
+    assert.match((await look("node-1")).obstacle ?? "", /no other node is Ready and takes pods/);
+    change("node-3", { taints: [{ key: "spot", effect: "PreferNoSchedule" }] });
+    assert.equal((await look("node-1")).obstacle, undefined);
   });
 
   it("finds a rollout of another zone", async () => {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { whyNotDrainable, type DrainFacts } from "../../../reconciler/nodes/drainable.ts";
+import { canTakeOver, whyNotDrainable, type DrainFacts } from "../../../reconciler/nodes/drainable.ts";
 import type { CoreBudget } from "../../../reconciler/nodes/core-budget.ts";
 import type { NodePod } from "../../../reconciler/nodes/node-pod.ts";
 import { readNodePod } from "../../../reconciler/nodes/node-pod.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
 import { budget, NOW } from "../budget/builders.ts";
-import { pod } from "./fixture.ts";
+import { node, pod } from "./fixture.ts";
 
 const healthy: ZoneTraits = { replicas: 3 };
 const labelled = (traits: ZoneTraits): NodePod[] =>
@@ -31,6 +31,7 @@ function facts(here: readonly string[], zones: Readonly<Record<string, ZoneTrait
     budgets: [{ ref, content, matchLabels: content.matchLabels }],
     covered: new Map([[content.uid, { zones: all, reservations: {} }]]),
     coreBudgets: [],
+    hasElsewhere: true,
   };
 }
 
@@ -82,6 +83,7 @@ describe("a drain under core budgets (R10)", () => {
     budgets: [],
     covered: new Map(),
     coreBudgets,
+    hasElsewhere: true,
   });
   for (const [title, pods, budgets, drains] of [
     ["fails while none may go", [pod("a", { labels })], [core()], false],
@@ -136,4 +138,23 @@ describe("a drain under core budgets (R10)", () => {
     const pods = ["a", "b", "c", "d", "e"].map((name) => pod(name, { labels }));
     assert.match(whyNotDrainable(here(pods, [core()])) ?? "", /^shop\/a: .*; shop\/b: .*; shop\/c: .*; 2 more$/);
   });
+});
+
+describe("a drain of a node whose pods have nowhere to go", () => {
+  const alone = (pods: readonly NodePod[]): DrainFacts => ({ ...facts(["a-0"]), pods, budgets: [], hasElsewhere: false });
+  it("fails: what uncordons the node could not run, either", () =>
+    assert.match(whyNotDrainable(alone([pod("a")])) ?? "", /^no other node is Ready and takes pods/));
+  it("succeeds without pods that have to leave", () => assert.equal(whyNotDrainable(alone([pod("a", { kind: "DaemonSet" })])), undefined));
+
+  for (const [title, other, isSo] of [
+    ["does", {}, true],
+    ["with the same taint does", { taints: ["dedicated"] }, true],
+    ["that is not Ready does not", { ready: false }, false],
+    ["that is cordoned does not", { unschedulable: true }, false],
+    ["that is being deleted does not", { terminating: true }, false],
+    ["with a taint of its own does not", { taints: ["node-role.kubernetes.io/control-plane"] }, false],
+    ["that is the same does not", { name: "a" }, false],
+  ] as const)
+    it(`another node ${title} take its pods`, () =>
+      assert.equal(canTakeOver(node("a", { taints: ["dedicated"] }), node("b", other)), isSo));
 });

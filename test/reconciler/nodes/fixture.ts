@@ -44,6 +44,7 @@ export function node(name: string, overrides: Partial<UpdateNode> = {}): UpdateN
     bootId: "boot-1",
     terminating: false,
     removedBy: undefined,
+    taints: [],
     unschedulable: false,
     cordonedBy: undefined,
     protectedBy: undefined,
