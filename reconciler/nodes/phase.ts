@@ -11,6 +11,12 @@ export function hasRebooted({ bootId, shadow }: UpdateNode, entry: ActiveNode): 
   return [bootId, reported].some((id) => id !== "" && id !== entry.bootId);
 }
 
+/** A reboot was announced: it may go down at any moment, and nothing uncordons it before it is back. */
+export function isInReboot({ shadow, bootId, ready }: UpdateNode): boolean {
+  const rebooting = shadow?.status?.rebooting;
+  return Boolean(rebooting) && (!ready || bootId === "" || bootId === rebooting?.boot_id);
+}
+
 /** The phase by the shadow as it is; `Done` once both states are Idle. */
 export function phaseOf(node: UpdateNode, entry: ActiveNode): NodePhase | "Done" {
   const { spec, status } = node.shadow ?? { spec: DEFAULT_SPEC };

@@ -9,7 +9,7 @@ import { shortDuration } from "../../infra/duration.ts";
 import { whyNotReturned } from "./health.ts";
 import type { UpdateNode } from "./node.ts";
 import { whyClosed } from "./closed.ts";
-import { deadlineOf, hasRebooted } from "./phase.ts";
+import { deadlineOf, hasRebooted, isInReboot } from "./phase.ts";
 import type { ActiveNode, NodePhase, Workload } from "./policy-status.ts";
 import type { WantedState } from "./shadow.ts";
 import type { FailureReason, NodeLook, PolicySnapshot } from "./snapshot.ts";
@@ -76,16 +76,18 @@ const failed: ProgressRule = ({ entry }, node) => {
 
 /** No agent reports that it is back; it serves. */
 const recovered: ProgressRule = ({ entry }, node) => {
-  const { spec, status } = node.shadow ?? {};
-  if (node.managed || entry.phase !== "Recovering" || spec?.state !== "Idle" || status?.rebooting || !isInService(node)) return undefined;
+  const { spec } = node.shadow ?? {};
+  const isOver = spec?.state === "Idle" && entry.phase === "Recovering";
+  if (node.managed || !isOver || isInReboot(node) || !isInService(node)) return undefined;
   return { step: "release", reason: "NoLongerManaged", message: `${entry.node} has lost its label, and serves again`, backOff: false };
 };
 
 const BEFORE_REBOOT: ReadonlySet<NodePhase> = new Set(["Starting", "Staging", "Holding", "Draining"]);
 
-/** Its agent is gone with the label: what can be undone is undone at once. */
+/** Its agent is gone with the label: what can be undone is undone at once, or as soon as the node is back from its reboot. */
 const stillManaged: ProgressRule = ({ entry }, node) => {
-  if (node.managed || !BEFORE_REBOOT.has(entry.phase)) return undefined;
+  const isBack = hasRebooted(node, entry) && node.ready && !isInReboot(node);
+  if (node.managed || entry.phase === "Recovering" || !(BEFORE_REBOOT.has(entry.phase) || isBack)) return undefined;
   return {
     step: "reset",
     reason: "NoLongerManaged",

@@ -6,6 +6,7 @@
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { belongsTo, PROTECTED_BY, type Shadow, type UpdateNode } from "./node.ts";
 import { type NodePatch, unmarkNode } from "./node-marks.ts";
+import { isInReboot } from "./phase.ts";
 import type { ShadowSpec } from "./shadow.ts";
 
 export interface UpkeepSnapshot {
@@ -47,12 +48,6 @@ function keepShadow(node: UpdateNode, { active }: UpkeepSnapshot): Upkeep[] {
   // A node that is cordoned by us, or rebooting, is put right first.
   const isFinished = !active.has(node.name) && node.cordonedBy === undefined && !isInReboot(node);
   return managed || shadow.terminating || !isFinished ? [] : [{ action: "deleteShadow", node, shadow }];
-}
-
-/** It may go down at any moment, and nothing uncordons it before it is back. */
-function isInReboot({ shadow, bootId, ready }: UpdateNode): boolean {
-  const rebooting = shadow?.status?.rebooting;
-  return Boolean(rebooting) && (!ready || bootId === "" || bootId === rebooting?.boot_id);
 }
 
 function withdraw(node: UpdateNode, { governed, now }: UpkeepSnapshot): Upkeep[] {

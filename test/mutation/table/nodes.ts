@@ -121,14 +121,20 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a node without its label keeps its slot until it serves",
     ...PROGRESS,
-    find: "|| status?.rebooting || !isInService(node)) return undefined;",
-    replacement: "|| status?.rebooting) return undefined;",
+    find: "|| isInReboot(node) || !isInService(node)) return undefined;",
+    replacement: "|| isInReboot(node)) return undefined;",
   },
   {
     breaks: "a node without its label keeps its slot while it may reboot",
     ...PROGRESS,
-    find: "|| status?.rebooting || !isInService(node)) return undefined;",
+    find: "|| isInReboot(node) || !isInService(node)) return undefined;",
     replacement: "|| !isInService(node)) return undefined;",
+  },
+  {
+    breaks: "a node without its label is left alone until it is back from its reboot",
+    ...PROGRESS,
+    find: "hasRebooted(node, entry) && node.ready && !isInReboot(node);",
+    replacement: "hasRebooted(node, entry);",
   },
   {
     breaks: "reasons do not make the status of a policy too large to be stored",

@@ -159,6 +159,19 @@ describe("a node that loses its label (W13)", () => {
       "Rebooting",
       false,
     ],
+    [
+      "is left alone while it comes back and is not Ready",
+      busyNode("a", R, S, { node: { managed: false, ...cordoned, ...back, ready: false }, status: rebooting }),
+      "Rebooting",
+      false,
+    ],
+    [
+      "is sent back once it has rebooted: nobody else would uncordon it",
+      busyNode("a", R, S, { node: { managed: false, ...cordoned, ...back }, status: rebooting }),
+      "Rebooting",
+      true,
+    ],
+    ["is sent back once it has returned", busyNode("a", M, R, { node: { managed: false, ...back } }), "Returning", true],
   ] as const)
     it(title, () => {
       const result = outcome(one, { phase, since: at(0) });
@@ -172,6 +185,13 @@ describe("a node that loses its label (W13)", () => {
     ["keeps its slot while its agent can report", { managed: true }, true],
   ] as const)
     it(title, () => assert.equal(outcome(busyNode("a", "Idle", S, { node: one }), { phase: "Recovering", since: at(0) }).slot, slot));
+
+  it("leaves its slot in the boot after the announced one", () =>
+    assert.equal(
+      outcome(busyNode("a", "Idle", S, { node: { managed: false, ...back }, status: rebooting }), { phase: "Recovering", since: at(0) })
+        .slot,
+      false,
+    ));
 
   it("keeps its slot while a reboot is announced", () =>
     assert.equal(
