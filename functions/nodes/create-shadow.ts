@@ -3,14 +3,18 @@ import type { CustomObject } from "../../infra/kubernetes/resources.ts";
 import { bottlerocketShadows } from "../../infra/kubernetes/resources.ts";
 import { hasCode } from "../../infra/errors.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";
-import { newShadow, shadowName } from "../../reconciler/nodes/shadow.ts";
+import { MANAGED_LABEL, MANAGED_VALUE, newShadow, shadowName } from "../../reconciler/nodes/shadow.ts";
 import { type NodeRoute, refuse } from "./node-answer.ts";
 import type { ShadowTools } from "./shadow-store.ts";
 
-/** Resolves with the shadow, also with one that was there before (W17); 409 if that belongs to an earlier node of this name. */
+/**
+ * Resolves with the shadow, also with one that was there before (W17); 409 if that belongs to an earlier node of this name, or if the node has lost its
+ * label: the reconciler has deleted its shadow, and the agent runs for a moment longer.
+ */
 export function createShadow({ cluster, namespace }: ShadowTools): NodeRoute {
   return async ({ node, call }) => {
     const { name, uid } = readIdentity(node.metadata ?? {});
+    if (node.metadata?.labels?.[MANAGED_LABEL] !== MANAGED_VALUE) return refuse("Conflict", `node ${name} is not managed`);
     const body = newShadow({ name, uid }, namespace);
     const shadow = await cluster.create<CustomObject>(bottlerocketShadows, { namespace, body }, call).catch(async (error: unknown) => {
       if (!hasCode(error, "AlreadyExists")) throw error;

@@ -1,7 +1,7 @@
 /** Shadows: their creation by agents, and the writes of their status. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { dig } from "../../emulator/objects.ts";
+import { dig, put } from "../../emulator/objects.ts";
 import { createShadow, playAgent, setNodeStage, SHADOWS } from "./stage.ts";
 
 const BASE = "/bottlerocket-node-resource";
@@ -21,6 +21,14 @@ describe("POST", () => {
     const again = await stage.call(agent, `POST ${BASE}`);
     assert.deepEqual([again.status, again.headers.etag], [200, first.headers.etag]);
     assert.equal(stage.shadow("node-2"), undefined);
+  });
+
+  it("R36: creates none for a node that has lost its label: its agent may outlive its shadow for a moment", async (t) => {
+    const stage = await setNodeStage(t);
+    const agent = await playAgent(stage, "node-1");
+    stage.emulator.store.update("nodes", put(stage.node("node-1"), ["metadata", "labels"], {}));
+    assert.equal((await stage.call(agent, `POST ${BASE}`)).status, 409);
+    assert.equal(stage.shadow("node-1"), undefined);
   });
 
   it("answers 409 while the shadow belongs to an earlier node of this name", async (t) => {

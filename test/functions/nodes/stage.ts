@@ -10,8 +10,8 @@ import { createNodeRoutes } from "../../../functions/nodes/routes.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
-import { newShadow, shadowName } from "../../../reconciler/nodes/shadow.ts";
-import { dig, fieldsOf, type KubeObject } from "../../emulator/objects.ts";
+import { MANAGED_LABEL, MANAGED_VALUE, newShadow, shadowName } from "../../../reconciler/nodes/shadow.ts";
+import { dig, fieldsOf, type KubeObject, put } from "../../emulator/objects.ts";
 import { listen } from "../../loopback.ts";
 import { type Entry, keepingLog, setStage, type Stage } from "../stage.ts";
 
@@ -51,6 +51,8 @@ export async function setNodeStage(t: TestContext, { forceAfterMs }: Options = {
   const stage = await setStage(t);
   const { store } = stage.emulator;
   store.create("customresourcedefinitions.apiextensions.k8s.io", SHADOW_CRD);
+  for (const node of store.list("nodes"))
+    store.update("nodes", put(node, ["metadata", "labels"], { ...node.metadata.labels, [MANAGED_LABEL]: MANAGED_VALUE }));
   store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
   store.create("serviceaccounts", { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: ACCOUNT, namespace: NAMESPACE } });
   const { log, entries } = keepingLog();
