@@ -1,7 +1,7 @@
 /** `zonewise status`: how far groups are, and whether they are done. It renders what the reconciler has recorded. */
 import { isRetryable, messageOf } from "../../infra/errors.ts";
 import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
-import { describeAll, describeGroup, judgeAll, type Overview } from "../decide/overview.ts";
+import { describeAll, describeGroup, judgeAll, leaveOutDone, sortByNeed, type Overview } from "../decide/overview.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
 import { findGroup, gatherGroups } from "../gather/groups.ts";
 import { gatherPolicies } from "../gather/node-update.ts";
@@ -78,17 +78,21 @@ function warnOfGaps({ io }: Session, { groups, phased, unread }: Overview): void
 }
 
 function frameOf({ io, clock, output }: Session, { length }: readonly string[], overview: Overview): Frame {
-  const { groups, phased, policies } = overview;
+  const { groups, phased } = overview;
   const own = length > 0 ? groups[0] : undefined;
   const now = clock.now();
-  const tables = () => [renderGroups(groups, io.style, now), renderPhased(phased, io.style, now), renderPolicies(policies, io.style, now)];
+  const tables = ({ groups, phased, policies }: Overview): string =>
+    [renderGroups(groups, io.style, now), renderPhased(phased, io.style, now), renderPolicies(policies, io.style, now)]
+      .filter((text) => text !== "")
+      .join("\n");
+  const table = (): string => (own ? renderGroup(own, io.style, now) : tables(sortByNeed(overview)));
+  const short = (): string => {
+    const { done, ...left } = leaveOutDone(sortByNeed(overview));
+    return own ? table() : `${done} of ${groups.length + phased.length} are done\n${tables(left)}`;
+  };
   return {
-    table: () =>
-      own
-        ? renderGroup(own, io.style, now)
-        : tables()
-            .filter((text) => text !== "")
-            .join("\n"),
+    table,
+    short,
     lines: () => [...groups.map(renderLine), ...phased.map(renderPhasedLine)].join(""),
     document: () => format(output, own ? describeGroup(own, now) : describeAll(overview, now)) ?? "",
   };

@@ -19,6 +19,25 @@ export function judgeAll({ groups, phased, unread }: Overview): Completion | "un
   return all.find((one) => one === "stalled") ?? all.find((one) => one === "going") ?? (unread === undefined ? "done" : "unknown");
 }
 
+const NEED: readonly Completion[] = ["stalled", "going", "done"];
+const rankOf = (progress: Completion): number => NEED.indexOf(progress);
+
+/** What needs somebody comes first, what is done last. */
+export function sortByNeed({ groups, phased, ...rest }: Overview): Overview {
+  return {
+    ...rest,
+    groups: groups.toSorted((a, b) => rankOf(judgeProgress(a)) - rankOf(judgeProgress(b))),
+    phased: phased.toSorted((a, b) => rankOf(judgePhased(a)) - rankOf(judgePhased(b))),
+  };
+}
+
+/** Without what is done, and how much that is. */
+export function leaveOutDone({ groups, phased, ...rest }: Overview): Overview & { readonly done: number } {
+  const own = groups.filter((group) => judgeProgress(group) !== "done");
+  const other = phased.filter((one) => judgePhased(one) !== "done");
+  return { ...rest, groups: own, phased: other, done: groups.length + phased.length - own.length - other.length };
+}
+
 /** `Suspended` is done: it asks for nothing. */
 export function judgePhased(phased: Phased): Completion {
   const { phase } = phased.rollout.status;

@@ -15,7 +15,8 @@ function show(texts: readonly string[], output: Session["output"], size?: Termin
     style: colourful,
   };
   const screen = createScreen({ io, output });
-  for (const text of texts) screen.update({ table: () => text, lines: () => text, document: () => `a: ${text}` });
+  for (const text of texts)
+    screen.update({ table: () => text, short: () => text.replaceAll("done\n", ""), lines: () => text, document: () => `a: ${text}` });
   return written;
 }
 
@@ -36,8 +37,14 @@ it("a document is written of nothing, too", () => assert.deepEqual(show(["", ""]
 
 it("a line is cut at the edge of the terminal, whatever its colours", () =>
   assert.deepEqual(show([`ab${colourful("bad", "cdef")}gh\nshort\n`], "table", { columns: 5, rows: 24 }), [
-    "ab\u001B[31mcde\u001B[39m\nshort\n",
+    "ab\u001B[31mcd\u001B[39m…\nshort\n",
   ]));
+
+it("a sign of a wide script takes two columns, and is not cut in half", () =>
+  assert.deepEqual(show(["名前は長い\n😀😀😀\n"], "table", { columns: 6, rows: 24 }), ["名前…\n😀😀😀\n"]));
+
+it("a low terminal gets what is not done first", () =>
+  assert.deepEqual(show(["stalled\ndone\ndone\ndone\n"], "table", { columns: 80, rows: 4 }), ["stalled\n"]));
 
 it("a low terminal gets no more lines than it has, and says how many there are", () =>
   assert.deepEqual(show(["1\n2\n3\n4\n5\n"], "table", { columns: 80, rows: 4 }), ["1\n2\n… 3 more lines: --watch=false shows them\n"]));

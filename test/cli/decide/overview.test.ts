@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { GroupState } from "../../../cli/decide/group-state.ts";
+import { leaveOutDone, sortByNeed, type Overview } from "../../../cli/decide/overview.ts";
+
+const GROUPS = { a: "Ready", b: "Reconciling", c: "Ready", d: "Stalled", e: "Reconciling" } as const;
+
+const stateOf = ([group, type]: readonly [string, string]): GroupState => ({
+  namespace: "test",
+  group,
+  zones: [],
+  status: { observedGeneration: 1, conditions: [{ type, status: "True" }] as never },
+  generation: 1,
+});
+
+const overview: Overview = { groups: Object.entries(GROUPS).map(stateOf), phased: [], policies: [] };
+const namesOf = ({ groups }: Overview): string => groups.map(({ group }) => group).join("");
+
+it("what has stalled comes first, what is done last, by name otherwise", () => assert.equal(namesOf(sortByNeed(overview)), "dbeac"));
+
+it("what is done is left out, and counted", () => {
+  const left = leaveOutDone(sortByNeed(overview));
+  assert.deepEqual([namesOf(left), left.done], ["dbe", 2]);
+});
