@@ -1,0 +1,88 @@
+/** Which generation of a RolloutGroup its status states: never one that was not read before the StatefulSets. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { hold, type Reason } from "../../../reconciler/model/decision.ts";
+import { deploy, type Stage } from "../stage.ts";
+import { conditionsOf, groupOf, GROUPS, startGroup, type Term, until } from "./status-stage.ts";
+
+const READY = "Ready=True AllZonesUpdated, Reconciling=False AllZonesUpdated, Stalled=False AllZonesUpdated";
+
+describe("a RolloutGroup", () => {
+  let stage: Stage;
+  let term: Term;
+  let end: () => Promise<void>;
+  before(async () => {
+    ({ stage, term, end } = await startGroup());
+    await term.tick();
+  });
+  after(() => end());
+
+  it("that asks for a checkpoint is ready by it only after a tick that has read it before the StatefulSets", async () => {
+    const { cluster } = stage.connect();
+    await cluster.change(
+      { group: "zonewise.dev", version: "v1", plural: "rolloutgroups" },
+      {
+        namespace: "default",
+        name: "ingester",
+        type: "merge",
+        body: { spec: { checkpoint: "build-7" } },
+      },
+    );
+    await until(() => term.changes() === 1);
+    assert.deepEqual([groupOf(stage)?.metadata.generation, groupOf(stage)?.status?.observedGeneration], [2, 1]);
+    await stage.time.advance(1000);
+    await term.tick();
+    await stage.time.advance(1000);
+    await term.settled();
+    const { status } = groupOf(stage) ?? {};
+    assert.deepEqual([status?.observedGeneration, status?.conditions.map((one) => one.observedGeneration)], [2, [2, 2, 2]]);
+    assert.equal(conditionsOf(stage), READY);
+  });
+
+  it("that is changed while its status is written keeps the older generation until the next tick", async () => {
+    deploy(stage, "x:2");
+    await stage.time.advance(1000);
+    const earlier = groupOf(stage) ?? assert.fail("no RolloutGroup");
+    let isChanged = false;
+    const result = await term.tick({
+      mayDisrupt: async () => {
+        if (!isChanged) stage.emulator.store.update(GROUPS, { ...earlier, spec: { checkpoint: "build-8" } } as never);
+        isChanged = true;
+        return undefined;
+      },
+    });
+    assert.equal(result.outcomes[0]?.state, "acted");
+    await stage.time.advance(1000);
+    await term.settled();
+    assert.deepEqual([groupOf(stage)?.metadata.generation, groupOf(stage)?.status?.observedGeneration], [3, 2]);
+    await stage.time.advance(1000);
+    await term.tick();
+    await stage.time.advance(1000);
+    await term.settled();
+    assert.equal(groupOf(stage)?.status?.observedGeneration, 3);
+  });
+
+  it("that is read again between the list of a tick and the group's turn keeps the older generation as well", async () => {
+    const { outcomes } = await term.tick();
+    const [outcome = assert.fail("no outcome")] = outcomes;
+    const report = (reason: Reason): void =>
+      term.statuses.report({ ...outcome, scalingHolds: [hold(reason, "waits", [])] }, { tookMs: 0, passes: 1 });
+    await stage.time.advance(1000);
+    await term.statuses.beginTick(["default"]);
+    const before = groupOf(stage) ?? assert.fail("no RolloutGroup");
+    stage.emulator.store.update(GROUPS, { ...before, spec: { checkpoint: "build-9" } } as never);
+    report("LeaderNotFound");
+    for (const reason of ["LeaderCycle", "LeaderNotReady"] as const) {
+      await term.settled();
+      await stage.time.advance(1000);
+      await term.settled();
+      report(reason);
+    }
+    await stage.time.advance(1000);
+    await term.settled();
+    const { metadata, status } = groupOf(stage) ?? {};
+    assert.equal(status?.summary.blockedBy, "LeaderNotReady");
+    assert.equal(metadata?.generation, (before.metadata.generation ?? 0) + 1);
+    assert.equal(status.observedGeneration, before.metadata.generation);
+  });
+});

@@ -1,0 +1,76 @@
+/** When a RolloutGroup comes and goes, and whose it is. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { deploy, type Stage } from "../stage.ts";
+import { conditionsOf, groupOf, GROUPS, startGroup, type Term, until } from "./status-stage.ts";
+
+describe("a RolloutGroup", () => {
+  let stage: Stage;
+  let term: Term;
+  let end: () => Promise<void>;
+  before(async () => {
+    ({ stage, term, end } = await startGroup());
+    await term.tick();
+  });
+  after(() => end());
+
+  it("gets another owner with another zone, and is deleted with the last", async () => {
+    deploy(stage, "x:2", { zones: ["d"] });
+    await stage.time.advance(3000);
+    await term.tick();
+    await stage.time.advance(1000);
+    await term.settled();
+    assert.equal(groupOf(stage)?.metadata.ownerReferences?.length, 4);
+    for (const zone of ["a", "b", "c", "d"]) stage.emulator.store.remove("statefulsets.apps", "default", `ingester-zone-${zone}`);
+    await stage.time.advance(1000);
+    assert.equal(groupOf(stage), undefined);
+    await term.tick();
+    assert.equal(groupOf(stage), undefined);
+  });
+
+  it("of a group that comes again knows nothing of the earlier one", async () => {
+    deploy(stage, "x:1");
+    await stage.time.advance(3000);
+    await term.tick();
+    const { status } = groupOf(stage) ?? {};
+    assert.deepEqual([status?.totals?.reconciles, status?.totals?.podsReplaced, status?.progress], [1, 0, undefined]);
+  });
+
+  it("that a user deletes comes back with its totals", async () => {
+    const before = groupOf(stage)?.status?.totals ?? assert.fail("no totals");
+    stage.emulator.store.remove(GROUPS, "default", "ingester");
+    const seen = term.changes();
+    await until(() => term.changes() > seen);
+    await stage.time.advance(2000);
+    await term.tick();
+    await stage.time.advance(1000);
+    await term.settled();
+    assert.equal(groupOf(stage)?.status?.phase, "Ready");
+    assert.ok((groupOf(stage)?.status?.totals?.reconciles ?? 0) > before.reconciles);
+  });
+
+  it("is removed when its zones are in another group from now on", async () => {
+    deploy(stage, "x:1", { group: "store", zones: ["a"] });
+    await stage.time.advance(2000);
+    await term.tick();
+    assert.ok(groupOf(stage, "store"));
+    const { store } = stage.emulator;
+    const set = store.get("statefulsets.apps", "default", "store-zone-a") ?? assert.fail("no StatefulSet");
+    store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, labels: { "rollout-group": "Store_2" } } });
+    await stage.time.advance(1000);
+    await term.tick();
+    assert.equal(groupOf(stage, "store"), undefined);
+    const [left] = store.list(GROUPS, "default");
+    assert.match(left?.metadata.name ?? "", /^group-store-2-[0-9a-f]{8}$/);
+  });
+
+  it("of a user without zones says that it is empty, and stays", async () => {
+    const metadata = { name: "planned", namespace: "default" };
+    stage.emulator.store.create(GROUPS, { apiVersion: "zonewise.dev/v1", kind: "RolloutGroup", metadata, spec: { checkpoint: "1" } });
+    const seen = term.changes();
+    await until(() => term.changes() > seen);
+    await term.tick();
+    assert.equal(conditionsOf(stage, "planned"), "Ready=False NoZones, Reconciling=False NoZones, Stalled=False NoZones");
+    assert.equal(groupOf(stage, "planned")?.metadata.ownerReferences, undefined);
+  });
+});
