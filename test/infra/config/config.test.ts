@@ -152,6 +152,11 @@ const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
       },
     },
   ],
+  [
+    "the hosts of checks, in lower case",
+    { PROMETHEUS_ALLOWED_HOSTS: "Prom.monitoring:9090, [::1]" },
+    { prometheusAllowedHosts: ["prom.monitoring:9090", "[::1]"] },
+  ],
   ["a Pushgateway", { PUSHGATEWAY_URL: "http://push:9091" }, { pushgatewayUrl: "http://push:9091" }],
 ];
 

@@ -46,6 +46,11 @@ describe("the target of a query", () => {
     ["http://prom.evil", ["prom"], false],
     ["http://169.254.169.254", ["prom"], false],
     ["http://prom@169.254.169.254", ["prom"], false],
+    ["http://[0:0::1]:9090", ["[::1]"], true],
+    ["http://[::ffff:169.254.169.254]", ["[::1]"], false],
+    ["http://2852039166", ["169.254.169.254"], true],
+    ["http://prom%2eevil", ["prom"], false],
+    ["http://\u24c5rom", ["prom"], true],
   ] as const)
     it(`${expected ? "allows" : "refuses"} ${url} where ${allowed.join() || "nothing"} is listed`, () =>
       assert.equal(isHostAllowed(new URL(url), allowed), expected));
