@@ -1,5 +1,6 @@
 /** How a zone wants to be scaled, as its labels and annotations say (§0.2, §2). */
 import { ANNOTATIONS, LABELS, type Parsed } from "./annotations.ts";
+import { findUseless } from "./useless-settings.ts";
 
 export interface Scaling {
   /** Name of the StatefulSet whose replicas it follows. */
@@ -36,23 +37,28 @@ type Strings = Readonly<Record<string, string>> | undefined;
 export function readScaling(labels: Strings, annotations: Strings): { readonly value: Scaling; readonly problems: readonly string[] } {
   const written = (key: keyof typeof ANNOTATIONS): string | undefined => annotations?.[ANNOTATIONS[key]];
   const forced = parseForceReplicas(written("forceReplicas"));
-  const readyOnly = parseFlag("upscaleOnlyWhenLeaderReady", written("upscaleOnlyWhenLeaderReady"));
+  const readyOnly = parseFlag(ANNOTATIONS.upscaleOnlyWhenLeaderReady, written("upscaleOnlyWhenLeaderReady"));
   const writeBack = parseWriteBack(written("mirrorWriteBack"));
-  const [kind = "", name = "", apiVersion = ""] = [written("mirrorKind"), written("mirrorName"), written("mirrorApiVersion")];
-  return {
-    value: {
-      leader: written("downscaleLeader"),
-      upscaleOnlyWhenLeaderReady: readyOnly.value,
-      forcedReplicas: forced.value,
-      mirror: kind === "" || name === "" ? undefined : { kind, name, apiVersion, group: groupOf(apiVersion), writeBack: writeBack.value },
-      minTime: readMinTime(labels, annotations),
-      lastDownscale: written("lastDownscale"),
-      delay: written("delayedDownscale") ?? "",
-      prepareUrl: written("prepareDelayedDownscaleUrl") ?? "",
-      judgedByWebhook: labels?.[LABELS.prepareDownscale] === "true" && labels[LABELS.noDownscale] !== "true",
-    },
-    problems: [forced.problem, readyOnly.problem, writeBack.problem].filter((problem) => problem !== undefined),
+  const [noDownscale, prepared] = [LABELS.noDownscale, LABELS.prepareDownscale].map((key) => parseFlag(key, labels?.[key]));
+  const value: Scaling = {
+    leader: written("downscaleLeader"),
+    upscaleOnlyWhenLeaderReady: readyOnly.value,
+    forcedReplicas: forced.value,
+    mirror: readMirror(annotations, writeBack.value),
+    minTime: readMinTime(labels, annotations),
+    lastDownscale: written("lastDownscale"),
+    delay: written("delayedDownscale") ?? "",
+    prepareUrl: written("prepareDelayedDownscaleUrl") ?? "",
+    judgedByWebhook: prepared?.value === true && noDownscale?.value !== true,
   };
+  const problems = [forced, readyOnly, writeBack, noDownscale, prepared].map((parsed) => parsed?.problem);
+  return { value, problems: [...problems, ...findUseless(value, annotations)].filter((problem) => problem !== undefined) };
+}
+
+function readMirror(annotations: Strings, writeBack: boolean): Mirror | undefined {
+  const { mirrorKind, mirrorName, mirrorApiVersion } = ANNOTATIONS;
+  const [kind = "", name = "", apiVersion = ""] = [mirrorKind, mirrorName, mirrorApiVersion].map((key) => annotations?.[key]);
+  return kind === "" || name === "" ? undefined : { kind, name, apiVersion, group: groupOf(apiVersion), writeBack };
 }
 
 /** The time between zones: a label, or an annotation of the same name, which wins, as older and newer versions of upstream have it. */
@@ -71,9 +77,9 @@ function parseForceReplicas(written: string | undefined): Parsed<number | undefi
   return { value: undefined, problem: refusal("forceReplicas", written, "it must be an integer from 0 to 2147483647; it is ignored") };
 }
 
-function parseFlag(key: keyof typeof ANNOTATIONS, written: string | undefined): Parsed<boolean> {
+function parseFlag(key: string, written: string | undefined): Parsed<boolean> {
   if (written === undefined || written === "true" || written === "false") return { value: written === "true" };
-  return { value: false, problem: refusal(key, written, 'only "true" counts; it is ignored') };
+  return { value: false, problem: `${key} is "${written}": only "true" counts; it is ignored` };
 }
 
 const TRUE = /^(?:1|t|T|true|TRUE|True)$/;

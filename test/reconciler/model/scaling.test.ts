@@ -20,8 +20,49 @@ describe("F01 force-replicas", () => {
   ];
   for (const [written, forced, complains] of cases) {
     it(`${JSON.stringify(written)} is ${forced ?? "ignored"}${complains ? ", with a complaint" : ""}`, () => {
-      const { value, problems } = readScaling({}, written === undefined ? {} : { [FORCE]: written });
+      const follower = { "grafana.com/rollout-downscale-leader": "a" };
+      const { value, problems } = readScaling({}, written === undefined ? {} : { ...follower, [FORCE]: written });
       assert.deepEqual([value.forcedReplicas, problems.length > 0], [forced, complains]);
     });
   }
+});
+
+describe("settings that do not do what their author expects are pointed out, with their name", () => {
+  const G = "grafana.com";
+  const MIRROR = { [`${G}/rollout-mirror-replicas-from-resource-name`]: "t", [`${G}/rollout-mirror-replicas-from-resource-kind`]: "T" };
+  const URL = { [`${G}/rollout-prepare-delayed-downscale-url`]: "http://pod/prepare" };
+  const DELAY = `${G}/rollout-delayed-downscale`;
+  const cases: readonly [string, Record<string, string>, Record<string, string>, readonly string[]][] = [
+    [
+      "a delay without a URL",
+      {},
+      { ...MIRROR, [DELAY]: "1h" },
+      [`${DELAY} has no effect without ${G}/rollout-prepare-delayed-downscale-url`],
+    ],
+    ["a URL without a delay", {}, { ...MIRROR, ...URL, [DELAY]: "" }, [`-downscale-url has no effect without ${DELAY}`]],
+    ["both", {}, { ...MIRROR, ...URL, [DELAY]: "1d" }, []],
+    ["a delay that is none", {}, { ...MIRROR, ...URL, [DELAY]: "1 hour" }, [`${DELAY} is "1 hour", no duration such as 1h30m`]],
+    ["a name to mirror without a kind", {}, { [`${G}/rollout-mirror-replicas-from-resource-name`]: "t" }, ["-name has no effect without"]],
+    ["a kind to mirror without a name", {}, { [`${G}/rollout-mirror-replicas-from-resource-kind`]: "T" }, ["-kind has no effect without"]],
+    ["forced replicas of a zone that nobody scales", {}, { [FORCE]: "3" }, [`${FORCE} has no effect`]],
+    ["forced replicas of a follower", {}, { [FORCE]: "3", [`${G}/rollout-downscale-leader`]: "a" }, []],
+    ["forced replicas of a mirroring zone", {}, { ...MIRROR, [FORCE]: "3" }, []],
+    [
+      "a minimum time that is none",
+      { [`${G}/min-time-between-zones-downscale`]: "1d" },
+      {},
+      ['-downscale is "1d", no duration such as 12h'],
+    ],
+    ["a negative one", { [`${G}/min-time-between-zones-downscale`]: "-1h" }, {}, ['-downscale is "-1h"']],
+    ["a minimum time", { [`${G}/min-time-between-zones-downscale`]: "12h" }, {}, []],
+    ["a label that is almost true", { [`${G}/prepare-downscale`]: "True" }, {}, [`${G}/prepare-downscale is "True": only "true" counts`]],
+    ["another one", { [`${G}/no-downscale`]: "yes" }, {}, [`${G}/no-downscale is "yes": only "true" counts`]],
+    ["a label that says no", { [`${G}/no-downscale`]: "false" }, {}, []],
+  ];
+  for (const [name, labels, annotations, expected] of cases)
+    it(name, () => {
+      const { problems } = readScaling(labels, annotations);
+      assert.equal(problems.length, expected.length, problems.join());
+      for (const [i, part] of expected.entries()) assert.ok(problems[i]?.includes(part), problems[i]);
+    });
 });
