@@ -1,7 +1,8 @@
 /** Evictions: which pod they reach, and denials that need no list. */
 import type { Mutation } from "../mutation.ts";
 
-const EVICTION = { file: "functions/eviction/pod-eviction.ts", tests: ["test/functions/eviction/pod-eviction.test.ts"] };
+const PINNED = "test/functions/eviction/pinned.test.ts";
+const EVICTION = { file: "functions/eviction/pod-eviction.ts", tests: [PINNED, "test/functions/eviction/pod-eviction.test.ts"] };
 const SCOPE = { file: "reconciler/budget/scope.ts", tests: ["test/reconciler/budget/scope.test.ts"] };
 const LOOK = {
   file: "reconciler/budget/last-look.ts",
@@ -67,14 +68,14 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/budget/decide.ts",
     find: "return sameKind && !unpinned && !isUnpinned(found);",
     replacement: "return sameKind && !isUnpinned(found);",
-    tests: ["test/reconciler/budget/decide.test.ts", "test/functions/eviction/pod-eviction.test.ts"],
+    tests: ["test/reconciler/budget/decide.test.ts", PINNED],
   },
   {
     breaks: "an eviction with a UID is not allowed within 15 s after one without, which might reach the successor",
     file: "reconciler/budget/decide.ts",
     find: "!unpinned && !isUnpinned(found)",
     replacement: "!unpinned",
-    tests: ["test/functions/eviction/pod-eviction.test.ts"],
+    tests: [PINNED],
   },
   {
     breaks: "an eviction without a UID waits as long as the rollout may delete the pod",
@@ -88,7 +89,7 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/budget/decide.ts",
     find: "return sameKind && !unpinned && !isUnpinned(found);",
     replacement: "return !unpinned && !isUnpinned(found);",
-    tests: ["test/reconciler/budget/decide.test.ts", "test/functions/eviction/pod-eviction.test.ts"],
+    tests: ["test/reconciler/budget/decide.test.ts", PINNED],
   },
   {
     breaks: "an earlier look denies only with proof from a read of the pods",

@@ -183,7 +183,7 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
     breaks: "prepare-downscale does not judge a zone that carries no-downscale as well",
     file: "reconciler/model/scaling.ts",
     tests: LEASE.tests,
-    find: ` && labels[LABELS.noDownscale] !== "true"`,
+    find: " && noDownscale?.value !== true",
     replacement: "",
   },
 ];
