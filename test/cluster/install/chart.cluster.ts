@@ -172,6 +172,18 @@ for (const { name: helm, missing, run: runHelm, template } of HELMS)
       assert.deepEqual(fromArchive, await runHelm(["template", "zonewise", CHART, ...flags]));
     });
 
+    it("says after an installation that no image is published, unless one is named", async () => {
+      for (const [image, isSaid] of [
+        [{}, true],
+        [{ tag: "1" }, true],
+        [{ registry: "registry.example" }, false],
+        [{ repository: "team/zonewise" }, false],
+      ] as const) {
+        const { code, text } = await runHelm(["install", "zonewise", CHART, "--dry-run=client", "--skip-crds", "--values", "-"], { image });
+        assert.deepEqual([code, text.includes("No image is published")], [0, isSaid], JSON.stringify(image));
+      }
+    });
+
     for (const [values, message] of [
       [{ extraArgs: ["-log.level=debug"] }, "at '/extraArgs': value must be 'refused: Zonewise has variables instead of flags"],
       [{ fullnameOverride: "a" }, "at '/fullnameOverride': value must be 'refused: names are fixed"],
