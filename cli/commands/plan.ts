@@ -68,9 +68,11 @@ function subjectOf({ action, pods = [], replicas }: PlannedAction): string {
   return replicas === undefined ? pods.join(", ") : `to ${replicas} replicas`;
 }
 
-function describeEnd({ end, holds, endsAt, steps }: GroupPlan, now: number): string {
+/** The last lines of a plan; `now` in milliseconds since the epoch. */
+export function describeEnd({ end, holds, endsAt, steps }: GroupPlan, now: number): string {
   const estimate = endsAt > now ? `, in about ${shortDuration(endsAt - now)} by the pods' own times to become ready` : "";
   if (end === "settled") return steps.length === 0 ? "nothing to do\n" : `then all is done${estimate}\n`;
   if (end === "cut") return `and more: see --steps${estimate}\n`;
-  return `${steps.length === 0 ? "nothing can be done now" : "then it stops"}${estimate}:\n${holds.map(({ reason, message }) => `  ${reason}: ${message}\n`).join("")}`;
+  const blocked = holds.map(({ reason, message }) => `  ${reason}: ${message}\n`).join("");
+  return `${steps.length === 0 ? "nothing can be done now" : `then it stops${estimate}`}:\n${blocked}`;
 }

@@ -13,6 +13,7 @@ import type { Draft } from "../../emulator/objects.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import { deploy, tickOnce, type Stage } from "../../reconciler/stage.ts";
 import { witness } from "../../reconciler/witness.ts";
+import { describeEnd } from "../../../cli/commands/plan.ts";
 import { openTerminal } from "../stage.ts";
 
 interface Planned {
@@ -121,4 +122,12 @@ it("zonewise plan says where a rollout will stop, and changes nothing", { timeou
   assert.match((await run("plan ingester --steps 2")).out, /^2 .*\n\nand more: see --steps/m);
   assert.equal((await run("plan ingester --steps none")).code, 2);
   assert.deepEqual(writes, []);
+});
+
+it("the end of a plan has an estimate only after steps", () => {
+  const holds = [{ action: "hold" as const, reason: "OtherZoneNotReady" as const, message: "a waits for b", objects: [] }];
+  const end = { end: "blocked", holds, endsAt: 60_000 } as const;
+  const step = { action: "FinishZone", zone: "a", message: "", at: 0, waitMs: 0, waits: [] } as const;
+  assert.equal(describeEnd({ ...end, steps: [] }, 0), "nothing can be done now:\n  OtherZoneNotReady: a waits for b\n");
+  assert.match(describeEnd({ ...end, steps: [step] }, 0), /^then it stops, in about 1m by the pods' own times to become ready:\n/);
 });
