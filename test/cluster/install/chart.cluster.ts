@@ -172,6 +172,18 @@ for (const { name: helm, missing, run: runHelm, template } of HELMS)
       assert.deepEqual(fromArchive, await runHelm(["template", "zonewise", CHART, ...flags]));
     });
 
+    it("takes a namespace that YAML would read as a number, and any range of addresses", async () => {
+      const { code, text } = await template("2024", { networkPolicy: { enabled: true, apiServer: "::/0" } });
+      assert.equal(code, 0, text);
+      const rendered = parseManifests(text);
+      assert.deepEqual(
+        rendered.filter(({ metadata }) => typeof (metadata.namespace ?? "") !== "string"),
+        [],
+      );
+      assert.ok(!/: 2024$/m.test(text), "no number");
+      assert.ok(text.includes("cidr: ::/0"));
+    });
+
     it("says after an installation that no image is published, unless one is named", async () => {
       for (const [image, isSaid] of [
         [{}, true],

@@ -10,7 +10,9 @@
 {{- /* Names that stand for themselves in the manifests: the namespace (of infra/manifests/namespace), the certificate's Secret, both of network-policy/policies.yaml, which no namespace can be called. */}}
 {{- define "zonewise.fill" -}}
 {{- $values := .root.Values }}
-{{- regexReplaceAll "([-.: ])zonewise([]:,. \n])" .text (printf "${1}%s${2}" .root.Release.Namespace)
+{{- /* Quoted where it is the whole value: a namespace may be called 2024, which YAML takes for a number. */}}
+{{- $text := regexReplaceAll ": zonewise([,}\n])" .text (printf ": %q${1}" .root.Release.Namespace) }}
+{{- regexReplaceAll "([-.: ])zonewise([]:,. \n])" $text (printf "${1}%s${2}" .root.Release.Namespace)
   | replace "rollout-operator-self-signed-certificate" $values.webhooks.selfSignedCertSecretName
   | replace "API_SERVER_CIDR" $values.networkPolicy.apiServer
   | replace "MONITORING_NAMESPACE" $values.networkPolicy.monitoring }}
