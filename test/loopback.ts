@@ -1,4 +1,5 @@
 /** Servers for tests that only this machine can reach. */
+import { randomInt } from "node:crypto";
 import { createServer, type AddressInfo, type LookupFunction, type Server } from "node:net";
 
 /** Makes the server listen on a free port; resolves with the port. */
@@ -7,12 +8,23 @@ export async function listen(server: Server, host = "127.0.0.1"): Promise<number
   return (server.address() as AddressInfo).port;
 }
 
-/** Returns a free port for a process that cannot choose one itself. */
+/** Below the ports that the system gives to connections and to servers that leave the choice to it. */
+const OWN_PORTS = { from: 10_000, count: 10_000 };
+
+/**
+ * Returns a free port for a process that cannot choose one itself: one that nobody gets by chance until the process has it.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await listen(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (;;) {
+    const port = OWN_PORTS.from + randomInt(OWN_PORTS.count);
+    const server = createServer();
+    const isFree = new Promise<boolean>((resolve) =>
+      server.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true)),
+    );
+    if (!(await isFree)) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 /** A DNS lookup that resolves every name to this machine. */

@@ -12,7 +12,7 @@ scenario("a budget says what it protects, and that it selects nothing", async (s
     await createBudget(stage, "cache");
     await createBudget(stage, "nobody");
     const reconciler = start();
-    const wait = ["-n", namespace, "wait", "--timeout=30s"];
+    const wait = ["-n", namespace, "wait", "--timeout=180s"];
     const protecting = await runKubectl([...wait, "--for=condition=Protecting", "zpdb/cache"]);
     assert.equal(protecting.code, 0, protecting.text);
     const not = await runKubectl([...wait, "--for=condition=Protecting=false", "zpdb/nobody"]);

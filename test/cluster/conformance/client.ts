@@ -39,7 +39,7 @@ export interface Client {
 }
 
 /** A call that takes longer is a watch by mistake. */
-const CALL_MS = 10_000;
+const CALL_MS = 60_000;
 
 export function connect(kubeconfig: Kubeconfig): Client {
   const { server, "certificate-authority-data": ca } = kubeconfig.clusters[0]?.cluster ?? { server: "", "certificate-authority-data": "" };

@@ -5,7 +5,7 @@ import { compare, describe } from "./compare.ts";
 import { readKubeconfig, readRecording } from "./recording.ts";
 import { record } from "./suite.ts";
 
-test("the emulator responds as this cluster does, and this cluster as the recorded one", { timeout: 120_000 }, async (t) => {
+test("the emulator responds as this cluster does, and this cluster as the recorded one", { timeout: 600_000 }, async (t) => {
   const real = await record(readKubeconfig(process.env["KUBECONFIG"] ?? ""));
   const emulator = await startEmulator();
   t.after(() => emulator.stop());

@@ -69,7 +69,7 @@ function kubectl(type: string): Promise<{ code: number; output: string }> {
   });
 }
 
-test("kubectl works with the embedded cluster", { skip, timeout: 180_000 }, async (t) => {
+test("kubectl works with the embedded cluster", { skip, timeout: 600_000 }, async (t) => {
   for (const { type, shows, fails } of STEPS)
     await t.test(`kubectl ${type.slice(0, 100)}`, async () => {
       const { code, output } = await kubectl(type);
@@ -78,7 +78,7 @@ test("kubectl works with the embedded cluster", { skip, timeout: 180_000 }, asyn
     });
 });
 
-test("kubectl get -w shows a pod from its creation to its deletion", { skip, timeout: 60_000 }, async () => {
+test("kubectl get -w shows a pod from its creation to its deletion", { skip, timeout: 300_000 }, async () => {
   await kubectl("create namespace watched");
   await kubectl("-n watched run first --image=app:1");
   const watch = spawn(KUBECTL, ["-n", "watched", "get", "pods", "-w"], options());

@@ -13,7 +13,7 @@ export interface Entry {
 export interface RecordedWatch {
   /** All events so far. */
   readonly events: readonly WatchEvent[];
-  /** Resolves with the events once `condition` is true of them; rejects after 20 s. */
+  /** Resolves with the events once `condition` is true of them; rejects after two minutes. */
   until(condition: (events: readonly WatchEvent[]) => boolean): Promise<readonly WatchEvent[]>;
   /** Cancels all pending `until` calls. */
   cancelWaits(): void;
@@ -42,7 +42,7 @@ export interface Scenario {
   run(stage: Stage): Promise<void>;
 }
 
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 120_000;
 
 /** The last step in the record of a failed scenario. */
 export const FAILED_STEP = "the scenario failed";

@@ -1,15 +1,12 @@
 /** What still goes while all functions are down and the webhooks of downscales fail closed, and what is refused all the same. */
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { parse } from "yaml";
+import { putDefinition, readDefinition } from "../stage/definitions.ts";
 import { createZone, patchOf, SCALE_METHODS } from "./scale-methods.ts";
 import { openWebhookStage } from "./webhook-stage.ts";
 
 const NO_DOWNSCALE = { "grafana.com/no-downscale": "true" };
 const PREPARE = { "grafana.com/prepare-downscale": "true" };
-const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
-const CRD = new URL("../../../infra/manifests/crds/zoneawarepoddisruptionbudgets.yaml", import.meta.url);
 
 const ZONES = [
   ["plain", {}],
@@ -20,6 +17,10 @@ const ZONES = [
 
 const REFUSED =
   /ValidatingAdmissionPolicy 'no-downscale.*downscale of statefulsets\/(kept|both) in .* from 3 to \d replicas is not allowed because/;
+
+/** A policy judges a Scale only while the API server knows the object's version; the webhook behind it is down. */
+const REFUSED_SCALE =
+  /failed calling webhook|ValidatingAdmissionPolicy 'no-downscale-statefulsets-scale.*from 3 to \d replicas is not allowed because/;
 
 const merge = (name: string, patch: object): string[] => ["patch", "statefulset", name, "-p", JSON.stringify(patch)];
 const image = { spec: { template: { spec: { containers: [{ name: "app", image: "app:2" }] } } } };
@@ -43,7 +44,7 @@ test("with all functions down", async (t) => {
       for (const [way, scale] of Object.entries(SCALE_METHODS))
         for (const name of ["kept", "both"]) {
           const { text } = await scale(stage, name, to);
-          assert.match(text, /scale|subresource/.test(way) ? /failed calling webhook/ : REFUSED, `${way} of ${name}`);
+          assert.match(text, /scale|subresource/.test(way) ? REFUSED_SCALE : REFUSED, `${way} of ${name}`);
         }
     for (const name of ["kept", "both"]) {
       const unlabelled = { metadata: { labels: { "grafana.com/no-downscale": null } }, spec: { replicas: 1 } };
@@ -89,9 +90,10 @@ test("with all functions down", async (t) => {
   });
 
   await t.test("a budget is created together with the functions, and one that is invalid is refused", async () => {
-    const definition = await stage.kubectl(["apply", "-f", "-"], parse(await readFile(CRD, "utf8")) as object);
-    assert.equal(definition.code, 0, definition.text);
-    assert.equal((await stage.kubectl(["wait", "--for=condition=Established", `crd/${BUDGETS}`])).code, 0);
+    const definition = await readDefinition("zoneawarepoddisruptionbudgets");
+    const applied = await stage.kubectl(["apply", "-f", "-"], definition);
+    assert.equal(applied.code, 0, applied.text);
+    await putDefinition(stage.admin, definition);
     const budget = (spec: object): object => ({
       apiVersion: "rollout-operator.grafana.com/v1",
       kind: "ZoneAwarePodDisruptionBudget",

@@ -1,16 +1,18 @@
 /** Downscales of three zones at once: two by the reconciler, with and without the label prepare-downscale, and a user's through the webhook. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { generateCertificates } from "../../../infra/certs/generate.ts";
 import { applyRbac, buildKubeconfig } from "../stage/access.ts";
+import { remove } from "../stage/client.ts";
 import { recordDownscales } from "./downscales.ts";
 import { startReconciler } from "../stage/process.ts";
 import { startWebhook } from "../stage/refusing-webhook.ts";
 import { createReplicaTemplate, mirrorOf } from "../stage/replica-template.ts";
 import { recordTimeline } from "../stage/timeline.ts";
 import { openWebhookStage, type WebhookStage } from "./webhook-stage.ts";
+import { until } from "../stage/until.ts";
 import { buildZone } from "../stage/zones.ts";
 
 const NAMES = ["zone-a", "zone-b", "zone-c"];
@@ -41,7 +43,7 @@ async function delayReconciler(t: TestContext, { admin, namespace }: WebhookStag
     ],
   });
   t.after(async () => {
-    await admin.call("DELETE", `${configurations}/${name}`);
+    await remove(admin, `${configurations}/${name}`);
     webhook.close();
   });
 }
@@ -85,7 +87,7 @@ test("never two zones shrink: the reconciler's zones with and without the label,
   let wanted = 2;
   await delayReconciler(t, stage, async () => void refusals.push(await scaleC(wanted)));
   await applyRbac(admin, namespace);
-  const kubeconfig = `${process.env["TMPDIR"] ?? "/tmp"}/${namespace}-kubeconfig`;
+  const kubeconfig = join(stage.folder, "reconciler");
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
   const env = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig };
   const names = { NODE_OPTIONS: `--import ${new URL("../stage/pod-names.ts", import.meta.url).href}` };
@@ -99,8 +101,10 @@ test("never two zones shrink: the reconciler's zones with and without the label,
   const areRefused = (): boolean => REFUSALS.every((refusal) => refusals.some((text) => refusal.test(text)));
   await timeline.until("both are refused", () => areRefused() || downscales.overlaps().length > 0);
   assert.deepEqual(downscales.overlaps(), []);
-  for (let tries = 0; tries < 400 && (await scaleC(wanted)) !== ""; tries++) await sleep(50);
+  await until("the user's downscale is admitted", async () => (await scaleC(wanted)) === "");
   await timeline.until("all shrunk", () => have(2));
+  // The two recordings have connections of their own.
+  await until("all recorded", () => downscales.order().length >= 3);
   assert.deepEqual(downscales.order().toSorted(), NAMES);
   assert.equal(downscales.order().at(-1), "zone-c");
 
@@ -114,6 +118,7 @@ test("never two zones shrink: the reconciler's zones with and without the label,
   wanted = 1;
   assert.equal(await scaleC(wanted), "");
   await timeline.until("all shrunk again", () => have(1));
+  await until("all recorded again", () => downscales.order().length >= 6);
   assert.deepEqual(downscales.order().slice(3).toSorted(), NAMES);
   assert.equal(downscales.order()[3], "zone-c");
   assert.deepEqual(downscales.overlaps(), []);

@@ -1,5 +1,6 @@
 /** The API server takes a policy into account a moment after it has stored it. */
-import type { Admin } from "../stage/client.ts";
+import { type Admin, remove } from "../stage/client.ts";
+import { until } from "../stage/until.ts";
 
 /** Resolves once the namespace's no-downscale policy refuses. */
 export async function untilPolicies(admin: Admin, namespace: string): Promise<void> {
@@ -11,15 +12,12 @@ export async function untilPolicies(admin: Admin, namespace: string): Promise<vo
     template: { metadata: { labels }, spec: { containers: [{ name: "c", image: "x" }] } },
   };
   await admin.call("POST", sets, { metadata: { name: "probe", labels: { "grafana.com/no-downscale": "true" } }, spec });
-  while (!(await isRefused(admin, `${sets}/probe`))) await new Promise((resolve) => setTimeout(resolve, 50));
-  await admin.call("DELETE", `${sets}/probe`);
+  await until("the policy refuses", () => isRefused(admin, `${sets}/probe`));
+  await remove(admin, `${sets}/probe`);
 }
 
 const isRefused = (admin: Admin, path: string): Promise<boolean> =>
   admin.call("PATCH", `${path}?dryRun=All`, { spec: { replicas: 0 } }).then(
     () => false,
-    (error: unknown) => {
-      if (/denied (the )?request/.test(String(error))) return true;
-      throw error;
-    },
+    (error: unknown) => /denied (the )?request/.test(String(error)),
   );

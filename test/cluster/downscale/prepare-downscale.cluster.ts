@@ -42,6 +42,8 @@ for (const [mode, env] of MODES) {
     for (const [method, scale] of Object.entries(SCALE_METHODS)) {
       const isDry = method.startsWith("dry");
       stage.podRequests.length = 0;
+      // Times are stored in whole seconds.
+      const from = Date.now() - 1000;
       const down = await scale(stage, "zone-a", 1);
       assert.equal(down.code, 0, `${method}: ${down.text}`);
       // After a conflict with another write the API server calls the webhook again, which prepares the pods
@@ -49,7 +51,7 @@ for (const [mode, env] of MODES) {
       assert.deepEqual(new Set(stage.podRequests), new Set(isDry ? [] : ["POST zone-a-2", "POST zone-a-1"]), method);
       if (!isDry) {
         assert.equal((await stage.get("zone-a")).spec?.replicas, 1, method);
-        assert.ok(Date.now() - Date.parse((await lastDownscale(stage, "zone-a")) ?? "") < 60_000, method);
+        assert.ok(Date.parse((await lastDownscale(stage, "zone-a")) ?? "") >= from, method);
       }
       const up = await scale(stage, "zone-a", 3);
       assert.equal(up.code, 0, `${method}: ${up.text}`);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import type { WebhookStage } from "./webhook-stage.ts";
+import { until } from "../stage/until.ts";
 import { buildZone } from "../stage/zones.ts";
 
 /** Creates the zone, three pods unless the project's zones say otherwise, and waits for it. */
@@ -19,12 +20,11 @@ export async function createZone(stage: WebhookStage, name: string, labels: Reco
 
 /** Resolves once all its pods are ready and its status says so. */
 export async function untilReady(stage: WebhookStage, name: string): Promise<void> {
-  for (;;) {
+  await until(`${name} is ready`, async () => {
     const { spec, status, metadata } = await stage.get(name);
     const counts = [status?.replicas, status?.readyReplicas, status?.updatedReplicas];
-    if (status?.observedGeneration === metadata?.generation && counts.every((count) => count === spec?.replicas)) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+    return status?.observedGeneration === metadata?.generation && counts.every((count) => count === spec?.replicas);
+  });
 }
 
 /** Returns the object as `kubectl get -o json` prints it, with other replicas. */
@@ -46,7 +46,16 @@ export const SCALE_METHODS: Readonly<
   patch: (stage, name, to) => stage.kubectl(["patch", "statefulset", name, "-p", patchOf(to)]),
   "patch of the subresource": (stage, name, to) =>
     stage.kubectl(["patch", "statefulset", name, "--subresource=scale", "--type=merge", "-p", patchOf(to)]),
-  replace: async (stage, name, to) => await stage.kubectl(["replace", "-f", "-"], await withReplicas(stage, name, to)),
+  replace: async (stage, name, to) => {
+    const replace = async () => await stage.kubectl(["replace", "-f", "-"], await withReplicas(stage, name, to));
+    let replaced = await replace();
+    await until(`${name} is replaced in the version that was read`, async () => {
+      if (!/the object has been modified/.test(replaced.text)) return true;
+      replaced = await replace();
+      return false;
+    });
+    return replaced;
+  },
   apply: async (stage, name, to) => {
     const { apiVersion, kind, metadata, spec } = (await withReplicas(stage, name, to)) as StatefulSet & { spec: object };
     const kept = { name, labels: metadata?.labels, annotations: { ...metadata?.annotations } };

@@ -7,9 +7,10 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { type Admin, connectAdmin } from "../stage/client.ts";
+import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { KUBECTL, type KubectlResult, runKubectl } from "../stage/kubectl.ts";
 import { createManifest, deleteManifest, renderPolicies } from "../stage/manifests.ts";
+import { until } from "../stage/until.ts";
 
 const RESTART = join(import.meta.dirname, "../../plane/restart");
 const RUN = dirname(process.env["KUBECONFIG"] ?? "");
@@ -18,6 +19,8 @@ const KINDS = { statefulsets: "StatefulSet", deployments: "Deployment", replicas
 
 /** An API server takes note of bindings every second. */
 const NOTED_MS = 3000;
+/** For so long nobody may have changed an object that is at rest. */
+const QUIET_MS = 2000;
 
 if (!existsSync(join(RUN, "kube-apiserver.pid"))) {
   console.log(`KUBECONFIG names no control plane of test/plane/up (${KUBECTL}): the policies of /scale are not tried alone`);
@@ -33,7 +36,7 @@ if (!existsSync(join(RUN, "kube-apiserver.pid"))) {
     await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
     t.after(async () => {
       for (const policy of policies) await deleteManifest(admin, policy);
-      await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+      await remove(admin, `/api/v1/namespaces/${namespace}`);
       admin.close();
     });
     for (const policy of policies) await createManifest(admin, policy);
@@ -44,8 +47,9 @@ if (!existsSync(join(RUN, "kube-apiserver.pid"))) {
       await t.test(plural, async () => {
         const scale = (name: string, to: number, ...more: readonly string[]): Promise<KubectlResult> =>
           kubectl("scale", plural, name, `--replicas=${to}`, ...more);
-        while ((await scale("kept", 1, "--dry-run=server")).code === 0) await sleep(100);
         for (const to of [2, 0]) {
+          // A version that the API server does not know yet is left to the webhook.
+          await until("the policy knows the object", async () => (await scale("kept", to, "--dry-run=server")).code !== 0);
           const { text } = await scale("kept", to);
           assert.match(text, new RegExp(`ValidatingAdmissionPolicy 'no-downscale-${plural}-scale.${namespace}'`));
           const why = `downscale of ${plural}/kept in ${namespace} from 3 to ${to} replicas is not allowed because it has the label '${NO_DOWNSCALE}=true'`;
@@ -69,11 +73,11 @@ if (!existsSync(join(RUN, "kube-apiserver.pid"))) {
       const another = bindings.map((one) => ({ ...one, metadata: { ...one.metadata, name: `another-${one.metadata.name}` } }));
       const bind = (): Promise<KubectlResult> =>
         runKubectl(["create", "--dry-run=server", `--as=${name}`, "-f", "-"], { apiVersion: "v1", kind: "List", items: another });
-      while (/cannot create resource/.test((await bind()).text)) await sleep(100);
+      await until("the right to bind is known", async () => !/cannot create resource/.test((await bind()).text));
       assert.match((await bind()).text, /does not have "list" permission on the object referenced by paramRef/);
       const more = { apiGroups: ["apps"], resources: Object.keys(KINDS), verbs: ["list"] };
       await admin.call("PATCH", `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`, { rules: [...rules, more] });
-      while ((await bind()).code !== 0) await sleep(100);
+      await until("the policies are bound", async () => (await bind()).code === 0);
     });
 
     await t.test("an API server that was without the bindings allows by the label of now, whatever it remembers", async () => {
@@ -106,15 +110,15 @@ async function create(admin: Admin, { namespace, plural, name }: Target): Promis
     metadata: { name, labels: name === "kept" ? { [NO_DOWNSCALE]: "true" } : {} },
     spec: { replicas: 3, selector: { matchLabels: labels }, template, ...(plural === "statefulsets" && { serviceName: name }) },
   });
-  const versionOf = async (): Promise<string> => {
+  let last = "";
+  let since = 0;
+  await until(`${name} is ready, and nobody changes it`, async () => {
     const { metadata, status } = await admin.call<{ metadata: { resourceVersion: string }; status?: { readyReplicas?: number } }>(
       "GET",
       `${path}/${name}`,
     );
-    return status?.readyReplicas === 3 ? metadata.resourceVersion : "";
-  };
-  for (let last = "", now = "-"; now === "" || now !== last; now = await versionOf()) {
-    last = now;
-    await sleep(500);
-  }
+    if (metadata.resourceVersion !== last || status?.readyReplicas !== 3) since = performance.now();
+    last = metadata.resourceVersion;
+    return performance.now() - since > QUIET_MS;
+  });
 }

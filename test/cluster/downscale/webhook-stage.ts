@@ -15,15 +15,18 @@ import { systemClock } from "../../../infra/clock.ts";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { freePort, listen, toLoopback } from "../../loopback.ts";
 import { applyRbac, buildKubeconfig } from "../stage/access.ts";
-import { type Admin, connectAdmin } from "../stage/client.ts";
+import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
 import { createManifest, deleteManifest, FOR_OLDER_CLUSTERS, renderConfigurations, renderPolicies, SERVICE } from "../stage/manifests.ts";
 import { untilPolicies } from "./policies.ts";
 import { serverVariables } from "../stage/process.ts";
+import { until } from "../stage/until.ts";
 
 export interface WebhookStage {
   readonly namespace: string;
   readonly admin: Admin;
+  /** A temporary folder, removed with the stage. */
+  readonly folder: string;
   /** The requests to pods in order, such as `POST zone-a-2`. */
   readonly podRequests: string[];
   /** Returns the status code of a pod's response; 200 by default. */
@@ -67,7 +70,7 @@ export async function openWebhookStage(
     stop.abort();
     await serving;
   };
-  await untilReady(port);
+  await until("the functions are ready", async () => (await fetch(`http://127.0.0.1:${port}/ready`)).ok);
   await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
     metadata: { name: SERVICE },
     spec: { type: "ExternalName", externalName: "localhost" },
@@ -82,20 +85,21 @@ export async function openWebhookStage(
     ...(await renderConfigurations(namespace, ["prepare-downscale", "zpdb-validation"], server)),
     ...(noDownscale === "webhook" ? [] : await renderPolicies(namespace)),
   ];
-  for (const configuration of configurations) await createManifest(admin, configuration);
   t.after(async () => {
     for (const configuration of configurations) await deleteManifest(admin, configuration);
-    await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+    await remove(admin, `/api/v1/namespaces/${namespace}`);
     await stopFunctions();
     pods.server.closeAllConnections();
     pods.server.close();
     admin.close();
-    await rm(folder, { recursive: true });
+    await rm(folder, { recursive: true, force: true });
   });
+  for (const configuration of configurations) await createManifest(admin, configuration);
   if (noDownscale !== "webhook") await untilPolicies(admin, namespace);
   const stage: WebhookStage = {
     namespace,
     admin,
+    folder,
     podRequests: pods.requests,
     podResponse: () => 200,
     podPort: pods.port,
@@ -126,14 +130,4 @@ async function startScriptedPods(): Promise<ScriptedPods> {
     void Promise.resolve(script.podResponse(method, pod)).then((status) => response.writeHead(status).end());
   });
   return { server, port: await listen(server), requests, respondAs: (next) => (script = next) };
-}
-
-async function untilReady(port: number): Promise<void> {
-  while (
-    !(await fetch(`http://127.0.0.1:${port}/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    ))
-  )
-    await new Promise((resolve) => setTimeout(resolve, 50));
 }

@@ -24,15 +24,15 @@ export const DRAINERS: readonly Drainer[] = [
   { name: "Karpenter", deleteOptions: (uid) => ({ preconditions: { uid } }), finalCodes: [201, 404, 409], retryMs: 300 },
 ];
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 300_000;
 
 /**
  * `kubectl drain` of the group's pods on a node; retries, as an operator does, if the webhook is unreachable
- * for a moment. Resolves with all output; rejects after the fourth failure.
+ * for a moment. Resolves with all output; rejects after the tenth failure.
  */
 export async function drain(node: string, group: string): Promise<string> {
   let text = "";
-  for (let tries = 1; tries <= 4; tries++) {
+  for (let tries = 1; tries <= 10; tries++) {
     const result = await runKubectl(["drain", node, `--pod-selector=rollout-group=${group}`, "--timeout=150s"]);
     text += result.text;
     if (result.code === 0) return text;
@@ -42,7 +42,7 @@ export async function drain(node: string, group: string): Promise<string> {
 
 /**
  * Evicts all current pods of a zone at once. Resolves with all responses once these pods are gone; rejects
- * after 2 minutes.
+ * after 5 minutes.
  */
 export async function evictZone(
   drainer: Drainer,

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it, type TestContext } from "node:test";
-import { connectAdmin } from "../stage/client.ts";
+import { connectAdmin, remove } from "../stage/client.ts";
 import { runKubectl, type KubectlResult } from "../stage/kubectl.ts";
 import { type Manifest, type Rendering, renderManifests } from "../stage/manifests.ts";
 import { OVERLAYS, renderOverlay } from "./overlays.ts";
@@ -38,7 +38,7 @@ async function openPlace(t: TestContext): Promise<Place> {
       ["delete", "--ignore-not-found", "--wait=false"],
       own.toSorted((a, b) => rank(a) - rank(b)),
     );
-    await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+    await remove(admin, `/api/v1/namespaces/${namespace}`);
     admin.close();
   });
   return { namespace, kubectl };
@@ -83,10 +83,14 @@ describe("kubectl apply", () => {
     const secrets = `/api/v1/namespaces/${namespace}/secrets`;
     const secret = `${secrets}/rollout-operator-self-signed-certificate`;
     const manifests = await renderManifests(namespace);
-    await kubectl(["apply"], manifests);
+    const apply = async (): Promise<void> => {
+      const { code, text } = await kubectl(["apply"], manifests);
+      assert.equal(code, 0, text);
+    };
+    await apply();
     const data = { ca: "Y2E=", cert: "Y2VydA==", key: "a2V5" };
     await admin.call("PATCH", secret, { data });
-    await kubectl(["apply"], manifests);
+    await apply();
     assert.deepEqual((await admin.call<{ data: object }>("GET", secret)).data, data);
     const hooks = manifests.filter((one) => rank(one) === 0);
     for (const [some, flags] of [

@@ -9,8 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Secret, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
-import { buildKubeconfig } from "../stage/access.ts";
-import { type Admin, connectAdmin } from "../stage/client.ts";
+import { buildKubeconfig, untilAllowed } from "../stage/access.ts";
+import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { createManifest, deleteManifest, type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
 import { type TestProcess, startEntry } from "../stage/process.ts";
 
@@ -55,7 +55,9 @@ export async function openCertificateStage(): Promise<CertificateStage> {
   for (const manifest of manifests.filter(({ kind }) => RBAC.has(kind))) {
     if ((await createManifest(admin, manifest)) && manifest.metadata.namespace === undefined) created.push(manifest);
   }
+  const certificate = { verbs: ["update"], apiGroups: [""], resources: ["secrets"], resourceNames: [SECRET] };
   for (const account of Object.values(ACCOUNTS)) {
+    await untilAllowed(admin, { namespace, account }, certificate);
     await writeFile(join(folder, account), JSON.stringify(await buildKubeconfig(admin, namespace, account)), { mode: 0o600 });
   }
 
@@ -85,9 +87,9 @@ export async function openCertificateStage(): Promise<CertificateStage> {
     },
     async close() {
       for (const manifest of [...hooks, ...created]) await deleteManifest(admin, manifest);
-      await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+      await remove(admin, `/api/v1/namespaces/${namespace}`);
       admin.close();
-      await rm(folder, { recursive: true });
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }

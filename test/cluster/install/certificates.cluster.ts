@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
+import { until } from "../stage/until.ts";
 import { type CertificateStage, openCertificateStage } from "./certificate-stage.ts";
 
 describe("the CA of webhook configurations on a real control plane", () => {
@@ -47,10 +48,10 @@ describe("the CA of webhook configurations on a real control plane", () => {
       if (round % 2 === 0) await stage.addHook("pod-eviction");
       else await stage.patchHook("pod-eviction", stage.hook("pod-eviction").webhooks);
       const from = performance.now();
-      for (let attempt = 0; (await stage.bundle("pod-eviction")) !== ca; attempt++) {
-        assert.ok(attempt < 1000, reconciler.output());
-        await wait(20);
-      }
+      await until(
+        () => `the CA bundle is injected: ${reconciler.output()}`,
+        async () => (await stage.bundle("pod-eviction")) === ca,
+      );
       times.push(performance.now() - from);
       // Usually configurations change rarely: pause. Every third change follows the previous one immediately.
       if (round % 3 !== 0) await wait(2500);

@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it, type TestContext } from "node:test";
-import { type Admin, connectAdmin } from "../stage/client.ts";
+import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { CHART, type Helm, HELMS } from "./helm.ts";
+import { define } from "../stage/definitions.ts";
 import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
-import { createManifest, deleteManifest, type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
+import { deleteManifest, type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
 
 interface Stored extends Manifest {
   readonly metadata: Manifest["metadata"] & {
@@ -44,12 +45,11 @@ async function openPlaceOf({ run: runHelm }: Helm, t: TestContext): Promise<Plac
   const namespace = `zw-chart-${randomBytes(3).toString("hex")}`;
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   const manifests = await renderManifests(namespace);
-  for (const definition of await renderManifests(namespace, { folder: "infra/manifests/crds" }))
-    await createManifest(admin, definition).catch((error: unknown) => assert.match(String(error), /AlreadyExists/));
+  await define(admin, "phasedrollouts", "replicatemplates", "rolloutgates", "rolloutgroups", "zoneawarepoddisruptionbudgets");
   t.after(async () => {
     const isHook = ({ kind }: Manifest): boolean => kind.endsWith("WebhookConfiguration");
     for (const one of manifests.toSorted((a, b) => Number(isHook(b)) - Number(isHook(a)))) await deleteManifest(admin, one);
-    await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+    await remove(admin, `/api/v1/namespaces/${namespace}`);
     admin.close();
   });
   const helm: Place["helm"] = async (command, values = {}, flags = []) => {

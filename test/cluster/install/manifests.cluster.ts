@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
-import { connectAdmin } from "../stage/client.ts";
+import { connectAdmin, remove } from "../stage/client.ts";
 import { FOR_OLDER_CLUSTERS, type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
 
 const NAMESPACE = "cell-a-1";
@@ -32,7 +32,7 @@ describe("J01 the manifests", () => {
       const namespace = `zw-manifests-${randomBytes(3).toString("hex")}`;
       await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
       t.after(async () => {
-        await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+        await remove(admin, `/api/v1/namespaces/${namespace}`);
         admin.close();
       });
       for (const manifest of await renderManifests(namespace, { folder })) {

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it, type TestContext } from "node:test";
 import { collect } from "../../infra/manifests.ts";
-import { type Admin, connectAdmin } from "../stage/client.ts";
+import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import type { Manifest } from "../stage/manifests.ts";
+import { until } from "../stage/until.ts";
 import { OVERLAYS, renderOverlay } from "./overlays.ts";
 
 interface Template {
@@ -27,9 +28,12 @@ async function openNamespace(t: TestContext): Promise<{ admin: Admin; namespace:
   const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace, labels } });
   t.after(async () => {
-    await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+    await remove(admin, `/api/v1/namespaces/${namespace}`);
     admin.close();
   });
+  // Until then, a pod is refused for that.
+  const account = `/api/v1/namespaces/${namespace}/serviceaccounts/default`;
+  await until("the namespace has its ServiceAccount", async () => !!(await admin.call("GET", account)));
   return { admin, namespace };
 }
 

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { buildKubeconfig } from "../stage/access.ts";
 import { connectAdmin } from "../stage/client.ts";
 import { createManifest, deleteManifest, renderPolicies } from "../stage/manifests.ts";
 import { scenario } from "../stage/stage.ts";
+import { until } from "../stage/until.ts";
 
 const OTHER = { containers: [{ name: "app", image: "other:1" }] };
 
@@ -61,7 +61,8 @@ scenario("under its policy, the reconciler's token changes replicas and times, a
   const refusal = /403.*the reconciler changes nothing of a/;
   try {
     // The API server takes a policy into account a moment after it has stored it.
-    for (const [, target, body, passes] of CASES) while (!passes && (await patch(reconciler, target, body)) === "taken") await sleep(50);
+    for (const [what, target, body, passes] of CASES)
+      if (!passes) await until(`${what} is refused`, async () => (await patch(reconciler, target, body)) !== "taken");
     for (const [what, target, body, passes] of CASES) {
       const answer = await patch(reconciler, target, body);
       assert.match(answer, passes ? /^taken$/ : refusal, what);

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
-import { type Admin, connectAdmin } from "../stage/client.ts";
+import { type Admin, connectAdmin, remove } from "../stage/client.ts";
+import { until } from "../stage/until.ts";
 import { createManifest, deleteManifest, type Manifest, renderManifests, WITH_STATUS_PAGE } from "../stage/manifests.ts";
 
 const namespace = `zw-rights-${randomBytes(3).toString("hex")}`;
@@ -108,11 +109,12 @@ before(async () => {
   created = (await renderManifests(namespace, WITH_STATUS_PAGE)).filter(({ kind }) => kinds.has(kind));
   for (const manifest of created) await createManifest(admin, manifest);
   // An API server knows a new binding after a moment.
-  while (!(await isAllowed("reconciler", "delete pods /p"))) await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const [account, requests] of Object.entries(ALLOWED))
+    for (const request of requests) await until(`${account} may ${request}`, () => isAllowed(account, request));
 });
 after(async () => {
   for (const manifest of created) await deleteManifest(admin, manifest);
-  await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+  await remove(admin, `/api/v1/namespaces/${namespace}`);
   admin.close();
 });
 

@@ -6,7 +6,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer, connect, type Server } from "node:net";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { PodObject, Secret } from "../../../infra/kubernetes/resources.ts";
 import { listen } from "../../loopback.ts";
@@ -14,6 +13,7 @@ import { buildKubeconfig } from "../stage/access.ts";
 import type { Admin } from "../stage/client.ts";
 import { follow, type Followed } from "../stage/follow.ts";
 import { startEntry } from "../stage/process.ts";
+import { until } from "../stage/until.ts";
 import { ORIGINAL, SECRET, startStandIn } from "./original.ts";
 
 interface Process {
@@ -165,12 +165,12 @@ async function buildEnvironment({ admin, namespace, folder, env }: Place, accoun
   return { PATH: process.env["PATH"] ?? "", ...own, ...env };
 }
 
-/** Resolves once the Secret has the key, as a kubelet waits for the content of a volume; rejects after a minute. */
+/** Resolves once the Secret has the key, as a kubelet waits for the content of a volume; rejects after some minutes. */
 async function readSecret({ admin, namespace }: Place, key: string): Promise<Record<string, string>> {
-  for (let tries = 0; tries < 300; tries++) {
-    const { data = {} } = await admin.call<Secret>("GET", `/api/v1/namespaces/${namespace}/secrets/${SECRET}`);
-    if (data[key]) return Object.fromEntries(Object.entries(data).map(([name, text]) => [name, Buffer.from(text, "base64").toString()]));
-    await sleep(200);
-  }
-  throw new Error(`the Secret has no ${key}`);
+  let data: Readonly<Record<string, string>> = {};
+  await until(`the Secret has ${key}`, async () => {
+    ({ data = {} } = await admin.call<Secret>("GET", `/api/v1/namespaces/${namespace}/secrets/${SECRET}`));
+    return data[key] !== undefined;
+  });
+  return Object.fromEntries(Object.entries(data).map(([name, text]) => [name, Buffer.from(text, "base64").toString()]));
 }

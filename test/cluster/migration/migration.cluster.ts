@@ -5,12 +5,14 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { define } from "../stage/definitions.ts";
+import { until } from "../stage/until.ts";
 import { createBudget } from "../stage/eviction-stage.ts";
 import { assertNoViolations, deletions } from "../stage/invariants.ts";
 import { type Machines, openMachines } from "./machines.ts";
 import { buildOriginal, KEPT, ORIGINAL, SECRET } from "./original.ts";
 import { copyManifests, readCommands, runCommands } from "./steps.ts";
-import { startWrites } from "./writes.ts";
+import { buildIllegal, isRefusal, startWrites } from "./writes.ts";
 import { type PodServer, startPodServer } from "../stage/pods.ts";
 import { openStage, type OpenStage } from "../stage/stage.ts";
 import type { ZoneOptions } from "../stage/zones.ts";
@@ -67,17 +69,19 @@ async function openScene(t: TestContext): Promise<Scene> {
     await writeFile(join(originals, name), JSON.stringify(manifest));
   await putCertificate(stage);
   await run(["kubectl apply -k infra/manifests/crds", "kubectl apply -f ORIGINAL/service.yaml -f ORIGINAL/deployment.yaml"]);
+  await define(admin, "zoneawarepoddisruptionbudgets", "phasedrollouts");
   await machines.start();
   await stage.create(zonesOf(pods));
   await createBudget(stage, "evicted", { maxUnavailable: 1 });
   await createBudget(stage, "kept", { maxUnavailable: 0 });
   await run([
-    "kubectl -n NAMESPACE rollout status deployment/rollout-operator --timeout=60s",
+    "kubectl -n NAMESPACE rollout status deployment/rollout-operator --timeout=300s",
     "kubectl apply -f ORIGINAL/webhooks.yaml",
     ...["mutatingwebhookconfiguration/prepare-downscale", "validatingwebhookconfiguration/no-downscale"].map(inject),
     ...["validatingwebhookconfiguration/pod-eviction", "validatingwebhookconfiguration/zpdb-validation"].map(inject),
-    "sleep 2",
   ]);
+  for (const [name, write] of Object.entries(buildIllegal(stage)))
+    await until(`the original refuses a ${name}`, async () => isRefusal(await write()));
   return { stage, machines, run };
 }
 
@@ -121,15 +125,16 @@ test("a migration and the way back refuse no legal write, leave none unjudged, a
     t.diagnostic(`to Zonewise: ${writes.describe()}`);
     await timeline.until("Zonewise rolls out", () => deleted("rolled") >= 4);
     await createPhasedRollout(stage);
-    await timeline.until("Zonewise guards a StatefulSet", () => partition() === 2, 120_000);
+    await timeline.until("Zonewise guards a StatefulSet", () => partition() === 2);
     await run(back);
     await sleep(3000);
+    await timeline.until("enough evictions", () => deleted("evicted") > 20, 600_000);
   } finally {
     await writes.stop();
     t.diagnostic(`all: ${writes.describe()}`);
     if (writes.refused.length + writes.unjudged.length > 0) t.diagnostic(await machines.outputs());
   }
-  assert.equal(partition(), 0, "the StatefulSet of the PhasedRollout rolls by itself again");
+  await timeline.until("the StatefulSet of the PhasedRollout rolls by itself again", () => partition() === 0);
   const policies = await stage.call<{ items: readonly { metadata: { name: string } }[] }>(
     "GET",
     "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
@@ -140,6 +145,5 @@ test("a migration and the way back refuse no legal write, leave none unjudged, a
   );
   assert.deepEqual(writes.refused, []);
   assert.deepEqual(writes.unjudged, []);
-  assert.ok(deleted("evicted") > 20);
   assertNoViolations(timeline.entries.filter(({ group }) => group === "rolled" || group === "evicted"));
 });

@@ -125,12 +125,14 @@ export async function startStandIn(pair: { readonly cert: string; readonly key: 
   const server: Server = createServer(pair, (request, response) => {
     const path = request.url?.split("?")[0] ?? "";
     if (!PATHS.has(path)) return void response.writeHead(404).end();
-    void json(request).then((review) => {
+    const answerReview = (review: unknown): void => {
       const { uid } = (review as Review).request;
       const allowed = judge(path, review as Review);
       const answer = { uid, allowed, ...(!allowed && { status: { code: 429, message: "the stand-in refuses" } }) };
       response.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }));
-    });
+    };
+    // The API server may have given up.
+    void json(request).then(answerReview, () => response.destroy());
   });
   return {
     port: await listen(server),

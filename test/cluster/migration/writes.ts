@@ -22,6 +22,8 @@ export interface Writes {
 const PAUSE_MS = 100;
 const taken = (call: Promise<unknown>): Promise<string> => call.then(() => "", String);
 
+export const isRefusal = (trouble: string): boolean => /denied|refuses|not allowed/.test(trouble);
+
 export function startWrites(place: Place): Writes {
   const counts = new Map<string, number>();
   const refused: string[] = [];
@@ -40,11 +42,7 @@ export function startWrites(place: Place): Writes {
     repeat(name, write, (trouble) => trouble !== "" && refused.push(`${new Date().toISOString()} ${name}: ${trouble}`)),
   );
   const illegal = Object.entries(buildIllegal(place)).map(([name, write]) =>
-    repeat(
-      name,
-      write,
-      (trouble) => !/denied|refuses|not allowed/.test(trouble) && unjudged.push(`${new Date().toISOString()} ${name}: ${trouble}`),
-    ),
+    repeat(name, write, (trouble) => !isRefusal(trouble) && unjudged.push(`${new Date().toISOString()} ${name}: ${trouble}`)),
   );
   return {
     refused,
@@ -109,7 +107,7 @@ function buildLegal(place: Place, signal: AbortSignal): Readonly<Record<string, 
 }
 
 /** Dry runs, so that a write that is taken does no harm. */
-function buildIllegal(place: Place): Readonly<Record<string, Write>> {
+export function buildIllegal(place: Pick<Place, "call" | "namespace">): Readonly<Record<string, () => Promise<string>>> {
   const sets = `/apis/apps/v1/namespaces/${place.namespace}/statefulsets`;
   return {
     "downscale with no-downscale": () => taken(place.call("PATCH", `${sets}/guarded?dryRun=All`, { spec: { replicas: 0 } })),

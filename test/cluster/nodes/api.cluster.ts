@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { decodeJwt, decodeProtectedHeader, SignJWT } from "jose";
 import type { Node } from "../../../infra/kubernetes/resources.ts";
+import { until } from "../stage/until.ts";
 import { AGENT, type NodeClusterStage, openNodeStage } from "./node-stage.ts";
 
 interface AgentPod {
@@ -37,7 +38,7 @@ before(async () => {
   otherPod = await createPod(other);
   const token = await stage.requestToken({ pod });
   // An API server knows new bindings after a moment.
-  while ((await statusOf(token)) === 503) await new Promise((resolve) => setTimeout(resolve, 100));
+  await until("the node API has its rights", async () => (await statusOf(token)) === 200);
 });
 after(() => stage.close());
 
@@ -71,7 +72,7 @@ describe("the node API, called with a token that a real API server reviews,", ()
     assert.equal(await statusOf(token), 200);
     const path = `/api/v1/namespaces/${stage.namespace}/pods/gone`;
     await stage.admin.call("DELETE", path, { gracePeriodSeconds: 0 });
-    while (await stage.admin.call("GET", path).catch(() => undefined)) await new Promise((resolve) => setTimeout(resolve, 50));
+    await until("the pod is gone", async () => (await stage.admin.call("GET", path).catch((error: Error) => error.cause)) === 404);
     // The API server remembers reviews for some seconds; the pod itself is read each time.
     assert.ok([401, 403].includes(await statusOf(token)));
   });
@@ -119,8 +120,9 @@ describe("R39: the agents' ServiceAccount", () => {
     });
   it("may read what it needs", async () => {
     const { namespace } = stage;
-    for (const verb of ["get", "watch"]) assert.equal(await isAllowed({ ...shadows, verb, namespace, name: "brs-x" }), true, verb);
-    assert.equal(await isAllowed({ group: "", resource: "nodes", verb: "get", name: "x" }), true);
+    for (const verb of ["get", "watch"])
+      await until(`may ${verb} shadows`, () => isAllowed({ ...shadows, verb, namespace, name: "brs-x" }));
+    await until("may get nodes", () => isAllowed({ group: "", resource: "nodes", verb: "get", name: "x" }));
     assert.equal(await isAllowed({ ...shadows, verb: "get", namespace: "other", name: "brs-x" }), false);
     assert.equal(await isAllowed({ group: "", resource: "secrets", verb: "get", namespace, name: "x" }), false);
   });

@@ -1,19 +1,22 @@
 /** A campaign with its reconcilers on the cluster, and what must hold at its end. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { systemClock } from "../../../infra/clock.ts";
 import type { CustomObject, Node } from "../../../infra/kubernetes/resources.ts";
+import { remove } from "../stage/client.ts";
 import { createBudget, serveWebhooks } from "../stage/eviction-stage.ts";
 import { deletions, findTooFew, findViolations } from "../stage/invariants.ts";
 import { buildPolicy, createZones, listShadows, type PlayedNode, playNodes, type PlayOptions, type ShadowView, TO } from "./campaign.ts";
 import { type NodeClusterStage, openNodeStage, TEST_LABEL } from "./node-stage.ts";
 import { type OpenStage, openStage } from "../stage/stage.ts";
 import { describe } from "../stage/timeline.ts";
+import { until } from "../stage/until.ts";
 
 export const POLICIES = "/apis/zonewise.dev/v1/nodeupdatepolicies";
 
 /** The group of zones whose pods are on the nodes. */
 const GROUP = "store";
+/** Far longer than a campaign takes on a machine under load. */
+const CAMPAIGN_MS = 800_000;
 /** A Deployment on the nodes, whose core budget allows to take one pod at a time. */
 const WEB = "web";
 
@@ -27,7 +30,7 @@ export interface Campaign {
   /** The most nodes that an update was wanted of at once. */
   readonly most: () => number;
   readonly policy: () => Promise<CustomObject>;
-  readonly until: (what: string, isTrue: (shadows: readonly ShadowView[]) => boolean | Promise<boolean>, ms?: number) => Promise<void>;
+  readonly until: (what: string, isTrue: (shadows: readonly ShadowView[]) => boolean | Promise<boolean>) => Promise<void>;
 }
 
 interface Options {
@@ -42,7 +45,7 @@ export async function openCampaign(t: TestContext, { nodes, spec, host, web = 0 
   const stage = await openStage((text) => t.diagnostic(text));
   const closing: (() => Promise<unknown>)[] = [() => stage.close()];
   t.after(async () => {
-    for (const close of closing.toReversed()) await close();
+    for (const close of closing.toReversed()) await close().catch((error: unknown) => t.diagnostic(`while closing: ${String(error)}`));
   });
   const { admin, namespace } = stage;
   const nodeStage = await openNodeStage({ nodes, namespace });
@@ -57,22 +60,19 @@ export async function openCampaign(t: TestContext, { nodes, spec, host, web = 0 
   const played = await playNodes(nodeStage, host);
   closing.push(() => Promise.all(played.map(({ stop }) => stop())));
   await admin.call("POST", POLICIES, buildPolicy(namespace, spec));
-  closing.push(() => admin.call("DELETE", `${POLICIES}/${namespace}`));
+  closing.push(() => remove(admin, `${POLICIES}/${namespace}`));
   // First of all: without any policy a reconciler makes the default one, which selects all nodes.
   closing.push(() => Promise.all(stage.reconcilers.map((one) => one.kill())));
   let most = 0;
-  const until: Campaign["until"] = async (what, isTrue, ms = 240_000) => {
-    const end = Date.now() + ms;
-    for (;;) {
-      const shadows = await listShadows(nodeStage);
+  const untilTrue: Campaign["until"] = async (what, isTrue) => {
+    let shadows: readonly ShadowView[] = [];
+    const outputs = (): string => stage.reconcilers.map((one) => one.output().slice(-5000)).join("\n");
+    const check = async (): Promise<boolean> => {
+      shadows = await listShadows(nodeStage);
       most = Math.max(most, shadows.filter((shadow) => shadow.spec.state !== "Idle").length);
-      if (await isTrue(shadows)) return;
-      if (Date.now() > end)
-        assert.fail(
-          `not within ${ms} ms: ${what}\n${JSON.stringify([shadows, await policy()], undefined, 1)}\n${stage.reconcilers.map((one) => one.output().slice(-5000)).join("\n")}`,
-        );
-      await systemClock.sleep(200);
-    }
+      return await isTrue(shadows);
+    };
+    await until(() => `${what}\n${JSON.stringify(shadows, undefined, 1)}\n${outputs()}`, check, CAMPAIGN_MS);
   };
   const policy = (): Promise<CustomObject> => admin.call("GET", `${POLICIES}/${namespace}`);
   const startReconciler = () =>
@@ -84,7 +84,7 @@ export async function openCampaign(t: TestContext, { nodes, spec, host, web = 0 
       SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false",
       LOG_LEVEL: "info",
     });
-  return { stage, nodeStage, played, web, startReconciler, most: () => most, policy, until };
+  return { stage, nodeStage, played, web, startReconciler, most: () => most, policy, until: untilTrue };
 }
 
 /** The pods' group is a label that the timeline reads. */

@@ -1,4 +1,5 @@
 /** A campaign on the cluster: simulated hosts behind simulated nodes, their agents as loops in this process, zone-replicated StatefulSets on them. */
+import assert from "node:assert/strict";
 import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../../infra/kubernetes/connection.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -16,6 +17,7 @@ import type { Admin } from "../stage/client.ts";
 import { AGENT, type NodeClusterStage, TEST_LABEL } from "./node-stage.ts";
 import { timestamp } from "../../emulator/objects.ts";
 import type { OpenStage } from "../stage/stage.ts";
+import { until } from "../stage/until.ts";
 import { buildZone, type ZoneOptions } from "../stage/zones.ts";
 
 export const FROM = "1.0.0";
@@ -45,12 +47,13 @@ async function reportBoot(
 }
 
 async function untilAgentPod({ admin, namespace }: NodeClusterStage, node: string): Promise<AgentPod["metadata"]> {
-  for (;;) {
+  let pod: AgentPod | undefined;
+  await until(`an agent's pod is on ${node}`, async () => {
     const { items } = await admin.call<{ items: AgentPod[] }>("GET", `/api/v1/namespaces/${namespace}/pods`);
-    const pod = items.find(({ spec, metadata }) => spec.nodeName === node && metadata.name.startsWith("brupop-agent"));
-    if (pod) return pod.metadata;
-    await systemClock.sleep(100);
-  }
+    pod = items.find(({ spec, metadata }) => spec.nodeName === node && metadata.name.startsWith("brupop-agent"));
+    return pod !== undefined;
+  });
+  return pod?.metadata ?? assert.fail(node);
 }
 
 /** Plays hosts, kubelets and agents of all nodes of the stage. */
@@ -60,7 +63,7 @@ export async function playNodes(
 ): Promise<readonly PlayedNode[]> {
   const path = join(stage.folder, "agent-kubeconfig");
   await writeFile(path, JSON.stringify(await buildKubeconfig(stage.admin, stage.namespace, AGENT)), { mode: 0o600 });
-  const cluster = connectCluster(await loadConnection({ kubeconfig: path }), { timeoutMs: 10_000 });
+  const cluster = connectCluster(await loadConnection({ kubeconfig: path }), { timeoutMs: 60_000 });
   return await Promise.all(stage.nodes.map((node, index) => playNode(stage, { node, cluster, options: options(index) })));
 }
 
@@ -105,9 +108,9 @@ async function playNode(stage: NodeClusterStage, { node, cluster, options }: Pla
       host: createHostApi(host.socketPath),
       readBootId: async () => host.facts().bootId,
       pollMs: 50,
-      actionMs: 10_000,
+      actionMs: 60_000,
       refreshMs: 60_000,
-      rebootMs: 5000,
+      rebootMs: 60_000,
       exclusionMs: options.exclusionMs ?? 0,
       memory: {},
     };
@@ -169,6 +172,6 @@ export function buildPolicy(namespace: string, spec: object): object {
     apiVersion: "zonewise.dev/v1",
     kind: "NodeUpdatePolicy",
     metadata: { name: namespace },
-    spec: { nodeSelector: { [TEST_LABEL]: namespace }, health: { minReadySeconds: 0, timeoutSeconds: 60 }, ...spec },
+    spec: { nodeSelector: { [TEST_LABEL]: namespace }, health: { minReadySeconds: 0, timeoutSeconds: 300 }, ...spec },
   };
 }

@@ -14,16 +14,16 @@ import type { Secret } from "../../../infra/kubernetes/resources.ts";
 import { collect } from "../../infra/manifests.ts";
 import { freePort } from "../../loopback.ts";
 import { buildKubeconfig } from "../stage/access.ts";
-import { type Admin, connectAdmin } from "../stage/client.ts";
+import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { runKubectl } from "../stage/kubectl.ts";
 import { type Manifest, renderManifests } from "../stage/manifests.ts";
 import { serverVariables } from "../stage/process.ts";
+import { until } from "../stage/until.ts";
 
 const FOLDER = "infra/manifests/node-updates";
 const HOME = "brupop-bottlerocket-aws";
 const CRD = "bottlerocketshadows.brupop.bottlerocket.aws";
 const AGENT = `system:serviceaccount:${HOME}:brupop-agent-service-account`;
-const SOME_TIME_MS = 60_000;
 const namespace = `zw-nodeinst-${randomBytes(3).toString("hex")}`;
 const shadows = (version: string): string => `/apis/brupop.bottlerocket.aws/${version}/namespaces/${HOME}/bottlerocketshadows`;
 
@@ -33,6 +33,8 @@ interface RulesReview {
 
 let admin: Admin;
 let folder: string;
+/** What another test has left, but for what this one installs. */
+let strange: ReadonlySet<string>;
 /** In the order in which they are applied. */
 let parts: readonly (readonly Manifest[])[];
 const closing: (() => Promise<unknown>)[] = [];
@@ -43,9 +45,11 @@ async function kubectl(args: readonly string[], items?: readonly Manifest[]): Pr
   return text;
 }
 
-async function until(what: string, check: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + SOME_TIME_MS; !(await check().catch(() => false)); await systemClock.sleep(200))
-    assert.ok(Date.now() < end, `not within ${SOME_TIME_MS} ms: ${what}`);
+/** What there is of node updates in the cluster, by kind and name. */
+async function readTraces(): Promise<string[]> {
+  const kinds = "namespaces,clusterroles,clusterrolebindings,customresourcedefinitions";
+  const names = (await kubectl(["get", kinds, "-o", "name"])).split("\n");
+  return names.filter((name) => /brupop|node-?updates|nodeupdatepolic|node-api/.test(name));
 }
 
 /** A connection of a ServiceAccount of the installation. */
@@ -68,21 +72,26 @@ before(async () => {
   admin = await connectAdmin(process.env["KUBECONFIG"]);
   folder = await mkdtemp(join(tmpdir(), "node-install-"));
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  const all = await readTraces();
+  strange = new Set(all.filter((name) => name.includes("-zw-") || name.includes("/zw-")));
   const setNamespace = (text: string): string => text.replace("namespace: zonewise", `namespace: ${namespace}`);
   parts = await Promise.all([
     renderManifests(namespace, { folder: `${FOLDER}/crds` }),
     renderManifests(namespace, { folder: "infra/manifests/reconciler", components: ["infra/manifests/namespace"] }),
     renderManifests(namespace, { folder: FOLDER, edit: { [`${FOLDER}/reconciler.yaml`]: setNamespace } }),
   ]);
+  // What an earlier run has left.
+  for (const items of parts.toReversed())
+    await runKubectl(["delete", "--ignore-not-found", "-f", "-"], { apiVersion: "v1", kind: "List", items });
 });
 
 after(async () => {
   for (const close of closing.toReversed()) await close();
   for (const items of parts.toReversed())
     await runKubectl(["delete", "--ignore-not-found", "-f", "-"], { apiVersion: "v1", kind: "List", items });
-  await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+  await remove(admin, `/api/v1/namespaces/${namespace}`);
   admin.close();
-  await rm(folder, { recursive: true });
+  await rm(folder, { recursive: true, force: true });
 });
 
 describe("node updates, installed beside a reconciler,", () => {
@@ -131,7 +140,7 @@ describe("node updates, installed beside a reconciler,", () => {
     const restricted = `${namespace}-restricted`;
     const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
     await admin.call("POST", "/api/v1/namespaces", { metadata: { name: restricted, labels } });
-    closing.push(() => admin.call("DELETE", `/api/v1/namespaces/${restricted}`));
+    closing.push(() => remove(admin, `/api/v1/namespaces/${restricted}`));
     const dryRun = (where: string, spec: object): Promise<string> =>
       admin
         .call("POST", `/api/v1/namespaces/${where}/pods?dryRun=All`, {
@@ -182,7 +191,8 @@ describe("node updates, installed beside a reconciler,", () => {
       metadata: { name: "brs-old", namespace: HOME, labels: { team: "x" } },
       spec: { state: "PerformedUpdate" },
     };
-    await until("created", async () => !!(await admin.call("POST", shadows("v1"), old)));
+    await until("converted", async () => !!(await admin.call("POST", `${shadows("v1")}?dryRun=All`, old)));
+    await admin.call("POST", shadows("v1"), old);
     const stored = await admin.call<typeof old>("GET", `${shadows("v2")}/brs-old`);
     assert.deepEqual([stored.spec.state, stored.metadata.labels], ["StagedAndPerformedUpdate", { team: "x" }]);
     assert.equal((await admin.call<typeof old>("GET", `${shadows("v1")}/brs-old`)).spec.state, "PerformedUpdate");
@@ -191,11 +201,10 @@ describe("node updates, installed beside a reconciler,", () => {
 
   it("R36: leave nothing behind when they are removed", async () => {
     for (const items of [parts[2] ?? [], parts[0] ?? []]) await kubectl(["delete", "-f", "-"], items);
-    const kinds = "namespaces,clusterroles,clusterrolebindings,customresourcedefinitions";
-    const left = (await kubectl(["get", kinds, "-o", "name"]))
-      .split("\n")
-      .filter((name) => /brupop|node-?updates|nodeupdatepolic|node-api/.test(name));
-    assert.deepEqual(left, []);
+    assert.deepEqual(
+      (await readTraces()).filter((name) => !strange.has(name)),
+      [],
+    );
     assert.doesNotMatch(await kubectl(["get", "configmaps,roles,rolebindings", "-n", namespace, "-o", "name"]), /node-?updates/);
   });
 });

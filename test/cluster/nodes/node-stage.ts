@@ -5,12 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { generateCertificates } from "../../../infra/certs/generate.ts";
-import { systemClock } from "../../../infra/clock.ts";
 import type { Node } from "../../../infra/kubernetes/resources.ts";
 import { type CallNodeApi, createNodeApi } from "../../../reconciler/agent/node-api.ts";
 import { freePort } from "../../loopback.ts";
 import { buildKubeconfig } from "../stage/access.ts";
-import { type Admin, connectAdmin } from "../stage/client.ts";
+import { type Admin, connectAdmin, remove } from "../stage/client.ts";
+import { define } from "../stage/definitions.ts";
+import { until } from "../stage/until.ts";
 import { serverVariables, startEntry, type TestProcess } from "../stage/process.ts";
 import { createManifest, deleteManifest, type Manifest } from "../stage/manifests.ts";
 
@@ -69,25 +70,14 @@ function inNamespace(manifest: Manifest & { readonly roleRef?: { readonly name: 
   };
 }
 
-/** The definitions are the cluster's: they stay. */
-async function applyDefinitions(admin: Admin): Promise<void> {
-  for (const name of ["bottlerocketshadows", "nodeupdatepolicies"])
-    for (const manifest of parseAllDocuments(await readFile(join(ROOT, FOLDER, `crds/${name}.yaml`), "utf8")).map(
-      (document) => document.toJS() as Manifest,
-    ))
-      await createManifest(admin, manifest).catch((error: unknown) => {
-        if (!String(error).includes("AlreadyExists")) throw error;
-      });
-  for (const path of ["brupop.bottlerocket.aws/v2/bottlerocketshadows", "zonewise.dev/v1/nodeupdatepolicies"])
-    while (!(await admin.call("GET", `/apis/${path}`).catch(() => undefined))) await systemClock.sleep(100);
-}
-
 /** Remember to close it. */
 export async function openNodeStage({ nodes: count, zones = 3, namespace: given }: NodeStageOptions): Promise<NodeClusterStage> {
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
   const namespace = given ?? `zw-nodes-${randomBytes(3).toString("hex")}`;
   const folder = await mkdtemp(join(tmpdir(), "nodes-"));
-  await applyDefinitions(admin);
+  await define(admin, "bottlerocketshadows", "nodeupdatepolicies");
+  // A reconciler without any policy makes it; it selects all nodes, these too.
+  await remove(admin, "/apis/zonewise.dev/v1/nodeupdatepolicies/default");
   if (given === undefined) await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   const files = ["rbac-agent.yaml", "rbac-api.yaml", "rbac-reconciler.yaml", "agent.yaml"];
   const manifests = (await Promise.all(files.map((file) => readManifests(file, namespace)))).flat();
@@ -108,7 +98,7 @@ export async function openNodeStage({ nodes: count, zones = 3, namespace: given 
   const env = serverVariables({ namespace, folder, tlsPort, port });
   const startApi = async (): Promise<TestProcess> => {
     const started = startEntry(API, { PATH: process.env["PATH"] ?? "", ...env });
-    while (!(await fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined))?.ok) await systemClock.sleep(50);
+    await until("the node API is ready", async () => (await fetch(`http://127.0.0.1:${port}/ready`)).ok);
     return started;
   };
   let api = await startApi();
@@ -136,11 +126,11 @@ export async function openNodeStage({ nodes: count, zones = 3, namespace: given 
     },
     async close() {
       await api.end();
-      for (const { metadata } of nodes) await admin.call("DELETE", `/api/v1/nodes/${metadata?.name}`).catch(() => {});
+      for (const { metadata } of nodes) await remove(admin, `/api/v1/nodes/${metadata?.name}`);
       for (const manifest of manifests.filter(({ kind }) => kind.startsWith("ClusterRole"))) await deleteManifest(admin, manifest);
-      if (given === undefined) await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+      if (given === undefined) await remove(admin, `/api/v1/namespaces/${namespace}`);
       admin.close();
-      await rm(folder, { recursive: true });
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }

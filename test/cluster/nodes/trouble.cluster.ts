@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
 import type { Node } from "../../../infra/kubernetes/resources.ts";
+import { remove } from "../stage/client.ts";
 import { type Campaign, isUpdated, judge, openCampaign, POLICIES } from "./campaign-stage.ts";
 
 const LB_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers";
@@ -29,7 +30,7 @@ it("R8, R10, R20, W13: window closed, API and agent killed in a drain, label los
   const patchPolicy = (spec: object) => admin.call("PATCH", `${POLICIES}/${namespace}`, { spec });
   const nodeOf = (index: number) => admin.call<Node>("GET", `/api/v1/nodes/${nameOf(campaign, index)}`);
   // Zone after zone, and by name: 0, 3, then 1.
-  await createSlowPod(campaign, 0, 3000);
+  await createSlowPod(campaign, 0, 20_000);
   await createSlowPod(campaign, 1, 100_000);
   campaign.startReconciler();
 
@@ -53,7 +54,7 @@ it("R8, R10, R20, W13: window closed, API and agent killed in a drain, label los
     played.map(({ host }) => host.facts().reboots),
     [1, 0, 0, 0, 0, 0],
   );
-  assert.match(JSON.stringify((await campaign.policy()).status), /"WindowClosed":5/);
+  await until("five wait for the window", async () => /"WindowClosed":5/.test(JSON.stringify((await campaign.policy()).status)));
 
   await patchPolicy({ window: null });
   await isDraining(1);
@@ -64,7 +65,7 @@ it("R8, R10, R20, W13: window closed, API and agent killed in a drain, label los
     const isClean = spec?.unschedulable === undefined && metadata?.labels?.[LB_LABEL] === undefined;
     return isClean && !shadows.some(({ name }) => name === `brs-${nameOf(campaign, 1)}`);
   });
-  await admin.call("DELETE", `/api/v1/namespaces/${namespace}/pods/slow-1?gracePeriodSeconds=0`).catch(() => {});
+  await remove(admin, `/api/v1/namespaces/${namespace}/pods/slow-1?gracePeriodSeconds=0`);
   await until("the others updated", (shadows) => shadows.length === 5 && shadows.every(isUpdated));
   await until("nobody left in a slot", async () => (await activeOf()) === 0);
   assert.deepEqual(

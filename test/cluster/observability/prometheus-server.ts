@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { stringify } from "yaml";
 import { read } from "../../infra/manifests.ts";
 import { freePort } from "../../loopback.ts";
+import { until } from "../stage/until.ts";
 
 export interface Rule {
   readonly alert: string;
@@ -74,22 +75,19 @@ export async function startPrometheus(targets: readonly Target[], rules: RuleGro
   void exited.catch(() => {});
 
   async function get(path: string): Promise<unknown> {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(5000) });
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(30_000) });
     if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return ((await answer.json()) as { readonly data: unknown }).data;
   }
 
-  for (
-    let tries = 0;
-    !(await get("/api/v1/status/runtimeinfo").then(
-      () => true,
-      () => false,
-    ));
-    tries++
-  ) {
-    if (tries === 100 || child.exitCode !== null) throw new Error(`prometheus did not start: ${output}`);
-    await Promise.race([exited, new Promise((resolve) => setTimeout(resolve, 100))]);
-  }
+  let hasEnded = false;
+  void exited.then(
+    () => (hasEnded = true),
+    () => (hasEnded = true),
+  );
+  const isReady = async (): Promise<boolean> => hasEnded || (await get("/api/v1/status/runtimeinfo").then(() => true));
+  await until(() => `prometheus is ready: ${output}`, isReady);
+  if (hasEnded) throw new Error(`prometheus did not start: ${output}`);
   return {
     query: async (query) => ((await get(`/api/v1/query?query=${encodeURIComponent(query)}`)) as { result: unknown[] }).result.length,
     async firing() {
@@ -99,7 +97,7 @@ export async function startPrometheus(targets: readonly Target[], rules: RuleGro
     async stop() {
       child.kill("SIGTERM");
       await exited;
-      await rm(folder, { recursive: true });
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }

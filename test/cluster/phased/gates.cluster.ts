@@ -1,42 +1,17 @@
 /** A gate on a real control plane: a group of three zones whose check fails between b and c, by a real Prometheus where one is installed. */
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { parse } from "yaml";
 import { generateCertificates } from "../../../infra/certs/generate.ts";
 import { PROMETHEUS_MISSING, startGuard, startRealPrometheus } from "../../prometheus/real.ts";
 import { startPrometheus } from "../../prometheus/scripted.ts";
 import { applyRbac } from "../stage/access.ts";
+import { define } from "../stage/definitions.ts";
+import { doneWithHelp } from "../stage/done-with-help.ts";
 import { assertNoViolations, deletions } from "../stage/invariants.ts";
 import { scenario, type Stage } from "../stage/stage.ts";
+import { until } from "../stage/until.ts";
+import type { ZoneOptions } from "../stage/zones.ts";
 
-const CRD = new URL("../../../infra/manifests/crds/rolloutgates.yaml", import.meta.url);
-const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const ZONES = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name }));
-
-interface Definition extends AsyncDisposable {
-  /** Of the gates in the namespace of the stage. */
-  readonly path: string;
-}
-
-/** Installs the definition unless it is there; dispose of it to remove what was installed. */
-async function install({ call, namespace }: Stage): Promise<Definition> {
-  const definition = parse(await readFile(CRD, "utf8")) as { metadata: { name: string } };
-  const isOurs = await call("POST", CRDS, definition).then(
-    () => true,
-    (error: unknown) => assert.match(String(error), /AlreadyExists|409/),
-  );
-  const path = `/apis/zonewise.dev/v1/namespaces/${namespace}/rolloutgates`;
-  const isServed = (): Promise<boolean> =>
-    call("GET", path).then(
-      () => true,
-      () => false,
-    );
-  while (!(await isServed())) await new Promise((resolve) => setTimeout(resolve, 50));
-  return {
-    path,
-    [Symbol.asyncDispose]: async () => void (isOurs && (await call("DELETE", `${CRDS}/${definition.metadata.name}`))),
-  };
-}
+const ZONES: readonly ZoneOptions[] = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name }));
 
 interface GateStatus {
   readonly status?: {
@@ -87,8 +62,8 @@ async function guardSwitch(url: string, { call, namespace }: Stage) {
 scenario("a gate that fails between b and c holds c until it is asked again and passes, over a killed reconciler", async (stage) => {
   const { call, create, start, setImage, done, timeline, diagnostic } = stage;
   if (PROMETHEUS_MISSING) diagnostic(`with a scripted server: ${PROMETHEUS_MISSING}`);
-  await using definition = await install(stage);
-  const { path } = definition;
+  await define(stage.admin, "rolloutgates");
+  const path = `/apis/zonewise.dev/v1/namespaces/${stage.namespace}/rolloutgates`;
   await using prometheus = await startSwitch();
   await using guard = await guardSwitch(prometheus.url, stage);
   const check = {
@@ -108,21 +83,23 @@ scenario("a gate that fails between b and c holds c until it is asked again and 
   });
   const read = () => call<GateStatus>("GET", `${path}/gate`);
   const stateOf = async (zone: string) => (await read()).status?.stages.find((one) => one.zone === zone)?.state;
-  const until = async (zone: string, state: string): Promise<void> => {
-    while ((await stateOf(zone)) !== state) await new Promise((resolve) => setTimeout(resolve, 100));
-  };
+  const untilState = (zone: string, state: string) => until(`${zone} is ${state}`, async () => (await stateOf(zone)) === state);
+  const untilSettled = () => until("the gate has settled", async () => (await read()).status?.settledTime !== undefined);
   await create(ZONES);
   const first = start();
-  while ((await read()).status?.settledTime === undefined) await new Promise((resolve) => setTimeout(resolve, 100));
-  await setImage("app:2", ZONES);
+  await untilSettled();
+  // Pods of zone b become ready when the test says so: c's check is not asked before it fails.
+  const [a, b, c] = ZONES as [ZoneOptions, ZoneOptions, ZoneOptions];
+  await setImage("app:2", [b], { "sim/ready": "false" });
+  await setImage("app:2", [a, c]);
   const problem = async () => (await read()).status?.stages.find(({ zone }) => zone === "zone-b")?.checks?.[0]?.message;
-  while ((await problem()) === undefined) await new Promise((resolve) => setTimeout(resolve, 100));
+  await until("the check has a problem", async () => (await problem()) !== undefined);
   assert.match((await problem()) ?? "", /Secret zonewise-prometheus may not be read/);
   await applyRbac(stage.admin, stage.namespace, "prometheus-secrets");
-  await until("zone-b", "Passed");
+  await untilState("zone-b", "Passed");
   await prometheus.set(7);
-  await until("zone-c", "Failed");
-  await done("app:2", ZONES.slice(0, 2));
+  await doneWithHelp(stage, "app:2", [a, b]);
+  await untilState("zone-c", "Failed");
   await first.kill();
   const second = start();
   await second.untilOutput(/"reason":"GateFailed"/);
@@ -135,7 +112,7 @@ scenario("a gate that fails between b and c holds c until it is asked again and 
   assert.equal(deletions(timeline.entries).filter(({ zone }) => zone === "zone-c").length, 0);
   await call("PATCH", `${path}/gate`, { metadata: { annotations: { "zonewise.dev/retry-gate": status?.identity } } });
   await done("app:2", ZONES);
-  while ((await read()).status?.settledTime === undefined) await new Promise((resolve) => setTimeout(resolve, 100));
+  await untilSettled();
   assert.equal(await second.end(), 0);
   assert.deepEqual(
     (await read()).status?.stages.map(({ zone, state }) => [zone, state]),

@@ -1,29 +1,33 @@
 /** Phased rollouts on the real control plane: a StatefulSet `db`, its PhasedRollout `guard`, and a scripted Prometheus. */
-import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
-import { parse } from "yaml";
+import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { listen } from "../../loopback.ts";
-import type { Admin } from "../stage/client.ts";
-import { runKubectl } from "../stage/kubectl.ts";
-import { scenario, type Stage } from "../stage/stage.ts";
+import { define } from "../stage/definitions.ts";
+import { type OpenStage, scenario, type Stage } from "../stage/stage.ts";
+import { until } from "../stage/until.ts";
 import { buildTemplate, type Sim } from "../stage/zones.ts";
 
-const CRD = new URL("../../../infra/manifests/crds/phasedrollouts.yaml", import.meta.url);
+/** The scripted Prometheus. */
+export interface ScriptedQuery {
+  /** The query returns data. */
+  isFiring: boolean;
+  /** It does so, too, while `db` has this partition or a lower one: the rollout stops there, however late the test is. */
+  firesFrom: number;
+  asked: number;
+}
 
 export interface PhasedStage extends Stage {
-  /** The scripted Prometheus: with `isFiring`, the query returns data. */
-  readonly prometheus: { isFiring: boolean; asked: number };
+  readonly prometheus: ScriptedQuery;
   /** Makes `db` and waits for its pods. */
   readonly createSet: (traits?: SetTraits) => Promise<void>;
   /** Gives `db` another template. */
   readonly roll: (image: string, sim?: Sim) => Promise<void>;
   readonly createRollout: (name?: string, spec?: object) => Promise<void>;
   readonly readRollout: (name?: string) => Promise<Rollout>;
-  /** Resolves once the PhasedRollout is so; rejects after a minute. */
+  /** Resolves once the PhasedRollout is so. */
   readonly until: (what: string, isSo: (rollout: Rollout) => boolean, name?: string) => Promise<void>;
   readonly remove: (path: string) => Promise<void>;
-  readonly partition: () => number | undefined;
+  readonly partition: () => Promise<number | undefined>;
   /** The images of the pods by their names, in order. */
   readonly images: () => Promise<string[]>;
 }
@@ -49,32 +53,24 @@ export interface SetTraits {
   readonly maxUnavailable?: number;
 }
 
-/** Installs the definition; resolves once it is served. */
-async function define({ call }: Pick<Admin, "call">): Promise<void> {
-  const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  const definition = parse(await readFile(CRD, "utf8")) as { readonly spec: object };
-  await call("POST", definitions, definition).catch(async (error: unknown) => {
-    assert.match(String(error), /AlreadyExists/);
-    await call("PATCH", `${definitions}/phasedrollouts.sts.plus`, { spec: definition.spec });
-  });
-  const established = await runKubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd/phasedrollouts.sts.plus"]);
-  assert.equal(established.code, 0, established.text);
-}
-
 /** Reconcilers that tick often; a killed one frees its Lease soon. */
-export const FAST = { RECONCILE_INTERVAL: "300ms", LEASE_DURATION: "1s" };
+export const FAST = { RECONCILE_INTERVAL: "300ms", LEASE_DURATION: "5s" };
 
 /** Registers a test. Its PhasedRollouts lose their finalizers at the end, as nobody would release them any more. */
 export function phasedScenario(name: string, run: (stage: PhasedStage) => Promise<void>): void {
   scenario(name, async (stage) => {
-    await define(stage);
-    const prometheus = { isFiring: false, asked: 0 };
+    await define(stage.admin, "phasedrollouts");
+    const prometheus = { isFiring: false, firesFrom: -1, asked: 0 };
     const server = createServer((_request, response) => {
       prometheus.asked++;
-      const result = prometheus.isFiring ? [{ metric: {}, value: [1, "1"] }] : [];
-      response
-        .setHeader("content-type", "application/json")
-        .end(JSON.stringify({ status: "success", data: { resultType: "vector", result } }));
+      const answer = async (): Promise<void> => {
+        const fires = prometheus.isFiring || (prometheus.firesFrom >= 0 && ((await readPartition(stage)) ?? 0) <= prometheus.firesFrom);
+        const result = fires ? [{ metric: {}, value: [1, "1"] }] : [];
+        response
+          .setHeader("content-type", "application/json")
+          .end(JSON.stringify({ status: "success", data: { resultType: "vector", result } }));
+      };
+      void answer().catch(() => response.destroy());
     });
     try {
       await run(attach(stage, { prometheus, port: await listen(server) }));
@@ -84,19 +80,27 @@ export function phasedScenario(name: string, run: (stage: PhasedStage) => Promis
   });
 }
 
-async function close({ call, namespace }: Stage, server: Server): Promise<void> {
+async function close({ call, namespace, diagnostic, reconcilers }: Stage & Pick<OpenStage, "reconcilers">, server: Server): Promise<void> {
+  await Promise.all(reconcilers.map((one) => one.kill()));
   const path = `/apis/sts.plus/v1alpha1/namespaces/${namespace}/phasedrollouts`;
-  const { items } = await call<{ items: { metadata: { name: string } }[] }>("GET", path);
-  for (const { metadata } of items) {
-    await call("PATCH", `${path}/${metadata.name}`, { metadata: { finalizers: null } }).catch((error: Error) => {
-      if (error.cause !== 404) throw error; // a reconciler released it since the list
-    });
-  }
+  await until("no finalizer is left", async () => {
+    const { items } = await call<{ items: { metadata: { name: string; finalizers?: string[] } }[] }>("GET", path);
+    const held = items.filter(({ metadata }) => metadata.finalizers);
+    for (const { metadata } of held) await call("PATCH", `${path}/${metadata.name}`, { metadata: { finalizers: null } });
+    return held.length === 0;
+  }).catch((error: unknown) => diagnostic(String(error)));
   server.closeAllConnections();
   server.close();
 }
 
-function attach(stage: Stage, { prometheus, port }: { prometheus: PhasedStage["prometheus"]; port: number }): PhasedStage {
+interface Partitioned {
+  readonly spec: { readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number } } };
+}
+
+const readPartition = async ({ call, namespace }: Stage): Promise<number | undefined> =>
+  (await call<Partitioned>("GET", `/apis/apps/v1/namespaces/${namespace}/statefulsets/db`)).spec.updateStrategy.rollingUpdate?.partition;
+
+function attach(stage: Stage, { prometheus, port }: { prometheus: ScriptedQuery; port: number }): PhasedStage {
   const { call, namespace, timeline } = stage;
   const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
   const rollouts = `/apis/sts.plus/v1alpha1/namespaces/${namespace}/phasedrollouts`;
@@ -115,8 +119,11 @@ function attach(stage: Stage, { prometheus, port }: { prometheus: PhasedStage["p
         template: template(image),
         updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition, maxUnavailable } },
       };
-      await call("POST", sets, { metadata: { name: "db" }, spec });
-      await timeline.until("all pods ready", () => timeline.statefulSets.get("db")?.status?.readyReplicas === replicas);
+      const { metadata } = await call<StatefulSet>("POST", sets, { metadata: { name: "db" }, spec });
+      await timeline.until("all pods ready", () => {
+        const set = timeline.statefulSets.get("db");
+        return set?.metadata?.uid === metadata?.uid && set?.status?.readyReplicas === replicas;
+      });
     },
     async roll(image, sim) {
       // Annotations of an earlier template must not stay.
@@ -135,16 +142,12 @@ function attach(stage: Stage, { prometheus, port }: { prometheus: PhasedStage["p
       });
     },
     async until(what, isSo, name) {
-      const last = Date.now() + 180_000;
-      for (;;) {
-        const rollout = await readRollout(name);
-        if (isSo(rollout)) return;
-        assert.ok(Date.now() < last, `not within 3 minutes: ${what}: ${JSON.stringify(rollout.status)}`);
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
+      let rollout: Rollout | undefined;
+      const isReached = async (): Promise<boolean> => isSo((rollout = await readRollout(name)));
+      await until(() => `${what}: ${JSON.stringify(rollout?.status)}`, isReached);
     },
     remove: async (path) => void (await call("DELETE", path)),
-    partition: () => timeline.statefulSets.get("db")?.spec?.updateStrategy?.rollingUpdate?.partition,
+    partition: () => readPartition(stage),
     async images() {
       const { items } = await call<{ items: { metadata: { name: string }; spec: { containers: { image: string }[] } }[] }>(
         "GET",

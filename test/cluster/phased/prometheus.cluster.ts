@@ -8,7 +8,7 @@ import { PROMETHEUS_MISSING, startGuard, startRealPrometheus, type RealPrometheu
 
 describe("a real Prometheus", { skip: PROMETHEUS_MISSING }, () => {
   let prometheus: RealPrometheus;
-  const client = createPrometheusClient({ timeoutMs: 5000, allowedHosts: [] });
+  const client = createPrometheusClient({ timeoutMs: 60_000, allowedHosts: [] });
   const ask = (expr: string, more: Partial<PrometheusQuery> = {}) => client.query({ url: prometheus.url, expr, ...more });
   before(async () => {
     prometheus = await startRealPrometheus();

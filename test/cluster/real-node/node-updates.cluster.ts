@@ -4,20 +4,16 @@
  * one and the kubelet another boot id.
  */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
-import { readResidentMb } from "../../bench/peak.ts";
 import { type Host, startHost } from "../../host/host-server.ts";
-import { type Admin, connectAdmin } from "../stage/client.ts";
+import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { runKubectl } from "../stage/kubectl.ts";
 import { type Manifest, renderManifests } from "../stage/manifests.ts";
+import { until } from "../stage/until.ts";
 import { buildImage } from "./containers.ts";
-import { findMissing, readMachine, runFolder } from "./find-node.ts";
+import { findMissing, readMachine } from "./find-node.ts";
+import { readResident, restartAgent, restartKubelet } from "./reboots.ts";
 import { IMAGE, measured, REAL } from "./stage.ts";
 
 const missing = findMissing(readMachine(process.env));
@@ -28,7 +24,7 @@ const HOME = "brupop-bottlerocket-aws";
 const NODE = "real";
 const LABEL = "bottlerocket.aws/updater-interface-version";
 const [FROM, TO] = ["1.0.0", "1.1.0"];
-const MOST_MS = 240_000;
+const MOST_MS = 400_000;
 /** MB (of 1024 kB, as in docs/benchmarks.md) that an agent may have resident. */
 const MOST_RESIDENT = 62;
 const namespace = `zw-real-nodes-${randomBytes(3).toString("hex")}`;
@@ -52,15 +48,16 @@ async function kubectl(args: readonly string[], items?: readonly Manifest[]): Pr
   return text;
 }
 
-async function untilTrue(what: string, check: () => Promise<boolean> | boolean): Promise<void> {
-  for (const end = Date.now() + MOST_MS; !(await Promise.resolve(check()).catch(() => false)); await sleep(200))
-    if (Date.now() > end) {
-      const state = await Promise.all([
-        runKubectl(["get", "brs,pods,nup", "-n", HOME, "-o", "yaml"]),
-        runKubectl(["logs", "-n", HOME, "-l", "brupop.bottlerocket.aws/component", "--tail=20", "--prefix"]),
-      ]);
-      assert.fail(`not within ${MOST_MS} ms: ${what}\n${state.map(({ text }) => text.slice(0, 20_000)).join("\n")}`);
-    }
+async function untilTrue(what: string, check: () => Promise<boolean>): Promise<void> {
+  try {
+    await until(what, check, MOST_MS);
+  } catch (error) {
+    const state = await Promise.all([
+      runKubectl(["get", "brs,pods,nup", "-n", HOME, "-o", "yaml"]),
+      runKubectl(["logs", "-n", HOME, "-l", "brupop.bottlerocket.aws/component", "--tail=20", "--prefix"]),
+    ]);
+    throw new Error(state.map(({ text }) => text.slice(0, 20_000)).join("\n"), { cause: error });
+  }
 }
 
 interface Shadow {
@@ -78,47 +75,6 @@ interface Node {
 }
 
 const readNode = (): Promise<Node> => admin.call<Node>("GET", `/api/v1/nodes/${NODE}`);
-
-/** The agent's process, as this machine sees it. */
-function findAgent(): number | undefined {
-  const isAgent = (pid: string): boolean => {
-    try {
-      return /^node\0.*dist\/reconciler\/agent\/main\.js/s.test(readFileSync(`/proc/${pid}/cmdline`, "utf8"));
-    } catch {
-      return false;
-    }
-  };
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name) && isAgent(name))
-    .map(Number)[0];
-}
-
-const readResident = (): number => readResidentMb(findAgent() ?? 0);
-
-/** The kubelet starts anew, and reports the boot id of the host. */
-async function restartKubelet(bootId: string): Promise<void> {
-  const run = runFolder(process.env);
-  writeFileSync(join(run, "node/boot-id"), `${bootId}\n`);
-  await promisify(execFile)("test/plane/restart", ["real-kubelet"], { env: { ...process.env, RUN: run } });
-  await untilTrue("the kubelet's report of the boot", async () => (await readNode()).status.nodeInfo.bootID === bootId);
-}
-
-/** Ends the agent's pod as a reboot does, and gives the next one the boot id of the host. */
-async function restartAgent(bootId: string): Promise<void> {
-  const before = findAgent();
-  await kubectl(["delete", "pod", "-n", HOME, "-l", "brupop.bottlerocket.aws/component=agent", "--force", "--grace-period=0"]);
-  await untilTrue("another agent", () => ![undefined, before].includes(findAgent()));
-  const id = "/proc/sys/kernel/random/boot_id";
-  const script = `mount -t tmpfs boot /mnt && echo ${bootId} > /mnt/id && mount --bind /mnt/id ${id}`;
-  const enter = (...command: string[]) => promisify(execFile)("nsenter", ["--target", String(findAgent()), "--mount", ...command]);
-  // The process is there before its container is set up.
-  await untilTrue("the boot id", async () => {
-    const { stdout } = await enter("cat", id);
-    if (stdout.trim() === bootId) return true;
-    await enter("sh", "-c", script);
-    return false;
-  });
-}
 
 /** The overlay of test/plane/README.md, and the host's socket where the test has it. */
 function forRealNode(text: string): string {
@@ -143,8 +99,9 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
       rebootMs: 1000,
       async onReboot(phase, { facts }) {
         if (phase === "down") return;
-        await restartKubelet(facts().bootId);
-        await restartAgent(facts().bootId);
+        await restartKubelet(facts().bootId, async () => (await readNode()).status.nodeInfo.bootID);
+        const agents = ["delete", "pod", "-n", HOME, "-l", "brupop.bottlerocket.aws/component=agent", "--force", "--grace-period=0"];
+        await restartAgent(facts().bootId, () => kubectl(agents));
       },
     });
     await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
@@ -184,7 +141,7 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
       await runKubectl(["delete", "--ignore-not-found", "-f", "-"], { apiVersion: "v1", kind: "List", items });
     await runKubectl(["delete", "-k", `${FOLDER}/crds`, "--ignore-not-found"]);
     await runKubectl(["uncordon", NODE]);
-    await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+    await remove(admin, `/api/v1/namespaces/${namespace}`);
     admin.close();
     await host.stop();
   });
@@ -211,7 +168,7 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
 
   it("the node is staged, drained, rebooted once, and given back in the new version", async (t) => {
     await runNow(namespace, "zonewise-reconciler");
-    t.diagnostic(await measured("from the start to the reboot", () => untilTrue("rebooted", () => host.actions.includes("reboot"))));
+    t.diagnostic(await measured("from the start to the reboot", () => untilTrue("rebooted", async () => host.actions.includes("reboot"))));
     const isBack = async (): Promise<boolean> => (await readShadow()).status?.boot_id === host.facts().bootId;
     t.diagnostic(await measured("from the reboot to a report of the new boot", () => untilTrue("back", isBack)));
     assert.deepEqual(

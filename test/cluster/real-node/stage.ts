@@ -4,7 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { type Admin, connectAdmin } from "../stage/client.ts";
+import { type Admin, connectAdmin, remove } from "../stage/client.ts";
+import { define } from "../stage/definitions.ts";
 import { createBudget } from "../stage/eviction-stage.ts";
 import type { Entry } from "../stage/invariants.ts";
 import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
@@ -85,13 +86,14 @@ export async function openRealStage(): Promise<RealStage> {
     async close() {
       timeline.stop();
       if (!removed) await stage.remove().catch(() => {});
-      await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+      await remove(admin, `/api/v1/namespaces/${namespace}`);
       admin.close();
     },
   };
   try {
     await measure("image built and given to the node", () => buildImage(IMAGE));
     await apply(stage, await renderManifests(namespace, { folder: "infra/manifests/crds" }));
+    await define(admin, "zoneawarepoddisruptionbudgets");
     await measure("from kubectl apply to Ready", async () => {
       await apply(stage, manifests);
       await kubectl(["rollout", "status", "deployment/zonewise-functions", "--timeout=240s"]);

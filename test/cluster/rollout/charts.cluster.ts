@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CHART_GROUPS, type ChartGroup, type ChartZone } from "./chart-groups.ts";
 import { serveWebhooks } from "../stage/eviction-stage.ts";
-import { evict } from "../stage/evict.ts";
+import { evict, keepPod } from "../stage/evict.ts";
 import { assertNoViolations, deletions } from "../stage/invariants.ts";
 import { createManifest, deleteManifest, renderPolicies } from "../stage/manifests.ts";
 import { type PodServer, startPodServer } from "../stage/pods.ts";
@@ -31,19 +31,25 @@ function buildSet(zone: ChartZone, image: string): object {
       serviceName,
       updateStrategy: { type: "OnDelete" },
       selector: { matchLabels: selector },
-      template: { metadata: { labels: { ...labels, ...selector }, annotations: FAST }, spec },
+      template: { metadata: { labels: { ...labels, ...selector }, annotations: { ...FAST, release: "1" } }, spec },
     },
   };
 }
 
-/** Resolves once the zones have these replicas, all ready and of the update revision. */
-async function untilSettled({ timeline }: Stage, zones: readonly ChartZone[], replicas: number): Promise<void> {
+/** Resolves once the zones have the release and these replicas, all ready and of the update revision. */
+async function untilSettled(
+  { timeline }: Stage,
+  zones: readonly ChartZone[],
+  { replicas, release }: { readonly replicas: number; readonly release: string },
+): Promise<void> {
   const isSettled = ({ name }: ChartZone): boolean => {
     const { spec, status, metadata } = timeline.statefulSets.get(name) ?? {};
+    if (spec?.template.metadata?.annotations?.["release"] !== release) return false;
     const counts = [spec?.replicas, status?.replicas, status?.readyReplicas, status?.updatedReplicas];
     return status?.observedGeneration === metadata?.generation && counts.every((count) => count === replicas);
   };
   await timeline.until(`${zones.map(({ name }) => name).join(", ")} with ${replicas} replicas`, () => zones.every(isSettled));
+  await timeline.caughtUp();
 }
 
 /** Changes what the group's replicas follow. */
@@ -74,23 +80,30 @@ async function play(stage: Stage, chart: ChartGroup, pods: PodServer): Promise<v
   await install(stage, chart);
   const reconciler = stage.start({ ...pods.env, RECONCILE_INTERVAL: "1s" });
   await scale(stage, chart, REPLICAS);
-  await untilSettled(stage, zones, REPLICAS);
+  await untilSettled(stage, zones, { replicas: REPLICAS, release: "1" });
 
   for (const { name } of zones) await patchZone(name, { spec: { template: { metadata: { annotations: { release: "2" } } } } });
-  await untilSettled(stage, zones, REPLICAS);
+  const whole = { replicas: REPLICAS, release: "2" };
+  await untilSettled(stage, zones, whole);
   assert.equal(deletions(timeline.entries).length, REPLICAS * zones.length);
   assertNoViolations(timeline.entries, (zone) => Number(zones.find(({ name }) => name === zone)?.annotations?.["rollout-max-unavailable"]));
 
-  const one = await evict(stage, `${first.name}-0`);
-  assert.equal(one.code, 201, one.message);
-  const other = await evict(stage, `${second.name}-0`);
-  assert.equal(other.code, 429, other.message);
-  await timeline.until("the evicted pod is gone", () => deletions(timeline.entries).length > REPLICAS * zones.length);
-  await untilSettled(stage, zones, REPLICAS);
+  const uid = timeline.pods.get(`${first.name}-0`)?.uid;
+  await keepPod(stage, `${first.name}-0`, async () => {
+    const one = await evict(stage, `${first.name}-0`);
+    assert.equal(one.code, 201, one.message);
+    const other = await evict(stage, `${second.name}-0`);
+    assert.equal(other.code, 429, other.message);
+  });
+  await timeline.until("the evicted pod is replaced", () => {
+    const now = timeline.pods.get(`${first.name}-0`);
+    return now?.uid !== uid && now?.state === "ready";
+  });
+  await untilSettled(stage, zones, whole);
 
   await scale(stage, chart, REPLICAS - 1);
   const [smaller, others] = chart.shrinks === "all" ? [zones, []] : [[first], zones.slice(1)];
-  await untilSettled(stage, smaller, REPLICAS - 1);
+  await untilSettled(stage, smaller, { ...whole, replicas: REPLICAS - 1 });
   const isPrepared = ({ labels }: ChartZone): boolean => labels["grafana.com/prepare-downscale"] === "true";
   assert.deepEqual(
     [...pods.everPrepared].toSorted(),
@@ -100,7 +113,7 @@ async function play(stage: Stage, chart: ChartGroup, pods: PodServer): Promise<v
       .toSorted(),
   );
   if (others.length > 0) await sleep(3000);
-  await untilSettled(stage, others, REPLICAS);
+  await untilSettled(stage, others, whole);
   assert.equal(await reconciler.end(), 0);
   assert.deepEqual(await stage.events("InvalidAnnotation"), []);
 }

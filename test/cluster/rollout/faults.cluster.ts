@@ -1,46 +1,54 @@
 import assert from "node:assert/strict";
 import { assertNoViolations, deletions, returns } from "../stage/invariants.ts";
+import { doneWithHelp } from "../stage/done-with-help.ts";
 import { scenario } from "../stage/stage.ts";
 
 const ZONES = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name }));
+/** New pods become ready only when the test says so: no deletion can come between two of its steps. */
+const UNREADY = { "sim/ready": "false" };
+const READY = { "sim/ready": "true" };
 
-scenario(
-  "a zone that becomes not ready stops the rollout until it is ready again",
-  async ({ create, start, setImage, done, annotatePod, timeline }) => {
-    const { entries, until } = timeline;
-    const is = (pod: string, state: string): boolean => entries.findLast((entry) => entry.pod === pod)?.state === state;
-    await create(ZONES);
-    const reconciler = start();
-    await setImage("app:2", ZONES);
-    await until("the first pod is terminating", () => deletions(entries).length === 1);
-    // The deleted pod is not ready again yet, so no other deletion can be in progress.
-    await annotatePod("zone-b-1", { "sim/ready": "false" });
-    await until("zone-b-1 is not ready", () => is("zone-b-1", "notReady"));
-    const [first] = deletions(entries);
-    await until("the first pod is back", () => is(first?.pod ?? "", "ready"));
-    await reconciler.untilOutput(/"reason":"MaxUnavailableReached"[^\n]*zone-b|zone-b[^\n]*"reason":"MaxUnavailableReached"/);
-    assert.equal(deletions(entries).length, 1, "nothing is deleted while zone-b has a pod that is not ready");
-    await annotatePod("zone-b-1", { "sim/ready": null });
-    await done("app:2", ZONES);
-    assert.equal(await reconciler.end(), 0);
-    assertNoViolations(entries);
-    assert.equal(deletions(entries).length, 9);
-  },
-);
-
-scenario("a rollback in the middle of a rollout replaces only the updated pods", async ({ create, start, setImage, done, timeline }) => {
+scenario("a zone that becomes not ready stops the rollout until it is ready again", async (stage) => {
+  const { create, start, setImage, annotatePod, timeline } = stage;
   const { entries, until } = timeline;
+  const is = (pod: string, state: string): boolean => entries.findLast((entry) => entry.pod === pod)?.state === state;
   await create(ZONES);
   const reconciler = start();
-  await setImage("app:2", ZONES);
-  await until("the first pod of the second zone is back", () => returns(entries).length === 4);
-  await setImage("app:1", ZONES);
-  await done("app:1", ZONES);
+  await setImage("app:2", ZONES, UNREADY);
+  await until("the first pod is back, not ready", () => returns(entries).length === 1);
+  // The first pod is not ready, so no other deletion can be in progress.
+  await annotatePod("zone-b-1", UNREADY);
+  await until("zone-b-1 is not ready", () => is("zone-b-1", "notReady"));
+  const [first] = deletions(entries);
+  await annotatePod(first?.pod ?? "", READY);
+  await until("the first pod is ready", () => is(first?.pod ?? "", "ready"));
+  await reconciler.untilOutput(/"reason":"MaxUnavailableReached"[^\n]*zone-b|zone-b[^\n]*"reason":"MaxUnavailableReached"/);
+  assert.equal(deletions(entries).length, 1, "nothing is deleted while zone-b has a pod that is not ready");
+  await doneWithHelp(stage, "app:2", ZONES);
   assert.equal(await reconciler.end(), 0);
   assertNoViolations(entries);
-  const deleted = deletions(entries).map(({ pod }) => pod);
-  assert.deepEqual(deleted.slice(4).toSorted(), deleted.slice(0, 4).toSorted());
+  assert.equal(deletions(entries).length, 9);
 });
+
+scenario(
+  "a rollback in the middle of a rollout replaces only the updated pods",
+  async ({ create, start, setImage, done, annotatePod, timeline }) => {
+    const { entries, until } = timeline;
+    const zones = ZONES.map((zone) => ({ ...zone, sim: READY }));
+    await create(zones);
+    const reconciler = start();
+    await setImage("app:2", zones.slice(0, 1));
+    await setImage("app:2", zones.slice(1), UNREADY);
+    await until("the first pod of the second zone is back, not ready", () => returns(entries).length === 4);
+    await setImage("app:1", zones);
+    await annotatePod("zone-b-0", READY);
+    await done("app:1", zones);
+    assert.equal(await reconciler.end(), 0);
+    assertNoViolations(entries);
+    const deleted = deletions(entries).map(({ pod }) => pod);
+    assert.deepEqual(deleted.slice(4).toSorted(), deleted.slice(0, 4).toSorted());
+  },
+);
 
 scenario("a crash-looping zone recovers with a fixed template, and no other zone is disrupted meanwhile", async (stage) => {
   const { create, start, setImage, done, timeline } = stage;

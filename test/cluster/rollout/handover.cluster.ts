@@ -24,7 +24,7 @@ scenario("each run hands over to the next one in the middle of a rollout, and on
     sim: { "sim/ready-after-ms": "1500" },
   }));
   await create(zones);
-  const env = (i: number) => ({ LEASE_DURATION: "3s", POD_NAME: `run-${i}` });
+  const env = (i: number) => ({ LEASE_DURATION: "10s", POD_NAME: `run-${i}` });
   let run = start(env(0));
   await setImage("app:2", zones);
   await run.untilOutput(/"msg":"tick"/);
@@ -35,8 +35,8 @@ scenario("each run hands over to the next one in the middle of a rollout, and on
     const [first = 0] = ticksOf(next);
     const before = ticksOf(run).filter((at) => at <= first);
     diagnostic(`run ${i - 1} -> run ${i}: ${first - (before.at(-1) ?? 0)} ms between their ticks`);
-    assert.match(run.output(), new RegExp(`handing the lease over to the next run.*run-${i}`));
     assert.equal(await run.exited, 0);
+    assert.match(run.output(), new RegExp(`handing the lease over to the next run.*run-${i}`));
     run = next;
   }
   await run.kill();

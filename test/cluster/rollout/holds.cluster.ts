@@ -37,8 +37,9 @@ scenario(
     const zones = [A, B, { ...C, strategy }];
     await create(zones);
     await setImage("app:2", zones);
-    const reconciler = start({ RECONCILE_TIME_BUDGET: "2s", LEASE_DURATION: "1s" });
-    assert.equal(await reconciler.exited, 1, reconciler.output());
+    const reconciler = start();
+    await reconciler.untilOutput(/UpdateStrategyNotOnDelete[^]*"msg":"tick"/);
+    assert.equal(await reconciler.end(), 1, reconciler.output());
     assert.deepEqual(deletions(timeline.entries), []);
     const [event, ...others] = await events("UpdateStrategyNotOnDelete");
     assert.equal(event?.type, "Warning");

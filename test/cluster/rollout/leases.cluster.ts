@@ -8,14 +8,14 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { parseAllDocuments } from "yaml";
 import { systemClock } from "../../../infra/clock.ts";
 import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../../infra/kubernetes/connection.ts";
 import { acquireLease } from "../../../infra/kubernetes/lease.ts";
 import { applyRbac, buildKubeconfig } from "../stage/access.ts";
-import { connectAdmin } from "../stage/client.ts";
+import { connectAdmin, remove } from "../stage/client.ts";
+import { until } from "../stage/until.ts";
 import { createManifest, deleteManifest, type Manifest } from "../stage/manifests.ts";
 
 const FOLDER = new URL("../../../infra/manifests/all-namespaces/", import.meta.url);
@@ -45,9 +45,9 @@ test("the reconciler of all namespaces cannot write other components' Leases, al
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   t.after(async () => {
     for (const manifest of [...rbac, ...policy]) await deleteManifest(admin, manifest);
-    await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+    await remove(admin, `/api/v1/namespaces/${namespace}`);
     admin.close();
-    await rm(folder, { recursive: true });
+    await rm(folder, { recursive: true, force: true });
   });
   await applyRbac(admin, namespace);
   for (const manifest of rbac) await createManifest(admin, manifest);
@@ -66,13 +66,14 @@ test("the reconciler of all namespaces cannot write other components' Leases, al
 
   await admin.call("POST", path(namespace), lease("kube-scheduler"));
   const component = await admin.call<object>("GET", `${path(namespace)}/kube-scheduler`);
-  assert.match(await take("kube-controller-manager", "kube-system"), /^taken$|AlreadyExists/, "by RBAC alone it could");
+  // API servers know new bindings after a moment.
+  await until("by RBAC alone it could", async () => /^taken$|AlreadyExists/.test(await take("kube-controller-manager", "kube-system")));
   await reconciler.call("PUT", `${path(namespace)}/kube-scheduler?dryRun=All`, component);
 
   for (const manifest of policy) await createManifest(admin, manifest);
   const denied = /ValidatingAdmissionPolicy .* denied request: zonewise-reconciler may write only Leases/;
   // API servers enforce a new policy after a moment.
-  while (!denied.test(await take("kube-controller-manager", "kube-system"))) await sleep(200);
+  await until("the policy is enforced", async () => denied.test(await take("kube-controller-manager", "kube-system")));
   await assert.rejects(reconciler.call("PUT", `${path(namespace)}/kube-scheduler`, component), denied);
   await admin.call("PUT", `${path(namespace)}/kube-scheduler`, component);
 
@@ -80,8 +81,8 @@ test("the reconciler of all namespaces cannot write other components' Leases, al
   const connection = await loadConnection({ kubeconfig });
   t.after(() => connection.close());
   const options = { namespace, name: "zonewise-reconciler", identity: "a", durationMs: 15_000 };
-  const cluster = connectCluster(connection, { timeoutMs: 5000, clock: systemClock });
-  const held = await acquireLease({ cluster, clock: systemClock }, options, AbortSignal.timeout(10_000));
+  const cluster = connectCluster(connection, { timeoutMs: 60_000, clock: systemClock });
+  const held = await acquireLease({ cluster, clock: systemClock }, options, AbortSignal.timeout(180_000));
   assert.ok(held);
   await held.release();
 });

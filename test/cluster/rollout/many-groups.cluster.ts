@@ -8,8 +8,9 @@ scenario("forty groups roll out at once, each by its own rules", async ({ create
   const names = Array.from({ length: GROUPS }, (_, number) => `group-${number}`);
   const zones = names.flatMap((group) => ["a", "b", "c"].map((zone) => ({ group, name: `${group}-${zone}`, replicas: 1 })));
   await create(zones);
-  const reconciler = start();
+  // All of them before the first tick, so that it finds them together.
   await setImage("app:2", zones);
+  const reconciler = start();
   await done("app:2", zones);
   assert.equal(await reconciler.end(), 0);
 

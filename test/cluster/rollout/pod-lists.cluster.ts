@@ -5,23 +5,22 @@ import { loadConnection } from "../../../infra/kubernetes/connection.ts";
 import { type PodObject, pods } from "../../../infra/kubernetes/resources.ts";
 import { type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
 import { scenario } from "../stage/stage.ts";
+import { until } from "../stage/until.ts";
 
 /** Several pages. */
 const PAGE_SIZE = 2;
-/** Pods may change between two lists; then both are read again. */
-const MAX_ROUNDS = 20;
 
 scenario("pods in protobuf are those in JSON: ready, crashing, terminating and annotated ones", async (stage) => {
   const { call, create, annotatePod, deletePod, namespace } = stage;
   await create(["zone-a", "zone-b"].map((name) => ({ group: "cache", name })));
   await annotatePod("zone-a-0", { "grafana.com/ready-time": "2026-01-02T03:04:05Z", "example.com/text": "zöne €", "example.com/none": "" });
   await annotatePod("zone-a-1", { "sim/crash": "true" });
-  await annotatePod("zone-b-0", { "sim/exit-after-ms": "60000" });
+  await annotatePod("zone-b-0", { "sim/exit-after-ms": "600000" });
   await deletePod("zone-b-0");
 
   const connection = await loadConnection({ kubeconfig: process.env["KUBECONFIG"] ?? "" });
   try {
-    const cluster = connectCluster(connection, { timeoutMs: 10_000 });
+    const cluster = connectCluster(connection, { timeoutMs: 60_000 });
     let decoded = 0;
     const counted: typeof pods = { ...pods, decodeList: (bytes) => (decoded++, pods.decodeList?.(bytes) ?? {}) };
     const readJson = async () =>
@@ -32,9 +31,12 @@ scenario("pods in protobuf are those in JSON: ready, crashing, terminating and a
       return all;
     };
     const versions = (list: readonly { resourceVersion: string }[]): string => list.map((pod) => pod.resourceVersion).join();
-    let [inJson, inProtobuf] = [await readJson(), await readProtobuf()];
-    for (let round = 0; versions(inJson) !== versions(inProtobuf) && round < MAX_ROUNDS; round++)
+    let [inJson, inProtobuf]: [BudgetPod[], BudgetPod[]] = [[], []];
+    // Pods may change between two lists; then both are read again.
+    await until("both lists are of the same pods", async () => {
       [inJson, inProtobuf] = [await readJson(), await readProtobuf()];
+      return versions(inJson) === versions(inProtobuf);
+    });
     assert.deepEqual(inProtobuf, inJson);
     assert.equal(inProtobuf.length, 6);
     assert.ok(inProtobuf.some(({ terminating }) => terminating));

@@ -3,19 +3,35 @@ import { createBudget, serveWebhooks } from "../stage/eviction-stage.ts";
 import { assertNoViolations, deletions, type Entry } from "../stage/invariants.ts";
 import { scenario } from "../stage/stage.ts";
 
+/** Long enough for a pod not to be ready again before the next one of its batch is deleted. */
+const SLOW = { "sim/ready-after-ms": "2000" };
+
 const CASES = [
-  { name: "three zones of three pods roll out one pod at a time", replicas: 3, annotations: {}, limit: 1 },
-  { name: "with max-unavailable 2, two pods of one zone are replaced at a time", replicas: 4, annotations: atMost("2"), limit: 2 },
-  { name: "with max-unavailable 50 %, half of a zone's pods are replaced at a time", replicas: 4, annotations: atMost("50%"), limit: 2 },
+  { name: "three zones of three pods roll out one pod at a time", replicas: 3, annotations: {}, sim: {}, limit: 1 },
+  {
+    name: "with max-unavailable 2, two pods of one zone are replaced at a time",
+    replicas: 4,
+    annotations: atMost("2"),
+    sim: SLOW,
+    limit: 2,
+  },
+  {
+    name: "with max-unavailable 50 %, half of a zone's pods are replaced at a time",
+    replicas: 4,
+    annotations: atMost("50%"),
+    sim: SLOW,
+    limit: 2,
+  },
 ];
 
-for (const { name, replicas, annotations, limit } of CASES) {
+for (const { name, replicas, annotations, sim, limit } of CASES) {
   scenario(name, async ({ create, start, setImage, done, timeline: { entries } }) => {
     const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({
       group: "cache",
       name,
       replicas,
       annotations,
+      sim,
     }));
     await create(zones);
     const reconciler = start();

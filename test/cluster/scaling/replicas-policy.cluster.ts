@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { createManifest, deleteManifest, renderPolicies } from "../stage/manifests.ts";
 import { scenario } from "../stage/stage.ts";
+import { until } from "../stage/until.ts";
 
 const FOLLOWS = { "grafana.com/rollout-downscale-leader": "zone-a" };
 const MIRRORS = { "grafana.com/rollout-mirror-replicas-from-resource-name": "nobody" };
@@ -22,7 +23,7 @@ scenario("only the reconciler changes the replicas of zones that follow or mirro
       patchZone(name, { metadata: { annotations }, spec: { replicas } }).then(() => "taken", String);
     const refused = /403.*only zonewise-reconciler may change the replicas of statefulsets\/(zone-b|mirror) in .*, from 3 to \d, as/;
     // The API server takes a policy into account a moment after it has stored it.
-    while (!(await isGuarded())) await new Promise((resolve) => setTimeout(resolve, 50));
+    await until("the policy is enforced", isGuarded);
     for (const name of ["zone-b", "mirror"]) {
       assert.match(await scale(name, 1), refused);
       assert.match(await scale(name, 4), refused);

@@ -2,13 +2,24 @@
 import { readFile } from "node:fs/promises";
 import { parseAllDocuments } from "yaml";
 import type { Admin } from "./client.ts";
+import { until } from "./until.ts";
 
 /** The process to authorize; each has a folder of manifests with a ServiceAccount and RBAC rules. */
 export type Role = "reconciler" | "functions" | "status-page" | "prometheus-secrets";
 
+interface Rule {
+  readonly verbs: readonly string[];
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
 interface Manifest {
   readonly kind: string;
-  readonly subjects?: readonly object[];
+  readonly metadata: { readonly name: string };
+  readonly rules?: readonly Rule[];
+  readonly roleRef?: { readonly name: string };
+  readonly subjects?: readonly { readonly name: string }[];
 }
 
 const PATHS: Readonly<Record<string, string>> = {
@@ -18,18 +29,37 @@ const PATHS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Creates the RBAC objects in a namespace. The manifests name none: users set it with kustomize, tests with
- * this.
+ * Creates the RBAC objects in a namespace; resolves once the API server knows them. The manifests name no namespace: users set it with
+ * kustomize, tests with this.
  */
 export async function applyRbac(admin: Admin, namespace: string, role: Role = "reconciler"): Promise<void> {
   const file = new URL(`../../../infra/manifests/${role}/rbac.yaml`, import.meta.url);
-  for (const document of parseAllDocuments(await readFile(file, "utf8"))) {
-    const manifest = document.toJS() as Manifest;
+  const manifests = parseAllDocuments(await readFile(file, "utf8")).map((document) => document.toJS() as Manifest);
+  for (const manifest of manifests) {
     const path = PATHS[manifest.kind];
     if (path === undefined) throw new Error(`${file.pathname}: unexpected kind ${manifest.kind}`);
     const subjects = manifest.subjects?.map((subject) => ({ ...subject, namespace }));
     await admin.call("POST", path.replace("{}", namespace), { ...manifest, ...(subjects && { subjects }) });
   }
+  for (const { roleRef, subjects = [] } of manifests) {
+    const rules = manifests.find(({ kind, metadata }) => kind === "Role" && metadata.name === roleRef?.name)?.rules ?? [];
+    for (const { name } of subjects) for (const rule of rules) await untilAllowed(admin, { namespace, account: name }, rule);
+  }
+}
+
+/** Resolves once the ServiceAccount has what the rule gives it: an API server knows new bindings after a moment. */
+export async function untilAllowed(
+  { call }: Pick<Admin, "call">,
+  { namespace, account }: { readonly namespace: string; readonly account: string },
+  { verbs: [verb], apiGroups: [group], resources: [kind = ""], resourceNames: [name] = [] }: Rule,
+): Promise<void> {
+  const [resource, subresource] = kind.split("/");
+  const user = `system:serviceaccount:${namespace}:${account}`;
+  const spec = { user, resourceAttributes: { namespace, verb, group, resource, subresource, name } };
+  await until(`${account} may ${verb} ${kind}`, async () => {
+    const review = await call<{ status: { allowed: boolean } }>("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", { spec });
+    return review.status.allowed;
+  });
 }
 
 /** Returns a kubeconfig with a token of the ServiceAccount, valid for an hour. */

@@ -39,7 +39,9 @@ export async function startBalancer(tls: Tls, name: string, ports: readonly (num
   let requests = 0;
   const server = https.createServer({ cert: tls.certPem, key: tls.keyPem }, (request, response) => {
     const up = ports.filter((port) => port !== undefined);
-    const target = { agent, servername: name, host: "127.0.0.1", port: up[requests++ % up.length] };
+    const chosen = up[requests++ % up.length];
+    if (chosen === undefined) return void response.destroy();
+    const target = { agent, servername: name, host: "127.0.0.1", port: chosen };
     const requestText = collect(request);
     const forwarded = https.request({ ...target, method: "POST", path: request.url, headers: request.headers }, (upstream) => {
       const responseText = collect(upstream);

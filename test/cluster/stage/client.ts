@@ -2,6 +2,7 @@
  * The tests' own client for the API server, with the rights of KUBECONFIG (an admin). The processes under
  * test never use it.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { loadConnection } from "../../../infra/kubernetes/connection.ts";
 import { openExchange, readText, type WireRequest } from "../../../infra/kubernetes/transport.ts";
 import { splitLines } from "../../../infra/kubernetes/watch.ts";
@@ -28,7 +29,25 @@ export interface Admin {
   readonly close: () => void;
 }
 
-const CALL_MS = 30_000;
+/** Far longer than any call takes, also one that waits for webhooks on a machine under load. */
+const CALL_MS = 60_000;
+/** Until a clean-up gives up. */
+const REMOVAL_MS = 120_000;
+
+/**
+ * Deletes an object; one that is gone, or on its way, is as good. Tries again after any other error, and never rejects: it is for clean-ups, which
+ * must neither hide why a test has failed nor fail one.
+ */
+export async function remove({ call }: Pick<Admin, "call">, path: string): Promise<void> {
+  for (const end = performance.now() + REMOVAL_MS; ; await sleep(500)) {
+    const error = await call("DELETE", path).then(
+      () => undefined,
+      (error: Error) => error,
+    );
+    if (error === undefined || error.cause === 404 || error.cause === 409) return;
+    if (performance.now() > end) return console.error(`left behind: ${path}: ${error.message}`);
+  }
+}
 
 /** Connects with a kubeconfig file. */
 export async function connectAdmin(kubeconfig: string | undefined): Promise<Admin> {

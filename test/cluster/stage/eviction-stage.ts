@@ -2,20 +2,19 @@
  * Webhook server processes behind one Service, and the configuration that sends the namespace's evictions to
  * them.
  */
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parse } from "yaml";
 import { generateCertificates } from "../../../infra/certs/generate.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import { startBalancer, type Reviews } from "./balancer.ts";
 import type { Admin } from "./client.ts";
+import { define } from "./definitions.ts";
 import { type Configuration, createManifest, deleteManifest, type Manifest, renderConfigurations, SERVICE } from "./manifests.ts";
 import { type TestProcess, startEntry } from "./process.ts";
 import type { Stage } from "./stage.ts";
 
 const SERVE = fileURLToPath(new URL("../../../functions/serve.ts", import.meta.url));
-const CRD = new URL("../../../infra/manifests/crds/zoneawarepoddisruptionbudgets.yaml", import.meta.url);
 
 /** How the webhook is registered: as in our manifests, as the original's validating webhook, or both. */
 export type Registration = "ours" | "original's" | "both";
@@ -26,8 +25,13 @@ export interface Webhooks {
   readonly reviews: Reviews;
   /** Kills the next process in turn and replaces it; resolves once the new one listens. */
   readonly replaceOne: () => Promise<void>;
+  /** Kills one; requests are sent to it for a moment, as by a Service that does not know yet. */
+  readonly killOne: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
+
+/** Until a Service no longer sends to a process that is dead. */
+const NOTED_MS = 1000;
 
 interface Options {
   readonly registration?: Registration;
@@ -77,6 +81,10 @@ export async function serveWebhooks(
       processes[index] = next;
       ports[index] = await portOf(next);
     },
+    async killOne() {
+      await processes[0]?.kill();
+      setTimeout(() => (ports[0] = undefined), NOTED_MS).unref();
+    },
     async close() {
       for (const configuration of configurations) await deleteManifest(admin, configuration);
       balancer.close();
@@ -96,10 +104,7 @@ async function register(
   { registration, hooks }: { readonly registration: Registration; readonly hooks: readonly string[] },
   server: { readonly caPem: string; readonly port: number },
 ): Promise<Manifest[]> {
-  const definition: unknown = parse(await readFile(CRD, "utf8"));
-  await admin.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).catch((error: unknown) => {
-    if (!String(error).includes("AlreadyExists")) throw error;
-  });
+  await define(admin, "zoneawarepoddisruptionbudgets");
   await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
     metadata: { name: SERVICE },
     spec: { type: "ExternalName", externalName: "localhost" },
@@ -120,7 +125,7 @@ function asOriginal(configuration: Configuration): Configuration {
   return { ...configuration, kind: "ValidatingWebhookConfiguration", webhooks };
 }
 
-/** Creates a budget for a rollout group; retries until the API server serves the definition. */
+/** Creates a budget for a rollout group. */
 export async function createBudget(
   { admin, namespace }: Pick<Stage, "admin" | "namespace">,
   group: string,
@@ -133,13 +138,5 @@ export async function createBudget(
     metadata: { name: group },
     spec: { selector: { matchLabels: { "rollout-group": group } }, ...spec },
   };
-  for (let tries = 1; ; tries++) {
-    try {
-      await admin.call("POST", path, body);
-      return;
-    } catch (error) {
-      if (tries === 50 || !String(error).includes("404")) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
-  }
+  await admin.call("POST", path, body);
 }

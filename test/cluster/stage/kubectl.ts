@@ -15,6 +15,7 @@ export function runKubectl(args: readonly string[], input?: object): Promise<Kub
     const child = execFile(KUBECTL, args, { maxBuffer: 64 << 20 }, (error, stdout, stderr) =>
       resolve({ code: typeof error?.code === "number" ? error.code : error ? -1 : 0, text: stdout + stderr }),
     );
+    child.stdin?.on("error", () => {}); // it may end without reading
     child.stdin?.end(input === undefined ? "" : JSON.stringify(input));
   });
 }

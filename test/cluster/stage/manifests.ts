@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { parseAllDocuments, stringify } from "yaml";
-import type { Admin } from "./client.ts";
+import { type Admin, remove } from "./client.ts";
 import { KUBECTL } from "./kubectl.ts";
 
 const ROOT = new URL("../../../", import.meta.url).pathname;
@@ -43,7 +43,7 @@ export async function renderManifests(
     const { stdout } = await promisify(execFile)(KUBECTL, ["kustomize", join(copy, "all")]);
     return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest);
   } finally {
-    await rm(copy, { recursive: true });
+    await rm(copy, { recursive: true, force: true });
   }
 }
 
@@ -92,7 +92,7 @@ export async function createManifest(admin: Admin, manifest: Manifest): Promise<
 }
 
 export async function deleteManifest(admin: Admin, manifest: Manifest): Promise<void> {
-  await admin.call("DELETE", `${pathOfManifest(manifest)}/${manifest.metadata.name}`).catch(() => {});
+  await remove(admin, `${pathOfManifest(manifest)}/${manifest.metadata.name}`);
 }
 
 /** The Service that the project's webhook configurations name. */

@@ -1,14 +1,13 @@
 /** A definition of ours under an API group of its own: the one of the cluster is others', too. */
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { parse } from "yaml";
-import { type Admin, connectAdmin } from "./client.ts";
+import { type Admin, connectAdmin, remove } from "./client.ts";
+import { type Definition, type OwnKind, putDefinition, readDefinition } from "./definitions.ts";
 
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 export interface OwnDefinition {
   readonly group: string;
-  /** Of its objects in the namespace `default`. */
+  /** Of its objects; in the namespace `default`, if they are in namespaces. */
   readonly path: string;
   /** Creates it, and resolves once its objects are served. */
   readonly create: () => Promise<Admin>;
@@ -20,13 +19,15 @@ export function ownDefinition({
   plural,
   version,
   group,
+  isClusterWide = false,
 }: {
-  readonly plural: string;
+  readonly plural: OwnKind;
   readonly version: string;
   readonly group: string;
+  readonly isClusterWide?: boolean;
 }): OwnDefinition {
   const own = `zw-${randomBytes(3).toString("hex")}.example.com`;
-  const path = `/apis/${own}/${version}/namespaces/default/${plural}`;
+  const path = `/apis/${own}/${version}/${isClusterWide ? "" : "namespaces/default/"}${plural}`;
   let admin: Admin | undefined;
   return {
     group: own,
@@ -34,19 +35,14 @@ export function ownDefinition({
     async create() {
       const created = await connectAdmin(process.env["KUBECONFIG"]);
       admin = created;
-      const text = await readFile(new URL(`../../../infra/manifests/crds/${plural}.yaml`, import.meta.url), "utf8");
-      await created.call("POST", CRDS, parse(text.replaceAll(group, own)));
-      const isServed = (): Promise<boolean> =>
-        created.call("GET", path).then(
-          () => true,
-          () => false,
-        );
-      while (!(await isServed())) await new Promise((resolve) => setTimeout(resolve, 50));
+      const text = JSON.stringify(await readDefinition(plural));
+      await putDefinition(created, JSON.parse(text.replaceAll(group, own)) as Definition);
       return created;
     },
     async remove() {
-      await admin?.call("DELETE", `${CRDS}/${plural}.${own}`);
-      admin?.close();
+      if (!admin) return;
+      await remove(admin, `${CRDS}/${plural}.${own}`);
+      admin.close();
     },
   };
 }

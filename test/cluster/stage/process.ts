@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { SOME_TIME_MS } from "./until.ts";
 
 const MAIN = fileURLToPath(new URL("../../../reconciler/main.ts", import.meta.url));
 
@@ -10,7 +11,7 @@ export interface TestProcess {
   readonly output: () => string;
   /**
    * Resolves once `pattern` matches the output from its character `from` on; rejects if the process ends
-   * without it.
+   * without it, or after some minutes.
    */
   readonly untilOutput: (pattern: RegExp, from?: number) => Promise<void>;
   /** SIGSTOP: it is suspended, and its Lease expires. */
@@ -52,12 +53,21 @@ export function startEntry(file: string, env: Readonly<Record<string, string>>):
     thaw: () => void child.kill("SIGCONT"),
     untilOutput: (pattern, from = 0) =>
       new Promise((resolve, reject) => {
+        const fail = (what: string): void => {
+          waiting.delete(check);
+          clearTimeout(timer);
+          reject(new Error(`${what} before its output matched ${pattern}:\n${output}`));
+        };
+        const timer = setTimeout(() => fail(`${SOME_TIME_MS} ms went by`), SOME_TIME_MS);
         const check = (): void => {
-          if (pattern.test(output.slice(from))) resolve();
+          if (!pattern.test(output.slice(from))) return;
+          waiting.delete(check);
+          clearTimeout(timer);
+          resolve();
         };
         waiting.add(check);
         check();
-        void exited.then((code) => reject(new Error(`it exited with ${code} before its output matched ${pattern}:\n${output}`)));
+        void exited.then((code) => fail(`it exited with ${code}`));
       }),
     kill: async () => void (await signal("SIGKILL")),
     end: () => signal("SIGTERM"),

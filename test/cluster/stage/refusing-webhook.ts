@@ -21,12 +21,14 @@ const refuse = async (): Promise<object> => ({ allowed: false, status: { code: 4
 
 export async function startWebhook(pair: KeyPair, decide = refuse): Promise<RefusingWebhook> {
   const server = createServer(pair, (request, response) => {
-    void json(request).then(async (review) => {
-      const { uid } = (review as { request: { uid: string } }).request;
+    const answerReview = async (): Promise<void> => {
+      const { uid } = ((await json(request)) as { request: { uid: string } }).request;
       const answer = { uid, ...(await decide()) };
       response.setHeader("connection", "close");
       response.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }));
-    });
+    };
+    // The API server may have given up.
+    void answerReview().catch(() => response.destroy());
   });
   const port = await listen(server, "localhost");
   return {

@@ -1,17 +1,10 @@
 /** A ReplicaTemplate, as an autoscaler scales it. */
-import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { parse } from "yaml";
 import type { Admin } from "./client.ts";
+import { define } from "./definitions.ts";
 
-const CRD = new URL("../../../infra/manifests/crds/replicatemplates.yaml", import.meta.url);
-
-/** Creates one with 3 replicas, and its definition if that is missing; resolves with its path. */
-export async function createReplicaTemplate({ call }: Pick<Admin, "call">, namespace: string, name: string): Promise<string> {
-  const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  await call("POST", definitions, parse(await readFile(CRD, "utf8"))).catch((error: unknown) =>
-    assert.match(String(error), /AlreadyExists/),
-  );
+/** Creates one with 3 replicas; resolves with its path. */
+export async function createReplicaTemplate(admin: Pick<Admin, "call">, namespace: string, name: string): Promise<string> {
+  await define(admin, "replicatemplates");
   const templates = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/replicatemplates`;
   const body = {
     apiVersion: "rollout-operator.grafana.com/v1",
@@ -19,16 +12,8 @@ export async function createReplicaTemplate({ call }: Pick<Admin, "call">, names
     metadata: { name },
     spec: { replicas: 3 },
   };
-  // The API server serves a new definition after a moment.
-  for (let i = 0; ; i++) {
-    try {
-      await call("POST", templates, body);
-      return `${templates}/${name}`;
-    } catch (error) {
-      if (i === 50) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  }
+  await admin.call("POST", templates, body);
+  return `${templates}/${name}`;
 }
 
 /** The annotations of a zone that mirrors the replicas of this ReplicaTemplate. */

@@ -1,30 +1,15 @@
 /** RolloutGroups on the real control plane, as kubectl sees them. */
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { parse } from "yaml";
-import type { Admin } from "./client.ts";
 import { type KubectlResult, runKubectl } from "./kubectl.ts";
-
-const CRD = new URL("../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);
-
-/** Installs the definition, unless it is there; resolves once it is served. */
-export async function defineRolloutGroups({ call }: Pick<Admin, "call">): Promise<void> {
-  const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  await call("POST", definitions, parse(await readFile(CRD, "utf8"))).catch((error: unknown) =>
-    assert.match(String(error), /AlreadyExists/),
-  );
-  const established = await runKubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd/rolloutgroups.zonewise.dev"]);
-  assert.equal(established.code, 0, established.text);
-}
 
 /**
  * `kubectl wait` for a condition of the group; it ends with 1 after `seconds`. The first tick may not have made the group yet, which `kubectl wait`
  * for a condition takes for an error.
  */
-export async function waitFor(namespace: string, condition: string, { group = "cache", seconds = 60 } = {}): Promise<KubectlResult> {
+export async function waitFor(namespace: string, condition: string, { group = "cache", seconds = 180 } = {}): Promise<KubectlResult> {
   const wait = (what: string, timeout: number): Promise<KubectlResult> =>
     runKubectl(["-n", namespace, "wait", `--for=${what}`, `--timeout=${timeout}s`, `rolloutgroup/${group}`]);
-  const made = await wait("create", 60);
+  const made = await wait("create", 180);
   return made.code === 0 ? wait(`condition=${condition}`, seconds) : made;
 }
 

@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Event } from "../../../infra/kubernetes/resources.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
-import { type Admin, connectAdmin } from "./client.ts";
+import { type Admin, connectAdmin, remove } from "./client.ts";
 import { type TestProcess, startReconciler } from "./process.ts";
-import { describe, recordTimeline, type Timeline } from "./timeline.ts";
+import { describe, recordTimeline, type Timeline, type Written } from "./timeline.ts";
 import { buildTemplate, buildZone, isDone, type Sim, type ZoneOptions } from "./zones.ts";
 
 export interface Stage {
@@ -33,7 +33,7 @@ export interface Stage {
   readonly done: (image: string, zones: readonly ZoneOptions[], timeoutMs?: number) => Promise<void>;
   readonly deletePod: (name: string) => Promise<void>;
   readonly annotatePod: (name: string, annotations: Readonly<Record<string, string | null>>) => Promise<void>;
-  /** Merges `patch` into the StatefulSet. */
+  /** Merges `patch` into the StatefulSet. Like all writes here, it resolves once the timeline has it. */
   readonly patchZone: (name: string, patch: object) => Promise<void>;
   readonly events: (reason: string) => Promise<readonly Event[]>;
   /** Starts a reconciler under the ServiceAccount; it is killed at the end if it still runs. */
@@ -48,7 +48,7 @@ export interface OpenStage extends Stage {
 }
 
 /** Registers a test. If it fails, it prints the timeline and the output of the reconcilers. */
-export function scenario(name: string, run: (stage: Stage) => Promise<void>): void {
+export function scenario(name: string, run: (stage: Stage & Pick<OpenStage, "reconcilers">) => Promise<void>): void {
   test(name, async (t) => {
     const stage = await openStage((text) => t.diagnostic(text));
     try {
@@ -90,9 +90,9 @@ export async function openStage(diagnostic: Stage["diagnostic"] = () => {}): Pro
     async close() {
       await Promise.all(reconcilers.map((reconciler) => reconciler.kill()));
       timeline.stop();
-      await admin.call("DELETE", `/api/v1/namespaces/${namespace}`);
+      await remove(admin, `/api/v1/namespaces/${namespace}`);
       admin.close();
-      await rm(folder, { recursive: true });
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }
@@ -104,10 +104,13 @@ export function buildActions(admin: Admin, namespace: string, timeline: Timeline
   const core = `/api/v1/namespaces/${namespace}`;
   const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
 
-  const patchZone: Stage["patchZone"] = async (name, patch) => void (await admin.call("PATCH", `${sets}/${name}`, patch));
-  const done: Stage["done"] = (image, zones, timeoutMs) => {
+  const patchZone: Stage["patchZone"] = async (name, patch) =>
+    await timeline.seen("statefulSet", await admin.call<Written>("PATCH", `${sets}/${name}`, patch));
+  const done: Stage["done"] = async (image, zones, timeoutMs) => {
     const areDone = (): boolean => zones.every(({ name }) => isDone(timeline.statefulSets.get(name), image));
-    return timeline.until(`every zone done with ${image}`, areDone, timeoutMs);
+    await timeline.until(`every zone done with ${image}`, areDone, timeoutMs);
+    // Pods have a watch of their own, which may be later.
+    await timeline.caughtUp();
   };
   return {
     namespace,
@@ -115,7 +118,8 @@ export function buildActions(admin: Admin, namespace: string, timeline: Timeline
     done,
     patchZone,
     async create(zones) {
-      await Promise.all(zones.map((zone) => admin.call("POST", sets, buildZone(zone))));
+      const created = await Promise.all(zones.map((zone) => admin.call<Written>("POST", sets, buildZone(zone))));
+      await Promise.all(created.map((zone) => timeline.seen("statefulSet", zone)));
       await done("app:1", zones);
     },
     async setImage(image, zones, sim = {}) {
@@ -123,10 +127,10 @@ export function buildActions(admin: Admin, namespace: string, timeline: Timeline
       await Promise.all(templates.map(([name, template]) => patchZone(name, { spec: { template } })));
     },
     async deletePod(name) {
-      await admin.call("DELETE", `${core}/pods/${name}`);
+      await timeline.seen("pod", await admin.call<Written>("DELETE", `${core}/pods/${name}`));
     },
     async annotatePod(name, annotations) {
-      await admin.call("PATCH", `${core}/pods/${name}`, { metadata: { annotations } });
+      await timeline.seen("pod", await admin.call<Written>("PATCH", `${core}/pods/${name}`, { metadata: { annotations } }));
     },
     async events(reason) {
       const query = `fieldSelector=${encodeURIComponent(`reason=${reason}`)}`;

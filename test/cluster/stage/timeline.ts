@@ -2,6 +2,7 @@
 import type { PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import type { Admin } from "./client.ts";
 import { follow } from "./follow.ts";
+import { SOME_TIME_MS } from "./until.ts";
 import type { Entry, PodState } from "./invariants.ts";
 
 export interface SeenPod extends Omit<Entry, "at"> {
@@ -13,6 +14,10 @@ export interface Timeline {
   /** The latest state of each existing pod, by name. */
   readonly pods: ReadonlyMap<string, SeenPod>;
   readonly statefulSets: ReadonlyMap<string, StatefulSet>;
+  /** Resolves once the recording has all that the API server has at the call: what follows may judge it. */
+  readonly caughtUp: () => Promise<void>;
+  /** Resolves once the recording has this version of a pod or StatefulSet, or a later one, or its end: a watch may be late. */
+  readonly seen: (kind: "pod" | "statefulSet", written: Written) => Promise<void>;
   /**
    * Resolves once `condition` is true, which is checked after each change. Rejects after `timeoutMs` with the
    * description and the end of the timeline.
@@ -21,7 +26,12 @@ export interface Timeline {
   readonly stop: () => void;
 }
 
-const TIMEOUT_MS = 60_000;
+/** What the API server answers to a write. */
+export interface Written {
+  readonly metadata?: { readonly name?: string; readonly resourceVersion?: string };
+}
+
+const versionOf = (text: string | undefined): bigint => BigInt(text || 0);
 
 /** Starts a recording; resolves once it has listed all objects. */
 export async function recordTimeline(admin: Admin, namespace: string): Promise<Timeline> {
@@ -30,6 +40,8 @@ export async function recordTimeline(admin: Admin, namespace: string): Promise<T
   const latest = new Map<string, Entry>();
   const pods = new Map<string, SeenPod>();
   const statefulSets = new Map<string, StatefulSet>();
+  /** The latest version of each object that was there, also of those that are gone. */
+  const versionsOf = { pod: new Map<string, bigint>(), statefulSet: new Map<string, bigint>() } as const;
   const waiting = new Set<() => void>();
   const ended = new AbortController();
 
@@ -49,37 +61,60 @@ export async function recordTimeline(admin: Admin, namespace: string): Promise<T
   const checkConditions = (): void => {
     for (const check of waiting) check();
   };
-  const followPods = follow(admin, `/api/v1/namespaces/${namespace}/pods`, ended.signal, (type, pod) => {
+  const podsPath = `/api/v1/namespaces/${namespace}/pods`;
+  const setsPath = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
+  const followPods = follow(admin, podsPath, ended.signal, (type, pod) => {
     recordPod(pod, type === "DELETED");
+    versionsOf.pod.set(pod.metadata?.name ?? "", versionOf(pod.metadata?.resourceVersion));
     checkConditions();
   });
-  const followSets = follow(admin, `/apis/apps/v1/namespaces/${namespace}/statefulsets`, ended.signal, (type, set) => {
+  const followSets = follow(admin, setsPath, ended.signal, (type, set) => {
     const name = set.metadata?.name ?? "";
     if (type === "DELETED") statefulSets.delete(name);
     else statefulSets.set(name, set);
+    versionsOf.statefulSet.set(name, versionOf(set.metadata?.resourceVersion));
     checkConditions();
   });
   await Promise.all([followPods, followSets]);
+
+  const until: Timeline["until"] = (description, condition, timeoutMs = SOME_TIME_MS) =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        waiting.delete(check);
+        reject(new Error(`not within ${timeoutMs} ms: ${description}\n${describe(entries.slice(-30))}`));
+      }, timeoutMs);
+      const check = (): void => {
+        if (!condition()) return;
+        clearTimeout(timer);
+        waiting.delete(check);
+        resolve();
+      };
+      waiting.add(check);
+      check();
+    });
+  const seen: Timeline["seen"] = (kind, { metadata: { name = "", resourceVersion } = {} }) =>
+    until(`${name} is seen as it was written`, () => (versionsOf[kind].get(name) ?? 0n) >= versionOf(resourceVersion));
 
   return {
     entries,
     pods,
     statefulSets,
-    until: (description, condition, timeoutMs = TIMEOUT_MS) =>
-      new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          waiting.delete(check);
-          reject(new Error(`not within ${timeoutMs} ms: ${description}\n${describe(entries.slice(-30))}`));
-        }, timeoutMs);
-        const check = (): void => {
-          if (!condition()) return;
-          clearTimeout(timer);
-          waiting.delete(check);
-          resolve();
-        };
-        waiting.add(check);
-        check();
-      }),
+    until,
+    seen,
+    async caughtUp() {
+      const paths = { pod: podsPath, statefulSet: setsPath } as const;
+      for (const kind of ["pod", "statefulSet"] as const) {
+        const { items } = await admin.call<{ items: Written[] }>("GET", paths[kind]);
+        for (const item of items) await seen(kind, item);
+        const names = new Set(items.map(({ metadata }) => metadata?.name));
+        const there = { pod: pods, statefulSet: statefulSets }[kind];
+        const left = [...there.keys()].filter((name) => !names.has(name));
+        // One of the name may come back meanwhile; it is another one then.
+        const versions = new Map(left.map((name) => [name, versionsOf[kind].get(name)]));
+        const areGone = (): boolean => left.every((name) => !there.has(name) || versionsOf[kind].get(name) !== versions.get(name));
+        await until(`${left.join(", ")} are gone`, areGone);
+      }
+    },
     stop: () => ended.abort(),
   };
 }

@@ -9,7 +9,7 @@ import { parseAllDocuments } from "yaml";
 import { bundle } from "../../../infra/build.ts";
 import { buildKubeconfig } from "../stage/access.ts";
 import { connectAdmin } from "../stage/client.ts";
-import { defineRolloutGroups } from "../stage/rollout-groups.ts";
+import { define } from "../stage/definitions.ts";
 import { scenario, type Stage } from "../stage/stage.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -17,7 +17,7 @@ const ZONES = ["zone-a", "zone-b"].map((name) => ({ group: "cache", name, replic
 
 before(async () => {
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
-  await defineRolloutGroups(admin);
+  await define(admin, "phasedrollouts", "rolloutgates", "rolloutgroups", "zoneawarepoddisruptionbudgets");
   admin.close();
 });
 

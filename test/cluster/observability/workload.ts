@@ -1,0 +1,84 @@
+/** The functions that the real Prometheus scrapes, what is asked of them, and the queries of the dashboard. */
+import { readFile, writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { buildKubeconfig } from "../stage/access.ts";
+import { startEntry, type TestProcess } from "../stage/process.ts";
+import type { Stage } from "../stage/stage.ts";
+import { until } from "../stage/until.ts";
+
+const SERVE = fileURLToPath(new URL("../../../functions/serve.ts", import.meta.url));
+const DASHBOARD = new URL("../../../infra/observability/dashboard.json", import.meta.url);
+
+export interface Functions {
+  readonly running: TestProcess;
+  readonly metrics: number;
+  readonly webhooks: number;
+}
+
+/** Starts the functions with the certificate that the reconciler has made. */
+export async function startFunctions({ admin, namespace, folder }: Stage, env: Readonly<Record<string, string>> = {}): Promise<Functions> {
+  const kubeconfig = join(folder, "functions");
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), { mode: 0o600 });
+  const files = { SERVER_TLS_CERT_FILE: join(folder, "tls.crt"), SERVER_TLS_KEY_FILE: join(folder, "tls.key") };
+  const ports = { SERVER_TLS_PORT: "0", SERVER_PORT: "0", SERVER_ADDRESS: "127.0.0.1" };
+  const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig };
+  const running = startEntry(SERVE, { ...own, ...files, ...ports, ...env });
+  const portOf = async (what: string): Promise<number> => {
+    const line = new RegExp(`"listening","what":"${what}","port":(\\d+)`);
+    await running.untilOutput(line);
+    return Number(line.exec(running.output())?.[1]);
+  };
+  return { running, metrics: await portOf("ready and metrics"), webhooks: await portOf("webhooks") };
+}
+
+/** Waits for the certificate of the namespace, and writes its files; resolves with its CA. */
+export async function writeCertificate({ call, namespace, folder }: Stage): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/secrets/rollout-operator-self-signed-certificate`;
+  let ca = "";
+  await until("the certificate is made", async () => {
+    const { data = {} } = await call<{ data?: Record<string, string> }>("GET", path);
+    const decode = (key: string): string => Buffer.from(data[key] ?? "", "base64").toString();
+    if (!data["tls.crt"]) return false;
+    await writeFile(join(folder, "tls.crt"), decode("tls.crt"));
+    await writeFile(join(folder, "tls.key"), decode("tls.key"), { mode: 0o600 });
+    ca = decode("ca.crt");
+    return true;
+  });
+  return ca;
+}
+
+/** Asks the functions themselves about an eviction, as the API server would. */
+export function review({ webhooks }: Functions, namespace: string, pod: string): Promise<void> {
+  const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: pod, namespace } };
+  const asked = {
+    uid: pod,
+    kind: { group: "policy", version: "v1", kind: "Eviction" },
+    resource: { group: "", version: "v1", resource: "pods" },
+  };
+  const body = {
+    apiVersion: "admission.k8s.io/v1",
+    kind: "AdmissionReview",
+    request: { ...asked, subResource: "eviction", operation: "CREATE", name: pod, namespace, dryRun: true, object: eviction },
+  };
+  return new Promise((resolve) => {
+    const to = { host: "127.0.0.1", port: webhooks, path: "/admission/mutate-pod-eviction", method: "POST", rejectUnauthorized: false };
+    const call = request({ ...to, headers: { "content-type": "application/json" } }, (answer) => void answer.resume().once("end", resolve));
+    call.once("error", () => resolve());
+    call.end(JSON.stringify(body));
+  });
+}
+
+/** The queries of the dashboard, by panel. Those of node updates, the last row, are those of node-panels.test.ts: no node is updated here. */
+export async function readPanels(): Promise<Map<string, string>> {
+  const { panels } = JSON.parse(await readFile(DASHBOARD, "utf8")) as {
+    panels: { title: string; targets?: { refId: string; expr: string }[] }[];
+  };
+  const fill = (expr: string): string => expr.replaceAll("$__rate_interval", "20s").replaceAll("$namespace", ".*");
+  const ours = panels.slice(
+    0,
+    panels.findIndex(({ title }) => title === "Node updates"),
+  );
+  return new Map(ours.flatMap(({ title, targets = [] }) => targets.map(({ refId, expr }) => [`${title} ${refId}`, fill(expr)] as const)));
+}
