@@ -8,6 +8,7 @@ import { generateCertificates } from "../../../infra/certs/generate.ts";
 import type { Node } from "../../../infra/kubernetes/resources.ts";
 import { type CallNodeApi, createNodeApi } from "../../../reconciler/agent/node-api.ts";
 import { freePort } from "../../loopback.ts";
+import { RESERVED } from "../../plane/kubelet/pick-node.ts";
 import { buildKubeconfig } from "../stage/access.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { define } from "../stage/definitions.ts";
@@ -148,6 +149,7 @@ async function createNodes(
       "kubernetes.io/arch": "amd64",
       "topology.kubernetes.io/zone": `${namespace}-${"abc"[n % zones]}`,
       [TEST_LABEL]: namespace,
+      [RESERVED]: "true",
       "bottlerocket.aws/updater-interface-version": "2.0.0",
     };
     created.push(

@@ -18,6 +18,7 @@ import { readExpression } from "../../../reconciler/checks/expression.ts";
 import { createChecker } from "../../../reconciler/checking/ask-prometheus.ts";
 import { createNodeUpdates } from "../../../reconciler/node-updates/update-nodes.ts";
 import { createRecorder } from "../../../reconciler/report/recorder.ts";
+import { RESERVED } from "../../plane/kubelet/pick-node.ts";
 import { applyRbac, buildKubeconfig, untilAllowed } from "../stage/access.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { define } from "../stage/definitions.ts";
@@ -97,7 +98,12 @@ const policy = (spec: object, name = `p-${id}`) => ({ apiVersion: "zonewise.dev/
 describe("a campaign under the rights of the manifests", () => {
   it("updates three nodes, zone after zone, and leaves no trace on them", async () => {
     for (const { name, zone } of nodes) {
-      const labels = { ...selector, "bottlerocket.aws/updater-interface-version": "2.0.0", "topology.kubernetes.io/zone": zone };
+      const labels = {
+        ...selector,
+        [RESERVED]: "true",
+        "bottlerocket.aws/updater-interface-version": "2.0.0",
+        "topology.kubernetes.io/zone": zone,
+      };
       await admin.call("POST", "/api/v1/nodes", { metadata: { name, labels }, spec: { taints: [{ key: "test", effect: "NoSchedule" }] } });
       await setNode(name, "boot-1");
     }

@@ -4,6 +4,7 @@ import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../../infra/kubernetes/connection.ts";
 import { type PodObject, pods } from "../../../infra/kubernetes/resources.ts";
 import { type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
+import { remove } from "../stage/client.ts";
 import { scenario } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 
@@ -46,5 +47,6 @@ scenario("pods in protobuf are those in JSON: ready, crashing, terminating and a
     await assert.rejects(refused, { code: "Invalid", status: 400, message: /field label not supported: nobody/ });
   } finally {
     connection.close();
+    await remove(stage.admin, `/api/v1/namespaces/${namespace}/pods/zone-b-0?gracePeriodSeconds=0`);
   }
 });

@@ -10,6 +10,7 @@ const NODES = new Map([
   ["n2", node("z2", 3)],
   ["n3", node("z2", 1)],
   ["cordoned", node("z2", 0, false)],
+  ["reserved", { isSchedulable: true, labels: { zone: "z3", "sim/reserved": "true" }, podCount: 0 }],
   ["real", real],
 ]);
 
@@ -35,6 +36,7 @@ const CASES: readonly [string, Pod, string | undefined][] = [
   ["a nodeSelector picks the emptiest schedulable node with the labels", pod("a", { nodeSelector: { zone: "z2" } }), "n3"],
   ["a nodeSelector that no node fits picks none", pod("a", { nodeSelector: { zone: "z9" } }), undefined],
   ["the real node takes the pods that ask for it", pod("a", { nodeSelector: { "sim/real": "true" } }), "real"],
+  ["a reserved node takes the pods that select it", pod("a", { nodeSelector: { zone: "z3" } }), "reserved"],
   ["sim/node names a node", pod("a", {}, { "sim/node": "n3" }), "n3"],
   ["sim/node gives way where that node is cordoned", pod("a", {}, { "sim/node": "cordoned" }), "n1"],
   ["without any wish it is the first turn's node", pod("a"), "n1"],
@@ -43,9 +45,9 @@ const CASES: readonly [string, Pod, string | undefined][] = [
 describe("the simulated scheduler", () => {
   for (const [title, asking, expected] of CASES) it(title, () => assert.equal(createScheduler()(asking, NODES), expected));
 
-  it("keeps the pods of an owner together and gives owners nodes in turn, never the real one", () => {
+  it("keeps the pods of an owner together and gives owners nodes in turn, never the real one, nor a reserved one", () => {
     const pick = createScheduler();
-    const picked = ["a", "b", "a", "c", "d", "e", "b"].map((owner) => pick(pod(owner), NODES));
-    assert.deepEqual(picked, ["n1", "n2", "n1", "n3", "n1", "n1", "n2"]);
+    const picked = ["a", "b", "a", "c", "d", "e", "b", "f"].map((owner) => pick(pod(owner), NODES));
+    assert.deepEqual(picked, ["n1", "n2", "n1", "n3", "n1", "n1", "n2", "n2"]);
   });
 });

@@ -5,6 +5,9 @@ import { annotation } from "../../emulator/controllers/kubelet.ts";
 /** Nodes with this label, "true", have a kubelet of their own; pods ask for them by nodeSelector. */
 export const REAL = "sim/real";
 
+/** Nodes with this label, "true", take only pods with a nodeSelector: they go with their test, and their pods with them. */
+export const RESERVED = "sim/reserved";
+
 export interface NodeFacts {
   readonly isSchedulable: boolean;
   readonly labels: Readonly<Record<string, string>>;
@@ -31,7 +34,10 @@ export function createScheduler(): (pod: Pod, nodes: Nodes) => string | undefine
     if (named !== undefined) return nodes.has(named) ? named : undefined;
     const selector = Object.entries(pod.spec.nodeSelector ?? {});
     const fitting = [...nodes].filter(
-      ([, { labels }]) => (labels[REAL] === "true") === asksForReal(pod) && selector.every(([label, value]) => labels[label] === value),
+      ([, { labels }]) =>
+        (labels[REAL] === "true") === asksForReal(pod) &&
+        (labels[RESERVED] !== "true" || selector.length > 0) &&
+        selector.every(([label, value]) => labels[label] === value),
     );
     const names = fitting.map(([name]) => name);
     const isOpen = (name: string | undefined): boolean => name !== undefined && nodes.get(name)?.isSchedulable === true;
