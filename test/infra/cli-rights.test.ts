@@ -14,9 +14,13 @@ function rightsOfRole(name: string): string[] {
 /** Of files whose other half writes; the CLI reads only. */
 const NEVER_CALLED = /^(?:create|update) leases$|^update zoneawarepoddisruptionbudgets\/status$|^get phasedrollouts$/;
 /** Calls that name their resource by a variable. */
-const MORE = ["poddisruptionbudgets", "validatingwebhookconfigurations", "mutatingwebhookconfigurations", "mutatingadmissionpolicies"].map(
-  (resource) => `list ${resource}`,
-);
+const MORE = [
+  "nodes",
+  "poddisruptionbudgets",
+  "validatingwebhookconfigurations",
+  "mutatingwebhookconfigurations",
+  "mutatingadmissionpolicies",
+].map((resource) => `list ${resource}`);
 const OPERATOR = ["create pods/eviction", "create subjectaccessreviews", "patch statefulsets"];
 
 it("zonewise-operator has the rights that the CLI uses, and no others", async () => {
