@@ -1,8 +1,6 @@
 /**
  * A Bottlerocket host: its API on a unix socket, with the states of its update dispatcher.
  *
- *   Idle --refresh--> Available --prepare--> Staged <--activate, deactivate--> Ready --reboot--> Idle
- *
  * Actions are asynchronous: 204 begins one, the status answers 423 until it has ended. A reboot breaks connections, takes its time, and comes back
  * with another boot id, and in the staged version if that was to boot next, unless the boot loader goes back.
  */
@@ -11,9 +9,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
-export type Command = "refresh" | "prepare" | "activate" | "deactivate";
-type State = "Idle" | "Available" | "Staged" | "Ready";
+import { type Command, createDispatcher, type Dispatcher, type State } from "./update-dispatcher.ts";
 
 export interface HostOptions {
   readonly version?: string;
@@ -43,27 +39,12 @@ export interface Host {
   readonly fail: (command: Command | "reboot", how?: "exit" | number) => void;
   /** The next reboots come back in the version before. */
   readonly rollBack: (times: number) => void;
-  /** Another client's action runs, until it is called with false. */
-  readonly lock: (isLocked: boolean) => void;
+  readonly lock: Dispatcher["lock"];
   /** Reboots without being asked. */
   readonly reboot: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
-interface Last {
-  readonly cmd_type: Command;
-  readonly cmd_status: "Success" | "Failed";
-  readonly timestamp: string;
-  readonly exit_status: number;
-  readonly stderr: string;
-}
-
-const FROM: Readonly<Record<Command, readonly State[]>> = {
-  refresh: ["Idle", "Available", "Staged", "Ready"],
-  prepare: ["Available", "Staged"],
-  activate: ["Staged"],
-  deactivate: ["Ready"],
-};
 const PATHS: Readonly<Record<string, Command | "reboot">> = {
   "/actions/refresh-updates": "refresh",
   "/actions/prepare-update": "prepare",
@@ -72,7 +53,6 @@ const PATHS: Readonly<Record<string, Command | "reboot">> = {
   "/actions/reboot": "reboot",
 };
 
-const image = (version: string) => ({ arch: "x86_64", variant: "aws-k8s-1.36", version });
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Starts a host; `stop` ends it and removes its socket. */
@@ -81,7 +61,7 @@ export async function startHost(options: HostOptions = {}): Promise<Host> {
   const folder = await mkdtemp(join(tmpdir(), "host-"));
   const socketPath = join(folder, "api.sock");
   let version = options.version ?? "1.0.0";
-  let offered = options.offers ?? version;
+  const updates = createDispatcher({ offers: options.offers ?? version, running: () => version, actionMs });
   let bootId = randomUUID();
   let reboots = 0;
   let rollBacks = 0;
@@ -89,67 +69,10 @@ export async function startHost(options: HostOptions = {}): Promise<Host> {
   let server: Server | undefined;
   const actions: string[] = [];
   const failures: (readonly [Command | "reboot", "exit" | number])[] = [];
-  /** Lies under /run: a reboot resets it. */
-  const fresh = () => ({
-    state: "Idle" as State,
-    chosen: undefined as string | undefined,
-    staged: undefined as string | undefined,
-    last: undefined as Last | undefined,
-  });
-  let updates = fresh();
-  let isLocked = false;
-
-  const status = () => ({
-    update_state: updates.state,
-    available_updates: offered === version ? [] : [offered],
-    chosen_update: updates.chosen === undefined ? null : image(updates.chosen),
-    active_partition: { image: image(version), next_to_boot: updates.state !== "Ready" },
-    staging_partition: updates.staged === undefined ? null : { image: image(updates.staged), next_to_boot: updates.state === "Ready" },
-    most_recent_command: updates.last ?? null,
-  });
 
   function takeFailure(command: Command | "reboot"): "exit" | number | undefined {
     const at = failures.findIndex(([name]) => name === command);
     return at < 0 ? undefined : failures.splice(at, 1)[0]?.[1];
-  }
-
-  const EFFECTS: Readonly<Record<Command, () => void>> = {
-    refresh() {
-      updates.chosen = offered === version ? undefined : offered;
-      if (updates.state === "Idle" || updates.state === "Available") updates.state = updates.chosen === undefined ? "Idle" : "Available";
-    },
-    prepare() {
-      updates.staged = updates.chosen;
-      updates.state = "Staged";
-    },
-    activate: () => void (updates.state = "Ready"),
-    deactivate: () => void (updates.state = "Staged"),
-  };
-
-  async function run(command: Command, fails: boolean): Promise<void> {
-    const boot = bootId;
-    isLocked = true;
-    await pause(actionMs[command] ?? 5);
-    if (boot !== bootId) return;
-    isLocked = false;
-    if (!fails) EFFECTS[command]();
-    updates.last = {
-      cmd_type: command,
-      cmd_status: fails ? "Failed" : "Success",
-      timestamp: new Date().toISOString(),
-      exit_status: fails ? 1 : 0,
-      stderr: fails ? `${command} went wrong` : "",
-    };
-  }
-
-  function begin(command: Command): number {
-    if (isLocked) return 423;
-    const failure = takeFailure(command);
-    if (typeof failure === "number") return failure;
-    if (command === "prepare" && updates.chosen === undefined) return 404;
-    if (!FROM[command].includes(updates.state)) return 409;
-    void run(command, failure === "exit");
-    return 204;
   }
 
   async function reboot(): Promise<void> {
@@ -161,13 +84,10 @@ export async function startHost(options: HostOptions = {}): Promise<Host> {
     await new Promise((resolve) => going.close(resolve));
     await onReboot?.("down", host);
     await pause(rebootMs);
-    if (updates.state === "Ready" && updates.staged !== undefined) {
-      if (rollBacks > 0) rollBacks -= 1;
-      else version = updates.staged;
-    }
+    const next = updates.restart();
+    if (next !== undefined && rollBacks > 0) rollBacks -= 1;
+    else version = next ?? version;
     bootId = randomUUID();
-    updates = fresh();
-    isLocked = false;
     if (isStopped) return;
     await serve();
     await onReboot?.("up", host);
@@ -185,14 +105,15 @@ export async function startHost(options: HostOptions = {}): Promise<Host> {
         version_id: version,
       });
     if (method === "GET" && url === "/updates/status") {
-      if (isLocked) return void response.writeHead(423).end("lock held");
+      if (updates.isLocked()) return void response.writeHead(423).end("lock held");
       // No look for updates since the boot: there is no status.
-      return updates.last ? json(status()) : void response.writeHead(404).end("no status");
+      const status = updates.status(version);
+      return status ? json(status) : void response.writeHead(404).end("no status");
     }
     const command = method === "POST" ? PATHS[url] : undefined;
     if (command === undefined) return void response.writeHead(404).end();
     actions.push(command);
-    if (command !== "reboot") return void response.writeHead(begin(command)).end();
+    if (command !== "reboot") return void response.writeHead(updates.isLocked() ? 423 : updates.begin(command, takeFailure(command))).end();
     const failure = takeFailure("reboot");
     response.writeHead(typeof failure === "number" ? failure : 204).end();
     if (failure === undefined) response.once("close", () => void reboot());
@@ -207,11 +128,11 @@ export async function startHost(options: HostOptions = {}): Promise<Host> {
   const host: Host = {
     socketPath,
     actions,
-    facts: () => ({ version, bootId, state: updates.state, isUp: server !== undefined, reboots }),
-    offer: (next) => void (offered = next),
+    facts: () => ({ version, bootId, state: updates.state(), isUp: server !== undefined, reboots }),
+    offer: updates.offer,
     fail: (command, how = "exit") => void failures.push([command, how]),
     rollBack: (times) => void (rollBacks = times),
-    lock: (next) => void (isLocked = next),
+    lock: updates.lock,
     reboot,
     async stop() {
       isStopped = true;

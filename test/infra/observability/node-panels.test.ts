@@ -10,12 +10,11 @@ import { showNodes } from "../../../functions/nodes/show-nodes.ts";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { readRules, testRules } from "../../cluster/observability/prometheus-server.ts";
-import { createPolicy, label, NAMESPACE, report, setNode, setNodeStage, shadowOf, stepAgent } from "../../reconciler/node-updates/stage.ts";
+import { createPolicy, NAMESPACE, NODES, report, setFleet, setNode, shadowOf, stepAgent } from "../../reconciler/node-updates/stage.ts";
 import { ROOT } from "../manifests.ts";
 import { startRecording } from "./recording.ts";
 
 const NEEDS_PROMTOOL = spawnSync("promtool", ["--version"]).status === 0 ? false : "there is no promtool: apt-get install prometheus";
-const NODES = ["node-1", "node-2", "node-3"];
 const MINUTES = 30;
 
 interface Panel {
@@ -38,13 +37,9 @@ const hasData = (expr: string) => ({
 });
 
 test("every panel of node updates has data during a campaign", { skip: NEEDS_PROMTOOL }, async (t) => {
-  const stage = await setNodeStage();
+  const stage = await setFleet();
   t.after(() => stage.close());
   createPolicy(stage, "default", { health: { minReadySeconds: 0 } });
-  for (const node of NODES) {
-    label(stage, node);
-    setNode(stage, node, {});
-  }
   const { cluster, clock } = stage;
   const log = createLog({ level: "error", format: "json", write: () => {}, now: () => new Date() });
   const shown = showNodes({ cluster, clock, log, metrics: createMetrics(), identity: "one", namespace: NAMESPACE });

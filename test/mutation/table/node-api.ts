@@ -92,8 +92,8 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "nothing uncordons a node that may reboot",
-    ...DRAIN,
     file: "functions/nodes/node-service.ts",
+    tests: ["test/functions/nodes/node-service.test.ts"],
     find: "if (status?.rebooting) return",
     replacement: `if (status?.rebooting && what === "exclusion") return`,
   },

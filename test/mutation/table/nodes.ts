@@ -1,7 +1,7 @@
 /** Node updates: slots, freezes, deadlines, cordons and the question before a drain. */
 import type { Mutation } from "../mutation.ts";
 
-const TESTS = ["plan", "deadlines", "freeze", "policy", "start-checks", "hostile-agents", "upkeep", "properties"].map(
+const TESTS = ["plan-starts", "plan-active", "deadlines", "freeze", "policy", "start-checks", "hostile-agents", "upkeep", "properties"].map(
   (name) => `test/reconciler/nodes/${name}.test.ts`,
 );
 const RACES = ["test/reconciler/node-updates/races.test.ts"];

@@ -5,9 +5,8 @@ import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { CustomObject } from "../../../infra/kubernetes/resources.ts";
 import { writeStatus } from "../../../reconciler/node-updates/write-plan.ts";
 import { NO_STATUS } from "../../../reconciler/nodes/policy-status.ts";
-import { createPolicy, label, type NodeStage, report, setNode, setNodeStage, shadowOf, statusOf, stepAgent } from "./stage.ts";
+import { createPolicy, NODES, type NodeStage, report, setFleet, shadowOf, statusOf, stepAgent } from "./stage.ts";
 
-const NODES = ["node-1", "node-2", "node-3"];
 const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
 let stage: NodeStage | undefined;
 afterEach(async () => {
@@ -17,12 +16,8 @@ afterEach(async () => {
 
 /** Three nodes with an update, and a policy. */
 async function setUp(spec: object = {}): Promise<NodeStage> {
-  const on = await setNodeStage();
+  const on = await setFleet();
   stage = on;
-  for (const node of NODES) {
-    label(on, node);
-    setNode(on, node, {});
-  }
   createPolicy(on, "default", { enabled: false, ...spec });
   await on.tick();
   for (const node of NODES) stepAgent(on, node);

@@ -164,3 +164,24 @@ export function stepAgent(stage: Stage, node: string): void {
   }
   report(stage, node, { current_state: spec.state });
 }
+
+export const NODES = ["node-1", "node-2", "node-3"];
+
+/** Three nodes that are managed and Ready. */
+export async function setFleet(...options: Parameters<typeof setNodeStage>): Promise<NodeStage> {
+  const stage = await setNodeStage(...options);
+  for (const node of NODES) {
+    label(stage, node);
+    setNode(stage, node, {});
+  }
+  return stage;
+}
+
+export const statesOf = (stage: Stage): string[] => NODES.map((node) => shadowOf(stage, node)?.spec.state ?? "none");
+
+/** Kind and name of what each Event is about, and its reason. */
+export const eventsOf = (stage: Stage): string[] =>
+  stage.emulator.store.list("events").map((event) => {
+    const { reason, involvedObject } = event as unknown as { reason: string; involvedObject: { kind: string; name: string } };
+    return `${involvedObject.kind} ${involvedObject.name} ${reason}`;
+  });

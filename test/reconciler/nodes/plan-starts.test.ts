@@ -3,14 +3,13 @@ import { describe, it } from "node:test";
 import { planPass } from "../../../reconciler/nodes/plan.ts";
 import type { PolicySnapshot } from "../../../reconciler/nodes/snapshot.ts";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
-import { at, busyNode, entry, FREE, MINUTE, node, NOW, policy, shadow, snapshot } from "./fixture.ts";
+import { at, busyNode, entry, FREE, MINUTE, node, policy, shadow, snapshot } from "./fixture.ts";
 
 const writes = (input: PolicySnapshot): string[] =>
   planPass(input).writes.map(({ node: { name }, spec }) => `${name} ${spec.state} ${spec.version}`);
 const started = (input: PolicySnapshot): string[] => planPass(input).started.map(({ name }) => name);
 const skipped = (input: PolicySnapshot): string[] => planPass(input).skips.map((skip) => `${skip.node} ${skip.reason}`);
 const three = [node("a"), node("b"), node("c")];
-const current = { current_version: "1.1.0", target_version: "1.1.0" };
 
 describe("starts", () => {
   it("takes one node at a time by default (R29), first in the status, then in the shadow", () => {
@@ -208,173 +207,4 @@ describe("zones in order", () => {
 
   it("takes all zones together if it is switched off", () =>
     assert.equal(started(snapshot(nodes, { policy: policy({ ...many, zonesInOrder: false }) })).length, 4));
-});
-
-describe("the steps of an active node", () => {
-  const active = (overrides = {}) => ({ active: [entry("a", overrides)] });
-  const back = { bootId: "boot-2", readySince: NOW - 10 * MINUTE };
-  const updated = { ...current, boot_reported_at: at(-10 * MINUTE) };
-
-  for (const [title, one, stored, expected] of [
-    ["waits for the agent that stages", busyNode("a", "StagedAndPerformedUpdate", "Idle"), {}, []],
-    ["reboots once staged", busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"), {}, ["a RebootedIntoUpdate 1.1.0"]],
-    [
-      "does not reboot a node that is not Ready (R15)",
-      busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate", { node: { ready: false } }),
-      {},
-      [],
-    ],
-    [
-      "does not reboot a node that is being removed",
-      busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate", { node: { removedBy: "taint" } }),
-      {},
-      [],
-    ],
-    ["waits for the drain", busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate"), {}, []],
-    [
-      "monitors a node that has come back",
-      busyNode("a", "RebootedIntoUpdate", "RebootedIntoUpdate", { node: back }),
-      {},
-      ["a MonitoringUpdate 1.1.0"],
-    ],
-    [
-      "does not monitor a node that is not Ready (R15)",
-      busyNode("a", "RebootedIntoUpdate", "RebootedIntoUpdate", { node: { ...back, ready: false } }),
-      {},
-      [],
-    ],
-    [
-      "finishes a healthy node",
-      busyNode("a", "MonitoringUpdate", "MonitoringUpdate", { node: back, status: updated }),
-      {},
-      ["a Idle 1.1.0"],
-    ],
-    [
-      "monitors for as long as configured (R33)",
-      busyNode("a", "MonitoringUpdate", "MonitoringUpdate", { node: { ...back, readySince: NOW - 59_000 }, status: updated }),
-      {},
-      [],
-    ],
-    [
-      "monitors from the report on, as a quick reboot shows no NotReady (R33)",
-      busyNode("a", "MonitoringUpdate", "MonitoringUpdate", {
-        node: { ...back, readySince: 0 },
-        status: { ...current, boot_reported_at: at(-59_000) },
-      }),
-      {},
-      [],
-    ],
-    [
-      "wants a new boot (W19)",
-      busyNode("a", "MonitoringUpdate", "MonitoringUpdate", { node: { ...back, bootId: "boot-1" }, status: updated }),
-      {},
-      [],
-    ],
-    [
-      "wants the new version",
-      busyNode("a", "MonitoringUpdate", "MonitoringUpdate", { node: back, status: { ...updated, current_version: "1.0.0" } }),
-      {},
-      [],
-    ],
-    ["sends a failed node back to Idle", busyNode("a", "StagedAndPerformedUpdate", "ErrorReset"), {}, ["a Idle 1.1.0"]],
-    ["leaves a failed node alone that is on its way to Idle (W2)", busyNode("a", "Idle", "ErrorReset"), { phase: "Recovering" }, []],
-    ["repeats a start whose answer was lost", node("a"), { phase: "Starting" }, ["a StagedAndPerformedUpdate 1.1.0"]],
-    ["takes back a wish for ErrorReset", busyNode("a", "ErrorReset", "Idle"), {}, ["a Idle 1.1.0"]],
-  ] as const)
-    it(title, () => assert.deepEqual(writes(snapshot([one], { policy: policy({}, active(stored)) })), expected));
-
-  for (const [title, spec] of [
-    ["it is switched off", { enabled: false }],
-    ["the window is closed", { window: { cron: "* * 3 * * *" } }],
-  ] as const)
-    it(`does not repeat a start whose answer was lost if ${title} by now (R8)`, () =>
-      assert.deepEqual(writes(snapshot([node("a")], { policy: policy(spec, active({ phase: "Starting", since: at(0) })) })), []));
-
-  it("begins a phase now if it began in the future, as after a step of the clock", () => {
-    const { status } = planPass(
-      snapshot([busyNode("a", "StagedAndPerformedUpdate", "Idle")], { policy: policy({}, active({ since: at(1000 * MINUTE) })) }),
-    );
-    assert.equal(status.active[0]?.since, at(0));
-  });
-
-  it("does not reboot while a drain would not succeed, nor while a rollout is in progress", () => {
-    const staged = busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate");
-    for (const look of [{ obstacle: "zpdb exceeded" }, { rollout: "group shop/db" }]) {
-      const input = snapshot([staged], { policy: policy({}, active()), looks: new Map([["a", { ...FREE, ...look }]]) });
-      assert.deepEqual(writes(input), []);
-      assert.equal(planPass(input).status.active[0]?.waitsFor, look.obstacle ?? look.rollout);
-    }
-  });
-
-  it("remembers whose pods are drained, and waits until they are back (R33)", () => {
-    const workloads = [{ kind: "StatefulSet", namespace: "shop", name: "db", uid: "u", ready: 3 }];
-    const staged = snapshot([busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate")], {
-      policy: policy({}, active({ phase: "Holding" })),
-      looks: new Map([["a", { workloads }]]),
-    });
-    assert.deepEqual(planPass(staged).status.active[0]?.workloads, workloads);
-    const monitored = busyNode("a", "MonitoringUpdate", "MonitoringUpdate", { node: back, status: updated });
-    const missing = new Map([["a", { workloads, missing: "StatefulSet shop/db has 2 ready pods" }]]);
-    assert.deepEqual(writes(snapshot([monitored], { policy: policy({}, active()), looks: missing })), []);
-  });
-
-  it("keeps the status small, however many nodes are drained at once", () => {
-    const workloads = Array.from({ length: 110 }, (_, i) => ({
-      kind: "ReplicaSet",
-      namespace: "n".repeat(40),
-      name: `${"x".repeat(50)}${i}`,
-      uid: "u".repeat(36),
-      ready: 1,
-    }));
-    const names = Array.from({ length: 1000 }, (_, i) => `node-${i}.example.internal`);
-    const nodes = names.map((name) => busyNode(name, "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"));
-    const held = policy({ maxConcurrent: "unlimited" }, { active: names.map((name) => entry(name, { phase: "Holding" })) });
-    const { status } = planPass(snapshot(nodes, { policy: held, looks: new Map(names.map((name) => [name, { workloads }])) }));
-    assert.ok(JSON.stringify(status).length < 1_200_000, `${JSON.stringify(status).length} bytes`);
-    assert.ok(status.active.every((one) => one.workloads?.length === 3));
-  });
-
-  it("wipes what is left of an update, without taking a slot", () => {
-    const leftover = node("a", { shadow: shadow("a", { version: "1.1.0", state_transition_timestamp: at(-MINUTE) }, current) });
-    const input = snapshot([leftover, node("b")]);
-    assert.deepEqual(writes(input), ["b StagedAndPerformedUpdate 1.1.0", "a Idle null"]);
-  });
-
-  it("makes no write for a settled node (silence)", () => {
-    const settled = snapshot([node("a", { shadow: shadow("a", {}, current) })]);
-    const first = planPass(settled);
-    assert.deepEqual(first.writes, []);
-    assert.deepEqual(planPass({ ...settled, now: NOW + MINUTE, policy: { ...settled.policy, status: first.status } }).status, first.status);
-  });
-
-  it("frees the slot of a node that has finished, and of one that is gone", () => {
-    const finished = node("a", { shadow: shadow("a", { version: "1.1.0" }, current) });
-    assert.deepEqual(started(snapshot([finished, node("b")], { policy: policy({}, active({ phase: "Recovering" })) })), ["b"]);
-    assert.deepEqual(started(snapshot([node("b")], { policy: policy({}, active()) })), ["b"]);
-    assert.deepEqual(started(snapshot([node("a", { uid: "a new node" }), node("b")], { policy: policy({}, active()) })), ["b"]);
-  });
-
-  it("keeps the slot of a finished node until our cordon is off", () => {
-    const finished = node("a", { cordonedBy: "shadow-a", shadow: shadow("a", { version: "1.1.0" }, current) });
-    assert.deepEqual(started(snapshot([finished, node("b")], { policy: policy({}, active({ phase: "Recovering" })) })), []);
-  });
-
-  it("leaves a node on its way alone that two policies select and the other one drives", () => {
-    const contested = new Map([["a", ["another", "default"]]]);
-    const { status, writes } = planPass(snapshot([busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate")], { contested }));
-    assert.deepEqual([status.active, writes], [[], []]);
-  });
-
-  it("does not take in the shadow of an earlier node of that name", () => {
-    const stale = busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate", { node: { uid: "a new node" } });
-    assert.deepEqual(planPass(snapshot([stale])).status.active, []);
-  });
-
-  it("takes in nodes that another controller has started, and counts them", () => {
-    const adopted = planPass(snapshot([busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate"), node("b")])).status;
-    assert.deepEqual(
-      adopted.active.map(({ node, phase }) => `${node} ${phase}`),
-      ["a Draining"],
-    );
-  });
 });
