@@ -37,8 +37,7 @@ const hasData = (expr: string) => ({
 });
 
 test("every panel of node updates has data during a campaign", { skip: NEEDS_PROMTOOL }, async (t) => {
-  const stage = await setFleet();
-  t.after(() => stage.close());
+  const stage = await setFleet(t);
   createPolicy(stage, "default", { health: { minReadySeconds: 0 } });
   const { cluster, clock } = stage;
   const log = createLog({ level: "error", format: "json", write: () => {}, now: () => new Date() });

@@ -1,6 +1,6 @@
 /** Writes that meet another writer, a lost answer or a failing server. */
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { CustomObject } from "../../../infra/kubernetes/resources.ts";
 import { writeStatus } from "../../../reconciler/node-updates/write-plan.ts";
@@ -8,16 +8,9 @@ import { NO_STATUS } from "../../../reconciler/nodes/policy-status.ts";
 import { createPolicy, NODES, type NodeStage, report, setFleet, shadowOf, statusOf, stepAgent } from "./stage.ts";
 
 const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
-let stage: NodeStage | undefined;
-afterEach(async () => {
-  await stage?.close();
-  stage = undefined;
-});
-
 /** Three nodes with an update, and a policy. */
-async function setUp(spec: object = {}): Promise<NodeStage> {
-  const on = await setFleet();
-  stage = on;
+async function setUp(t: TestContext, spec: object = {}): Promise<NodeStage> {
+  const on = await setFleet(t);
   createPolicy(on, "default", { enabled: false, ...spec });
   await on.tick();
   for (const node of NODES) stepAgent(on, node);
@@ -27,8 +20,8 @@ async function setUp(spec: object = {}): Promise<NodeStage> {
 const wanted = (on: NodeStage): string[] => NODES.filter((node) => shadowOf(on, node)?.spec.state !== "Idle");
 
 describe("a write of a shadow", () => {
-  it("does not reach a shadow that its agent has changed meanwhile", async () => {
-    const on = await setUp({ enabled: true });
+  it("does not reach a shadow that its agent has changed meanwhile", async (t) => {
+    const on = await setUp(t, { enabled: true });
     const unsubscribe = on.emulator.store.subscribe(({ resource }) => {
       if (resource !== "nodeupdatepolicies.zonewise.dev") return;
       unsubscribe();
@@ -38,22 +31,22 @@ describe("a write of a shadow", () => {
     assert.deepEqual(wanted(on), []);
   });
 
-  it("is repeated if its answer was lost, and takes no second slot (R20)", async () => {
-    const on = await setUp({ enabled: true });
+  it("is repeated if its answer was lost, and takes no second slot (R20)", async (t) => {
+    const on = await setUp(t, { enabled: true });
     on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, times: 1, effect: { kind: "dropAfter" } });
     for (let i = 0; i < 3; i++) await on.tick();
     assert.deepEqual([wanted(on), statusOf(on).active.length], [["node-1"], 1]);
   });
 
-  it("is repeated if it never took effect", async () => {
-    const on = await setUp({ enabled: true });
+  it("is repeated if it never took effect", async (t) => {
+    const on = await setUp(t, { enabled: true });
     on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, times: 1, effect: { kind: "error" } });
     for (let i = 0; i < 3; i++) await on.tick();
     assert.deepEqual([wanted(on), statusOf(on).active.length], [["node-1"], 1]);
   });
 
-  it("that fails does not stop the others (W14)", async () => {
-    const on = await setUp({ enabled: true, maxConcurrent: 3, zonesInOrder: false });
+  it("that fails does not stop the others (W14)", async (t) => {
+    const on = await setUp(t, { enabled: true, maxConcurrent: 3, zonesInOrder: false });
     on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, name: "brs-node-1", times: 1, effect: { kind: "error" } });
     await on.tick();
     assert.ok(wanted(on).includes("node-2") && wanted(on).includes("node-3"));
@@ -61,8 +54,8 @@ describe("a write of a shadow", () => {
 });
 
 describe("a write of a policy's status", () => {
-  it("takes no slot if another process has written since the policy was read (R43)", async () => {
-    const on = await setUp({ enabled: true });
+  it("takes no slot if another process has written since the policy was read (R43)", async (t) => {
+    const on = await setUp(t, { enabled: true });
     const object = on.emulator.store.get("nodeupdatepolicies.zonewise.dev", undefined, "default") as unknown as CustomObject;
     await on.tick();
     const { active } = statusOf(on);
@@ -75,8 +68,8 @@ describe("a write of a policy's status", () => {
 });
 
 describe("what people and Prometheus see", () => {
-  it("is current outside windows (W15), and comes from the shadows (R5)", async () => {
-    const on = await setUp({ enabled: true, window: { cron: "* * * * * * 2099" } });
+  it("is current outside windows (W15), and comes from the shadows (R5)", async (t) => {
+    const on = await setUp(t, { enabled: true, window: { cron: "* * * * * * 2099" } });
     await on.tick();
     report(on, "node-1", { current_version: "1.0.5" });
     await on.tick();
@@ -86,8 +79,8 @@ describe("what people and Prometheus see", () => {
     assert.match(text, /zonewise_node_updates_skipped\{policy="default",reason="WindowClosed"\} 3/);
   });
 
-  it("shows in the policy which node is in which phase, and why the others wait (R17)", async () => {
-    const on = await setUp({ enabled: true });
+  it("shows in the policy which node is in which phase, and why the others wait (R17)", async (t) => {
+    const on = await setUp(t, { enabled: true });
     await on.tick();
     const { active, waiting } = statusOf(on);
     assert.deepEqual(
@@ -103,8 +96,8 @@ describe("what people and Prometheus see", () => {
     );
   });
 
-  it("leaves nothing of ours on a Node after its update (R4), which only the original's label has selected (R23)", async () => {
-    const on = await setUp({ enabled: true, features: { protectFromScaleDown: true } });
+  it("leaves nothing of ours on a Node after its update (R4), which only the original's label has selected (R23)", async (t) => {
+    const on = await setUp(t, { enabled: true, features: { protectFromScaleDown: true } });
     const before = NODES.map((node) => on.emulator.store.get("nodes", undefined, node)?.metadata.annotations ?? {});
     const seen = new Set<string>();
     for (let i = 0; i < 60; i++) {

@@ -1,5 +1,6 @@
 /** Node updates on the embedded cluster: nodes, the definitions as they are shipped, and agents that report what a host would. */
 import { readFileSync } from "node:fs";
+import type { TestContext } from "node:test";
 import { parse } from "yaml";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -167,9 +168,10 @@ export function stepAgent(stage: Stage, node: string): void {
 
 export const NODES = ["node-1", "node-2", "node-3"];
 
-/** Three nodes that are managed and Ready. */
-export async function setFleet(...options: Parameters<typeof setNodeStage>): Promise<NodeStage> {
+/** Three nodes that are managed and Ready; all ends with the test. */
+export async function setFleet(t: TestContext, ...options: Parameters<typeof setNodeStage>): Promise<NodeStage> {
   const stage = await setNodeStage(...options);
+  t.after(() => stage.close());
   for (const node of NODES) {
     label(stage, node);
     setNode(stage, node, {});

@@ -1,38 +1,18 @@
 /** What a tick keeps right beside the updates. */
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
-import {
-  createPolicy,
-  eventsOf,
-  label,
-  NAMESPACE,
-  NODES,
-  type NodeStage,
-  setFleet,
-  shadowOf,
-  statesOf,
-  statusOf,
-  stepAgent,
-} from "./stage.ts";
-
-let stage: NodeStage | undefined;
-afterEach(async () => {
-  await stage?.close();
-  stage = undefined;
-});
-
-const setUp = async (...options: Parameters<typeof setFleet>): Promise<NodeStage> => (stage = await setFleet(...options));
+import { describe, it } from "node:test";
+import { createPolicy, eventsOf, label, NAMESPACE, NODES, setFleet, shadowOf, statesOf, statusOf, stepAgent } from "./stage.ts";
 
 describe("shadows, policies and cordons on the embedded cluster", () => {
-  it("gives each shadow an owner reference to its Node (R37)", async () => {
-    const on = await setUp();
+  it("gives each shadow an owner reference to its Node (R37)", async (t) => {
+    const on = await setFleet(t);
     await on.tick();
     const uid = on.emulator.store.get("nodes", undefined, "node-1")?.metadata.uid;
     assert.deepEqual(shadowOf(on, "node-1")?.metadata.ownerReferences, [{ apiVersion: "v1", kind: "Node", name: "node-1", uid }]);
   });
 
-  it("deletes the shadow of a node that loses its label (R36), and leaves nothing on it (W13)", async () => {
-    const on = await setUp();
+  it("deletes the shadow of a node that loses its label (R36), and leaves nothing on it (W13)", async (t) => {
+    const on = await setFleet(t);
     await on.tick();
     for (const node of NODES) stepAgent(on, node);
     await on.tick();
@@ -46,16 +26,16 @@ describe("shadows, policies and cordons on the embedded cluster", () => {
     assert.ok(statusOf(on).active.every(({ node }) => node !== "node-1"));
   });
 
-  it("loses the shadow with its Node (R38)", async () => {
-    const on = await setUp();
+  it("loses the shadow with its Node (R38)", async (t) => {
+    const on = await setFleet(t);
     await on.tick();
     on.emulator.store.remove("nodes", undefined, "node-1");
     await on.time.advance(5000);
     assert.equal(shadowOf(on, "node-1"), undefined);
   });
 
-  it("undoes a cordon of ours whose shadow is gone", async () => {
-    const on = await setUp();
+  it("undoes a cordon of ours whose shadow is gone", async (t) => {
+    const on = await setFleet(t);
     const node = on.emulator.store.get("nodes", undefined, "node-1");
     if (!node) throw new Error("no node");
     const annotations = { "zonewise.dev/cordoned-by": "gone" };
@@ -65,8 +45,8 @@ describe("shadows, policies and cordons on the embedded cluster", () => {
     assert.deepEqual([after.spec, after.metadata.annotations ?? {}], [{}, {}]);
   });
 
-  it("skips a node that two policies select, and says which", async () => {
-    const on = await setUp();
+  it("skips a node that two policies select, and says which", async (t) => {
+    const on = await setFleet(t);
     createPolicy(on, "one", {});
     createPolicy(on, "two", { nodeSelector: { "topology.kubernetes.io/zone": "zone-1" } });
     await on.tick();
@@ -76,16 +56,16 @@ describe("shadows, policies and cordons on the embedded cluster", () => {
     assert.equal(statesOf(on)[0], "Idle");
   });
 
-  it("survives a policy that is not valid, and says so on it", async () => {
-    const on = await setUp();
+  it("survives a policy that is not valid, and says so on it", async (t) => {
+    const on = await setFleet(t);
     createPolicy(on, "bad", { window: { cron: "61 * * * * *", timeZone: "UTC" } });
     await on.tick();
     assert.ok(eventsOf(on).includes("NodeUpdatePolicy bad PolicyInvalid"));
     assert.ok(shadowOf(on, "node-1"));
   });
 
-  it("is off where the definitions are missing, and says so once", async () => {
-    const on = await setUp({ definitions: false });
+  it("is off where the definitions are missing, and says so once", async (t) => {
+    const on = await setFleet(t, { definitions: false });
     for (let i = 0; i < 3; i++) {
       assert.equal(await on.tick(), false);
       await on.time.advance(120_000);
@@ -93,8 +73,8 @@ describe("shadows, policies and cordons on the embedded cluster", () => {
     assert.equal(on.logged.filter((line) => line.includes("node updates are off")).length, 1);
   });
 
-  it("writes shadows into its namespace only", async () => {
-    const on = await setUp();
+  it("writes shadows into its namespace only", async (t) => {
+    const on = await setFleet(t);
     await on.tick();
     assert.deepEqual(
       on.emulator.store.list("bottlerocketshadows.brupop.bottlerocket.aws").map(({ metadata }) => metadata.namespace),

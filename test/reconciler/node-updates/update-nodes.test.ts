@@ -1,6 +1,6 @@
 /** A whole campaign, tick by tick. */
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import {
   changePolicy,
   createPolicy,
@@ -16,14 +16,6 @@ import {
   stepAgent,
 } from "./stage.ts";
 
-let stage: NodeStage | undefined;
-afterEach(async () => {
-  await stage?.close();
-  stage = undefined;
-});
-
-const setUp = async (...options: Parameters<typeof setFleet>): Promise<NodeStage> => (stage = await setFleet(...options));
-
 /** Ticks and lets the agents go on, until nothing changes any more. */
 async function play(on: NodeStage, each: () => void = () => {}): Promise<void> {
   for (let round = 0; round < 60; round++) {
@@ -36,8 +28,8 @@ async function play(on: NodeStage, each: () => void = () => {}): Promise<void> {
 }
 
 describe("a campaign on the embedded cluster", () => {
-  it("creates shadows and the default policy, and updates the nodes one after the other (R1, R12, R13, R18, R29)", async () => {
-    const on = await setUp();
+  it("creates shadows and the default policy, and updates the nodes one after the other (R1, R12, R13, R18, R29)", async (t) => {
+    const on = await setFleet(t);
     const most: number[] = [];
     await play(on, () => most.push(statesOf(on).filter((state) => state !== "Idle").length));
     assert.equal(Math.max(...most), 1);
@@ -49,8 +41,8 @@ describe("a campaign on the embedded cluster", () => {
     assert.deepEqual(statusOf(on).nodes, { total: 3, upToDate: 3, waiting: 0, active: 0, failed: 0 });
   });
 
-  it("writes nothing once it is settled (silence)", async () => {
-    const on = await setUp();
+  it("writes nothing once it is settled (silence)", async (t) => {
+    const on = await setFleet(t);
     await play(on);
     on.calls.length = 0;
     assert.equal(await on.tick(), false);
@@ -60,8 +52,8 @@ describe("a campaign on the embedded cluster", () => {
     );
   });
 
-  it("takes the slot in the policy's status before it writes the shadow", async () => {
-    const on = await setUp();
+  it("takes the slot in the policy's status before it writes the shadow", async (t) => {
+    const on = await setFleet(t);
     await on.tick();
     for (const node of NODES) stepAgent(on, node);
     on.calls.length = 0;
@@ -71,31 +63,29 @@ describe("a campaign on the embedded cluster", () => {
     assert.match(writes[1] ?? "", /PATCH .*bottlerocketshadows/);
   });
 
-  it("goes on where another process has died (R20)", async () => {
-    const on = await setUp();
+  it("goes on where another process has died (R20)", async (t) => {
+    const on = await setFleet(t);
     await play(on, () => on.restart());
     assert.equal(statusOf(on).nodes.upToDate, 3);
   });
 
-  it("decides the same from the stored objects alone, whether one process ticks or a new one each time (R3)", async () => {
+  it("decides the same from the stored objects alone, whether one process ticks or a new one each time (R3)", async (t) => {
     const histories: string[][] = [];
     for (const isNew of [false, true]) {
-      const on = await setUp();
+      const on = await setFleet(t);
       const history: string[] = [];
       await play(on, () => {
         history.push(statesOf(on).join());
         if (isNew) on.restart();
       });
       histories.push(history);
-      await on.close();
-      stage = undefined;
     }
     assert.ok((histories[0]?.length ?? 0) > 10);
     assert.deepEqual(histories[1], histories[0]);
   });
 
-  it("counts each transition once, with the version before and after (R22)", async () => {
-    const on = await setUp();
+  it("counts each transition once, with the version before and after (R22)", async (t) => {
+    const on = await setFleet(t);
     await play(on);
     const counted = statusOf(on).transitions.map(
       ({ from, to, fromVersion, toVersion, count }) => `${from} ${to} ${fromVersion} ${toVersion} ${count}`,
@@ -116,15 +106,15 @@ describe("a campaign on the embedded cluster", () => {
     assert.match(text, /brupop_hosts_state\{state="Idle"\} 3/);
   });
 
-  it("tells what happens on Events of the Node and of its shadow", async () => {
-    const on = await setUp();
+  it("tells what happens on Events of the Node and of its shadow", async (t) => {
+    const on = await setFleet(t);
     await play(on);
     for (const event of ["Node node-1 UpdateStarted", "Node node-1 NodeUpdated", "BottlerocketShadow brs-node-1 StateWanted"])
       assert.ok(eventsOf(on).includes(event), event);
   });
 
-  it("obeys the policy at the next tick (R19), and freezes until a person clears it (R27, R35)", async () => {
-    const on = await setUp();
+  it("obeys the policy at the next tick (R19), and freezes until a person clears it (R27, R35)", async (t) => {
+    const on = await setFleet(t);
     createPolicy(on, "default", { enabled: false });
     await on.tick();
     for (const node of NODES) stepAgent(on, node);
