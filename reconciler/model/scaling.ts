@@ -58,7 +58,9 @@ export function readScaling(labels: Strings, annotations: Strings): { readonly v
 function readMirror(annotations: Strings, writeBack: boolean): Mirror | undefined {
   const { mirrorKind, mirrorName, mirrorApiVersion } = ANNOTATIONS;
   const [kind = "", name = "", apiVersion = ""] = [mirrorKind, mirrorName, mirrorApiVersion].map((key) => annotations?.[key]);
-  return kind === "" || name === "" ? undefined : { kind, name, apiVersion, group: groupOf(apiVersion), writeBack };
+  const group = groupOf(apiVersion);
+  // The status of a workload is its controller's: replicas that another zone has would be pods that seem to be missing.
+  return kind === "" || name === "" ? undefined : { kind, name, apiVersion, group, writeBack: writeBack && group !== "apps" };
 }
 
 /** The time between zones: a label, or an annotation of the same name, which wins, as older and newer versions of upstream have it. */

@@ -180,6 +180,13 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
     replacement: "updatePending: () => ({})",
   },
   {
+    breaks: "the status of a mirrored workload is left to its controller",
+    file: "reconciler/model/scaling.ts",
+    tests: ["test/reconciler/model/scaling.test.ts"],
+    find: `writeBack: writeBack && group !== "apps"`,
+    replacement: "writeBack",
+  },
+  {
     breaks: "prepare-downscale does not judge a zone that carries no-downscale as well",
     file: "reconciler/model/scaling.ts",
     tests: LEASE.tests,

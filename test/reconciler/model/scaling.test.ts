@@ -66,3 +66,18 @@ describe("settings that do not do what their author expects are pointed out, wit
       for (const [i, part] of expected.entries()) assert.ok(problems[i]?.includes(part), problems[i]);
     });
 });
+
+describe("the replicas of a zone are written back", () => {
+  const MIRROR = "grafana.com/rollout-mirror-replicas-from-resource";
+  const cases: readonly [string, string | undefined, boolean][] = [
+    ["to a custom resource", "rollout-operator.grafana.com/v1", true],
+    ["to a resource without a group", undefined, true],
+    ["to no StatefulSet, such as another zone: its pods would seem to be missing", "apps/v1", false],
+  ];
+  for (const [name, apiVersion, expected] of cases)
+    it(name, () => {
+      const version = apiVersion === undefined ? {} : { [`${MIRROR}-api-version`]: apiVersion };
+      const { value } = readScaling({}, { [`${MIRROR}-name`]: "n", [`${MIRROR}-kind`]: "K", ...version });
+      assert.equal(value.mirror?.writeBack, expected);
+    });
+});
