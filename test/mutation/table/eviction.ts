@@ -1,6 +1,7 @@
 /** Evictions: which pod they reach, and denials that need no list. */
 import type { Mutation } from "../mutation.ts";
 
+const TWICE = "test/reconciler/budget/twice.test.ts";
 const PINNED = "test/functions/eviction/pinned.test.ts";
 const EVICTION = { file: "functions/eviction/pod-eviction.ts", tests: [PINNED, "test/functions/eviction/pod-eviction.test.ts"] };
 const SCOPE = { file: "reconciler/budget/scope.ts", tests: ["test/reconciler/budget/scope.test.ts"] };
@@ -68,7 +69,7 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/budget/decide.ts",
     find: "return sameKind && !unpinned && !isUnpinned(found);",
     replacement: "return sameKind && !isUnpinned(found);",
-    tests: ["test/reconciler/budget/decide.test.ts", PINNED],
+    tests: [TWICE, PINNED],
   },
   {
     breaks: "an eviction with a UID is not allowed within 15 s after one without, which might reach the successor",
@@ -82,14 +83,14 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/budget/decide.ts",
     find: "ageOf(found, now) >= RETRIED_FOR_MS && (isEviction || !unpinned)",
     replacement: "ageOf(found, now) >= RETRIED_FOR_MS",
-    tests: ["test/reconciler/budget/decide.test.ts"],
+    tests: [TWICE],
   },
   {
     breaks: "the rollout and an eviction do not disrupt the same pod",
     file: "reconciler/budget/decide.ts",
     find: "return sameKind && !unpinned && !isUnpinned(found);",
     replacement: "return !unpinned && !isUnpinned(found);",
-    tests: ["test/reconciler/budget/decide.test.ts", PINNED],
+    tests: [TWICE, PINNED],
   },
   {
     breaks: "an earlier look denies only with proof from a read of the pods",

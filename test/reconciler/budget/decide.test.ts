@@ -1,15 +1,11 @@
-import assert from "node:assert/strict";
-import { describe, it } from "node:test";
-import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
-import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
-import { decide, PARTITIONS, type Case } from "./builders.ts";
+import { PARTITIONS } from "./builders.ts";
+import { judgeEach, ZONES_MET, type EvictionCase } from "./table.ts";
 
 const FAILED = { phase: "Failed", broken: "Failed" };
 const UNREADY = { ready: false };
-const ZONES_MET = "zpdb met across 3 zones";
 const met = (partition: string): string => `zpdb met for partition ${partition} across 3 zones`;
 
-const CASES: [string, Case, 200 | 400 | 429, string][] = [
+const CASES: readonly EvictionCase[] = [
   // Upstream answers E08 and E11 with 403, which makes drainers give up.
   ["E08, E09 maxUnavailable 0 is a no for now", { pod: "zone-a-0", spec: { maxUnavailable: 0 } }, 429, "max unavailable = 0"],
   ["E10 the rollout's own limit replaces 0", { pod: "zone-a-0", spec: { maxUnavailable: 0 }, rollout: 1 }, 200, ZONES_MET],
@@ -186,46 +182,12 @@ const CASES: [string, Case, 200 | 400 | 429, string][] = [
     429,
     "1 pod not ready in ingester-zone-b",
   ],
-];
-
-const EVICTIONS = evictionIdentity("one");
-const moment = (whom: string): string => `ingester-zone-a-0 was allowed to go a moment ago, for ${whom}; try again once it is gone`;
-const AGAIN = { pod: "zone-a-0", reserved: ["zone-a-0"], reservedBy: EVICTIONS };
-
-CASES.push(
   [
     "all blocking zones are named, the pod's own last",
     { pod: "zone-a-0", zones: { a: { pods: { 1: UNREADY } }, b: { statusReplicas: 4 }, c: { pods: { 0: UNREADY, 2: UNREADY } } } },
     429,
     "1 pod unknown in ingester-zone-b; 2 pods not ready in ingester-zone-c; 1 pod not ready in ingester-zone-a",
   ],
-  ["an eviction of a UID that another eviction has reserved: both are the same disruption", AGAIN, 200, ZONES_MET],
-  ["an eviction without a UID may reach the successor", { ...AGAIN, unpinned: true }, 429, moment("an eviction")],
-  ["a second one of the same process may, too", { ...AGAIN, unpinned: true, reservedBy: "test" }, 429, moment("the rollout")],
-  ["for 15 seconds: until then the API server may retry", { ...AGAIN, unpinned: true, reservedFor: 14_999 }, 429, moment("an eviction")],
-  ["then it is judged like any other", { ...AGAIN, unpinned: true, reservedFor: 15_000 }, 200, ZONES_MET],
-  ["the first eviction without a UID is judged like any other", { pod: "zone-a-0", unpinned: true }, 200, ZONES_MET],
-  ["the rollout does not touch a pod that is being evicted", { ...AGAIN, rollout: 1 }, 429, moment("an eviction")],
-  ["an eviction does not touch a pod that the rollout replaces", { ...AGAIN, reservedBy: "another" }, 429, moment("the rollout")],
-  [
-    "an eviction without a UID not even later: the rollout may delete the pod at any time, and the eviction then reach its successor",
-    { ...AGAIN, unpinned: true, reservedBy: "another", reservedFor: 119_000 },
-    429,
-    moment("the rollout"),
-  ],
-  ["an eviction with a UID may, later", { ...AGAIN, reservedBy: "another", reservedFor: 15_000 }, 200, ZONES_MET],
-  ["the rollout takes over another rollout's reservation", { ...AGAIN, reservedBy: "another", rollout: 1 }, 200, ZONES_MET],
-);
+];
 
-describe("the eviction of a pod", () => {
-  for (const [name, one, code, message] of CASES) {
-    it(`${name}: ${code} ${message}`, () => {
-      const answer = decide(one);
-      assert.deepEqual([VERDICTS[answer.reason].code, answer.message], [code, message]);
-      assert.deepEqual(
-        answer.objects.map(({ kind }) => kind),
-        ["Pod", "ZoneAwarePodDisruptionBudget"],
-      );
-    });
-  }
-});
+judgeEach("the eviction of a pod", CASES);
