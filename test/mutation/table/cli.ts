@@ -24,6 +24,19 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     replacement: 'fieldManager: "zonewise-cli" }',
   },
   {
+    breaks: "zonewise never says that nothing was changed where a write may be stored",
+    ...ACTIONS,
+    find: "const isSure = wroteNothing(error);",
+    replacement: "const isSure = true;",
+  },
+  {
+    breaks: "a plan under a budget does not move its clock by a millisecond a look",
+    file: "reconciler/simulation/simulate.ts",
+    tests: ["test/reconciler/simulation/budgets.test.ts"],
+    find: "content.crossZoneEvictionDelayMs === 0",
+    replacement: "content.crossZoneEvictionDelayMs < 0",
+  },
+  {
     breaks: "zonewise status takes no Updated of a PhasedRollout from before an apply for one after it",
     file: "cli/decide/explain-phased.ts",
     tests: ["test/cli/commands/phased.test.ts"],
