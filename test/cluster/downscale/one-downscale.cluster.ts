@@ -1,17 +1,13 @@
 /** Downscales of three zones at once: two by the reconciler, with and without the label prepare-downscale, and a user's through the webhook. */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { generateCertificates } from "../../../infra/certs/generate.ts";
-import { applyRbac, buildKubeconfig } from "../stage/access.ts";
 import { remove } from "../stage/client.ts";
 import { recordDownscales } from "./downscales.ts";
-import { startReconciler } from "../stage/process.ts";
 import { startWebhook } from "../stage/refusing-webhook.ts";
 import { createReplicaTemplate, mirrorOf } from "../stage/replica-template.ts";
 import { recordTimeline } from "../stage/timeline.ts";
-import { openWebhookStage, type WebhookStage } from "./webhook-stage.ts";
+import { openWebhookStage, startReconcilerOf, type WebhookStage } from "./webhook-stage.ts";
 import { until } from "../stage/until.ts";
 import { buildZone } from "../stage/zones.ts";
 
@@ -86,13 +82,7 @@ test("never two zones shrink: the reconciler's zones with and without the label,
   const refusals: string[] = [];
   let wanted = 2;
   await delayReconciler(t, stage, async () => void refusals.push(await scaleC(wanted)));
-  await applyRbac(admin, namespace);
-  const kubeconfig = join(stage.folder, "reconciler");
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
-  const env = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig };
-  const names = { NODE_OPTIONS: `--import ${new URL("../stage/pod-names.ts", import.meta.url).href}` };
-  const reconciler = startReconciler({ ...env, ...names, RECONCILE_INTERVAL: "500ms", RECONCILE_TIME_BUDGET: "10m" });
-  t.after(() => reconciler.kill());
+  const reconciler = await startReconcilerOf(t, stage);
   await admin.call("PATCH", `${template}/scale`, { spec: { replicas: 2 } });
   const REFUSALS = [
     /statefulset zone-a is already in process of updating replicas/,

@@ -19,7 +19,8 @@ import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
 import { createManifest, deleteManifest, FOR_OLDER_CLUSTERS, renderConfigurations, renderPolicies, SERVICE } from "../stage/manifests.ts";
 import { untilPolicies } from "./policies.ts";
-import { serverVariables } from "../stage/process.ts";
+import { PODS_HERE } from "../stage/pods.ts";
+import { serverVariables, startReconciler, type TestProcess } from "../stage/process.ts";
 import { until } from "../stage/until.ts";
 
 export interface WebhookStage {
@@ -109,6 +110,17 @@ export async function openWebhookStage(
   };
   pods.respondAs(stage);
   return stage;
+}
+
+/** Starts a reconciler of the namespace under its ServiceAccount; it is killed with the test. */
+export async function startReconcilerOf(t: TestContext, { admin, namespace, folder }: WebhookStage): Promise<TestProcess> {
+  await applyRbac(admin, namespace);
+  const kubeconfig = join(folder, "reconciler");
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
+  const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, ...PODS_HERE };
+  const reconciler = startReconciler({ ...own, RECONCILE_INTERVAL: "500ms", RECONCILE_TIME_BUDGET: "10m" });
+  t.after(() => reconciler.kill());
+  return reconciler;
 }
 
 type Script = Pick<WebhookStage, "podResponse">;

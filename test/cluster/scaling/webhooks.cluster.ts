@@ -3,16 +3,12 @@
  * prepare-downscale webhook.
  */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { test } from "node:test";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { applyRbac, buildKubeconfig } from "../stage/access.ts";
 import { startPodServer } from "../stage/pods.ts";
-import { startReconciler } from "../stage/process.ts";
 import { createReplicaTemplate, mirrorOf } from "../stage/replica-template.ts";
 import { recordTimeline } from "../stage/timeline.ts";
-import { openWebhookStage } from "../downscale/webhook-stage.ts";
+import { openWebhookStage, startReconcilerOf } from "../downscale/webhook-stage.ts";
 import { until } from "../stage/until.ts";
 import { buildZone } from "../stage/zones.ts";
 
@@ -60,18 +56,7 @@ test("a mirrored downscale goes through the delay, the time between zones and th
     });
   await timeline.until("all ready", ready(3));
 
-  await applyRbac(admin, namespace);
-  const kubeconfig = join(stage.folder, "reconciler");
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
-  const reconciler = startReconciler({
-    PATH: process.env["PATH"] ?? "",
-    KUBERNETES_NAMESPACE: namespace,
-    KUBECONFIG: kubeconfig,
-    RECONCILE_INTERVAL: "500ms",
-    RECONCILE_TIME_BUDGET: "10m",
-    ...pods.env,
-  });
-  t.after(() => reconciler.kill());
+  const reconciler = await startReconcilerOf(t, stage);
 
   const shrunkAt = new Map<string, number>();
   await admin.call("PATCH", `${template}/scale`, { spec: { replicas: 2 } });
@@ -131,13 +116,7 @@ test("an autoscaler's PUT of /scale with a resourceVersion succeeds at once, min
   await timeline.until("zone-a has 2 pods", () => isReady("zone-a", 2));
   await assert.rejects(put("zone-b", 2), held);
 
-  await applyRbac(admin, namespace);
-  const kubeconfig = join(stage.folder, "reconciler");
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
-  const env = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig };
-  const names = { NODE_OPTIONS: `--import ${new URL("../stage/pod-names.ts", import.meta.url).href}` };
-  const reconciler = startReconciler({ ...env, ...names, RECONCILE_INTERVAL: "500ms", RECONCILE_TIME_BUDGET: "10m" });
-  t.after(() => reconciler.kill());
+  const reconciler = await startReconcilerOf(t, stage);
   const last = (name: string): string | undefined => timeline.statefulSets.get(name)?.metadata?.annotations?.["grafana.com/last-downscale"];
   await timeline.until("the annotation follows", () => last("zone-a") !== undefined);
   await assert.rejects(put("zone-b", 2), held);

@@ -5,6 +5,9 @@
 import { createServer } from "node:http";
 import { listen } from "../../loopback.ts";
 
+/** Variables of a process for which the names of pods lead to this machine. */
+export const PODS_HERE = { NODE_OPTIONS: `--import=${new URL("pod-names.ts", import.meta.url).href}` };
+
 export interface PodServer {
   readonly port: number;
   /** Environment variables that make a reconciler resolve pods to this server. */
@@ -29,10 +32,9 @@ export async function startPodServer(): Promise<PodServer> {
     response.end(JSON.stringify({ timestamp: Math.floor((prepared.get(pod) ?? 0) / 1000) }));
   });
   const port = await listen(server, "localhost");
-  const names = new URL("pod-names.ts", import.meta.url).href;
   return {
     port,
-    env: { NODE_OPTIONS: `--import=${names}` },
+    env: PODS_HERE,
     prepared,
     everPrepared,
     close: () => server.close().closeAllConnections(),
