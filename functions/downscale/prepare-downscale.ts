@@ -60,7 +60,7 @@ function refuseMove({ object, oldObject, resource, namespace = "", name = "" }: 
   if ("problem" in old || "problem" in next || old.firstOrdinal === next.firstOrdinal) return undefined;
   const [before, after] = [rangeOf(old), rangeOf(next)];
   const takesPods = before.start < before.end && (after.start > before.start || after.end < before.end);
-  if (!takesPods || !isPrepared(old.labels)) return undefined;
+  if (!takesPods || findExemption(old.labels)) return undefined;
   const change = `change of spec.ordinals.start of ${resource.resource}/${name} in ${namespace} from ${before.start} to ${after.start}`;
   const why = `pods would go that are not prepared for shutdown; scale it to 0 or remove the label ${LABELS.prepareDownscale} first.`;
   return { allowed: false, reason: "OrdinalsMoved", message: `${change} is not allowed because ${why}` };
@@ -70,9 +70,12 @@ function rangeOf({ firstOrdinal, replicas }: Scalable): { readonly start: number
   return { start: firstOrdinal, end: firstOrdinal + (replicas ?? 1) };
 }
 
-/** What carries no-downscale is left to the other webhook, which is called after this one (§4.4). */
-function isPrepared(labels: Readonly<Record<string, string>>): boolean {
-  return labels[LABELS.prepareDownscale] === "true" && labels[LABELS.noDownscale] !== "true";
+/** The answer for a StatefulSet whose pods need no preparation; undefined if they do. */
+function findExemption(labels: Readonly<Record<string, string>>): Answer | undefined {
+  if (labels[LABELS.prepareDownscale] !== "true") return { allowed: true, reason: "NotLabelled" };
+  // The other webhook is called after this one and will refuse the request: its pods must not be prepared (§4.4).
+  if (labels[LABELS.noDownscale] === "true") return { allowed: true, reason: "NoDownscaleLabel" };
+  return undefined;
 }
 
 /** The format that the API server writes. It reads other formats as well: `0` and `00` stand for no version, and `07` is `7`. */
@@ -98,10 +101,8 @@ async function readPrepareRequest(candidate: Candidate, cluster: Cluster, contex
     // Its pods may need preparation: a refused downscale is safer than one without preparation.
     return deny(candidate, "ParentUnknown", "finding the statefulset failed.");
   }
-  const labels = zone.metadata?.labels ?? {};
-  if (labels[LABELS.prepareDownscale] !== "true") return { allowed: true, reason: "NotLabelled" };
-  // The other webhook is called after this one and will refuse the request: its pods must not be prepared (§4.4).
-  if (labels[LABELS.noDownscale] === "true") return { allowed: true, reason: "NoDownscaleLabel" };
+  const exemption = findExemption(zone.metadata?.labels ?? {});
+  if (exemption) return exemption;
   const preparation = readPreparation(zone);
   if ("problem" in preparation) return deny(candidate, "PreparationUnknown", preparation.problem);
   return { ...candidate, zone: readZone(zone), preparation, context };
