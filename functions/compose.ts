@@ -69,7 +69,7 @@ export async function compose(env: Environment, machine: Clock, lookup?: LookupF
     rim: { clock, log, metrics: metrics.webhooks, requestTimeoutMs, authenticate, tasks, readBody: createBodyReader() },
     webhooks: [
       createNoDownscale(tools),
-      createPrepareDownscale({ ...tools, podHttp, tasks, clusterDomain: configuration.clusterDomain, record }),
+      createPrepareDownscale({ ...tools, podHttp, tasks, clusterDomain: configuration.clusterDomain, record, reserver: budgets.reserver }),
       createPodEviction({ reserver: budgets.reserver, metrics: metrics.budgets }),
       createZpdbValidation(),
       createPhasedDefaults(),

@@ -53,12 +53,13 @@ const AT_ONCE = 32;
 const MOST_REDIRECTS = 10;
 const LONGEST_ANSWER = 64 * 1024;
 
-/** A client whose limit on concurrent requests covers all its callers. */
+/** A client whose limit on concurrent requests covers all its callers; namespaces take turns. */
 export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, observer }: PodHttpOptions): PodHttp {
   const slots = createSlots(atOnce);
   return {
     async send(method, url, request) {
-      using _slot = await slots.take(request.signal);
+      // By namespace: silent pods of one must not take the turns of the others.
+      using _slot = await slots.take(request.signal, request.namespace);
       using deadline = startDeadline(timeoutMs, request.signal);
       const { pathname: path } = new URL(url);
       const start = clock.monotonic();

@@ -8,6 +8,7 @@
  * different fractions of a second make the offset more precise; slow answers do no harm.
  */
 import type { Clock } from "./clock.ts";
+import { CLOCK_SKEW_MS } from "./timestamp.ts";
 
 /** Receives the `Date` of each answer of the API server, and the milliseconds from before the request to the answer. */
 export type OnDate = (date: string | undefined, tookMs: number) => void;
@@ -38,12 +39,6 @@ export interface ServerClock extends Clock {
 }
 
 const DATE_RESOLUTION_MS = 1000;
-
-/**
- * Upper bound of the difference between two processes' times, in milliseconds: a second each, answers that take half a second, and API servers
- * whose clocks are 2 s apart. A period that one process starts and another waits for is extended by this.
- */
-export const CLOCK_SKEW_MS = 5000;
 
 /** A server clock that follows the machine's clock until the first answer. */
 export function createServerClock(machine: Clock): ServerClock {

@@ -1,32 +1,40 @@
-/** Limits concurrency, first come first served: over all callers (slots), and over the items of a list (visitEach). */
+/** Limits concurrency: over all callers (slots), and over the items of a list (visitEach), first come first served. */
 import { cancelled } from "./deadline.ts";
 
 export interface Slots {
-  /** Waits for a free slot; dispose of the result to free it. Rejects with `Cancelled` once `signal` fires. */
-  take(signal?: AbortSignal): Promise<Disposable>;
+  /**
+   * Waits for a free slot; dispose of the result to free it. Callers with different keys take turns, those with the same are served as they come. Rejects
+   * with `Cancelled` once `signal` fires.
+   */
+  take(signal?: AbortSignal, key?: string): Promise<Disposable>;
 }
 
 export function createSlots(count: number): Slots {
   let free = count;
-  const waiting = new Set<() => void>();
+  /** By key; the key whose turn is next comes first. */
+  const waiting = new Map<string, Set<() => void>>();
 
   function release(): void {
-    const [next] = waiting;
-    if (next) next();
-    else free++;
+    const [turn] = waiting;
+    if (!turn) return void free++;
+    const [key, queue] = turn;
+    waiting.delete(key);
+    waiting.set(key, queue);
+    for (const next of queue) return next();
   }
 
   return {
-    async take(signal) {
+    async take(signal, key = "") {
       if (signal?.aborted) throw cancelled(signal);
       if (free > 0) free--;
-      else await queue(signal);
+      else await queue(signal, key);
       return { [Symbol.dispose]: release };
     },
   };
 
-  function queue(signal: AbortSignal | undefined): Promise<void> {
+  function queue(signal: AbortSignal | undefined, key: string): Promise<void> {
     return new Promise((resolve, reject) => {
+      const own = waiting.get(key) ?? new Set();
       const enter = (): void => {
         leave();
         resolve();
@@ -36,10 +44,12 @@ export function createSlots(count: number): Slots {
         reject(cancelled(signal));
       };
       const leave = (): void => {
-        waiting.delete(enter);
+        own.delete(enter);
+        if (own.size === 0) waiting.delete(key);
         signal?.removeEventListener("abort", giveUp);
       };
-      waiting.add(enter);
+      own.add(enter);
+      waiting.set(key, own);
       signal?.addEventListener("abort", giveUp, { once: true });
     });
   }

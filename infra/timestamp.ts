@@ -1,5 +1,11 @@
 /** Timestamps in the format of Kubernetes and the original: RFC 3339. Pure. */
 
+/**
+ * Upper bound of the difference between two processes' times, in milliseconds: a second each, answers that take half a second, and API servers
+ * whose clocks are 2 s apart. A period that one process starts and another waits for is extended by this.
+ */
+export const CLOCK_SKEW_MS = 5000;
+
 const RFC3339 =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 

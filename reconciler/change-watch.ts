@@ -1,8 +1,8 @@
 /** Watches that hint at changes: a hint starts the next tick sooner. A watch that ends does no harm. */
 import type { Clock } from "../infra/clock.ts";
 import type { Cluster, Query } from "../infra/kubernetes/cluster.ts";
-import { type Resource, statefulSets } from "../infra/kubernetes/resources.ts";
-import { LABELS } from "./model/annotations.ts";
+import type { Resource } from "../infra/kubernetes/resources.ts";
+import type { Hint } from "../infra/kubernetes/watch.ts";
 
 export interface ChangeWatch {
   /** Starts the watches that are not running, by their keys, each from the resourceVersion of the latest list. */
@@ -16,6 +16,8 @@ export interface ChangeWatch {
 export interface Watched {
   readonly resource: Resource;
   readonly query: Query;
+  /** False for changes that are none of ours; by default all are. */
+  readonly matters?: (hint: Hint) => boolean;
 }
 
 export interface ChangeWatchOptions {
@@ -31,11 +33,6 @@ export interface ChangeWatchOptions {
   readonly onEnd?: (error: unknown) => void;
 }
 
-/** The StatefulSets of a namespace ("" for all): their status follows every relevant change of a pod. */
-export function zonesOf(namespace: string): Watched {
-  return { resource: statefulSets, query: { ...(namespace && { namespace }), labelSelector: LABELS.rolloutGroup } };
-}
-
 /** Watches metadata until `signal` fires. A watch that fails is not an error. */
 export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEnd }: ChangeWatchOptions): ChangeWatch {
   const running = new Set<string>();
@@ -45,9 +42,9 @@ export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEn
 
   async function watch(key: string, resourceVersion: string): Promise<void> {
     running.add(key);
-    const { resource, query } = target(key);
-    const onHint = (hint: { readonly type: string }): void => {
-      if (hint.type !== "BOOKMARK") wake();
+    const { resource, query, matters } = target(key);
+    const onHint = (hint: Hint): void => {
+      if (hint.type !== "BOOKMARK" && matters?.(hint) !== false) wake();
     };
     let failure: unknown;
     await cluster.watch(resource, { ...query, resourceVersion }, { onHint, signal }).catch((error: unknown) => {

@@ -4,6 +4,7 @@ import type { Issue } from "../infra/certs/revise.ts";
 import type { Clock } from "../infra/clock.ts";
 import type { CertificateConfiguration } from "../infra/config/certificate-variables.ts";
 import type { Environment } from "../infra/config/config.ts";
+import { limitLists } from "../infra/kubernetes/limit-lists.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { pushMetrics } from "../infra/metrics/push.ts";
 import { start } from "../infra/start.ts";
@@ -15,7 +16,7 @@ import { createPhasedTick } from "./phasing/phased-tick.ts";
 import { createReferences } from "./scaler/references.ts";
 import { composeBudgets } from "./reservations/compose.ts";
 import type { OnBudgets } from "./reservations/disruption-request.ts";
-import { createMayDisrupt } from "./reservations/may-disrupt.ts";
+import { createMayDisrupt, createMayDownscale } from "./reservations/may-disrupt.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "./node-updates/update-nodes.ts";
 import type { RunInput } from "./run-input.ts";
 import { createBudgetStatuses } from "./status-writer/budget-statuses.ts";
@@ -29,6 +30,8 @@ export interface Composition {
   readonly run: Omit<RunInput, "stop">;
 }
 
+/** Pages of lists in flight, of all groups together. */
+const LISTS_AT_ONCE = 32;
 const DAY_MS = 86_400_000;
 /** Half of the time that a tick gives its checks. */
 const QUERY_MS = 5000;
@@ -49,11 +52,12 @@ async function loadReader() {
 
 /** Throws `BadConfiguration`. */
 export async function compose(env: Environment, machine: Clock): Promise<Composition> {
-  const { configuration, log, metrics, cluster, clock } = await start(env, machine, { holdsLease: true });
+  const { configuration, log, metrics, clock, ...started } = await start(env, machine, { holdsLease: true });
+  const cluster = limitLists(started.cluster, LISTS_AT_ONCE);
   const { namespace, namespaces, lease } = configuration;
   // Random, as a container that restarts in its pod has the same name as the one before it.
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
-  const { reserver, onBudgets } = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
+  const { reserver, onBudgets, compilePartition } = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   const budgetStatuses = createBudgetStatuses({ cluster, clock, log });
   const noteBudgets: OnBudgets = (scope, budgets) => {
     onBudgets(scope, budgets);
@@ -90,7 +94,13 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
     },
     updateNodes: configuration.nodeUpdates.enabled ? createNodeUpdates(nodeUpdateOptions()) : undefined,
     concludeDownscales: createConcluder({ cluster, clock, log, podHttp, clusterDomain, zoneTracker }),
-    scaling: { references: createReferences(cluster), podHttp, clusterDomain, zoneTracker },
+    scaling: {
+      references: createReferences(cluster),
+      podHttp,
+      clusterDomain,
+      zoneTracker,
+      mayDownscale: createMayDownscale(reserver, clock),
+    },
     budgetStatuses,
     budgets: {
       mayDisrupt,
@@ -99,6 +109,7 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
         clock,
         log,
         onBudgets: noteBudgets,
+        compilePartition,
         patchTimeoutMs: configuration.readyTimeTimeoutMs,
       }),
     },

@@ -2,10 +2,11 @@
 import type { Call, Query } from "../infra/kubernetes/cluster.ts";
 import { pods, statefulSets, type Resource } from "../infra/kubernetes/resources.ts";
 import type { Source } from "../infra/kubernetes/actor.ts";
+import { visitEach } from "../infra/slots.ts";
 import { LABELS } from "./model/annotations.ts";
 import { byName, groupBy } from "./model/order.ts";
 import { readPod } from "./model/pod.ts";
-import { groupKey, readZone, withPods, type GroupSnapshot, type Zone } from "./model/zone.ts";
+import { groupKey, readZone, withPods, type GroupSnapshot, type Zone, type ZoneWithPods } from "./model/zone.ts";
 
 export interface ZoneList {
   /** The zones of each group, by `<namespace>/<group>`. */
@@ -45,14 +46,18 @@ export async function gatherGroupZones(
   return (await readAll({ resource: statefulSets, query, read: readZone }, source, call)).items.toSorted(byName);
 }
 
-/** Completes the zones of one group with their pods. Throws `StaleRead`, or the error of the API server. */
+/** Lists of pods that a group may have in flight. */
+const LISTS_AT_ONCE = 8;
+
+/** Completes the zones of one group with their pods, a list a zone, 8 at a time. Throws `StaleRead`, or the error of the API server. */
 export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GroupSnapshot> {
   const [first] = zones;
-  const complete = zones.map(async (zone) => {
+  const complete = new Map<Zone, ZoneWithPods>();
+  await visitEach(zones, { atOnce: LISTS_AT_ONCE }, async (zone) => {
     const query = { namespace: zone.namespace, labelSelector: zone.selector };
-    return withPods(zone, (await readAll({ resource: pods, query, read: readPod }, source, call)).items);
+    complete.set(zone, withPods(zone, (await readAll({ resource: pods, query, read: readPod }, source, call)).items));
   });
-  return { namespace: first?.namespace ?? "", name: first?.group ?? "", zones: await Promise.all(complete) };
+  return { namespace: first?.namespace ?? "", name: first?.group ?? "", zones: zones.flatMap((zone) => complete.get(zone) ?? []) };
 }
 
 interface ListToRead<O, T> {

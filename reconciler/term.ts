@@ -1,18 +1,22 @@
 /** The time under one Lease: ticks until it is to end, then the Lease is released and what is left to report is written. */
 import { firstOfSignals } from "../infra/clock.ts";
 import type { AcquiredLease } from "../infra/kubernetes/lease.ts";
-import { startChangeWatch, zonesOf } from "./change-watch.ts";
 import { createFreshness, type Freshness } from "../infra/kubernetes/freshness.ts";
 import type { Zone } from "./model/zone.ts";
+import { createGroupTurns, type GroupTurns } from "./group-turns.ts";
 import { createLeaseTotals, type LeaseTotals } from "./lease-totals.ts";
+import { pauseMs, wakeWhenDue } from "./pause.ts";
 import { isFailure, type LogNote, type Outcome, type TickResult } from "./report/outcome.ts";
 import { createRecorder, type Recorder } from "./report/recorder.ts";
 import { createReporter, type Reporter } from "./report/reporter.ts";
-import { dueForResync, resyncedThrough, recordResync } from "./resync.ts";
+import { leasesOf } from "./pending-downscales/downscale-lease.ts";
+import { createResync, type Resync } from "./resync.ts";
 import type { RunInput, RunResult } from "./run-input.ts";
 import { createPodNotifier, type PodNotifier } from "./scaler/pod-notifier.ts";
 import { createGroupStatuses, type GroupStatuses } from "./status-writer/group-statuses.ts";
-import { LAST_STARTED, tick } from "./tick.ts";
+import { createPatientSteps, createSteps, type StepResult, type Steps, type StepsOptions } from "./steps.ts";
+import { startTickWatch } from "./tick-watch.ts";
+import { tick } from "./tick.ts";
 
 /** Time for Events that still wait to be written at the end. */
 const FLUSH_MS = 3000;
@@ -32,7 +36,7 @@ export async function tickUntil(input: RunInput, { held, stop, before }: Term): 
   const { cluster, clock, log } = input;
   const over = new AbortController();
   const until = firstOfSignals(stop, held.lost, over.signal);
-  const changes = startChangeWatch({ cluster, clock, signal: until, target: zonesOf, pauseMs: 1000 });
+  const changes = startTickWatch({ cluster, clock, signal: until, pauseMs: 1000 }, createFreshness(clock, log));
   held.awaited.addEventListener("abort", changes.wake, { once: true });
   const injecting = input.once ? input.caInjection.once(until) : input.caInjection.follow(until);
   const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
@@ -42,37 +46,70 @@ export async function tickUntil(input: RunInput, { held, stop, before }: Term): 
   const statuses = createGroupStatuses({ cluster, clock, log, fence: held, signal: until, onChange: changes.wake });
   const totals = await createLeaseTotals(held.annotations, input.metrics);
   const { record } = recorder;
-  const session = { held, until, reporter, statuses, totals, notifier, record, freshness: createFreshness(clock, log) };
+  const turns = createGroupTurns(clock, held.annotations);
+  const onLate: StepsOptions["onLate"] = (late, { key, error }) => {
+    if (error !== undefined) log.error("a slow step failed", { step: key, error });
+    if (needsTick(late) || turns.isAwaited(key)) changes.wake();
+    else if (late.dueAt !== undefined) void wakeWhenDue(late.dueAt, { ...input, ...changes, signal: until });
+  };
+  const steps = input.once ? createPatientSteps() : createSteps({ clock, onLate });
+  const resync = createResync(held.annotations);
+  const session: Session = {
+    held,
+    until,
+    reporter,
+    statuses,
+    totals,
+    notifier,
+    record,
+    steps,
+    turns,
+    resync,
+    writes: { budgets: Promise.resolve() },
+    freshness: changes.freshness,
+  };
   let verdict = before;
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
   while (!until.aborted) {
-    await input.concludeDownscales({ namespaces: input.namespaces, fence: held, recorder, signal: until });
+    const bounds = { namespaces: input.namespaces, fence: held, recorder, signal: until };
+    await input.concludeDownscales({ ...bounds, isLeftOut: leasesOf(steps.underWay()) });
     const result = await tickOnce(input, session);
     const acted = await updateNodes(input, { ...session, recorder, result });
     verdict = addTick(verdict, result);
-    if (result) changes.watchFrom(result.resourceVersions);
+    if (result) changes.watchAfter(result);
     if (input.once || held.awaited.aborted) break;
-    if (!acted) await changes.wait(pauseMs(input, result));
+    if (mayPause(acted, result)) await changes.wait(pauseMs(input, result));
   }
   sayWhyItEnds(held, input);
   if (input.once) await injecting;
   over.abort();
+  const late = await endSteps(session);
   const flushing = new AbortController();
   // Events and statuses are a courtesy: they do not hold up the end. Statuses are written under the Lease.
-  const within = (ms: number, work: Promise<void>): Promise<void> => Promise.race([work, clock.sleep(ms, flushing.signal)]);
-  const released = within(STATUS_MS, statuses.flush()).then(held.release);
+  const within = (ms: number, work: Promise<unknown>): Promise<unknown> => Promise.race([work, clock.sleep(ms, flushing.signal)]);
+  const released = within(STATUS_MS, Promise.all([statuses.flush(), session.writes.budgets])).then(held.release);
   await Promise.all([within(FLUSH_MS, recorder.flush()), released, injecting]).finally(() => flushing.abort());
-  return verdict;
+  return addLate(verdict, late);
 }
 
-/** At least, as a check that a tick has not reached is due at once. */
-const SHORTEST_PAUSE_MS = 1000;
+/** Slow steps call no further pod and begin no further write once `until` has fired; what is under way ends under the Lease. */
+async function endSteps({ steps, totals }: Session): Promise<readonly StepResult[]> {
+  await steps.idle();
+  const late = steps.take();
+  if (late.length > 0) await totals.record(undefined);
+  return late;
+}
 
-/** Milliseconds to the next tick: the interval, or less if a check is due before. */
-function pauseMs({ intervalMs, clock }: RunInput, result: TickResult | undefined): number {
-  const due = result?.nextCheckAt;
-  return due === undefined ? intervalMs : Math.min(intervalMs, Math.max(SHORTEST_PAUSE_MS, due - clock.now()));
+/** The next tick follows at once if this one, or the step that updates nodes, has changed the cluster, or if it did not reach every group. */
+const mayPause = (acted: boolean, result: TickResult | undefined): boolean => !acted && !result?.skipped;
+
+/** It has changed the cluster, or decided by what was no longer so, or failed: the tick that takes it over need not wait. */
+const needsTick = ({ acted, failed, outcome }: StepResult): boolean => acted || failed === true || outcome?.state === "superseded";
+
+/** A step that ends with the run counts for its last tick. */
+function addLate(verdict: RunResult, late: readonly StepResult[]): RunResult {
+  return late.some(({ outcome, failed }) => failed === true || (outcome && isFailure(outcome))) ? { ...verdict, exitCode: 1 } : verdict;
 }
 
 function sayWhyItEnds({ awaited, lost }: AcquiredLease, { log, lease }: RunInput): void {
@@ -106,19 +143,21 @@ interface Session {
   readonly totals: LeaseTotals;
   readonly notifier: PodNotifier;
   readonly record: Recorder["record"];
+  readonly steps: Steps;
+  readonly turns: GroupTurns;
+  readonly resync: Resync;
+  readonly writes: { budgets: Promise<unknown> };
   readonly freshness: Freshness;
 }
 
 /** One tick, reported; undefined if the cluster could not be read. Never rejects. */
 async function tickOnce(
   input: RunInput,
-  { held, until, reporter, statuses, totals, notifier, record, freshness }: Session,
+  { held, until, reporter, statuses, totals, notifier, record, steps, turns, resync, writes, freshness }: Session,
 ): Promise<TickResult | undefined> {
   const { cluster, namespaces, clock, scaling, budgets, checking, phased } = input;
   const startedAt = clock.now();
-  const isResyncDue = dueForResync(resyncedThrough(held.annotations), startedAt);
-  const after = held.annotations.get(LAST_STARTED) ?? "";
-  await statuses.beginTick(namespaces);
+  await statuses.beginTick(namespaces, steps.underWay());
   const from = clock.monotonic();
   const onOutcome = (outcome: Outcome, tookMs: number): void => {
     reporter.report(outcome, tookMs);
@@ -132,17 +171,18 @@ async function tickOnce(
       namespaces,
       clock,
       stop: until,
-      turns: { isResyncDue, annotations: held.annotations },
+      turns: { isResyncDue: (key) => resync.isDue(key, startedAt), onResync: (key) => resync.begin(key, startedAt), memory: turns },
+      steps,
       scaling: { ...scaling, notifier },
       budgets,
       checking,
       phased,
       report: { record, timesSuperseded: reporter.timesSuperseded, onOutcome },
     });
-    recordResync(held.annotations, { startedAt, after, groups: [...result.groups.keys()], begun: result.outcomes.length });
+    resync.endTick([...result.groups.keys()], startedAt);
     reporter.endTick(result, clock.monotonic() - from);
     statuses.endTick(result);
-    void input.budgetStatuses.write(result.groups, held, until);
+    writes.budgets = Promise.all([writes.budgets, input.budgetStatuses.write(result.groups, held, until)]);
     await totals.record(startedAt);
     return result;
   } catch (error) {

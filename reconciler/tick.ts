@@ -1,65 +1,50 @@
 /**
- * One pass over all groups: gather -> decide -> act, 8 groups at a time at most, independently of each other.
- *
- *   list StatefulSets -> per group: settled by its status? -> done
- *                                   otherwise list its pods -> decideRollout -> act -> outcome
+ * One pass over all groups: list the StatefulSets, then begin a step of each group, 8 at a time at most and independently of each other. The tick ends
+ * once each step is done or slow; a slow one goes on beside the next ticks (steps.ts).
  */
-import type { MayDisrupt } from "./reservations/may-disrupt.ts";
-import type { Clock } from "../infra/clock.ts";
-import { hasCode, isSuperseded } from "../infra/errors.ts";
 import { visitEach } from "../infra/slots.ts";
 import { earliest } from "../infra/timestamp.ts";
-import { takeStep } from "./updater/take-step.ts";
-import type { Actor } from "../infra/kubernetes/actor.ts";
-import type { BatchActor } from "./updater/delete-pods.ts";
-import { gatherGroup, gatherZones } from "./gather.ts";
-import type { BudgetLists } from "./maintenance/budget-lists.ts";
+import { gatherZones } from "./gather.ts";
 import type { Checker } from "./checking/ask-prometheus.ts";
-import type { Gates, GroupGates, TickGates } from "./gating/gates.ts";
-import { wantedBy } from "./gating/wanted.ts";
-import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
-import type { Hold } from "./model/decision.ts";
-import { groupKey, type GroupSnapshot, type Zone } from "./model/zone.ts";
-import type { PhasedTick } from "./phasing/phased-tick.ts";
+import type { Gates } from "./gating/gates.ts";
+import { hold } from "./model/decision.ts";
+import type { Zone } from "./model/zone.ts";
+import type { PhasedInput, PhasedTick } from "./phasing/phased-tick.ts";
+import { createGroupTurns, type GroupTurns, type WhyLeft } from "./group-turns.ts";
 import type { Draft } from "./report/events.ts";
-import type { Common, Outcome, TickResult } from "./report/outcome.ts";
-import { decideByStatus, decideRollout } from "./rollout/decide.ts";
-import { planRollout } from "./rollout/plan.ts";
-import { scaleGroup } from "./scaler/scale-group.ts";
-import type { Scaler } from "./scaler/scaler.ts";
+import type { Outcome, TickResult } from "./report/outcome.ts";
+import { decideByStatus } from "./rollout/decide.ts";
+import { type Gathered, stepGroup, type StepInput } from "./step-group.ts";
+import { createPatientSteps, MOST_SLOW, MOST_SLOW_OF_NAMESPACE, namespaceOf, type StepResult, type Steps } from "./steps.ts";
 
 const GROUPS_AT_A_TIME = 8;
 
-/** Annotation of the Lease with the key of the group that was started last: the next tick continues after it. */
-export const LAST_STARTED = "zonewise/last-started-group";
+/** Key of the step of all PhasedRollouts, which is of no namespace. */
+const PHASED = "/phased";
 
-export interface TickInput extends Actor {
+export interface TickInput extends StepInput {
   /** "" for all namespaces. */
   readonly namespaces: readonly string[];
-  readonly clock: Pick<Clock, "now" | "monotonic">;
-  /** Once it fires, no further group is started and no further pod is called. */
-  readonly stop: AbortSignal;
   /** Which groups to resync, and which to start first; groups by `<namespace>/<group>`. */
   readonly turns: {
     /** True for a group whose pods must be read even if its status shows that it is settled. */
     readonly isResyncDue: (key: string) => boolean;
-    /** Annotations of the Lease, which outlive ticks and processes; without them each tick starts with the first group. */
+    /** Called before a group is begun that is read even if it is settled. */
+    readonly onResync?: (key: string) => void;
+    /** Annotations of the Lease, which outlive ticks and processes, for a tick without memory; without them it starts with the first group. */
     readonly annotations?: Map<string, string>;
+    /** Shared by all ticks under a Lease. */
+    readonly memory?: GroupTurns;
   };
-  readonly scaling: Omit<Scaler, keyof Actor | "clock" | "stop">;
-  readonly budgets: {
-    readonly mayDisrupt: MayDisrupt;
-    readonly maintenance: BudgetMaintenance;
-  };
+  /** Shared by all ticks under a Lease; without them the tick waits for every step. */
+  readonly steps?: Steps;
   /** Asks Prometheus beside the groups, and holds zones back by gates. */
   readonly checking: { readonly checker: Checker; readonly gates: Gates };
   /** Advances PhasedRollouts beside the groups. */
   readonly phased: PhasedTick;
-  readonly report: {
+  readonly report: StepInput["report"] & {
     /** Records Events. */
     readonly record: (drafts: readonly Draft[]) => void;
-    /** How often in a row the group, by its key, was superseded before this tick. */
-    readonly timesSuperseded: (key: string) => number;
     /** Called with each outcome at once, and with the milliseconds that the group took. */
     readonly onOutcome: (outcome: Outcome, tookMs: number) => void;
   };
@@ -67,113 +52,106 @@ export interface TickInput extends Actor {
 
 /** Rejects only if the StatefulSets could not be listed; an error in one group becomes its outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
-  const { cluster, fence, freshness, namespaces, clock, stop, turns, budgets, checking, report } = input;
+  const { cluster, fence, freshness, namespaces, clock, stop, turns, budgets, checking, report, steps = createPatientSteps() } = input;
+  const { memory = createGroupTurns(clock, turns.annotations ?? new Map()) } = turns;
+  // Before the lists: a step that ends while they are read has changed what they say.
+  const busy = steps.underWay();
+  for (const key of busy) memory.leave(key, "busy");
   const gatheredAt = clock.monotonic();
-  using round = checking.checker.begin(stop);
-  const beside = { cluster, fence, freshness, namespaces, round, record: report.record };
-  const [list, gates] = await Promise.all([gatherZones(namespaces, input), checking.gates.begin(beside)]);
-  const phasing = input.phased({ ...beside, stop });
+  const beside = { cluster, fence, freshness, namespaces, record: report.record };
+  const beginRound = () => checking.checker.begin(stop);
+  const [list, gates] = await Promise.all([gatherZones(namespaces, input), checking.gates.begin({ ...beside, beginRound })]);
+  const phasing = handled(busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased({ ...beside, stop }, input)));
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
-  const outcomes: Outcome[] = [];
-  const queue = takeTurns([...list.groups], turns.annotations?.get(LAST_STARTED));
-  const others = budgets.maintenance.maintainOthers(list.groups, input.fence, stop);
-  await visitEach(queue, { atOnce: GROUPS_AT_A_TIME, signal: stop }, async ([key, zones]) => {
-    const startedAt = clock.monotonic();
+  const queue = memory.order(list.groups, busy);
+  const others = handled(budgets.maintenance.maintainOthers(list.groups, input.fence, stop));
+  const beganAt = clock.monotonic();
+  const whyLeave = createLeaver(steps, beganAt);
+  let reached = 0;
+  await visitEach(queue, { atOnce: GROUPS_AT_A_TIME, signal: stop }, async (turn) => {
+    const { key, group: zones } = turn;
+    const why = whyLeave(namespaceOf(key));
+    if (why !== "noTime") reached++;
+    if (why === "namespaceFull") memory.pass(turn);
+    if (why) return reportWaiting(zones, { why, leftMs: memory.leave(key, why === "noTime" ? why : "noRoom") }, input);
     // Before the group is reconciled, as the process may be killed.
-    turns.annotations?.set(LAST_STARTED, key);
-    const outcome = await reconcileGroup(zones, { budgetLists, gatheredAt, gates }, input);
-    outcomes.push(outcome);
-    report.onOutcome(outcome, clock.monotonic() - startedAt);
+    memory.begin(turn);
+    const isResyncDue = turns.isResyncDue(key);
+    if (isResyncDue) turns.onResync?.(key);
+    await steps.start(key, () => takeTurn([key, zones], { budgetLists, gatheredAt, gates, isResyncDue }, input));
   });
-  await others;
-  const [phased, gated] = await Promise.all([phasing, gates.end(list.groups)]);
-  // The cycle after a complete one starts a group later, so that the end of a run does not always interrupt the same group.
-  const [first] = queue;
-  if (first && outcomes.length === queue.length) turns.annotations?.set(LAST_STARTED, first[0]);
-  return {
-    ...list,
-    outcomes,
-    skipped: queue.length - outcomes.length,
-    acted: phased.acted || gated.progressed || outcomes.some((outcome) => outcome.state === "acted"),
-    nextCheckAt: earliest([phased.dueAt, gated.nextAt]),
-    phasedFailed: phased.failed,
+  await Promise.all([others, phasing, gates.end(list.groups)]);
+  return { ...list, skipped: queue.length - reached, underWay: steps.underWay().size, ...summarize(steps.take()) };
+}
+
+/** The same, and none of its errors remains unhandled if the tick rejects before it is awaited. */
+function handled<T>(work: Promise<T> | undefined): Promise<T> | undefined {
+  work?.catch(() => {});
+  return work;
+}
+
+/** Why a tick does not begin a group of a namespace now. */
+type Obstacle = Exclude<WhyLeft, "busy" | "noRoom"> | "namespaceFull" | "allFull";
+
+/** Once a tick has left out a group for lack of room, it begins no later one there: the order would be lost. */
+function createLeaver(steps: Steps, beganAt: number): (namespace: string) => Obstacle | undefined {
+  const full = new Set<string>();
+  let isFull = false;
+  return (namespace) => {
+    if (!steps.hasTime(beganAt)) return "noTime";
+    isFull ||= !steps.hasRoom();
+    if (isFull) return "allFull";
+    if (!steps.hasRoom(namespace)) full.add(namespace);
+    return full.has(namespace) ? "namespaceFull" : undefined;
   };
 }
 
-/** The groups in the order of their keys, starting after the last started one: every group is started once before any is started twice. */
-function takeTurns<T>(groups: readonly [key: string, T][], lastStarted = ""): [key: string, T][] {
-  const sorted = groups.toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return [...sorted.filter(([key]) => key > lastStarted), ...sorted.filter(([key]) => key <= lastStarted)];
+/** Of this tick's steps, and of slow ones of earlier ticks that have ended. */
+function summarize(
+  results: readonly StepResult[],
+): Pick<TickResult, "outcomes" | "acted" | "nextCheckAt" | "phasedLists" | "phasedFailed"> {
+  return {
+    outcomes: results.flatMap(({ outcome }) => outcome ?? []),
+    acted: results.some(({ acted }) => acted),
+    nextCheckAt: earliest(results.map(({ dueAt }) => dueAt)),
+    phasedLists: results.findLast(({ lists }) => lists !== undefined)?.lists,
+    phasedFailed: results.some(({ failed }) => failed),
+  };
 }
 
-/** What one tick has gathered for all groups. */
-interface Gathered {
-  readonly budgetLists: BudgetLists;
-  /** Before the StatefulSets were listed, by `clock.monotonic`: a rollout that acts on an older list reads them again. */
-  readonly gatheredAt: number;
-  readonly gates: TickGates;
+/** The group's step, and what its gates ask meanwhile. */
+async function takeTurn([key, zones]: readonly [string, readonly Zone[]], gathered: Gathered, input: TickInput): Promise<StepResult> {
+  const { clock, report } = input;
+  const startedAt = clock.monotonic();
+  const outcome = await stepGroup(zones, gathered, input);
+  report.onOutcome(outcome, clock.monotonic() - startedAt);
+  const { progressed, nextAt } = await gathered.gates.endGroup(key);
+  return { outcome, acted: progressed || outcome.state === "acted", dueAt: nextAt };
 }
 
-async function reconcileGroup(zones: readonly Zone[], gathered: Gathered, input: TickInput): Promise<Outcome> {
-  const common: Common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones, scalingHolds: [], notes: [] };
-  const { cluster, fence, freshness, stop } = input;
-  try {
-    const scaler = { ...input.scaling, cluster, fence, freshness, clock: input.clock, stop };
-    const { change, scalingHolds, notes } = await scaleGroup(zones, scaler);
-    const seen = { ...common, scalingHolds };
-    const outcome = change
-      ? { ...seen, state: "acted" as const, decision: change, effect: { replaced: [], denied: [] } }
-      : await rollOut(seen, gathered, input).catch((error: unknown) => explain(error, seen, input));
-    return { ...outcome, notes };
-  } catch (error) {
-    return explain(error, common, input);
-  }
+async function advancePhased(phased: Omit<PhasedInput, "round">, { checking, stop, phased: advance }: TickInput): Promise<StepResult> {
+  using round = checking.checker.begin(stop);
+  return await advance({ ...phased, round });
 }
 
-async function rollOut(common: Common, { budgetLists, gatheredAt, gates }: Gathered, input: TickInput): Promise<Outcome> {
-  const { zones } = common;
-  const { turns, budgets, clock } = input;
-  const gated = gates.of(zones);
-  const byStatus = decideByStatus(zones, gated.verdicts);
-  const early = byStatus === "look" ? undefined : outcomeOf(byStatus, common);
-  const isOver = early && !turns.isResyncDue(groupKey(common)) && !budgets.maintenance.needsReadyTime(zones);
-  if ((isOver || byStatus) && decideByStatus(zones) === undefined) gated.follow({ kind: "settled" });
-  if (isOver) return early;
+/** Milliseconds for which a group may wait for its turn without a word: a group whose status is settled may wait for ever. */
+const TURN_PATIENCE_MS = 30_000;
 
-  const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);
-  const snapshot = await gatherGroup(zones, input);
-  try {
-    const { cluster, fence, freshness, stop } = input;
-    const actor = { cluster, fence, freshness, mayDisrupt: budgets.mayDisrupt, clock, gatheredAt, stop };
-    const seen = { ...common, plan: planRollout(snapshot.zones) };
-    return early?.state === "held" ? { ...early, plan: seen.plan } : await rollOutZones(snapshot, seen, { ...actor, gated });
-  } finally {
-    await budgets.maintenance.maintainGroup(snapshot, listed, input.fence);
-  }
-}
+const OBSTACLES: Readonly<Record<Obstacle, string>> = {
+  noTime: "the groups before it take all the time in which ticks begin groups",
+  namespaceFull: `steps of other groups of its namespace take long, and beside ${MOST_SLOW_OF_NAMESPACE} of these no other is begun`,
+  allFull: `steps of other groups take long, and beside ${MOST_SLOW} of these no other is begun`,
+};
 
-const outcomeOf = (held: Hold | undefined, common: Common): Outcome =>
-  held ? { ...common, state: "held", hold: held } : { ...common, state: "settled" };
-
-interface GroupActor extends BatchActor {
-  readonly gated: GroupGates;
-}
-
-async function rollOutZones(snapshot: GroupSnapshot, common: Common, { gated, ...actor }: GroupActor): Promise<Outcome> {
-  const { verdicts } = gated;
-  if (verdicts) gated.follow(wantedBy(snapshot));
-  const decision = decideRollout(verdicts ? { ...snapshot, gates: verdicts } : snapshot);
-  if (!decision) return { ...common, state: "settled" };
-  if (decision.action === "hold") return { ...common, state: "held", hold: decision };
-
-  const effect = await takeStep(decision, snapshot.zones, actor);
-  const [denial] = effect.denied;
-  if (denial && effect.replaced.length === 0) return { ...common, state: "held", hold: denial };
-  return { ...common, state: "acted", decision, effect };
-}
-
-/** A deleted pod, a changed zone or a stale read is no failure, but the decision is outdated. */
-function explain(error: unknown, common: Common, { report }: TickInput): Outcome {
-  if (!isSuperseded(error) && !hasCode(error, "Cancelled")) return { ...common, state: "failed", error };
-  return { ...common, state: "superseded", error, times: report.timesSuperseded(groupKey(common)) + 1 };
+/** A group that ticks have left out for long says why. */
+function reportWaiting(
+  zones: readonly Zone[],
+  { why, leftMs }: { readonly why: Obstacle; readonly leftMs: number },
+  { report }: TickInput,
+): void {
+  const [first] = zones;
+  if (!first || leftMs < TURN_PATIENCE_MS || decideByStatus(zones) === undefined) return;
+  const { namespace, group } = first;
+  const held = { ...hold("TurnAwaited", `group ${group} waits for its turn: ${OBSTACLES[why]}`, [first]), dedupKey: "" };
+  report.onOutcome({ namespace, group, zones, scalingHolds: [], notes: [], state: "held", hold: held }, 0);
 }

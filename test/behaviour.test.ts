@@ -22,13 +22,13 @@ const OF_NODES =
 const tests = sources.filter(({ file }) => file.startsWith("test/") && !OF_NODES.test(file));
 
 /** A heading, a bold beginning, or the first cell of a row. */
-const ANCHOR = /(?:^#+ |\*\*|^\| )§(?<number>\d+(?:\.\d+)*[a-e]?)\b/gm;
+const ANCHOR = /(?:^#+ |\*\*|^\| )§(?<number>\d+(?:\.\d+)*[a-f]?)\b/gm;
 const ROW = /^\| (?<id>[A-Z]\d\d) \| (?<rest>.*) \|$/gm;
 const NOT_COVERED = /\| Not covered: \S/;
 
 // Strings are matched first, so that text in a string does not count as a comment.
 const COMMENT = /"(?:\\.|[^"\\\n])*"|\/\*[^]*?\*\/|(?<!:)\/\/.*/g;
-const CITATION = /§(?<number>\d+(?:\.\d+)*[a-e]?)/g;
+const CITATION = /§(?<number>\d+(?:\.\d+)*[a-f]?)/g;
 const CITATION_ONCE = /§\d/;
 /** The tests do not check such a citation. */
 const OTHER_FORM = /(?<!\w)\[\d+\.\d[^\]]*\]|\bspec \d+\.\d|§\s+\d/g;

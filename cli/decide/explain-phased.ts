@@ -4,7 +4,7 @@ import { ordinalOf } from "../../reconciler/model/order.ts";
 import { findCondition, type RollingPodStatus } from "../../reconciler/phased/status.ts";
 import { nextCheckAt } from "../../reconciler/phased/step.ts";
 import type { PhasedRollout } from "../../reconciler/phased/phased-rollout.ts";
-import type { Target } from "../../reconciler/phased/target.ts";
+import { firstReleased, type Target } from "../../reconciler/phased/target.ts";
 import { allow, deny, type Blocker, type Explanation } from "./answer.ts";
 import { PHASED_RULES, type PhasedReason } from "./phased-rules.ts";
 
@@ -46,12 +46,12 @@ export function explainPhasedPod(pod: PhasedPod, phased: Phased): Explanation {
   const { target } = phased;
   if (!target || pod.revision === target.status.updateRevision) return allow(ROLL, `${pod.name} is at the update revision already`);
   const index = ordinalOf(pod) - target.firstOrdinal;
-  if (index >= target.partition)
-    return allow(ROLL, `${pod.name} is released: partition ${target.partition} of ${target.name} is not above it`);
+  const partition = firstReleased(target);
+  if (index >= partition) return allow(ROLL, `${pod.name} is released: partition ${partition} of ${target.name} is not above it`);
   const own = explainPhased(phased);
-  const before = target.partition - index - 1;
+  const before = partition - index - 1;
   const turn = before === 0 ? "it is the next" : `${before} pod${before > 1 ? "s go" : " goes"} before it`;
-  const message = `${pod.name} is below partition ${target.partition} of ${target.name}, and ${turn}`;
+  const message = `${pod.name} is below partition ${partition} of ${target.name}, and ${turn}`;
   return own.allowed ? { ...own, message: `${message}; ${own.message}` } : { ...own, message: `${message}: ${own.message}` };
 }
 

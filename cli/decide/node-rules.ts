@@ -79,6 +79,18 @@ export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
     rule: "a drain would succeed now",
     remedy: (context) => `make the pods ready that its budgets count: zonewise drain-order ${context.node}`,
   },
+  PlacesUnknown: {
+    rule: "the reconciler may read the claims and volumes of the pods of the node",
+    remedy: () => "apply the rights of this version: kubectl apply -k infra/manifests/node-updates",
+  },
+  NoPlaceForPods: {
+    rule: "each pod of the node fits on another one that takes pods and is not being updated",
+    remedy: (context) => `wait for the nodes that the message names, or get them Ready and uncordoned: ${lookAtPods(context)}`,
+  },
+  DrainWouldNotEnd: {
+    rule: "no pod of the node waits for one that can come back to this node alone",
+    remedy: () => "add a node on which the pod fits, raise maxUnavailable of its budget, or set spec.drain.onTimeout to Reboot",
+  },
 };
 
 export const PHASE_RULES: Readonly<Record<NodePhase, NodeRules>> = {

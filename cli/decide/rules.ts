@@ -1,8 +1,9 @@
 /** For each reason to wait: the rule that says no, and the smallest change that lets it say yes. Pure. */
 import type { VerdictReason } from "../../reconciler/budget/verdict.ts";
-import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
+import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import type { Reason } from "../../reconciler/model/decision.ts";
 import { RETRY_ANNOTATION } from "../../reconciler/gates/gate.ts";
+import { MOST_ZONES } from "../../reconciler/model/too-many-zones.ts";
 
 /** Not of a request that no command sends, nor of a pod that is not there: a command names those that are. */
 export type Denial = Exclude<VerdictReason, "Allowed" | "PodNotReady" | "OtherPod" | "PodNotInScope" | "InvalidRequest" | "PodNotFound">;
@@ -48,6 +49,16 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
         `patch statefulset ${zone(context)} --type=merge -p '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'`,
       ),
   },
+  TooManyZones: {
+    rule: `a group has ${MOST_ZONES} zones at most`,
+    remedy: (context) =>
+      `give some of its zones another group: ${kubectl(context, `label --overwrite statefulset ZONE ${LABELS.rolloutGroup}=OTHER`)}`,
+  },
+  TurnAwaited: {
+    rule: "few enough groups have a step under way that takes long",
+    remedy: (context) =>
+      `wait for them; if it lasts, find those whose pods or webhooks do not answer: ${kubectl(context, "get rolloutgroups")}`,
+  },
   RevisionUnknown: {
     rule: "the status of a zone names its revisions",
     remedy: (context) => `get kube-controller-manager to work again: it writes the status of ${zone(context)}`,
@@ -63,7 +74,8 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   },
   MultipleZonesNotReady: {
     rule: "at most one zone has pods that are not ready",
-    remedy: (context) => `make the pods of all but one of these zones ready: ${zonesOf(context).join(", ")}`,
+    remedy: (context) =>
+      `fix or revert the template if it is at fault; otherwise make the pods of all but one of these zones ready: ${zonesOf(context).join(", ")}`,
   },
   OtherZoneNotReady: {
     rule: "all other zones, paused ones too, have all their pods, ready",

@@ -1,4 +1,5 @@
 /** Reads what `zonewise doctor` examines of PhasedRollouts, gates and node updates. */
+import type { Phased } from "../decide/explain-phased.ts";
 import { absent } from "../../infra/errors.ts";
 import { mutatingWebhooks, rolloutGates, type Resource } from "../../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../../reconciler/gather.ts";
@@ -50,10 +51,13 @@ async function gatherGates(session: Session): Promise<readonly Gate[]> {
   return (list?.items ?? []).filter((gate) => gate !== undefined);
 }
 
-const gather = async (session: Session) => await Promise.all([gatherRollouts(session.namespace, "NoData", session), gatherGates(session)]);
+async function gather(session: Session): Promise<[phased: readonly Phased[], gates: readonly Gate[]]> {
+  const [phased, gates] = await Promise.all([gatherRollouts(session.namespace, "NoData", session), gatherGates(session)]);
+  return [phased?.rollouts ?? [], gates];
+}
 
 export async function examineRollouts(session: Session): Promise<Finding[]> {
-  const [phased = [], gates] = await gather(session);
+  const [phased, gates] = await gather(session);
   const groups = gates.length > 0 ? [...(await gatherZones([session.namespace], session)).groups.keys()] : [];
   const isGuarded = phased.length === 0 ? () => true : await gatherGuards(session);
   return [...examinePhased(phased, isGuarded), ...examineGates(gates, new Set(groups))];
@@ -61,7 +65,7 @@ export async function examineRollouts(session: Session): Promise<Finding[]> {
 
 /** Only where a check names a Secret. */
 export async function examineSecrets(session: Session): Promise<Finding[]> {
-  const [phased = [], gates] = await gather(session);
+  const [phased, gates] = await gather(session);
   const findings = listSecrets(phased, gates).map(async (secret) => {
     const { namespace } = secret;
     const users = [...new Set([namespace, "zonewise"])].map((one) => `system:serviceaccount:${one}:zonewise-reconciler`);

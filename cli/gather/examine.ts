@@ -1,6 +1,7 @@
 /** Reads what `zonewise doctor` examines. What the caller may not read becomes a finding, and the rest is examined. */
 import { hasCode } from "../../infra/errors.ts";
 import {
+  definitions,
   deployments,
   mutatingWebhooks,
   podDisruptionBudgets,
@@ -12,6 +13,7 @@ import { absent } from "../../infra/errors.ts";
 import { readAll } from "../../reconciler/gather.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
 import { listBudgets } from "../../reconciler/reservations/gather-budget.ts";
+import { examineDefinitionOwners, SHARED_DEFINITIONS } from "../decide/definition-owners.ts";
 import { explainError } from "../decide/explain-error.ts";
 import { examineBudgets, examineStatefulSets, examineWebhooks, type Finding } from "../decide/findings.ts";
 import { findMissingRights, INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../decide/reconciler-rights.ts";
@@ -56,6 +58,11 @@ const examineDefinitions: Examination = async ({ cluster }) => {
   }));
 };
 
+const examineOwners: Examination = async ({ cluster }) => {
+  const found = await Promise.all(SHARED_DEFINITIONS.map(async (name) => await cluster.get(definitions, { name }).catch(absent)));
+  return examineDefinitionOwners(found.filter((one) => one !== undefined));
+};
+
 /** By its name in the namespace that it serves, or in that of an installation for all. */
 const examineReconcilerRights: Examination = async (session) => {
   const { namespace } = session;
@@ -96,6 +103,7 @@ const INSTALLED: readonly Examination[] = [
   examineGuards,
   examineHooks,
   examineDefinitions,
+  examineOwners,
   examineReconcilerRights,
   examineRollouts,
   examineSecrets,

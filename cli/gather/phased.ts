@@ -14,7 +14,7 @@ export interface FoundRollouts {
 export async function readPhased(session: Session, namespace: string): Promise<FoundRollouts> {
   try {
     // The meaning of a check's answer is not shown, so the default will do.
-    return { phased: (await gatherRollouts(namespace, "NoData", session)) ?? [] };
+    return { phased: (await gatherRollouts(namespace, "NoData", session))?.rollouts ?? [] };
   } catch (error) {
     if (!hasCode(error, "Forbidden")) throw error;
     return { phased: [], unread: explainError(error).message };

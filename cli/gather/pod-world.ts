@@ -4,8 +4,8 @@ import { absent } from "../../infra/errors.ts";
 import { statefulSets } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { matchesLabels } from "../../reconciler/budget/selector.ts";
-import { readReservations } from "../../reconciler/budget/reservation.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../reconciler/reservations/gather-budget.ts";
+import { openReservationStore } from "../../reconciler/reservations/reservation-store.ts";
 import type { World, WorldBudget } from "../../reconciler/simulation/world.ts";
 import type { GroupState } from "../decide/group-state.ts";
 import type { Session } from "../session.ts";
@@ -54,9 +54,10 @@ async function gatherUngrouped(session: Session, { namespace, labels }: BudgetPo
   const listed = (await listBudgets(namespace, session)) ?? [];
   const read = async (budget: ListedBudget): Promise<WorldBudget> => {
     const { content, matchLabels, object } = budget;
-    const reservations = readReservations(object.status?.disruptedPods);
     const isRead = matchLabels && matchesLabels(matchLabels, labels) && !("problem" in content);
-    return { ...budget, reservations, others: isRead ? (await gatherUnderBudget(content, session)).zones : [] };
+    if (!isRead) return { ...budget, reservations: {}, others: [] };
+    const { reservations } = await openReservationStore(session.cluster, object, {});
+    return { ...budget, reservations, others: (await gatherUnderBudget(content, session)).zones };
   };
   const budgets = await Promise.all(listed.map(read));
   const empty = { zones: [], gates: [], tracked: undefined, references: new Map(), preparedAt: new Map(), readyMs: new Map() };

@@ -56,9 +56,10 @@ async function gatherBudgets(namespace: string, zones: readonly BudgetZone[], re
 /** Only a budget that selects pods of the group is read whole. */
 async function readBudget(budget: ListedBudget, zones: readonly BudgetZone[], reader: Reader): Promise<WorldBudget> {
   const { object, content, matchLabels } = budget;
-  const selects = matchLabels && zones.some(({ pods }) => pods.some(({ labels }) => matchesLabels(matchLabels, labels)));
+  const selects =
+    matchLabels && zones.some(({ labels, pods }) => [{ labels }, ...pods].some((one) => matchesLabels(matchLabels, one.labels)));
   if (!selects || "problem" in content) return { ...budget, reservations: readReservations(object.status?.disruptedPods), others: [] };
-  const { reservations } = await openReservationStore(reader.cluster, { budget: object, withLease: object.status === undefined }, {});
+  const { reservations } = await openReservationStore(reader.cluster, object, {});
   const own = new Set(zones.map(({ uid }) => uid));
   const under = await gatherUnderBudget(content, reader);
   return { ...budget, reservations, others: under.zones.filter(({ uid }) => !own.has(uid)) };

@@ -1,5 +1,6 @@
 /** The tables of `zonewise status` for PhasedRollouts and node updates. */
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
+import { firstReleased } from "../../reconciler/phased/target.ts";
 import { explainPhased, nextCheckOf, type Phased } from "../decide/explain-phased.ts";
 import { judgePhased } from "../decide/overview.ts";
 import { formatAge, untilOf } from "./age.ts";
@@ -33,7 +34,7 @@ function describeRow(phased: Phased, now: number): Cell[] {
   const progress = judgePhased(phased);
   const { allowed, reason, since, until } = explainPhased(phased);
   const waits = allowed ? "" : reason;
-  const counts = target ? [`${target.partition}/${target.replicas}`, `${target.status.updated}/${target.replicas}`] : ["-", "-"];
+  const counts = target ? [`${firstReleased(target)}/${target.replicas}`, `${target.status.updated}/${target.replicas}`] : ["-", "-"];
   const phase = { text: reason === "Unseen" ? "Unseen" : rollout.status.phase, tone: TONES[progress] };
   const blocked = { text: progress === "stalled" ? waits : "", tone: "bad" } as const;
   return [

@@ -33,7 +33,7 @@ interface Tools {
   readonly clock: Clock;
 }
 
-/** `tracker` names the zone tracker's ConfigMap. Its times count as well: the installation may have used it before. */
+/** `tracker` names the zone tracker's ConfigMap. In both modes the later of annotation and tracker counts: the reconciler writes annotations, and the mode may have changed. */
 export function recordInAnnotation({ cluster, clock }: Tools, tracker: string): DownscaleRecord {
   return {
     messages: { unreadable: "parsing downscale annotations failed.", unsaved: "adding an annotation to the statefulset failed." },
@@ -70,7 +70,8 @@ export function recordInTracker({ cluster, clock }: Tools, name: string): Downsc
         const existing = await cluster.get(configMaps, { namespace, name }, call).catch(absent);
         return existing ?? (await create(namespace, zones, call));
       });
-      return readTracker(found.data);
+      const tracked = readTracker(found.data);
+      return new Map(group.map(({ name: zone, scaling }) => [zone, laterOf(scaling.lastDownscale, tracked.get(zone))]));
     },
     async save({ namespace = "", name: zone = "" }, earlier, call) {
       const ref = { namespace, name };

@@ -1,5 +1,6 @@
 /** The first steps of both downscale webhooks: is the request a downscale (§3.1-§3.5, §4.1)? */
 import { compareReplicas, readScalable, type Scalable, type Unscalable } from "../../reconciler/downscale/scalable.ts";
+import { LABELS } from "../../reconciler/model/annotations.ts";
 import type { AdmissionRequest, Answer } from "../http/webhook.ts";
 
 export interface Downscale {
@@ -35,6 +36,11 @@ export interface Candidate {
 export function deny(candidate: Candidate, reason: string, explanation: string): Answer {
   const message = `${describeDownscale(candidate)} is not allowed because ${explanation}`;
   return { allowed: false, reason, message, log: replicaFields(candidate.downscale) };
+}
+
+/** The answer of both webhooks for an object with the label (§3.7, §4.4): neither needs the other. */
+export function denyByLabel(candidate: Candidate): Answer {
+  return deny(candidate, "NoDownscaleLabel", `it has the label '${LABELS.noDownscale}=true'`);
 }
 
 /** `downscale of statefulsets/web in shop from 3 to 2 replicas`: the beginning of every message about the downscale. */

@@ -4,7 +4,7 @@ import { RolloutError } from "../../infra/errors.ts";
 import { deployments, replicaSets, type Resource, type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
-import { allowWithWarning, type Candidate, deny, type Downscale, findDownscale } from "./find-downscale.ts";
+import { allowWithWarning, type Candidate, denyByLabel, type Downscale, findDownscale } from "./find-downscale.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -46,7 +46,7 @@ export function createNoDownscale({ cluster }: { readonly cluster: Cluster }): W
 
 function decideByLabel(candidate: Candidate, labels: Labels): Answer {
   if (labels[LABELS.noDownscale] !== "true") return { allowed: true, reason: "NotLabelled" };
-  return deny(candidate, "NoDownscaleLabel", `it has the label '${LABELS.noDownscale}=true'`);
+  return denyByLabel(candidate);
 }
 
 function failOpen(reason: string, error: unknown, { resource, namespace = "", name = "" }: AdmissionRequest): Answer {

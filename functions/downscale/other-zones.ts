@@ -5,15 +5,16 @@ import { type DownscaleRefusal, refuseByHealth } from "../../reconciler/downscal
 import { findAdmitted, lastDownscaleOf, laterOf, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { gatherGroup, gatherGroupZones } from "../../reconciler/gather.ts";
+import type { Zone, ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { refuseByTime } from "../../reconciler/scaling/min-time.ts";
+import { losesNothing } from "../../reconciler/scaling/steady.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { Context } from "../http/webhook.ts";
 
 export interface ShrinkingZone {
-  readonly namespace: string;
-  readonly group: string;
-  /** Name of the StatefulSet. */
-  readonly name: string;
+  readonly zone: Zone;
+  /** The replicas that it is to have. */
+  readonly replicas: number;
   /** The pending downscales that the group's Lease recorded when it was taken. */
   readonly pending: PendingDownscales;
 }
@@ -30,19 +31,18 @@ export async function refuseForOtherZones(
   tools: Tools,
   { signal, log }: Context,
 ): Promise<DownscaleRefusal | undefined> {
+  const { zone: own } = shrinking;
   const call = { signal };
   const source = { cluster: tools.cluster, freshness: createFreshness(tools.clock, log) };
   const refuseOnError = (reason: DownscaleRefusal["reason"], message: string) => (error: unknown) => {
-    log.warn(message, { namespace: shrinking.namespace, group: shrinking.group, zone: shrinking.name, error });
+    log.warn(message, { namespace: own.namespace, group: own.group, zone: own.name, error });
     return { reason, message };
   };
-  const group = await gatherGroupZones(shrinking, source, call).catch(refuseOnError("GroupUnknown", "finding other statefulsets failed."));
+  const group = await gatherGroupZones(own, source, call).catch(refuseOnError("GroupUnknown", "finding other statefulsets failed."));
   if ("reason" in group) return group;
-  const recorded = await tools.record
-    .load(shrinking.namespace, group, call)
-    .catch(refuseOnError("DownscalesUnknown", "loading zones failed."));
+  const recorded = await tools.record.load(own.namespace, group, call).catch(refuseOnError("DownscalesUnknown", "loading zones failed."));
   if ("reason" in recorded) return recorded;
-  const others = group.filter(({ name }) => name !== shrinking.name);
+  const others = group.filter(({ name }) => name !== own.name);
   const now = tools.clock.now();
   const times = others.map((zone) => ({
     name: zone.name,
@@ -53,8 +53,15 @@ export async function refuseForOtherZones(
   if (refusal) return refusal;
   const admitted = findAdmitted(shrinking.pending, others, now);
   if (admitted) return { reason: "OtherZoneNotReady", message: admitted.description };
-  return await gatherGroup(others, source, call).then(
-    ({ zones }) => refuseByHealth(zones),
+  return await gatherGroup(group, source, call).then(
+    ({ zones }) => refuseUnlessIdle(zones, shrinking, now),
     refuseOnError("ZonesUnknown", "an error occurred while checking whether StatefulSets have non-updated replicas"),
   );
+}
+
+/** Nobody waits for others to lose pods that serve nothing. */
+function refuseUnlessIdle(zones: readonly ZoneWithPods[], { zone, replicas }: ShrinkingZone, now: number): DownscaleRefusal | undefined {
+  const own = zones.find(({ uid }) => uid === zone.uid);
+  if (own && losesNothing(own, replicas, now)) return undefined;
+  return refuseByHealth(zones, { zone, size: replicas, now });
 }

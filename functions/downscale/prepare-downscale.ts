@@ -3,8 +3,8 @@
  *
  *   is it a downscale? -> of a labelled StatefulSet with valid annotations? -> prepareZone
  *
- * All other steps end early enough that the preparation can be cancelled before the deadline. A cancellation that takes longer continues after the
- * answer. If the process dies, the reconciler finds the downscale in the Lease and settles it (settle-downscales.ts).
+ * The pods have all of the request's time to answer. What has to be undone is undone before the answer as far as time is left, otherwise after it.
+ * If the process dies, the reconciler finds the downscale in the Lease and concludes it (conclude-downscales.ts).
  */
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { startDeadline } from "../../infra/deadline.ts";
@@ -15,11 +15,8 @@ import { readPreparation } from "../../reconciler/downscale/preparation.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
-import { type PrepareRequest, type PrepareContext, prepareZone, type PrepareTools, CANCEL_MS } from "./prepare-zone.ts";
-import { allowWithWarning, type Candidate, deny, findDownscale } from "./find-downscale.ts";
-
-/** The share of the remaining time that is reserved for cancelling preparations; `CANCEL_MS` at most. */
-const CANCEL_SHARE = 0.3;
+import { type PrepareRequest, type PrepareContext, prepareZone, type PrepareTools, ANSWER_MS } from "./prepare-zone.ts";
+import { allowWithWarning, type Candidate, deny, denyByLabel, findDownscale } from "./find-downscale.ts";
 
 export function createPrepareDownscale(tools: PrepareTools): Webhook {
   return {
@@ -34,7 +31,7 @@ export function createPrepareDownscale(tools: PrepareTools): Webhook {
       // The API server will refuse the request: its pods must not be prepared.
       if (isStale(request)) return { allowed: true, reason: "Stale" };
       const remainingMs = context.deadlineAt - tools.clock.monotonic();
-      using deadline = startDeadline(remainingMs - Math.min(CANCEL_MS, remainingMs * CANCEL_SHARE), context.signal);
+      using deadline = startDeadline(Math.max(0, remainingMs - ANSWER_MS), context.signal);
       const prepareRequest = await readPrepareRequest({ request, downscale }, tools.cluster, {
         ...context,
         signal: deadline.signal,
@@ -60,7 +57,7 @@ function refuseMove({ object, oldObject, resource, namespace = "", name = "" }: 
   if ("problem" in old || "problem" in next || old.firstOrdinal === next.firstOrdinal) return undefined;
   const [before, after] = [rangeOf(old), rangeOf(next)];
   const takesPods = before.start < before.end && (after.start > before.start || after.end < before.end);
-  if (!takesPods || findExemption(old.labels)) return undefined;
+  if (!takesPods || !isPrepared(old.labels)) return undefined;
   const change = `change of spec.ordinals.start of ${resource.resource}/${name} in ${namespace} from ${before.start} to ${after.start}`;
   const why = `pods would go that are not prepared for shutdown; scale it to 0 or remove the label ${LABELS.prepareDownscale} first.`;
   return { allowed: false, reason: "OrdinalsMoved", message: `${change} is not allowed because ${why}` };
@@ -70,13 +67,8 @@ function rangeOf({ firstOrdinal, replicas }: Scalable): { readonly start: number
   return { start: firstOrdinal, end: firstOrdinal + (replicas ?? 1) };
 }
 
-/** The answer for a StatefulSet whose pods need no preparation; undefined if they do. */
-function findExemption(labels: Readonly<Record<string, string>>): Answer | undefined {
-  if (labels[LABELS.prepareDownscale] !== "true") return { allowed: true, reason: "NotLabelled" };
-  // The other webhook is called after this one and will refuse the request: its pods must not be prepared (§4.4).
-  if (labels[LABELS.noDownscale] === "true") return { allowed: true, reason: "NoDownscaleLabel" };
-  return undefined;
-}
+/** True if the pods of the StatefulSet need preparation. */
+const isPrepared = (labels: Readonly<Record<string, string>>): boolean => labels[LABELS.prepareDownscale] === "true";
 
 /** The format that the API server writes. It reads other formats as well: `0` and `00` stand for no version, and `07` is `7`. */
 const CANONICAL_VERSION = /^[1-9]\d*$/;
@@ -101,8 +93,10 @@ async function readPrepareRequest(candidate: Candidate, cluster: Cluster, contex
     // Its pods may need preparation: a refused downscale is safer than one without preparation.
     return deny(candidate, "ParentUnknown", "finding the statefulset failed.");
   }
-  const exemption = findExemption(zone.metadata?.labels ?? {});
-  if (exemption) return exemption;
+  const { labels = {} } = zone.metadata ?? {};
+  if (!isPrepared(labels)) return { allowed: true, reason: "NotLabelled" };
+  // The webhook no-downscale allows what it cannot read: nobody else may keep the pods (§4.4).
+  if (labels[LABELS.noDownscale] === "true") return denyByLabel(candidate);
   const preparation = readPreparation(zone);
   if ("problem" in preparation) return deny(candidate, "PreparationUnknown", preparation.problem);
   return { ...candidate, zone: readZone(zone), preparation, context };

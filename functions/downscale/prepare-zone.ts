@@ -1,12 +1,14 @@
 /**
  * Prepares the pods that a downscale of one zone removes, one zone of a group at a time (§4.7-§4.10).
  *
- *   take the group's Lease, which records the downscale -> check the other zones -> POST to the pods -> record the time -> allow;
- *   a failure after the first POST: DELETE to the same pods -> deny. The release of the Lease records the outcome.
+ *   take the group's Lease, which records the downscale -> check the other zones -> reserve the pods on their budget
+ *     -> POST to the pods -> record the time -> allow;
+ *   a failure after the first POST: DELETE to the same pods, release the reservation -> deny. The release of the Lease records the outcome.
  */
 import { type Clock, startStopwatch } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { type PodHttp, redactUrl } from "../../infra/pod-http.ts";
+import { isAllowed } from "../../reconciler/budget/verdict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import {
   type Current,
@@ -20,6 +22,7 @@ import { addDownscale, refuseFurther, markRefused } from "../../reconciler/downs
 import { type Claim, type DownscaleLease, nameLease, takeDownscaleLease } from "../../reconciler/pending-downscales/downscale-lease.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { type PodCalls, preparePods, cancelPreparation } from "../../reconciler/pending-downscales/pod-calls.ts";
+import type { DownscaleResult, Reserver } from "../../reconciler/reservations/reserve.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { Answer, Context } from "../http/webhook.ts";
 import { refuseForOtherZones } from "./other-zones.ts";
@@ -32,12 +35,13 @@ export interface PrepareTools {
   readonly clock: Clock;
   readonly clusterDomain: string;
   readonly record: DownscaleRecord;
+  readonly reserver: Pick<Reserver, "reserveDownscale" | "release">;
   /** Tasks that continue after the answer and must end before the process exits. */
   readonly tasks: BackgroundTasks;
 }
 
 export interface PrepareContext extends Context {
-  /** Milliseconds between the arrival of the request and its deadline, including the time for cancelling. */
+  /** Milliseconds between the arrival of the request and its deadline. */
   readonly remainingMs: number;
 }
 
@@ -50,9 +54,11 @@ export interface PrepareRequest extends Candidate {
 }
 
 /** Milliseconds that cancelling the preparation may take. */
-export const CANCEL_MS = 3000;
-/** Milliseconds that are reserved for sending the answer. */
-const ANSWER_MS = 100;
+const CANCEL_MS = 3000;
+/** Milliseconds to release the reservations of a downscale that is denied. */
+const RELEASE_MS = 3000;
+/** Milliseconds that are kept free for sending the answer. */
+export const ANSWER_MS = 100;
 
 /** Prepares the pods under the Lease of the group, or of a StatefulSet without a group (§4.7). */
 export async function prepareZone(prepareRequest: PrepareRequest, tools: PrepareTools): Promise<Answer> {
@@ -103,25 +109,41 @@ interface TakenLease extends Pick<PodCalls, "isOurs"> {
 }
 
 async function prepareUnderLease(prepareRequest: PrepareRequest, { lease, isOurs }: TakenLease, tools: PrepareTools): Promise<Answer> {
-  const { request, zone, context } = prepareRequest;
-  const { namespace = "", name = "" } = request;
+  const { request, zone, context, downscale } = prepareRequest;
+  const { name = "" } = request;
   const { found, recorded } = lease;
   // After an error, pods may be prepared: the Lease must still record the downscale.
-  let pendingAfter = recorded;
+  let pendingAfter: Promise<PendingDownscales> | PendingDownscales = recorded;
   try {
-    const shrinking = { namespace, name, group: zone.group, pending: found };
+    const shrinking = { zone, replicas: downscale.to, pending: found };
     const refusal = zone.group ? await refuseForOtherZones(shrinking, tools, context) : undefined;
     if (refusal) pendingAfter = found;
     if (refusal) return deny(prepareRequest, refusal.reason, refusal.message);
+    const { verdict, handles } = await reserve(prepareRequest, tools);
+    if (!isAllowed(verdict)) pendingAfter = found;
+    if (!isAllowed(verdict)) return deny(prepareRequest, verdict.reason, `${verdict.message}.`);
     const earlier = readEarlier(found[name], currentOf(prepareRequest), tools.clock.now());
     const { answer, pods } = await prepare(prepareRequest, { ...earlier, isOurs }, tools);
-    pendingAfter = recordOutcome(pods, name, lease);
+    pendingAfter = pods.then(async (outcome) => {
+      if (!answer.allowed) await releaseAll(handles, tools);
+      return recordOutcome(outcome, name, lease);
+    });
     return answer;
   } finally {
-    // A slow release must not delay the answer. Until it is done, other requests cannot take the Lease.
-    const released = tools.tasks.track(lease.release(pendingAfter));
+    // What is to be undone, and a slow release, must not delay the answer. Until it is done, other requests cannot take the Lease.
+    const released = tools.tasks.track(Promise.resolve(pendingAfter).then((pending) => lease.release(pending)));
     await Promise.race([released, tools.clock.sleep(Math.max(0, context.deadlineAt - tools.clock.monotonic() - ANSWER_MS))]);
   }
+}
+
+/** Reserves the pods on the budgets of the zone, so that no other zone loses pods until the change is stored. */
+function reserve({ zone, downscale, context }: PrepareRequest, { reserver }: PrepareTools): Promise<DownscaleResult> {
+  const { deadlineAt, signal } = context;
+  return reserver.reserveDownscale({ zone, to: downscale.to, forced: false, deadlineAt: deadlineAt - ANSWER_MS, signal });
+}
+
+async function releaseAll(handles: DownscaleResult["handles"], { reserver }: PrepareTools): Promise<void> {
+  await Promise.all(handles.map((handle) => reserver.release(handle, { deadlineMs: RELEASE_MS })));
 }
 
 /** The possible effect of an earlier request for the same pods. */
@@ -161,27 +183,26 @@ async function prepare(
   prepareRequest: PrepareRequest,
   { isAwaited, unsettled, isOurs }: EarlierRequest & Pick<PodCalls, "isOurs">,
   { podHttp, clusterDomain, record }: PrepareTools,
-): Promise<{ readonly answer: Answer; readonly pods: PodsOutcome }> {
+): Promise<{ readonly answer: Answer; readonly pods: Promise<PodsOutcome> }> {
   const { request, downscale, preparation, context } = prepareRequest;
   const { signal, log } = context;
   const onFailure = (url: string, error: unknown): void =>
     log.warn("pod refused preparation", { ...logged(request), url: redactUrl(url), error });
   const endpoints = (): Iterable<string> => endpointsOf(preparation, downscale, clusterDomain);
   const calls = { podHttp, namespace: request.namespace ?? "", endpoints, isOurs, onFailure };
-  const cancel = async (reason: string, message: string) => {
-    const pods: PodsOutcome = isAwaited ? "prepared" : (await cancelPreparation(calls, CANCEL_MS)) ? "staying" : "unknown";
-    return { answer: deny(prepareRequest, reason, message), pods };
-  };
-  if (!(await preparePods(calls, signal))) return await cancel("PodsNotPrepared", "one or more pods failed to prepare for shutdown.");
+  const undo = async (): Promise<PodsOutcome> =>
+    isAwaited ? "prepared" : (await cancelPreparation(calls, CANCEL_MS)) ? "staying" : "unknown";
+  const cancel = (reason: string, message: string) => ({ answer: deny(prepareRequest, reason, message), pods: undo() });
+  if (!(await preparePods(calls, signal))) return cancel("PodsNotPrepared", "one or more pods failed to prepare for shutdown.");
   try {
     const patch = await record.save(request, unsettled, { signal });
     const message = `${describeDownscale(prepareRequest)} is allowed -- all pods successfully prepared for shutdown.`;
     return {
       answer: { allowed: true, reason: "Prepared", message, ...(patch && { patch }), log: replicaFields(downscale) },
-      pods: "leaving",
+      pods: Promise.resolve("leaving"),
     };
   } catch (error) {
     log.warn("the time of the downscale could not be recorded", { ...logged(request), error });
-    return await cancel("NotRecorded", record.messages.unsaved);
+    return cancel("NotRecorded", record.messages.unsaved);
   }
 }

@@ -64,18 +64,24 @@ interface Placement {
   readonly namespace: string;
 }
 
-/** The refusal of a pod that does not run on the node of the claim. */
+/** The refusal of a pod that does not run on the node of the claim, or whose token was made for another node. */
 async function placePod(cluster: Cluster, { pod, claim, namespace }: Placement, call: Call): Promise<NodeAnswer | undefined> {
   const { nodeName = claim.nodeName, nodeUid = claim.nodeUid } = pod;
   const live = await cluster.get(pods, { namespace, name: pod.name }, call).catch(absent);
   if (live?.metadata?.uid !== pod.uid) return refuse("Forbidden", `pod ${pod.name} of the token is gone`);
-  const isHere = placeOf(live) === claim.nodeName && nodeName === claim.nodeName && nodeUid === claim.nodeUid;
-  return isHere ? undefined : refuse("Forbidden", `pod ${pod.name} does not run on node ${claim.nodeName}`);
+  if (placeOf(live) !== claim.nodeName) return refuse("Forbidden", `pod ${pod.name} does not run on node ${claim.nodeName}`);
+  if (nodeName !== claim.nodeName)
+    return refuse("Forbidden", `the token of pod ${pod.name} is for node ${nodeName}, not for ${claim.nodeName}`);
+  if (nodeUid !== claim.nodeUid)
+    return refuse("Forbidden", `node ${claim.nodeName} has not the UID of the header BrupopNodeUid, by the token of pod ${pod.name}`);
+  return undefined;
 }
 
 const placeOf = ({ spec }: PodObject): string | undefined => spec?.nodeName;
 
 async function findNode(cluster: Cluster, { nodeName, nodeUid }: Claim, call: Call): Promise<Identified | NodeAnswer> {
   const node = await cluster.get(nodes, { name: nodeName }, call).catch(absent);
-  return node?.metadata?.uid === nodeUid ? { node } : refuse("Forbidden", `there is no node ${nodeName} with this UID`);
+  return node?.metadata?.uid === nodeUid
+    ? { node }
+    : refuse("Forbidden", `there is no node ${nodeName} with the UID of the header BrupopNodeUid`);
 }

@@ -2,7 +2,7 @@
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { hasCode } from "../../infra/errors.ts";
 import { type Node, nodes } from "../../infra/kubernetes/resources.ts";
-import { markNode, type NodePatch, unmarkNode } from "../../reconciler/nodes/node-marks.ts";
+import { isOurs, markNode, type NodePatch, unmarkNode } from "../../reconciler/nodes/node-marks.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
 import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
 import { isDrainWanted, readShadowStatus } from "./wanted.ts";
@@ -29,15 +29,19 @@ export function uncordon(tools: ShadowTools): NodeRoute {
   return (request) => giveBack(tools, request, "all");
 }
 
-/** A reboot that was announced may come at any moment: until the agent is back, the node stays as it is. */
+/** A reboot that was announced may come at any moment: until the agent is back, the node stays as it is. So does one that is not Ready. */
 async function giveBack(tools: ShadowTools, request: NodeRequest, what: "all" | "exclusion"): Promise<NodeAnswer> {
   const shadow = await getShadow(tools, request);
   const status = readShadowStatus(shadow);
+  const { node } = request;
   if (status?.rebooting) return refuse("Conflict", `${shadow.metadata.name} is rebooting since ${status.rebooting.at}`);
-  await changeNode(tools.cluster, request, (node) => unmarkNode(node, what));
+  if (isOurs(node) && !isReady(node)) return refuse("Conflict", `node ${node.metadata?.name} is not Ready: it stays cordoned until it is`);
+  await changeNode(tools.cluster, request, (now) => (isReady(now) ? unmarkNode(now, what) : undefined));
   if (what === "all" && status?.drain) await patchStatus(tools, { shadow, status: { drain: null } }, request.call);
   return { status: 200 };
 }
+
+const isReady = ({ status }: Node): boolean => status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
 
 /** Patches the node until nothing is left to do; after a change in between it reads again. Resolves with true if there was something to do. */
 export async function changeNode(

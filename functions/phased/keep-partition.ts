@@ -1,5 +1,6 @@
 /** Decides which partition a write leaves to a StatefulSet that a PhasedRollout manages (§16.9): no write of others releases a pod. */
 import { isDeepStrictEqual } from "node:util";
+import { HELD } from "../../reconciler/phased/target.ts";
 
 /** The fields of a StatefulSet that say which of its pods get the latest template. */
 export interface ReleaseFields {
@@ -13,11 +14,16 @@ export interface ReleaseFields {
   readonly partition: number;
 }
 
-/** The partition in place of the written one; undefined if the written one releases no pod that was kept before. */
+/** The partition in place of the written one; undefined if the written one releases no pod that was kept before, and none that is new. */
 export function keepPartition(before: ReleaseFields, after: ReleaseFields): number | undefined {
   if (!after.rolls) return undefined;
-  const least = isAnotherRollout(before, after) ? after.replicas : Math.min(before.partition, after.replicas);
+  const least = isAnotherRollout(before, after) || opensToNewPods(before, after) ? HELD : before.partition;
   return after.partition < least ? least : undefined;
+}
+
+/** Pods that the write adds would get the latest template. With partition 0 all pods have it. */
+function opensToNewPods({ partition, replicas }: ReleaseFields, after: ReleaseFields): boolean {
+  return partition > 0 && partition < after.replicas && replicas < after.replicas;
 }
 
 /** The partition from before says nothing about these pods and this template. */

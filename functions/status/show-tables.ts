@@ -1,6 +1,7 @@
 /** The tables of the status page: groups that are done, budgets, last decisions. Pure. */
 import { h, type ComponentChild, type ComponentChildren } from "preact";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import { readDownscaleKey } from "../../reconciler/budget/reservation.ts";
 import { addressOf, showPhase } from "./show-group.ts";
 import {
   keyOf,
@@ -45,7 +46,7 @@ export function showQuietGroups(groups: readonly PageGroup[], now: number): Comp
 export function showBudgets(budgets: readonly BudgetRecord[], now: number): ComponentChild {
   return showTable({
     label: "Disruption budgets",
-    columns: ["Budget", "Protecting", "Zones: healthy of expected, evictions allowed", "Reserved evictions"],
+    columns: ["Budget", "Protecting", "Zones: healthy of expected, evictions allowed", "Reservations"],
     rows: budgets.map((budget) => {
       const { protection, reservations } = budget;
       const [condition] = protection.conditions ?? [];
@@ -53,10 +54,17 @@ export function showBudgets(budgets: readonly BudgetRecord[], now: number): Comp
       const zones = (protection.zones ?? []).map(({ name, healthy, expected, disruptionsAllowed }) =>
         h("li", {}, `${name}: ${healthy} of ${expected}, ${disruptionsAllowed ?? "by partition"}`),
       );
-      const reserved = Object.entries(reservations).map(([pod, { time, by }]) => h("li", {}, `${pod} by ${by} `, showTime(time, now)));
+      const reserved = Object.entries(reservations).map(([key, { time, by }]) =>
+        h("li", {}, `${describeKey(key)} by ${by === "" ? "an unknown process" : by} `, showTime(time, now)),
+      );
       return [keyOf(budget), [state, h("p", { class: "faint" }, condition?.message)], listOf(zones), listOf(reserved)];
     }),
   });
+}
+
+function describeKey(key: string): string {
+  const leaving = readDownscaleKey(key);
+  return leaving ? `${leaving.statefulSet}-${leaving.from} and the pods after it, by a downscale,` : key;
 }
 
 const listOf = (items: readonly ComponentChild[]): ComponentChildren => (items.length > 0 ? h("ul", {}, ...items) : "none");

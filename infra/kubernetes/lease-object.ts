@@ -5,8 +5,7 @@
  * one for the replica of the functions that shows the totals.
  */
 import { absent, hasCode, RolloutError } from "../errors.ts";
-import { CLOCK_SKEW_MS } from "../server-clock.ts";
-import { parseTimestamp } from "../timestamp.ts";
+import { CLOCK_SKEW_MS, parseTimestamp } from "../timestamp.ts";
 import type { Call, Cluster } from "./cluster.ts";
 import { type Lease, leases } from "./resources.ts";
 

@@ -133,7 +133,8 @@ async function takeLease({ cluster, clock }: LeaseTools, options: LeaseOptions, 
     awaited: awaited.signal,
     write() {
       const deadlineMs = Math.floor(remainingMs());
-      if (deadlineMs <= 0)
+      // Once it is given back, another process may have it at any moment.
+      if (ended.signal.aborted || deadlineMs <= 0)
         throw new RolloutError("LeaseLost", `lease ${namespace}/${name} is no longer ours`, { cause: lost.signal.reason });
       return { deadlineMs, signal: lost.signal };
     },

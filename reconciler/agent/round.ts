@@ -99,6 +99,7 @@ async function call(tools: AgentTools, route: NodeApiRoute): Promise<RoundResult
   return judge(tools, route, await tools.callApi(route));
 }
 
+const CONFLICT = 409;
 /** Milliseconds until a refused call is worth another try, unless the API says when. */
 const AGAIN_MS = 5000;
 
@@ -108,9 +109,12 @@ function judge({ log }: AgentTools, route: NodeApiRoute, { status, text, retryAf
   return retryAfterMs ?? AGAIN_MS;
 }
 
+/** The API keeps a node that is not Ready as it is: that it is back is reported nevertheless, and the node is given back with the next state. */
 async function uncordon(tools: AgentTools, status: ShadowStatus): Promise<RoundResult> {
-  const given = await call(tools, "uncordon");
-  return given === "changed" ? await put(tools, status) : given;
+  const answer = await tools.callApi("uncordon");
+  const given = judge(tools, "uncordon", answer);
+  const isBack = answer.status === CONFLICT && status.current_state === "RebootedIntoUpdate";
+  return given === "changed" || isBack ? await put(tools, status) : given;
 }
 
 async function stage(tools: AgentTools, snapshot: Snapshot, version: string): Promise<RoundResult> {

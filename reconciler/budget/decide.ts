@@ -1,9 +1,11 @@
 /** Decides whether a pod may be disrupted now (§5.1), for the eviction webhook and the rollout alike. */
 import { firstOf, type ObjectRef, type Rule } from "../model/decision.ts";
+import { listSome } from "../model/list-some.ts";
+import { servesNothing } from "../model/lost.ts";
 import { moveToFront } from "../model/order.ts";
 import type { BudgetZone } from "./budget-pod.ts";
 import { ageOf, isForEviction, isUnpinned, type Reservation } from "./reservation.ts";
-import { countUnavailable, describeUnavailability, type EvictionSnapshot } from "./unavailability.ts";
+import { addUp, countUnavailable, describeUnavailability, type EvictionSnapshot, sumOf } from "./unavailability.ts";
 import { verdict, type Verdict, type VerdictReason } from "./verdict.ts";
 import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
 
@@ -69,17 +71,23 @@ const partitionKnown: EvictionRule = (snapshot) => {
   return about(snapshot, "PartitionUnknown", "failed to extract partition from pod Name regular expression");
 };
 
+/**
+ * The rollout takes nothing from anybody by replacing a pod that serves nothing. To count others would keep each of several such pods for the others'
+ * sake. One that still works in part is counted as any other.
+ */
+const takesNothing = ({ pod, rollout, now }: EvictionSnapshot): boolean => rollout !== undefined && servesNothing(pod, now);
+
 /** Zone mode: the other zones must have no unavailable pod, the pod's own zone fewer than allowed. The message names every blocking zone, the own one last. */
 const zonesWithin: EvictionRule = (snapshot) => {
-  if (snapshot.budget.partitionOf) return undefined;
+  if (snapshot.budget.partitionOf || takesNothing(snapshot)) return undefined;
   const blocking = moveToFront(snapshot.zones, (zone) => zone.uid !== snapshot.pod.owner).flatMap((zone) => {
     const isOwn = zone.uid === snapshot.pod.owner;
-    // A broken pod is lost already: replacing it takes nothing from its own zone.
-    if (isOwn && snapshot.rollout && snapshot.pod.broken !== undefined) return [];
-    const count = countUnavailable(zone, snapshot);
-    return count.notReady + count.unknown >= (isOwn ? maxUnavailable(snapshot) : 1) ? [describeUnavailability(count, zone.name)] : [];
+    const all = countUnavailable(zone, snapshot);
+    // Its own zone is to have no more pods than it will have: the limit is about these.
+    const count = isOwn ? { ...all, leaving: 0 } : all;
+    return sumOf(count) >= (isOwn ? maxUnavailable(snapshot) : 1) ? [describeUnavailability(count, zone.name)] : [];
   });
-  return blocking.length > 0 ? about(snapshot, "BudgetSpent", blocking.join("; ") + nameReserved(snapshot)) : undefined;
+  return blocking.length > 0 ? about(snapshot, "BudgetSpent", listSome(blocking, "; ") + nameReserved(snapshot)) : undefined;
 };
 
 const MOST_NAMED = 3;
@@ -96,13 +104,13 @@ function nameReserved({ pod, zones, reservations, rollout }: EvictionSnapshot): 
 /** Partition mode: counts the pod's peers in all other zones together. A zone without any peer counts as one missing pod. */
 const partitionWithin: EvictionRule = (snapshot) => {
   const partition = snapshot.budget.partitionOf?.(snapshot.pod.name);
-  if (partition === undefined) return undefined;
+  if (partition === undefined || takesNothing(snapshot)) return undefined;
   const counts = snapshot.zones
     .filter((zone) => zone.uid !== snapshot.pod.owner)
     .map((zone) => countUnavailable(zone, snapshot, partition))
-    .map(({ tested, notReady, unknown }) => ({ notReady, unknown: tested + notReady + unknown === 0 ? 1 : unknown }));
-  const sum = counts.reduce((a, b) => ({ notReady: a.notReady + b.notReady, unknown: a.unknown + b.unknown }), { notReady: 0, unknown: 0 });
-  if (sum.notReady + sum.unknown < maxUnavailable(snapshot)) return undefined;
+    .map((count) => (count.tested + sumOf(count) === 0 ? { ...count, unknown: 1 } : count));
+  const sum = addUp(counts);
+  if (sumOf(sum) < maxUnavailable(snapshot)) return undefined;
   return about(snapshot, "BudgetSpent", describeUnavailability(sum, `partition ${partition}`) + nameReserved(snapshot));
 };
 

@@ -5,13 +5,13 @@
  *   whole budget read -> unavailable pods remembered -> eviction of another pod -> enough of them still unavailable? -> denied
  *                                                                               -> otherwise the whole budget is read
  */
-import { countMissing } from "../model/readiness.ts";
+import { countMissing, isIdleSurplus } from "../model/readiness.ts";
 import type { Zone } from "../model/zone.ts";
 import type { BudgetZone, BudgetPod } from "./budget-pod.ts";
 import { describeUnavailability, type EvictionSnapshot, isReady } from "./unavailability.ts";
 import { allowedUnavailable, type Budget } from "./zpdb.ts";
 
-/** A pod that was not ready, reserved or missing. */
+/** A pod that was not ready, reserved or missing. A pod that goes by a downscale is none: whether it still does, only its zone can tell. */
 export interface BlockingPod {
   readonly pod: string;
   readonly zone: Zone;
@@ -51,7 +51,7 @@ const MOST_MISSING = 100;
 /** Remembers the unavailable pods of a budget that was read whole; `at` in milliseconds on the monotonic clock. */
 export function rememberLook(zones: readonly BudgetZone[], view: View, at: number): LastLook {
   const blocking = zones.flatMap(({ pods, ...zone }) => {
-    const unready = pods.filter((pod) => !isReady(pod, view)).map(({ name }) => name);
+    const unready = pods.filter((pod) => !isReady(pod, view) && !isIdleSurplus(pod, zone)).map(({ name }) => name);
     return [...unready, ...missingPods(zone, pods, MOST_MISSING)].map((pod) => ({ pod, zone }));
   });
   return { at, budget: view.budget, zones: zones.map(({ pods: _pods, ...zone }) => zone), blocking: blocking };
@@ -113,7 +113,7 @@ export function checkDenial({ needed, where }: DenialCheck, reread: readonly Rer
   if (needed === 0) return "max unavailable = 0";
   const notReady = reread.filter(({ pod, blocker }) => pod && pod.owner === blocker.zone.uid && !isReady(pod, view)).length;
   const unknown = reread.filter(({ pod, blocker, zone }) => !pod && zone && isExpected(blocker, zone)).length;
-  return notReady + unknown >= needed ? describeUnavailability({ notReady, unknown }, where) : undefined;
+  return notReady + unknown >= needed ? describeUnavailability({ notReady, leaving: 0, unknown }, where) : undefined;
 }
 
 /** The zone has the same UID as before and should have the pod. */

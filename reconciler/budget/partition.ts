@@ -38,19 +38,42 @@ export type CompilePartition = (pattern: string, group: number | undefined) => P
 
 /** Clusters have one or two patterns; each is kept with the names that it was matched against. */
 const MAX_PATTERNS = 20;
+/** Patterns of which it is known whether they are valid: a list of so many budgets compiles none again. */
+const MAX_KNOWN = 5000;
 
-/** A compiler that compiles each pattern once, while it is among the 20 most recent. */
-export function createPartitionCache(): CompilePartition {
+/** A compiler that remembers which patterns are valid, and keeps the 20 that were used last compiled: the others are compiled again on their next use. */
+export function createPartitionCache(compile: CompilePartition = compilePartition): CompilePartition {
   const compiled = new Map<string, PartitionOf | BudgetProblem>();
+  const known = new Map<string, BudgetProblem | "valid">();
+
+  function obtain(key: string, pattern: string, group: number | undefined): PartitionOf | BudgetProblem {
+    const found = compiled.get(key) ?? compile(pattern, group);
+    keepLast(compiled, MAX_PATTERNS, [key, found]);
+    return found;
+  }
+
   return (pattern, group) => {
     if (pattern.length > LONGEST_PATTERN) return TOO_LARGE;
     const key = `${group} ${pattern}`;
-    const known = compiled.get(key) ?? compilePartition(pattern, group);
-    compiled.delete(key);
-    compiled.set(key, known);
-    for (const oldest of compiled.keys()) if (compiled.size > MAX_PATTERNS) compiled.delete(oldest);
-    return known;
+    const result = known.get(key) ?? obtain(key, pattern, group);
+    const isValid = result === "valid" || typeof result === "function";
+    keepLast(known, MAX_KNOWN, [key, isValid ? "valid" : result]);
+    if (!isValid) return result;
+    return (podName) => {
+      const partitionOf = obtain(key, pattern, group);
+      return typeof partitionOf === "function" ? partitionOf(podName) : undefined;
+    };
   };
+}
+
+/** Puts the entry last, and removes the first ones beyond `most`. */
+function keepLast<T>(map: Map<string, T>, most: number, [key, value]: readonly [string, T]): void {
+  map.delete(key);
+  map.set(key, value);
+  for (const oldest of map.keys()) {
+    if (map.size <= most) return;
+    map.delete(oldest);
+  }
 }
 
 /** Compiles `pattern`, of which capture group `group` is the partition; group 1 if there is but one (§5.4, §6.7). */

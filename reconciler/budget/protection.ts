@@ -1,8 +1,9 @@
 /** What a disruption budget protects now, for its status (§5.10). By the statuses of its zones: no pod is read for it. */
 import { type Condition, stampCondition } from "../model/condition.ts";
+import { groupBy } from "../model/order.ts";
 import type { Zone } from "../model/zone.ts";
 import type { BudgetProblem } from "./partition.ts";
-import { ageOf, LASTS_MS, type Reservations } from "./reservation.ts";
+import { firstLeaving, timeLeft, readDownscaleKey, type Reservations } from "./reservation.ts";
 import { allowedUnavailable, type Budget } from "./zpdb.ts";
 
 export interface Protection {
@@ -47,24 +48,36 @@ export function describeProtection(input: ProtectionInput): Protection {
 }
 
 function describeZones(budget: Budget, { zones, reservations, now }: ProtectionInput): ProtectedZone[] {
+  const living = Object.fromEntries(Object.entries(reservations).filter(([key, reservation]) => timeLeft(key, reservation, now) > 0));
+  const reserved = countReserved(living);
   const counted = zones.map((zone) => {
     const expected = Math.max(zone.replicas, zone.status.replicas);
-    // A pod that is reserved may be not ready already.
-    const lost = Math.max(expected - zone.status.ready, countReserved(zone, reservations, now));
-    return { zone, expected, healthy: Math.max(0, expected - lost) };
+    // A pod that is reserved, or goes by a downscale, may be not ready already.
+    const unready = Math.max(expected - zone.status.ready, reserved.get(zone.name) ?? 0);
+    const lost = Math.max(unready, countLeaving(zone, living));
+    return { zone, expected, unready, healthy: Math.max(0, expected - lost) };
   });
-  return counted.map(({ zone, expected, healthy }) => {
-    const others = counted.filter((one) => one.zone.uid !== zone.uid);
-    const room = allowedUnavailable(budget, { spec: zone.replicas, status: zone.status.replicas }) - (expected - healthy);
-    const isFree = others.length > 0 && others.every((one) => one.healthy === one.expected);
+  const lacking = counted.filter(({ expected, healthy }) => healthy !== expected).length;
+  return counted.map(({ zone, expected, unready, healthy }) => {
+    const othersLacking = lacking - (healthy === expected ? 0 : 1);
+    const room = allowedUnavailable(budget, { spec: zone.replicas, status: zone.status.replicas }) - unready;
+    const isFree = zones.length > 1 && othersLacking === 0;
     const disruptionsAllowed = isFree ? Math.min(healthy, Math.max(0, room)) : 0;
     return { name: zone.name, expected, healthy, ...(!budget.partitionOf && { disruptionsAllowed }) };
   });
 }
 
-function countReserved({ name }: Zone, reservations: Reservations, now: number): number {
-  const ours = Object.entries(reservations).filter(([pod]) => pod.slice(0, pod.lastIndexOf("-")) === name);
-  return ours.filter(([, reservation]) => ageOf(reservation, now) < LASTS_MS).length;
+/** By the name of the zone. */
+function countReserved(living: Reservations): ReadonlyMap<string, number> {
+  const pods = Object.keys(living).filter((key) => !readDownscaleKey(key));
+  const byZone = groupBy(pods, (pod) => pod.slice(0, pod.lastIndexOf("-")));
+  return new Map([...byZone].map(([zone, ours]) => [zone, ours.length]));
+}
+
+/** Pods beyond the replicas, or beyond those of a downscale that is reserved. */
+function countLeaving(zone: Zone, living: Reservations): number {
+  const staying = Math.min(zone.replicas, firstLeaving(zone, living) - zone.firstOrdinal);
+  return Math.max(0, zone.status.replicas - staying);
 }
 
 function describeCondition({ content, zones, earlier, ...times }: ProtectionInput): ProtectionCondition {

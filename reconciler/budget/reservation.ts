@@ -1,23 +1,48 @@
 /**
- * Reservations: evictions that were allowed and may not have shown their effect yet (§5.6, §13.1).
+ * Reservations: disruptions that were allowed and may not have shown their effect yet (§5.6, §13.1).
  *
- *   allowed --written to the budget--> counts as not ready --pod of that UID gone, or 2 minutes--> expired
+ *   a pod is to go      --written to the budget--> counts as not ready --pod of that UID gone, or 2 minutes--> expired
+ *   a zone is to shrink --written to the budget--> the pods beyond the new replicas count as going
+ *                                                  --stored: they lie beyond `spec.replicas`; or 90 s: it can no longer be stored--> expired
  */
-import { parseTimestamp } from "../../infra/timestamp.ts";
+import { CLOCK_SKEW_MS, parseTimestamp } from "../../infra/timestamp.ts";
+import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
+import type { Zone } from "../model/zone.ts";
 
 export interface Reservation {
+  /** Of the pod; of the StatefulSet if it is to shrink. */
   readonly uid: string;
   /** When it was made, RFC 3339. */
   readonly time: string;
-  /** Identity of the process that made it. */
+  /** Identity of the process that made it; "" if the entry does not say. */
   readonly by: string;
 }
 
-/** By the name of the pod. */
+/** By the name of the pod, or for a downscale by `downscaleKey`. */
 export type Reservations = Readonly<Record<string, Reservation>>;
 
+/** The first pod of a StatefulSet that goes, and all after it. */
+export interface LeavingPods {
+  readonly statefulSet: string;
+  /** The ordinal of the first of them. */
+  readonly from: number;
+}
+
+/** The key of a downscale's reservation: `ingester-zone-a-2+` for the pod of ordinal 2 and those after it. No pod has such a name. */
+export function downscaleKey({ statefulSet, from }: LeavingPods): string {
+  return `${statefulSet}-${from}+`;
+}
+
+const DOWNSCALE_KEY = /^(?<statefulSet>.+)-(?<from>\d+)\+$/;
+
+/** The pods that a downscale's reservation is about; undefined for the reservation of a pod. */
+export function readDownscaleKey(key: string): LeavingPods | undefined {
+  const { statefulSet, from } = DOWNSCALE_KEY.exec(key)?.groups ?? {};
+  return statefulSet === undefined ? undefined : { statefulSet, from: Number(from) };
+}
+
 /** The API server has finished an Eviction after 40 s: 30 s for webhooks and 10 s of retries. The rest exceeds the skew between clocks (`CLOCK_SKEW_MS`). */
-export const LASTS_MS = 2 * 60_000;
+const LASTS_MS = 2 * 60_000;
 
 /**
  * Prefix of the identity of a process that answers evictions. Its reservations are never released early, so that other such processes may reuse
@@ -53,22 +78,69 @@ export function ageOf({ time }: Pick<Reservation, "time">, now: number): number 
   return now - (parseTimestamp(time) ?? 0);
 }
 
-/** Reads stored reservations; an entry that is not valid is left out. */
+/** Reads stored reservations; an entry that is not valid is left out. The definition requires no `by`. */
 export function readReservations(written: unknown): Reservations {
   if (typeof written !== "object" || written === null) return {};
-  return Object.fromEntries(Object.entries(written).filter((entry): entry is [string, Reservation] => isReservation(entry[1])));
+  return Object.fromEntries(Object.entries(written).flatMap(([key, value]) => readReservation(value).map((read) => [key, read] as const)));
 }
 
-function isReservation(value: unknown): value is Reservation {
-  const { uid, time } = (value ?? {}) as Partial<Record<keyof Reservation, unknown>>;
-  return typeof uid === "string" && typeof time === "string" && parseTimestamp(time) !== undefined;
+function readReservation(value: unknown): Reservation[] {
+  const { uid, time, by } = (value ?? {}) as Partial<Record<keyof Reservation, unknown>>;
+  if (typeof uid !== "string" || typeof time !== "string" || parseTimestamp(time) === undefined) return [];
+  return [{ uid, time, by: typeof by === "string" ? by : "" }];
 }
 
-/** The reservations that still count: younger than 2 minutes (a time in the future: §13.16), of a pod that exists with the same UID. */
-export function livingReservations(all: Reservations, uidOf: (pod: string) => string | undefined, now: number): Reservations {
-  return Object.fromEntries(
-    Object.entries(all).filter(([pod, reservation]) => ageOf(reservation, now) < LASTS_MS && uidOf(pod) === reservation.uid),
-  );
+/** What exists of the pods and zones that reservations are about. */
+export interface Present {
+  readonly uidOfPod: (name: string) => string | undefined;
+  readonly zone: (name: string) => Pick<Zone, "uid" | "firstOrdinal" | "replicas"> | undefined;
+}
+
+interface Named {
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** These zones with their pods, and further pods. */
+export function presentIn(zones: readonly (Zone & { readonly pods: readonly Named[] })[], others: Iterable<Named> = []): Present {
+  const uids = new Map([...others, ...zones.flatMap(({ pods }) => pods)].map(({ name, uid }) => [name, uid]));
+  return { uidOfPod: (name) => uids.get(name), zone: (name) => zones.find((zone) => zone.name === name) };
+}
+
+/**
+ * The reservations that still count: of a pod that exists with the same UID, for 2 minutes; of a downscale that is not stored yet, for as long as it may
+ * still be. A time that lies further in the future than clocks differ counts as now, so that it ends once somebody writes the reservations (§13.16).
+ */
+export function livingReservations(all: Reservations, present: Present, now: number): Reservations {
+  const living = Object.entries(all).filter(([key, reservation]) => isLiving(key, reservation, { present, now }));
+  return Object.fromEntries(living.map(([key, reservation]) => [key, notInFuture(reservation, now)]));
+}
+
+/** Milliseconds for which the disruption of the reservation may still take effect, by its time alone; 0 or less once it cannot. */
+export function timeLeft(key: string, reservation: Reservation, now: number): number {
+  return (readDownscaleKey(key) ? STORE_TIMEOUT_MS : LASTS_MS) - ageOf(reservation, now);
+}
+
+function isLiving(key: string, reservation: Reservation, { present, now }: { readonly present: Present; readonly now: number }): boolean {
+  if (timeLeft(key, reservation, now) <= 0) return false;
+  const leaving = readDownscaleKey(key);
+  if (!leaving) return present.uidOfPod(key) === reservation.uid;
+  const zone = present.zone(leaving.statefulSet);
+  const isStored = zone !== undefined && zone.firstOrdinal + zone.replicas <= leaving.from;
+  return zone?.uid === reservation.uid && !isStored;
+}
+
+function notInFuture(reservation: Reservation, now: number): Reservation {
+  return ageOf(reservation, now) < -CLOCK_SKEW_MS ? { ...reservation, time: new Date(now).toISOString() } : reservation;
+}
+
+/** The ordinal of the first pod of the zone that goes by a downscale that was allowed and may not be stored yet; infinity if there is none. */
+export function firstLeaving({ name, uid }: Pick<Zone, "name" | "uid">, reservations: Reservations): number {
+  const leaving = Object.entries(reservations).flatMap(([key, reservation]) => {
+    const { statefulSet, from } = reservation.uid === uid ? (readDownscaleKey(key) ?? {}) : {};
+    return statefulSet === name && from !== undefined ? from : [];
+  });
+  return Math.min(Number.POSITIVE_INFINITY, ...leaving);
 }
 
 /** True if both are equal. */

@@ -1,5 +1,7 @@
 /** Finds the budget that selects a pod (§5.1.3, §5.1.4). */
 import type { ObjectRef } from "../model/decision.ts";
+import { listSome } from "../model/list-some.ts";
+import type { Zone } from "../model/zone.ts";
 import type { BudgetPod } from "./budget-pod.ts";
 import { matchesLabels, type MatchLabels } from "./selector.ts";
 import { verdict, type Verdict } from "./verdict.ts";
@@ -41,11 +43,22 @@ function onlyValid(found: readonly StoredBudget[], pod: BudgetPod): Budget | Ver
   if (!only) return verdict("PodNotInScope", "no zoned pod disruption budget selects the pod", [pod]);
   const refs = found.map(({ ref }) => ref);
   if (found.length > 1) {
-    const names = refs.map(({ name }) => name).join(", ");
+    const names = listSome(refs.map(({ name }) => name));
     return verdict("SeveralBudgets", `multiple zoned pod disruption budgets found for pod: ${names}`, [pod, ...refs]);
   }
-  if ("problem" in only.content) {
-    return verdict("BudgetInvalid", `zoned pod disruption budget ${only.ref.name} is not valid: ${only.content.problem}`, [pod, ...refs]);
-  }
-  return only.content;
+  return "problem" in only.content ? refuseInvalid(only, only.content, pod) : only.content;
+}
+
+function refuseInvalid({ ref }: StoredBudget, { problem }: BudgetProblem, object: ObjectRef): Verdict {
+  return verdict("BudgetInvalid", `zoned pod disruption budget ${ref.name} is not valid: ${problem}`, [object, ref]);
+}
+
+/** The budgets that count the pods of a StatefulSet, by its labels; the verdict on one that is invalid. */
+export function findBudgetsOfZone<B extends StoredBudget>(
+  zone: Pick<Zone, "labels"> & ObjectRef,
+  budgets: readonly B[],
+): Verdict | readonly B[] {
+  const found = budgets.filter(({ matchLabels }) => matchLabels && matchesLabels(matchLabels, zone.labels));
+  const invalid = found.find(({ content }) => "problem" in content);
+  return invalid && "problem" in invalid.content ? refuseInvalid(invalid, invalid.content, zone) : found;
 }

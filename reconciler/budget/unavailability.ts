@@ -1,7 +1,8 @@
 /** Counts the unavailable pods that one pod's eviction depends on (§5.5). */
-import { countMissing } from "../model/readiness.ts";
+import { ordinalOf } from "../model/order.ts";
+import { countMissing, isIdleSurplus, isSurplus } from "../model/readiness.ts";
 import type { BudgetZone, BudgetPod } from "./budget-pod.ts";
-import type { Reservations } from "./reservation.ts";
+import { firstLeaving, type Reservations } from "./reservation.ts";
 import type { Budget } from "./zpdb.ts";
 
 /** The facts for a decision about one eviction, gathered at one moment. */
@@ -24,33 +25,66 @@ export interface EvictionSnapshot {
 
 export interface Unavailability {
   readonly notReady: number;
+  /** Ready pods that go by a downscale: beyond `spec.replicas`, or beyond those of a downscale that may not be stored yet. */
+  readonly leaving: number;
   /** Pods that should exist and do not. */
   readonly unknown: number;
 }
 
-/** Counts the unavailable pods of one StatefulSet; with a partition, only that partition's. Missing pods count in every partition. */
-export function countUnavailable(
-  zone: BudgetZone,
-  snapshot: EvictionSnapshot,
-  partition?: string,
-): Unavailability & { readonly tested: number } {
-  const { pod, budget } = snapshot;
-  const tested = zone.pods.filter((one) => partition === undefined || budget.partitionOf?.(one.name) === partition);
-  const notReady = tested.filter((one) => one.uid !== pod.uid && !isReady(one, snapshot)).length;
-  return { tested: tested.length, notReady, unknown: countMissing(zone, zone.pods) };
+/** What pods are judged by. */
+export type PodView = Pick<EvictionSnapshot, "now" | "budget" | "reservations">;
+
+type CountView = PodView & Partial<Pick<EvictionSnapshot, "pod" | "rollout">>;
+
+/** Counts the unavailable pods of one StatefulSet, without the pod in question; with a partition, only that partition's. Missing pods count in every partition. */
+export function countUnavailable(zone: BudgetZone, view: CountView, partition?: string): Unavailability & { readonly tested: number } {
+  const { pod, budget } = view;
+  const isTested = (one: BudgetPod): boolean => partition === undefined || budget.partitionOf?.(one.name) === partition;
+  const tested = zone.pods.filter((one) => isTested(one) && !isIdleSurplus(one, zone));
+  const others = tested.filter((one) => one.uid !== pod?.uid && !sharesCure(one, zone, view));
+  return { tested: tested.length, ...countPods(others, zone, view), unknown: countMissing(zone, zone.pods) };
+}
+
+/** Counts those of a zone's pods; without pods that it is not to have and that never served. */
+export function countPods(some: readonly BudgetPod[], zone: BudgetZone, view: PodView): Omit<Unavailability, "unknown"> {
+  const from = firstLeaving(zone, view.reservations);
+  const counted = some.filter((one) => !isIdleSurplus(one, zone));
+  const ready = counted.filter((one) => isReady(one, view));
+  const leaving = ready.filter((one) => isSurplus(one, zone) || ordinalOf(one) >= from).length;
+  return { notReady: counted.length - ready.length, leaving };
+}
+
+/** All unavailable pods together. */
+export function sumOf({ notReady, leaving, unknown }: Unavailability): number {
+  return notReady + leaving + unknown;
+}
+
+export function addUp(counts: readonly Unavailability[]): Unavailability {
+  const sum = (read: (count: Unavailability) => number): number => counts.reduce((total, count) => total + read(count), 0);
+  return { notReady: sum(({ notReady }) => notReady), leaving: sum(({ leaving }) => leaving), unknown: sum(({ unknown }) => unknown) };
+}
+
+/**
+ * The rollout asks about a pod that is not ready, and this other one of its zone waits for the same replacement: if each counted for the other, neither
+ * would ever be replaced. One that is reserved, or on its way already, counts.
+ */
+function sharesCure(one: BudgetPod, zone: BudgetZone, { pod, rollout, reservations }: CountView): boolean {
+  if (!rollout || !pod || pod.ready || zone.uid !== pod.owner || reservations[one.name]?.uid === one.uid) return false;
+  return !one.ready && !one.terminating && one.revision !== zone.status.updateRevision;
 }
 
 /** True if the pod is ready, is not reserved and, with a cross-zone delay, has been ready for longer than that. */
-export function isReady(pod: BudgetPod, { now, budget, reservations }: Pick<EvictionSnapshot, "now" | "budget" | "reservations">): boolean {
+export function isReady(pod: BudgetPod, { now, budget, reservations }: PodView): boolean {
   if (!pod.ready || reservations[pod.name]?.uid === pod.uid) return false;
   if (budget.crossZoneEvictionDelayMs === 0) return true;
   return pod.readySince !== undefined && now > pod.readySince + budget.crossZoneEvictionDelayMs;
 }
 
 /** `1 pod not ready, 2 pods unknown in partition 2` */
-export function describeUnavailability({ notReady, unknown }: Unavailability, where: string): string {
+export function describeUnavailability({ notReady, leaving, unknown }: Unavailability, where: string): string {
   const parts = [
     [notReady, "not ready"],
+    [leaving, "to be removed"],
     [unknown, "unknown"],
   ] as const;
   const counts = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${count > 1 ? "pods" : "pod"} ${what}`);

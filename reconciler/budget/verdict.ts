@@ -56,5 +56,14 @@ export function isAllowed({ reason }: Verdict): boolean {
 
 /** What a denial means for the rollout, which wants to replace `pod` of `zone`. */
 export function holdPod({ reason, message, objects }: Verdict, pod: Pick<ObjectRef, "name">, zone: ObjectRef): Hold {
-  return hold(VERDICTS[reason].code === 429 ? "BudgetSpent" : "BudgetUnusable", `${pod.name} stays: ${message}`, [zone, ...objects]);
+  return hold(reasonOf(reason), `${pod.name} stays: ${message}`, [zone, ...objects]);
+}
+
+/** What a denial means for a zone that is to shrink. */
+export function holdDownscale({ reason, message, objects }: Verdict, zone: ObjectRef): Hold {
+  return { ...hold(reasonOf(reason), `${zone.name} waits to shrink: ${message}`, [zone, ...objects]), dedupKey: `${zone.name} ${reason}` };
+}
+
+function reasonOf(reason: VerdictReason): "BudgetSpent" | "BudgetUnusable" {
+  return VERDICTS[reason].code === 429 ? "BudgetSpent" : "BudgetUnusable";
 }

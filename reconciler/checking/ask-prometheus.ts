@@ -48,12 +48,12 @@ export function createChecker(tools: CheckerTools): Checker {
     void tools.clock.sleep(ms, left).then(() => late.abort());
     return firstOfSignals(left, late.signal);
   };
+  const turns = createTurns();
   return {
     begin(stop) {
       const ended = new AbortController();
       const left = firstOfSignals(stop, ended.signal);
       const signals = { left, late: fireAfter(LAST_TURN_MS, left), signal: fireAfter(ROUND_MS, left) };
-      const turns = createTurns();
       return {
         ask: (question) => askInTurn(question, { ...tools, ...signals, turns }).catch(() => undefined),
         [Symbol.dispose]: () => ended.abort(),

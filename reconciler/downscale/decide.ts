@@ -1,6 +1,7 @@
 /** Do the pods of the other zones of a group allow a downscale (§4.7d)? The minimum time between downscales is in scaling/min-time.ts. */
 import type { Pod } from "../model/pod.ts";
-import { isSurplus } from "../model/readiness.ts";
+import { countAwaited, isGivenUp, type Shrink } from "../model/given-up.ts";
+import { countMissing, isSurplus, withoutIdleSurplus } from "../model/readiness.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 
 export interface DownscaleRefusal {
@@ -17,10 +18,15 @@ export interface DownscaleRefusal {
   readonly message: string;
 }
 
-/** Refuses because of the first other zone that still loses pods, or has outdated or unready ones (§4.7d). The shrinking zone is not checked. */
-export function refuseByHealth(others: readonly ZoneWithPods[]): DownscaleRefusal | undefined {
-  for (const other of others) {
-    const message = describeShrinking(other) ?? describeUnready(other) ?? describeTerminating(other);
+/**
+ * Refuses because of the first other zone that still loses pods, or has outdated or unready ones (§4.7d). The shrinking zone is not checked, and pods of
+ * the others that they are not to have, and that never served, do not count; nor do those that are to go as well and do not come up.
+ */
+export function refuseByHealth(zones: readonly ZoneWithPods[], shrink: Shrink): DownscaleRefusal | undefined {
+  for (const other of zones.filter(({ uid }) => uid !== shrink.zone.uid).map(withoutIdleSurplus)) {
+    const givenUp = other.pods.filter((pod) => isGivenUp(pod, other, { ...shrink, zones }));
+    const missing = countMissing(other, other.pods) - countAwaited(other, other.pods, { ...shrink, zones });
+    const message = describeShrinking(other) ?? describeUnready(other, { givenUp, missing }) ?? describeTerminating(other, givenUp);
     if (message !== undefined) return { reason: "OtherZoneNotReady", message };
   }
   return undefined;
@@ -37,15 +43,19 @@ function describeShrinking(zone: ZoneWithPods): string | undefined {
 }
 
 /** As in a rollout, the larger of spec and status replicas counts: the status leaves out a pod that cannot be made again. */
-function describeUnready({ name, replicas, status, pods }: ZoneWithPods): string | undefined {
-  const expected = Math.max(replicas, status.replicas);
+function describeUnready(
+  { name, replicas, status, pods }: ZoneWithPods,
+  { givenUp, missing }: { readonly givenUp: readonly Pod[]; readonly missing: number },
+): string | undefined {
+  const expected = Math.max(replicas, status.replicas) - givenUp.length - missing;
   const ready = pods.filter((pod) => pod.ready).length;
-  if (expected === ready && status.updated === ready) return undefined;
-  return `statefulset ${name} has ${expected - status.updated} non-updated replicas and ${expected - ready} non-ready replicas`;
+  const updated = status.updated - givenUp.filter((pod) => !pod.terminating && pod.revision === status.updateRevision).length;
+  if (expected === ready && updated === ready) return undefined;
+  return `statefulset ${name} has ${expected - updated} non-updated replicas and ${expected - ready} non-ready replicas`;
 }
 
-function describeTerminating({ name, pods }: ZoneWithPods): string | undefined {
-  const terminating = pods.filter((pod) => pod.terminating);
+function describeTerminating({ name, pods }: ZoneWithPods, givenUp: readonly Pod[]): string | undefined {
+  const terminating = pods.filter((pod) => pod.terminating && !givenUp.includes(pod));
   return terminating.length === 0 ? undefined : `statefulset ${name} waits for pods: ${describePods(terminating)}`;
 }
 

@@ -18,6 +18,7 @@
  */
 import * as z from "zod";
 import { parseTimestamp } from "../../infra/timestamp.ts";
+import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
 
 const PENDING = z.object({
   /** UID of the StatefulSet. */
@@ -62,9 +63,6 @@ function parseObject(annotation: string): object {
     return {};
   }
 }
-
-/** Milliseconds until an admitted write can no longer be stored: the API server ends a request after 60 s, and clocks differ. */
-export const STORE_TIMEOUT_MS = 90_000;
 
 /** The current state of the StatefulSet. */
 export interface Current {

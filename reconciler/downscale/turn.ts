@@ -9,7 +9,8 @@
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import type { DownscaleRefusal } from "./decide.ts";
-import { type Current, mayHaveHappened, STORE_TIMEOUT_MS, type PendingDownscale } from "./pending.ts";
+import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
+import { type Current, mayHaveHappened, type PendingDownscale } from "./pending.ts";
 
 /** Milliseconds in which repeated downscales of a zone are admitted: an autoscaler repeats every 15 s, and the API server for 10 s after a conflict. */
 const TURN_MS = 90_000;

@@ -10,13 +10,24 @@ import { currentRecord, needOf, needsLastStage, type RolloutView } from "./rollo
 
 type GroupView = Omit<RolloutView, "wanted" | "isHeld">;
 
-/** The holds of all gates of a group; of several gates all must pass, and the first that does not speaks. */
+/**
+ * The holds of all gates of a group; of several gates all must pass, and the first that does not speaks. A zone is judged when it is asked for: each
+ * costs a pass over the group, and a rollout asks for the zone whose turn it is.
+ */
 export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdicts {
   const enforced = gates.filter(({ mode }) => mode === "Enforce");
   const first = (judge: (gate: Gate) => Hold | undefined): Hold | undefined => firstDefined(enforced, judge);
-  const holds = view.zones.map((zone) => [zone.uid, first((gate) => holdZone(gate, view, zone))] as const);
+  const known = new Map<string, Hold | undefined>();
+  const judge = (uid: string): Hold | undefined => {
+    const zone = view.zones.find((one) => one.uid === uid);
+    return zone && first((gate) => holdZone(gate, view, zone));
+  };
+  const get = (uid: string): Hold | undefined => {
+    if (!known.has(uid)) known.set(uid, judge(uid));
+    return known.get(uid);
+  };
   return {
-    holds: new Map(holds.flatMap(([uid, held]) => (held ? [[uid, held] as const] : []))),
+    holds: { get, has: (uid) => get(uid) !== undefined },
     beforeSettled: first((gate) => holdSettled(gate, view)),
   };
 }

@@ -61,8 +61,11 @@ export function forgetOldSpec({ generation, observedGeneration }: Gate, record: 
  * begin before that must be asked for again.
  */
 function noteUpdated(record: GateRecord, { zones }: GroupView): GateRecord {
-  const isNew = ({ name, settledRevision, began }: ZoneRecord): boolean =>
-    began === undefined && zones.some((zone) => zone.name === name && zone.status.updateRevision !== settledRevision && isUpdated(zone));
+  const byName = new Map(zones.map((zone) => [zone.name, zone]));
+  const isNew = ({ name, settledRevision, began }: ZoneRecord): boolean => {
+    const zone = byName.get(name);
+    return began === undefined && zone !== undefined && zone.status.updateRevision !== settledRevision && isUpdated(zone);
+  };
   if (record.settledAt !== undefined || !record.zones.some(isNew)) return record;
   const noted = record.zones.map((zone) => (isNew(zone) ? { ...zone, began: "Earlier" as const } : zone));
   return takeBackZones(dropOpenStages({ ...record, zones: noted }), zones);

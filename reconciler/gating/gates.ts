@@ -1,7 +1,7 @@
 /**
  * The gates of one tick: listed once a namespace, judged for each group by what their statuses say, and followed beside the groups.
  *
- *   list gates -> per group: verdicts for the rollout's decision -> follow: ask due checks, write statuses -> the tick waits for them at its end
+ *   list gates -> per group: verdicts for the rollout's decision -> follow: ask due checks, write statuses -> the group's step waits for them at its end
  */
 import type { Clock } from "../../infra/clock.ts";
 import { messageOf } from "../../infra/errors.ts";
@@ -15,7 +15,7 @@ import type { Round } from "../checking/ask-prometheus.ts";
 import type { Gate } from "../gates/gate.ts";
 import { judgeGates } from "../gates/hold.ts";
 import type { ExpressionFindings, GateChange } from "../gates/report.ts";
-import type { Wanted } from "../gates/rollout.ts";
+import type { RolloutView, Wanted } from "../gates/rollout.ts";
 import { hold } from "../model/decision.ts";
 import { groupBy } from "../model/order.ts";
 import { groupKey, type GateVerdicts, type Zone } from "../model/zone.ts";
@@ -27,7 +27,8 @@ import { identityOf } from "./rollout-identity.ts";
 export interface GatesTick extends Actor {
   /** "" for all. */
   readonly namespaces: readonly string[];
-  readonly round: Round;
+  /** Begins the questions of one group: a slow group must not use up the time of its own. */
+  readonly beginRound: () => Round;
   readonly record: (drafts: readonly Draft[]) => void;
 }
 
@@ -37,12 +38,16 @@ export interface GroupGates {
   readonly verdicts: GateVerdicts | undefined;
   /** Follows the gates beside the caller, who says what the rollout would do without them. */
   readonly follow: (wanted: Wanted) => void;
+  /** The verdicts by a new list: a step may take long, and a gate may have been made meanwhile. Never rejects. */
+  readonly readAgain: () => Promise<GateVerdicts | undefined>;
 }
 
 export interface TickGates {
   readonly of: (zones: readonly Zone[]) => GroupGates;
-  /** Waits for everything that was begun. `groups` are the keys of all groups that exist, also of those that this tick did not reach. */
-  readonly end: (groups: ReadonlyMap<string, unknown>) => Promise<Followed>;
+  /** Waits for what was begun for a group, by its key. */
+  readonly endGroup: (key: string) => Promise<Followed>;
+  /** Follows the gates without a group. `groups` are the keys of all groups that exist, also of those that this tick did not reach. */
+  readonly end: (groups: ReadonlyMap<string, unknown>) => Promise<void>;
 }
 
 export interface Gates {
@@ -58,49 +63,65 @@ export interface GatesTools {
   readonly loadReader: () => Promise<(expr: string) => ExpressionProblems>;
 }
 
-const NO_GATES: GroupGates = { verdicts: undefined, follow: () => {} };
-
 export function createGates(tools: GatesTools): Gates {
   const { clock, log, metrics } = tools;
   const list = createGateLister(clock, log);
   const readExpressions = ({ checks }: Gate): Promise<ExpressionFindings> => findInExpressions(checks, tools.loadReader);
 
   return {
-    async begin({ namespaces, record, round, ...actor }) {
+    async begin({ namespaces, record, beginRound, ...actor }) {
       const lists = new Map(await Promise.all(namespaces.map(async (one) => [one, await list(one, actor)] as const)));
       for (const [namespace, one] of lists) if ("error" in one) log.warn("the gates could not be listed", { namespace, error: one.error });
       const byGroup = groupBy([...lists.values()].flatMap(gatesIn), ({ ref, group }) => groupKey({ namespace: ref.namespace, group }));
-      const following: Promise<Followed>[] = [];
+      const following = new Map<string, Promise<Followed[]>>();
       const onChange = (gate: Gate, changes: readonly GateChange[]): void =>
         record(changes.map(({ type, reason, message, cause }) => ({ regarding: gate.ref, type, reason, message, cause })));
       const onVerdict = (verdict: CheckVerdict): void => metrics.checked(verdict);
-      const follower = { ...actor, round, log, onChange, onVerdict, readExpressions, now: clock.now };
+      const follower = { ...actor, log, onChange, onVerdict, readExpressions, now: clock.now };
+      const followAll = async (gates: readonly Gate[], view: RolloutView | undefined): Promise<Followed[]> => {
+        using round = beginRound();
+        return await Promise.all(gates.map((gate) => followGate(gate, view, { ...follower, round })));
+      };
 
       return {
         of(zones) {
           const [zone] = zones;
           const scope = lists.get("") ?? lists.get(zone?.namespace ?? "");
-          if (scope && "error" in scope) return { verdicts: closeAll(zones, scope.error), follow: () => {} };
-          const gates = byGroup.get(zone ? groupKey(zone) : "");
-          if (!gates) return NO_GATES;
+          const readAgain = async (): Promise<GateVerdicts | undefined> =>
+            judgeList(await list(zone?.namespace ?? "", actor), zones, clock.now());
+          if (scope && "error" in scope) return { verdicts: closeAll(zones, scope.error), follow: () => {}, readAgain };
+          const key = zone ? groupKey(zone) : "";
+          const gates = byGroup.get(key);
+          if (!gates) return { verdicts: undefined, follow: () => {}, readAgain };
           const view = { identity: identityOf(zones), zones, now: clock.now() };
           const verdicts = judgeGates(gates, view);
           return {
             verdicts,
+            readAgain,
             follow: (wanted) => {
               const isHeld = wanted.kind === "zone" && verdicts.holds.has(wanted.zone.uid);
-              following.push(...gates.map((gate) => followGate(gate, { ...view, wanted, isHeld }, follower)));
+              following.set(key, followAll(gates, { ...view, wanted, isHeld }));
             },
           };
         },
+        async endGroup(key) {
+          const all = (await following.get(key)) ?? [];
+          return { progressed: all.some(({ progressed }) => progressed), nextAt: earliest(all.map(({ nextAt }) => nextAt)) };
+        },
         async end(groups) {
           const orphans = [...byGroup].flatMap(([key, gates]) => (groups.has(key) ? [] : gates));
-          const all = await Promise.all([...following, ...orphans.map((gate) => followGate(gate, undefined, follower))]);
-          return { progressed: all.some(({ progressed }) => progressed), nextAt: earliest(all.map(({ nextAt }) => nextAt)) };
+          if (orphans.length > 0) await followAll(orphans, undefined);
         },
       };
     },
   };
+}
+
+/** What the gates of a list say of one group; undefined without any. */
+function judgeList(found: GateList, zones: readonly Zone[], now: number): GateVerdicts | undefined {
+  if ("error" in found) return closeAll(zones, found.error);
+  const gates = found.gates.filter((gate) => gate.group === zones[0]?.group);
+  return gates.length > 0 ? judgeGates(gates, { identity: identityOf(zones), zones, now }) : undefined;
 }
 
 const gatesIn = (list: GateList): readonly Gate[] => ("gates" in list ? list.gates : []);

@@ -4,7 +4,7 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../infra/log.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import type { OnBudgets } from "../reservations/disruption-request.ts";
-import { listBudgets, type ListedBudget } from "../reservations/gather-budget.ts";
+import { type BudgetSource, listBudgets, type ListedBudget } from "../reservations/gather-budget.ts";
 
 export interface BudgetLists {
   /** The namespaces of the tick, "" for all. */
@@ -13,7 +13,7 @@ export interface BudgetLists {
   readonly lists: Map<string, Promise<readonly ListedBudget[]>>;
 }
 
-export interface BudgetReader {
+export interface BudgetReader extends Pick<BudgetSource, "compilePartition"> {
   readonly cluster: Cluster;
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
@@ -35,9 +35,13 @@ export function listOnce(scope: string, { lists }: BudgetLists, reader: BudgetRe
   return list;
 }
 
-async function read(scope: string, { cluster, clock, log, onBudgets }: BudgetReader): Promise<readonly ListedBudget[]> {
+async function read(scope: string, { cluster, clock, log, onBudgets, compilePartition }: BudgetReader): Promise<readonly ListedBudget[]> {
   try {
-    const budgets = await listBudgets(scope, { cluster, freshness: createFreshness(clock, log) });
+    const budgets = await listBudgets(scope, {
+      cluster,
+      freshness: createFreshness(clock, log),
+      ...(compilePartition && { compilePartition }),
+    });
     onBudgets(scope, budgets);
     return budgets ?? [];
   } catch (error) {

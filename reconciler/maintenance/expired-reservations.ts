@@ -2,7 +2,15 @@
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Fence } from "../../infra/kubernetes/lease.ts";
-import { livingReservations, readReservations, type Reservations } from "../budget/reservation.ts";
+import {
+  isSame,
+  timeLeft,
+  livingReservations,
+  presentIn,
+  readDownscaleKey,
+  readReservations,
+  type Reservations,
+} from "../budget/reservation.ts";
 import type { GroupSnapshot } from "../model/zone.ts";
 import type { ListedBudget } from "../reservations/gather-budget.ts";
 import { openReservationStore } from "../reservations/reservation-store.ts";
@@ -11,21 +19,31 @@ export interface ExpiryTools {
   readonly cluster: Cluster;
   readonly clock: Pick<Clock, "now">;
   readonly fence: Fence;
+  /** Once it fires, nothing is written. */
+  readonly signal: AbortSignal;
 }
 
 /** The budget must have been read before the pods of the group. Throws `Conflict` if it has changed since, `LeaseLost`, or the error of the API server. */
-export async function removeExpired({ object }: ListedBudget, group: GroupSnapshot, { cluster, clock, fence }: ExpiryTools): Promise<void> {
+export async function removeExpired(
+  { object }: ListedBudget,
+  group: GroupSnapshot,
+  { cluster, clock, fence, signal }: ExpiryTools,
+): Promise<void> {
   const all = readReservations(object.status?.disruptedPods);
   if (Object.keys(all).length === 0) return;
   const living = keepLiving(all, group, clock.now());
-  if (Object.keys(living).length === Object.keys(all).length) return;
-  const store = await openReservationStore(cluster, { budget: object, withLease: false }, {});
-  await store.write(living, fence.write());
+  if (Object.entries(all).every(([key, reservation]) => isSame(living[key], reservation))) return;
+  const store = await openReservationStore(cluster, object, {});
+  if (!signal.aborted) await store.write(living, fence.write());
 }
 
-/** The reservations to keep: of the group's pods, those of pods that still exist; of other pods, those that have not expired. `now` in milliseconds. */
+/**
+ * The reservations to keep: of the group's pods, those of pods that still exist; of other pods and of downscales, those whose time is not over. The zones
+ * may have been read long before the budget: they do not tell which downscale is stored. `now` in milliseconds.
+ */
 function keepLiving(all: Reservations, { zones }: GroupSnapshot, now: number): Reservations {
-  const uids = new Map(zones.flatMap((zone) => zone.pods).map((pod) => [pod.name, pod.uid]));
-  const isOurs = (pod: string): boolean => zones.some((zone) => pod.slice(0, pod.lastIndexOf("-")) === zone.name);
-  return livingReservations(all, (pod) => (isOurs(pod) ? uids.get(pod) : all[pod]?.uid), now);
+  const isOurs = (key: string): boolean => !readDownscaleKey(key) && zones.some(({ name }) => key.slice(0, key.lastIndexOf("-")) === name);
+  const others = Object.entries(all).filter(([key, reservation]) => !isOurs(key) && timeLeft(key, reservation, now) > 0);
+  const ours = Object.entries(all).filter(([key]) => isOurs(key));
+  return { ...Object.fromEntries(others), ...livingReservations(Object.fromEntries(ours), presentIn(zones), now) };
 }

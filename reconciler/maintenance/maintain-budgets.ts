@@ -16,7 +16,7 @@ import type { ListedBudget } from "../reservations/gather-budget.ts";
 import { listOnce, readNamespace, startBudgetLists, type BudgetLists, type BudgetReader } from "./budget-lists.ts";
 import { removeExpired } from "./expired-reservations.ts";
 import { maintainReadyTimes, needsReadyTime, noteDelays, noReadyTimes } from "./ready-time-needs.ts";
-import { writeReadyTimesOutsideGroups, type ReadyTimeWriter } from "./ready-times.ts";
+import { writeReadyTimesOutsideGroups, type ReadyTimeWriter, type WriteBounds } from "./ready-times.ts";
 
 /** The budget maintenance that a tick calls. */
 export interface BudgetMaintenance {
@@ -26,8 +26,8 @@ export interface BudgetMaintenance {
   readonly needsReadyTime: (zones: readonly Zone[]) => boolean;
   /** The budgets of a namespace, read once a tick. Must be called before the pods of its groups are read: a new reservation would seem expired otherwise. Never rejects. */
   readonly readBudgets: (namespace: string, lists: BudgetLists) => Promise<readonly ListedBudget[]>;
-  /** Maintains one group, with the pods that were read after the budgets; never rejects. */
-  readonly maintainGroup: (group: GroupSnapshot, budgets: readonly ListedBudget[], fence: Fence) => Promise<void>;
+  /** Maintains one group, with the pods that were read after the budgets; begins no write once the signal fires. Never rejects. */
+  readonly maintainGroup: (group: GroupSnapshot, budgets: readonly ListedBudget[], bounds: Required<WriteBounds>) => Promise<void>;
   /** Maintains ready times of pods in none of these groups, once for each time that `beginTick` reads the budgets. Never rejects. */
   readonly maintainOthers: (groups: ZoneList["groups"], fence: Fence, signal: AbortSignal) => Promise<void>;
 }
@@ -52,13 +52,13 @@ export function createBudgetMaintenance(tools: BudgetReader & ReadyTimeWriter): 
     },
     needsReadyTime: (zones) => needsReadyTime(zones, needs),
     readBudgets: (namespace, lists) => readNamespace(namespace, lists, tools),
-    async maintainGroup(group, budgets, fence) {
+    async maintainGroup(group, budgets, bounds) {
       try {
-        const readyTimes = maintainReadyTimes({ group, budgets, needs }, tools, fence);
-        await Promise.all([readyTimes, ...budgets.map((budget) => removeExpired(budget, group, { ...tools, fence }))]);
+        const readyTimes = maintainReadyTimes({ group, budgets, needs }, tools, bounds);
+        await Promise.all([readyTimes, ...budgets.map((budget) => removeExpired(budget, group, { ...tools, ...bounds }))]);
       } catch (error) {
         // Other processes write to budgets as well, and an expired reservation does no harm.
-        if (!hasCode(error, "Conflict")) log.warn("the disruption budgets could not be maintained", { error });
+        if (!hasCode(error, "Conflict", "LeaseLost", "Cancelled")) log.warn("the disruption budgets could not be maintained", { error });
       }
     },
     async maintainOthers(groups, fence, signal) {

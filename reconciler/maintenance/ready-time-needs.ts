@@ -1,18 +1,17 @@
 /** Remembers which groups, and which pods outside of groups, must be read for their ready times (§5.7). A hint only; a new process starts without it. */
-import type { Fence } from "../../infra/kubernetes/lease.ts";
 import { matchesLabels } from "../budget/selector.ts";
-import type { Budget } from "../budget/zpdb.ts";
+import { delayOf } from "../budget/zpdb.ts";
 import { groupKey, selectorText, type GroupSnapshot, type Zone } from "../model/zone.ts";
 import type { ListedBudget } from "../reservations/gather-budget.ts";
-import { writeReadyTimes, type ReadyTimeWriter } from "./ready-times.ts";
+import { type DelayedBudget, writeReadyTimes, type ReadyTimeWriter, type WriteBounds } from "./ready-times.ts";
 
 export interface ReadyTimeNeeds {
   /** The result of the last read of each group, by its key. */
   readonly looks: Map<string, GroupLook>;
   /** The budgets with a delay, as last read. */
-  delayed: readonly Budget[];
+  delayed: readonly DelayedBudget[];
   /** One of these budgets for each selector whose pods outside of groups have not been read since; the longest waiting first. */
-  readonly outsideGroups: Map<string, Budget>;
+  readonly outsideGroups: Map<string, DelayedBudget>;
 }
 
 interface GroupLook {
@@ -26,13 +25,13 @@ export const noReadyTimes = (): ReadyTimeNeeds => ({ looks: new Map(), delayed: 
 
 /** Remembers which budgets have a delay; `budgets` are all that the tick may read. */
 export function noteDelays(needs: ReadyTimeNeeds, budgets: readonly ListedBudget[]): void {
-  needs.delayed = budgets.flatMap(({ content }) => (hasDelay(content) ? [content] : []));
+  needs.delayed = budgets.flatMap(({ ref: { namespace, name }, matchLabels, object }) =>
+    matchLabels && delayOf(object) > 0 ? [{ namespace, name, matchLabels }] : [],
+  );
   const selectors = new Map(needs.delayed.map((budget) => [`${budget.namespace} ${selectorText(budget)}`, budget]));
   for (const key of needs.outsideGroups.keys()) if (!selectors.has(key)) needs.outsideGroups.delete(key);
   for (const [key, budget] of selectors) needs.outsideGroups.set(key, budget);
 }
-
-const hasDelay = (content: ListedBudget["content"]): content is Budget => !("problem" in content) && content.crossZoneEvictionDelayMs > 0;
 
 /** True if the pods of the group must be read, even if its status is settled. */
 export function needsReadyTime(zones: readonly Zone[], { looks, delayed }: ReadyTimeNeeds): boolean {
@@ -50,7 +49,11 @@ export interface GroupToMaintain {
 }
 
 /** Brings the ready times of the group's pods under budgets up to date, and remembers whether they must be read again. Throws `LeaseLost`. */
-export async function maintainReadyTimes({ group, budgets, needs }: GroupToMaintain, writer: ReadyTimeWriter, fence: Fence): Promise<void> {
+export async function maintainReadyTimes(
+  { group, budgets, needs }: GroupToMaintain,
+  writer: ReadyTimeWriter,
+  bounds: WriteBounds,
+): Promise<void> {
   const covered = group.zones.filter((zone) =>
     budgets.some(({ matchLabels }) => matchLabels && matchesLabels(matchLabels, zone.podLabels)),
   );
@@ -58,6 +61,6 @@ export async function maintainReadyTimes({ group, budgets, needs }: GroupToMaint
   const key = groupKey({ namespace: group.namespace, group: group.name });
   const look = { isCovered: covered.length > 0, isPending: pods.some((pod) => !pod.ready) };
   needs.looks.set(key, look);
-  const isComplete = await writeReadyTimes(pods, writer, { fence });
+  const isComplete = await writeReadyTimes(pods, writer, bounds);
   if (!isComplete) needs.looks.set(key, { ...look, isPending: true });
 }

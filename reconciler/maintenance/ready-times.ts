@@ -35,9 +35,12 @@ export interface WriteBounds {
   readonly signal?: AbortSignal;
 }
 
+/** A budget with a delay, valid or not: its pattern does not matter here. */
+export type DelayedBudget = Pick<Budget, "namespace" | "name" | "matchLabels">;
+
 /** A budget, and the UIDs of the StatefulSets in groups. */
 export interface BudgetOutsideGroups {
-  readonly budget: Budget;
+  readonly budget: DelayedBudget;
   readonly grouped: ReadonlySet<string>;
 }
 

@@ -32,6 +32,10 @@ export interface ReasonFacts {
 export const REASONS = {
   /** The StatefulSet controller would replace pods itself, without regard for the other zones. */
   UpdateStrategyNotOnDelete: { fails: true, patienceMs: 0 },
+  /** The group has more zones than Zonewise looks at. */
+  TooManyZones: { fails: true, patienceMs: 0 },
+  /** Steps of other groups take long, and no more of them may be under way at once. */
+  TurnAwaited: { patienceMs: 0 },
   /** The StatefulSet's status names no revision to compare pods with. */
   RevisionUnknown: { fails: true, patienceMs: 0 },
   /** The StatefulSet controller has not seen the latest spec yet. */

@@ -19,6 +19,16 @@ export interface Pod {
   readonly ready: boolean;
   /** Its conditions show that it has been Ready since its creation: if it is not ready now, it is not merely starting. */
   readonly hasBeenReady: boolean;
+  /**
+   * Its conditions show that it has not been Ready since its creation. Neither this nor `hasBeenReady` if they do not tell: it may have been Ready in its
+   * first seconds.
+   */
+  readonly neverReady: boolean;
+  /**
+   * Since when it is not Ready by its conditions, or, of a terminating pod, should be gone; milliseconds since the epoch. Undefined if it is Ready, or
+   * nothing shows it.
+   */
+  readonly notReadySince: number | undefined;
   /** Milliseconds from its start until it was last ready; undefined unless it is ready. */
   readonly readyAfterMs: number | undefined;
   /** Why the pod cannot become ready by itself, such as `CrashLoopBackOff`; undefined if it can. */
@@ -34,7 +44,6 @@ export function readPod({ metadata = {}, status = {} }: PodObject): Pod {
   const terminating = metadata.deletionTimestamp !== undefined;
   const { revision, owner, readyTime } = readMarks(metadata);
   const ready = !terminating && isRunningAndReady(status);
-  const lasted = readyAfterMs(status);
   return {
     kind: "Pod",
     ...readIdentity(metadata),
@@ -42,8 +51,7 @@ export function readPod({ metadata = {}, status = {} }: PodObject): Pod {
     owner,
     terminating,
     ready,
-    hasBeenReady: isRunningAndReady(status) || (lasted !== undefined && lasted > FIRST_REPORT_MS),
-    readyAfterMs: ready ? lasted : undefined,
+    ...readTimes(status, metadata.deletionTimestamp, ready),
     broken: terminating ? undefined : whyBroken(status),
     working: !terminating && (status.containerStatuses ?? []).some((container) => container.ready),
     readyTime,
@@ -71,6 +79,8 @@ function isRunningAndReady(status: PodStatus): boolean {
 
 /** A kubelet writes both in its first report. Shorter than any pod that came up and failed is of interest, longer than a report takes. */
 const FIRST_REPORT_MS = 10_000;
+/** What both differ by if they are of one report: times have a resolution of one second. */
+const ONE_REPORT_MS = 1000;
 
 /**
  * From its start until the condition Ready last turned. It is False from the kubelet's first report on, and its time moves only when it turns: a pod
@@ -81,6 +91,28 @@ function readyAfterMs(status: PodStatus): number | undefined {
   const turnedAt = parseTimestamp(status.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
   const startedAt = parseTimestamp(status.startTime ?? "");
   return turnedAt === undefined || startedAt === undefined ? undefined : turnedAt - startedAt;
+}
+
+/** No kubelet has reported on it. */
+const isUnreported = ({ startTime, conditions = [] }: PodStatus): boolean =>
+  startTime === undefined && !conditions.some(({ type }) => type === "Ready");
+
+/** What its conditions say of when it was ready. */
+function readTimes(status: PodStatus, deletionTimestamp: string | undefined, ready: boolean) {
+  const lasted = readyAfterMs(status);
+  return {
+    hasBeenReady: isRunningAndReady(status) || (lasted !== undefined && lasted > FIRST_REPORT_MS),
+    neverReady: !isRunningAndReady(status) && (isUnreported(status) || (lasted !== undefined && lasted <= ONE_REPORT_MS)),
+    notReadySince: deletionTimestamp === undefined ? notReadySince(status) : parseTimestamp(deletionTimestamp),
+    readyAfterMs: ready ? lasted : undefined,
+  };
+}
+
+/** A pod that no kubelet has reported yet has no condition Ready: then the scheduler's condition shows how long it has been there. */
+function notReadySince({ conditions = [] }: PodStatus): number | undefined {
+  const condition = conditions.find(({ type }) => type === "Ready") ?? conditions.find(({ type }) => type === "PodScheduled");
+  if (condition?.type === "Ready" && condition.status === "True") return undefined;
+  return parseTimestamp(condition?.lastTransitionTime ?? "");
 }
 
 /** Reasons of a waiting container that time alone seldom cures. */

@@ -2,6 +2,8 @@
  * Counts the unavailable pods of a zone (§1.4). Status and pods both lag, so the worse of the two counts, and so does the larger of spec and
  * status replicas: while a pod is gone and its successor cannot be created (a quota, a webhook), status counts one replica less, all ready.
  */
+import { listSome } from "./list-some.ts";
+import { neverServed } from "./lost.ts";
 import { ordinalOf } from "./order.ts";
 import type { Pod } from "./pod.ts";
 import type { Zone, ZoneWithPods } from "./zone.ts";
@@ -15,11 +17,27 @@ export interface Unavailable {
   readonly count: number;
 }
 
-export function unavailable(zone: ZoneWithPods): Unavailable {
+/** Pods beyond the zone's ordinals that never served are left out: nobody loses them. */
+export function unavailable(whole: ZoneWithPods): Unavailable {
+  const zone = withoutIdleSurplus(whole);
   const expected = Math.max(zone.replicas, zone.status.replicas);
   const pods = zone.pods.filter((pod) => !pod.ready);
   const missing = countMissing(zone, zone.pods);
   return { pods, missing, count: Math.max(expected - zone.status.ready, pods.length + missing) };
+}
+
+/** The zone as if pods that it is not to have, and that never served, were gone: what is left of a scale-up that failed and was taken back. */
+export function withoutIdleSurplus(zone: ZoneWithPods): ZoneWithPods {
+  const idle = zone.pods.filter((pod) => isIdleSurplus(pod, zone));
+  const { status } = zone;
+  const updated = idle.filter((pod) => !pod.terminating && pod.revision === status.updateRevision).length;
+  const pods = zone.pods.filter((pod) => !idle.includes(pod));
+  return { ...zone, pods, status: { ...status, replicas: status.replicas - idle.length, updated: status.updated - updated } };
+}
+
+/** True for a pod beyond the zone's ordinals that never served. */
+export function isIdleSurplus(pod: Pod, zone: Pick<Zone, "firstOrdinal" | "replicas">): boolean {
+  return neverServed(pod) && isSurplus(pod, zone);
 }
 
 /**
@@ -45,14 +63,14 @@ export function isHealthy(zone: ZoneWithPods): boolean {
   return unavailable(zone).count === 0;
 }
 
-/** True if the zone is healthy and has no surplus pods, which its controller would delete one by one. */
+/** True if the zone is healthy and has no surplus pods that serve or have served, which its controller would delete one by one. */
 export function isSteady(zone: ZoneWithPods): boolean {
-  return isHealthy(zone) && zone.pods.length <= zone.replicas;
+  return isHealthy(zone) && withoutIdleSurplus(zone).pods.length <= zone.replicas;
 }
 
 /** Names the pods that are not ready, otherwise the number of surplus pods. */
 export function describeUnsteady(zone: ZoneWithPods): string {
-  const { name, pods, replicas } = zone;
+  const { name, pods, replicas } = withoutIdleSurplus(zone);
   return isHealthy(zone)
     ? `${name} has ${pods.length} pods, ${pods.length - replicas} more than it should have`
     : describeUnavailable(zone);
@@ -61,7 +79,8 @@ export function describeUnsteady(zone: ZoneWithPods): string {
 /** Names the unavailable pods of the zone: `zone-b: zone-b-1 terminating, zone-b-2 CrashLoopBackOff, 1 missing`. */
 export function describeUnavailable(zone: ZoneWithPods): string {
   const { pods, missing } = unavailable(zone);
-  const parts = pods.map((pod) => `${pod.name} ${pod.terminating ? "terminating" : (pod.broken ?? "not ready")}`);
+  const named = pods.map((pod) => `${pod.name} ${pod.terminating ? "terminating" : (pod.broken ?? "not ready")}`);
+  const parts = pods.length > 0 ? [listSome(named)] : [];
   if (missing > 0) parts.push(`${missing} missing`);
   if (parts.length === 0) parts.push(`status counts ${zone.status.ready} of ${Math.max(zone.replicas, zone.status.replicas)} ready`);
   return `${zone.name}: ${parts.join(", ")}`;

@@ -32,6 +32,9 @@ export interface Mirror {
   readonly writeBack: boolean;
 }
 
+/** Milliseconds until an admitted write of replicas can no longer be stored: the API server ends a request after 60 s, and clocks differ. */
+export const STORE_TIMEOUT_MS = 90_000;
+
 type Strings = Readonly<Record<string, string>> | undefined;
 
 export function readScaling(labels: Strings, annotations: Strings): { readonly value: Scaling; readonly problems: readonly string[] } {

@@ -68,7 +68,7 @@ export interface ZoneWithPods extends Zone {
 /** What the gates of a group say, by what is stored of their checks. */
 export interface GateVerdicts {
   /** Why a zone may not begin, by its UID. */
-  readonly holds: ReadonlyMap<string, Hold>;
+  readonly holds: Pick<ReadonlyMap<string, Hold>, "get" | "has">;
   /** Why the group does not count as settled yet. */
   readonly beforeSettled: Hold | undefined;
 }
@@ -81,6 +81,8 @@ export interface GroupSnapshot {
   readonly zones: readonly ZoneWithPods[];
   /** Absent if the group has no gates. */
   readonly gates?: GateVerdicts;
+  /** Milliseconds since the epoch. Absent where nobody asks how long a pod has not been ready: then none has been so for long. */
+  readonly now?: number | undefined;
 }
 
 type Spec = NonNullable<StatefulSet["spec"]>;

@@ -8,13 +8,12 @@ import {
   nodes,
   podDisruptionBudgets,
   type PodDisruptionBudget,
-  pods,
   replicaSets,
   type Resource,
   statefulSets,
 } from "../../infra/kubernetes/resources.ts";
-import type { BudgetPod } from "../budget/budget-pod.ts";
-import { livingReservations, readReservations } from "../budget/reservation.ts";
+import { placedPods } from "../../infra/kubernetes/scheduling.ts";
+import { livingReservations, presentIn } from "../budget/reservation.ts";
 import { matchesLabels } from "../budget/selector.ts";
 import { gatherZones, readAll } from "../gather.ts";
 import type { Zone } from "../model/zone.ts";
@@ -26,7 +25,9 @@ import { type NodePod, readNodePod } from "../nodes/node-pod.ts";
 import type { Workload } from "../nodes/policy-status.ts";
 import { whyHeldByRollout } from "../nodes/rollout-hold.ts";
 import type { NodeLook } from "../nodes/snapshot.ts";
+import { createPlaceFinder } from "./gather-places.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../reservations/gather-budget.ts";
+import { openReservationStore } from "../reservations/reservation-store.ts";
 
 export interface LookRequest {
   readonly node: string;
@@ -43,6 +44,8 @@ export interface LookAround extends Source {
   readonly call: Call;
   /** Nodes that have been read: all others are read only if none of these takes pods. */
   readonly nodes: readonly UpdateNode[];
+  /** The active nodes of all policies. */
+  readonly busy: ReadonlySet<string>;
 }
 
 /** Nodes have pods of any namespace, whatever this installation rolls out. */
@@ -68,6 +71,7 @@ export function lookAround(around: LookAround): LookAt {
     const takesOver = (other: UpdateNode): boolean => own === undefined || canTakeOver(own, other);
     return around.nodes.some(takesOver) || (await allNodes("")).some(takesOver);
   };
+  const placesOf = createPlaceFinder({ ...around, allNodes: () => allNodes("") });
   const covered = new Map<string, Promise<Covered>>();
   const coverOf = (budget: ListedBudget): Promise<Covered> => {
     const known = covered.get(budget.ref.uid) ?? readCovered(budget, around);
@@ -77,12 +81,13 @@ export function lookAround(around: LookAround): LookAt {
 
   return async ({ node, drained }) => {
     const query = { fieldSelector: `spec.nodeName=${node}` };
-    const { items } = await readAll({ resource: pods, query, read: readNodePod }, around, call);
+    const { items } = await readAll({ resource: placedPods, query, read: readNodePod }, around, call);
     const budgets = (await Promise.all([...new Set(items.map(({ namespace }) => namespace))].map(budgetsOf))).flat();
     const touched = budgets.filter((budget) => items.some((pod) => selects(budget, pod)));
     const coverage = await Promise.all(touched.map(async (budget) => [budget.ref.uid, await coverOf(budget)] as const));
     const shared = { coreBudgets: await coreBudgets(""), hasElsewhere: await hasElsewhere(node) };
-    const facts = { now, pods: items, budgets, covered: new Map(coverage), ...shared };
+    const { places, unknown } = await placesOf(node, items);
+    const facts = { now, pods: items, budgets, covered: new Map(coverage), places, ...shared };
     const owners = await readOwners(items, around);
     const after = await Promise.all(drained.map(async (before) => [before, await readWorkload(before, around)] as const));
     return {
@@ -94,6 +99,8 @@ export function lookAround(around: LookAround): LookAt {
       ),
       missing: whyWorkMissing({ pods: items, owners, drained: after }),
       workloads: workloadsOf(items, owners),
+      drain: facts,
+      unknown,
     };
   };
 }
@@ -107,10 +114,9 @@ const selects = ({ ref, matchLabels, content }: ListedBudget, pod: NodePod): boo
 
 async function readCovered({ content, object }: ListedBudget, around: LookAround): Promise<Covered> {
   if ("problem" in content) return { zones: [], reservations: {} };
+  const { reservations: stored } = await openReservationStore(around.cluster, object, around.call);
   const { zones, pods: seen } = await gatherUnderBudget(content, around, around.call);
-  const uids = new Map([...seen.values(), ...zones.flatMap((zone) => zone.pods)].map(({ name, uid }: BudgetPod) => [name, uid]));
-  const stored = readReservations(object.status?.disruptedPods);
-  return { zones, reservations: livingReservations(stored, (pod) => uids.get(pod), around.now) };
+  return { zones, reservations: livingReservations(stored, presentIn(zones, seen.values()), around.now) };
 }
 
 function readCoreBudget({ metadata = {}, spec, status }: PodDisruptionBudget): CoreBudget {

@@ -5,6 +5,7 @@ import type { NodePlan, ShadowWrite } from "../nodes/plan.ts";
 import type { ActiveStep } from "../nodes/plan-active.ts";
 import type { InvalidPolicy, Policy } from "../nodes/policy.ts";
 import { SHADOW_KIND } from "../nodes/shadow.ts";
+import type { Skip } from "../nodes/snapshot.ts";
 import type { Draft } from "../report/events.ts";
 
 const normal = (regarding: ObjectRef, reason: string, message: string): Draft => ({ regarding, type: "Normal", reason, message });
@@ -30,16 +31,34 @@ export function draftUncordon(node: UpdateNode): Draft {
 }
 
 /** The Events of a plan of which these writes took effect. */
-export function draftPass(policy: Policy, { status, steps, skips }: NodePlan, written: readonly ShadowWrite[]): Draft[] {
+export function draftPass(
+  policy: Policy,
+  { status, steps, skips }: NodePlan,
+  { written, nodes }: { readonly written: readonly ShadowWrite[]; readonly nodes: readonly UpdateNode[] },
+): Draft[] {
   const ref = policyRef(policy);
   const contested = skips.filter(({ reason }) => reason === "SeveralPolicies");
   return [
     ...(policy.problem === undefined ? [] : [draftInvalid(policy, policy.problem)]),
     ...draftFreeze(policy, status.frozen),
     ...contested.map(({ node, message }) => warning(ref, "NodeContested", `${node} is skipped: ${message}`)),
+    ...draftHeld(skips, nodes),
     ...steps.flatMap(draftStep),
     ...written.flatMap(draftWrite),
   ];
+}
+
+/** What the pods of a node hold, each reason once although its message names other nodes the next time; a warning for what a person must end. */
+function draftHeld(skips: readonly Skip[], nodes: readonly UpdateNode[]): Draft[] {
+  const byName = new Map(nodes.map((node) => [node.name, node]));
+  return skips.flatMap(({ node: name, reason, message }): Draft[] => {
+    const node = byName.get(name);
+    const ref = node && nodeRef(node);
+    const text = `${reason}: ${message}`;
+    if (ref && reason === "NoPlaceForPods") return [{ ...normal(ref, "UpdateHeld", text), cause: reason }];
+    const isForPerson = reason === "DrainWouldNotEnd" || reason === "PlacesUnknown";
+    return ref && isForPerson ? [{ ...warning(ref, "UpdateNotStarted", text), cause: reason }] : [];
+  });
 }
 
 function draftFreeze(policy: Policy, frozen: NodePlan["status"]["frozen"]): Draft[] {

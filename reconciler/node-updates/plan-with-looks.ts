@@ -1,6 +1,6 @@
 /** Plans a pass, looks at the pods of nodes for as long as the plan asks for it, and asks Prometheus once. */
 import { type NodePlan, planPass } from "../nodes/plan.ts";
-import type { NodeLook, PolicySnapshot, StartCheckAnswers } from "../nodes/snapshot.ts";
+import type { NodeLook, PolicySnapshot, SkipReason, StartCheckAnswers } from "../nodes/snapshot.ts";
 import type { DueStartCheck } from "../nodes/start-checks.ts";
 import type { LookAt } from "./look-around.ts";
 
@@ -13,10 +13,19 @@ const REMEMBERED_MS = 30_000;
 /** Nodes whose last look is remembered; the order starts again beyond that. */
 const MOST_REMEMBERED = 5000;
 
+interface Remembered {
+  readonly look: NodeLook;
+  readonly at: number;
+  /** The active nodes and their phases, if the look holds beside these alone. */
+  readonly beside?: string;
+}
+
 /** What a process remembers from pass to pass. */
 export interface LookMemory {
   /** Nodes that must not start: it never lets one start, and the next pass looks at others. */
-  readonly obstacles: Map<string, { readonly look: NodeLook; readonly at: number }>;
+  readonly obstacles: Map<string, Remembered>;
+  /** Nodes that are being drained: others ask what their pods need. Never asked for a decision about themselves. */
+  readonly departures: Map<string, Remembered>;
   /** When a node was looked at last: a pass looks first at those that have waited longest. */
   readonly lookedAt: Map<string, number>;
 }
@@ -28,24 +37,29 @@ export interface Questions {
 }
 
 export async function planWithLooks(
-  first: Omit<PolicySnapshot, "looks" | "answers">,
+  first: Omit<PolicySnapshot, "looks" | "departures" | "answers">,
   { lookAt, askChecks }: Questions,
   memory: LookMemory,
 ): Promise<NodePlan> {
   const { now, policy } = first;
   const { obstacles, lookedAt } = memory;
   const active = new Map(policy.status.active.map((entry) => [entry.node, entry]));
-  forget(memory, active, now);
+  const beside = describeGoing(first);
+  forget(memory, active, { now, beside });
   const looks = new Map([...obstacles].map(([node, { look }]) => [node, look]));
+  const departures = new Map([...memory.departures].map(([node, { look }]) => [node, look]));
   let answers: StartCheckAnswers | undefined;
   for (let left = MOST_LOOKS; ;) {
-    const plan = planPass({ ...first, looks, ...(answers && { answers }) });
+    const plan = planPass({ ...first, looks, departures, ...(answers && { answers }) });
     if (plan.due.length > 0 && !answers) {
       answers = await askChecks(plan.due);
       continue;
     }
     const next = chooseNext(plan, active, lookedAt).slice(0, left);
-    if (next.length === 0) return plan;
+    if (next.length === 0) {
+      rememberHeld(plan, looks, { obstacles, beside, now });
+      return plan;
+    }
     left -= next.length;
     const found = await Promise.all(
       next.map(async (node) => [node, await lookAt({ node, drained: active.get(node)?.workloads ?? [] })] as const),
@@ -54,6 +68,7 @@ export async function planWithLooks(
       const seen = policy.holdForRollouts ? look : { ...look, rollout: undefined };
       looks.set(node, seen);
       lookedAt.set(node, now);
+      memory.departures.set(node, { look: seen, at: now });
       if (!active.has(node) && isObstacle(seen)) obstacles.set(node, { look: seen, at: now });
     }
   }
@@ -66,9 +81,37 @@ function chooseNext({ looks }: NodePlan, active: ReadonlyMap<string, unknown>, l
   return ofActive.length > 0 ? ofActive.slice(0, AT_ONCE) : ordered.slice(0, 1);
 }
 
-function forget({ obstacles, lookedAt }: LookMemory, active: ReadonlyMap<string, unknown>, now: number): void {
-  for (const [node, { at }] of obstacles) if (now - at >= REMEMBERED_MS || active.has(node)) obstacles.delete(node);
+function describeGoing({ policy, others = [] }: Omit<PolicySnapshot, "looks">): string {
+  return [...policy.status.active, ...others]
+    .map(({ node, phase }) => `${node}:${phase}`)
+    .toSorted()
+    .join();
+}
+
+/** Reasons that hold as long as the same nodes are active. */
+const BESIDE: ReadonlySet<SkipReason> = new Set(["NoPlaceForPods", "DrainWouldNotEnd"]);
+
+function rememberHeld(
+  { skips }: NodePlan,
+  looks: ReadonlyMap<string, NodeLook>,
+  { obstacles, beside, now }: Pick<LookMemory, "obstacles"> & { readonly beside: string; readonly now: number },
+): void {
+  for (const { node, ...held } of skips) {
+    const look = looks.get(node);
+    if (look && !look.held && BESIDE.has(held.reason)) obstacles.set(node, { look: { ...look, held }, at: now, beside });
+  }
+}
+
+function forget(
+  { obstacles, departures, lookedAt }: LookMemory,
+  active: ReadonlyMap<string, unknown>,
+  { now, beside }: { readonly now: number; readonly beside: string },
+): void {
+  const isOld = ({ at, ...one }: Remembered): boolean => now - at >= REMEMBERED_MS || (one.beside ?? beside) !== beside;
+  for (const [node, one] of obstacles) if (isOld(one) || active.has(node)) obstacles.delete(node);
+  for (const [node, one] of departures) if (isOld(one)) departures.delete(node);
   if (lookedAt.size > MOST_REMEMBERED) lookedAt.clear();
 }
 
-const isObstacle = ({ obstacle, unfit, rollout }: NodeLook): boolean => [obstacle, unfit, rollout].some((why) => why !== undefined);
+const isObstacle = ({ obstacle, unknown, unfit, rollout }: NodeLook): boolean =>
+  [obstacle, unknown, unfit, rollout].some((why) => why !== undefined);

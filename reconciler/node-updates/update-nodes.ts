@@ -13,6 +13,7 @@ import type { NodeUpdateMetrics } from "../../infra/metrics/node-update-metrics.
 import type { Checker } from "../checking/ask-prometheus.ts";
 import { matchesLabels } from "../budget/selector.ts";
 import type { UpdateNode } from "../nodes/node.ts";
+import type { GoingNode } from "../nodes/snapshot.ts";
 import type { ShadowWrite } from "../nodes/plan.ts";
 import { measurePolicy } from "../nodes/phase.ts";
 import { type InvalidPolicy, isInvalid, type Policy } from "../nodes/policy.ts";
@@ -65,7 +66,7 @@ const READ_MS = 20_000;
 
 export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   const { cluster, clock, log, metrics, namespace } = options;
-  const memory: LookMemory = { obstacles: new Map(), lookedAt: new Map() };
+  const memory: LookMemory = { obstacles: new Map(), departures: new Map(), lookedAt: new Map() };
   /** Writes that the next status counts, by the UID of the policy: what failed is not counted. */
   const uncounted = new Map<string, readonly ShadowWrite[]>();
   let allReadAt = Number.NEGATIVE_INFINITY;
@@ -102,9 +103,11 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     noteWithout(lists.policies.length === 0);
     using round = options.checker.begin(signal);
     const askChecks = createAskChecks(round, options.secretsNamespace);
-    const questions = { lookAt: lookAround({ ...actor, now: clock.now(), call, nodes: lists.nodes }), askChecks };
+    const active = activeOf(lists);
+    const busy = new Set([...active.values()].flat().map(({ node }) => node));
+    const questions = { lookAt: lookAround({ ...actor, now: clock.now(), call, nodes: lists.nodes, busy }), askChecks };
     let wrote = false;
-    for (const stored of lists.policies) wrote = (await passPolicy(stored, lists, { actor, recorder, questions })) || wrote;
+    for (const stored of lists.policies) wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, questions })) || wrote;
     metrics.seen({ nodes: lists.nodes, policies: lists.policies.map(({ content }) => measurePolicy(content)), now: clock.now() });
     return (await keepRight(lists, actor, recorder)) || wrote;
   }
@@ -123,7 +126,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
 
   async function passPolicy(
     { content: policy, object }: StoredPolicy,
-    lists: NodeLists,
+    lists: NodeLists & { readonly active: Map<string, readonly GoingNode[]> },
     { actor, recorder, questions }: { readonly actor: Actor; readonly recorder: Recorder; readonly questions: Questions },
   ): Promise<boolean> {
     if (isInvalid(policy)) {
@@ -131,8 +134,10 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
       return false;
     }
     const { nodes, contested } = nodesOf(policy, lists);
-    const snapshot = { now: clock.now(), policy, nodes, contested, ownNode: options.ownNode };
+    const others = [...lists.active].flatMap(([name, going]) => (name === policy.name ? [] : going));
+    const snapshot = { now: clock.now(), policy, nodes, contested, others, ownNode: options.ownNode };
     const plan = await planWithLooks(snapshot, questions, memory);
+    lists.active.set(policy.name, plan.status.active);
     const transitions = countTransitions(plan.status.transitions, uncounted.get(policy.uid) ?? []);
     const wroteStatus = await writeStatus({ object, before: policy.status, status: { ...plan.status, transitions } }, actor);
     uncounted.delete(policy.uid);
@@ -140,7 +145,10 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     uncounted.set(policy.uid, written);
     for (const { write, error } of missed)
       log.warn("node updates: a shadow could not be written, and is tried again", { shadow: write.node.shadow?.name, error });
-    recorder.record([...draftPass(policy, plan, written), ...draftDoubts(policy, await findInChecks(policy, options.loadReader))]);
+    recorder.record([
+      ...draftPass(policy, plan, { written, nodes }),
+      ...draftDoubts(policy, await findInChecks(policy, options.loadReader)),
+    ]);
     for (const { node, spec } of written)
       log.info("node updates: a state is wanted", { node: node.name, state: spec.state, version: spec.version, policy: policy.name });
     return wroteStatus || written.length > 0;
@@ -166,6 +174,11 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
 }
 
 type Ticking = Actor & Pick<UpdateNodesInput, "annotations">;
+
+/** The active nodes of each policy, as stored; the next policy of a pass must see those that the one before has started. */
+function activeOf({ policies }: NodeLists): Map<string, readonly GoingNode[]> {
+  return new Map(policies.map(({ content }) => [content.name, isInvalid(content) ? [] : content.status.active]));
+}
 
 /** The nodes of a policy: those that it selects and that no other policy has active, and its own active ones. */
 function nodesOf(

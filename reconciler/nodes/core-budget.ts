@@ -13,23 +13,33 @@ export interface CoreBudget {
   readonly allowsUnhealthy: boolean;
 }
 
+/** What is taken for granted: the other pods of the node have moved, but those that are lost, which come up nowhere. */
+export interface Displaced {
+  readonly here: readonly NodePod[];
+  readonly lost: readonly NodePod[];
+}
+
 /**
  * Why the budgets would not let the pod go, even after the other pods of the node have moved; undefined if they would. A pod of the node that is not
- * ready may be what the budget is spent on, and comes up elsewhere.
+ * ready may be what the budget is spent on, and comes up elsewhere unless it is lost.
  */
-export function blockedByCore(pod: NodePod, here: readonly NodePod[], budgets: readonly CoreBudget[]): string | undefined {
+export function blockedByCore(pod: NodePod, { here, lost }: Displaced, budgets: readonly CoreBudget[]): string | undefined {
   // https://kubernetes.io/docs/concepts/workloads/pods/disruptions/: pods that are over or terminating are not counted, Pending ones need no budget.
   if (isOver(pod) || pod.terminating || pod.phase === "Pending") return undefined;
   const found = budgets.filter((budget) => covers(budget, pod));
   const [only] = found;
   if (!only) return undefined;
   if (found.length > 1) return `several PodDisruptionBudgets select it: ${found.map(({ name }) => name).join(", ")}`;
-  const isSpentHere = here.some((other) => other.uid !== pod.uid && !other.ready && !isOver(other) && covers(only, other));
-  return isSpentHere || allows(only, pod) ? undefined : `PodDisruptionBudget ${only.name} allows no disruption now`;
+  const isGone = ({ uid }: NodePod): boolean => uid === pod.uid || lost.some((one) => one.uid === uid);
+  const isSpentHere = here.some((other) => !isGone(other) && !other.ready && !isOver(other) && covers(only, other));
+  const lostHere = lost.filter((other) => other.ready && covers(only, other)).length;
+  const isAllowed = (isSpentHere && lostHere === 0) || allows(only, pod, lostHere);
+  return isAllowed ? undefined : `PodDisruptionBudget ${only.name} allows no disruption now`;
 }
 
-const allows = ({ disruptionsAllowed, allowsUnhealthy, isMet }: CoreBudget, { ready }: NodePod): boolean =>
-  disruptionsAllowed > 0 || (!ready && (allowsUnhealthy || isMet));
+/** With as many of its healthy pods lost. */
+const allows = ({ disruptionsAllowed, allowsUnhealthy, isMet }: CoreBudget, { ready }: NodePod, lost: number): boolean =>
+  disruptionsAllowed > lost || (!ready && (allowsUnhealthy || (isMet && lost === 0)));
 
 const covers = ({ namespace, selector }: CoreBudget, pod: NodePod): boolean =>
   pod.namespace === namespace && matchesSelector(selector, pod.labels);

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import type { CustomObject, Node } from "../../infra/kubernetes/resources.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { readIdentity } from "../model/identity.ts";
+import { parseQuantities } from "./quantity.ts";
 import {
   CORDONED_BY,
   EXCLUDED_BY,
@@ -13,6 +14,7 @@ import {
   type ShadowSpec,
   type ShadowStatus,
 } from "./shadow.ts";
+import type { Taint } from "./taints.ts";
 
 export interface Shadow {
   readonly namespace: string;
@@ -45,8 +47,10 @@ export interface UpdateNode {
   readonly terminating: boolean;
   /** The taint by which an autoscaler says that it removes the node. */
   readonly removedBy: string | undefined;
-  /** Keys of the taints that keep pods away. */
-  readonly taints: readonly string[];
+  /** The taints that keep pods away. */
+  readonly taints: readonly Taint[];
+  /** What its pods can have of each resource, in base units; undefined if the kubelet has not reported it. */
+  readonly allocatable?: Readonly<Record<string, number>>;
   readonly unschedulable: boolean;
   /** UID of the shadow for which we cordoned it, or excluded it from load balancers. */
   readonly cordonedBy: string | undefined;
@@ -72,7 +76,7 @@ export function readNode({ metadata = {}, spec, status }: Node, shadow: Shadow |
     ...readStatus(status),
     terminating: metadata.deletionTimestamp !== undefined,
     removedBy: spec?.taints?.find(({ key }) => REMOVAL_TAINTS.has(key))?.key,
-    taints: (spec?.taints ?? []).filter(({ effect }) => effect !== "PreferNoSchedule").map(({ key }) => key),
+    taints: (spec?.taints ?? []).filter(({ effect }) => effect !== "PreferNoSchedule"),
     unschedulable: spec?.unschedulable ?? false,
     shadow,
   };
@@ -90,6 +94,10 @@ function readMarks({ labels = {}, annotations = {} }: NonNullable<Node["metadata
 }
 
 function readStatus(status: Node["status"]) {
+  return { ...readHealth(status), ...(status?.allocatable && { allocatable: parseQuantities(status.allocatable) }) };
+}
+
+function readHealth(status: Node["status"]) {
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   return {
     ready: ready?.status === "True",

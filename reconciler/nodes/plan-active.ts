@@ -1,5 +1,6 @@
 /** Plans the next step of every active node, and takes in nodes that are on their way without being listed as active. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import { goingBeforeReboot, questionOf, whyNotBeside, withNode } from "./beside.ts";
 import { belongsTo, type Shadow, type UpdateNode } from "./node.ts";
 import { phaseOf } from "./phase.ts";
 import { decideProgress, type NodeStep } from "./progress.ts";
@@ -13,17 +14,30 @@ export interface ActiveStep {
   readonly step: NodeStep;
 }
 
-/** The next step of every active node, in the order of their starts. */
+/** The next step of every active node, in the order of their starts. Those that go on to their reboot count for the ones after them. */
 export function planActive(snapshot: PolicySnapshot): ActiveStep[] {
   const byName = new Map(snapshot.nodes.map((node) => [node.name, node]));
-  const entries = snapshot.policy.status.active;
-  return [...entries, ...adopt(snapshot)].map((stored) => {
-    const node = byName.get(stored.node);
-    const phase = node ? phaseOf(node, stored) : stored.phase;
-    const entry = enterPhase(stored, phase === "Done" ? "Recovering" : phase, snapshot.now);
-    const step = decideProgress({ snapshot, entry, node, done: phase === "Done", look: snapshot.looks.get(stored.node) });
+  const entries = [...snapshot.policy.status.active, ...adopt(snapshot)].map((stored) =>
+    enterNow(stored, byName.get(stored.node), snapshot),
+  );
+  let going = goingBeforeReboot([...entries.map(({ entry }) => entry), ...(snapshot.others ?? [])]);
+  return entries.map(({ entry, node, done }) => {
+    const beside = () => whyNotBeside(questionOf(entry.node, going, snapshot));
+    const step = decideProgress({ snapshot, entry, node, done, look: snapshot.looks.get(entry.node), beside });
+    if (step.step === "advance" && step.to === "RebootedIntoUpdate") going = withNode(going, entry.node);
     return { entry: step.step === "wait" ? waitFor(entry, step.why) : entry, node, step };
   });
+}
+
+interface Entered {
+  readonly entry: ActiveNode;
+  readonly node: UpdateNode | undefined;
+  readonly done: boolean;
+}
+
+function enterNow(stored: ActiveNode, node: UpdateNode | undefined, { now }: PolicySnapshot): Entered {
+  const phase = node ? phaseOf(node, stored) : stored.phase;
+  return { entry: enterPhase(stored, phase === "Done" ? "Recovering" : phase, now), node, done: phase === "Done" };
 }
 
 function enterPhase(entry: ActiveNode, phase: ActiveNode["phase"], now: number): ActiveNode {

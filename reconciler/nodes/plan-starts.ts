@@ -1,5 +1,6 @@
 /** Chooses the nodes that start now: zone after zone, those without failures first, as many as there are free slots. */
 import { groupBy, moveToFront } from "../model/order.ts";
+import { type Going, questionOf, whyNotBeside, withNode } from "./beside.ts";
 import type { UpdateNode } from "./node.ts";
 import { hasUpdate, whySkipped, whySkippedByPods } from "./skip.ts";
 import type { PolicySnapshot, Skip } from "./snapshot.ts";
@@ -20,12 +21,16 @@ export interface PlannedStarts extends Starts {
 export interface StartOptions {
   /** 0 or more. */
   readonly slots: number;
+  /** Nodes that count although they are not active. */
+  readonly released: readonly string[];
   /** Zones of nodes that are active. */
   readonly activeZones: readonly string[];
   /** Why nothing starts at all. */
   readonly closed: Omit<Skip, "node"> | undefined;
   /** Why checks hold what could start. */
   readonly held: Omit<Skip, "node"> | undefined;
+  /** Nodes that are being updated, of all policies. */
+  readonly going: Going;
 }
 
 /** Nodes that are looked at together beyond the free slots. */
@@ -70,7 +75,7 @@ function compareKeys(a: readonly (number | string)[], b: readonly (number | stri
 /** Nodes of one zone only: that of the active ones, otherwise the current one, otherwise the first one in which a node can start. */
 function chooseByZone(candidates: readonly UpdateNode[], options: StartOptions, snapshot: PolicySnapshot): Starts {
   const { policy } = snapshot;
-  if (!policy.zonesInOrder) return chooseFrom(candidates, options.slots, snapshot);
+  if (!policy.zonesInOrder) return chooseFrom(candidates, options, snapshot);
   const byZone = groupBy(candidates, ({ zone }) => zone);
   const order = orderZones([...byZone.keys()], policy.status.zone);
   const { activeZones } = options;
@@ -80,7 +85,12 @@ function chooseByZone(candidates: readonly UpdateNode[], options: StartOptions, 
     const isTaken = chosen.nodes.length + chosen.looks.length > 0;
     const isTurn = activeZones.length === 0 ? !isTaken : activeZones.includes(zone);
     const first = activeZones[0] ?? order[0] ?? zone;
-    const found = isTurn ? chooseFrom(own, options.slots - chosen.nodes.length, snapshot) : keepAll(own, first);
+    const left = {
+      ...options,
+      slots: options.slots - chosen.nodes.length,
+      going: chosen.nodes.map(({ name }) => name).reduce(withNode, options.going),
+    };
+    const found = isTurn ? chooseFrom(own, left, snapshot) : keepAll(own, first);
     chosen = {
       nodes: [...chosen.nodes, ...found.nodes],
       skips: [...chosen.skips, ...found.skips],
@@ -105,20 +115,36 @@ const otherZoneFirst = (node: string, zone: string): Skip => ({
   message: `zone ${zone} is finished first`,
 });
 
-function chooseFrom(candidates: readonly UpdateNode[], slots: number, snapshot: PolicySnapshot): Starts {
+type Room = Pick<StartOptions, "slots" | "going" | "released">;
+
+const limitReached = (released: readonly string[]): Omit<Skip, "node"> => ({
+  reason: "LimitReached",
+  message: ["as many nodes are active as may be", ...released.map((name) => `${name} counts until it is back in service`)].join("; "),
+});
+
+/** The nodes that start, in order, up to the first whose pods must be looked at: what comes after it may have to wait for it. */
+function chooseFrom(candidates: readonly UpdateNode[], { slots, going: before, released }: Room, snapshot: PolicySnapshot): Starts {
   const nodes: UpdateNode[] = [];
   const skips: Skip[] = [];
   const looks: string[] = [];
+  let going = before;
+  let taken = 0;
   for (const node of candidates) {
-    if (nodes.length + looks.length >= slots + (looks.length > 0 ? MORE_LOOKS : 0)) {
-      skips.push({ node: node.name, reason: "LimitReached", message: "as many nodes are active as may be" });
+    if (taken >= slots + (looks.length > 0 ? MORE_LOOKS : 0)) {
+      skips.push({ node: node.name, ...limitReached(released) });
       continue;
     }
-    const skip = whySkippedByPods(node, snapshot);
-    if (skip === "look") looks.push(node.name);
-    else if (skip) skips.push(skip);
-    else nodes.push(node);
+    const answer =
+      whySkippedByPods(node, snapshot) ?? (looks.length > 0 ? undefined : whyNotBeside(questionOf(node.name, going, snapshot)));
+    if (answer && "reason" in answer) {
+      skips.push({ ...answer, node: node.name });
+      continue;
+    }
+    taken++;
+    if (answer) looks.push(...answer.looks);
+    if (looks.length > 0) continue;
+    nodes.push(node);
+    going = withNode(going, node.name);
   }
-  // Nodes start in order: what has been looked at waits for what comes before it.
-  return looks.length > 0 ? { nodes: [], skips, looks } : { nodes, skips, looks };
+  return { nodes, skips, looks };
 }

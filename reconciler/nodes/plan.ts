@@ -6,15 +6,16 @@
  * The status is written first, with the policy's resourceVersion: it takes the slots. Then the shadows are written (§17.1).
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
+import { goingBeforeStart } from "./beside.ts";
 import type { Shadow, UpdateNode } from "./node.ts";
 import { planActive, type ActiveStep } from "./plan-active.ts";
 import { type PlannedStarts, planStarts, type Starts } from "./plan-starts.ts";
 import { whyClosed } from "./closed.ts";
-import { allowedActive } from "./policy.ts";
 import type { ActiveNode, PolicyStatus, StartChecks } from "./policy-status.ts";
 import { recordSteps, type RecordsStatus, unfreeze } from "./records.ts";
 import { addAnswers, currentChecks, type DueStartCheck, dueChecks, whyChecksHold } from "./start-checks.ts";
 import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
+import { countSlots } from "./slots.ts";
 import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { summarize } from "./summary.ts";
 import { closeCampaign, isWindowOpen, type Opening } from "./window.ts";
@@ -47,16 +48,24 @@ export function planPass(input: PolicySnapshot): NodePlan {
   const busy = new Set(records.active.map(({ node }) => node));
   const idle = snapshot.nodes.filter(({ name }) => !busy.has(name));
   const opening = isWindowOpen(policy.window, policy.status.campaign, now);
-  const closed = whyClosed({ now, policy: { ...policy, status: { ...policy.status, ...records } } });
-  const slots = Math.max(0, allowedActive(policy.maxConcurrent, countOwn(snapshot)) - records.active.length);
+  const after = { ...snapshot, policy: { ...policy, status: { ...policy.status, ...records } } };
+  const closed = whyClosed(after);
+  const slots = countSlots(after);
   const activeZones = [...new Set(records.active.map(({ zone = "" }) => zone))];
   const judged = judgeChecks(snapshot, steps);
   const starts = planStarts(
     idle,
-    { slots, activeZones, closed, held: judged.held },
-    { ...snapshot, policy: { ...policy, status: { ...policy.status, ...records } } },
+    {
+      slots: slots.free,
+      released: slots.released,
+      activeZones,
+      closed,
+      held: judged.held,
+      going: goingBeforeStart([...records.active, ...(snapshot.others ?? [])]),
+    },
+    after,
   );
-  const looks = [...steps.flatMap(({ step, entry }) => (step.step === "look" ? [entry.node] : [])), ...starts.looks];
+  const looks = [...steps.flatMap(({ step }) => (step.step === "look" ? step.nodes : [])), ...starts.looks];
   const active = [...records.active, ...starts.nodes.map((node) => startOf(node, now))];
   const status = planStatus({ ...policy.status, ...records, active }, { snapshot, opening, closed, judged, starts, looks });
   const due = judged.checks && starts.couldStart ? dueChecks(policy, judged.checks, now) : [];
@@ -82,6 +91,8 @@ const HOPELESS: ReadonlySet<SkipReason> = new Set([
   "BeingRemoved",
   "AgentSilent",
   "NodeNotReady",
+  "PlacesUnknown",
+  "DrainWouldNotEnd",
 ]);
 
 interface JudgedChecks {
@@ -99,8 +110,11 @@ function judgeChecks({ now, policy, answers = new Map() }: PolicySnapshot, steps
   return { checks, held: whyChecksHold(policy, checks, now) };
 }
 
-/** A one-shot is over once no node can start or will be able to soon. */
-const isExhausted = ({ skips }: Starts): boolean => skips.every(({ reason }) => HOPELESS.has(reason));
+/** A one-shot is over once no node can start or will be able to soon. Without active nodes of its own, only those of others give places back. */
+function isExhausted({ skips }: Starts, { others = [] }: PolicySnapshot): boolean {
+  const going = new Set(others.map(({ node }) => node));
+  return skips.every(({ reason, fits = [] }) => HOPELESS.has(reason) || fits.some((nodes) => nodes.every((name) => !going.has(name))));
+}
 
 function startOf({ name, uid, zone, bootId, shadow }: UpdateNode, now: number): ActiveNode {
   const time = formatTimestamp(now);
@@ -137,9 +151,6 @@ function planWrites({ steps, starts, idle }: Planned, { now, policy, contested }
   return [...ofActive, ...starts.nodes.map(start), ...others];
 }
 
-/** Nodes that the policy may update: a percentage is of these. */
-const countOwn = ({ nodes, contested }: PolicySnapshot): number => nodes.filter(({ name }) => !contested.has(name)).length;
-
 interface Outcome extends Pick<NodePlan, "looks"> {
   readonly snapshot: PolicySnapshot;
   readonly opening: Opening;
@@ -149,7 +160,7 @@ interface Outcome extends Pick<NodePlan, "looks"> {
 }
 
 function planStatus(status: PolicyStatus, { snapshot, opening, closed, judged, starts, looks }: Outcome): PolicyStatus {
-  const isOver = [status.active, looks, starts.nodes].every(({ length }) => length === 0) && isExhausted(starts);
+  const isOver = [status.active, looks, starts.nodes].every(({ length }) => length === 0) && isExhausted(starts, snapshot);
   const { checks, held } = starts.couldStart ? judged : NO_CHECKS;
   return summarize({
     snapshot,

@@ -35,6 +35,8 @@ const active = z.object({
   /** What the node waits for beside its agent, in a sentence. */
   waitsFor: z.string().optional(),
   workloads: z.array(workload).optional(),
+  /** Why the attempt was given up, once it was: the node is on its way back. */
+  ending: z.object({ reason: z.string(), message: z.string() }).optional(),
 });
 
 /** An attempt that failed after its reboot, or that left its node unusable. */

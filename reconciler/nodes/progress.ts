@@ -6,20 +6,20 @@
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../model/decision.ts";
 import { shortDuration } from "../../infra/duration.ts";
-import { whyNotReturned } from "./health.ts";
 import type { UpdateNode } from "./node.ts";
+import { type GateFacts, GATES } from "./node-gates.ts";
 import { whyClosed } from "./closed.ts";
 import { deadlineOf, hasRebooted, isInReboot } from "./phase.ts";
 import type { ActiveNode, NodePhase, Workload } from "./policy-status.ts";
 import type { WantedState } from "./shadow.ts";
-import type { FailureReason, NodeLook, PolicySnapshot } from "./snapshot.ts";
+import { FAILURE_REASONS, type FailureReason, type PolicySnapshot } from "./snapshot.ts";
 import { moveFor } from "./transition.ts";
 
 export type NodeStep =
   /** The agent is to act, or `why` must end. */
   | { readonly step: "wait"; readonly why: string }
-  /** The pods of the node must be looked at. */
-  | { readonly step: "look" }
+  /** The pods of these nodes must be looked at. */
+  | { readonly step: "look"; readonly nodes: readonly string[] }
   /** The next state is wanted. */
   | { readonly step: "advance"; readonly to: WantedState; readonly workloads?: readonly Workload[] | undefined }
   /** The write that starts the update is repeated: nobody knows if it took effect. */
@@ -38,14 +38,11 @@ interface Ending {
   readonly message: string;
 }
 
-export interface NodeProgress {
-  readonly snapshot: Pick<PolicySnapshot, "now" | "policy">;
-  /** Its phase is up to date, unless that would be `Done`. */
-  readonly entry: ActiveNode;
+export interface NodeProgress extends GateFacts {
+  /** Both states are Idle: the phase of the entry is the last one. */
   readonly done: boolean;
   /** Undefined if the node is gone. */
   readonly node: UpdateNode | undefined;
-  readonly look: NodeLook | undefined;
 }
 
 type ProgressRule = Rule<[NodeProgress, UpdateNode], NodeStep>;
@@ -58,8 +55,11 @@ const finished: ProgressRule = ({ done, entry }, node) => {
   return node.shadow?.status?.current_version === entry.to ? { step: "done" } : failWithoutReboot(entry, node);
 };
 
-/** The agent counts its crashes itself: its back-off is enough. */
+/** An attempt that was given up ends as it was. Otherwise the agent counts its crashes itself: its back-off is enough. */
 function failWithoutReboot(entry: ActiveNode, node: UpdateNode): NodeStep {
+  const { ending } = entry;
+  const reason = FAILURE_REASONS.find((known) => known === ending?.reason);
+  if (ending && reason) return { step: "release", reason, message: ending.message, backOff: false };
   const message =
     node.shadow?.status?.failure_reason ?? `${entry.node} went back to Idle with ${node.shadow?.status?.current_version ?? "no version"}`;
   return { step: "release", reason: "UpdateFailed", message, backOff: false };
@@ -106,14 +106,25 @@ const notFrozen: ProgressRule = ({ snapshot: { policy }, entry }, node) => {
 const inTime: ProgressRule = ({ snapshot: { now, policy }, entry }, node) => {
   const seconds = deadlineOf(entry.phase, policy);
   if (now < (parseTimestamp(entry.since) ?? now) + seconds * 1000) return undefined;
-  const why = entry.waitsFor === undefined ? "" : `: ${entry.waitsFor}`;
-  const ending = {
-    reason: TIMEOUTS[entry.phase],
-    message: `${entry.node} was in phase ${entry.phase} for ${shortDuration(seconds * 1000)}${why}`,
-  };
-  if (isFrozenFor(entry, policy)) return { step: "wait", why: ending.message };
-  return expire(ending, entry, node);
+  // A person decides; until then, what the node waits for is said as if it were in time, and one that has rebooted may still finish.
+  if (isFrozenFor(entry, policy)) return undefined;
+  const why = (entry.phase === "Draining" ? describeDrain(node) : undefined) ?? entry.waitsFor;
+  const message = `${entry.node} was in phase ${entry.phase} for ${shortDuration(seconds * 1000)}${why === undefined ? "" : `: ${why}`}`;
+  return expire({ reason: TIMEOUTS[entry.phase], message }, entry, node);
 };
+
+/** Pods that are named. */
+const MOST_NAMED = 3;
+
+/** The pods that are left, and what keeps each of them; undefined if the node API has recorded none. */
+function describeDrain({ shadow }: UpdateNode): string | undefined {
+  const { remaining = 0, blocked = [] } = shadow?.status?.drain ?? {};
+  if (remaining === 0) return undefined;
+  const named = blocked.slice(0, MOST_NAMED).map(({ namespace, name, reason, message }) => {
+    return `${namespace}/${name} (${reason}${message === undefined ? "" : `: ${message}`})`;
+  });
+  return [remaining === 1 ? "1 pod is left" : `${remaining} pods are left`, ...named].join(", ");
+}
 
 const TIMEOUTS: Readonly<Record<NodePhase, FailureReason>> = {
   Starting: "StartDropped",
@@ -152,25 +163,8 @@ const gate: ProgressRule = (progress, node) => {
   const move = spec ? moveFor(spec.state, status?.current_state) : undefined;
   if (move?.move !== "advance") return undefined;
   const verdict = GATES[move.gate](progress, node);
-  if (verdict === "look") return { step: "look" };
+  if (typeof verdict === "object") return { step: "look", nodes: verdict.looks };
   return verdict === undefined ? { step: "advance", to: move.to, workloads: progress.look?.workloads } : { step: "wait", why: verdict };
-};
-
-type Gate = (progress: NodeProgress, node: UpdateNode) => string | undefined;
-
-/** Each says why the next state must wait (§17.3), or that the pods must be looked at first. */
-const GATES: Readonly<Record<"drainable" | "ready" | "healthy", Gate>> = {
-  drainable({ snapshot: { policy }, look }, node) {
-    if (policy.status.frozen) return `the policy is frozen: ${policy.status.frozen.message}`;
-    if (!node.ready) return "the node is not Ready";
-    if (node.terminating || node.removedBy !== undefined) return "the node is being removed";
-    return look ? (look.rollout ?? look.obstacle) : "look";
-  },
-  ready: (_progress, node) => (node.ready ? undefined : "the node is not Ready"),
-  healthy({ snapshot: { now, policy }, entry, look }, node) {
-    const why = whyNotReturned({ now, node, entry, minReadySeconds: policy.health.minReadySeconds });
-    return why ?? (look ? look.missing : "look");
-  },
 };
 
 const forAgent: ProgressRule = ({ entry }, node) => ({

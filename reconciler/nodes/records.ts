@@ -2,6 +2,7 @@
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { ActiveStep } from "./plan-active.ts";
 import type { ActiveNode, DeferredNode, FailedNode, Freeze, PolicyStatus } from "./policy-status.ts";
+import { RELEASED } from "./slots.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
 
 export interface PolicyRecords {
@@ -57,6 +58,8 @@ export type RecordsStatus = PolicyRecords & Pick<PolicyStatus, "active" | "faile
 
 function keepActive({ entry, step }: ActiveStep, most: number): ActiveNode[] {
   if (step.step === "done" || step.step === "release") return [];
+  if (step.step === "reset")
+    return [{ ...entry, ending: entry.ending ?? { reason: step.reason, message: step.message.slice(0, LONGEST_MESSAGE) } }];
   const drains = step.step === "advance" && step.workloads && entry.phase === "Holding";
   return [drains ? { ...entry, workloads: step.workloads.slice(0, most) } : entry];
 }
@@ -90,7 +93,7 @@ export function unfreeze({ now, policy }: PolicySnapshot): PolicyStatus {
   const isStuck = ({ node, startedAt }: ActiveNode): boolean =>
     status.failed.some((one) => one.node === node && one.startedAt === startedAt);
   const at = formatTimestamp(now);
-  const stuck = status.active.filter(isStuck).map(({ node }) => ({ node, count: 1, at, reason: "ReleasedByHand" }));
+  const stuck = status.active.filter(isStuck).map(({ node }) => ({ node, count: 1, at, reason: RELEASED }));
   const { frozen: _, ...rest } = status;
   return {
     ...rest,

@@ -67,18 +67,21 @@ export function whySkipped(node: UpdateNode, snapshot: PolicySnapshot): Skip | u
   return why && { node: node.name, ...why };
 }
 
-/** Why its pods forbid a start; `look` if they have not been looked at. */
-export function whySkippedByPods(node: UpdateNode, { looks }: PolicySnapshot): Skip | "look" | undefined {
+/** Why its pods forbid a start; the look that is needed if they have not been looked at. */
+export function whySkippedByPods(
+  node: UpdateNode,
+  { looks }: PolicySnapshot,
+): Omit<Skip, "node"> | { readonly looks: readonly string[] } | undefined {
   const look = looks.get(node.name);
-  if (!look) return "look";
-  const why = skipByPods(look);
-  return why && { node: node.name, ...why };
+  return look ? skipByPods(look) : { looks: [node.name] };
 }
 
 const skipByPods = firstOf<[NodeLook], Omit<Skip, "node">>([
   ({ unfit }) => (unfit === undefined ? undefined : skip("UnhealthyPods", unfit)),
   ({ rollout }) => (rollout === undefined ? undefined : skip("RolloutInProgress", rollout)),
   ({ obstacle }) => (obstacle === undefined ? undefined : skip("DrainBlocked", obstacle)),
+  ({ unknown }) => (unknown === undefined ? undefined : skip("PlacesUnknown", unknown)),
+  ({ held }) => held,
 ]);
 
 /** True if the host has chosen another version than the one that runs (R7): a lower one counts as well. */

@@ -1,8 +1,12 @@
 /** The facts for one decision about a policy's nodes, gathered at one moment. */
 import type { CheckAnswer } from "../checks/check.ts";
+import type { DrainFacts } from "./drainable.ts";
 import type { UpdateNode } from "./node.ts";
 import type { Policy } from "./policy.ts";
-import type { Workload } from "./policy-status.ts";
+import type { ActiveNode, Workload } from "./policy-status.ts";
+
+/** An active node, of whatever policy. */
+export type GoingNode = Pick<ActiveNode, "node" | "phase">;
 
 /** Answers by the name of their check. */
 export type StartCheckAnswers = ReadonlyMap<string, CheckAnswer>;
@@ -19,6 +23,12 @@ export interface NodeLook {
   readonly missing?: string | undefined;
   /** The controllers of the pods that a drain would evict. */
   readonly workloads: readonly Workload[];
+  /** The pods of the node and where they could go: what the nodes beside it make of that is decided with them. */
+  readonly drain?: DrainFacts | undefined;
+  /** Why it is not known where its pods could go. */
+  readonly unknown?: string | undefined;
+  /** What was decided a moment ago beside the same nodes. */
+  readonly held?: Omit<Skip, "node"> | undefined;
 }
 
 export interface PolicySnapshot {
@@ -30,6 +40,10 @@ export interface PolicySnapshot {
   /** Nodes that another policy selects as well, with the names of the policies. */
   readonly contested: ReadonlyMap<string, readonly string[]>;
   readonly looks: ReadonlyMap<string, NodeLook>;
+  /** Earlier looks at nodes that are being drained, not older than half a minute. */
+  readonly departures?: ReadonlyMap<string, NodeLook>;
+  /** The active nodes of other policies. */
+  readonly others?: readonly GoingNode[];
   /** Answers to checks that were due. */
   readonly answers?: StartCheckAnswers;
   /** The node that this process runs on: it is updated last. */
@@ -60,6 +74,9 @@ export const SKIP_REASONS = [
   "UnhealthyPods",
   "RolloutInProgress",
   "DrainBlocked",
+  "PlacesUnknown",
+  "NoPlaceForPods",
+  "DrainWouldNotEnd",
 ] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
@@ -67,6 +84,8 @@ export interface Skip {
   readonly node: string;
   readonly reason: SkipReason;
   readonly message: string;
+  /** Of each pod without a place: the nodes that it fits on, whatever their state. */
+  readonly fits?: readonly (readonly string[])[];
 }
 
 /** How an attempt ended without its update. */

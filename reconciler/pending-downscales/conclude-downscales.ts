@@ -13,7 +13,14 @@ import { absent } from "../../infra/errors.ts";
 import { type Lease, leases, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { claimForReconciler, PENDING_SELECTOR, pendingOf, RECONCILER_WORK_MS, takeDownscaleLease } from "./downscale-lease.ts";
+import {
+  claimForReconciler,
+  type leasesOf,
+  PENDING_SELECTOR,
+  pendingOf,
+  RECONCILER_WORK_MS,
+  takeDownscaleLease,
+} from "./downscale-lease.ts";
 import type { PendingDownscale, PendingDownscales } from "../downscale/pending.ts";
 import { concludeDownscale } from "../downscale/conclusion.ts";
 import { readIdentity } from "../model/identity.ts";
@@ -23,6 +30,8 @@ import { type Due, type ConcludeBounds, concludeOne, type ConcludeOptions } from
 export interface ConcludeInput extends Omit<ConcludeBounds, "isOurs"> {
   /** "" for all namespaces. */
   readonly namespaces: readonly string[];
+  /** Leases of groups with a step under way: it may have read the zones before, and would miss a time that moves from the Lease to a StatefulSet. */
+  readonly isLeftOut?: ReturnType<typeof leasesOf>;
 }
 
 /**
@@ -48,15 +57,17 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
   /** The results of the Leases that were started, until all were. */
   const resultByLease = new Map<string, ConcludeResult>();
 
-  return async ({ namespaces, fence, recorder, signal: stop }) => {
+  return async ({ namespaces, fence, recorder, signal: stop, isLeftOut = () => false }) => {
     const startedAt = clock.monotonic();
     if (startedAt < nextPollAt) return;
     using deadline = startDeadline(CONCLUDE_MS, stop);
     const { signal } = deadline;
     let isCutShort = false;
     const concludeInTime = async (lease: Lease): Promise<void> => {
-      const key = `${lease.metadata?.namespace}/${lease.metadata?.name}`;
+      const ref = readIdentity(lease.metadata ?? {});
+      const key = `${ref.namespace}/${ref.name}`;
       if (resultByLease.has(key)) return;
+      if (isLeftOut(ref)) return void resultByLease.set(key, "wait");
       isCutShort ||= clock.monotonic() - startedAt >= START_MS;
       if (isCutShort) return;
       try {

@@ -3,7 +3,6 @@ import { firstOf, type Rule } from "../model/decision.ts";
 import { type PhasedOutlook, type PhasedRolloutPhase, report, writeTime } from "./report.ts";
 import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import type { RollingPodStatus } from "./status.ts";
-import { findCondition } from "./status.ts";
 import {
   beginStep,
   countAnswer,
@@ -16,24 +15,28 @@ import {
   isOfOtherCheck,
   isOutdated,
   isPassed,
+  isUpdated,
   nextCheckAt,
 } from "./step.ts";
+import { findStrays, placeOf, strayReturned } from "./scale-out.ts";
+import { findDownwards, HELD } from "./target.ts";
 
 type StepRule = Rule<[snapshot: TargetSnapshot, step: RollingPodStatus], PhasedDecision>;
 
 /** The first decision about a rollout: it is written down before anything else. */
 const started: TargetRule = (snapshot) => {
   if (isCurrent(snapshot)) return undefined;
-  const { target, now } = snapshot;
-  const step = beginStep(target.partition, now);
+  const { now } = snapshot;
+  const step = beginStep(placeOf(snapshot), now);
   return report(snapshot, { phase: "Rolling", message: describe(snapshot), step, started: writeTime(now), dueAt: now });
 };
 
-/** The partition is another one than that of the stored step: ours, lowered by one, or one that somebody else set. */
+/** Another pod is the lowest that is released: we have released it, somebody else has set the partition, or there are other replicas while none is. */
 const stepOfPartition: TargetRule = (snapshot) => {
-  const { target, now } = snapshot;
-  if (currentStep(snapshot)?.partition === target.partition) return undefined;
-  return report(snapshot, { phase: "Rolling", message: describe(snapshot), step: beginStep(target.partition, now), dueAt: now });
+  const { now } = snapshot;
+  const place = placeOf(snapshot);
+  if (currentStep(snapshot)?.partition === place.partition) return undefined;
+  return report(snapshot, { phase: "Rolling", message: describe(snapshot), step: beginStep(place, now), dueAt: now });
 };
 
 /** All pods are released: the StatefulSet controller ends the rollout. */
@@ -53,7 +56,14 @@ const inStep: TargetRule = (snapshot) => {
 const timesPast: StepRule = (snapshot, step) => {
   const { now } = snapshot;
   if (!isAhead(step, now)) return undefined;
-  return reportStep(snapshot, { ...beginStep(step.partition, now), ...(step.promoted && { promoted: true }) }, { dueAt: now });
+  return reportStep(snapshot, { ...beginStep(step, now), ...(step.promoted && { promoted: true }) }, { dueAt: now });
+};
+
+/** All pods that a scale-out added have returned: they are judged as the others. */
+const allJudged: StepRule = (snapshot, step) => {
+  const { replicas } = snapshot.target;
+  if (snapshot.target.partition !== HELD || findStrays(snapshot).length > 0 || (step.replicas ?? replicas) === replicas) return undefined;
+  return reportStep(snapshot, { ...step, replicas }, { dueAt: snapshot.now });
 };
 
 /** Pods come first, also after a promotion and after the last success: a pod that was lost begins the step again. */
@@ -62,7 +72,7 @@ const podsThere: StepRule = (snapshot, step) => {
   if (!missing) return undefined;
   const { stepStartTime = writeTime(snapshot.now), promoted } = step;
   const { status, message } = missing;
-  const again = { ...beginStep(step.partition, snapshot.now, status), stepStartTime, ...(promoted && { promoted }) };
+  const again = { ...beginStep(step, snapshot.now, status), stepStartTime, ...(promoted && { promoted }) };
   return reportStep(snapshot, again, { message });
 };
 
@@ -88,16 +98,16 @@ const passed: StepRule = (snapshot, step) => {
   if (!isPassed(snapshot, step)) return undefined;
   const { target, rollout } = snapshot;
   if (rollout.paused && !step.promoted) return undefined;
-  const partition = step.partition - 1;
-  const pod = snapshot.pods.get(partition);
-  return { action: "releasePod", partition, pod: pod?.revision === target.status.updateRevision ? undefined : pod };
+  // Those that are updated already, as after a scale-out, have had their step.
+  const outdated = findDownwards(snapshot.pods, step.partition, (pod) => !isUpdated(target.status.updateRevision, pod));
+  return { action: "releasePod", partition: outdated ?? 0, pod: outdated === undefined ? undefined : snapshot.pods.get(outdated) };
 };
 
 /** A pause makes earlier checks void. */
 const paused: StepRule = (snapshot, step) => {
   const { rollout, now } = snapshot;
   return rollout.paused
-    ? reportStep(snapshot, beginStep(step.partition, stepTime(step) ?? now, "Paused"), { message: "paused by a user" })
+    ? reportStep(snapshot, beginStep(step, stepTime(step) ?? now, "Paused"), { message: "paused by a user" })
     : undefined;
 };
 
@@ -111,7 +121,7 @@ const delayBegun: StepRule = (snapshot, step) => {
   if (step.analisysStartTime !== undefined) return undefined;
   const { now } = snapshot;
   // The step of a paused rollout begins when the pause ends.
-  const begun = step.status === "Paused" ? beginStep(step.partition, now) : step;
+  const begun = step.status === "Paused" ? beginStep(step, now) : step;
   const next = { ...begun, status: "WaitForInitialDelay", analisysStartTime: writeTime(now) };
   return reportStep(snapshot, next, { dueAt: nextCheckAt(snapshot, next) });
 };
@@ -127,6 +137,8 @@ const checkDue: StepRule = (snapshot, step) => {
 
 const decideInStep: StepRule = firstOf<[TargetSnapshot, RollingPodStatus], PhasedDecision>([
   timesPast,
+  strayReturned,
+  allJudged,
   podsThere,
   sameCheck,
   promoted,
@@ -141,21 +153,10 @@ const decideInStep: StepRule = firstOf<[TargetSnapshot, RollingPodStatus], Phase
 /** Silent only while nothing rolls. */
 export const decideStep: TargetRule = firstOf([started, stepOfPartition, allReleased, inStep]);
 
-/** True if the rollout that has just updated the last pod is to be checked once more. */
-export function isCheckedAtEnd(snapshot: TargetSnapshot): boolean {
-  const isRollback = findCondition(snapshot.rollout.status, "Updated")?.reason === "RollingBack";
-  return snapshot.rollout.finalCheck && isCurrent(snapshot) && !isRollback && !isFinallyPassed(snapshot);
-}
-
-function isFinallyPassed(snapshot: TargetSnapshot): boolean {
-  const step = currentStep(snapshot);
-  return step?.partition === 0 && isPassed(snapshot, step);
-}
-
 /** The check after the last pod, as a step of partition 0; the partition itself is at the replicas again. */
 export const finalCheck: TargetRule = (snapshot) => {
   const step = currentStep(snapshot);
-  return decideInStep(snapshot, step?.partition === 0 ? step : beginStep(0, snapshot.now));
+  return decideInStep(snapshot, step?.partition === 0 ? step : beginStep({ partition: 0 }, snapshot.now));
 };
 
 /** Reports a step that goes on, or that takes longer than users allow. */

@@ -1,28 +1,30 @@
 /**
  * Decides the next write for one PhasedRollout (§16). The first rule with an opinion wins.
  *
- *   deletion -> missing -> ownership -> strategy -> suspend -> freshness -> partition above replicas -> broken pod -> rollback -> idle
- *     -> restart, containment -> the step (step.ts) -> release the next pod
+ *   deletion -> missing -> ownership -> strategy -> suspend -> scale-out -> freshness -> broken pod -> rollback -> idle
+ *     -> restart, containment, hold -> the step (step.ts) -> release the next pod
  *
  * All memory is the status and the StatefulSet: a process may die between any two writes.
  */
 import { firstOf } from "../model/decision.ts";
 import { manageable } from "./manage.ts";
-import { contained, idle, partitionWithinReplicas, podsRescued, restarted, statusObserved } from "./partition.ts";
+import { contained, held, idle, podsRescued, restarted, statusObserved } from "./partition.ts";
 import { unchanged } from "./report.ts";
 import { rolledBack } from "./roll-back.ts";
+import { scaledOut } from "./scale-out.ts";
 import { decideStep } from "./decide-step.ts";
 import type { PhasedDecision, PhasedRule, PhasedSnapshot, TargetRule } from "./snapshot.ts";
 import { isGuarded, type Target } from "./target.ts";
 
 const decideTarget: TargetRule = firstOf([
+  scaledOut,
   statusObserved,
-  partitionWithinReplicas,
   podsRescued,
   rolledBack,
   idle,
   restarted,
   contained,
+  held,
   decideStep,
 ]);
 

@@ -1,13 +1,14 @@
 /**
- * Keeps the partition where it must be whenever no step may lower it: at the replicas while nothing rolls (a new template then releases nothing), at
- * most at the replicas, and above every outdated pod if somebody else lowered it.
+ * Keeps the partition where it must be whenever no step may lower it: at the replicas while nothing rolls (a new template then releases nothing), and
+ * where no scale-out reaches it (`HELD`) while a rollout has released no pod, or none that its steps explain.
  */
 import type { Pod } from "../model/pod.ts";
 import { report, unchanged, writeTime } from "./report.ts";
 import type { PartitionReason, PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import { isSettled } from "./roll-back.ts";
-import { finalCheck, isCheckedAtEnd } from "./decide-step.ts";
-import { currentStep, isPassed, isUpdated } from "./step.ts";
+import { finalCheck } from "./decide-step.ts";
+import { currentStep, isCheckedAtEnd, isPassed, isUpdated } from "./step.ts";
+import { findDownwards, HELD } from "./target.ts";
 
 /** The status of the StatefulSet says nothing about its latest spec. At P = N it would look complete. */
 export const statusObserved: TargetRule = (snapshot) => {
@@ -19,10 +20,10 @@ export const statusObserved: TargetRule = (snapshot) => {
   return report(snapshot, { phase, message, updated: ["Unknown", "StatusNotObserved"] });
 };
 
-/** After a downscale: no step waits for a pod that is gone. */
-export const partitionWithinReplicas: TargetRule = ({ target }) =>
-  target.partition > target.replicas
-    ? setPartition(target.replicas, "Shrink", `${target.name} has ${target.replicas} replicas`)
+/** No pod is released: no pod that a scale-out adds is to be, either. */
+export const held: TargetRule = ({ target }) =>
+  target.partition >= target.replicas && target.partition !== HELD
+    ? setPartition(HELD, "Hold", `no pod of ${target.name} is released yet`)
     : undefined;
 
 /**
@@ -55,13 +56,13 @@ export const restarted: TargetRule = ({ rollout, target }) => {
   const { phase, targetUID, updateRevision } = rollout.status;
   const isOurs = targetUID === target.uid && (phase === "Rolling" || phase === "Stalled" || phase === "Updated");
   const isNew = isOurs && updateRevision !== undefined && updateRevision !== target.status.updateRevision;
-  if (!isNew || target.partition === target.replicas) return undefined;
-  return setPartition(target.replicas, "Restart", `${target.name} has another template: revision ${target.status.updateRevision}`);
+  if (!isNew || target.partition === HELD) return undefined;
+  return setPartition(HELD, "Restart", `${target.name} has another template: revision ${target.status.updateRevision}`);
 };
 
 /**
  * A partition that no step of ours explains: lower than the stored step's, or 0 without a step, as after an adoption in the middle of a rollout, a change
- * of the strategy and back, or an apply of a manifest that says 0. The pods that are not updated yet are kept.
+ * of the strategy and back, or an apply of a manifest that says 0. All pods are kept: those that are not updated yet, and those that a scale-out adds.
  */
 export const contained: TargetRule = (snapshot) => {
   const { target } = snapshot;
@@ -69,21 +70,22 @@ export const contained: TargetRule = (snapshot) => {
   const partition = containingPartition(snapshot);
   return partition <= target.partition
     ? undefined
-    : setPartition(partition, "Contain", `nobody has checked the pods of ${target.name} below index ${partition}`);
+    : setPartition(HELD, "Contain", `nobody has checked the pods of ${target.name} below index ${partition}`);
 };
 
-/** It is that of the stored step, or a higher one; or we lowered it by one, with all that the step asks for. */
+/** It is that of the stored step, or a higher one; or we lowered it to the next outdated pod, with all that the step asks for. */
 function isExplained(snapshot: TargetSnapshot): boolean {
-  const { partition } = snapshot.target;
+  const { target, pods } = snapshot;
+  const { partition, status } = target;
   const step = currentStep(snapshot);
   if (!step) return partition > 0;
-  return partition >= step.partition || (partition === step.partition - 1 && isPassed(snapshot, step));
+  const skipped = [...pods].filter(([index]) => index > partition && index < step.partition);
+  return partition >= step.partition || (isPassed(snapshot, step) && skipped.every(([, pod]) => pod.revision === status.updateRevision));
 }
 
 /** One above the highest index whose pod is not updated. */
 function containingPartition({ target, pods }: TargetSnapshot): number {
-  const indexes = Array.from({ length: target.replicas }, (_, index) => index);
-  return (indexes.findLast((index) => !isUpdated(target.status.updateRevision, pods.get(index))) ?? -1) + 1;
+  return (findDownwards(pods, target.replicas, (pod) => !isUpdated(target.status.updateRevision, pod)) ?? -1) + 1;
 }
 
 function setPartition(partition: number, reason: PartitionReason, message: string): PhasedDecision {

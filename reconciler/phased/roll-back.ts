@@ -10,6 +10,7 @@ import { report, writeTime } from "./report.ts";
 import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import { findCondition } from "./status.ts";
 import { isCurrent } from "./step.ts";
+import { findUpwards } from "./target.ts";
 
 interface StalePod {
   readonly index: number;
@@ -69,7 +70,7 @@ const released: BackRule = (snapshot, stale) => {
 
 /** The StatefulSet controller would replace nothing now: a reservation could expire before it does. */
 function isHeldUp({ target: { ordered, replicas }, pods }: TargetSnapshot): boolean {
-  return ordered && Array.from({ length: replicas }, (_, index) => pods.get(index)).some((pod) => !pod?.ready);
+  return ordered && findUpwards(pods, [0, replicas], ({ ready }) => !ready) !== undefined;
 }
 
 const waiting: BackRule = (snapshot) => report(snapshot, { phase: "Rolling", message: describe(snapshot), updated: ROLLING_BACK });

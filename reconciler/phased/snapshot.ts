@@ -26,7 +26,7 @@ export interface TargetSnapshot extends PhasedSnapshot {
 }
 
 /** Why a partition is written other than to release the next pod. */
-export type PartitionReason = "Guard" | "Shrink" | "RollBack" | "Contain" | "Restart" | "Suspend";
+export type PartitionReason = "Guard" | "Hold" | "ScaleOut" | "RollBack" | "Contain" | "Restart" | "Suspend";
 
 /** What to do next: at most one write. */
 export type PhasedDecision =

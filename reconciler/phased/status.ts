@@ -7,6 +7,8 @@ const count = z.number().catch(0);
 const ROLLING_POD = z.object({
   status: z.string().catch(""),
   partition: z.number(),
+  /** Pods from this index on have passed no step: they came with a scale-out. */
+  replicas: z.number().optional().catch(undefined),
   /** When the step began. */
   stepStartTime: text,
   // Misspelt in the API.

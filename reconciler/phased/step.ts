@@ -23,12 +23,16 @@ import { hash } from "../model/hash.ts";
 import type { Pod } from "../model/pod.ts";
 import { writeTime } from "./report.ts";
 import type { TargetSnapshot } from "./snapshot.ts";
-import type { RollingPodStatus } from "./status.ts";
+import { findCondition, type RollingPodStatus } from "./status.ts";
+import { findUpwards } from "./target.ts";
+
+/** What a step is about. */
+export type StepPlace = Pick<RollingPodStatus, "partition" | "replicas">;
 
 /** The beginning of a step. */
-export function beginStep(partition: number, now: number, status = "WaitForPodToBeUpdated"): RollingPodStatus {
+export function beginStep({ partition, replicas }: StepPlace, now: number, status = "WaitForPodToBeUpdated"): RollingPodStatus {
   const counters = { consecutiveSuccessfulChecks: 0, consecutiveFailedChecks: 0, totalFailedChecks: 0 };
-  return { status, partition, stepStartTime: writeTime(now), ...counters };
+  return { status, partition, ...(replicas !== undefined && { replicas }), stepStartTime: writeTime(now), ...counters };
 }
 
 /** The step of the status, if it is about this StatefulSet at this revision. */
@@ -46,6 +50,17 @@ export function isCurrent({ rollout, target }: Pick<TargetSnapshot, "rollout" | 
 /** True if nothing more is asked of the step. */
 export function isPassed({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus): boolean {
   return step.promoted === true || hasPassed(check, streakOf(step));
+}
+
+/** True if the rollout that has just updated the last pod is to be checked once more. */
+export function isCheckedAtEnd(snapshot: TargetSnapshot): boolean {
+  const isRollback = findCondition(snapshot.rollout.status, "Updated")?.reason === "RollingBack";
+  return snapshot.rollout.finalCheck && isCurrent(snapshot) && !isRollback && !isFinallyPassed(snapshot);
+}
+
+function isFinallyPassed(snapshot: TargetSnapshot): boolean {
+  const step = currentStep(snapshot);
+  return step?.partition === 0 && isPassed(snapshot, step);
 }
 
 /** True if its last success is more than two periods old, and more than a minute. */
@@ -70,6 +85,7 @@ export function isOfOtherCheck({ rollout: { check } }: TargetSnapshot, step: Rol
 export function forgetResults({
   status,
   partition,
+  replicas,
   stepStartTime,
   analisysStartTime,
   totalFailedChecks,
@@ -79,6 +95,7 @@ export function forgetResults({
   return {
     status: status === "PrometheusError" ? "WaitForChecks" : status,
     partition,
+    ...(replicas !== undefined && { replicas }),
     stepStartTime,
     analisysStartTime,
     ...counters,
@@ -103,18 +120,18 @@ export function findMissing(
 ): (Pick<RollingPodStatus, "status"> & { message: string }) | undefined {
   const { target, pods } = snapshot;
   const { name, replicas, available, status } = target;
-  const places = Array.from({ length: replicas }, (_, index) => ({ index, pod: pods.get(index) }));
-  const outdated = places.find(({ index, pod }) => index >= partition && !isUpdated(target.status.updateRevision, pod));
-  if (outdated) return { status: "WaitForPodToBeUpdated", message: `${name}-${target.firstOrdinal + outdated.index} is not updated yet` };
-  const down = places.find(({ pod }) => !pod || pod.terminating || !pod.ready);
+  const nameAt = (index: number): string => `${name}-${target.firstOrdinal + index}`;
+  const outdated = findUpwards(pods, [partition, replicas], (pod) => !isUpdated(status.updateRevision, pod));
+  if (outdated !== undefined) return { status: "WaitForPodToBeUpdated", message: `${nameAt(outdated)} is not updated yet` };
+  const down = findUpwards(pods, [0, replicas], ({ terminating, ready }) => terminating || !ready);
   const waiting = { status: "WaitForAllPodsToBeAvailable" };
-  if (down) return { ...waiting, message: `${name}-${target.firstOrdinal + down.index} is not ready` };
+  if (down !== undefined) return { ...waiting, message: `${nameAt(down)} is not ready` };
   const isCounted = available === replicas && status.replicas === replicas && status.updated >= replicas - partition;
   return isCounted ? undefined : { ...waiting, message: `${name} has ${available} of ${replicas} pods available` };
 }
 
 /** A pod that exists, stays and is at the update revision. */
-export function isUpdated(updateRevision: string, pod: Pod | undefined): boolean {
+export function isUpdated(updateRevision: string, pod: Pod | undefined): pod is Pod {
   return pod !== undefined && !pod.terminating && pod.revision === updateRevision;
 }
 
@@ -143,7 +160,8 @@ export function countAnswer({ rollout: { check } }: TargetSnapshot, step: Rollin
   const { lastError: _error, lastSample: _sample, consecutiveErrors: _errors, ...rest } = step;
   const counted = {
     ...rest,
-    lastAttemptTime: writeTime(answer.at),
+    // To the millisecond: a period of a second, counted from the next full one, would take two.
+    lastAttemptTime: new Date(answer.at).toISOString(),
     consecutiveSuccessfulChecks: streak.successes,
     consecutiveFailedChecks: streak.failures,
     totalFailedChecks: streak.totalFailures,

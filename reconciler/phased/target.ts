@@ -8,6 +8,12 @@ import { readZone, withPods, type Zone } from "../model/zone.ts";
 /** Named by each of our writes to it: the admission of StatefulSets lets others lower no partition. */
 export const FIELD_MANAGER = "zonewise-reconciler";
 
+/**
+ * The partition while the latest template is released to no pod: the greatest that the API has. Pods below the partition get the current revision, those
+ * that a scale-out adds, too, whoever scales and by whichever path (§16.15).
+ */
+export const HELD = 2_147_483_647;
+
 export interface Target extends Zone {
   /** `spec.updateStrategy.rollingUpdate.partition`; absent counts as 0, as the API server has it. Pods from this index on get the update revision. */
   readonly partition: number;
@@ -23,7 +29,7 @@ export interface Target extends Zone {
   readonly isZone: boolean;
 }
 
-const INTEGER = /^\d{1,9}$/;
+const INTEGER = /^\d{1,10}$/;
 
 export function readTarget(object: StatefulSet): Target {
   const { metadata: { labels = {}, annotations = {} } = {}, spec, status } = object;
@@ -43,8 +49,11 @@ function readAvailable(status: StatefulSet["status"]): number {
 }
 
 function readPartition(text = ""): number | undefined {
-  return INTEGER.test(text) ? Number(text) : undefined;
+  return INTEGER.test(text) && Number(text) <= HELD ? Number(text) : undefined;
 }
+
+/** The index of the lowest pod that is released; the replicas if none is. */
+export const firstReleased = ({ partition, replicas }: Pick<Target, "partition" | "replicas">): number => Math.min(partition, replicas);
 
 /** True if its status alone shows that every pod is at the update revision and no pod may leave it: its pods need not be read. */
 export function isGuarded({ observed, replicas, partition, status }: Target): boolean {
@@ -54,6 +63,29 @@ export function isGuarded({ observed, replicas, partition, status }: Target): bo
 
 function isWhole(replicas: number, status: Zone["status"]): boolean {
   return status.replicas === replicas && status.updated === replicas;
+}
+
+type Pods = ReadonlyMap<number, Pod>;
+
+/**
+ * The lowest index from `from` on, below `end`, without a pod or with one that is `wanted`. The search ends at the first missing pod, so that it takes
+ * as long as there are pods: `spec.replicas` has no bound.
+ */
+export function findUpwards(pods: Pods, [from, end]: readonly [number, number], wanted: (pod: Pod) => boolean): number | undefined {
+  for (let index = from; index < end; index++) {
+    const pod = pods.get(index);
+    if (!pod || wanted(pod)) return index;
+  }
+  return undefined;
+}
+
+/** As `findUpwards`: the highest index below `end`. */
+export function findDownwards(pods: Pods, end: number, wanted: (pod: Pod) => boolean): number | undefined {
+  for (let index = end - 1; index >= 0; index--) {
+    const pod = pods.get(index);
+    if (!pod || wanted(pod)) return index;
+  }
+  return undefined;
 }
 
 /** The pods of the set by their index, which counts from its first ordinal: the partition is such an index. */

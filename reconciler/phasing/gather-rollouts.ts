@@ -6,6 +6,7 @@ import { phasedRollouts, type PhasedRolloutObject, pods, statefulSets } from "..
 import type { SuccessWhen } from "../checks/check.ts";
 import { readAll } from "../gather.ts";
 import { readPod } from "../model/pod.ts";
+import type { PhasedList } from "../report/outcome.ts";
 import { needsPods } from "../phased/decide.ts";
 import { readPhasedRollout, type PhasedRollout } from "../phased/phased-rollout.ts";
 import { podsByIndex, readTarget, type Target } from "../phased/target.ts";
@@ -26,19 +27,33 @@ interface Place {
 
 const keyOf = ({ namespace, name }: Place): string => `${namespace}/${name}`;
 
+/** PhasedRollouts with their StatefulSets, and the lists that they are from. These alone outlive the tick. */
+export interface GatheredRollouts {
+  readonly list: PhasedList;
+  readonly rollouts: readonly Gathered[];
+}
+
 /** All PhasedRollouts of a namespace ("" for all); undefined if the cluster does not know the kind. Without any, StatefulSets are not read. */
-export async function gatherRollouts(namespace: string, successWhen: SuccessWhen, source: Source): Promise<Gathered[] | undefined> {
+export async function gatherRollouts(namespace: string, successWhen: SuccessWhen, source: Source): Promise<GatheredRollouts | undefined> {
   const query = namespace === "" ? {} : { namespace };
   const read = (object: PhasedRolloutObject): PhasedRollout => readPhasedRollout(object, successWhen);
-  const rollouts = (await readAll({ resource: phasedRollouts, query, read }, source).catch(absent))?.items;
-  if (!rollouts || rollouts.length === 0) return rollouts && [];
+  const found = await readAll({ resource: phasedRollouts, query, read }, source).catch(absent);
+  if (!found) return undefined;
+  const rollouts = found.items;
+  const list = {
+    namespace,
+    rolloutsAt: found.resourceVersion,
+    targets: rollouts.map((rollout) => keyOf({ namespace: rollout.namespace, name: rollout.targetRef })),
+  };
+  if (rollouts.length === 0) return { list, rollouts: [] };
   const targets = await readAll({ resource: statefulSets, query, read: readTarget }, source);
   const byKey = new Map(targets.items.map((target) => [keyOf(target), target]));
   const owners = new Map(rollouts.map((rollout) => [keyOf(rollout), rollout]));
-  return rollouts.map((rollout) => {
+  const withTarget = (rollout: PhasedRollout): Gathered => {
     const target = byKey.get(keyOf({ namespace: rollout.namespace, name: rollout.targetRef }));
     return { rollout, target, owner: target && owners.get(keyOf({ namespace: target.namespace, name: target.owner ?? "" })) };
-  });
+  };
+  return { list: { ...list, targetsAt: targets.resourceVersion }, rollouts: rollouts.map(withTarget) };
 }
 
 /** Reads one PhasedRollout and its StatefulSet again; undefined if it is gone. */

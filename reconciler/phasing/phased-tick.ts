@@ -14,9 +14,10 @@ import { createSlots, type Slots } from "../../infra/slots.ts";
 import { earliest } from "../../infra/timestamp.ts";
 import type { Round } from "../checking/ask-prometheus.ts";
 import type { SuccessWhen } from "../checks/check.ts";
+import type { PhasedList } from "../report/outcome.ts";
 import type { Recorder } from "../report/recorder.ts";
 import type { MayDisrupt } from "../reservations/may-disrupt.ts";
-import { type Gathered, gatherRollouts } from "./gather-rollouts.ts";
+import { type Gathered, type GatheredRollouts, gatherRollouts } from "./gather-rollouts.ts";
 import { createNarrator, type Narrator } from "./narrate.ts";
 import { visitRollout, type Visitor } from "./visit-rollout.ts";
 
@@ -34,6 +35,8 @@ export interface PhasedResult {
   readonly acted: boolean;
   /** Some could not be read or written. */
   readonly failed: boolean;
+  /** What was read; none if it could not be. */
+  readonly lists?: readonly PhasedList[];
   /** When the next check or delay is due, milliseconds since the epoch. */
   readonly dueAt?: number | undefined;
 }
@@ -59,14 +62,14 @@ export function createPhasedTick(tools: PhasedTools): PhasedTick {
   let askAgainAt = -Infinity;
   let isMissingKnown = false;
 
-  async function gatherAll(input: PhasedInput): Promise<Gathered[] | undefined> {
-    const lists: Gathered[] = [];
+  async function gatherAll(input: PhasedInput): Promise<GatheredRollouts[] | undefined> {
+    const gathered: GatheredRollouts[] = [];
     for (const namespace of input.namespaces) {
       const found = await gatherRollouts(namespace, tools.successWhen, input);
       if (!found) return undefined;
-      lists.push(...found);
+      gathered.push(found);
     }
-    return lists;
+    return gathered;
   }
 
   function noteMissing(): PhasedResult {
@@ -82,7 +85,11 @@ export function createPhasedTick(tools: PhasedTools): PhasedTick {
       const gathered = await gatherAll(input);
       if (!gathered) return noteMissing();
       isMissingKnown = false;
-      return await visitAll(gathered, { ...input, ...tools, narrator });
+      const visited = await visitAll(
+        gathered.flatMap(({ rollouts }) => rollouts),
+        { ...input, ...tools, narrator },
+      );
+      return { ...visited, lists: gathered.map(({ list }) => list) };
     } catch (error) {
       if (input.stop.aborted) return NOTHING;
       tools.log.error("the PhasedRollouts could not be read", { error });

@@ -3,7 +3,7 @@ import type { LogFields } from "../../infra/log.ts";
 import { dedupKeyOf, factsOf } from "../model/decision.ts";
 import { describeOutcome, type LogLine } from "./describe.ts";
 import type { GroupMemory } from "./memory.ts";
-import { isFailure, type Outcome } from "./outcome.ts";
+import { isFailure, type Outcome, type TickResult } from "./outcome.ts";
 
 /** The log lines of one outcome: new scaling holds, new notes, and the state if it has changed or an action was taken. */
 export function linesOf(outcome: Outcome, earlier: GroupMemory | undefined): LogLine[] {
@@ -27,7 +27,7 @@ export function linesOf(outcome: Outcome, earlier: GroupMemory | undefined): Log
 const MAX_MESSAGES = 20;
 
 /** The fields of the summary line of a tick. */
-export function summarizeTick(outcomes: readonly Outcome[], skipped: number): LogFields {
+export function summarizeTick({ outcomes, skipped, underWay }: Pick<TickResult, "outcomes" | "skipped" | "underWay">): LogFields {
   const counts = { settled: 0, held: 0, acted: 0, superseded: 0, failed: 0 };
   for (const outcome of outcomes) counts[isFailure(outcome) ? "failed" : outcome.state]++;
   const replaced = outcomes.flatMap((outcome) => (outcome.state === "acted" ? outcome.effect.replaced : []));
@@ -37,6 +37,7 @@ export function summarizeTick(outcomes: readonly Outcome[], skipped: number): Lo
     ...counts,
     replaced: replaced.length,
     ...(skipped > 0 && { skipped }),
+    ...(underWay > 0 && { underWay }),
     ...(scalingHolds.length > 0 && { waiting: scalingHolds.length, waits: scalingHolds.slice(0, MAX_MESSAGES) }),
   };
 }

@@ -1,7 +1,7 @@
 /** The memory of a group between ticks, as a hint only: a pure function of the earlier memory and of the outcome. */
 import { dedupKeyOf } from "../model/decision.ts";
 import { describeOutcome } from "./describe.ts";
-import { holdsOf, type Outcome } from "./outcome.ts";
+import { holdsOf, isLeftOut, type Outcome } from "./outcome.ts";
 
 /** The memory of a group between ticks; kept small, as there may be thousands of groups. A new process starts without it. */
 export interface GroupMemory {
@@ -28,7 +28,7 @@ export function remember(earlier: GroupMemory | undefined, outcome: Outcome, now
     group,
     text: describeOutcome(outcome).text,
     notes: outcome.notes.map((note) => note.text),
-    timesSuperseded: state === "superseded" ? outcome.times : 0,
+    timesSuperseded: state === "superseded" ? outcome.times : isLeftOut(outcome) ? (earlier?.timesSuperseded ?? 0) : 0,
     holds: new Map(holdsOf(outcome).map((hold) => [dedupKeyOf(hold), earlier?.holds.get(dedupKeyOf(hold)) ?? now])),
     rolling: hasReplaced || (state !== "settled" && earlier?.rolling === true),
   };

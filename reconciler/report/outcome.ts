@@ -51,15 +51,31 @@ export type Outcome = Common &
 
 /** The result of one tick. */
 export interface TickResult extends ZoneList {
+  /** Of the steps that have ended since the tick before. */
   readonly outcomes: readonly Outcome[];
-  /** Groups that were not started before the tick ended. */
+  /** Groups that were not reached before the tick ended. */
   readonly skipped: number;
+  /** Steps that go on beside the next ticks. */
+  readonly underWay: number;
   /** True if an action was taken, or a gate has opened: the next tick follows at once. */
   readonly acted: boolean;
   /** When the next check is due, milliseconds since the epoch; undefined without any. */
   readonly nextCheckAt?: number | undefined;
+  /** The lists of PhasedRollouts; none where they could not be read. */
+  readonly phasedLists?: readonly PhasedList[] | undefined;
   /** True if a PhasedRollout could not be read or written. */
   readonly phasedFailed?: boolean;
+}
+
+/** From where the PhasedRollouts of a namespace ("" for all) and their StatefulSets are watched. */
+export interface PhasedList {
+  readonly namespace: string;
+  /** Versions of the lists. */
+  readonly rolloutsAt: string;
+  /** Undefined without PhasedRollouts. */
+  readonly targetsAt?: string | undefined;
+  /** The StatefulSets, by `<namespace>/<name>`, whether they exist or not. */
+  readonly targets: readonly string[];
 }
 
 /** A group that is superseded in so many ticks in a row counts as failed. */
@@ -70,6 +86,9 @@ export function isFailure(outcome: Outcome): boolean {
   if (outcome.state === "held") return factsOf(outcome.hold.reason).fails === true;
   return outcome.state === "failed" || (outcome.state === "superseded" && outcome.times >= SUPERSEDED_TOO_OFTEN);
 }
+
+/** True if the tick has left the group out: nothing was decided about it. */
+export const isLeftOut = (outcome: Outcome): boolean => outcome.state === "held" && outcome.hold.reason === "TurnAwaited";
 
 /** All holds of the group: of its rollout, then of the scaling of its zones. */
 export function holdsOf(outcome: Outcome): Hold[] {

@@ -8,7 +8,7 @@ import { groupKey } from "../model/zone.ts";
 import { draftEvents } from "./events.ts";
 import { linesOf, summarizeTick } from "./log-lines.ts";
 import { remember, type GroupMemory } from "./memory.ts";
-import { holdsOf, isFailure, type Outcome } from "./outcome.ts";
+import { holdsOf, isFailure, isLeftOut, type Outcome } from "./outcome.ts";
 import type { Recorder } from "./recorder.ts";
 
 export interface ReporterOptions {
@@ -47,7 +47,7 @@ export function createReporter({ log, metrics, recorder, clock, memory = new Map
     endTick(result, tookMs) {
       const isFailed = result.failures.size > 0 || result.outcomes.some(isFailure);
       metrics.tickDone(isFailed ? "failed" : "ok");
-      log.info("tick", { ...summarizeTick(result.outcomes, result.skipped), ms: Math.round(tookMs) });
+      log.info("tick", { ...summarizeTick(result), ms: Math.round(tookMs) });
       for (const [namespace, error] of result.failures) log.error("the namespace could not be read", { namespace, error });
       if (isFailed) return;
       // §1.8: A successful pass removes the memory and the metrics of deleted groups.
@@ -62,9 +62,13 @@ export function createReporter({ log, metrics, recorder, clock, memory = new Map
   };
 
   function measure(outcome: Outcome, tookMs: number): void {
-    metrics.reconcileStarted(outcome);
-    metrics.reconcileDone(outcome, { seconds: tookMs / 1000, failed: isFailure(outcome), finishedAt: new Date(clock.now()) });
+    if (!isLeftOut(outcome)) {
+      metrics.reconcileStarted(outcome);
+      metrics.reconcileDone(outcome, { seconds: tookMs / 1000, failed: isFailure(outcome), finishedAt: new Date(clock.now()) });
+    }
     metrics.groupBlocked(outcome, holdsOf(outcome)[0]?.reason);
     if (outcome.state === "acted") for (const _ of outcome.effect.replaced) metrics.podReplaced(outcome);
   }
 }
+
+/** Nothing was done about the group: its turn has not come. */

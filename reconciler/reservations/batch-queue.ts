@@ -101,7 +101,8 @@ export function createBatchQueue(state: ReserverState): DecideInBatch {
   }
 
   return (request) => {
-    const key = { namespace: request.namespace, budget: state.budgetCache.get(cacheKey(request) ?? "") ?? "" };
+    const budget = request.downscale?.budget ?? state.budgetCache.get(cacheKey(request) ?? "") ?? "";
+    const key = { namespace: request.namespace, budget };
     return new Promise((settle) => enqueue(key, [{ request, settle }]));
   };
 }

@@ -3,6 +3,7 @@ import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../infra/log.ts";
+import { type CompilePartition, createPartitionCache } from "../budget/partition.ts";
 import type { OnBudgets } from "./disruption-request.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { observeBudgets } from "./observe-budgets.ts";
@@ -18,9 +19,18 @@ export interface BudgetTools {
   readonly identity: string;
 }
 
-export function composeBudgets({ cluster, clock, log, metrics, identity }: BudgetTools): { reserver: Reserver; onBudgets: OnBudgets } {
+export interface ComposedBudgets {
+  readonly reserver: Reserver;
+  readonly onBudgets: OnBudgets;
+  /** Shared by all lists of budgets of the process. */
+  readonly compilePartition: CompilePartition;
+}
+
+export function composeBudgets({ cluster, clock, log, metrics, identity }: BudgetTools): ComposedBudgets {
   const { record } = createRecorder({ cluster, clock, log, instance: identity });
   const onBudgets = observeBudgets({ log, metrics, record });
   const freshness = createFreshness(clock, log);
-  return { onBudgets, reserver: createReserver({ cluster, clock, by: identity, freshness, onBudgets, random: Math.random }) };
+  const compilePartition = createPartitionCache();
+  const options = { cluster, clock, by: identity, freshness, onBudgets, compilePartition, random: Math.random };
+  return { onBudgets, compilePartition, reserver: createReserver(options) };
 }

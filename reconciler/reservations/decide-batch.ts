@@ -5,12 +5,30 @@
  */
 import type { Deadline } from "../../infra/deadline.ts";
 import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { type BatchResult, budgetKey, decided, type ReserverState, remaining, type TimedDisruptionRequest } from "./disruption-request.ts";
+import {
+  type BatchResult,
+  budgetKey,
+  decided,
+  type RequestedDownscale,
+  type ReserverState,
+  remaining,
+  type TimedDisruptionRequest,
+} from "./disruption-request.ts";
 import type { BudgetPod } from "../budget/budget-pod.ts";
 import { decideEviction } from "../budget/decide.ts";
+import { decideDownscale } from "../budget/downscale.ts";
 import { type LastLook, rememberLook } from "../budget/last-look.ts";
-import { ageOf, isForEviction, livingReservations, type Reservation, unpinnedIdentity } from "../budget/reservation.ts";
+import {
+  ageOf,
+  downscaleKey,
+  isForEviction,
+  livingReservations,
+  presentIn,
+  type Reservation,
+  unpinnedIdentity,
+} from "../budget/reservation.ts";
 import { findBudget } from "../budget/scope.ts";
+import { NOT_NOW, verdict } from "../budget/verdict.ts";
 import type { Budget } from "../budget/zpdb.ts";
 import { type BatchContext, cacheBudget, cacheKey, findBudgetOfPod } from "./find-budget.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget, type UnderBudget } from "./gather-budget.ts";
@@ -41,26 +59,24 @@ export async function decideBatch(batch: Batch, state: ReserverState, deadline: 
     return forgetBudget(requests, state);
   }
   const budget = listed.content;
-  const options = { budget: listed.object, withLease: state.leaseBudgets.has(listed.ref.uid) };
-  const store = await openReservationStore(state.cluster, options, call);
+  const store = await openReservationStore(state.cluster, listed.object, call);
   const seen = await gatherUnderBudget(budget, state, call);
   const now = state.clock.now();
-  const reservations = { ...livingReservations(store.reservations, uidsOf(seen), now) };
+  const reservations = { ...livingReservations(store.reservations, presentIn(seen.zones, seen.pods.values()), now) };
   const view: SharedView = { now, seen, budgets, listed, reservations, toReserve: [] };
 
   const results = new Map<TimedDisruptionRequest, BatchResult>();
   for (const request of requests) results.set(request, decideRequest(request, view, state));
   cacheLook(state, budget, rememberLook(seen.zones, { now, budget, reservations }, state.clock.monotonic()));
-  const elsewhere = requests.filter((request) => !seen.pods.has(request.name));
+  const elsewhere = requests.filter((request) => !request.downscale && !seen.pods.has(request.name));
   await Promise.all(
     elsewhere.map(async (request) => results.set(request, await findOtherBudget(request, listed, { budgets, state, call }))),
   );
 
   if (view.toReserve.length === 0) return results;
   const deadlineMs = Math.min(deadline.remainingMs(), ...view.toReserve.map((request) => remaining(request, state.clock)));
-  if ((await store.write(reservations, { deadlineMs, signal: deadline.signal })) === "kept") return results;
-  state.leaseBudgets.add(listed.ref.uid);
-  return retryAll(requests);
+  await store.write(reservations, { deadlineMs, signal: deadline.signal });
+  return results;
 }
 
 /** A call that ends with the deadline. */
@@ -86,15 +102,39 @@ interface SharedView {
   readonly toReserve: TimedDisruptionRequest[];
 }
 
-function uidsOf({ pods, zones }: UnderBudget): (pod: string) => string | undefined {
-  const uids = new Map([...pods.values(), ...zones.flatMap((zone) => zone.pods)].map(({ name, uid }) => [name, uid]));
-  return (pod) => uids.get(pod);
+function decideRequest(request: TimedDisruptionRequest, view: SharedView, state: ReserverState): BatchResult {
+  if (remaining(request, state.clock) < LEAST_FOR_WRITE_MS) return { outcome: "superseded" };
+  return request.downscale
+    ? decideDownscaleRequest(request, request.downscale, { ...view, by: state.by })
+    : decidePodRequest(request, view, state);
 }
 
-function decideRequest(request: TimedDisruptionRequest, view: SharedView, state: ReserverState): BatchResult {
+/**
+ * Written each time, so that it lasts as long as this downscale may take. Its release brings back what it replaces: the same downscale, admitted by a
+ * webhook before. The reconciler's own is not brought back: its write is refused by the same answer.
+ */
+function decideDownscaleRequest(
+  request: TimedDisruptionRequest,
+  { uid, from, forced }: RequestedDownscale,
+  { now, seen, listed, reservations, toReserve, by }: SharedView & Pick<ReserverState, "by">,
+): BatchResult {
+  if ("problem" in listed.content) return { outcome: "superseded" };
+  const judged = decideDownscale({ now, budget: listed.content, zones: seen.zones, reservations, uid, from });
+  const verdict = forced ? { ...judged, reason: "Allowed" as const } : judged;
+  if (verdict.reason !== "Allowed") return decided(verdict);
+  const key = downscaleKey({ statefulSet: request.name, from });
+  const before = reservations[key];
+  const reservation = { uid, time: new Date(now).toISOString(), by };
+  reservations[key] = reservation;
+  toReserve.push(request);
+  const place = { namespace: request.namespace, budget: listed.ref.name, key };
+  return { outcome: "decided", verdict, handle: { ...reservation, ...place, ...(before && isForEviction(before) && { before }) } };
+}
+
+function decidePodRequest(request: TimedDisruptionRequest, view: SharedView, state: ReserverState): BatchResult {
   const { now, seen, reservations, listed } = view;
   const pod = seen.pods.get(request.name);
-  if (!pod || remaining(request, state.clock) < LEAST_FOR_WRITE_MS) return { outcome: "superseded" };
+  if (!pod) return { outcome: "superseded" };
   const budget = findBudget(pod, view.budgets, request);
   cacheBudget(request, budget, state);
   if ("reason" in budget) return decided(budget);
@@ -105,7 +145,7 @@ function decideRequest(request: TimedDisruptionRequest, view: SharedView, state:
   const isAgain = isFor(pod, reservations[pod.name]);
   const reservation = reserve(pod, request, { ...view, by: state.by });
   if (isAgain) return decided(verdict);
-  return { outcome: "decided", verdict, handle: { ...reservation, namespace: request.namespace, budget: listed.ref.name, pod: pod.name } };
+  return { outcome: "decided", verdict, handle: { ...reservation, namespace: request.namespace, budget: listed.ref.name, key: pod.name } };
 }
 
 function isFor(pod: BudgetPod, found: Reservation | undefined): found is Reservation {
@@ -155,9 +195,6 @@ function cacheLook({ lastLooks, budgetCache }: ReserverState, { namespace, name 
 /** The cached budget is gone or invalid. */
 function forgetBudget(requests: readonly TimedDisruptionRequest[], { budgetCache }: ReserverState): Results {
   for (const request of requests) budgetCache.delete(cacheKey(request) ?? "");
-  return retryAll(requests);
-}
-
-function retryAll(requests: readonly TimedDisruptionRequest[]): Results {
-  return new Map(requests.map((request) => [request, { outcome: "retryNow" }]));
+  // A downscale names its budgets itself.
+  return new Map(requests.map((request) => [request, request.downscale ? decided(verdict("NotNow", NOT_NOW)) : { outcome: "retryNow" }]));
 }

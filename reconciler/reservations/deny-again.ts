@@ -39,7 +39,7 @@ export function createDenyAgain(state: ReserverState): DenyAgain {
   async function readReservations({ namespace, name, uid, generation }: Budget, call: Call): Promise<Reservations | undefined> {
     const found = await cluster.get(disruptionBudgets, { namespace, name }, call).catch(absent);
     if (found?.metadata.uid !== uid || found.metadata.generation !== generation) return undefined;
-    return (await openReservationStore(cluster, { budget: found, withLease: state.leaseBudgets.has(uid) }, call)).reservations;
+    return (await openReservationStore(cluster, found, call)).reservations;
   }
 
   async function check(
@@ -63,7 +63,8 @@ export function createDenyAgain(state: ReserverState): DenyAgain {
     const message = checkDenial(planned, blocking, {
       now,
       budget,
-      reservations: livingReservations(reserved, (one) => uids.get(one), now),
+      // Pods that go by a downscale are not among those that are read again.
+      reservations: livingReservations(reserved, { uidOfPod: (one) => uids.get(one), zone: () => undefined }, now),
     });
     return message === undefined ? undefined : verdict(planned.needed === 0 ? "MaxUnavailableZero" : "BudgetSpent", message, [pod, ref]);
   }

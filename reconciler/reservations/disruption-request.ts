@@ -11,12 +11,25 @@ import type { ListedBudget } from "./gather-budget.ts";
 
 export interface DisruptionRequest extends DisruptionTarget {
   readonly namespace: string;
-  /** Name of the pod. */
+  /** Name of the pod; for a downscale, of the StatefulSet. */
   readonly name: string;
+  /** Set for a downscale (§5.11). */
+  readonly downscale?: RequestedDownscale;
   /** Set when the rollout asks (§1.5.7). */
   readonly rollout?: { readonly maxUnavailable: number };
   /** Decides, but reserves nothing. */
   readonly dryRun: boolean;
+}
+
+export interface RequestedDownscale {
+  /** UID of the StatefulSet. */
+  readonly uid: string;
+  /** The ordinal of the first pod that goes. */
+  readonly from: number;
+  /** Reserved whatever the budget says (§2.3). */
+  readonly forced: boolean;
+  /** The budget to ask: one that selects the StatefulSet. */
+  readonly budget: string;
 }
 
 export interface TimedDisruptionRequest extends DisruptionRequest {
@@ -29,7 +42,10 @@ export interface TimedDisruptionRequest extends DisruptionRequest {
 export interface ReservationHandle extends Reservation {
   readonly namespace: string;
   readonly budget: string;
-  readonly pod: string;
+  /** Among the reservations. */
+  readonly key: string;
+  /** What the reservation replaced, which counts again after its release. */
+  readonly before?: Reservation;
 }
 
 /** What a batch came to for one request. */
@@ -37,7 +53,7 @@ export type BatchResult =
   | { readonly outcome: "decided"; readonly verdict: Verdict; readonly handle?: ReservationHandle }
   /** Another process wrote first, or the API server did not answer: gather and decide again. */
   | { readonly outcome: "superseded"; readonly error?: unknown }
-  /** The batch found out which budget or store is the right one: retry without a pause. */
+  /** The batch found out which budget is the right one: retry without a pause. */
   | { readonly outcome: "retryNow" };
 
 /** Receives all budgets of a namespace as they were read; undefined if the API server does not know the kind. */
@@ -53,8 +69,6 @@ export interface ReserverState {
   readonly budgetCache: Map<string, string>;
   /** By `<namespace>/<budget>`, the pods that were unavailable when the budget was last read whole. A hint as well. */
   readonly lastLooks: Map<string, LastLook>;
-  /** UIDs of budgets whose status does not keep reservations. */
-  readonly leaseBudgets: Set<string>;
   /** Keeps the patterns of budgets from batch to batch. */
   readonly compilePartition: CompilePartition;
   readonly onBudgets: OnBudgets;
@@ -65,6 +79,6 @@ export const decided = (verdict: Verdict): BatchResult => ({ outcome: "decided",
 export const budgetKey = (namespace: string, budget: string): string => `${namespace}/${budget}`;
 
 /** Milliseconds until the request must be answered, never negative; 0 once its caller has gone. */
-export function remaining({ deadlineAt, signal }: TimedDisruptionRequest, clock: Clock): number {
+export function remaining({ deadlineAt, signal }: Pick<TimedDisruptionRequest, "deadlineAt" | "signal">, clock: Clock): number {
   return signal?.aborted ? 0 : Math.max(0, deadlineAt - clock.monotonic());
 }

@@ -38,7 +38,7 @@ export async function findBudgetOfPod(request: DisruptionRequest, context: Batch
   if (!pod) return decided(verdict("PodNotFound", `pods "${request.name}" not found`));
   const found = findBudget(readBudgetPod(pod), budgets, request);
   cacheBudget(request, found, state);
-  return "reason" in found ? decided(found) : (budgets.find(({ content }) => content === found) ?? { outcome: "superseded" });
+  return "reason" in found ? decided(found) : (budgets.find(({ ref }) => ref.name === found.name) ?? { outcome: "superseded" });
 }
 
 const MAX_CACHED = 10_000;

@@ -30,11 +30,19 @@ export async function listBudgets(namespace: string, source: BudgetSource, call?
   return list?.items;
 }
 
+/** Its content is read on its first use: to compile the pattern takes milliseconds, and of many budgets in a list one decides. */
 function readBudget(object: DisruptionBudget, compile?: CompilePartition): ListedBudget {
   const { namespace = "", name = "", uid = "" } = object.metadata;
-  // Items of a list may come without their kind.
-  const content = parseBudget({ kind: BUDGET_KIND, ...object }, compile);
-  return { ref: { kind: BUDGET_KIND, namespace, name, uid }, content, matchLabels: selectorOf(object), object };
+  let content: ListedBudget["content"] | undefined;
+  return {
+    ref: { kind: BUDGET_KIND, namespace, name, uid },
+    matchLabels: selectorOf(object),
+    object,
+    get content() {
+      // Items of a list may come without their kind.
+      return (content ??= parseBudget({ kind: BUDGET_KIND, ...object }, compile));
+    },
+  };
 }
 
 export interface UnderBudget {
@@ -48,7 +56,11 @@ export interface UnderBudget {
 const MOST_GETS = 5;
 
 /** The StatefulSets and pods under a budget, in one batch trip: two lists at a time at most. More are read where a StatefulSet's pods seem to be missing: they may lack the budget's labels. */
-export async function gatherUnderBudget({ namespace, matchLabels }: Budget, source: Source, call?: Call): Promise<UnderBudget> {
+export async function gatherUnderBudget(
+  { namespace, matchLabels }: Pick<Budget, "namespace" | "matchLabels">,
+  source: Source,
+  call?: Call,
+): Promise<UnderBudget> {
   const query = { namespace, labelSelector: selectorText({ matchLabels }) };
   const [sets, selected] = await Promise.all([
     readAll({ resource: statefulSets, query, read: readZone }, source, call),

@@ -1,15 +1,15 @@
-/** Asks the budget of a pod before the rollout deletes the pod (§1.5.7, §1.5.8). */
+/** Asks budgets before the reconciler disrupts: for each pod that the rollout deletes (§1.5.7, §1.5.8), and for a zone that it scales down (§5.11). */
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import type { Clock } from "../../infra/clock.ts";
-import { hasCode } from "../../infra/errors.ts";
-import { holdPod, isAllowed, VERDICTS } from "../budget/verdict.ts";
+import { hasCode, messageOf } from "../../infra/errors.ts";
+import { holdDownscale, holdPod, isAllowed, VERDICTS } from "../budget/verdict.ts";
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import type { Hold } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Reserver } from "./reserve.ts";
 
-/** A grant to delete a pod. */
+/** A grant to delete a pod, or to scale a zone down. */
 export interface DisruptionGrant {
   readonly action: "grant";
   /** Releases it, unused; never rejects. */
@@ -22,7 +22,7 @@ export interface DisruptionGrant {
  */
 export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | DisruptionGrant | undefined>;
 
-/** Milliseconds that the rollout waits while other processes write to the same budget; the next tick asks again. */
+/** Milliseconds that the reconciler waits while other processes write to the same budget; the next tick asks again. */
 const LONGEST_WAIT_MS = 5000;
 
 /** Resolves with a hold or a grant; a budget that cannot be obeyed holds with `BudgetUnusable`. Rejects if the API server could not be read or written. */
@@ -45,5 +45,36 @@ export function createMayDisrupt(reserver: Reserver, clock: Clock, metrics: Budg
     if (verdict.reason === "PodNotFound") return undefined;
     if (isAllowed(verdict)) return handle && { action: "grant", release: (bounds) => reserver.release(handle, bounds) };
     return holdPod(verdict, pod, zone);
+  };
+}
+
+/**
+ * Called right before the zone is given `to` replicas, within the bounds of `call`; `forced` reserves whatever budgets say. Resolves with a hold that
+ * forbids it, a grant, or undefined if no budget selects the zone.
+ */
+export type MayDownscale = (
+  zone: Zone,
+  { to, forced, call }: { readonly to: number; readonly forced: boolean; readonly call: Call },
+) => Promise<Hold | DisruptionGrant | undefined>;
+
+/** Never rejects: budgets that could not be asked hold with `BudgetSpent`. */
+export function createMayDownscale(reserver: Pick<Reserver, "reserveDownscale" | "release">, clock: Clock): MayDownscale {
+  return async (zone, { to, forced, call }) => {
+    const deadlineAt = clock.monotonic() + Math.min(LONGEST_WAIT_MS, call.deadlineMs ?? LONGEST_WAIT_MS);
+    const { verdict, handles, cause } = await reserver.reserveDownscale({
+      zone,
+      to,
+      forced,
+      deadlineAt,
+      ...(call.signal && { signal: call.signal }),
+    });
+    // A hold, not an error: the group's rollout goes on (§1.3.2), and no replicas were written.
+    const why = cause === undefined ? verdict.message : `${verdict.message}: ${messageOf(cause)}`;
+    if (!isAllowed(verdict)) return holdDownscale({ ...verdict, message: why }, zone);
+    if (handles.length === 0) return undefined;
+    return {
+      action: "grant",
+      release: async (bounds) => void (await Promise.all(handles.map((handle) => reserver.release(handle, bounds)))),
+    };
   };
 }

@@ -1,4 +1,5 @@
 /** Reports on the budgets that were read: what is wrong with each, once a change; that there are none, once; and the metric. */
+import { setImmediate } from "node:timers/promises";
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import type { Log } from "../../infra/log.ts";
 import type { OnBudgets } from "./disruption-request.ts";
@@ -12,18 +13,55 @@ export interface BudgetObserver {
   readonly record: (drafts: readonly Draft[]) => void;
 }
 
+/** Budgets that are judged before others have the process again: a pattern takes milliseconds. */
+const MOST_AT_ONCE = 5;
+
+interface Seen {
+  /** UID and generation. */
+  readonly version: string;
+  /** Undefined for a valid budget, and for one that is yet to be judged. */
+  problem?: string | undefined;
+}
+
 export function observeBudgets({ log, metrics, record }: BudgetObserver): OnBudgets {
-  /** What was last seen: by namespace, by name, UID and generation. */
-  const seen = new Map<string, Map<string, string>>();
+  /** What was last seen: by namespace, by name. */
+  const seen = new Map<string, Map<string, Seen>>();
+  const unjudged: (() => void)[] = [];
+  let isJudging = false;
   let known = true;
 
-  function observe({ ref, content }: ListedBudget, isNew: boolean): void {
-    const problem = "problem" in content ? content.problem : undefined;
-    metrics.observed(problem !== undefined ? "invalid" : isNew ? "updated" : "ignored");
-    if (problem === undefined) return;
-    const message = `no pod that it selects is evicted: ${problem}`;
-    record([{ regarding: ref, type: "Warning", reason: "BudgetInvalid", message }]);
-    if (isNew) log.error("a disruption budget is not valid", { namespace: ref.namespace, budget: ref.name, problem });
+  function judge({ ref, content }: ListedBudget, now: Seen): void {
+    now.problem = "problem" in content ? content.problem : undefined;
+    if (now.problem === undefined) return metrics.observed("updated");
+    complain(ref, now.problem);
+    log.error("a disruption budget is not valid", { namespace: ref.namespace, budget: ref.name, problem: now.problem });
+  }
+
+  function complain(ref: ListedBudget["ref"], problem: string): void {
+    metrics.observed("invalid");
+    record([{ regarding: ref, type: "Warning", reason: "BudgetInvalid", message: `no pod that it selects is evicted: ${problem}` }]);
+  }
+
+  async function judgeInTurns(): Promise<void> {
+    if (isJudging) return;
+    isJudging = true;
+    while (unjudged.length > 0) {
+      for (const next of unjudged.splice(0, MOST_AT_ONCE)) next();
+      if (unjudged.length > 0) await setImmediate();
+    }
+    isJudging = false;
+  }
+
+  function observe(budget: ListedBudget, earlier: Seen | undefined): Seen {
+    const version = versionOf(budget);
+    if (earlier?.version !== version) {
+      const now: Seen = { version };
+      unjudged.push(() => judge(budget, now));
+      return now;
+    }
+    if (earlier.problem === undefined) metrics.observed("ignored");
+    else complain(budget.ref, earlier.problem);
+    return earlier;
   }
 
   return (namespace, budgets) => {
@@ -35,11 +73,11 @@ export function observeBudgets({ log, metrics, record }: BudgetObserver): OnBudg
           : "disruption budgets are off: the definition zoneawarepoddisruptionbudgets.rollout-operator.grafana.com is not installed",
       );
     }
-    const earlier = seen.get(namespace) ?? new Map<string, string>();
-    const now = new Map((budgets ?? []).map((budget) => [budget.ref.name, versionOf(budget)]));
-    for (const budget of budgets ?? []) observe(budget, earlier.get(budget.ref.name) !== versionOf(budget));
+    const earlier = seen.get(namespace) ?? new Map<string, Seen>();
+    const now = new Map((budgets ?? []).map((budget) => [budget.ref.name, observe(budget, earlier.get(budget.ref.name))]));
     for (const name of earlier.keys()) if (!now.has(name)) metrics.observed("deleted");
     seen.set(namespace, now);
+    void judgeInTurns();
   };
 }
 

@@ -1,11 +1,14 @@
 /**
- * Where reservations are kept: in the budget's `status.disruptedPods`, or in a Lease beside it where the CRD has no such field.
+ * Where reservations are kept: in the budget's `status.disruptedPods`, or in a Lease beside it where the definition has no such field.
  *
- *   status written with the version read first --its answer has them--> kept
- *                                              --its answer has not--> lost: the same again in a Lease, read first and written with its version
+ *   the budget has the field --> its status alone
+ *   it has not (the definition drops it, or nothing was ever reserved) --> Lease and status are read; both are written, or the status alone if it
+ *                                                                          keeps what was written and the Lease has nothing
+ *
+ * So the reservations of a Lease count until the first write to a definition that keeps them.
  */
+import { absent, RolloutError } from "../../infra/errors.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { absent } from "../../infra/errors.ts";
 import { changeLease, getLease, type LeaseRef, writeLease } from "../../infra/kubernetes/lease-object.ts";
 import { disruptionBudgets, type DisruptionBudget, type Lease } from "../../infra/kubernetes/resources.ts";
 import { isSame, readReservations, type Reservations } from "../budget/reservation.ts";
@@ -13,32 +16,31 @@ import { isSame, readReservations, type Reservations } from "../budget/reservati
 export interface ReservationStore {
   readonly reservations: Reservations;
   /** Replaces all reservations. Throws `Conflict` if another process has written since, or the error of the API server. */
-  readonly write: (next: Reservations, call: Call) => Promise<"kept" | "lost">;
+  readonly write: (next: Reservations, call: Call) => Promise<void>;
 }
 
 const NOTE = "zonewise/disrupted-pods";
 
-export interface StoreOptions {
-  /** As it was read. */
-  readonly budget: DisruptionBudget;
-  /** Reads the Lease as well, which must come before StatefulSets and pods. */
-  readonly withLease: boolean;
-}
-
-/** The store of a budget. */
-export async function openReservationStore(cluster: Cluster, { budget, withLease }: StoreOptions, call: Call): Promise<ReservationStore> {
-  const lease = withLease ? await getLease(cluster, leaseRefOf(budget), call) : undefined;
-  const noted = readReservations(parseNote(lease?.metadata?.annotations?.[NOTE]));
+/** The store of a budget as it was read; it must be opened before StatefulSets and pods are read. */
+export async function openReservationStore(cluster: Cluster, budget: DisruptionBudget, call: Call): Promise<ReservationStore> {
+  const written = budget.status?.disruptedPods;
+  if (written !== undefined)
+    return { reservations: readReservations(written), write: (next, bounds) => keepStatus(cluster, { budget, next }, bounds) };
+  const lease = await getLease(cluster, leaseRefOf(budget), call);
+  const reservations = readReservations(parseNote(lease?.metadata?.annotations?.[NOTE]));
   return {
-    reservations: { ...noted, ...readReservations(budget.status?.disruptedPods) },
+    reservations,
     async write(next, bounds) {
       const kept = await writeStatus(cluster, { budget, next }, bounds);
-      if (!withLease) return kept ? "kept" : "lost";
-      if (kept && Object.keys(noted).length === 0) return "kept";
-      await writeLease(cluster, leaseOf(budget, lease, next), bounds);
-      return "kept";
+      if (!kept || Object.keys(reservations).length > 0) await writeLease(cluster, leaseOf(budget, lease, next), bounds);
     },
   };
+}
+
+/** Throws `Conflict` if the definition keeps no reservations any more: the next attempt finds the field gone. */
+async function keepStatus(cluster: Cluster, change: StatusChange, call: Call): Promise<void> {
+  if (!(await writeStatus(cluster, change, call)))
+    throw new RolloutError("Conflict", "the definition of disruption budgets keeps no reservations");
 }
 
 interface StatusChange {

@@ -6,11 +6,15 @@
  *           --otherwise--> next batch of its budget --> decided
  *                                                   --superseded--> random pause --> retry until the deadline: "not now"
  */
+import { startDeadline } from "../../infra/deadline.ts";
 import { isTransient, RolloutError } from "../../infra/errors.ts";
 import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { createPartitionCache } from "../budget/partition.ts";
-import { NOT_NOW, verdict, type Verdict } from "../budget/verdict.ts";
+import { type CompilePartition, createPartitionCache } from "../budget/partition.ts";
+import { findBudgetsOfZone } from "../budget/scope.ts";
+import { isAllowed, NOT_NOW, verdict, type Verdict } from "../budget/verdict.ts";
+import type { Zone } from "../model/zone.ts";
 import { createBatchQueue } from "./batch-queue.ts";
+import { readBudgets } from "./decide-batch.ts";
 import { createDenyAgain } from "./deny-again.ts";
 import {
   type BatchResult,
@@ -20,6 +24,7 @@ import {
   type ReserverState,
   type TimedDisruptionRequest,
 } from "./disruption-request.ts";
+import type { ListedBudget } from "./gather-budget.ts";
 import { releaseReservation } from "./release.ts";
 
 export interface ReserveResult {
@@ -33,11 +38,30 @@ export interface ReserveResult {
 export interface Reserver {
   /** Never rejects. */
   readonly reserve: (request: TimedDisruptionRequest) => Promise<ReserveResult>;
-  /** Releases a reservation whose pod could not be deleted. Never rejects: a reservation that is not released expires. */
+  /** Reserves a downscale on each budget that selects the StatefulSet (§5.11), or on none. Never rejects. */
+  readonly reserveDownscale: (downscale: TimedDownscale) => Promise<DownscaleResult>;
+  /** Releases a reservation whose pod could not be deleted, or whose downscale was refused. Never rejects: a reservation that is not released expires. */
   readonly release: (handle: ReservationHandle, call: Call) => Promise<void>;
 }
 
-export interface ReserverOptions extends Omit<ReserverState, "budgetCache" | "lastLooks" | "leaseBudgets" | "compilePartition"> {
+/** A StatefulSet that is to have `to` replicas. */
+export interface TimedDownscale extends Pick<TimedDisruptionRequest, "deadlineAt" | "signal"> {
+  readonly zone: Pick<Zone, "kind" | "namespace" | "name" | "uid" | "labels" | "firstOrdinal">;
+  readonly to: number;
+  /** Reserved whatever budgets say (§2.3). */
+  readonly forced: boolean;
+}
+
+export interface DownscaleResult extends Pick<ReserveResult, "verdict" | "cause"> {
+  /** The reservations that may be released, none if it was denied. */
+  readonly handles: readonly ReservationHandle[];
+}
+
+/** Milliseconds to release what was reserved for a downscale that another budget denies. */
+const RELEASE_MS = 3000;
+
+export interface ReserverOptions extends Omit<ReserverState, "budgetCache" | "lastLooks" | "compilePartition"> {
+  readonly compilePartition?: CompilePartition;
   /** From 0 to 1. */
   readonly random: () => number;
 }
@@ -53,35 +77,60 @@ export function createReserver(options: ReserverOptions): Reserver {
     ...options,
     budgetCache: new Map(),
     lastLooks: new Map(),
-    leaseBudgets: new Set(),
-    compilePartition: createPartitionCache(),
+    compilePartition: options.compilePartition ?? createPartitionCache(),
   };
   const denyAgain = createDenyAgain(state);
   const decideInBatch = createBatchQueue(state);
 
   async function tryOnce(request: TimedDisruptionRequest): Promise<BatchResult> {
     if (remaining(request, clock) <= 0) return { outcome: "superseded" };
-    const denial = request.rollout ? undefined : await denyAgain(request, remaining(request, clock)).catch(() => undefined);
+    const denial =
+      request.rollout || request.downscale ? undefined : await denyAgain(request, remaining(request, clock)).catch(() => undefined);
     return denial ? decided(denial) : await decideInBatch(request);
   }
 
-  return {
-    async reserve(request) {
-      let pause = FIRST_PAUSE_MS;
-      for (let retries = 0; ;) {
-        const result = await tryOnce(request);
-        if (result.outcome === "decided") return result;
-        const error = result.outcome === "superseded" ? result.error : undefined;
-        if (error !== undefined && !isTransient(error)) return notNow(error);
-        if (result.outcome === "superseded" || ++retries > MAX_IMMEDIATE_RETRIES) {
-          await clock.sleep(Math.min(random() * pause, remaining(request, clock)), request.signal);
-          pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
-        }
-        if (remaining(request, clock) <= 0) return notNow(error ?? new RolloutError("Conflict", "other processes always wrote first"));
+  async function reserve(request: TimedDisruptionRequest): Promise<ReserveResult> {
+    let pause = FIRST_PAUSE_MS;
+    for (let retries = 0; ;) {
+      const result = await tryOnce(request);
+      if (result.outcome === "decided") return result;
+      const error = result.outcome === "superseded" ? result.error : undefined;
+      if (error !== undefined && !isTransient(error)) return notNow(error);
+      if (result.outcome === "superseded" || ++retries > MAX_IMMEDIATE_RETRIES) {
+        await clock.sleep(Math.min(random() * pause, remaining(request, clock)), request.signal);
+        pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
       }
-    },
-    release: (handle, call) => releaseReservation(state, handle, call),
-  };
+      if (remaining(request, clock) <= 0) return notNow(error ?? new RolloutError("Conflict", "other processes always wrote first"));
+    }
+  }
+
+  async function findBudgets({ zone, forced, ...time }: TimedDownscale): Promise<Verdict | readonly ListedBudget[]> {
+    using deadline = startDeadline(remaining(time, clock), time.signal);
+    const budgets = await readBudgets(zone.namespace, state, deadline);
+    // An invalid one keeps nobody from what is forced.
+    return findBudgetsOfZone(zone, forced ? budgets.filter(({ content }) => !("problem" in content)) : budgets);
+  }
+
+  async function reserveDownscale(downscale: TimedDownscale): Promise<DownscaleResult> {
+    const { zone, to, forced, ...time } = downscale;
+    const { namespace, name, uid } = zone;
+    const handles: ReservationHandle[] = [];
+    const found = await findBudgets(downscale).catch((error: unknown) => notNow(error));
+    if ("verdict" in found) return { ...found, handles };
+    if ("reason" in found) return { verdict: found, handles };
+    for (const { ref } of found) {
+      const requested = { uid, from: zone.firstOrdinal + to, forced, budget: ref.name };
+      const { verdict: judged, handle, cause } = await reserve({ namespace, name, downscale: requested, dryRun: false, ...time });
+      if (handle) handles.push(handle);
+      if (isAllowed(judged)) continue;
+      for (const earlier of handles) await release(earlier, { deadlineMs: RELEASE_MS });
+      return { verdict: judged, handles: [], cause };
+    }
+    return { verdict: verdict("Allowed", `allowed by ${found.length} disruption budgets`, [zone]), handles };
+  }
+
+  const release: Reserver["release"] = (handle, call) => releaseReservation(state.cluster, handle, call);
+  return { reserve, reserveDownscale, release };
 }
 
 function notNow(cause: unknown): ReserveResult {

@@ -7,16 +7,19 @@
  */
 import { firstOf, type Rule } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
-import type { Zone } from "../model/zone.ts";
+import { isIdleSurplus } from "../model/readiness.ts";
+import type { Zone, ZoneWithPods } from "../model/zone.ts";
 
 /** The batch, and its group as it is now. */
 export interface BatchView {
   /** The zones as the batch was decided. */
   readonly judged: readonly Zone[];
   /** The zone whose pods are deleted, as the batch was decided. */
-  readonly zone: Zone;
+  readonly zone: ZoneWithPods;
   /** The next pod. */
   readonly pod: Pod;
+  /** It serves nothing: the state of other zones does not matter. */
+  readonly servesNothing: boolean;
   /** The zones as they are. */
   readonly now: readonly Zone[];
 }
@@ -47,31 +50,26 @@ const zoneUnchanged: BatchRule = ({ zone, now }) => {
 /** Counts the pods of this batch as well, as far as status shows them, and pods that were disrupted by others. */
 const roomLeft: BatchRule = ({ zone, pod, now }) => {
   const current = now.find(({ uid }) => uid === zone.uid);
-  if (!current || !pod.ready || missingByStatus(current) < zone.maxUnavailable) return undefined;
-  return `${zone.name} has ${missingByStatus(current)} unavailable pods already`;
+  if (!current || !pod.ready) return undefined;
+  const { replicas, status } = current;
+  const idle = zone.pods.filter((one) => isIdleSurplus(one, zone)).length;
+  const missing = Math.max(replicas, status.replicas - idle) - status.ready;
+  return missing < zone.maxUnavailable ? undefined : `${zone.name} has ${missing} unavailable pods already`;
 };
 
-const othersHealthy: BatchRule = ({ zone, now }) => {
-  const unhealthy = now.find((other) => other.uid !== zone.uid && (!other.observed || missingByStatus(other) > 0));
+const othersHealthy: BatchRule = ({ zone, servesNothing, now }) => {
+  if (servesNothing) return undefined;
+  const unhealthy = now.find((other) => other.uid !== zone.uid && (!other.observed || other.replicas > other.status.ready));
   return unhealthy && `${unhealthy.name} is no longer healthy`;
 };
 
-const othersKeepPods: BatchRule = ({ zone, now }) => {
-  const shrinking = now.find((other) => other.uid !== zone.uid && other.status.replicas > other.replicas);
-  return shrinking && `${shrinking.name} has more pods than it should have`;
-};
+/** The reason to stop the batch, as a sentence; undefined if it may continue, provided that all zones of `zonesToList` are steady by their pods. */
+export const whyStopBatch: BatchRule = firstOf([sameZones, zonesStay, zoneUnchanged, roomLeft, othersHealthy]);
 
-/** The reason to stop the batch, as a sentence; undefined if it may continue, provided that all pods of `zonesToList` are ready. */
-export const whyStopBatch: BatchRule = firstOf([sameZones, zonesStay, zoneUnchanged, roomLeft, othersHealthy, othersKeepPods]);
-
-/** The other zones whose pods must be listed, as their status alone does not tell. */
-export function zonesToList({ zone, now }: BatchView): Zone[] {
-  return now.filter((other) => other.uid !== zone.uid && staying(other) < other.replicas);
-}
-
-/** Pods that are not ready or missing, by status. */
-function missingByStatus({ replicas, status }: Zone): number {
-  return Math.max(replicas, status.replicas) - status.ready;
+/** The other zones whose pods must be listed, as their status alone does not tell. Of surplus pods it does not show which of them serve. */
+export function zonesToList({ zone, servesNothing, now }: BatchView): Zone[] {
+  if (servesNothing) return [];
+  return now.filter((other) => other.uid !== zone.uid && (staying(other) < other.replicas || other.status.replicas > other.replicas));
 }
 
 /** Pods of the zone's two revisions that are not terminating. */

@@ -6,10 +6,12 @@
  * Each decision is derived from the snapshot alone; nothing is remembered.
  */
 import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
+import { tooManyZones } from "../model/too-many-zones.ts";
+import { listSome } from "../model/list-some.ts";
 import { describeUnavailable, isHealthy } from "../model/readiness.ts";
 import { isSettledByStatus, isZoneRecorded, type GateVerdicts, type GroupSnapshot, type Zone } from "../model/zone.ts";
 import { inOrder } from "./plan.ts";
-import { decideZone, type RolloutDecision } from "./zone.ts";
+import { decideZone, idlePods, type RolloutDecision } from "./zone.ts";
 
 type GroupRule = Rule<[group: GroupSnapshot], RolloutDecision>;
 /** Rules that need no pods. */
@@ -38,10 +40,13 @@ const statusObserved: StatusRule = ({ zones }) => {
   return hold("StatusNotObserved", `the StatefulSet controller has not observed the latest spec of ${names(stale)}`, stale);
 };
 
+/** Before anything waits: of two unhealthy zones each would wait for the other, and both for the template that they do not get (§1.5.6). */
+const idlePodsFirst: GroupRule = (group) => firstOf(inOrder(group.zones).map((zone) => () => idlePods(zone, group)))();
+
 const oneZoneNotReady: GroupRule = ({ zones }) => {
   const unhealthy = zones.filter((zone) => !isHealthy(zone));
   if (unhealthy.length < 2) return undefined;
-  const message = `${unhealthy.length} zones have pods that are not ready: ${unhealthy.map(describeUnavailable).join("; ")}`;
+  const message = `${unhealthy.length} zones have pods that are not ready: ${listSome(unhealthy.map(describeUnavailable), "; ")}`;
   return { ...hold("MultipleZonesNotReady", message, unhealthy), dedupKey: names(unhealthy) };
 };
 
@@ -59,7 +64,7 @@ const pausedZonesSettled: StatusRule = ({ zones }) => {
   const paused = zones.filter((zone) => zone.paused);
   const lacking = paused.filter(({ replicas, status }) => status.ready < replicas);
   const counts = lacking.map(({ name, replicas, status }) => `${name} is paused with ${status.ready} of ${replicas} pods ready`);
-  if (lacking.length > 0) return { ...hold("ZoneNotReady", counts.join("; "), lacking), dedupKey: names(lacking) };
+  if (lacking.length > 0) return { ...hold("ZoneNotReady", listSome(counts, "; "), lacking), dedupKey: names(lacking) };
   const unrecorded = paused.filter((zone) => !isZoneRecorded(zone));
   if (unrecorded.length === 0) return undefined;
   return hold("ZonePaused", `${names(unrecorded)} ${areOrIs(unrecorded)} paused and not recorded as updated`, unrecorded);
@@ -71,14 +76,16 @@ const gatesAfterLastZone: StatusRule = ({ gates }) => gates?.beforeSettled;
 const areOrIs = (zones: readonly Zone[]): string => (zones.length > 1 ? "are" : "is");
 
 function names(zones: readonly Zone[]): string {
-  return zones.map((zone) => zone.name).join(", ");
+  return listSome(zones.map((zone) => zone.name));
 }
 
 /** The first rule with a decision wins; without any, the group is settled. */
 export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision>([
+  tooManyZones,
   onDeleteOnly,
   zonesStay,
   statusObserved,
+  idlePodsFirst,
   oneZoneNotReady,
   zonesInOrder,
   pausedZones,
@@ -91,7 +98,7 @@ export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision
  * not updated yet or not healthy.
  */
 export function decideByStatus(zones: readonly Zone[], gates?: GateVerdicts): Hold | "look" | undefined {
-  const early = firstOf([onDeleteOnly, zonesStay, statusObserved])({ zones });
+  const early = firstOf([tooManyZones, onDeleteOnly, zonesStay, statusObserved])({ zones });
   if (early) return early;
   if (!zones.every((zone) => zone.paused || isSettledByStatus(zone))) return "look";
   return firstOf([pausedZones, pausedZonesSettled, gatesAfterLastZone])({ zones, gates });

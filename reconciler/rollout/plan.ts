@@ -1,6 +1,7 @@
 /** What is left of a rollout, in the order in which it will be done. */
 import { moveToFront } from "../model/order.ts";
 import type { PlannedZone } from "../model/plan.ts";
+import { isLost, neverServed } from "../model/lost.ts";
 import { isHealthy } from "../model/readiness.ts";
 import { isZoneRecorded, type Zone, type ZoneWithPods } from "../model/zone.ts";
 import { outdated } from "./zone.ts";
@@ -16,8 +17,8 @@ export function inOrder(zones: readonly ZoneWithPods[]): ZoneWithPods[] {
 /** The zones with something left to do, and the pods as they are. */
 export function planRollout(zones: readonly ZoneWithPods[]): PlannedZone[] {
   return inOrder(zones).flatMap((zone) => {
-    const readyFirst = moveToFront(outdated(zone), (pod) => pod.ready);
-    const candidates = moveToFront(readyFirst, (pod) => pod.broken !== undefined);
+    const unreadyFirst = moveToFront(outdated(zone), (pod) => !pod.ready);
+    const candidates = moveToFront(unreadyFirst, (pod) => isLost(pod) || neverServed(pod));
     if (candidates.length === 0 && isZoneRecorded(zone)) return [];
     const names = candidates.slice(0, MOST_NAMED).map((pod) => pod.name);
     return [{ zone: zone.name, count: candidates.length, pods: names, atOnce: zone.maxUnavailable, msPerPod: medianReadyMs(zone) }];

@@ -1,8 +1,10 @@
 /** Decides the next step in one zone of a group (§1.5). */
 import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
-import { describeUnavailable, describeUnsteady, isSteady, isHealthy, unavailable } from "../model/readiness.ts";
-import type { GroupSnapshot, ZoneWithPods } from "../model/zone.ts";
+import { listSome } from "../model/list-some.ts";
+import { isLost, isOverdue, neverServed, servesNothing } from "../model/lost.ts";
+import { describeUnavailable, describeUnsteady, isHealthy, isIdleSurplus, isSteady, unavailable } from "../model/readiness.ts";
+import { isZoneRecorded, type GroupSnapshot, type ZoneWithPods } from "../model/zone.ts";
 
 /** Delete these pods of the zone, so that they come back at its update revision. */
 export interface DeletePods {
@@ -10,6 +12,8 @@ export interface DeletePods {
   readonly zone: ZoneWithPods;
   readonly pods: readonly Pod[];
   readonly message: string;
+  /** None of them serves: the state of other zones does not matter. */
+  readonly serveNothing?: true;
 }
 
 /** All pods of the zone are updated and ready: record it as `status.currentRevision`, which nobody else does under OnDelete. */
@@ -25,9 +29,12 @@ const MOST_AT_ONCE = 50;
 
 type ZoneRule = Rule<[zone: ZoneWithPods, group: GroupSnapshot], RolloutDecision>;
 
-/** Pods of another than the update revision that are not terminating. Each pod's revision is compared: after a revert, `currentRevision` does not tell (§1.5.3). */
+/**
+ * Pods of another than the update revision that are not terminating. Each pod's revision is compared: after a revert, `currentRevision` does not tell
+ * (§1.5.3). The controller is about to remove a surplus pod that never served.
+ */
 export function outdated(zone: ZoneWithPods): Pod[] {
-  return zone.pods.filter((pod) => pod.revision !== zone.status.updateRevision && !pod.terminating);
+  return zone.pods.filter((pod) => pod.revision !== zone.status.updateRevision && !pod.terminating && !isIdleSurplus(pod, zone));
 }
 
 const revisionsKnown: ZoneRule = (zone) => {
@@ -41,40 +48,62 @@ const otherZonesSteady: ZoneRule = (zone, { zones }) => {
   if (outdated(zone).length === 0) return undefined;
   const unsteady = zones.filter((other) => other.uid !== zone.uid && !isSteady(other));
   if (unsteady.length === 0) return undefined;
-  const message = `${zone.name} waits for ${unsteady.map(describeUnsteady).join("; ")}`;
-  const dedupKey = `${zone.name} for ${unsteady.map(({ name }) => name).join(", ")}`;
+  const message = `${zone.name} waits for ${listSome(unsteady.map(describeUnsteady), "; ")}`;
+  const dedupKey = `${zone.name} for ${listSome(unsteady.map(({ name }) => name))}`;
   return { ...hold("OtherZoneNotReady", message, [zone, ...unsteady]), dedupKey };
 };
 
 /**
- * An outdated pod that cannot become ready is lost already: replacing it costs nothing and may fix it. A pod with a working container is not lost:
- * such pods are replaced only as far as `maxUnavailable` leaves room beside every other unavailable pod, updated pods that cannot start included.
- * A faulty template thus takes no further pod.
+ * Outdated pods that serve nothing are replaced first, however unhealthy other zones are: it costs nothing and may cure them (§1.5.6).
+ *
+ *   lost                             at once, whatever the limit is
+ *   never served                     at once, unless another zone tries a new template: until that has come up there, or has had its time. Pods that may
+ *                                    still start do not go down in two zones for the same fault
+ *   was ready, and not for 5 minutes within the limit, and not before the template has come up where it was tried: what all pods wait for may come back
  */
-const brokenPods: ZoneRule = (zone) => {
-  const candidates = outdated(zone).filter((pod) => pod.broken !== undefined);
-  const lost = candidates.filter((pod) => !pod.working);
-  const room = zone.maxUnavailable - (unavailable(zone).count - candidates.length);
-  const broken = (lost.length > 0 ? lost : candidates.slice(0, Math.max(0, room))).slice(0, MOST_AT_ONCE);
-  if (broken.length === 0) return undefined;
-  const list = broken.map((pod) => `${pod.name} (${pod.broken})`).join(", ");
-  return { action: "deletePods", zone, pods: broken, message: `replacing pods that cannot come up: ${list}` };
+export const idlePods: ZoneRule = (zone, group) => {
+  if (revisionsKnown(zone, group)) return undefined;
+  const tried = group.zones.filter((other) => other.uid !== zone.uid).flatMap(triedPods);
+  const isTried = tried.some((pod) => !isOverdue(pod, group.now));
+  const idle = outdated(zone).filter((pod) => isLost(pod) || (!isTried && neverServed(pod)));
+  const stalled = tried.length > 0 ? [] : outdated(zone).filter((pod) => servesNothing(pod, group.now));
+  const pods = (idle.length > 0 ? idle : stalled.slice(0, roomBeside(zone))).slice(0, MOST_AT_ONCE);
+  if (pods.length === 0) return undefined;
+  const list = pods.map((pod) => `${pod.name} (${pod.broken ?? (pod.hasBeenReady ? "no longer ready" : "never ready")})`).join(", ");
+  return { action: "deletePods", zone, pods, serveNothing: true, message: `replacing pods that serve nothing: ${list}` };
 };
 
+/** Of a zone that has begun with a new template: the pods that may still come up with it, and those that are yet to be made. */
+function triedPods(zone: ZoneWithPods): readonly Pick<Pod, "ready" | "notReadySince">[] {
+  if (isZoneRecorded(zone)) return [];
+  const { pods, missing } = unavailable(zone);
+  const tried = pods.filter((pod) => pod.terminating || pod.revision === zone.status.updateRevision);
+  // A pod that its controller does not make no longer counts in the status.
+  return missing > 0 && zone.status.replicas > zone.pods.length ? [...tried, TO_BE_MADE] : tried;
+}
+
+const TO_BE_MADE = { ready: false, notReadySince: undefined };
+
+/** How many pods may go beside those that are unavailable and no longer outdated. */
+function roomBeside(zone: ZoneWithPods): number {
+  return Math.max(0, zone.maxUnavailable - (unavailable(zone).count - outdated(zone).filter((pod) => !pod.ready).length));
+}
+
 /**
- * Deletes as many outdated pods as `maxUnavailable` leaves room for, in the order of ordinals (§1.5.5), ready ones first: a pod that is not ready
- * may be recovering and is deleted only when no ready one is left.
+ * Deletes as many outdated pods as `maxUnavailable` leaves room for, in the order of ordinals (§1.5.5). Outdated pods that are not ready use no room, as
+ * only their replacement cures them, and go before ready ones: these would be unavailable besides. A faulty template takes no further pod, as its
+ * own pods use the room.
  */
 const outdatedPods: ZoneRule = (zone) => {
   const candidates = outdated(zone);
   if (candidates.length === 0) return undefined;
-  const room = zone.maxUnavailable - unavailable(zone).count;
-  if (room <= 0) {
+  const [ready, unready] = [candidates.filter((pod) => pod.ready), candidates.filter((pod) => !pod.ready)];
+  const room = roomBeside(zone);
+  if (room === 0) {
     const waiting = `${describeUnavailable(zone)}; at most ${zone.maxUnavailable} may be unavailable, and ${count(candidates)} to be updated`;
     return { ...hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods]), dedupKey: zone.name };
   }
-  const ready = candidates.filter((pod) => pod.ready);
-  const pods = (ready.length > 0 ? ready : candidates).slice(0, Math.min(room, MOST_AT_ONCE));
+  const pods = (unready.length > 0 ? unready : ready).slice(0, Math.min(room, MOST_AT_ONCE));
   return {
     action: "deletePods",
     zone,
@@ -109,4 +138,4 @@ function count(pods: readonly Pod[]): string {
 }
 
 /** The first rule with a decision wins; without any, the zone is done. */
-export const decideZone: ZoneRule = firstOf([revisionsKnown, otherZonesSteady, brokenPods, outdatedPodsPastGates, podsReady, finishedZone]);
+export const decideZone: ZoneRule = firstOf([revisionsKnown, otherZonesSteady, outdatedPodsPastGates, podsReady, finishedZone]);

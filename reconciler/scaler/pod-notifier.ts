@@ -44,7 +44,7 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
   const slots = createSlots(AT_ONCE);
   const limited: PodHttp = {
     async send(method, url, request) {
-      using _slot = await slots.take(request.signal);
+      using _slot = await slots.take(request.signal, request.namespace);
       return await http.send(method, url, request);
     },
   };

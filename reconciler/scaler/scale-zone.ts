@@ -4,11 +4,13 @@
  *   does it shrink without being forced? look again: hold
  *     -> does a webhook judge the write? write its replicas and the time of the downscale
  *     -> otherwise take the downscale Lease of its group -> look again: hold -> write -> release the Lease
+ *   a write that takes pods away, a forced one too: reserve them on the budgets of the zone first: hold -> write --nothing written--> release them
  *
  * The Lease keeps webhooks from admitting a downscale of another zone between the last look and the write. A webhook that judges the write takes the
  * Lease itself, and looks at the other zones under it. A zone that has to wait costs no write.
  */
-import { isRefused, RolloutError, wroteNothing } from "../../infra/errors.ts";
+import { hasCode, isRefused, RolloutError, wroteNothing } from "../../infra/errors.ts";
+import type { Fence } from "../../infra/kubernetes/lease.ts";
 import { type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
@@ -16,6 +18,7 @@ import { ANNOTATIONS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import { underDownscaleLease } from "../pending-downscales/under-lease.ts";
+import type { DisruptionGrant } from "../reservations/may-disrupt.ts";
 import { isShrinking } from "../scaling/shrink.ts";
 import type { ScaleZone } from "../scaling/steps.ts";
 import type { Scaler } from "./scaler.ts";
@@ -32,8 +35,7 @@ export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold |
     const why = isChecked ? await whyNotShrink(step, scaler) : undefined;
     if (why) return why;
     if (isChecked && !zone.scaling.judgedByWebhook) return await shrinkUnderLease(step, scaler);
-    await changeReplicas(step, scaler);
-    return undefined;
+    return await writeReserved(step, scaler);
   } catch (error) {
     // After any other error the group has changed, or the write may have taken effect: the snapshot is outdated.
     if (!isRefused(error)) throw error;
@@ -50,15 +52,40 @@ async function shrinkUnderLease(step: ScaleZone, scaler: Scaler): Promise<Hold |
   const done = await underDownscaleLease(zone, scaler, async ({ fence, pending, leaveToExpire }) => {
     const why = await whyNotShrink(step, scaler, pending);
     if (why) return why;
-    await changeReplicas(step, { ...scaler, fence }).catch((error: unknown) => {
+    return await writeReserved(step, { ...scaler, fence }, scaler.fence).catch((error: unknown) => {
       if (!wroteNothing(error)) leaveToExpire();
       throw error;
     });
-    return undefined;
   });
   if ("result" in done) return done.result;
   const message = `${zone.name} waits to shrink: the downscale Lease of its group is held for ${done.holder}`;
   return { ...hold("OtherZoneNotReady", message, [zone]), dedupKey: `${zone.name} after the Lease of ${done.holder}` };
+}
+
+/**
+ * Writes the replicas, once pods that go by it are reserved. Resolves with the hold of a budget; throws as `changeReplicas` does. `releasing` bounds the
+ * release, as the time for the write may be over.
+ */
+async function writeReserved(step: ScaleZone, scaler: Scaler, releasing: Fence = scaler.fence): Promise<Hold | undefined> {
+  const { zone, replicas } = step;
+  const { fence } = scaler;
+  const forced = zone.scaling.forcedReplicas !== undefined;
+  const grant = replicas < zone.replicas ? await scaler.mayDownscale(zone, { to: replicas, forced, call: fence.write() }) : undefined;
+  if (grant?.action === "hold") return grant;
+  await changeReplicas(step, scaler).catch(async (error: unknown) => {
+    if (grant && wroteNothing(error)) await releaseGrant(grant, releasing);
+    throw error;
+  });
+  return undefined;
+}
+
+/** A grant that cannot be released, as the Lease is lost, expires. */
+async function releaseGrant(grant: DisruptionGrant, fence: Fence): Promise<void> {
+  try {
+    await grant.release(fence.write());
+  } catch (error) {
+    if (!hasCode(error, "LeaseLost")) throw error;
+  }
 }
 
 /**

@@ -2,13 +2,30 @@
 import type { Clock } from "../../infra/clock.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import type { Actor } from "../../infra/kubernetes/actor.ts";
+import type { MayDownscale } from "../reservations/may-disrupt.ts";
+import type { GroupSnapshot } from "../model/zone.ts";
+import type { ZoneTimes } from "../scaling/facts.ts";
 import type { PodNotifier } from "./pod-notifier.ts";
 import type { References } from "./references.ts";
 
+/** What was read before a zone may shrink. */
+export interface Look {
+  readonly group: GroupSnapshot;
+  readonly times: ZoneTimes;
+}
+
+/** The last look at a group in one of its steps. */
+export interface SharedLook {
+  look?: Look;
+}
+
 export interface Scaler extends Actor {
+  /** Of this step of the group. */
+  readonly lastLook: SharedLook;
   readonly references: References;
   readonly podHttp: PodHttp;
   readonly notifier: PodNotifier;
+  readonly mayDownscale: MayDownscale;
   readonly clusterDomain: string;
   /** Name of the zone tracker's ConfigMap. */
   readonly zoneTracker: string;

@@ -8,23 +8,36 @@ import { gatherPending, nameLease } from "../pending-downscales/downscale-lease.
 import { decideShrink } from "../scaling/shrink.ts";
 import type { ScaleZone } from "../scaling/steps.ts";
 import { gatherTimes } from "./gather-scaling.ts";
-import type { Scaler } from "./scaler.ts";
+import type { Look, Scaler } from "./scaler.ts";
 
 /**
  * Reads and checks all conditions for a smaller zone again. `pending` are the pending downscales of its group if nobody else can add one now; otherwise they
- * are read last, as one may be added at any time. Throws `Conflict` if the zone or its leader has changed since it was read, `StaleRead`, or the error of
- * the API server.
+ * are read last, as one may be added at any time. What was read for a zone of the group before it may refuse this one too, but never lets it shrink: a group
+ * of zones that wait costs one look a step. Throws `Conflict` if the zone or its leader has changed since it was read, `StaleRead`, or the error of the API
+ * server.
  */
 export async function whyNotShrink({ zone, replicas }: ScaleZone, scaler: Scaler, pending?: PendingDownscales): Promise<Hold | undefined> {
+  const { lastLook } = scaler;
+  const refused = lastLook.look && judge({ zone, replicas }, lastLook.look);
+  if (typeof refused === "object") return refused;
   const zones = await gatherGroupZones(zone, scaler);
-  const same = zones.find(({ uid, resourceVersion }) => uid === zone.uid && resourceVersion === zone.resourceVersion);
+  const same = zones.find((one) => isSame(one, zone));
   if (!same) throw new RolloutError("Conflict", `${zone.name} has changed since it was read`);
   // The hold reports a tracker that cannot be read.
   const times = await gatherTimes(zones, same.scaling.minTime !== undefined || same.scaling.leader !== undefined, scaler);
-  const why = decideShrink({ zone: same, replicas }, times, await gatherGroup(zones, scaler));
+  lastLook.look = { times, group: await gatherGroup(zones, scaler) };
+  const why = judge({ zone, replicas }, lastLook.look);
   if (why === "outdated") throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
   if (why) return why;
   return noOtherAdmitted(same, { zones, now: scaler.clock.now(), pending: pending ?? (await gatherPendingOf(same, scaler)) });
+}
+
+const isSame = (one: Zone, { uid, resourceVersion }: Zone): boolean => one.uid === uid && one.resourceVersion === resourceVersion;
+
+/** "outdated" also if the look has another version of the zone. */
+function judge({ zone, replicas }: Pick<ScaleZone, "zone" | "replicas">, { group, times }: Look): Hold | "outdated" | undefined {
+  const same = times.zones.find((one) => isSame(one, zone));
+  return same ? decideShrink({ zone: same, replicas }, times, group) : "outdated";
 }
 
 const gatherPendingOf = ({ namespace, group, name }: Zone, { cluster }: Scaler): Promise<PendingDownscales> =>

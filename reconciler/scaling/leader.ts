@@ -4,6 +4,7 @@
  */
 import { firstOf, hold, type Rule } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
+import { cycleFrom, leaderAmong } from "./leaders.ts";
 import { minTimeOver } from "./min-time.ts";
 import type { ZoneTimes } from "./facts.ts";
 import { planScale, type ScaleDecision } from "./steps.ts";
@@ -24,14 +25,9 @@ const leaderExists: FollowerRule = (zone, snapshot) => {
 };
 
 /** In a cycle every zone would follow the others for ever. */
-const noCycle: FollowerRule = (zone, snapshot) => {
-  const path = [zone];
-  for (let next = leaderOf(zone, snapshot); next; next = leaderOf(next, snapshot)) {
-    const again = path.includes(next);
-    path.push(next);
-    if (again) return hold("LeaderCycle", `leaders form a cycle: ${path.map(({ name }) => name).join(" follows ")}`, path.slice(0, -1));
-  }
-  return undefined;
+const noCycle: FollowerRule = (zone, { zones }) => {
+  const path = cycleFrom(zone, zones);
+  return path && hold("LeaderCycle", `leaders form a cycle: ${path.description}`, path.zones);
 };
 
 const leaderReady: FollowerRule = (zone, snapshot) => {
@@ -68,7 +64,7 @@ export function wantsDownscale(snapshot: Zones): boolean {
 type Zones = Pick<ZoneTimes, "zones">;
 
 function leaderOf(zone: Zone, { zones }: Zones): Zone | undefined {
-  return zones.find((other) => other.name === zone.scaling.leader);
+  return leaderAmong(zones, zone);
 }
 
 function wantedReplicas(zone: Zone, zones: Zones): number {

@@ -15,6 +15,8 @@ import { formatGoDuration, parseGoDuration } from "../../infra/duration.ts";
 import { formatGoTime, formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
+import { groupBy } from "../model/order.ts";
+import { perList } from "../model/per-list.ts";
 import type { Zone } from "../model/zone.ts";
 import type { ZoneTimes } from "./facts.ts";
 import { describeWait } from "./wait.ts";
@@ -48,26 +50,41 @@ export function minTimeOver(zone: Zone, snapshot: ZoneTimes, label: "required" |
 /** The newest downscale of any other zone, or the hold of one that cannot be read. */
 function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): LastDownscale | Hold | undefined {
   if (!tracked) return hold("MinTimeUnknown", `${zone.name} is not scaled down: when other zones were scaled down cannot be read`, [zone]);
-  let newest: LastDownscale | undefined;
-  for (const other of zones.filter(({ uid }) => uid !== zone.uid)) {
-    for (const [where, written] of [
-      [`annotation ${ANNOTATIONS.lastDownscale}`, other.scaling.lastDownscale],
-      ["entry in the zone tracker", tracked.get(other.name)],
-    ] as const) {
-      if (written === undefined) continue;
-      const at = parseTimestamp(written);
-      if (at === undefined) {
-        return hold(
-          "MinTimeUnknown",
-          `${zone.name} is not scaled down: the ${where} of ${other.name} is "${written}", which is no timestamp`,
-          [zone, other],
-        );
-      }
-      if (newest === undefined || at > newest.at) newest = { zone: other, at };
-    }
-  }
-  return newest;
+  const { unreadable, newest } = readDownscales(zones)(tracked);
+  const isOther = (one: { readonly zone: Zone }): boolean => one.zone.uid !== zone.uid;
+  const bad = unreadable.find(isOther);
+  if (!bad) return newest.find(isOther);
+  const message = `${zone.name} is not scaled down: the ${bad.where} of ${bad.zone.name} is "${bad.written}", which is no timestamp`;
+  return hold("MinTimeUnknown", message, [zone, bad.zone]);
 }
+
+interface Downscales {
+  /** Times that are none, in the order of their zones; of two zones at least, if there are as many: no zone looks at its own. */
+  readonly unreadable: readonly { readonly zone: Zone; readonly where: string; readonly written: string }[];
+  /** The newest times of the two zones that were scaled down last, the newest first. */
+  readonly newest: readonly LastDownscale[];
+}
+
+/** Read once for all zones of a group. */
+const readDownscales = perList((zones: readonly Zone[]) =>
+  perList((tracked: ReadonlyMap<string, string>): Downscales => {
+    const all = zones.flatMap((zone) => {
+      const written = [
+        [`annotation ${ANNOTATIONS.lastDownscale}`, zone.scaling.lastDownscale],
+        ["entry in the zone tracker", tracked.get(zone.name)],
+      ] as const;
+      return written.flatMap(([where, text]) => (text === undefined ? [] : [{ zone, where, written: text, at: parseTimestamp(text) }]));
+    });
+    const byZone = groupBy(
+      all.flatMap(({ zone, at }) => (at === undefined ? [] : [{ zone, at }])).toSorted((a, b) => b.at - a.at),
+      ({ zone }) => zone.uid,
+    );
+    return {
+      unreadable: all.filter(({ at }) => at === undefined),
+      newest: [...byZone.values()].slice(0, 2).flatMap(([last]) => last ?? []),
+    };
+  }),
+);
 
 /** Another zone of the group, and when it was last scaled down, as it is written somewhere. */
 export interface OtherZone {

@@ -4,7 +4,7 @@ import type { GroupSnapshot, Zone } from "../model/zone.ts";
 import type { ZoneTimes } from "./facts.ts";
 import { decideFollower } from "./leader.ts";
 import { minTimeOver } from "./min-time.ts";
-import { othersSteady } from "./steady.ts";
+import { losesNothing, othersSteady } from "./steady.ts";
 import type { ScaleZone } from "./steps.ts";
 
 /** True if the step takes pods away and nobody forces it: only then the rules below are asked. */
@@ -18,7 +18,10 @@ export function decideShrink(
   times: ZoneTimes,
   group: GroupSnapshot,
 ): Hold | "outdated" | undefined {
-  return whyTooEarly(step, times) ?? othersSteady(step.zone, group);
+  const why = whyTooEarly(step, times);
+  if (why) return why;
+  const zone = group.zones.find(({ uid }) => uid === step.zone.uid);
+  return zone && losesNothing(zone, step.replicas, times.now) ? undefined : othersSteady(step, group, times.now);
 }
 
 function whyTooEarly(

@@ -3,7 +3,19 @@
  * may not be there.
  */
 import { hold, type Hold } from "../model/decision.ts";
-import { describeUnavailable, describeUnsteady, isSteady, isHealthy, unavailable } from "../model/readiness.ts";
+import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
+import { listSome } from "../model/list-some.ts";
+import { servesNothing } from "../model/lost.ts";
+import { perList } from "../model/per-list.ts";
+import {
+  describeUnavailable,
+  describeUnsteady,
+  isHealthy,
+  isSteady,
+  isSurplus,
+  unavailable,
+  withoutIdleSurplus,
+} from "../model/readiness.ts";
 import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
 
 /**
@@ -12,26 +24,68 @@ import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
  *
  *   a pod is terminating, missing, or one more than it is to have    it is on its way: wait
  *   a pod has not been Ready since it was created                    it may be one of ours that has yet to come back: wait
+ *   a pod that it is not to have was never Ready                     nobody loses it: no wait
+ *   a pod that its zone is to lose does not come up, or is not made  it is to go as well (given-up.ts): no wait
  *   a pod has been Ready, and is not any more                        wait if the zone rolls out, otherwise not
  *
- * The last line is a leader's own trouble, which must not keep its followers at their size (§2.1.4), however often its containers restart. A pod
- * that can never come up again does keep them: it cannot be distinguished from one of ours. A zone with `grafana.com/rollout-force-replicas` skips
- * this check.
+ * The last line is a leader's own trouble, which must not keep its followers at their size (§2.1.4), however often its containers restart. A zone with
+ * `grafana.com/rollout-force-replicas` skips this check, and so does one that loses only pods that serve nothing (`losesNothing`).
  */
-export function othersSteady(zone: Zone, { zones }: GroupSnapshot): Hold | undefined {
-  const busy = zones.filter((other) => other.uid !== zone.uid).flatMap((other) => whatIsUnderWay(other) ?? []);
+export function othersSteady(
+  { zone, replicas: size }: { readonly zone: Zone; readonly replicas: number },
+  { zones }: GroupSnapshot,
+  now: number,
+): Hold | undefined {
+  const busy = busyZones(zones, { zone, size, now }).filter(({ other }) => other.uid !== zone.uid);
   if (busy.length === 0) return undefined;
   const objects = [zone, ...busy.map(({ other }) => other)];
-  const dedupKey = `${zone.name} after ${busy.map(({ other }) => other.name).join(", ")}`;
-  const message = `${zone.name} waits to shrink: ${busy.map(({ what }) => what).join("; ")}`;
+  const dedupKey = `${zone.name} after ${listSome(busy.map(({ other }) => other.name))}`;
+  const message = `${zone.name} waits to shrink: ${listSome(
+    busy.map(({ what }) => what),
+    "; ",
+  )}`;
   return { ...hold("OtherZoneNotReady", message, objects), dedupKey };
 }
 
-function whatIsUnderWay(other: ZoneWithPods): { readonly other: Zone; readonly what: string } | undefined {
-  const { status, pods, replicas } = other;
+interface BusyZone {
+  readonly other: Zone;
+  readonly what: string;
+}
+
+/** Found once for all zones of a group that shrink to one size and have the same relations to others (given-up.ts). */
+function busyZones(zones: readonly ZoneWithPods[], shrink: Shrink): readonly BusyZone[] {
+  const known = busyBySize(zones);
+  const { name, scaling } = shrink.zone;
+  const relations = [leaders(zones).has(name) ? name : "", scaling.mirror?.kind, scaling.mirror?.name];
+  const key = [shrink.size, shrink.now, ...relations].join(" ");
+  const busy = known.get(key) ?? zones.flatMap((zone) => whatIsUnderWay(zone, { ...shrink, zones }) ?? []);
+  known.set(key, busy);
+  return busy;
+}
+
+/** The names that other zones follow. */
+const leaders = perList((zones: readonly Zone[]) => new Set(zones.map(({ scaling }) => scaling.leader)));
+
+const busyBySize = perList((_zones: readonly ZoneWithPods[]) => new Map<string, readonly BusyZone[]>());
+
+function whatIsUnderWay(other: ZoneWithPods, shrink: ShrinkInGroup): BusyZone | undefined {
   if (!other.observed) return { other, what: `the StatefulSet controller has not observed the latest spec of ${other.name}` };
   if (isHealthy(other)) return isSteady(other) ? undefined : { other, what: describeUnsteady(other) };
-  const moving = unavailable(other).missing > 0 || pods.length > replicas || pods.some((pod) => pod.terminating || !pod.hasBeenReady);
-  const rolling = status.currentRevision !== status.updateRevision || status.updated < status.replicas;
+  const { pods, replicas, status } = withoutIdleSurplus(other);
+  const { count, missing } = unavailable(other);
+  const counted = pods.filter((pod) => !isGivenUp(pod, other, shrink));
+  const awaited = countAwaited(other, pods, shrink);
+  const moving = awaited > 0 || pods.length > replicas || counted.some((pod) => pod.terminating || !pod.hasBeenReady);
+  const rolling =
+    count > pods.length - counted.length + missing - awaited &&
+    (status.currentRevision !== status.updateRevision || status.updated < status.replicas);
   return moving || rolling ? { other, what: describeUnavailable(other) } : undefined;
+}
+
+/**
+ * True if no pod that the zone would lose by shrinking serves anything: after a scale-up that failed in several zones, each of them would otherwise wait
+ * for the very pods that the others are about to lose.
+ */
+export function losesNothing({ firstOrdinal, pods }: ZoneWithPods, replicas: number, now: number): boolean {
+  return pods.every((pod) => !isSurplus(pod, { firstOrdinal, replicas }) || servesNothing(pod, now));
 }

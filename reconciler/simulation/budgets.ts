@@ -1,12 +1,14 @@
 /** What the disruption budgets of a world say to a pod that is to go. */
 import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
 import { decideEviction } from "../budget/decide.ts";
-import { livingReservations, type Reservations } from "../budget/reservation.ts";
-import { findBudget, type DisruptionTarget } from "../budget/scope.ts";
+import { decideDownscale } from "../budget/downscale.ts";
+import { livingReservations, presentIn, type Reservations } from "../budget/reservation.ts";
+import { findBudget, findBudgetsOfZone, type DisruptionTarget } from "../budget/scope.ts";
 import { matchesLabels } from "../budget/selector.ts";
 import type { EvictionSnapshot } from "../budget/unavailability.ts";
-import type { Verdict } from "../budget/verdict.ts";
+import { holdDownscale, isAllowed, type Verdict } from "../budget/verdict.ts";
 import type { Budget } from "../budget/zpdb.ts";
+import type { Hold } from "../model/decision.ts";
 import { byName } from "../model/order.ts";
 import type { World, WorldBudget } from "./world.ts";
 
@@ -30,10 +32,24 @@ export function judgeDisruption(world: World, pod: BudgetPod, { rollout, ...targ
   if ("reason" in budget) return { verdict: budget };
   const found = world.budgets.find(({ content }) => content === budget);
   const zones = zonesOf(world, budget, found);
-  const uids = new Map(zones.flatMap((zone) => zone.pods).map(({ name, uid }) => [name, uid]));
-  const reservations = livingReservations(found?.reservations ?? {}, (name) => uids.get(name), world.now);
+  const reservations = livingReservations(found?.reservations ?? {}, presentIn(zones), world.now);
   const snapshot = { now: world.now, pod, budget, zones, reservations, by: BY, rollout, unpinned: target.unpinned };
   return { verdict: decideEviction(snapshot), snapshot };
+}
+
+/** Why a zone may not shrink to so many replicas, if a budget denies it (§5.11). */
+export function judgeDownscale(world: World, zone: BudgetZone, replicas: number): Hold | undefined {
+  const found = findBudgetsOfZone(zone, world.budgets);
+  if ("reason" in found) return holdDownscale(found, zone);
+  for (const budget of found) {
+    if ("problem" in budget.content) continue;
+    const zones = zonesOf(world, budget.content, budget);
+    const reservations = livingReservations(budget.reservations, presentIn(zones), world.now);
+    const from = zone.firstOrdinal + replicas;
+    const verdict = decideDownscale({ now: world.now, budget: budget.content, zones, reservations, uid: zone.uid, from });
+    if (!isAllowed(verdict)) return holdDownscale(verdict, zone);
+  }
+  return undefined;
 }
 
 /** The zones that the budget selects, in byte order of their names. */

@@ -29,7 +29,7 @@ function settleZone(zone: BudgetZone, now: number): BudgetZone {
     const name = `${zone.name}-${zone.firstOrdinal + i}`;
     const pod = there.get(name);
     if (!pod || pod.terminating) return createPod(zone, name, { uid: `${pod?.uid ?? name}'`, now });
-    return canStart(pod) ? { ...pod, ready: true, hasBeenReady: true, working: true, readySince: now } : pod;
+    return canStart(pod) ? { ...pod, ready: true, hasBeenReady: true, neverReady: false, working: true, readySince: now } : pod;
   });
   return withCounts({ ...zone, pods, observed: true, observedGeneration: zone.generation });
 }
@@ -66,6 +66,8 @@ function createPod(zone: BudgetZone, name: string, { uid, now }: { readonly uid:
     terminating: false,
     ready: true,
     hasBeenReady: true,
+    neverReady: false,
+    notReadySince: undefined,
     readyAfterMs: undefined,
     broken: undefined,
     working: true,

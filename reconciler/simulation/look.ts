@@ -43,7 +43,7 @@ function lookAtRollout(world: World): RolloutOutlook {
 /** The snapshot that the rollout is decided from. */
 export function snapshotOf(world: World): GroupSnapshot {
   const gates = gateVerdicts(world);
-  return { namespace: world.namespace, name: world.group, zones: world.zones, ...(gates && { gates }) };
+  return { namespace: world.namespace, name: world.group, zones: world.zones, now: world.now, ...(gates && { gates }) };
 }
 
 function gateVerdicts({ gates, zones, now }: World): GateVerdicts | undefined {

@@ -7,6 +7,7 @@ import { foldAges } from "../scaling/delayed.ts";
 import { addFacts, zoneFactsOf, type ScalingSnapshot, type ZoneFacts } from "../scaling/snapshot.ts";
 import { decideShrink, isShrinking } from "../scaling/shrink.ts";
 import type { PreparePods, ScaleZone, ScalingStep } from "../scaling/steps.ts";
+import { judgeDownscale } from "./budgets.ts";
 import { putZone, type World } from "./world.ts";
 
 export interface ScalingOutlook {
@@ -74,7 +75,9 @@ function answer({ zone, wanted, delay, pods }: PreparePods, { preparedAt, now }:
 function whyNotShrink(step: ScaleZone, world: World): Hold | undefined {
   if (!isShrinking(step)) return undefined;
   const why = decideShrink(step, world, { namespace: world.namespace, name: world.group, zones: world.zones });
-  return why === "outdated" ? undefined : why;
+  if (why) return why === "outdated" ? undefined : why;
+  const zone = world.zones.find(({ uid }) => uid === step.zone.uid);
+  return zone && judgeDownscale(world, zone, step.replicas);
 }
 
 /** The world after the zone was scaled; its controller has not seen it yet. */

@@ -6,7 +6,9 @@
  *                    none of these changes anything: the group is settled, or blocked for good
  */
 import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
-import { ageOf, LASTS_MS } from "../budget/reservation.ts";
+import { timeLeft } from "../budget/reservation.ts";
+import { GIVEN_UP_MS } from "../model/given-up.ts";
+import { RECOVERY_MS } from "../model/lost.ts";
 import type { Hold } from "../model/decision.ts";
 import type { PreparePods } from "../scaling/steps.ts";
 import { settle, withCounts } from "./controllers.ts";
@@ -149,17 +151,23 @@ function apply(world: World, step: GroupStep): World {
   }
 }
 
+/** After these times a pod that is not ready counts otherwise (§1.4a, §2.0). */
+const WAITS_FOR_PODS = [RECOVERY_MS, GIVEN_UP_MS];
+
 /** The next time at which time alone may change a decision. */
 function nextMoment({ budgets, zones, now }: World, outlook: GroupOutlook, nextCheck: number | undefined): number | undefined {
   const untils = holdsOf(outlook).flatMap(({ until }) => (until === undefined ? [] : [until + 1]));
-  const reserved = budgets.flatMap(({ reservations }) => Object.values(reservations).map((one) => now + LASTS_MS - ageOf(one, now)));
+  const reserved = budgets.flatMap(({ reservations }) => Object.entries(reservations).map(([key, one]) => now + timeLeft(key, one, now)));
   const delays = budgets.flatMap(({ content }) =>
     "problem" in content || content.crossZoneEvictionDelayMs === 0 ? [] : [content.crossZoneEvictionDelayMs],
   );
   const pods = [...zones, ...budgets.flatMap(({ others }) => others)].flatMap((zone) => zone.pods);
+  const overdue = pods.flatMap(({ ready: isReady, notReadySince: since }) =>
+    isReady || since === undefined ? [] : WAITS_FOR_PODS.map((ms) => since + ms),
+  );
   const ready = pods.flatMap(({ readySince }) => (readySince === undefined ? [] : delays.map((ms) => readySince + ms + 1)));
   const isWaiting = holdsOf(outlook).length > 0;
-  const all = [...untils, ...(isWaiting ? [...reserved, ...ready, ...(nextCheck === undefined ? [] : [nextCheck])] : [])];
+  const all = [...untils, ...(isWaiting ? [...reserved, ...overdue, ...ready, ...(nextCheck === undefined ? [] : [nextCheck])] : [])];
   const later = all.filter((at) => at > now);
   return later.length > 0 ? later.reduce((a, b) => Math.min(a, b)) : undefined;
 }

@@ -2,6 +2,7 @@
  * Writes what each disruption budget protects into its status (§5.10): of the budgets that the tick has read anyway, when that has changed, beside the
  * ticks. A budget that is new or has another spec is written at once, every other every 30 s at most.
  */
+import { setImmediate } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../infra/clock.ts";
 import { hasCode } from "../../infra/errors.ts";
@@ -73,9 +74,12 @@ export function createBudgetStatuses(tools: BudgetStatusTools): BudgetStatuses {
 
 async function writeOne(budget: ListedBudget, zones: readonly Zone[], tools: BudgetStatusTools & { readonly fence: Fence }): Promise<void> {
   const { cluster, clock, log, fence } = tools;
-  const { object, content, ref } = budget;
+  const { object, ref } = budget;
   const { namespace, name } = ref;
   try {
+    // To read its pattern takes milliseconds: others have the process between two budgets.
+    await setImmediate();
+    const { content } = budget;
     const earlier = readProtection(object.status);
     const selected = await selectZones(budget, zones, tools);
     const reservations = readReservations(object.status?.disruptedPods);

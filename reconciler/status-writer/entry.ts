@@ -8,8 +8,8 @@ export interface Entry {
   readonly name: string;
   /** Undefined if there is none. */
   stored?: StoredGroup | undefined;
-  /** The generation that was read before the tick under way listed the StatefulSets. */
-  confirmed?: number | undefined;
+  /** The object that was read before the StatefulSets of the group were listed. */
+  confirmed?: { readonly uid: string; readonly generation: number } | undefined;
   /** The newest version that a watch has reported. */
   hinted?: string;
   zones?: readonly Zone[];

@@ -17,8 +17,8 @@ import { DEFAULT_DEADLINE_MS } from "./stored-group.ts";
 import { createWriteQueue, differenceOf, type WriteQueueOptions } from "./write-queue.ts";
 
 export interface GroupStatuses {
-  /** Called before the StatefulSets are listed. Never rejects. */
-  readonly beginTick: (namespaces: readonly string[]) => Promise<void>;
+  /** Called before the StatefulSets are listed, with the keys of the groups whose steps, begun by an earlier tick, are under way. Never rejects. */
+  readonly beginTick: (namespaces: readonly string[], underWay?: ReadonlySet<string>) => Promise<void>;
   /** `tookMs` milliseconds in tick number `passes` of the installation. */
   readonly report: (outcome: Outcome, timing: Timing) => void;
   /** Called after a tick that read the cluster: removes the objects of groups that are gone. */
@@ -63,10 +63,10 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
   }
 
   return {
-    async beginTick(namespaces) {
+    async beginTick(namespaces, underWay = new Set()) {
       if (isOff) return;
       try {
-        await known.refresh(namespaces);
+        await known.refresh(namespaces, new Set([...underWay].map(entryKey)));
       } catch (error) {
         isOff = hasCode(error, "NotFound", "Forbidden");
         if (hasCode(error, "NotFound"))
@@ -91,11 +91,17 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
   };
 }
 
+/** The key of a group's RolloutGroup, from that of the group. */
+function entryKey(key: string): string {
+  const [namespace = "", group = ""] = key.split("/");
+  return `${namespace}/${nameOfGroup(group)}`;
+}
+
 function inputOf({ stored, confirmed, wanted }: Entry): Pick<StatusInput, "earlier" | "generation" | "deadlineMs"> {
   return {
     earlier: wanted ?? stored?.status ?? {},
     // An object that is read for the first time has not been read before the zones were; one that we are about to make asks for nothing.
-    generation: confirmed ?? (stored ? 0 : 1),
+    generation: stored ? (stored.uid === confirmed?.uid ? confirmed.generation : 0) : 1,
     deadlineMs: stored?.deadlineMs ?? DEFAULT_DEADLINE_MS,
   };
 }
@@ -103,5 +109,10 @@ function inputOf({ stored, confirmed, wanted }: Entry): Pick<StatusInput, "earli
 /** For a group that has nothing to do: while the fingerprint is the same, so is the status. */
 function fingerprint({ stored, confirmed }: Entry, { state, zones, scalingHolds }: GroupFacts): string | undefined {
   if (state !== "settled" || scalingHolds.length > 0) return undefined;
-  return [stored?.resourceVersion, confirmed, ...zones.map(({ uid, resourceVersion }) => `${uid}/${resourceVersion}`)].join(" ");
+  return [
+    stored?.resourceVersion,
+    confirmed?.uid,
+    confirmed?.generation,
+    ...zones.map(({ uid, resourceVersion }) => `${uid}/${resourceVersion}`),
+  ].join(" ");
 }

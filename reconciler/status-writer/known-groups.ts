@@ -19,8 +19,11 @@ export interface KnownGroups {
   /** The entry of a RolloutGroup, known or not; undefined while its namespace has not been read. */
   readonly entryOf: (namespace: string, name: string) => Entry | undefined;
   readonly forget: (entry: Entry) => void;
-  /** Reads what may have changed. Throws the error of the API server: `NotFound` if it has no such kind. */
-  readonly refresh: (namespaces: readonly string[]) => Promise<void>;
+  /**
+   * Reads what may have changed, and confirms the generations for the tick that follows; not those of `busy` entries, whose zones an earlier tick has read.
+   * Throws the error of the API server: `NotFound` if it has no such kind.
+   */
+  readonly refresh: (namespaces: readonly string[], busy: ReadonlySet<string>) => Promise<void>;
 }
 
 export interface KnownGroupsOptions {
@@ -94,13 +97,15 @@ export function createKnownGroups({ cluster, clock, signal, onChange }: KnownGro
     entries,
     entryOf: (namespace, name) => (listedAt.has("") || listedAt.has(namespace) ? obtain(namespace, name) : undefined),
     forget: ({ namespace, name }) => void entries.delete(`${namespace}/${name}`),
-    async refresh(namespaces) {
+    async refresh(namespaces, busy) {
       const stale = [...entries.values()].filter(isStale);
       const isDue = (scope: string): boolean => clock.monotonic() - (listedAt.get(scope) ?? -Infinity) >= RELIST_MS;
       const scopes = namespaces.filter((scope) => stale.length > MOST_GETS || (!watched.has(scope) && isDue(scope)));
       for (const scope of scopes) await list(scope);
       await Promise.all(stale.filter(isStale).map(read));
-      for (const entry of entries.values()) entry.confirmed = entry.stored?.generation;
+      for (const [key, entry] of entries) {
+        if (!busy.has(key)) entry.confirmed = entry.stored && { uid: entry.stored.uid, generation: entry.stored.generation };
+      }
     },
   };
 }

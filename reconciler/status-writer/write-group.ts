@@ -39,7 +39,7 @@ async function ensureObject(entry: Entry, { cluster, fence }: GroupWriter): Prom
     const created = await cluster.create(rolloutGroups, { namespace, body: buildGroup(name, namespace, zones) }, fence.write());
     entry.stored = readStoredGroup(created);
     // Nobody but us can have asked anything of it yet.
-    entry.confirmed = entry.stored.generation;
+    entry.confirmed = { uid: entry.stored.uid, generation: entry.stored.generation };
     return;
   }
   const ownerReferences = zones.length > 0 ? changeOwners(stored, zones) : undefined;

@@ -17,7 +17,7 @@ import { gatherGroup, gatherGroupZones } from "../gather.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
 import { describeUnsteady, isSteady } from "../model/readiness.ts";
-import type { Zone } from "../model/zone.ts";
+import type { Zone, ZoneWithPods } from "../model/zone.ts";
 import { type HeldLease, underDownscaleLease } from "../pending-downscales/under-lease.ts";
 import { whyStopBatch, zonesToList, type BatchView } from "../rollout/continue-batch.ts";
 import type { DeletePods } from "../rollout/zone.ts";
@@ -40,7 +40,9 @@ const BATCH_MS = 30_000;
 const FRESH_MS = 1000;
 
 interface Batch {
-  readonly zone: Zone;
+  readonly zone: ZoneWithPods;
+  /** None of its pods serves. */
+  readonly servesNothing: boolean;
   /** The zones of the group, as the batch was decided. */
   readonly judged: readonly Zone[];
   /** By `clock.monotonic`. */
@@ -57,7 +59,8 @@ interface Batch {
 export async function deletePods(decision: DeletePods, judged: readonly Zone[], actor: BatchActor): Promise<Effect> {
   const endAt = actor.clock.monotonic() + BATCH_MS;
   const { grants, denied } = await requestGrants(decision, actor);
-  const batch: Batch = { zone: decision.zone, judged, endAt, unused: new Set(grants), replaced: [] };
+  const { zone, serveNothing: servesNothing = false } = decision;
+  const batch: Batch = { zone, servesNothing, judged, endAt, unused: new Set(grants), replaced: [] };
   const { replaced } = batch;
   try {
     const why = mayAnotherShrink(batch) ? await deleteUnderLease(batch, actor) : await deleteInTurn(batch, actor);
@@ -97,11 +100,11 @@ function waitFor(zone: Zone, why: string, what: string): Hold {
 
 /** Deletes the pods one after the other. `onUnknown` is called for a deletion without an answer. Throws what ends the batch early. */
 async function deleteInTurn(batch: Batch, actor: BatchActor, onUnknown?: HeldLease["leaveToExpire"]): Promise<undefined> {
-  const { zone, judged, endAt, unused, replaced } = batch;
+  const { endAt, unused, replaced, ...view } = batch;
   for (const grant of unused) {
     const isFirst = replaced.length === 0;
-    if (isFirst) await patchZoneStatus(zone, actor);
-    if (!isFirst || actor.clock.monotonic() - actor.gatheredAt > FRESH_MS) await confirmBatch({ zone, pod: grant.pod, judged }, actor);
+    if (isFirst) await patchZoneStatus(view.zone, actor);
+    if (!isFirst || actor.clock.monotonic() - actor.gatheredAt > FRESH_MS) await confirmBatch({ ...view, pod: grant.pod }, actor);
     if (actor.stop.aborted) throw new RolloutError("Cancelled", "stopped");
     if (actor.clock.monotonic() >= endAt) throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
     unused.delete(grant);

@@ -11,6 +11,7 @@ import { benchChecks } from "./checks.ts";
 import { benchCli } from "./cli.ts";
 import { benchClient } from "./client.ts";
 import { benchEvictions } from "./eviction.ts";
+import { benchLarge } from "./large.ts";
 import { benchMemory } from "./memory.ts";
 import { benchNodeUpdates } from "./node-updates.ts";
 import { renderPage, renderTable } from "./page.ts";
@@ -30,6 +31,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   agent: benchAgent,
   checks: benchChecks,
   scaling: benchScaling,
+  large: benchLarge,
   start: benchStart,
   cli: benchCli,
   memory: benchMemory,

@@ -88,6 +88,7 @@ async function once(): Promise<number> {
       notifier: createPodNotifier({ http: podHttp, clock: systemClock, onNote: () => {}, signal: new AbortController().signal }),
       clusterDomain: "cluster.local.",
       zoneTracker: "rollout-operator-zone-tracker",
+      mayDownscale: async () => undefined,
     },
     budgets: {
       mayDisrupt: async () => undefined,

@@ -44,3 +44,10 @@ it("the overlays of a migration treat the configurations of both as such", () =>
   const webhooks = readPage("infra/manifests/migration/webhooks/kustomization.yaml");
   for (const name of SHARED) assert.ok(webhooks.includes(`"/admission/${name}/"`), name);
 });
+
+it("no command of the page deletes a definition, nor a folder that has some", () => {
+  const commands = readPage("docs/migration.md").match(/^ +kubectl .*delete .*$/gm) ?? [];
+  assert.ok(commands.length > 10);
+  for (const command of commands)
+    assert.doesNotMatch(command, /\b(?:crds?|customresourcedefinitions?)\b|delete -f|-k infra\/manifests\/crds/);
+});

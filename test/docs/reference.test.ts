@@ -169,6 +169,23 @@ describe("the decisions of disruption budgets, in docs/behaviour.md", () => {
   });
 });
 
+describe("the ends of waits, in docs/behaviour.md", () => {
+  const [, section = ""] = readPage("docs/behaviour.md").split("**§1.10 ");
+  const [reasons = "", verdicts = ""] = section.split("\n## ")[0]?.split("A disruption that a budget denies:") ?? [];
+  const namesOf = (table: string): string[] =>
+    rowsOf(table).flatMap(([first = ""]) => [...first.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name));
+
+  it("are those of every reason to hold, and of no other", () => assert.deepEqual(namesOf(reasons), Object.keys(REASONS)));
+  it("are those of every verdict that denies, and of no other", () => {
+    const denying = Object.entries(VERDICTS).flatMap(([name, { code: answer }]) => (answer === 200 ? [] : [name]));
+    assert.deepEqual(sorted(namesOf(verdicts)), sorted(denying));
+  });
+  it("name somebody, and a way", () => {
+    for (const row of [...rowsOf(reasons), ...rowsOf(verdicts)])
+      assert.ok(row.length === 3 && row.every((cell) => cell.length > 3), row.join());
+  });
+});
+
 describe("the README", () => {
   const readme = readPage("README.md");
   for (const page of ["labels-and-annotations", "variables", "metrics", "reasons", "webhooks"])

@@ -39,6 +39,8 @@ export const BUILT_IN: readonly Kind[] = [
   defineKind("v1", "Service", { short: "svc", inAll: true, subresources: ["status"] }),
   defineKind("v1", "ConfigMap", { short: "cm" }),
   defineKind("v1", "Secret"),
+  defineKind("v1", "PersistentVolume", { short: "pv", clusterScoped: true, subresources: ["status"] }),
+  defineKind("v1", "PersistentVolumeClaim", { short: "pvc", subresources: ["status"] }),
   defineKind("v1", "ServiceAccount", { short: "sa", subresources: ["token"] }),
   defineKind("v1", "Event", { short: "ev" }),
   defineKind("apps/v1", "StatefulSet", { short: "sts", inAll: true, subresources: ["status", "scale"] }),

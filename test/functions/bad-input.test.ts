@@ -1,4 +1,5 @@
 /** Any input gets an answer below 500, causes no crash, and leaves no memory in use. */
+import { noBudgets } from "./stage.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
@@ -37,6 +38,7 @@ const WEBHOOKS: readonly Webhook[] = [
     clusterDomain: "x",
     tasks: createBackgroundTasks(),
     record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
+    reserver: noBudgets,
   }),
   createZpdbValidation(),
   createPhasedDefaults(),

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from "node:test";
 import { compose } from "../../functions/compose.ts";
 import type { Answer, Webhook } from "../../functions/http/webhook.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
-import { CLOCK_SKEW_MS } from "../../infra/server-clock.ts";
+import { CLOCK_SKEW_MS } from "../../infra/timestamp.ts";
 import { compose as composeReconciler } from "../../reconciler/compose.ts";
 import { run } from "../../reconciler/run.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";

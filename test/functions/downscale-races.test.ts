@@ -8,7 +8,7 @@ import { systemClock } from "../../infra/clock.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Effect } from "../emulator/faults.ts";
 import { leftPrepared } from "./prepare-stage.ts";
-import { callWebhook, createZone, playPods, reviewOf, scaleReviewOf, setStage } from "./stage.ts";
+import { callWebhook, createZone, playPods, reviewOf, scaleReviewOf, setStage, noBudgets } from "./stage.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
 const ROUNDS = 40;
@@ -41,7 +41,14 @@ for (const mode of ["annotation mode", "tracker mode"])
           const tools = { cluster: stage.cluster, clock: systemClock };
           const record =
             mode === "tracker mode" ? recordInTracker(tools, TRACKER) : recordInAnnotation(tools, "rollout-operator-zone-tracker");
-          return createPrepareDownscale({ ...tools, podHttp, clusterDomain: "x", tasks: createBackgroundTasks(), record });
+          return createPrepareDownscale({
+            ...tools,
+            podHttp,
+            clusterDomain: "x",
+            tasks: createBackgroundTasks(),
+            record,
+            reserver: noBudgets,
+          });
         };
         if (round % 2) {
           await leaveLease(processOf, createZone(stage, "zone-d"));

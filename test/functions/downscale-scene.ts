@@ -9,7 +9,7 @@ import type { PodHttp } from "../../infra/pod-http.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { createConcluder } from "../../reconciler/pending-downscales/conclude-downscales.ts";
 import { A, B, inAnnotation, MIN_TIME, type RecordOf, settle as settleTimes, TRACKER } from "./prepare-stage.ts";
-import { callWebhook, createZone, keepingLog, playPods, scaleReviewOf, setStage, type Stage } from "./stage.ts";
+import { callWebhook, createZone, keepingLog, playPods, scaleReviewOf, setStage, type Stage, noBudgets } from "./stage.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 
@@ -78,6 +78,7 @@ export async function set(t: TestContext, script?: Parameters<typeof playPods>[1
         clock,
         clusterDomain: "x",
         tasks: createBackgroundTasks(),
+        reserver: noBudgets,
         record: recordOf({ cluster: life.cluster, clock }),
       };
       return { webhook: createPrepareDownscale(tools), made: life.made };

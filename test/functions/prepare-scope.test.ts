@@ -10,8 +10,11 @@ describe("the pods that are prepared", () => {
   const HTTP = "grafana.com/prepare-downscale-http";
   const CASES: readonly [string, Parameters<typeof createZone>[2], string | undefined][] = [
     ["not those of a StatefulSet without the label", { labels: { "grafana.com/prepare-downscale": "yes" } }, undefined],
-    // Mutating webhooks run first: pods of a downscale that the other one denies must not be prepared.
-    ["not those that no-downscale will protect", { labels: { "grafana.com/no-downscale": "true" } }, undefined],
+    [
+      "not those that no-downscale protects, whatever the other webhook says",
+      { labels: { "grafana.com/no-downscale": "true" } },
+      "it has the label 'grafana.com/no-downscale=true'",
+    ],
     ["P19: not without a port", { annotations: { [`${HTTP}-port`]: undefined } }, `the ${HTTP}-port annotation is not set or empty.`],
     ["P19: not without a path", { annotations: { [`${HTTP}-path`]: "" } }, `the ${HTTP}-path annotation is not set or empty.`],
     ["P19: not without a service", { serviceName: "" }, "the serviceName is not set or empty."],

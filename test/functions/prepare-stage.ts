@@ -8,8 +8,8 @@ import { createPrepareDownscale } from "../../functions/downscale/prepare-downsc
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { type PendingDownscales, readPending } from "../../reconciler/downscale/pending.ts";
-import { type Pods, playPods, type Script, setStage, type Stage } from "./stage.ts";
-import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
+import { type Pods, playPods, type Script, setStage, type Stage, noBudgets } from "./stage.ts";
+import { type BackgroundTasks, createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
 export const TRACKER = "tracker";
 export const A = "ingester-zone-a";
@@ -31,6 +31,7 @@ export const MODES: readonly [string, RecordOf][] = [
 export interface Play extends Stage, Pods {
   readonly webhook: Webhook;
   readonly record: DownscaleRecord;
+  readonly tasks: BackgroundTasks;
 }
 
 export async function play(t: TestContext, recordOf: RecordOf, script?: Script): Promise<Play> {
@@ -38,7 +39,8 @@ export async function play(t: TestContext, recordOf: RecordOf, script?: Script):
   const pods = await playPods(t, script);
   const record = recordOf(stage);
   const tools = { cluster: stage.cluster, podHttp: pods.podHttp, clock: systemClock, clusterDomain: "cluster.local.", record };
-  return { ...stage, ...pods, record, webhook: createPrepareDownscale({ ...tools, tasks: createBackgroundTasks() }) };
+  const tasks = createBackgroundTasks();
+  return { ...stage, ...pods, record, tasks, webhook: createPrepareDownscale({ ...tools, tasks, reserver: noBudgets }) };
 }
 
 /** The times of the tracker, as written; a zone without an entry was never scaled down. */

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { A, B, because, leftPrepared, MIN_TIME, MODES, pendingOf, play, settle, shrink } from "./prepare-stage.ts";
-import { callWebhook, createZone, reviewOf } from "./stage.ts";
+import { callWebhook, createZone, reviewOf, noBudgets } from "./stage.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -52,7 +52,13 @@ for (const [mode, recordOf] of MODES)
     it("P21: two processes that race for two zones with a time between them admit one, also while its time is not stored yet", async (t) => {
       const one = await play(t, recordOf);
       settle(one, recordOf);
-      const other = createPrepareDownscale({ ...one, clock: systemClock, clusterDomain: "cluster.local.", tasks: createBackgroundTasks() });
+      const other = createPrepareDownscale({
+        ...one,
+        clock: systemClock,
+        clusterDomain: "cluster.local.",
+        tasks: createBackgroundTasks(),
+        reserver: noBudgets,
+      });
       const labels = { [MIN_TIME]: "12h" };
       const zones = [createZone(one, A, { labels }), createZone(one, B, { labels })] as const;
       const both = await Promise.all([callWebhook(one.webhook, reviewOf(zones[0], 1)), callWebhook(other, reviewOf(zones[1], 1))]);
@@ -70,7 +76,13 @@ for (const [mode, recordOf] of MODES)
       settle(stage, recordOf);
       let later = 0;
       const clock = { ...systemClock, now: () => systemClock.now() + later };
-      const webhook = createPrepareDownscale({ ...stage, clock, clusterDomain: "cluster.local.", tasks: createBackgroundTasks() });
+      const webhook = createPrepareDownscale({
+        ...stage,
+        clock,
+        clusterDomain: "cluster.local.",
+        tasks: createBackgroundTasks(),
+        reserver: noBudgets,
+      });
       const labels = { [MIN_TIME]: "12h" };
       const zones = [createZone(stage, A, { labels }), createZone(stage, B, { labels })] as const;
       assert.equal((await callWebhook(webhook, reviewOf(zones[0], 1))).allowed, true);
@@ -83,7 +95,13 @@ for (const [mode, recordOf] of MODES)
       settle(stage, recordOf);
       const [a, b] = [createZone(stage, A), createZone(stage, B)];
       const stopped = { ...systemClock, now: () => START };
-      const webhook = createPrepareDownscale({ ...stage, clock: stopped, clusterDomain: "cluster.local.", tasks: createBackgroundTasks() });
+      const webhook = createPrepareDownscale({
+        ...stage,
+        clock: stopped,
+        clusterDomain: "cluster.local.",
+        tasks: createBackgroundTasks(),
+        reserver: noBudgets,
+      });
       await callWebhook(webhook, reviewOf(a, 2));
       shrink(stage, a, { status: 2 });
       stage.emulator.store.remove("pods", "default", `${A}-2`);
@@ -112,7 +130,14 @@ for (const [mode, recordOf] of MODES)
       const slept: number[] = [];
       const clock = { ...systemClock, monotonic: () => 0, sleep: async (ms: number) => void slept.push(ms) };
       const work = createBackgroundTasks();
-      const webhook = createPrepareDownscale({ ...stage, cluster, clock, clusterDomain: "cluster.local.", tasks: work });
+      const webhook = createPrepareDownscale({
+        ...stage,
+        cluster,
+        clock,
+        clusterDomain: "cluster.local.",
+        tasks: work,
+        reserver: noBudgets,
+      });
       assert.equal((await callWebhook(webhook, reviewOf(createZone(stage, A), 1), { clock })).allowed, true);
       assert.deepEqual(slept, [8900], "the answer waits until 100 ms before its deadline");
       let isSettled = false;
@@ -136,14 +161,14 @@ for (const [mode, recordOf] of MODES)
       settle(stage, recordOf);
       const zone = createZone(stage, A);
       const webhookOf = (): ReturnType<typeof createPrepareDownscale> =>
-        createPrepareDownscale({ ...stage, clock, clusterDomain: "cluster.local.", tasks: createBackgroundTasks() });
+        createPrepareDownscale({ ...stage, clock, clusterDomain: "cluster.local.", tasks: createBackgroundTasks(), reserver: noBudgets });
       others.push((await callWebhook(webhookOf(), reviewOf(zone, 1, { uid: "frozen" }))).allowed);
       assert.deepEqual(others, [true, false]);
       assert.deepEqual([...leftPrepared(stage.seen)].toSorted(), [`${A}-1`, `${A}-2`]);
       assert.equal(pendingOf(stage)[A]?.refused, undefined);
     });
 
-    it("stops calling a pod that does not answer in time to undo the preparation and to answer before the deadline", async (t) => {
+    it("calls a pod that does not answer until shortly before the deadline, answers in time, and undoes the preparation after the answer", async (t) => {
       // A slow machine may need longer to call a pod at all.
       for (let timeoutMs = 500, isCalled = false; !isCalled; timeoutMs *= 2) {
         const stage = await play(t, recordOf, (method) => (method === "POST" ? new Promise(() => {}) : 200));
@@ -152,7 +177,9 @@ for (const [mode, recordOf] of MODES)
         isCalled = stage.seen.filter((call) => call.startsWith("POST")).length === 2;
         if (!isCalled) continue;
         assert.equal(answer.message, because(A, "one or more pods failed to prepare for shutdown."));
+        await stage.tasks.settled();
         assert.deepEqual(stage.seen.slice(2).toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`]);
+        assert.deepEqual(pendingOf(stage), {});
       }
     });
 

@@ -98,7 +98,7 @@ test("waits for its certificate, serves every path, follows a new certificate, a
     answers.map(({ status, text }) => [status, (JSON.parse(text) as { response: { allowed: boolean } }).response.allowed]),
     [
       [200, false],
-      [200, true],
+      [200, false],
       [200, false],
       [200, false],
     ],

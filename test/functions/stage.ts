@@ -10,6 +10,8 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { createLog, type LogFields } from "../../infra/log.ts";
 import { createPodHttp, type PodHttp } from "../../infra/pod-http.ts";
+import { verdict } from "../../reconciler/budget/verdict.ts";
+import type { Reserver } from "../../reconciler/reservations/reserve.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Clock as EmulatorClock } from "../emulator/clock.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
@@ -176,3 +178,9 @@ export async function playPods(t: TestContext, script: Script = () => 200): Prom
   const podHttp: PodHttp = { send: (method, url, request) => real.send(method, url.replace(":8080/", `:${port}/`), request) };
   return { podHttp, seen, heads };
 }
+
+/** The reserver of a cluster without disruption budgets. */
+export const noBudgets: Pick<Reserver, "reserveDownscale" | "release"> = {
+  reserveDownscale: async () => ({ verdict: verdict("Allowed", "there is no budget"), handles: [] }),
+  release: async () => {},
+};

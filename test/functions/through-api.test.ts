@@ -14,7 +14,7 @@ import { createConcluder } from "../../reconciler/pending-downscales/conclude-do
 import { connect } from "../cluster/conformance/client.ts";
 import { assertOutcome, PARTITION_CASES, write } from "./phased/partition-cases.ts";
 import { serve } from "./serve-one.ts";
-import { createZone, keepingLog, playPods, setStage, type Stage } from "./stage.ts";
+import { createZone, keepingLog, playPods, setStage, type Stage, noBudgets } from "./stage.ts";
 
 const SETS = "/apis/apps/v1/namespaces/default/statefulsets";
 const MERGE = "application/merge-patch+json";
@@ -57,6 +57,7 @@ test("a downscale is prepared and its annotation stored, or denied with a messag
     podHttp: pods.podHttp,
     clusterDomain: "x",
     tasks: createBackgroundTasks(),
+    reserver: noBudgets,
     record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
   });
   const resources = ["statefulsets", "statefulsets/scale"];
@@ -84,7 +85,7 @@ test("a downscale is prepared and its annotation stored, or denied with a messag
   const denied = await scale("kept", 1);
   assert.match(
     messageOf(denied),
-    /^admission webhook "nodownscale.example.com" denied the request: .* label 'grafana.com\/no-downscale=true'$/,
+    /^admission webhook "preparedownscale.example.com" denied the request: .* label 'grafana.com\/no-downscale=true'$/,
   );
   assert.deepEqual(new Set(pods.seen), new Set(["POST zone-a-2", "POST zone-a-1"]));
 });
@@ -97,6 +98,7 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
   const prepare = createPrepareDownscale({
     ...tools,
     tasks: createBackgroundTasks(),
+    reserver: noBudgets,
     record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
   });
   for (const name of ["zone-a", "zone-b"]) createZone(stage, name, { labels: { "grafana.com/min-time-between-zones-downscale": "1h" } });

@@ -36,6 +36,17 @@ function refusalOf(all: Values): string {
     .join("\n");
 }
 
+describe("the definitions in the chart", () => {
+  it("stay when a release that owns them is upgraded without them", () => {
+    const files = globSync("infra/helm/zonewise/charts/*/crds/*.yaml", { cwd: ROOT });
+    assert.equal(files.length, 7);
+    for (const file of files) {
+      const { metadata } = parse(text(file)) as { metadata: { annotations?: Readonly<Record<string, string>> } };
+      assert.equal(metadata.annotations?.["helm.sh/resource-policy"], "keep", file);
+    }
+  });
+});
+
 describe("the copies of the manifests in the chart", () => {
   it("are all there, and no other", () =>
     assert.deepEqual(

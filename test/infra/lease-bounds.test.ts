@@ -16,8 +16,9 @@ async function take(tookMs: number): Promise<{ held: AcquiredLease; pass: (ms: n
     monotonic: () => now,
     sleep: (_ms, signal) => new Promise((resolve) => signal?.addEventListener("abort", () => resolve(), { once: true })),
   };
-  const cluster: Pick<Cluster, "get" | "create"> = {
+  const cluster: Pick<Cluster, "get" | "create" | "replace"> = {
     get: () => Promise.reject(new RolloutError("NotFound", "no lease yet")),
+    replace: (async () => ({ metadata: { resourceVersion: "2" } })) as Cluster["replace"],
     create: (async () => {
       now += tookMs;
       return { metadata: { resourceVersion: "1" } };
@@ -37,6 +38,14 @@ describe("a holder", () => {
     const { deadlineMs = Infinity } = held.write();
     assert.ok(deadlineMs > 0 && deadlineMs <= 1000, String(deadlineMs));
     pass(1000);
+    assert.throws(() => held.write(), { code: "LeaseLost" });
+  });
+
+  it("writes nothing once it gives the Lease back, though it was renewed a moment ago", async () => {
+    const { held } = await take(0);
+    const releasing = held.release();
+    assert.throws(() => held.write(), { code: "LeaseLost" });
+    await releasing;
     assert.throws(() => held.write(), { code: "LeaseLost" });
   });
 

@@ -3,8 +3,11 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
-import * as resources from "../../infra/kubernetes/resources.ts";
+import * as common from "../../infra/kubernetes/resources.ts";
+import * as scheduling from "../../infra/kubernetes/scheduling.ts";
 import { type Manifest, read, ROOT } from "./manifests.ts";
+
+const resources = { ...common, ...scheduling };
 
 /** The port's verbs as RBAC knows them. */
 const VERBS: Readonly<Record<string, string>> = {
@@ -35,7 +38,9 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "functions/downscale/no-downscale.ts": ["statefulsets", "deployments", "replicasets"],
   "functions/status/gather.ts": ["rolloutgroups", "statefulsets", "pods", "zoneawarepoddisruptionbudgets", "events"],
   "infra/certs/inject.ts": HOOKS,
-  "reconciler/change-watch.ts": ["statefulsets", ...HOOKS],
+  // It passes on what others list.
+  "infra/kubernetes/limit-lists.ts": [],
+  "reconciler/change-watch.ts": ["statefulsets", "phasedrollouts", ...HOOKS],
   "reconciler/gather.ts": ["statefulsets", "pods", "phasedrollouts", "zoneawarepoddisruptionbudgets"],
   "reconciler/node-updates/look-around.ts": ["statefulsets", "replicasets", "daemonsets"],
   "reconciler/reservations/deny-again.ts": ["statefulsets", "pods", "zoneawarepoddisruptionbudgets"],

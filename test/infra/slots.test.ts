@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { visitEach } from "../../infra/slots.ts";
+import { createSlots, visitEach } from "../../infra/slots.ts";
 
 /** Visits numbers from 0 up to `count`, as they are asked for; `visit` takes a moment first. */
 function play(count: number, atOnce: number, visit: (item: number) => void = () => {}) {
@@ -68,5 +68,35 @@ describe("visiting each", () => {
     const begun: number[] = [];
     await visitEach([0, 1], { atOnce: 2, signal: AbortSignal.abort() }, async (item) => void begun.push(item));
     assert.deepEqual(begun, []);
+  });
+});
+
+describe("slots", () => {
+  it("are given to keys in turns, and within a key in the order of the calls", async () => {
+    const slots = createSlots(1);
+    const first = await slots.take();
+    const served: string[] = [];
+    const enter = async (key: string, name: string): Promise<void> => {
+      using _slot = await slots.take(undefined, key);
+      served.push(name);
+      await Promise.resolve();
+    };
+    const all = ["a1", "a2", "a3", "b1", "a4", "c1", "b2"].map((name) => enter(name.charAt(0), name));
+    first[Symbol.dispose]();
+    await Promise.all(all);
+    assert.deepEqual(served, ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]);
+  });
+
+  it("pass over one that gave up, and are free again in the end", async () => {
+    const slots = createSlots(1);
+    const first = await slots.take();
+    const stop = new AbortController();
+    const given = assert.rejects(slots.take(stop.signal, "a"), /cancelled/);
+    const next = slots.take(undefined, "b");
+    stop.abort();
+    await given;
+    first[Symbol.dispose]();
+    (await next)[Symbol.dispose]();
+    (await slots.take())[Symbol.dispose]();
   });
 });

@@ -13,6 +13,7 @@ import { PHASED_MUTATIONS } from "./table/phased.ts";
 import { ROLLOUT_MUTATIONS } from "./table/rollout.ts";
 import { SCALE_WRITE_MUTATIONS } from "./table/scale-writes.ts";
 import { SCALING_MUTATIONS } from "./table/scaling.ts";
+import { SLOW_GROUP_MUTATIONS } from "./table/slow-groups.ts";
 import { STATUS_MUTATIONS } from "./table/status.ts";
 import { WEBHOOK_MUTATIONS } from "./table/webhooks.ts";
 
@@ -26,6 +27,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...GATE_MUTATIONS,
   ...SCALE_WRITE_MUTATIONS,
   ...SCALING_MUTATIONS,
+  ...SLOW_GROUP_MUTATIONS,
   ...STATUS_MUTATIONS,
   ...DOWNSCALE_MUTATIONS,
   ...WEBHOOK_MUTATIONS,

@@ -50,7 +50,14 @@ export function writeBudget(stage: Stage, spec: object = {}, name = "ingester"):
       kind: "ZoneAwarePodDisruptionBudget",
       metadata: { name, namespace: "default" },
       spec: whole,
+      // Something was reserved before: otherwise its Lease is read as well.
+      ...(keepsStatus(stage) && { status: { disruptedPods: {} } }),
     });
+}
+
+function keepsStatus({ emulator: { store } }: Stage): boolean {
+  const found = store.get("customresourcedefinitions.apiextensions.k8s.io", undefined, BUDGETS) as Definition | undefined;
+  return found?.spec.versions.some(({ schema }) => "status" in schema.openAPIV3Schema.properties) ?? false;
 }
 
 /** The reservations in the budget's status, by pod. */

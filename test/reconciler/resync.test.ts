@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { dueForResync, resyncedThrough, recordResync } from "../../reconciler/resync.ts";
+import { createResync, dueForResync, resyncedThrough } from "../../reconciler/resync.ts";
 
 const PERIOD = 5 * 60_000;
 
@@ -37,90 +37,61 @@ describe("the resync", () => {
     );
   });
 
-  it("of interrupted ticks counts once every group has had its turn, from the first of them on", () => {
-    const groups = ["a", "b", "c", "d", "e"];
-    const TABLE: readonly [
-      name: string,
-      ticks: readonly [after: string, begun: number, groups?: readonly string[]][],
-      until: number | undefined,
-    ][] = [
-      ["a whole tick", [["", 5]], 0],
-      ["a tick without groups", [["", 0, []]], 0],
-      ["an interrupted tick", [["", 4]], undefined],
-      [
-        "two that reach every group",
-        [
-          ["", 2],
-          ["b", 3],
-        ],
-        0,
-      ],
-      [
-        "two that complete a cycle from its middle",
-        [
-          ["c", 3],
-          ["a", 2],
-        ],
-        0,
-      ],
-      [
-        "two that do not complete a cycle",
-        [
-          ["c", 3],
-          ["a", 1],
-        ],
-        undefined,
-      ],
-      [
-        "an interrupted one and a whole one",
-        [
-          ["c", 3],
-          ["a", 5],
-        ],
-        1000,
-      ],
-      [
-        "groups that were deleted since",
-        [
-          ["", 2],
-          ["b", 2, ["a", "d", "e"]],
-        ],
-        0,
-      ],
-      [
-        "a group that was created since",
-        [
-          ["", 2],
-          ["b", 3, [...groups, "f"]],
-        ],
-        undefined,
-      ],
-      [
-        "a cycle after another",
-        [
-          ["", 3],
-          ["c", 3],
-          ["a", 3],
-        ],
-        0,
-      ],
-      [
-        "two cycles",
-        [
-          ["", 3],
-          ["c", 3],
-          ["a", 3],
-          ["d", 2],
-        ],
-        2000,
-      ],
-    ];
-    for (const [name, ticks, until] of TABLE) {
-      const annotations = new Map<string, string>();
-      for (const [i, [after, begun, those = groups]] of ticks.entries())
-        recordResync(annotations, { startedAt: i * 1000, after, begun, groups: those });
-      assert.equal(resyncedThrough(annotations), until, name);
-    }
+  const keys = Array.from({ length: 500 }, (_, i) => `ns/group-${i}`);
+
+  it("is owed until the group is begun, whatever ticks and runs come between", () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.record({ chance: fc.double({ min: 0, max: 1, noNaN: true }), pause: fc.integer({ min: 1, max: 90_000 }), ends: fc.boolean() }),
+          {
+            maxLength: 30,
+          },
+        ),
+        fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
+        (ticks, random) => {
+          const annotations = new Map<string, string>();
+          let resync = createResync(annotations);
+          const begunAt = new Map<string, number>();
+          let now = 1_000_000;
+          for (const { chance, pause, ends } of ticks) {
+            now += pause;
+            for (const key of keys) {
+              if (!resync.isDue(key, now) || (random.next().value ?? 0) >= chance) continue;
+              resync.begin(key, now);
+              begunAt.set(key, now);
+              assert.ok(!resync.isDue(key, now));
+            }
+            resync.endTick(keys, now);
+            if (ends) resync = createResync(annotations);
+            for (const key of keys)
+              assert.ok(resync.isDue(key, now) || now - (begunAt.get(key) ?? -Infinity) < PERIOD, `${key} is taken for resynced`);
+          }
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  it("of a tick that begins every group counts for all, in one time", () => {
+    const annotations = new Map<string, string>();
+    const resync = createResync(annotations);
+    for (const key of keys) resync.begin(key, 5000);
+    resync.endTick(keys, 5000);
+    assert.equal(resyncedThrough(annotations), 5000);
+    assert.equal(annotations.get("zonewise/resynced-sectors"), "");
+  });
+
+  it("that one group is owed keeps few others from counting", () => {
+    const annotations = new Map<string, string>();
+    const resync = createResync(annotations);
+    for (const key of keys.slice(1)) resync.begin(key, 5000);
+    resync.endTick(keys, 5000);
+    const next = createResync(annotations);
+    const due = keys.filter((key) => next.isDue(key, 5001));
+    assert.ok(due.includes("ns/group-0") && due.length < 40, `${due.length} are due`);
+    assert.equal(keys.filter((key) => resync.isDue(key, 5001)).length, 1, "in the same process, it alone");
+    assert.equal(resyncedThrough(annotations), undefined);
   });
 
   it("spreads the groups over the period", () => {

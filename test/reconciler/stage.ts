@@ -56,7 +56,8 @@ export async function setStage(faultSeed = 1): Promise<Stage> {
   };
 }
 
-function clockOf(time: ManualClock): Clock {
+/** The same time as the port and the reconciler see it. */
+export function clockOf(time: ManualClock): Clock {
   return {
     now: () => time.now(),
     monotonic: () => time.now(),
@@ -113,6 +114,7 @@ export function scalingOf(cluster: Cluster) {
     podHttp: noPods,
     clusterDomain: "cluster.local.",
     zoneTracker: "rollout-operator-zone-tracker",
+    mayDownscale: async () => undefined,
   };
 }
 
@@ -122,7 +124,7 @@ export function notifierOf(stage: Stage, http: PodHttp): PodNotifier {
 
 /** The inputs that a test of a tick may set. */
 type TickChoices = Partial<
-  Pick<TickInput, "fence" | "freshness" | "namespaces" | "stop"> &
+  Pick<TickInput, "fence" | "freshness" | "namespaces" | "stop" | "steps"> &
     TickInput["clock"] &
     TickInput["turns"] &
     TickInput["scaling"] &
@@ -171,8 +173,9 @@ export const noChecks: TickInput["checking"] = {
   checker: { begin: () => ({ ask: async () => undefined, [Symbol.dispose]: () => {} }) },
   gates: {
     begin: async () => ({
-      of: () => ({ verdicts: undefined, follow: () => {} }),
-      end: async () => ({ progressed: false, nextAt: undefined }),
+      of: () => ({ verdicts: undefined, follow: () => {}, readAgain: async () => undefined }),
+      endGroup: async () => ({ progressed: false, nextAt: undefined }),
+      end: async () => {},
     }),
   },
 };

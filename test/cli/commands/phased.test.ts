@@ -174,6 +174,24 @@ for (const { place, warns } of GUARD_PLACES)
     assert.equal((await run("doctor")).out.includes("(partition-not-raised)"), warns);
   });
 
+it("doctor warns of a definition that the removal of the original would delete", { timeout: 60_000 }, async (t) => {
+  const stage = await setUp();
+  t.after(() => stage.close());
+  const { run } = await openTerminal(t, stage);
+  const { store } = stage.emulator;
+  assert.ok(!(await run("doctor")).out.includes("(definition-owner)"));
+  const name = "phasedrollouts.sts.plus";
+  const definitions = "customresourcedefinitions.apiextensions.k8s.io";
+  const object = store.get(definitions, "", name) ?? assert.fail();
+  const annotations = {
+    ...object.metadata.annotations,
+    "meta.helm.sh/release-name": "sts-plus",
+    "meta.helm.sh/release-namespace": "operators",
+  };
+  store.update(definitions, { ...object, metadata: { ...object.metadata, annotations } });
+  assert.match((await run("doctor")).out, /customresourcedefinition\/phasedrollouts\.sts\.plus.*operators\/sts-plus/s);
+});
+
 it("a StatefulSet in a group, one that does not exist, and one that nobody manages", { timeout: 60_000 }, async (t) => {
   const stage = await setUp({ spec: { targetRef: "none" } });
   t.after(() => stage.close());

@@ -24,6 +24,8 @@ const stateOf = ({ zones }: World, status?: GroupState["status"]): GroupState =>
 /** What the remedy must name: the object to change or to look at. */
 const HELPS: Readonly<Record<Reason, RegExp>> = {
   UpdateStrategyNotOnDelete: /kubectl -n test patch statefulset ingester-zone-a .*OnDelete/,
+  TooManyZones: /label --overwrite statefulset ZONE rollout-group=OTHER/,
+  TurnAwaited: /get rolloutgroups/,
   RevisionUnknown: /kube-controller-manager.*ingester-zone-a/,
   StatusNotObserved: /wait for ingester-zone-a/,
   ZoneTerminating: /get statefulset ingester-zone-a .*finalizers/,
@@ -50,8 +52,8 @@ const HELPS: Readonly<Record<Reason, RegExp>> = {
   ScaleRefused: /edit statefulset ingester-zone-a/,
 };
 
-/** Only a write finds these out: they are explained as the reconciler has recorded them. explain-recorded.test.ts induces them by real ticks. */
-const RECORDED: ReadonlySet<string> = new Set(["PrepareFailed", "ScaleRefused"]);
+/** Only a write, or other groups, find these out: they are explained as the reconciler has recorded them. explain-recorded.test.ts induces them by real ticks. */
+const RECORDED: ReadonlySet<string> = new Set(["PrepareFailed", "ScaleRefused", "TurnAwaited"]);
 
 describe("zonewise explain names rule, objects and remedy of", () => {
   for (const reason of Object.keys(REASONS) as Reason[])

@@ -38,10 +38,12 @@ interface Options {
   readonly spec: object;
   /** Pods of a Deployment under a core budget; none by default. */
   readonly web?: number;
+  /** Pods of each zone; as many as it has nodes by default. */
+  readonly replicas?: number;
   readonly host?: (index: number) => PlayOptions;
 }
 
-export async function openCampaign(t: TestContext, { nodes, spec, host, web = 0 }: Options): Promise<Campaign> {
+export async function openCampaign(t: TestContext, { nodes, spec, host, web = 0, replicas = nodes / 3 }: Options): Promise<Campaign> {
   const stage = await openStage((text) => t.diagnostic(text));
   const closing: (() => Promise<unknown>)[] = [() => stage.close()];
   t.after(async () => {
@@ -53,7 +55,7 @@ export async function openCampaign(t: TestContext, { nodes, spec, host, web = 0 
   const webhooks = await serveWebhooks(stage, 1);
   closing.push(() => webhooks.close());
   await createBudget(stage, GROUP);
-  const zones = ["a", "b", "c"].map((zone) => ({ group: GROUP, name: `store-${zone}`, replicas: nodes / 3 }));
+  const zones = ["a", "b", "c"].map((zone) => ({ group: GROUP, name: `store-${zone}`, replicas }));
   if (web > 0) await createWeb(stage, web);
   await createZones(stage, zones);
   await stage.timeline.until("the Deployment serves", () => countReady(stage, WEB) === web);

@@ -1,6 +1,7 @@
 /** What users do in the middle of a phased rollout, and around it, on the real control plane. */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
+import { HELD } from "../../../reconciler/phased/target.ts";
 import { runKubectl } from "../stage/kubectl.ts";
 import { createManifest, deleteManifest, renderManifests } from "../stage/manifests.ts";
 import { until } from "../stage/until.ts";
@@ -38,7 +39,7 @@ phasedScenario("S21 under the policy, users release no pod by the partition, unt
     });
     // The StatefulSet controller would have acted on either by then.
     await sleep(2000);
-    assert.equal(await stage.partition(), 3);
+    assert.equal(await stage.partition(), HELD);
     assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
     await kubectl(stage, ["annotate", "statefulset", "db", "sts.plus/phasedRollout-"]);
     await kubectl(stage, ["patch", "statefulset", "db", "-p", JSON.stringify({ spec: PARTITION_0 })]);

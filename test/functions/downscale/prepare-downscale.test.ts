@@ -107,6 +107,16 @@ for (const [mode, recordOf] of MODES) {
       assert.deepEqual(stage.seen, []);
     });
 
+    it("waits for a zone that the reconciler scaled down, which writes the annotation in both modes", async (t) => {
+      const stage = await play(t, recordOf);
+      const zone = createZone(stage, A);
+      createZone(stage, B, { labels: { [MIN_TIME]: "12h" }, annotations: { [LAST]: formatTimestamp(Date.now() - HOUR / 60) } });
+      track(stage, { [A]: Date.now() - 13 * HOUR, [B]: Date.now() - 13 * HOUR });
+      const { allowed, message } = await callWebhook(stage.webhook, reviewOf(zone, 1));
+      assert.equal(allowed, false);
+      assert.match(message ?? "", /statefulset ingester-zone-b was downscaled at .* labelled to wait 12h0m0s/);
+    });
+
     const PATIENT: readonly [string, number, string | undefined][] = [
       ["was scaled down long ago", 13 * HOUR, "12h"],
       ["is not labelled", 0, undefined],
@@ -168,10 +178,23 @@ for (const [mode, recordOf] of MODES) {
         assert.deepEqual(stage.seen, []);
       });
 
-    it("P09, P12, P13: waits for other zones with outdated or unready pods, regardless of its own", async (t) => {
+    it("waits for no other zone if all the pods that go serve nothing: they may be what the others wait for", async (t) => {
       const stage = await play(t, recordOf);
       settle(stage, recordOf);
       const zone = createZone(stage, A, { ready: 1 });
+      createZone(stage, B, { ready: 1, updated: 3 });
+      const messageTo = async (replicas: number): Promise<string | undefined> =>
+        (await callWebhook(stage.webhook, reviewOf(zone, replicas))).message;
+      const why = `statefulset ${B} has 0 non-updated replicas and 2 non-ready replicas`;
+      assert.equal(await messageTo(0), because(A, why).replace("to 1 replicas", "to 0 replicas"));
+      assert.deepEqual(stage.seen, []);
+      assert.match((await messageTo(1)) ?? "", /successfully prepared/);
+    });
+
+    it("P09, P12, P13: waits for other zones with outdated or unready pods, regardless of its own", async (t) => {
+      const stage = await play(t, recordOf);
+      settle(stage, recordOf);
+      const zone = createZone(stage, A, { ready: 2 });
       const other = createZone(stage, B, { replicas: 1, updated: 0 });
       const messageOfRequest = async (): Promise<string | undefined> => (await callWebhook(stage.webhook, reviewOf(zone, 1))).message;
       assert.equal(await messageOfRequest(), because(A, `statefulset ${B} has 1 non-updated replicas and 0 non-ready replicas`));

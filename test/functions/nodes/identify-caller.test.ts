@@ -106,6 +106,14 @@ describe("the node API, called with", () => {
       if (token.length > 10) assert.ok(!JSON.stringify([stage.entries, answer.body]).includes(token), "W29: a token in the log");
     });
 
+  it("a UID that is not the node's, says so, and not that the pod runs elsewhere", async (t) => {
+    const stage = await setNodeStage(t);
+    const agent = await playAgent(stage, "node-1");
+    const { body } = await stage.call(withHeaders(agent, { BrupopNodeUid: "bogus" }), UNCORDON);
+    assert.match(JSON.stringify(body), /UID of the header BrupopNodeUid/);
+    assert.doesNotMatch(JSON.stringify(body), /does not run/);
+  });
+
   it("any headers, answers 200 to a ping, 405 to a wrong method and 404 to an unknown path", async (t) => {
     const stage = await setNodeStage(t);
     const none = { headers: {} };

@@ -46,6 +46,32 @@ describe("giving a node back", () => {
     assert.deepEqual(stage.node("node-1").metadata.labels, before.metadata.labels);
   });
 
+  it("is refused while the node is not Ready, and not for long", async (t) => {
+    const { stage, agent } = await start(t);
+    const setReady = (status: string): void => {
+      const conditions = [{ type: "Ready", status }];
+      stage.emulator.store.update("nodes", {
+        ...stage.node("node-1"),
+        status: { ...(stage.node("node-1")["status"] as object), conditions },
+      });
+    };
+    await stage.call(agent, `POST ${BASE}/exclude-from-lb`);
+    for (const status of ["False", "Unknown"]) {
+      setReady(status);
+      for (const route of ["uncordon", "remove-exclusion-from-lb"]) {
+        const answer = await stage.call(agent, `POST ${BASE}/${route}`);
+        assert.equal(answer.status, 409);
+        assert.match(JSON.stringify(answer.body), /node-1 is not Ready: it stays cordoned until it is/);
+      }
+      assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), true);
+    }
+    setReady("True");
+    assert.equal((await stage.call(agent, `POST ${BASE}/uncordon`)).status, 200);
+    assert.equal(dig(stage.node("node-1"), "spec", "unschedulable"), undefined);
+    setReady("False");
+    assert.equal((await stage.call(agent, `POST ${BASE}/uncordon`)).status, 200, "there is nothing to give back");
+  });
+
   it("is refused once a reboot is announced", async (t) => {
     const stage = await setNodeStage(t);
     createShadow(stage, "node-1", { status: { rebooting: { boot_id: "b-1", at: "2026-01-01T00:00:00Z" } } });

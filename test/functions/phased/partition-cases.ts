@@ -1,5 +1,6 @@
 /** Writes to a StatefulSet of a PhasedRollout, and what admission leaves of them: one table for the policy and for the webhook (§16.9). */
 import assert from "node:assert/strict";
+import { HELD } from "../../../reconciler/phased/target.ts";
 import type { Client } from "../../cluster/conformance/client.ts";
 
 const MERGE = "application/merge-patch+json";
@@ -37,13 +38,17 @@ const ROLLING: Before = { annotations: ANNOTATIONS, spec: at(2) };
 const OF_NOBODY: Before = { annotations: { mine: "1" }, spec: at(2) };
 const ON_DELETE: Before = { annotations: ANNOTATIONS, spec: { updateStrategy: { type: "OnDelete" } } };
 const FROM_2: Before = { annotations: ANNOTATIONS, spec: { ...at(2), ordinals: { start: 2 } } };
+/** It has released none. */
+const UNRELEASED: Before = { annotations: ANNOTATIONS, spec: at(HELD) };
+const RELEASED: Before = { annotations: ANNOTATIONS, spec: at(0) };
+const IDLE: Before = { annotations: ANNOTATIONS, spec: at(3) };
 const NEW = { template: template("x:2") };
 const DROPPED = { annotations: { [CLAIM]: null, [ORIGINAL]: null } };
 const RECONCILER = "zonewise-reconciler";
 
 const kept = { before: ROLLING, partition: 2, claim: "guard", isWarned: true };
 const left = { before: ROLLING, claim: "guard" };
-const raised = { before: ROLLING, partition: 3, claim: "guard" };
+const raised = { before: ROLLING, partition: HELD, claim: "guard" };
 
 export const PARTITION_CASES: readonly PartitionCase[] = [
   { name: "partition 0", ...kept, write: { spec: at(0) } },
@@ -56,22 +61,26 @@ export const PARTITION_CASES: readonly PartitionCase[] = [
     ...kept,
     write: { metadata: { annotations: { [CLAIM]: "mine", [ORIGINAL]: "0" } }, spec: at(0) },
   },
-  { name: "partition 0 and more replicas", ...kept, write: { spec: { replicas: 5, ...at(0) } } },
-  { name: "partition 0 and fewer replicas than the partition", ...kept, partition: 1, write: { spec: { replicas: 1, ...at(0) } } },
+  { name: "partition 0 and more replicas", ...kept, partition: HELD, write: { spec: { replicas: 5, ...at(0) } } },
+  { name: "partition 0 and fewer replicas than the partition", ...kept, write: { spec: { replicas: 1, ...at(0) } } },
+  { name: "partition 0 before any pod is released", ...kept, before: UNRELEASED, partition: HELD, write: { spec: at(0) } },
+  { name: "more replicas, whose pods would be released", ...raised, write: { spec: { replicas: 5 } } },
+  { name: "more replicas while nothing rolls", ...raised, before: IDLE, write: { spec: { replicas: 4 } } },
+  { name: "more replicas and a higher partition that does not keep them", ...raised, write: { spec: { replicas: 5, ...at(4) } } },
+  { name: "more replicas after the last pod was released", ...left, before: RELEASED, partition: 0, write: { spec: { replicas: 5 } } },
+  { name: "more replicas that are kept", ...left, before: UNRELEASED, partition: HELD, write: { spec: { replicas: 5 } } },
   { name: "partition 0 by another tool", ...kept, write: { spec: at(0) }, by: "helm" },
   { name: "another template", ...raised, write: { spec: NEW } },
-  { name: "another template and more replicas", ...raised, partition: 5, write: { spec: { ...NEW, replicas: 5 } } },
+  { name: "another template and more replicas", ...raised, write: { spec: { ...NEW, replicas: 5 } } },
   { name: "another template and partition 0", ...raised, write: { spec: { ...NEW, ...at(0) } }, isWarned: true },
   { name: "another template without the claim", ...raised, write: { metadata: DROPPED, spec: NEW } },
-  { name: "another template and a high partition", ...raised, partition: 7, write: { spec: { ...NEW, ...at(7) } } },
+  { name: "another template and a high partition", ...raised, write: { spec: { ...NEW, ...at(7) } } },
   { name: "back from OnDelete", ...raised, before: ON_DELETE, write: { spec: { updateStrategy: { type: "RollingUpdate" } } } },
   { name: "ordinals that begin lower", ...raised, before: FROM_2, write: { spec: { ordinals: { start: 0 } } } },
   { name: "no ordinals any more", ...raised, before: FROM_2, write: { spec: { ordinals: null } } },
   { name: "a higher partition", ...left, write: { spec: at(3) }, partition: 3 },
   { name: "the same partition", ...left, write: { metadata: { annotations: { mine: "2" } }, spec: at(2) }, partition: 2 },
-  { name: "more replicas", ...left, write: { spec: { replicas: 5 } }, partition: 2 },
-  { name: "a partition of the fewer replicas", ...left, write: { spec: { replicas: 1, ...at(1) } }, partition: 1 },
-  { name: "no replicas, and partition 0", ...left, write: { spec: { replicas: 0, ...at(0) } }, partition: 0 },
+  { name: "fewer replicas", ...left, write: { spec: { replicas: 1 } }, partition: 2 },
   { name: "OnDelete", ...left, write: { spec: { updateStrategy: { type: "OnDelete", rollingUpdate: null } } }, partition: 0 },
   { name: "another template under OnDelete", ...left, before: ON_DELETE, write: { spec: NEW }, partition: 0 },
   { name: "no claim", before: ROLLING, write: { metadata: DROPPED }, partition: 2, claim: undefined },
@@ -88,7 +97,7 @@ export const PARTITION_CASES: readonly PartitionCase[] = [
   },
 ];
 
-const SITUATIONS = [ROLLING, OF_NOBODY, ON_DELETE, FROM_2];
+const SITUATIONS = [ROLLING, OF_NOBODY, ON_DELETE, FROM_2, UNRELEASED, RELEASED, IDLE];
 
 interface Stored {
   readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };

@@ -5,6 +5,7 @@ import type { AdmissionRequest, Answer, Webhook } from "../../../functions/http/
 import { createPhasedDefaults } from "../../../functions/phased/phased-defaults.ts";
 import { createPhasedValidation } from "../../../functions/phased/phased-validation.ts";
 import { createRaisePartition } from "../../../functions/phased/raise-partition.ts";
+import { HELD } from "../../../reconciler/phased/target.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { rolloutObject, type RolloutTraits, setObject, type SetTraits } from "../../reconciler/phased/builders.ts";
@@ -120,15 +121,20 @@ describe("/admission/raise-partition", () => {
   };
   const raised = (value: number): object[] => [{ op: "add", path: "/spec/updateStrategy/rollingUpdate/partition", value }];
 
-  it("S08 another template raises the partition to the replicas of the same write", async () => {
-    assert.deepEqual((await change({ replicas: 5, partition: 3 }, { before: { replicas: 3 } })).patch, raised(5));
-    assert.deepEqual((await change({ partition: 0 })).patch, raised(3));
-    assert.deepEqual((await change({ partition: undefined })).patch, raised(3));
+  it("S08 another template raises the partition above any replicas, in the same write", async () => {
+    assert.deepEqual((await change({ replicas: 5, partition: 3 }, { before: { replicas: 3 } })).patch, raised(HELD));
+    assert.deepEqual((await change({ partition: 0 })).patch, raised(HELD));
+    assert.deepEqual((await change({ partition: undefined })).patch, raised(HELD));
+  });
+  it("S23 so do more replicas whose pods would be released", async () => {
+    const more = { replicas: 5, partition: 2 };
+    assert.deepEqual((await change(more, { image: "x:1", before: { replicas: 3, partition: 2 } })).patch, raised(HELD));
+    assert.equal((await change(more, { image: "x:1" })).patch, undefined);
   });
   const LEFT: readonly (readonly [string, SetTraits, { image?: string; before?: SetTraits }?])[] = [
     ["a StatefulSet of nobody", { partition: 0, owner: undefined }],
     ["one with the same template", { partition: 0 }, { image: "x:1" }],
-    ["one whose partition is high enough", { partition: 3 }],
+    ["one whose partition is high enough", { partition: HELD }],
     ["one with OnDelete", { strategy: "OnDelete" }],
   ];
   for (const [name, traits, more] of LEFT)

@@ -16,8 +16,8 @@ export interface Scene extends AsyncDisposable {
   readonly emulator: Emulator;
   /** Of the page. */
   readonly url: string;
-  /** Changes the image of a group's zones: its rollout begins. */
-  readonly rollOut: (group: string) => Promise<void>;
+  /** Changes the image of a group's zones, of all without `zones`: its rollout begins. */
+  readonly rollOut: (group: string, zones?: readonly string[]) => Promise<void>;
   /** Lets a pod crash until it is replaced. */
   readonly crash: (pod: string) => Promise<void>;
 }
@@ -45,8 +45,8 @@ export async function setScene(readyMs = 1500): Promise<Scene> {
   return {
     emulator,
     url,
-    async rollOut(group) {
-      for (const zone of ["a", "b", "c"])
+    async rollOut(group, zones = ["a", "b", "c"]) {
+      for (const zone of zones)
         await setImage(cluster, { namespace: NAMESPACE, name: `${group}-zone-${zone}` }, { name: group, image: "nginx:1.29" });
     },
     async crash(name) {

@@ -25,7 +25,7 @@ export const BATCH_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the zone is confirmed unchanged before its first pod is deleted",
     ...BATCH,
-    find: "if (isFirst) await patchZoneStatus(zone, actor);",
+    find: "if (isFirst) await patchZoneStatus(view.zone, actor);",
     replacement: "if (isFirst) await Promise.resolve();",
   },
   {
@@ -44,7 +44,7 @@ export const BATCH_MUTATIONS: readonly Mutation[] = [
     breaks: "a batch ends once the process is stopped",
     ...BATCH,
     find: "if (actor.stop.aborted) throw",
-    replacement: "if (actor.stop.aborted && judged.length === 0) throw",
+    replacement: "if (actor.stop.aborted && view.judged.length === 0) throw",
   },
   {
     breaks: "a batch ends long before its reservations expire",
@@ -62,7 +62,7 @@ export const BATCH_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a batch ends once another zone is unhealthy",
     file: "reconciler/rollout/continue-batch.ts",
-    find: "(!other.observed || missingByStatus(other) > 0)",
+    find: "(!other.observed || other.replicas > other.status.ready)",
     replacement: "!other.observed",
     tests: ["test/reconciler/rollout/continue-batch.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
   },

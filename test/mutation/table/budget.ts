@@ -10,15 +10,215 @@ const BATCH = { file: "reconciler/reservations/decide-batch.ts", tests: [...RESE
 const RESERVATION = { file: "reconciler/budget/reservation.ts", tests: RESERVE };
 const INTERLEAVINGS = ["test/reconciler/interleavings/slow-process.test.ts", "test/reconciler/interleavings/interleavings.test.ts"];
 
-const OPEN_STORE = "const store = await openReservationStore(state.cluster, options, call);";
+const OPEN_STORE = "const store = await openReservationStore(state.cluster, listed.object, call);";
 const GATHER = "const seen = await gatherUnderBudget(budget, state, call);";
+
+/** Downscales as disruptions like others. */
+const DOWNSCALE = ["test/reconciler/reservations/downscale.test.ts", "test/reconciler/budget/downscale.test.ts"];
+const VERDICT = { file: "reconciler/budget/downscale.ts", tests: DOWNSCALE };
+const COUNT = { file: "reconciler/budget/unavailability.ts", tests: DOWNSCALE };
+const WRITE = { file: "reconciler/scaler/scale-zone.ts", tests: DOWNSCALE };
+const ADMIT = { file: "functions/downscale/prepare-zone.ts", tests: DOWNSCALE };
+
+const DECIDE = { tests: ["test/reconciler/budget/decide.test.ts", "test/reconciler/sick/sick-pods.test.ts"] };
 
 export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
+    breaks: "the reconciler reserves a downscale before it writes the replicas",
+    ...WRITE,
+    find: "replicas < zone.replicas ? await scaler.mayDownscale",
+    replacement: "replicas < 0 ? await scaler.mayDownscale",
+  },
+  {
+    breaks: "a zone does not shrink while a budget denies it",
+    ...WRITE,
+    find: 'if (grant?.action === "hold") return grant;',
+    replacement: 'if (grant?.action === "hold" && forced) return grant;',
+  },
+  {
+    breaks: "a downscale stays reserved while its write may take effect",
+    ...WRITE,
+    find: "if (grant && wroteNothing(error)) await",
+    replacement: "if (grant) await",
+  },
+  {
+    breaks: "a downscale that was refused is released",
+    ...WRITE,
+    find: "if (grant && wroteNothing(error)) await",
+    replacement: "if (grant && !(error instanceof RolloutError)) await",
+  },
+  {
+    breaks: "prepare-downscale admits nothing that a budget denies",
+    ...ADMIT,
+    find: "if (!isAllowed(verdict)) return deny(",
+    replacement: "if (!isAllowed(verdict) && handles.length > 0) return deny(",
+  },
+  {
+    breaks: "prepare-downscale releases what it reserved for a downscale that it denies",
+    ...ADMIT,
+    find: "if (!answer.allowed) await releaseAll(handles, tools);",
+    replacement: "",
+  },
+  {
+    breaks: "the release of a downscale leaves that of an earlier request for the same pods",
+    file: "reconciler/reservations/release.ts",
+    find: "{ ...others, ...(before && { [key]: before }) }",
+    replacement: "others",
+    tests: DOWNSCALE,
+  },
+  {
+    breaks: "the reservation of a downscale is not ended by a list of zones that may be old",
+    file: "reconciler/maintenance/expired-reservations.ts",
+    find: "!readDownscaleKey(key) && zones.some",
+    replacement: "zones.some",
+    tests: DOWNSCALE,
+  },
+  {
+    breaks: "the release of a webhook's reservation does not bring back that of the write which it refused",
+    ...BATCH,
+    find: "before && isForEviction(before) && { before }",
+    replacement: "before && { before }",
+    tests: DOWNSCALE,
+  },
+  {
+    breaks: "a zone does not shrink while its budgets cannot be asked",
+    file: "reconciler/reservations/may-disrupt.ts",
+    find: "if (!isAllowed(verdict)) return holdDownscale(",
+    replacement: "if (!isAllowed(verdict) && cause === undefined) return holdDownscale(",
+    tests: DOWNSCALE,
+  },
+  {
+    breaks: "a surplus pod that never served stands in for no peer of its partition",
+    ...COUNT,
+    find: "isTested(one) && !isIdleSurplus(one, zone)",
+    replacement: "isTested(one)",
+    tests: ["test/reconciler/budget/decide.test.ts"],
+  },
+  {
+    breaks: "a downscale waits for unavailable pods of other zones",
+    ...VERDICT,
+    find: "return sumOf(count) > 0 ? [describe",
+    replacement: "return sumOf(count) > 1 ? [describe",
+  },
+  {
+    breaks: "a downscale waits for its pods' peers in other zones",
+    ...VERDICT,
+    find: "if (sumOf(sum) >= allowed) return describe",
+    replacement: "if (sumOf(sum) > allowed) return describe",
+  },
+  {
+    breaks: "a downscale waits if one of its pods serves",
+    ...VERDICT,
+    find: "leaving.some((pod) => !servesNothing(pod, now))",
+    replacement: "leaving.some(({ ready }) => ready)",
+  },
+  {
+    breaks: "a downscale waits for pods of other zones that may come up again, or that are to stay",
+    ...VERDICT,
+    find: "pods: other.pods.filter((pod) => !isGivenUp(pod, other, shrink))",
+    replacement: "pods: other.pods.filter((pod) => pod.ready && !isGivenUp(pod, other, shrink))",
+  },
+  {
+    breaks: "a pod is given up only once it has not been ready for as long as it may take to recover",
+    file: "reconciler/model/given-up.ts",
+    tests: ["test/reconciler/scaling/steady.test.ts", ...DOWNSCALE],
+    find: "shrink.now - pod.notReadySince >= (pod",
+    replacement: "shrink.now - pod.notReadySince >= 0 * (pod",
+  },
+  {
+    breaks: "a pod is given up only if its zone is to lose it",
+    file: "reconciler/model/given-up.ts",
+    tests: ["test/reconciler/scaling/steady.test.ts", ...DOWNSCALE],
+    find: "? size : last.replicas;",
+    replacement: "? size : size;",
+  },
+  {
+    breaks: "pods beyond the replicas of their zone count as going",
+    ...COUNT,
+    find: "isSurplus(one, zone) || ordinalOf(one) >= from",
+    replacement: "ordinalOf(one) >= from",
+  },
+  {
+    breaks: "pods of a reserved downscale count as going",
+    ...COUNT,
+    find: "isSurplus(one, zone) || ordinalOf(one) >= from",
+    replacement: "isSurplus(one, zone)",
+  },
+  {
+    breaks: "a downscale counts until it is stored whole",
+    ...RESERVATION,
+    tests: DOWNSCALE,
+    find: "zone.firstOrdinal + zone.replicas <= leaving.from",
+    replacement: "zone.firstOrdinal + zone.replicas <= leaving.from + 1",
+  },
+  {
+    breaks: "a downscale counts as long as it may be stored",
+    file: "reconciler/model/scaling.ts",
+    find: "export const STORE_TIMEOUT_MS = 90_000;",
+    replacement: "export const STORE_TIMEOUT_MS = 60_000;",
+    tests: DOWNSCALE,
+  },
+  {
+    breaks: "a downscale is of one StatefulSet, by UID",
+    ...RESERVATION,
+    tests: DOWNSCALE,
+    find: "return zone?.uid === reservation.uid && !isStored;",
+    replacement: "return zone !== undefined && !isStored;",
+  },
+  {
+    breaks: "a zone under an invalid budget does not shrink",
+    file: "reconciler/budget/scope.ts",
+    find: "return invalid && ",
+    replacement: "return invalid && budgets.length < 0 && ",
+    tests: DOWNSCALE,
+  },
+  {
+    breaks: "reservations in a Lease count until the budget has the field",
+    ...STORE,
+    tests: DOWNSCALE,
+    find: "if (written !== undefined)",
+    replacement: "if (budget.status !== undefined || written !== undefined)",
+  },
+  {
+    breaks: "a reservation in the far future ends once it is written again",
+    ...RESERVATION,
+    tests: DOWNSCALE,
+    find: "< -CLOCK_SKEW_MS ?",
+    replacement: "< -Infinity ?",
+  },
+  {
+    breaks: "a pod that works in part does not escape its budget",
+    ...DECIDE,
+    file: "reconciler/budget/decide.ts",
+    find: "rollout !== undefined && servesNothing(pod, now)",
+    replacement: "rollout !== undefined && !pod.ready && now > 0",
+  },
+  {
+    breaks: "an eviction of a pod that serves nothing is counted as any other",
+    ...DECIDE,
+    file: "reconciler/budget/decide.ts",
+    find: "rollout !== undefined && servesNothing(pod, now)",
+    replacement: "servesNothing(pod, now) || rollout === null",
+  },
+  {
+    breaks: "of pods that wait for the same cure, one that is reserved counts",
+    ...DECIDE,
+    file: "reconciler/budget/unavailability.ts",
+    find: " || reservations[one.name]?.uid === one.uid) return false;",
+    replacement: " || !reservations) return false;",
+  },
+  {
+    breaks: "of pods that wait for the same cure, one that has its replacement counts",
+    ...DECIDE,
+    file: "reconciler/budget/unavailability.ts",
+    find: "!one.terminating && one.revision !== zone.status.updateRevision",
+    replacement: "!one.terminating",
+  },
+  {
     breaks: "a reservation is written before the eviction is allowed",
     ...BATCH,
-    find: `if ((await store.write(reservations, { deadlineMs, signal: deadline.signal })) === "kept") return results;`,
-    replacement: `if (deadlineMs > 0 && store) return results;`,
+    find: "await store.write(reservations, { deadlineMs, signal: deadline.signal });",
+    replacement: "if (deadlineMs < 0) await store.write(reservations, { signal: deadline.signal });",
   },
   {
     breaks: "a dry run reserves nothing",
@@ -53,8 +253,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "nothing is reserved with too little time left",
     ...BATCH,
-    find: "if (!pod || remaining(request, state.clock) < LEAST_FOR_WRITE_MS)",
-    replacement: "if (!pod)",
+    find: "if (remaining(request, state.clock) < LEAST_FOR_WRITE_MS)",
+    replacement: "if (remaining(request, state.clock) < -LEAST_FOR_WRITE_MS)",
   },
   {
     breaks: "a budget is read before the pods",
@@ -74,7 +274,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the tick reads the budgets before the pods whose reservations it removes",
-    file: "reconciler/tick.ts",
+    file: "reconciler/step-group.ts",
     find: "const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);\n  const snapshot = await gatherGroup(zones, input);",
     replacement:
       "const snapshot = await gatherGroup(zones, input);\n  const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);",
@@ -83,8 +283,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the read pods of one group do not decide about reservations of other groups' pods",
     file: "reconciler/maintenance/expired-reservations.ts",
-    find: "(isOurs(pod) ? uids.get(pod) : all[pod]?.uid)",
-    replacement: "(isOurs(pod) ? uids.get(pod) : uids.get(pod))",
+    find: "!isOurs(key) && timeLeft(key, reservation, now) > 0",
+    replacement: "!isOurs(key) && timeLeft(key, reservation, now) > Infinity",
     tests: ["test/reconciler/maintenance/maintain-budgets.test.ts"],
   },
   {
@@ -123,8 +323,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a reservation is for one pod, by UID",
     ...RESERVATION,
-    find: "< LASTS_MS && uidOf(pod) === reservation.uid",
-    replacement: "< LASTS_MS && uidOf(pod) !== undefined",
+    find: "return present.uidOfPod(key) === reservation.uid;",
+    replacement: "return present.uidOfPod(key) !== undefined;",
   },
   {
     breaks: "a process releases only its own reservation",
@@ -182,8 +382,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an invalid budget protects the pods that it selects",
     file: "reconciler/budget/scope.ts",
-    find: "filter(({ matchLabels }) => matchLabels && ",
-    replacement: `filter(({ matchLabels, content }) => !("problem" in content) && matchLabels && `,
+    find: "matchLabels && matchesLabels(matchLabels, pod.labels));",
+    replacement: 'matchLabels && matchesLabels(matchLabels, pod.labels) && budgets.some(({ content }) => !("problem" in content)));',
     tests: RESERVE,
   },
   {

@@ -71,4 +71,11 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     find: "if (isAllowed(verdict)) current = reserve(current, pod);",
     replacement: "",
   },
+  {
+    breaks: "zonewise doctor warns of a definition that somebody else's installation would delete",
+    file: "cli/decide/definition-owners.ts",
+    tests: ["test/cli/decide/definition-owners.test.ts"],
+    find: "text !== undefined && !NAMED.test(text)",
+    replacement: "text !== undefined && NAMED.test(text)",
+  },
 ];

@@ -29,6 +29,20 @@ const DECIDE = {
 
 export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
+    breaks: "in tracker mode the later of tracker and annotation counts",
+    file: "functions/downscale/downscale-record.ts",
+    find: "laterOf(scaling.lastDownscale, tracked.get(zone))",
+    replacement: "tracked.get(zone) ?? scaling.lastDownscale",
+    tests: PREPARE.tests,
+  },
+  {
+    breaks: "an admitted downscale waits for other zones unless all the pods that go serve nothing",
+    file: "functions/downscale/other-zones.ts",
+    tests: ["test/functions/downscale/prepare-downscale.test.ts"],
+    find: "if (own && losesNothing(own, replicas, now)) return undefined;",
+    replacement: "if (own && losesNothing(own, own.replicas - 1, now + replicas)) return undefined;",
+  },
+  {
     breaks: "other ordinals take away no pod that is not prepared",
     file: "functions/downscale/prepare-downscale.ts",
     find: "after.start > before.start || after.end < before.end",
@@ -38,8 +52,8 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a downscale waits for a pod of another zone that cannot be made again",
     ...DECIDE,
-    find: "const expected = Math.max(replicas, status.replicas);",
-    replacement: "const expected = status.replicas;",
+    find: "const expected = Math.max(replicas, status.replicas) - givenUp.length - missing;",
+    replacement: "const expected = status.replicas - givenUp.length - missing;",
   },
   {
     breaks: "a downscale is refused if a pod is not prepared",
@@ -144,8 +158,8 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone is not scaled down while another has pods that are not ready",
     ...DECIDE,
-    find: "if (expected === ready && status.updated === ready) return undefined;",
-    replacement: "if (status.updated === ready) return undefined;",
+    find: "if (expected === ready && updated === ready) return undefined;",
+    replacement: "if (updated === ready) return undefined;",
   },
   {
     breaks: "a zone is not scaled down while the surplus pods of another still run",

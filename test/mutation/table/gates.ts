@@ -15,6 +15,13 @@ const CLIENT = { file: "infra/prometheus/client.ts", tests: ["test/infra/prometh
 
 export const GATE_MUTATIONS: readonly Mutation[] = [
   {
+    breaks: "a step that takes long reads the gates again before it deletes pods",
+    file: "reconciler/step-group.ts",
+    find: "if (isLate && decision",
+    replacement: "if (isLate && actor.gatheredAt < 0 && decision",
+    tests: ["test/reconciler/gating/gates.test.ts"],
+  },
+  {
     breaks: "a partial answer is known as one",
     file: "infra/prometheus/answer.ts",
     find: `isPartial ? ["the answer is partial", ...warnings] : warnings`,

@@ -24,8 +24,8 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an agent speaks for the node that it runs on alone",
     ...IDENTIFY,
-    find: "const isHere = placeOf(live) === claim.nodeName && nodeName === claim.nodeName && nodeUid === claim.nodeUid;",
-    replacement: "const isHere = placeOf(live) !== undefined || (nodeName === claim.nodeName && nodeUid === claim.nodeUid);",
+    find: "if (placeOf(live) !== claim.nodeName) return",
+    replacement: "if (placeOf(live) === undefined) return",
   },
   {
     breaks: "a node is drained only if its reboot is wanted",

@@ -8,18 +8,43 @@ const RACES = ["test/reconciler/node-updates/races.test.ts"];
 const PLAN = { file: "reconciler/nodes/plan.ts", tests: TESTS };
 const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };
 const PROGRESS = { file: "reconciler/nodes/progress.ts", tests: TESTS };
+const GATES = { file: "reconciler/nodes/node-gates.ts", tests: TESTS };
 const RECORDS = { file: "reconciler/nodes/records.ts", tests: TESTS };
 const CLOSED = { file: "reconciler/nodes/closed.ts", tests: TESTS };
 const CHECKS = { file: "reconciler/nodes/start-checks.ts", tests: TESTS };
 const UPKEEP = { file: "reconciler/nodes/upkeep.ts", tests: TESTS };
 const DRAIN = ["test/reconciler/nodes/drainable.test.ts"];
+const PLACES = { file: "reconciler/nodes/places.ts", tests: ["test/reconciler/nodes/places.test.ts"] };
+const BESIDE = { file: "reconciler/nodes/beside.ts", tests: ["test/reconciler/nodes/beside.test.ts"] };
+const SLOTS = { file: "reconciler/nodes/slots.ts", tests: ["test/reconciler/nodes/freeze.test.ts"] };
 
 export const NODE_MUTATIONS: readonly Mutation[] = [
   {
-    breaks: "active nodes take slots",
+    breaks: "each pod of a node that is being drained keeps its last place",
+    ...BESIDE,
+    find: "isHomeless(facts, pod, after) && !isHomeless(facts, pod, before)",
+    replacement: "isHomeless(facts, pod, after) && !facts.pods.some((one) => isHomeless(facts, one, before))",
+  },
+  {
+    breaks: "a one-shot does not wait for a person's cordon",
     ...PLAN,
-    find: "countOwn(snapshot)) - records.active.length)",
-    replacement: "countOwn(snapshot)))",
+    tests: BESIDE.tests,
+    find: "fits.some((nodes) => nodes.every((name) => !going.has(name)))",
+    replacement: "fits.length > 99",
+  },
+  {
+    breaks: "a one-shot waits for a node that gives places back",
+    ...PLAN,
+    tests: BESIDE.tests,
+    find: "nodes.every((name) => !going.has(name))",
+    replacement: "nodes.length > 0",
+  },
+  {
+    breaks: "active nodes take slots",
+    file: "reconciler/nodes/slots.ts",
+    tests: TESTS,
+    find: "allowedActive(policy.maxConcurrent, own) - taken)",
+    replacement: "allowedActive(policy.maxConcurrent, own))",
   },
   {
     breaks: "a frozen policy starts nothing",
@@ -36,8 +61,8 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "no more nodes start than there are slots",
     ...STARTS,
-    find: "if (nodes.length + looks.length >= slots",
-    replacement: "if (nodes.length + looks.length > slots",
+    find: "if (taken >= slots",
+    replacement: "if (taken > slots",
   },
   {
     breaks: "one zone is finished before the next begins",
@@ -47,7 +72,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a staged node is not rebooted while frozen",
-    ...PROGRESS,
+    ...GATES,
     find: "    if (policy.status.frozen) return `the policy is frozen",
     replacement: "    if (policy.status.frozen && !policy.enabled) return `the policy is frozen",
   },
@@ -102,9 +127,9 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a node is rebooted only if its drain would succeed",
-    ...PROGRESS,
-    find: "return look ? (look.rollout ?? look.obstacle) :",
-    replacement: "return look ? look.rollout :",
+    ...GATES,
+    find: "look.rollout ?? look.obstacle ??",
+    replacement: "look.rollout ??",
   },
   {
     breaks: "a deadline frees the slot of a node in service only",
@@ -191,8 +216,8 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     breaks: "obstacles outside the node count",
     file: "reconciler/nodes/drainable.ts",
     tests: DRAIN,
-    find: "(moved.has(pod.uid) ? { ...pod, ready: true, readySince: 0 } : pod)",
-    replacement: "({ ...pod, ready: true, readySince: 0 })",
+    find: "return moved.has(pod.uid) ? { ...pod, ready: true, readySince: 0 } : pod;",
+    replacement: "return { ...pod, ready: true, readySince: 0 };",
   },
   {
     breaks: "two processes never take one slot each",
@@ -207,5 +232,123 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     tests: RACES,
     find: "metadata: { resourceVersion }, spec }",
     replacement: "spec }",
+  },
+  {
+    breaks: "a released node counts until it is back in service",
+    ...SLOTS,
+    find: "policy.status.active.length + returning.length;",
+    replacement: "policy.status.active.length;",
+  },
+  {
+    breaks: "a released node that is not Ready counts",
+    ...SLOTS,
+    find: "Math.max(left - lost.length,",
+    replacement: "Math.max(left,",
+  },
+  {
+    breaks: "a released node that may never be Ready does not stop the others",
+    ...SLOTS,
+    find: "taken === 0 ? Math.min(1, left) : 0)",
+    replacement: "0)",
+  },
+  {
+    breaks: "a pod goes where its nodeSelector says",
+    ...PLACES,
+    find: "find(([key, value]) => labels[key] !== value)",
+    replacement: "find(([key]) => labels[key] === undefined)",
+  },
+  {
+    breaks: "a pod goes to a node of whose taints it tolerates each",
+    ...PLACES,
+    find: "!isOfState(one) && !isTolerated(one, tolerations)",
+    replacement: "!isOfState(one) && isTolerated(one, tolerations)",
+  },
+  {
+    breaks: "a pod goes where its volumes are",
+    ...PLACES,
+    find: "(terms !== undefined && !matchesTerms(terms, node))",
+    replacement: "false",
+  },
+  {
+    breaks: "a pod goes where its required affinity says",
+    ...PLACES,
+    find: "terms === undefined || matchesTerms(terms, node) ?",
+    replacement: "terms === undefined || terms.length > 0 ?",
+  },
+  {
+    breaks: "a cordoned node is no place for pods",
+    ...PLACES,
+    find: 'return unschedulable ? "cordoned" : undefined;',
+    replacement: "return unschedulable ? undefined : undefined;",
+  },
+  {
+    breaks: "a node that is being updated is no place for pods",
+    ...BESIDE,
+    find: "found.open.every((name) => out.has(name))",
+    replacement: "found.open.every((name) => name === pod.name && out.has(name))",
+  },
+  {
+    breaks: "no drain waits for a pod that waits for the same node",
+    ...BESIDE,
+    find: "[hasPlaces, nodeApiStays, drainEnds]",
+    replacement: "[hasPlaces, nodeApiStays]",
+  },
+  {
+    breaks: "the whole node API is not drained without another place",
+    ...BESIDE,
+    find: "[hasPlaces, nodeApiStays, drainEnds]",
+    replacement: "[hasPlaces, drainEnds]",
+  },
+  {
+    breaks: "a start takes no place that a drain needs",
+    ...BESIDE,
+    find: "[takesNoPlace, waitsForNoOther, letsNoOtherWait]",
+    replacement: "[waitsForNoOther, letsNoOtherWait]",
+  },
+  {
+    breaks: "no drain waits for a pod that waits for another node",
+    ...BESIDE,
+    find: "[takesNoPlace, waitsForNoOther, letsNoOtherWait]",
+    replacement: "[takesNoPlace, letsNoOtherWait]",
+  },
+  {
+    breaks: "a start makes no drain wait",
+    ...BESIDE,
+    find: "[takesNoPlace, waitsForNoOther, letsNoOtherWait]",
+    replacement: "[takesNoPlace, waitsForNoOther]",
+  },
+  {
+    breaks: "nodes that start in one pass count for each other",
+    ...STARTS,
+    tests: BESIDE.tests,
+    find: "    going = withNode(going, node.name);\n",
+    replacement: "",
+  },
+  {
+    breaks: "nodes that are rebooted in one pass count for each other",
+    file: "reconciler/nodes/plan-active.ts",
+    tests: BESIDE.tests,
+    find: 'step.to === "RebootedIntoUpdate") going =',
+    replacement: 'step.to === "Idle") going =',
+  },
+  {
+    breaks: "staged nodes do not wait for each other",
+    ...BESIDE,
+    find: 'return goingOf(active, ["Draining"]);',
+    replacement: "return goingOf(active, UNTIL_DRAINED);",
+  },
+  {
+    breaks: "a node that is not Ready is not given back",
+    file: "functions/nodes/node-service.ts",
+    tests: ["test/functions/nodes/node-service.test.ts"],
+    find: "if (isOurs(node) && !isReady(node)) return refuse",
+    replacement: "if (isOurs(node) && isReady(node) && !isReady(node)) return refuse",
+  },
+  {
+    breaks: "a volume that may not be read holds its node",
+    file: "reconciler/node-updates/look-around.ts",
+    tests: ["test/reconciler/node-updates/places.test.ts"],
+    find: "      unknown,\n    };",
+    replacement: "      unknown: unknown && undefined,\n    };",
   },
 ];

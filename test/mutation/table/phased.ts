@@ -20,6 +20,8 @@ const ADMITTED = {
   file: "functions/phased/keep-partition.ts",
   tests: ["test/functions/through-api.test.ts", "test/functions/phased/phased-webhooks.test.ts"],
 };
+const SCALED = ["test/reconciler/phased/scaling.test.ts", "test/reconciler/phased/scale-out.test.ts"];
+const WATCHED = { file: "reconciler/tick-watch.ts", tests: ["test/reconciler/phasing/watch.test.ts"] };
 const TAKEN = {
   file: "reconciler/phasing/take-step.ts",
   tests: ["adoption", "budget", "phased-tick"].map((name) => `test/reconciler/phasing/${name}.test.ts`),
@@ -35,8 +37,8 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a lower partition is explained only by a step that has passed",
     ...PARTITION,
-    find: "partition === step.partition - 1 && isPassed(snapshot, step)",
-    replacement: "partition === step.partition - 1 && (isPassed(snapshot, step) || true)",
+    find: "(isPassed(snapshot, step) && skipped",
+    replacement: "((isPassed(snapshot, step) || true) && skipped",
   },
   {
     breaks: "a partition of 0 that no step explains is raised",
@@ -47,20 +49,75 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a partition lower than the step's is raised",
     ...PARTITION,
-    find: "return partition >= step.partition ||",
-    replacement: "return partition > 0 ||",
+    find: "partition >= step.partition || (isPassed",
+    replacement: "partition > 0 || (isPassed",
   },
   {
     breaks: "a write of others lowers no partition",
     ...ADMITTED,
-    find: "Math.min(before.partition, after.replicas)",
-    replacement: "Math.min(0, before.partition, after.replicas)",
+    find: "HELD : before.partition;",
+    replacement: "HELD : Math.min(0, before.partition);",
   },
   {
     breaks: "another template raises the partition in the same write",
     ...ADMITTED,
     find: "!isDeepStrictEqual(before.template, after.template)",
     replacement: "(isDeepStrictEqual(before.template, after.template) && before.partition < 0)",
+  },
+  {
+    breaks: "more replicas raise the partition in the same write",
+    ...ADMITTED,
+    find: "return partition > 0 && partition < after.replicas &&",
+    replacement: "return partition > 99 && partition < after.replicas &&",
+  },
+  {
+    breaks: "before the first pod is released no scale-out reaches the partition",
+    ...PARTITION,
+    tests: SCALED,
+    find: "target.partition >= target.replicas && target.partition !== HELD",
+    replacement: "target.partition > HELD",
+  },
+  {
+    breaks: "pods beyond those that were judged raise the partition",
+    file: "reconciler/phased/scale-out.ts",
+    tests: SCALED,
+    find: "partition >= replicas || replicas <= judged) return undefined;",
+    replacement: "partition >= replicas || replicas >= judged) return undefined;",
+  },
+  {
+    breaks: "the judged pods are remembered from step to step",
+    file: "reconciler/phased/scale-out.ts",
+    tests: SCALED,
+    find: "return { partition, replicas: keepsMark ? judged : target.replicas };",
+    replacement: "return { partition, replicas: keepsMark ? target.replicas : target.replicas };",
+  },
+  {
+    breaks: "pods that a scale-out added return",
+    file: "reconciler/phased/scale-out.ts",
+    tests: SCALED,
+    find: "if (target.partition !== HELD) return undefined;",
+    replacement: "if (target.partition <= HELD) return undefined;",
+  },
+  {
+    breaks: "a pod that a scale-out added stays if it would return at the same revision",
+    file: "reconciler/phased/scale-out.ts",
+    tests: SCALED,
+    find: "if (target.status.currentRevision === target.status.updateRevision) return [];",
+    replacement: `if (target.status.currentRevision === "") return [];`,
+  },
+  {
+    breaks: "a ready pod that a scale-out added waits for the others",
+    file: "reconciler/phased/scale-out.ts",
+    tests: SCALED,
+    find: "(findMissing(snapshot, target.replicas) ? undefined : strays.at(-1))",
+    replacement: "strays.at(-1)",
+  },
+  {
+    breaks: "a release passes over updated pods only",
+    ...PARTITION,
+    tests: SCALED,
+    find: "skipped.every(([, pod]) => pod.revision === status.updateRevision)",
+    replacement: `skipped.every(([, pod]) => pod.revision !== "")`,
   },
   {
     breaks: "the way back from OnDelete raises the partition in the same write",
@@ -91,8 +148,8 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a third template raises the partition again",
     ...PARTITION,
-    find: "if (!isNew || target.partition === target.replicas) return undefined;",
-    replacement: "if (!isNew || target.partition <= target.replicas) return undefined;",
+    find: "if (!isNew || target.partition === HELD) return undefined;",
+    replacement: "if (!isNew || target.partition <= HELD) return undefined;",
   },
   {
     breaks: "a revert is not complete while stale pods are left",
@@ -189,10 +246,43 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
     replacement: `target.owner !== "" && target.originalPartition === undefined`,
   },
   {
+    breaks: "a StatefulSet that was held before is held again after the release",
+    file: "reconciler/phased/target.ts",
+    tests: ["test/reconciler/phased/manage.test.ts", "test/reconciler/phasing/adoption.test.ts"],
+    find: "Number(text) <= HELD ?",
+    replacement: "Number(text) < HELD ?",
+  },
+  {
+    breaks: "a decision looks at as many places as there are pods, upwards",
+    file: "reconciler/phased/target.ts",
+    tests: ["test/reconciler/phased/many-replicas.test.ts"],
+    find: "index < end; index++) {\n    const pod = pods.get(index);\n    if (!pod || wanted(pod))",
+    replacement: "index < end; index++) {\n    const pod = pods.get(index);\n    if (pod && wanted(pod))",
+  },
+  {
+    breaks: "a decision looks at as many places as there are pods, downwards",
+    file: "reconciler/phased/target.ts",
+    tests: ["test/reconciler/phased/many-replicas.test.ts"],
+    find: "index >= 0; index--) {\n    const pod = pods.get(index);\n    if (!pod || wanted(pod))",
+    replacement: "index >= 0; index--) {\n    const pod = pods.get(index);\n    if (pod && wanted(pod))",
+  },
+  {
     breaks: "our own guard is not taken for the partition from before, if somebody removes the claim",
     ...MANAGE,
     find: "return status.targetUID === uid &&",
     replacement: `return status.targetUID === "" &&`,
+  },
+  {
+    breaks: "our own write to a PhasedRollout wakes no tick",
+    ...WATCHED,
+    find: "if (resource === phasedRollouts) written.add(resourceVersion);",
+    replacement: `if (resource === phasedRollouts) written.add("");`,
+  },
+  {
+    breaks: "a StatefulSet that no PhasedRollout manages wakes no tick",
+    ...WATCHED,
+    find: "matters: ({ namespace, name }) => targets.has(`${namespace}/${name}`) }",
+    replacement: "matters: ({ namespace, name }) => targets.size > 0 || targets.has(`${namespace}/${name}`) }",
   },
   {
     breaks: "a pod is released only if its disruption budget grants it",

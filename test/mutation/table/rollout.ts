@@ -10,6 +10,7 @@ const FRESHNESS = {
   file: "infra/kubernetes/freshness.ts",
   tests: ["test/reconciler/stale-lists.test.ts", "test/infra/kubernetes/freshness.test.ts"],
 };
+const LOST = { file: "reconciler/model/lost.ts", tests: [...ZONE.tests, "test/reconciler/budget/decide.test.ts"] };
 const READINESS = { ...ZONE, file: "reconciler/model/readiness.ts" };
 
 const PROTOBUF = { file: "infra/kubernetes/protobuf.ts", tests: ["test/infra/kubernetes/pod-protobuf.test.ts"] };
@@ -82,11 +83,11 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "nothing is deleted while another zone has surplus pods",
     ...READINESS,
-    find: "isHealthy(zone) && zone.pods.length <= zone.replicas",
+    find: "isHealthy(zone) && withoutIdleSurplus(zone).pods.length <= zone.replicas",
     replacement: "isHealthy(zone)",
   },
   {
-    breaks: "a batch ends once another zone has surplus pods",
+    breaks: "a batch reads the pods of another zone that has surplus pods",
     file: "reconciler/rollout/continue-batch.ts",
     find: "other.status.replicas > other.replicas",
     replacement: "other.status.replicas > other.replicas + 1000",
@@ -126,20 +127,75 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "half-working pods are replaced only up to the maximum minus missing pods",
     ...ZONE,
-    find: "(unavailable(zone).count - candidates.length)",
-    replacement: "(unavailable(zone).pods.length - candidates.length)",
+    find: "(unavailable(zone).count - outdated(zone)",
+    replacement: "(unavailable(zone).pods.length - outdated(zone)",
   },
   {
-    breaks: "pods are updated only up to the maximum minus unavailable pods",
+    breaks: "pods are updated only up to the maximum minus pods that are no longer outdated and unavailable",
     ...ZONE,
-    find: "const room = zone.maxUnavailable - unavailable(zone).count;",
-    replacement: "const room = zone.maxUnavailable;",
+    find: "  const room = roomBeside(zone);",
+    replacement: "  const room = zone.maxUnavailable;",
+  },
+  {
+    breaks: "ready pods go only once no outdated one is left that is not ready",
+    ...ZONE,
+    find: "unready.length > 0 ? unready : ready",
+    replacement: "ready.length > 0 ? ready : unready",
+  },
+  {
+    breaks: "a pod of which a container works is not lost",
+    ...LOST,
+    find: "return !pod.ready && !pod.working && pod.broken !== undefined;",
+    replacement: "return !pod.ready && pod.broken !== undefined;",
+  },
+  {
+    breaks: "a pod that was ready until lately recovers",
+    ...LOST,
+    find: "now - pod.notReadySince >= RECOVERY_MS",
+    replacement: "now - pod.notReadySince >= 0",
+  },
+  {
+    breaks: "a pod that has been ready may come back",
+    ...LOST,
+    find: "!pod.ready && !pod.working && pod.neverReady",
+    replacement: "!pod.ready && !pod.working",
+  },
+  {
+    breaks: "pods of two unhealthy zones that may still start do not get the same new template at once",
+    ...ZONE,
+    find: "(!isTried && neverServed(pod))",
+    replacement: "neverServed(pod)",
+  },
+  {
+    breaks: "pods that were ready, and have not been for long, are replaced within the limit",
+    ...ZONE,
+    find: "stalled.slice(0, roomBeside(zone))",
+    replacement: "stalled",
+  },
+  {
+    breaks: "pods that were ready wait until a template has come up where it was tried",
+    ...ZONE,
+    find: "tried.length > 0 ? [] : outdated",
+    replacement: "isTried ? [] : outdated",
+  },
+  {
+    breaks: "a surplus pod that has served counts",
+    ...READINESS,
+    find: "return neverServed(pod) && isSurplus(pod, zone);",
+    replacement: "return !pod.ready && isSurplus(pod, zone);",
+  },
+  {
+    breaks: "a batch of pods that serve ends once another zone is unhealthy",
+    file: "reconciler/rollout/continue-batch.ts",
+    find: "if (servesNothing) return undefined;",
+    replacement: "if (!servesNothing) return undefined;",
+    tests: ["test/reconciler/rollout/continue-batch.test.ts"],
   },
   {
     breaks: "a terminating pod is not deleted again",
     ...ZONE,
-    find: "zone.status.updateRevision && !pod.terminating);",
-    replacement: "zone.status.updateRevision);",
+    find: "zone.status.updateRevision && !pod.terminating && ",
+    replacement: "zone.status.updateRevision && ",
   },
   {
     breaks: "pods that are missing are unavailable",

@@ -32,8 +32,8 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
     breaks: "a list of StatefulSets from before other groups had their turn is read again",
     file: "reconciler/tick.ts",
     tests: CHANGED,
-    find: "await reconcileGroup(zones, { budgetLists, gatheredAt, gates }, input)",
-    replacement: "await reconcileGroup(zones, { budgetLists, gatheredAt: gatheredAt && clock.monotonic(), gates }, input)",
+    find: "[key, zones], { budgetLists, gatheredAt, gates,",
+    replacement: "[key, zones], { budgetLists, gatheredAt: gatheredAt && clock.monotonic(), gates,",
   },
   {
     breaks: "the time between zones must be over, not just reached",
@@ -44,8 +44,8 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a downscale that cannot be read holds the other zones",
     ...MIN_TIME,
-    find: "if (at === undefined) {",
-    replacement: "if (at === undefined) continue;\n      if (Number.isNaN(at)) {",
+    find: "const bad = unreadable.find(isOther);",
+    replacement: "const bad = unreadable.find((one) => isOther(one) && one.at === 0);",
   },
   {
     breaks: "a zone tracker that cannot be read holds every zone",
@@ -83,8 +83,8 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone that has changed since it was read is not scaled down",
     ...LOOK,
-    find: "uid === zone.uid && resourceVersion === zone.resourceVersion",
-    replacement: "uid === zone.uid",
+    find: "one.uid === uid && one.resourceVersion === resourceVersion",
+    replacement: 'one.uid === uid && resourceVersion !== ""',
   },
   {
     breaks: "everything is read again before a zone is scaled down",
@@ -97,8 +97,8 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
     breaks: "a zone is not scaled down while another loses pods",
     file: "reconciler/scaling/shrink.ts",
     tests: ["test/reconciler/scaling/properties.test.ts"],
-    find: "whyTooEarly(step, times) ?? othersSteady(step.zone, group)",
-    replacement: "whyTooEarly(step, times)",
+    find: "? undefined : othersSteady(step, group, times.now);",
+    replacement: "? undefined : why;",
   },
   {
     breaks: "a zone is not scaled down while an admitted downscale of another may still be stored",

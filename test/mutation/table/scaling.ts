@@ -19,7 +19,7 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone is not scaled down while another lacks pods",
     ...STEADY,
-    find: "unavailable(other).missing > 0 || ",
+    find: "awaited > 0 || ",
     replacement: "",
   },
   {
@@ -33,6 +33,12 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     ...STEADY,
     find: "if (!other.observed) return",
     replacement: "if (!other.observed && other.paused) return",
+  },
+  {
+    breaks: "a zone waits for others unless all the pods that it loses serve nothing",
+    ...STEADY,
+    find: "|| servesNothing(pod, now));",
+    replacement: "|| !pod.ready);",
   },
   {
     breaks: "a pod is removed only once its delay is over",

@@ -10,15 +10,15 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
     breaks: "a status states only a generation that was read before the zones",
     ...WRITER,
     file: "reconciler/status-writer/group-statuses.ts",
-    find: "generation: confirmed ?? (stored ? 0 : 1),",
+    find: "generation: stored ? (stored.uid === confirmed?.uid ? confirmed.generation : 0) : 1,",
     replacement: "generation: stored?.generation ?? 1,",
   },
   {
     breaks: "a generation is confirmed before each tick",
     ...WRITER,
     file: "reconciler/status-writer/known-groups.ts",
-    find: "      for (const entry of entries.values()) entry.confirmed = entry.stored?.generation;\n",
-    replacement: "      for (const entry of entries.values()) entry.confirmed ??= entry.stored?.generation;\n",
+    find: "entry.confirmed = entry.stored && {",
+    replacement: "entry.confirmed ??= entry.stored && {",
   },
   {
     breaks: "a RolloutGroup that a user has made is not removed with its zones",

@@ -41,6 +41,32 @@ describe("an agent", () => {
     assert.equal(stage.host.facts().reboots, 1);
   });
 
+  it("reports that it is back although its node is not Ready, leaves it cordoned, and gives it back with the next state", async (t) => {
+    const stage = await setAgentStage(t);
+    const setReady = (status: string): void => {
+      const { store } = stage.emulator;
+      store.update("nodes", {
+        ...stage.node(NODE),
+        status: { ...(stage.node(NODE)["status"] as object), conditions: [{ type: "Ready", status }] },
+      });
+    };
+    const isCordoned = (): boolean => (stage.node(NODE)["spec"] as { unschedulable?: boolean }).unschedulable === true;
+    await stageUp(stage);
+    stage.want("RebootedIntoUpdate");
+    await untilTrue(() => stage.host.facts().reboots === 1);
+    setReady("False");
+    await untilTrue(() => stage.host.facts().isUp);
+    stage.startAgent();
+    await untilTrue(() => stage.state() === "RebootedIntoUpdate");
+    assert.ok(isCordoned());
+    stage.want("MonitoringUpdate");
+    await untilTrue(() => stage.asked.filter((call) => call === "uncordon 409").length > 2);
+    assert.deepEqual([stage.state(), isCordoned()], ["RebootedIntoUpdate", true]);
+    setReady("True");
+    await untilTrue(() => stage.state() === "MonitoringUpdate");
+    assert.ok(!isCordoned());
+  });
+
   it("W19, R27: does not drain a second time for a host that came back in the old version", async (t) => {
     const stage = await setAgentStage(t);
     stage.host.rollBack(1);

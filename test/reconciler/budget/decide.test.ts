@@ -2,6 +2,11 @@ import { PARTITIONS } from "./builders.ts";
 import { judgeEach, ZONES_MET, type EvictionCase } from "./table.ts";
 
 const FAILED = { phase: "Failed", broken: "Failed" };
+/** Its main container works. */
+const LIMPING = { broken: "CrashLoopBackOff", working: true };
+/** It was ready until 2026-01-01T01:00:00Z. */
+const RECOVERING = { ready: false, restarts: 0 };
+const NOT_LONG = Date.parse("2026-01-01T01:04:59Z");
 const UNREADY = { ready: false };
 const met = (partition: string): string => `zpdb met for partition ${partition} across 3 zones`;
 
@@ -32,6 +37,12 @@ const CASES: readonly EvictionCase[] = [
   [
     "E12 a partition whose peer was scaled away",
     { pod: "zone-b-2", spec: PARTITIONS, zones: { a: { replicas: 2 } } },
+    429,
+    "1 pod unknown in partition 2",
+  ],
+  [
+    "E12 a partition of whose peer is left what never served",
+    { pod: "zone-b-2", spec: PARTITIONS, zones: { a: { replicas: 2, pods: { 2: UNREADY } } } },
     429,
     "1 pod unknown in partition 2",
   ],
@@ -102,9 +113,14 @@ const CASES: readonly EvictionCase[] = [
     "E16 a pod beyond the replicas of its zone stands in for none that is missing",
     { pod: "zone-a-0", zones: { b: { pods: { 0: null, 3: {} } } } },
     429,
-    "1 pod unknown in ingester-zone-b",
+    "1 pod to be removed, 1 pod unknown in ingester-zone-b",
   ],
-  ["E16 nor does one below the first ordinal", { pod: "zone-a-0", zones: { b: { start: 1 } } }, 429, "1 pod unknown in ingester-zone-b"],
+  [
+    "E16 nor does one below the first ordinal",
+    { pod: "zone-a-0", zones: { b: { start: 1 } } },
+    429,
+    "1 pod to be removed, 1 pod unknown in ingester-zone-b",
+  ],
   ["E18 partition: all pods ready", { pod: "zone-a-0", spec: PARTITIONS }, 200, met("0")],
   [
     "E18 partition: the own zone does not count",
@@ -177,8 +193,74 @@ const CASES: readonly EvictionCase[] = [
     "1 pod not ready in ingester-zone-a",
   ],
   [
-    "unavailable pods of another zone block the rollout even for an unavailable pod",
+    "nor do those of other zones: it serves nothing",
     { pod: "zone-a-0", rollout: 1, zones: { a: { pods: { 0: { broken: "CrashLoopBackOff" } } }, b: { pods: { 0: UNREADY } } } },
+    200,
+    ZONES_MET,
+  ],
+  [
+    "a pod that was never ready serves nothing, either",
+    { pod: "zone-a-0", rollout: 1, zones: { a: { pods: { 0: UNREADY } }, b: { pods: { 0: UNREADY } } } },
+    200,
+    ZONES_MET,
+  ],
+  [
+    "in partitions as well",
+    { pod: "zone-a-0", rollout: 1, spec: PARTITIONS, zones: { a: { pods: { 0: UNREADY } }, b: { pods: { 0: UNREADY } } } },
+    200,
+    "zpdb met for partition 0 across 3 zones",
+  ],
+  [
+    "unavailable pods of another zone block the rollout for a pod of which one container works",
+    { pod: "zone-a-0", rollout: 1, zones: { a: { pods: { 0: LIMPING } }, b: { pods: { 0: UNREADY } } } },
+    429,
+    "1 pod not ready in ingester-zone-b",
+  ],
+  [
+    "and for a pod that was ready until lately",
+    { pod: "zone-a-0", rollout: 1, now: NOT_LONG, zones: { a: { pods: { 0: RECOVERING } }, b: { pods: { 0: UNREADY } } } },
+    429,
+    "1 pod not ready in ingester-zone-b",
+  ],
+  [
+    "not once it has had its time to recover",
+    { pod: "zone-a-0", rollout: 1, zones: { a: { pods: { 0: RECOVERING } }, b: { pods: { 0: UNREADY } } } },
+    200,
+    ZONES_MET,
+  ],
+  [
+    "a pod that works in part goes though others of its zone wait for the same cure",
+    { pod: "zone-a-0", rollout: 3, zones: { a: { at: "prev", pods: { 0: LIMPING, 1: LIMPING, 2: LIMPING } } } },
+    200,
+    ZONES_MET,
+  ],
+  [
+    "but not while another one of them is on its way",
+    { pod: "zone-a-1", rollout: 3, zones: { a: { at: "prev", pods: { 0: LIMPING, 1: LIMPING, 2: LIMPING } } }, reserved: ["zone-a-0"] },
+    429,
+    "1 pod not ready in ingester-zone-a",
+  ],
+  [
+    "or has its replacement, which is not ready",
+    { pod: "zone-a-1", rollout: 3, zones: { a: { at: "prev", pods: { 0: { ...LIMPING, revision: "last" }, 1: LIMPING, 2: LIMPING } } } },
+    429,
+    "1 pod not ready in ingester-zone-a",
+  ],
+  [
+    "nor is one that is ready spared less for it",
+    { pod: "zone-a-1", rollout: 3, zones: { a: { at: "prev", pods: { 0: LIMPING } } } },
+    429,
+    "1 pod not ready in ingester-zone-a",
+  ],
+  [
+    "a pod beyond its zone's replicas that never served counts for nobody",
+    { pod: "zone-a-0", zones: { b: { statusReplicas: 3, pods: { 3: UNREADY } } } },
+    200,
+    ZONES_MET,
+  ],
+  [
+    "one that serves or has served does",
+    { pod: "zone-a-0", zones: { b: { statusReplicas: 3, pods: { 3: RECOVERING } } } },
     429,
     "1 pod not ready in ingester-zone-b",
   ],

@@ -38,26 +38,49 @@ describe("the partition of a pod", () => {
 });
 
 describe("a cache of patterns", () => {
+  /** The cache, and the patterns that it compiled. */
+  function set() {
+    const compiled: string[] = [];
+    const compile = createPartitionCache((pattern, group) => {
+      compiled.push(pattern);
+      return compilePartition(pattern, group);
+    });
+    const use = (pattern: string, pod: string): string | undefined => {
+      const found = compile(pattern, undefined);
+      return typeof found === "function" ? found(pod) : found.problem;
+    };
+    return { compiled, compile, use };
+  }
+
   it("compiles a pattern once, by its text and group, problems too", () => {
-    const compile = createPartitionCache();
-    for (const [pattern, group] of [
-      ["(a)-(b)", 1],
-      ["(a)-(b)", 2],
-      ["(", undefined],
-    ] as const) {
-      assert.equal(compile(pattern, group), compile(pattern, group));
+    const { compiled, compile } = set();
+    for (let i = 0; i < 3; i++) {
+      const [first, second] = [compile("(a)-(b)", 1), compile("(a)-(b)", 2)].map((one) => typeof one === "function" && one("a-b"));
+      assert.deepEqual([first, second], ["a", "b"]);
+      assert.ok("problem" in compile("(", undefined));
     }
-    const [first, second] = [compile("(a)-(b)", 1), compile("(a)-(b)", 2)].map((one) => typeof one === "function" && one("a-b"));
-    assert.deepEqual([first, second], ["a", "b"]);
+    assert.deepEqual(compiled, ["(a)-(b)", "(a)-(b)", "("]);
   });
 
-  it("keeps the 20 most recently used", () => {
-    const compile = createPartitionCache();
-    const kept = compile("(kept)", undefined);
-    const dropped = compile("(dropped)", undefined);
-    for (let i = 0; i < 19; i++) assert.notEqual(compile("(kept)", undefined), compile(`(${i})`, undefined));
-    assert.equal(compile("(kept)", undefined), kept);
-    assert.notEqual(compile("(dropped)", undefined), dropped);
+  it("keeps the 20 most recently used compiled, and compiles any other again on its next use", () => {
+    const { compiled, use } = set();
+    use("(kept)", "kept");
+    use("(dropped)", "dropped");
+    for (let i = 0; i < 19; i++) {
+      assert.equal(use(`(${i})`, String(i)), String(i));
+      assert.equal(use("(kept)", "kept"), "kept");
+    }
+    assert.equal(compiled.filter((pattern) => pattern === "(kept)").length, 1);
+    assert.equal(use("(dropped)", "dropped"), "dropped");
+    assert.equal(compiled.filter((pattern) => pattern === "(dropped)").length, 2);
+  });
+
+  it("knows of thousands of patterns whether they are valid: to list them again compiles none", () => {
+    const { compiled, compile } = set();
+    const patterns = Array.from({ length: 300 }, (_, i) => (i % 2 === 0 ? `zone-(${i})` : `zone-(${i}`));
+    for (let times = 0; times < 3; times++)
+      for (const [i, pattern] of patterns.entries()) assert.equal("problem" in compile(pattern, undefined), i % 2 === 1);
+    assert.equal(compiled.length, 300);
   });
 });
 

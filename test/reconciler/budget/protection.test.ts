@@ -37,6 +37,16 @@ describe("what a budget protects", () => {
       "3/3 1, 3/3 1",
       protect([{}, {}], {}, { reservations: reserve("ingester-zone-a-1", 120) }),
     ],
+    ["a zone with a pod beyond its replicas", "3/4 1, 3/3 0", protect([{ statusReplicas: 4 }, {}])],
+    [
+      "a downscale that is reserved",
+      "1/3 1, 3/3 0",
+      protect(
+        [{}, {}],
+        {},
+        { reservations: { "ingester-zone-a-1+": { uid: "uid-ingester-zone-a", by: "x", time: new Date(START).toISOString() } } },
+      ),
+    ],
     ["partitions: it depends on the pod", "3/3 -, 3/3 -", protect([{}, {}], { podNamePartitionRegex: "[a-z-]+-([0-9]+)" })],
     ["one zone alone: none", "3/3 0", protect([{}])],
   ] as const)

@@ -6,6 +6,8 @@ import { endpointsOf, readPreparation } from "../../../reconciler/downscale/prep
 import { compareReplicas, readScalable } from "../../../reconciler/downscale/scalable.ts";
 import { zone } from "../builders.ts";
 
+const SHRINKING = zone({ name: "ingester-zone-x" });
+
 describe("the direction of a change of replicas (P16)", () => {
   const CASES: readonly [number | null, number | null, string][] = [
     [null, null, "not down"],
@@ -87,11 +89,18 @@ describe("waiting for other zones' health (P09, P12)", () => {
       "statefulset ingester-zone-a has 0 non-updated replicas and 1 non-ready replicas",
     ],
     ["a pod that is missing", { pods: { 2: null } }, "statefulset ingester-zone-a has 0 non-updated replicas and 1 non-ready replicas"],
+    ["a pod beyond its replicas that never served", { statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false } } }, undefined],
+    [
+      "a pod beyond its replicas that has served",
+      { statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false, restarts: 0 } } },
+      "statefulset ingester-zone-a has 3 replicas, and ingester-zone-a-3 is still running",
+    ],
     [
       "a pod that cannot be made again: the status counts one less",
       { statusReplicas: 2, pods: { 2: null } },
       "statefulset ingester-zone-a has 1 non-updated replicas and 1 non-ready replicas",
     ],
   ];
-  for (const [name, traits, expected] of CASES) it(name, () => assert.equal(refuseByHealth([zone(traits)])?.message, expected));
+  for (const [name, traits, expected] of CASES)
+    it(name, () => assert.equal(refuseByHealth([zone(traits)], { zone: SHRINKING, size: 3, now: 0 })?.message, expected));
 });

@@ -4,7 +4,7 @@ import { createLog } from "../../../infra/log.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
-import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
+import { isAllowed, VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { createMayDisrupt } from "../../../reconciler/reservations/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/reservations/reserve.ts";
@@ -63,6 +63,31 @@ export async function evictor(stage: Stage, actor: string, names: readonly strin
     }
   });
   await Promise.all(evictions);
+}
+
+/** A process that scales a zone down, as the reconciler or an admitted request does: reserve, then the API server stores it. */
+export async function downscaler(
+  stage: Stage,
+  actor: string,
+  { zone: name, to }: { readonly zone: string; readonly to: number },
+): Promise<void> {
+  const { world, stepper } = stage;
+  const reserver = reserverOf(stage, actor);
+  const zone = {
+    kind: "StatefulSet",
+    namespace: "test",
+    name,
+    uid: `uid-${name}`,
+    labels: { "rollout-group": "ingester" },
+    firstOrdinal: 0,
+  } as const;
+  const epoch = world.epoch();
+  const { verdict, handles } = await reserver.reserveDownscale({ zone, to, forced: false, deadlineAt: world.now() + TIMEOUT_MS });
+  if (!isAllowed(verdict)) return;
+  await stepper.step(`store ${to} replicas of ${name}`, "apiserver");
+  if (world.epoch() !== epoch) return void (await Promise.all(handles.map((handle) => reserver.release(handle, {}))));
+  world.reach("a zone was scaled down");
+  await world.shrink(name, to);
 }
 
 /** A process that reserves a pod and releases the reservation, as the rollout does after a refused deletion. */

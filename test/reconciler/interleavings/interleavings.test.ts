@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { evictor, reconciler } from "./actors.ts";
+import { downscaler, evictor, reconciler } from "./actors.ts";
 import { seededRandom, type Random } from "./random.ts";
 import { createStepper, playEveryOrder } from "./stepper.ts";
 import { FATES, type Fate } from "./port.ts";
@@ -10,6 +10,7 @@ import { createWorld, type WorldOptions } from "./world.ts";
 const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 
 const MOST_ORDERS = 10_000;
+const DOWNSCALE_PLAYS = 500;
 
 /** Two processes, each with a request for one pod. */
 async function playTwo(pods: readonly [string, string], options: Partial<WorldOptions>, choose: Random) {
@@ -49,6 +50,40 @@ describe("two evictions in every order of their API calls (E25)", () => {
       assert.equal(world.deleted.length, 1);
     }, MOST_ORDERS);
     assert.ok(plays > 500, String(plays));
+  });
+
+  /** An eviction of zone a, and downscales of zones from two replicas to one. */
+  async function playDownscales(zones: readonly string[], options: Partial<WorldOptions>, choose: Random) {
+    const stepper = createStepper();
+    const world = createWorld({ stepper, zones: 3, replicas: 2, spec: {}, revives: true, ...options });
+    const stage = { stepper, world };
+    void evictor(stage, "function", ["ingester-zone-a-1"]);
+    for (const zone of zones) void downscaler(stage, `downscale of ${zone}`, { zone: `ingester-zone-${zone}`, to: 1 });
+    await stepper.run(choose);
+    return world;
+  }
+
+  for (const [name, spec] of [
+    ["by zones", {}],
+    ["by partitions", PARTITIONS],
+  ] as const)
+    for (const keepsStatus of [true, false])
+      it(`E30 one beside one or two downscales ${name}, reserved in ${keepsStatus ? "the status" : "a Lease"}: never two zones, in random orders`, async () => {
+        const reached: Record<string, number> = {};
+        for (let seed = 0; seed < DOWNSCALE_PLAYS; seed++) {
+          const world = await playDownscales(seed % 2 ? ["b"] : ["b", "c"], { spec, keepsStatus }, seededRandom(seed));
+          assert.deepEqual(world.violations, [], `seed ${seed}`);
+          for (const pod of world.deleted) reached[pod] = (reached[pod] ?? 0) + 1;
+        }
+        for (const pod of ["a-1", "b-1", "c-1"])
+          assert.ok((reached[`ingester-zone-${pod}`] ?? 0) > DOWNSCALE_PLAYS / 20, JSON.stringify(reached));
+      });
+
+  it("one beside a downscale: two zones lose pods if the API server ignores versions", async () => {
+    let wrong = 0;
+    for (let seed = 0; seed < DOWNSCALE_PLAYS; seed++)
+      wrong += (await playDownscales(["b"], { checksVersions: false }, seededRandom(seed))).violations.length;
+    assert.ok(wrong > 5, String(wrong));
   });
 
   it("both are allowed by an API server that ignores versions", async () => {

@@ -12,6 +12,8 @@ export interface Life {
   /** A limping pod has one container that cannot start and one that works. */
   state: "ready" | "recovering" | "limping" | "terminating" | "missing";
   revision: string;
+  /** It has been ready since it was made. */
+  served: boolean;
   /** We removed it, and its successor is not ready yet. */
   disrupted: boolean;
 }
@@ -21,7 +23,7 @@ export type Fields = { metadata?: { resourceVersion?: string } };
 export interface ServerOptions {
   readonly pods: ReadonlyMap<string, Life>;
   readonly zones: readonly string[];
-  readonly replicas: number;
+  readonly replicasOf: (zone: string) => number;
   /** Spec of the budget. */
   readonly spec: object;
   readonly rollout?: Readonly<Record<string, string>>;
@@ -34,7 +36,9 @@ export const conflict = (what: string): RolloutError => new RolloutError("Confli
 
 export function createServer(options: ServerOptions) {
   const { pods, zones, nextVersion, keepsStatus = true, checksVersions = true } = options;
-  let budget = budgetObject(options.spec) as DisruptionBudget;
+  // Something was reserved before: no Lease is looked at then.
+  const status = keepsStatus ? { status: { disruptedPods: {} } } : {};
+  let budget = { ...budgetObject(options.spec), ...status } as DisruptionBudget;
   const leases = new Map<string, Lease>();
 
   const podObjects = (): PodObject[] =>
@@ -44,6 +48,7 @@ export function createServer(options: ServerOptions) {
         ready: life.state === "ready",
         terminating: life.state === "terminating",
         ...(life.state === "limping" && { broken: "CrashLoopBackOff", working: true }),
+        ...(life.served && life.state !== "ready" && { restarts: 0 }),
         revision: life.revision,
       });
       const labels = { ...object.metadata?.labels, name: life.zone, "rollout-group": "ingester" };
@@ -56,7 +61,7 @@ export function createServer(options: ServerOptions) {
       const there = own.filter(({ state }) => state !== "missing");
       return statefulSetObject({
         name,
-        replicas: options.replicas,
+        replicas: options.replicasOf(name),
         statusReplicas: there.length,
         statusReady: there.filter(({ state }) => state === "ready").length,
         at: "old",

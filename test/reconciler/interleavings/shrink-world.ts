@@ -15,7 +15,7 @@ import type { Lease, StatefulSet } from "../../../infra/kubernetes/resources.ts"
 import type { Outcome } from "../../../reconciler/report/outcome.ts";
 import { createPodNotifier } from "../../../reconciler/scaler/pod-notifier.ts";
 import { tick } from "../../../reconciler/tick.ts";
-import { keepingLog, reviewOf } from "../../functions/stage.ts";
+import { keepingLog, reviewOf, noBudgets } from "../../functions/stage.ts";
 import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
 import { MIRROR, NO_WRITE_BACK } from "../scaling/mirror-stage.ts";
 import { noChecks, noMaintenance, noPhases, noPods, scalingOf } from "../stage.ts";
@@ -138,7 +138,15 @@ export function createShrinkWorld(options: ShrinkOptions) {
 
   const record = recordInAnnotation({ cluster: connect(false), clock }, "tracker");
   const podHttp = { send: async () => ({ status: 200, body: "" }) };
-  const tools = { cluster: connect(false), clock, podHttp, clusterDomain: "x", record, tasks: createBackgroundTasks() };
+  const tools = {
+    cluster: connect(false),
+    clock,
+    podHttp,
+    clusterDomain: "x",
+    record,
+    tasks: createBackgroundTasks(),
+    reserver: noBudgets,
+  };
   const webhook = createPrepareDownscale(tools);
 
   const zoneNamed = (name: string): StatefulSet => zones.get(name) ?? assert.fail(name);

@@ -45,6 +45,8 @@ export interface World {
   epoch(): number;
   elapse(): void;
   reach(what: string): void;
+  /** The StatefulSet gets fewer replicas. */
+  shrink(zone: string, to: number): Promise<void>;
   /** The pod fails by itself, with or without a container that still works, or recovers. */
   stumble(name: string): void;
   /** The violations that occurred. */
@@ -68,6 +70,7 @@ export function createWorld(options: WorldOptions): World {
         version: 1,
         state: "ready",
         revision: "old",
+        served: true,
         disrupted: false,
       });
   }
@@ -77,7 +80,8 @@ export function createWorld(options: WorldOptions): World {
   const violations: string[] = [];
   const deleted: string[] = [];
 
-  function remove(name: string, life: Life): void {
+  /** `isSurplus` for a pod beyond the replicas: its own zone's limit does not count it. */
+  function remove(name: string, life: Life, isSurplus = false): void {
     if (life.state === "terminating" || life.state === "missing") return;
     const others = [...pods.entries()].filter(([other, { disrupted }]) => disrupted && other !== name);
     const isPeer = (other: Life): boolean => spec.podNamePartitionRegex === undefined || other.ordinal === life.ordinal;
@@ -85,23 +89,45 @@ export function createWorld(options: WorldOptions): World {
     const here = others.filter(([, other]) => other.zone === life.zone);
     const names = (list: typeof others): string => list.map(([other]) => other).join(", ");
     if (elsewhere.length > 0) violations.push(`${name} deleted while ${names(elsewhere)} of another zone is down`);
-    if (spec.podNamePartitionRegex === undefined && here.length >= most) violations.push(`${name} deleted while ${names(here)} is down`);
+    if (!isSurplus && spec.podNamePartitionRegex === undefined && here.length >= most)
+      violations.push(`${name} deleted while ${names(here)} is down`);
     deleted.push(name);
     if (life.state === "limping") reach("a limping pod deleted");
     Object.assign(life, { state: "terminating", disrupted: true, version: ++version });
-    if (options.revives) void revive(name, life);
+    if (isSurplus) void vanish(name, life);
+    else if (options.revives) void revive(name, life);
+  }
+
+  async function vanish(name: string, life: Life): Promise<void> {
+    await stepper.step(`${name} is gone`, "cluster");
+    Object.assign(life, { state: "missing", disrupted: false });
   }
 
   async function revive(name: string, life: Life): Promise<void> {
     await stepper.step(`${name} is gone`, "cluster");
     Object.assign(life, { state: "missing" });
     await stepper.step(`${name} is made`, "cluster");
-    Object.assign(life, { state: "recovering", uid: `u${++version}`, version, revision: "new" });
+    Object.assign(life, { state: "recovering", uid: `u${++version}`, version, revision: "new", served: false });
     await stepper.step(`${name} is ready`, "cluster");
-    Object.assign(life, { state: "ready", disrupted: false, version: ++version });
+    Object.assign(life, { state: "ready", served: true, disrupted: false, version: ++version });
   }
 
-  const server = createServer({ ...options, pods, zones, nextVersion: () => ++version });
+  const shrunk = new Map<string, number>();
+  const server = createServer({
+    ...options,
+    pods,
+    zones,
+    replicasOf: (zone) => shrunk.get(zone) ?? options.replicas,
+    nextVersion: () => ++version,
+  });
+
+  /** Stores the replicas; the controller deletes the pods beyond them at a step of its own. */
+  async function shrink(zone: string, to: number): Promise<void> {
+    shrunk.set(zone, Math.min(to, shrunk.get(zone) ?? options.replicas));
+    version++;
+    await stepper.step(`the controller deletes pods of ${zone}`, "cluster");
+    for (const [name, life] of pods) if (life.zone === zone && life.ordinal >= to) remove(name, life, true);
+  }
 
   /** Deletes the pod if its UID is the judged one. */
   function removeIf(name: string, preconditions: Preconditions): string {
@@ -125,6 +151,7 @@ export function createWorld(options: WorldOptions): World {
   return {
     pods,
     connect: (actor) => connectPort(actor, port),
+    shrink,
     elapse,
     now: () => now,
     epoch: () => epoch,

@@ -110,17 +110,23 @@ describe("whether a pod has been Ready since it was created", () => {
     conditions: [{ type: "Ready", status, ...(lastTransitionTime !== undefined && { lastTransitionTime }) }],
     containerStatuses: [{ name: "c", image: "", imageID: "", ready: status === "True", restartCount: 7, state: { running: {} } }],
   });
-  const TABLE: readonly [string, boolean, object][] = [
-    ["it is ready", true, ready("True", START)],
-    ["its condition turned long after its start", true, ready("False", "2026-01-01T00:00:11Z")],
-    ["its condition is as old as its start, regardless of its containers", false, ready("False", START)],
-    ["its condition is from a late first report", false, ready("False", "2026-01-01T00:00:10Z")],
-    ["its condition has no time", false, ready("False")],
-    ["it has not started", false, { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False" }] }],
-    ["there is no status at all", false, {}],
+  /** "unknown": it may have been Ready in its first seconds. */
+  const TABLE: readonly [string, "yes" | "no" | "unknown", object][] = [
+    ["it is ready", "yes", ready("True", START)],
+    ["its condition turned long after its start", "yes", ready("False", "2026-01-01T00:00:11Z")],
+    ["its condition is as old as its start, regardless of its containers", "no", ready("False", START)],
+    ["its condition is of the same report, in the next second", "no", ready("False", "2026-01-01T00:00:01Z")],
+    ["its condition is from a late first report, or it served for a moment", "unknown", ready("False", "2026-01-01T00:00:02Z")],
+    ["its condition is from a very late first report", "unknown", ready("False", "2026-01-01T00:00:10Z")],
+    ["its condition has no time", "unknown", ready("False")],
+    ["it has not started", "no", { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False" }] }],
+    ["there is no status at all", "no", {}],
   ];
   for (const [name, expected, status] of TABLE)
-    it(`${name}: ${expected}`, () => assert.equal(readPod({ metadata: {}, status }).hasBeenReady, expected));
+    it(`${name}: ${expected}`, () => {
+      const { hasBeenReady, neverReady } = readPod({ metadata: {}, status });
+      assert.deepEqual([hasBeenReady, neverReady], [expected === "yes", expected === "no"]);
+    });
 });
 
 describe("how long a pod took to become ready", () => {

@@ -27,7 +27,10 @@ const readOwn = (name: string) => readNode(stage.emulator.store.get("nodes", und
 async function look(node: string, drained: NodeLook["workloads"] = []): Promise<NodeLook & { readonly calls: readonly string[] }> {
   const { cluster, calls } = stage.connect();
   const freshness = createFreshness(stage.clock, { warn: () => {} });
-  const found = await lookAround({ cluster, freshness, now: stage.clock.now(), call: {}, nodes: [readOwn(node)] })({ node, drained });
+  const found = await lookAround({ cluster, freshness, now: stage.clock.now(), call: {}, nodes: [readOwn(node)], busy: new Set() })({
+    node,
+    drained,
+  });
   return { ...found, calls };
 }
 

@@ -20,7 +20,7 @@ function watchLooks(answer: (node: string) => NodeLook = () => FREE) {
   return { looked, questions: { lookAt, askChecks: async () => new Map() }, most: () => most };
 }
 
-const memory = (): LookMemory => ({ obstacles: new Map(), lookedAt: new Map() });
+const memory = (): LookMemory => ({ obstacles: new Map(), departures: new Map(), lookedAt: new Map() });
 
 describe("the looks of a pass", () => {
   const names = Array.from({ length: 100 }, (_, i) => `n${String(i).padStart(3, "0")}`);

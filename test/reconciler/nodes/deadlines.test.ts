@@ -199,3 +199,38 @@ describe("a node that loses its label (W13)", () => {
       true,
     ));
 });
+
+describe("a drain that does not end in time", () => {
+  const blocked = [
+    { namespace: "shop", name: "db-0", reason: "DisruptionBudget", message: "db allows no disruption" },
+    { namespace: "shop", name: "web", reason: "Terminating" },
+  ];
+  const drain = { started_at: at(LATE), round_at: at(0), remaining: 3, blocked };
+  const stuck = busyNode("a", R, S, { node: cordoned, status: { drain } });
+  const plan = (one: UpdateNode, active: readonly ActiveNode[]) =>
+    planPass(snapshot([one], { policy: policy({}, { active: [...active] }) }));
+  const draining = [entry("a", { phase: "Draining", since: at(LATE), waitsFor: "its agent" })];
+  const message =
+    "a was in phase Draining for 1h: 3 pods are left, shop/db-0 (DisruptionBudget: db allows no disruption), shop/web (Terminating)";
+
+  it("names the pods that are left, and what keeps each", () =>
+    assert.deepEqual(plan(stuck, draining).status.active[0]?.ending, { reason: "DrainTimeout", message }));
+
+  it("ends as that, once the node is back in service, and not as a failed update", () => {
+    const { status, steps } = plan(stuck, draining);
+    assert.deepEqual(steps[0]?.step.step, "reset");
+    const back = node("a", { shadow: shadow("a", { version: "1.1.0" }, {}) });
+    const end = planPass(snapshot([back], { policy: policy({}, status) }));
+    assert.partialDeepStrictEqual(end.steps[0]?.step, { step: "release", reason: "DrainTimeout", message });
+    assert.deepEqual(
+      end.status.deferred.map(({ reason, count }) => [reason, count]),
+      [["DrainTimeout", 1]],
+    );
+  });
+
+  it("keeps its first reason if another one comes while it is undone", () => {
+    const { status } = plan(stuck, draining);
+    const failing = busyNode("a", R, "ErrorReset", { node: cordoned });
+    assert.equal(plan(failing, status.active).status.active[0]?.ending?.reason, "DrainTimeout");
+  });
+});

@@ -141,6 +141,7 @@ describe("a drain under core budgets (R10)", () => {
 });
 
 describe("a drain of a node whose pods have nowhere to go", () => {
+  const dedicated = { key: "dedicated", effect: "NoSchedule" };
   const alone = (pods: readonly NodePod[]): DrainFacts => ({ ...facts(["a-0"]), pods, budgets: [], hasElsewhere: false });
   it("fails: what uncordons the node could not run, either", () =>
     assert.match(whyNotDrainable(alone([pod("a")])) ?? "", /^no other node is Ready and takes pods/));
@@ -148,13 +149,12 @@ describe("a drain of a node whose pods have nowhere to go", () => {
 
   for (const [title, other, isSo] of [
     ["does", {}, true],
-    ["with the same taint does", { taints: ["dedicated"] }, true],
+    ["with the same taint does", { taints: [dedicated] }, true],
     ["that is not Ready does not", { ready: false }, false],
     ["that is cordoned does not", { unschedulable: true }, false],
     ["that is being deleted does not", { terminating: true }, false],
-    ["with a taint of its own does not", { taints: ["node-role.kubernetes.io/control-plane"] }, false],
+    ["with a taint of its own does not", { taints: [{ key: "node-role.kubernetes.io/control-plane", effect: "NoSchedule" }] }, false],
     ["that is the same does not", { name: "a" }, false],
   ] as const)
-    it(`another node ${title} take its pods`, () =>
-      assert.equal(canTakeOver(node("a", { taints: ["dedicated"] }), node("b", other)), isSo));
+    it(`another node ${title} take its pods`, () => assert.equal(canTakeOver(node("a", { taints: [dedicated] }), node("b", other)), isSo));
 });

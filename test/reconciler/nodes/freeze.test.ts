@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { planPass } from "../../../reconciler/nodes/plan.ts";
 import type { PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
-import { at, busyNode, entry, node, policy, snapshot } from "./fixture.ts";
+import { at, busyNode, entry, node, policy, shadow, snapshot } from "./fixture.ts";
 
 const S = "StagedAndPerformedUpdate";
 const R = "RebootedIntoUpdate";
@@ -121,6 +121,34 @@ describe("a suspected bad update (R27, R34, R35)", () => {
     );
   });
 
+  describe("a node that is frozen as it came back and did not become Ready", () => {
+    const returning = (ready: boolean) => busyNode("a", R, R, { node: { ready, bootId: "boot-2", cordonedBy: "shadow-a" } });
+    const late = [entry("a", { phase: "Returning", since: at(-3600_000), waitsFor: "the node is not Ready" })];
+
+    it("names its cause, over and over the same", () => {
+      let { status } = plan([returning(false)], {}, { active: late });
+      assert.deepEqual(
+        [status.frozen?.reason, status.frozen?.message],
+        ["ReturnTimeout", "a: a was in phase Returning for 15m: the node is not Ready"],
+      );
+      for (let i = 0; i < 3; i++) {
+        ({ status } = plan([returning(false)], {}, status));
+        assert.equal(status.active[0]?.waitsFor, "the node is not Ready");
+      }
+      assert.equal(status.failed.length, 1);
+    });
+
+    it("finishes once it is Ready, and the policy stays frozen", () => {
+      const { status } = plan([returning(false)], {}, { active: late });
+      const { status: after, writes } = plan([returning(true)], {}, status);
+      assert.deepEqual(
+        writes.map(({ spec }) => spec.state),
+        ["MonitoringUpdate"],
+      );
+      assert.ok(after.frozen);
+    });
+  });
+
   for (const unfreeze of [undefined, "", "f0", "true"])
     it(`stays frozen with unfreeze: ${unfreeze}`, () =>
       assert.ok(plan([gone], unfreeze === undefined ? {} : { unfreeze }, stuck).status.frozen));
@@ -139,6 +167,32 @@ describe("a suspected bad update (R27, R34, R35)", () => {
     assert.deepEqual(
       status.deferred.map(({ node, reason }) => `${node} ${reason}`),
       ["a ReleasedByHand"],
+    );
+  });
+
+  const twoMore = ["b", "c", "d"].map((name) => node(name));
+  const startedWith = (released: Parameters<typeof snapshot>[0][number], maxConcurrent: number): number =>
+    plan([released, ...twoMore], { unfreeze: "f1", maxConcurrent }, stuck).started.length;
+  const isBack = { node: { bootId: "boot-2", cordonedBy: "shadow-a" } };
+  const serves = { node: { bootId: "boot-2" } };
+  for (const [title, released, maxConcurrent, count] of [
+    ["that is cordoned by us and Ready takes a slot", busyNode("a", R, R, isBack), 2, 1],
+    ["that is cordoned by us and Ready takes the only slot", busyNode("a", R, R, isBack), 1, 0],
+    ["that serves takes a slot until its agent has reported", busyNode("a", R, R, serves), 2, 1],
+    ["that is not Ready takes a slot", gone, 2, 1],
+    ["that is not Ready, and may never be, leaves one slot", gone, 1, 1],
+    ["that is at rest takes none", node("a", { shadow: shadow("a", {}, { current_version: "1.1.0" }) }), 2, 2],
+    ["that is at rest and not Ready takes none", node("a", { ready: false, shadow: shadow("a", {}, { current_version: "1.1.0" }) }), 2, 2],
+  ] as const)
+    it(`a released node ${title}`, () => assert.equal(startedWith(released, maxConcurrent), count));
+
+  it("a released node that serves takes no slot any more if its agent does not report in time, and those that wait say for whom", () => {
+    const released = (ms: number) => ({ deferred: [{ node: "a", count: 1, at: at(ms), reason: "ReleasedByHand" }] });
+    const of = [busyNode("a", R, R, serves), ...twoMore];
+    assert.equal(plan(of, { maxConcurrent: 1 }, released(-301_000)).started.length, 1);
+    assert.match(
+      plan(of, { maxConcurrent: 1 }, released(-299_000)).status.waiting.at(-1)?.message ?? "",
+      /; a counts until it is back in service$/,
     );
   });
 

@@ -48,10 +48,14 @@ export async function set(
     entries,
     pass: (ms: number) => void (later += ms),
     /** Concludes once; resolves with the API calls. */
-    async look(namespaces: readonly string[] = ["default"], signal = new AbortController().signal): Promise<string[]> {
+    async look(
+      namespaces: readonly string[] = ["default"],
+      signal = new AbortController().signal,
+      isLeftOut: (lease: { readonly namespace: string; readonly name: string }) => boolean = () => false,
+    ): Promise<string[]> {
       stage.calls.length = 0;
       const recorder = { record: (drafts: readonly Draft[]) => void events.push(...drafts) };
-      await conclude({ namespaces, fence: { write: () => ({}) }, recorder, signal });
+      await conclude({ namespaces, fence: { write: () => ({}) }, recorder, signal, isLeftOut });
       return [...stage.calls];
     },
     note(pending: PendingDownscales, spec: object = { holderIdentity: "" }, name = LEASE): void {

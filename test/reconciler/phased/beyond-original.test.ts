@@ -107,11 +107,11 @@ table("better than the original", [
     expected: "release db-2 by partition 2",
   },
   {
-    name: "S08 the partition follows a downscale at once",
-    set: { ...NEWER, replicas: 1, partition: 3 },
+    name: "S08 no step waits for the pods that a downscale has removed",
+    set: { ...NEWER, replicas: 1 },
     pods: "o",
     status: stepped(3),
-    expected: "partition 1 Shrink",
+    expected: `Rolling ${READY} WaitForPodToBeUpdated@1 0/0 due in 0 s`,
   },
   {
     name: "S09 without any default in the object there are checks",

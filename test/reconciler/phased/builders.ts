@@ -5,7 +5,7 @@ import { readPod } from "../../../reconciler/model/pod.ts";
 import { type PhasedRollout, readPhasedRollout } from "../../../reconciler/phased/phased-rollout.ts";
 import type { PhasedSnapshot } from "../../../reconciler/phased/snapshot.ts";
 import { hashOf } from "../../../reconciler/phased/step.ts";
-import { podsByIndex, readTarget } from "../../../reconciler/phased/target.ts";
+import { HELD, podsByIndex, readTarget } from "../../../reconciler/phased/target.ts";
 import { podObject, statefulSetObject, type PodTraits } from "../builders.ts";
 
 export const NOW = Date.parse("2026-03-01T12:00:00Z");
@@ -53,7 +53,7 @@ export const rollout = (traits?: RolloutTraits): PhasedRollout => readPhasedRoll
 
 export interface SetTraits {
   readonly replicas?: number;
-  /** Undefined leaves the field out. */
+  /** Undefined leaves the field out. By default no pod is released. */
   readonly partition?: number | undefined;
   readonly start?: number;
   readonly current?: string;
@@ -77,7 +77,8 @@ export function setObject(traits: SetTraits = {}): StatefulSet {
   const { replicas = 3, current = OLD, update = OLD, strategy = "RollingUpdate", generation = 2, owner = "guard" } = traits;
   const base = statefulSetObject({ name: "db", replicas, ...(traits.terminating && { terminating: true }) });
   const isClaimed = !("owner" in traits) || traits.owner !== undefined;
-  const rollingUpdate = "partition" in traits && traits.partition === undefined ? {} : { partition: traits.partition ?? replicas };
+  const guard = current === update ? replicas : HELD;
+  const rollingUpdate = "partition" in traits && traits.partition === undefined ? {} : { partition: traits.partition ?? guard };
   return {
     ...base,
     metadata: {

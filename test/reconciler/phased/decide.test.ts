@@ -19,11 +19,11 @@ table("what else holds", [
     expected: `Rolling ${READY} WaitForChecks@3 0/0 checks True due in 0 s`,
   },
   {
-    name: "a pod that is updated already is not released again",
+    name: "a pod that is updated already is not released again: the next outdated one is",
     set: { ...NEWER, updated: 2, partition: 2 },
     pods: "onn",
     status: checking(2, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) }),
-    expected: "release nothing by partition 1",
+    expected: "release db-0 by partition 0",
   },
   {
     name: "while the spec is not observed a rollout waits",

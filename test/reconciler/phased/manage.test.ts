@@ -38,7 +38,7 @@ table("adopted, suspended, given back", [
     set: { ...NEWER, partition: 0, updated: 1 },
     pods: "oon",
     status: SUSPENDED,
-    expected: "partition 2 Contain",
+    expected: "held: Contain",
   },
   {
     name: "no longer suspended, all pods updated",
@@ -52,7 +52,7 @@ table("adopted, suspended, given back", [
     set: { ...NEWER, partition: 0, updated: 1 },
     pods: "oon",
     status: CANNOT,
-    expected: "partition 2 Contain",
+    expected: "held: Contain",
   },
   {
     name: "deleted while the StatefulSet is another PhasedRollout's: it is not touched",
@@ -67,6 +67,22 @@ table("adopted, suspended, given back", [
     set: { ...NEWER, partition: 2, updated: 1, annotations: { "sts.plus/original-partition": "1" } },
     pods: "oon",
     expected: "give back with partition 1, 1 pods",
+  },
+  {
+    name: "deleted, and the StatefulSet was held before the adoption: it is held again",
+    terminating: true,
+    set: { ...NEWER, annotations: { "sts.plus/original-partition": "2147483647" } },
+    expected: "give back with partition 2147483647, 0 pods",
+  },
+  {
+    name: "claimed again after a freeze: the partition from before the first claim stays",
+    set: { ...NEWER, owner: undefined, annotations: { "sts.plus/original-partition": "2147483647" } },
+    expected: "claim",
+  },
+  {
+    name: "claimed with a held partition that nobody has explained: it returns as it was found",
+    set: { ...NEWER, owner: undefined },
+    expected: "claim, before: 2147483647",
   },
   {
     name: "deleted in the middle with onDelete: freeze",

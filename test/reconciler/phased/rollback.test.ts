@@ -1,5 +1,6 @@
 /** A revert in the middle of a rollout, and pods of neither revision. */
 import { ago, OLD, rolling } from "./builders.ts";
+import { HELD } from "../../../reconciler/phased/target.ts";
 import { NEWER, READY, ROLLED_BACK, table } from "./table.ts";
 
 const PASSED = { status: "WaitForChecks", consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) };
@@ -73,11 +74,11 @@ table("better than the original", [
     set: { uid: "uid-2", partition: 0, updated: 0 },
     pods: "nnn",
     status: ROLLED_BACK,
-    expected: "partition 3 Contain",
+    expected: "held: Contain",
   },
   {
     name: "S22 then they roll out by checks",
-    set: { uid: "uid-2", partition: 3, updated: 0 },
+    set: { uid: "uid-2", partition: HELD, updated: 0 },
     pods: "nnn",
     status: ROLLED_BACK,
     expected: `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,

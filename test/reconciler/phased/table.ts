@@ -3,13 +3,14 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { decidePhased } from "../../../reconciler/phased/decide.ts";
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
+import { HELD } from "../../../reconciler/phased/target.ts";
 import { ago, NEW, NOW, OLD, rolling, type Scene, snapshot } from "./builders.ts";
 
 /** The decision in a few words: what is written, or the reported phase, `Ready`, `Updated` and step. */
 function summarize(decision: PhasedDecision): string {
   switch (decision.action) {
     case "setPartition":
-      return `partition ${decision.partition} ${decision.reason}`;
+      return decision.partition === HELD ? `held: ${decision.reason}` : `partition ${decision.partition} ${decision.reason}`;
     case "releasePod":
       return `release ${decision.pod?.name ?? "nothing"} by partition ${decision.partition}`;
     case "replacePod":

@@ -26,7 +26,12 @@ export function sync(world: World): void {
       replicas: pods.size,
     };
   };
-  for (const index of missing) pods.set(index, { revision: index < partition ? status.current : template, phase: "starting" });
+  for (const index of missing) {
+    const revision = index < partition ? status.current : template;
+    pods.set(index, { revision, phase: "starting" });
+    if (set.owner !== undefined && set.strategy === "RollingUpdate" && revision !== status.current)
+      world.made.push(releaseKey(world, index));
+  }
   const surplus = [...pods].find(([index, { phase }]) => index >= replicas && phase !== "terminating");
   if (surplus) surplus[1].phase = "terminating";
   else if (set.strategy === "RollingUpdate")

@@ -1,6 +1,7 @@
 /** A model of one StatefulSet with its controller and kubelets, of its PhasedRollout and of Prometheus, for the properties of a phased rollout. */
 import { keepPartition, type ReleaseFields } from "../../../functions/phased/keep-partition.ts";
 import type { PhasedStatus } from "../../../reconciler/phased/status.ts";
+import { HELD } from "../../../reconciler/phased/target.ts";
 import { NOW } from "./builders.ts";
 import { runKubelets, sync } from "./world-controllers.ts";
 
@@ -17,6 +18,8 @@ export interface World {
   readonly guarded: boolean;
   /** The pods of the managed StatefulSet that its controller has replaced by another template than the current one, by `releaseKey`. */
   readonly replaced: string[];
+  /** Those that it has made by another template than the current one. */
+  readonly made: string[];
   set: {
     uid: number;
     version: number;
@@ -78,6 +81,7 @@ export function createWorld({
     prometheus: "quiet",
     guarded,
     replaced: [],
+    made: [],
     set: { ...set, owner: undefined, original: undefined, pods, status },
     rollout: { version: 1, generation: 1, skipCheck: false, paused: false, finalizer: false, status: undefined, finalCheck },
   };
@@ -92,6 +96,8 @@ export const HAPPENINGS = [
   "revert",
   "scaleUp",
   "scaleDown",
+  "applyMore",
+  "deployMore",
   "wipePartition",
   "raisePartition",
   "lowerPartition",
@@ -117,14 +123,18 @@ export type Happening = (typeof HAPPENINGS)[number];
 export function happen(what: Happening, world: World, at: number): void {
   const { set, rollout } = world;
   const pod = set.pods.get(at % Math.max(1, set.replicas));
-  const change = (edit: () => void): void => {
-    const [before, { owner, original }] = [fieldsOf(world), set];
+  const write = (edit: () => void): void => {
     edit();
-    const kept = world.guarded && owner !== undefined ? keepPartition(before, fieldsOf(world)) : undefined;
-    if (kept !== undefined) Object.assign(set, { partition: kept, owner, original });
     set.version++;
     set.generation++;
   };
+  const change = (edit: () => void): void => {
+    const [before, { owner, original }] = [fieldsOf(world), set];
+    write(edit);
+    const kept = world.guarded && owner !== undefined ? keepPartition(before, fieldsOf(world)) : undefined;
+    if (kept !== undefined) Object.assign(set, { partition: kept, owner, original });
+  };
+  const more = (): void => void (set.replicas = Math.min(6, set.replicas + 1));
   const edit = (field: "skipCheck" | "paused", value: boolean): void => {
     rollout[field] = value;
     rollout.version++;
@@ -139,10 +149,13 @@ export function happen(what: Happening, world: World, at: number): void {
     wait: () => void (world.now += 10_000),
     deploy: () => change(() => set.template++),
     revert: () => change(() => void (set.template = Math.max(0, set.template - 1))),
-    scaleUp: () => change(() => void (set.replicas = Math.min(6, set.replicas + 1))),
-    scaleDown: () => change(() => void (set.replicas = Math.max(1, set.replicas - 1))),
+    // By the subresource, as kubectl scale and autoscalers do: admission sees no StatefulSet.
+    scaleUp: () => write(more),
+    scaleDown: () => write(() => void (set.replicas = Math.max(1, set.replicas - 1))),
+    applyMore: () => change(more),
+    deployMore: () => change(() => (more(), set.template++)),
     wipePartition: () => set.strategy === "RollingUpdate" && change(() => void (set.partition = 0)),
-    raisePartition: () => set.strategy === "RollingUpdate" && change(() => void (set.partition += 1)),
+    raisePartition: () => set.strategy === "RollingUpdate" && change(() => void (set.partition = Math.min(HELD, set.partition + 1))),
     lowerPartition: () => set.strategy === "RollingUpdate" && change(() => void (set.partition = Math.min(set.partition, at))),
     replace: () => change(() => Object.assign(set, { strategy: "RollingUpdate", partition: 0, owner: undefined, original: undefined })),
     unclaim: () => change(() => Object.assign(set, { owner: undefined, original: undefined })),

@@ -7,6 +7,7 @@ import { composeBudgets } from "../../../reconciler/reservations/compose.ts";
 import { createMayDisrupt } from "../../../reconciler/reservations/may-disrupt.ts";
 import { budgetDefinition, BUDGETS, reserved, writeBudget } from "../budget-stage.ts";
 import type { KubeObject } from "../../emulator/objects.ts";
+import { partitionOf } from "./play.ts";
 import { applySet, createRollout, edit, FIRING, type PhasedStage, SETS, setPhasedStage } from "./stage.ts";
 
 interface Budgeted extends PhasedStage {
@@ -41,8 +42,6 @@ async function open(t: TestContext, policy: "OrderedReady" | "Parallel" = "Order
     edit(stage, BUDGETS, "ingester", (budget) => ({ ...budget, status: { disruptedPods: pod === undefined ? {} : reservation(pod) } }));
   return { ...stage, drain, uidOf };
 }
-
-const partitionOf = (stage: PhasedStage): number | undefined => stage.set().spec.updateStrategy.rollingUpdate?.partition;
 
 it("the pod below the partition is reserved in its budget before the partition is lowered, and a pod that another holds keeps it", async (t) => {
   const stage = await open(t);

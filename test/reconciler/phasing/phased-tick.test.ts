@@ -39,7 +39,11 @@ it("a settled tick costs two lists for any number of PhasedRollouts, and no writ
     await stage.time.advance(10_000);
     await stage.tickFor(20);
     stage.calls.length = 0;
-    assert.deepEqual(await stage.tick(), { acted: false, failed: false });
+    const at = String(stage.emulator.store.version());
+    const targets = Array.from({ length: 20 }, (_, i) => `default/db-${i}`).toSorted();
+    // What is watched from, and nothing of what was read: a run keeps it until the next tick.
+    const lists = [{ namespace: "default", rolloutsAt: at, targetsAt: at, targets }];
+    assert.deepEqual(await stage.tick(), { acted: false, failed: false, lists });
     assert.deepEqual(stage.calls, ["GET sts.plus/v1alpha1/phasedrollouts collection", "GET apps/v1/statefulsets collection"]);
   } finally {
     await stage.close();

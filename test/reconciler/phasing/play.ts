@@ -13,6 +13,10 @@ export async function play(choices: SetChoices, run: (stage: PhasedStage) => Pro
   }
 }
 
-export const partitionOf = (stage: PhasedStage): number | undefined => stage.set().spec.updateStrategy.rollingUpdate?.partition;
+/** The index of the lowest pod that is released; the replicas if none is. */
+export function partitionOf(stage: PhasedStage): number {
+  const { replicas, updateStrategy } = stage.set().spec;
+  return Math.min(updateStrategy.rollingUpdate?.partition ?? 0, replicas);
+}
 
 export const reasons = ({ events }: PhasedStage): string[] => events.map(({ reason }) => reason);

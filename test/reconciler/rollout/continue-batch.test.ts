@@ -10,7 +10,7 @@ function view(...changes: readonly ZoneTraits[]): BatchView {
   const [zone] = judged;
   const pod = zone?.pods[1];
   assert.ok(zone && pod);
-  return { judged, zone, pod, now };
+  return { judged, zone, pod, now, servesNothing: false };
 }
 
 describe("a batch of deletions", () => {
@@ -26,7 +26,17 @@ describe("a batch of deletions", () => {
     ["another zone is being deleted", view({}, {}, { terminating: true }), "zone-c is being deleted"],
     ["another zone has fewer ready pods", view({}, { statusReady: 2 }), "zone-b is no longer healthy"],
     ["another zone has fewer available pods", view({}, { minReadySeconds: 9, available: 2 }), "zone-b is no longer healthy"],
-    ["another zone has more pods than replicas", view({}, { statusReplicas: 4 }), "zone-b has more pods than it should have"],
+    [
+      "another zone has fewer ready pods than replicas beside one that goes",
+      view({}, { statusReplicas: 4, statusReady: 2 }),
+      "zone-b is no longer healthy",
+    ],
+    ["it serves nothing, and another zone has lost pods", { ...view({}, { statusReady: 0 }), servesNothing: true }, undefined],
+    [
+      "it serves nothing, and its zone was paused",
+      { ...view({ annotations: { "grafana.com/rollout-paused": "true" } }), servesNothing: true },
+      "zone-a was paused",
+    ],
     ["another zone lacks a pod", view({}, { statusReplicas: 2 }), "zone-b is no longer healthy"],
     ["another zone has another spec", view({}, {}, { generation: 2, observedGeneration: 1 }), "zone-c is no longer healthy"],
     [
@@ -42,6 +52,20 @@ describe("a batch of deletions", () => {
   it("takes a pod that is not ready although the maximum is unavailable: it is one of them", () => {
     const given = view({ statusReady: 1 });
     assert.equal(whyStopBatch({ ...given, pod: { ...given.pod, ready: false } }), undefined);
+  });
+
+  it("reads the pods of zones with more pods than replicas, unless the pod serves nothing", () => {
+    const given = view({}, { statusReplicas: 4 });
+    const names = (one: BatchView): string[] => zonesToList(one).map(({ name }) => name);
+    assert.deepEqual([names(given), names({ ...given, servesNothing: true })], [["ingester-zone-b"], []]);
+  });
+
+  it("has room beside a pod of its zone that never served and is about to go", () => {
+    const given = view({ statusReplicas: 5, statusReady: 2 });
+    const zone = group({ at: PREVIOUS, pods: { 3: { ready: false }, 4: { ready: false, terminating: true } } }).zones[0];
+    assert.ok(zone);
+    assert.equal(whyStopBatch({ ...given, zone }), undefined);
+    assert.match(whyStopBatch(given) ?? "", /3 unavailable pods already/);
   });
 
   it("reads the pods of zones whose status may hide a terminating one", () => {

@@ -70,6 +70,29 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
   ["another zone has such a pod in place of one that is missing", [old, { pods: { 0: null, 3: {} } }], "hold ZoneNotReady"],
   ["another zone has a new first ordinal, and its last pod has yet to be made", [old, { start: 1 }], "hold ZoneNotReady"],
   ["another zone does not begin at 0", [old, { start: 2, pods: { 0: null, 1: null, 3: {}, 4: {} } }], "delete a-0 a-1"],
+  [
+    "another zone has such a pod, which never served",
+    [old, { statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false } } }],
+    "delete a-0 a-1",
+  ],
+  [
+    "another zone has such a pod, which has been ready",
+    [old, { statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false, restarts: 0 } } }],
+    "hold ZoneNotReady",
+  ],
+  [
+    "another zone has such a pod, of which one container works",
+    [old, { pods: { 3: { ...crashing, working: true } } }],
+    "hold ZoneNotReady",
+  ],
+  [
+    "two zones have such pods, which never served",
+    [
+      { ...old, statusReplicas: 4, statusReady: 3, pods: { 3: crashing } },
+      { ...old, statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false, terminating: true } } },
+    ],
+    "delete a-0 a-1",
+  ],
   ["the zone itself has such a pod", [{ ...old, statusReplicas: 4, pods: { 3: { revision: PREVIOUS } } }, updated], "delete a-0 a-1"],
   ["a pod without a revision label is outdated", [{ pods: { 1: { revision: "" } } }, updated], "delete a-1"],
   ["a single zone rolls", [old], "delete a-0 a-1"],
@@ -111,7 +134,9 @@ it("one decision deletes at most 50 pods, after which the zones are gathered aga
 
 describe("a hold", () => {
   it("names what blocks, the StatefulSet first", () => {
-    const decision = decideRollout(group({ ...old, statusReady: 1, pods: { 1: { ready: false }, 2: { terminating: true } } }, {}));
+    const decision = decideRollout(
+      group({ ...old, statusReady: 1, pods: { 1: { ready: false, revision: "last" }, 2: { terminating: true } } }, {}),
+    );
     assert.equal(decision?.action, "hold");
     if (decision?.action !== "hold") return;
     assert.deepEqual(

@@ -17,9 +17,9 @@ describe("what is left of a rollout", () => {
     ["the unhealthy zone first", ["b 3: b-0 b-1 b-2", "a 3: a-0 a-1 a-2"], [OLD, { ...OLD, statusReady: 2 }]],
     ["no paused zone", ["b 3: b-0 b-1 b-2"], [{ ...OLD, annotations: { "grafana.com/rollout-paused": "true" } }, OLD]],
     [
-      "pods that cannot come up first, and pods that are ready before those that may become so",
-      ["a 3: a-2 a-1 a-0"],
-      [{ ...OLD, pods: { 0: { ready: false }, 2: { broken: "CrashLoopBackOff" } } }],
+      "pods that serve nothing first, and pods that are not ready before those that are",
+      ["a 4: a-2 a-3 a-1 a-0"],
+      [{ ...OLD, replicas: 4, pods: { 1: { ready: false, restarts: 0 }, 2: { broken: "CrashLoopBackOff" }, 3: { ready: false } } }],
     ],
     ["a zone that only has to be recorded", ["a 0: "], [{ currentRevision: PREVIOUS }]],
   ];

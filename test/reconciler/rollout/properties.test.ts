@@ -12,6 +12,7 @@ import {
   isDown,
   observe,
   podNamed,
+  servesNothing,
   type SimulatedPod,
   type SimulatedZone,
 } from "./world.ts";
@@ -55,6 +56,8 @@ const LEAST = {
   "a limping pod deleted": 100,
   "a limping pod left alone": 50,
   "a crashing pod deleted": 100,
+  "a recovering pod deleted": 50,
+  "a cure beside another zone": 100,
   "a status that lags": 40,
   MultipleZonesNotReady: 1000,
   OtherZoneNotReady: 60,
@@ -73,21 +76,29 @@ describe("over random groups and histories", () => {
         const onDelete = (decision: DeletePods): void => {
           const target = zones.find((zone) => zone.name === decision.zone.name);
           assert.ok(target && !target.paused, "a paused zone is left alone");
-          for (const other of zones) if (other !== target) assert.ok(!other.pods.some(isDown), `${other.name} is down already`);
           const chosen = decision.pods.map((pod) => podNamed(target, pod.name));
+          const serving = chosen.filter((pod) => !servesNothing(pod));
+          assert.ok(serving.length === 0 || serving.length === chosen.length, "pods that serve go alone");
+          if (serving.length > 0)
+            for (const other of zones) if (other !== target) assert.ok(!other.pods.some(isDown), `${other.name} is down already`);
           assert.ok(
             chosen.length > 0 && chosen.every((pod) => pod.revision !== target.template || target.status.template !== target.template),
           );
           assert.ok(chosen.every((pod) => pod.phase !== "terminating" && pod.phase !== "missing"));
-          const healthy = chosen.filter((pod) => pod.phase !== "crashing");
-          // An outdated limping pod that is not deleted works as before.
-          const isSpared = (pod: SimulatedPod): boolean => pod.phase === "limping" && pod.revision !== target.status.update;
-          const downAfter = target.pods.filter((pod) => healthy.includes(pod) || (isDown(pod) && !isSpared(pod))).length;
-          if (healthy.length > 0) assert.ok(downAfter <= maxUnavailable, `${downAfter} of ${target.name} down, ${maxUnavailable} allowed`);
+          // An outdated pod that is not ready and is not deleted serves as before.
+          const isSpared = (pod: SimulatedPod): boolean =>
+            ["limping", "recovering"].includes(pod.phase) && pod.revision !== target.status.update;
+          const downAfter = target.pods.filter((pod) => serving.includes(pod) || (isDown(pod) && !isSpared(pod))).length;
+          if (serving.length > 0) assert.ok(downAfter <= maxUnavailable, `${downAfter} of ${target.name} down, ${maxUnavailable} allowed`);
+          const isReady = serving.some(({ phase }) => phase === "ready");
+          if (isReady) assert.ok(!target.pods.some((pod) => isSpared(pod)), "ready pods go last");
           if (chosen.length > 1) reach("several deletions");
-          if (healthy.some(({ phase }) => phase === "limping")) reach("a limping pod deleted");
+          if (serving.some(({ phase }) => phase === "limping")) reach("a limping pod deleted");
+          if (serving.some(({ phase }) => phase === "recovering")) reach("a recovering pod deleted");
           if (target.pods.some((pod) => isSpared(pod) && !chosen.includes(pod))) reach("a limping pod left alone");
-          if (healthy.length < chosen.length) reach("a crashing pod deleted");
+          if (chosen.some(({ phase }) => phase === "crashing")) reach("a crashing pod deleted");
+          if (serving.length === 0 && zones.some((other) => other !== target && other.pods.some(isDown)))
+            reach("a cure beside another zone");
           if (target.status.ready !== target.pods.filter((pod) => !isDown(pod)).length) reach("a status that lags");
         };
         play(zones, steps, onDelete, reach);
@@ -102,13 +113,14 @@ describe("over random groups and histories", () => {
       fc.property(history, ({ sizes, maxUnavailable, steps }) => {
         const zones = createWorld(sizes, maxUnavailable);
         play(zones, steps, () => {});
-        // The rollout cannot fix a pod that crash-loops or limps at the wanted revision, nor two zones with such pods: those recover by themselves.
-        const isBroken = ({ phase }: SimulatedPod): boolean => phase === "crashing" || phase === "limping";
-        const broken = zones.filter((zone) => zone.pods.some(isBroken));
+        // The rollout cannot fix a pod that crash-loops or limps at the wanted revision, nor pods of two zones that work in part: those recover.
+        const limping = zones.filter((zone) => zone.pods.some(({ phase }) => phase === "limping"));
         for (const zone of zones) {
           zone.paused = false;
           for (const pod of zone.pods) {
-            if (isBroken(pod) && (broken.length > 1 || pod.revision === zone.template)) pod.phase = "ready";
+            const isBroken = pod.phase === "limping" || pod.phase === "crashing";
+            if (isBroken && pod.revision === zone.template) pod.phase = "ready";
+            if (pod.phase === "limping" && limping.length > 1) pod.phase = "ready";
           }
         }
         const most = 2 * sizes.reduce((sum, size) => sum + size + 1, 0);

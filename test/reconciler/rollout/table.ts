@@ -3,8 +3,11 @@ import { decideRollout } from "../../../reconciler/rollout/decide.ts";
 import { group, PREVIOUS, type ZoneTraits } from "../builders.ts";
 
 /** A decision in one line: `delete a-0 a-1`, `finish a`, `hold Reason`, `settled`. */
-export function decide(...zones: readonly ZoneTraits[]): string {
-  const decision = decideRollout(group(...zones));
+export const decide = (...zones: readonly ZoneTraits[]): string => decideAt(undefined, ...zones);
+
+/** The decision at that time, milliseconds since the epoch. */
+export function decideAt(now: number | undefined, ...zones: readonly ZoneTraits[]): string {
+  const decision = decideRollout({ ...group(...zones), now });
   const short = (name: string): string => name.replace("ingester-zone-", "");
   if (!decision) return "settled";
   if (decision.action === "hold") return `hold ${decision.reason}`;

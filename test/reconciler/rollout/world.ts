@@ -9,6 +9,8 @@ type Phase = "ready" | "recovering" | "crashing" | "limping" | "terminating" | "
 export interface SimulatedPod {
   revision: number;
   phase: Phase;
+  /** It was ready since it was made. */
+  hasServed?: boolean;
 }
 
 export interface SimulatedZone {
@@ -40,7 +42,7 @@ export type Happening = (typeof HAPPENINGS)[number];
 
 export function createWorld(sizes: readonly number[], maxUnavailable: number): SimulatedZone[] {
   return sizes.map((size, i) => {
-    const pods = Array.from({ length: size }, (): SimulatedPod => ({ revision: 0, phase: "ready" }));
+    const pods = Array.from({ length: size }, (): SimulatedPod => ({ revision: 0, phase: "ready", hasServed: true }));
     const status = { ready: size, replicas: size, updated: size, current: 0, update: 0, template: 0 };
     return { name: `ingester-zone-${"abcd".charAt(i)}`, maxUnavailable, paused: false, template: 0, pods, status };
   });
@@ -50,12 +52,13 @@ export function createWorld(sizes: readonly number[], maxUnavailable: number): S
 export function happen(what: Happening, zones: readonly SimulatedZone[], in_: SimulatedZone, at: number): void {
   const pod = in_.pods[at % Math.max(1, in_.pods.length)];
   const moves: Record<Happening, () => void> = {
-    recover: () => pod && ["recovering", "crashing", "limping"].includes(pod.phase) && (pod.phase = "ready"),
+    recover: () =>
+      pod && ["recovering", "crashing", "limping"].includes(pod.phase) && Object.assign(pod, { phase: "ready", hasServed: true }),
     stumble: () => pod?.phase === "ready" && (pod.phase = "recovering"),
     crash: () => pod && (pod.phase === "ready" || pod.phase === "recovering") && (pod.phase = "crashing"),
     limp: () => pod && (pod.phase === "ready" || pod.phase === "recovering") && (pod.phase = "limping"),
     vanish: () => pod?.phase === "terminating" && (pod.phase = "missing"),
-    recreate: () => pod?.phase === "missing" && Object.assign(pod, { phase: "recovering", revision: in_.template }),
+    recreate: () => pod?.phase === "missing" && Object.assign(pod, { phase: "recovering", revision: in_.template, hasServed: false }),
     sync: () => sync(in_),
     syncAll: () => zones.forEach(sync),
     deploy: () => zones.forEach((zone) => void zone.template++),
@@ -85,7 +88,7 @@ export function observe(zones: readonly SimulatedZone[]): GroupSnapshot {
 
 function observeZone({ name, maxUnavailable, paused, template, pods, status }: SimulatedZone): GroupSnapshot["zones"][number] {
   const traits = pods.map((pod): PodTraits | null => {
-    const { revision, phase } = pod;
+    const { revision, phase, hasServed } = pod;
     if (phase === "missing") return null;
     const isBroken = phase === "crashing" || phase === "limping";
     const broken = isBroken ? { broken: "CrashLoopBackOff", working: phase === "limping" } : {};
@@ -93,6 +96,7 @@ function observeZone({ name, maxUnavailable, paused, template, pods, status }: S
       revision: `r${revision}`,
       ready: phase === "ready" || phase === "terminating",
       terminating: phase === "terminating",
+      ...(hasServed && { restarts: 0 }),
       ...broken,
     };
   });
@@ -125,14 +129,19 @@ export function podNamed(zone: SimulatedZone, name: string): SimulatedPod {
   return pod;
 }
 
+/** Nobody loses anything by its deletion. */
+export const servesNothing = ({ phase, hasServed }: SimulatedPod): boolean =>
+  phase === "crashing" || (phase === "recovering" && !hasServed);
+
 export const isDown = (pod: SimulatedPod): boolean => pod.phase !== "ready";
 
 /** Kubelets and controllers do all they can: only a pod that crash-loops or limps and is not deleted stays unchanged. */
 export function calmDown(zones: readonly SimulatedZone[]): void {
   for (const zone of zones) {
     for (const pod of zone.pods) {
-      if (pod.phase === "terminating" || pod.phase === "missing") Object.assign(pod, { revision: zone.template, phase: "ready" });
-      if (pod.phase === "recovering") pod.phase = "ready";
+      if (pod.phase === "terminating" || pod.phase === "missing")
+        Object.assign(pod, { revision: zone.template, phase: "ready", hasServed: true });
+      if (pod.phase === "recovering") Object.assign(pod, { phase: "ready", hasServed: true });
     }
     sync(zone);
   }

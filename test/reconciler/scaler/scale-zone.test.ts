@@ -7,7 +7,7 @@ import { createBackgroundTasks } from "../../../functions/http/background-tasks.
 import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Lease, StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { keepingLog, reviewOf } from "../../functions/stage.ts";
+import { keepingLog, reviewOf, noBudgets } from "../../functions/stage.ts";
 import type { Effect } from "../../emulator/faults.ts";
 import type { KubeObject } from "../../emulator/objects.ts";
 import { MIRROR, mirrorStage, type MirrorStage, type MirrorZone } from "../scaling/mirror-stage.ts";
@@ -50,7 +50,15 @@ async function judge({ connect, clock }: Stage, request: AdmissionRequest): Prom
   const { cluster } = connect();
   const podHttp = { send: async () => ({ status: 200, body: "" }) };
   const record = recordInAnnotation({ cluster, clock }, "rollout-operator-zone-tracker");
-  const webhook = createPrepareDownscale({ cluster, clock, podHttp, clusterDomain: "x", record, tasks: createBackgroundTasks() });
+  const webhook = createPrepareDownscale({
+    cluster,
+    clock,
+    podHttp,
+    clusterDomain: "x",
+    record,
+    tasks: createBackgroundTasks(),
+    reserver: noBudgets,
+  });
   const { signal } = new AbortController();
   return await webhook.handle(request, { path: "", signal, deadlineAt: clock.monotonic() + 9000, log: keepingLog().log });
 }

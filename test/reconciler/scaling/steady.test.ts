@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { othersSteady } from "../../../reconciler/scaling/steady.ts";
+import { decideShrink } from "../../../reconciler/scaling/shrink.ts";
+import { losesNothing, othersSteady } from "../../../reconciler/scaling/steady.ts";
 import { group, PREVIOUS, type ZoneTraits } from "../builders.ts";
+
+/** One minute after pods were created that never became ready. */
+const NOW = Date.parse("2026-01-01T00:01:00Z");
 
 const why = (...others: readonly ZoneTraits[]): string | undefined => {
   const snapshot = group({}, ...others);
   const [zone] = snapshot.zones;
   assert.ok(zone);
-  return othersSteady(zone, snapshot)?.message.replaceAll("ingester-", "");
+  return othersSteady({ zone, replicas: zone.replicas }, snapshot, NOW)?.message.replaceAll("ingester-", "");
 };
 
 describe("while another zone", () => {
@@ -42,6 +46,17 @@ describe("while another zone", () => {
       { statusReady: 2, pods: { 0: { broken: "Unschedulable" } } },
       "zone-a waits to shrink: zone-b: zone-b-0 Unschedulable",
     ],
+    ["has a pod beyond its replicas that never served", { statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false } } }, undefined],
+    [
+      "has one that terminates and never served",
+      { statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false, terminating: true } } },
+      undefined,
+    ],
+    [
+      "has a pod beyond its replicas that has served and crash-loops",
+      { statusReplicas: 4, statusReady: 3, pods: { 3: { broken: "CrashLoopBackOff", restarts: 1 } } },
+      "zone-a waits to shrink: zone-b: zone-b-3 CrashLoopBackOff",
+    ],
     ["has outdated pods, all ready", { at: PREVIOUS }, undefined],
     ["has a terminating pod", { pods: { 2: { terminating: true } } }, "zone-a waits to shrink: zone-b: zone-b-2 terminating"],
     [
@@ -68,15 +83,81 @@ describe("while another zone", () => {
     const [zone, other] = snapshot.zones;
     assert.ok(zone && other);
     const shrinking = { ...snapshot, zones: [zone, { ...other, replicas: 2 }] };
-    assert.match(othersSteady(zone, shrinking)?.message ?? "", /zone-b has 4 pods, 2 more than it should have/);
+    assert.match(othersSteady({ zone, replicas: 2 }, shrinking, NOW)?.message ?? "", /zone-b has 4 pods, 2 more than it should have/);
   });
 
   it("terminates pods, the wait keeps its dedupKey", () => {
     const causes = [{ 2: { terminating: true } }, { 1: { terminating: true } }].map((pods) => {
       const snapshot = group({}, { pods });
       const [zone] = snapshot.zones;
-      return zone && othersSteady(zone, snapshot)?.dedupKey;
+      return zone && othersSteady({ zone, replicas: 2 }, snapshot, NOW)?.dedupKey;
     });
     assert.equal(causes[0], causes[1]);
+  });
+});
+
+describe("a zone that is to shrink to 3 replicas", () => {
+  const OTHER: ZoneTraits = { replicas: 4, statusReady: 3, pods: { 3: { ready: false } } };
+  const at = (minutes: number): number => Date.parse("2026-01-01T01:00:00Z") + minutes * 60_000;
+
+  /** What holds it beside a zone whose fourth pod was never ready. */
+  function whyNot(own: ZoneTraits, now = NOW, other: ZoneTraits = {}): string | undefined {
+    const snapshot = group({ replicas: 4, ...own }, { ...OTHER, ...other });
+    const [zone] = snapshot.zones;
+    assert.ok(zone);
+    const why = decideShrink({ zone, replicas: 3 }, { zones: snapshot.zones, tracked: new Map(), now }, snapshot);
+    return why === "outdated" ? why : why?.reason;
+  }
+
+  const CASES: readonly [string, ZoneTraits, string | undefined, number?][] = [
+    ["its fourth pod serves", {}, "OtherZoneNotReady"],
+    ["its fourth pod was never ready", OTHER, undefined],
+    ["its fourth pod crash-loops", { statusReady: 3, pods: { 3: { broken: "CrashLoopBackOff", restarts: 3 } } }, undefined],
+    ["a container of it works", { statusReady: 3, pods: { 3: { broken: "CrashLoopBackOff", working: true } } }, "OtherZoneNotReady"],
+    ["its fourth pod is missing", { statusReplicas: 3, statusReady: 3, pods: { 3: null } }, undefined],
+    ["a pod that stays was never ready", { statusReady: 3, pods: { 0: { ready: false } } }, "OtherZoneNotReady"],
+  ];
+  for (const [name, own, expected, now] of CASES)
+    it(`${name}: ${expected === undefined ? "it shrinks" : "it waits for the other zone"}`, () => assert.equal(whyNot(own, now), expected));
+
+  const FOLLOWS = { annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-a" } };
+  const MIRRORS = {
+    annotations: {
+      "grafana.com/rollout-mirror-replicas-from-resource-name": "t",
+      "grafana.com/rollout-mirror-replicas-from-resource-kind": "T",
+    },
+  };
+  for (const [name, own, other, expected] of [
+    ["is to follow it", {}, FOLLOWS, undefined],
+    ["mirrors the same resource", MIRRORS, MIRRORS, undefined],
+    ["mirrors another one", {}, MIRRORS, "OtherZoneNotReady"],
+    ["keeps its size", {}, {}, "OtherZoneNotReady"],
+  ] as const)
+    it(`waits for no pod that is to go as well and does not come up: the other zone ${name}`, () => {
+      const broken = { ...other, pods: { 3: { broken: "CrashLoopBackOff", working: true } } };
+      // It is of the last revision, and recorded: what it waits for may be of our doing for an hour.
+      assert.deepEqual([whyNot(own, at(-1), other), whyNot(own, at(0), other)], ["OtherZoneNotReady", expected]);
+      assert.deepEqual([whyNot(own, NOW, broken), whyNot(own, at(-55), broken)], ["OtherZoneNotReady", expected]);
+      const missing = { ...other, statusReplicas: 3, pods: { 3: null } };
+      assert.equal(whyNot(own, NOW, missing), expected);
+      assert.equal(whyNot(own, NOW, { ...missing, statusReplicas: 4 }), "OtherZoneNotReady", "its controller does not know");
+    });
+
+  it("follows leaders to the end: of a chain, no zone waits for those after it", () => {
+    const [first, second, third] = ["a", "b", "c"].map((letter) => `ingester-zone-${letter}`);
+    const follows = (leader = ""): ZoneTraits => ({ annotations: { "grafana.com/rollout-downscale-leader": leader } });
+    const snapshot = group({ replicas: 4 }, { ...OTHER, ...follows(first) }, { ...OTHER, ...follows(second) });
+    const [zone] = snapshot.zones;
+    assert.ok(zone && third);
+    const times = { zones: snapshot.zones, tracked: new Map<string, string>(), now: at(0) };
+    assert.equal(decideShrink({ zone, replicas: 3 }, times, snapshot), undefined);
+  });
+
+  it("loses nothing once its fourth pod, which was ready, has not been for 5 minutes", () => {
+    const [zone] = group({ replicas: 4, statusReady: 3, pods: { 3: { ready: false, restarts: 0 } } }).zones;
+    assert.deepEqual(
+      [4.9, 5].map((minutes) => zone && losesNothing(zone, 3, at(minutes))),
+      [false, true],
+    );
   });
 });

@@ -161,7 +161,8 @@ function blameOthers(world: World, zone: SimulatedZone, what: string): void {
 /** We delete a pod of the zone. */
 export function lose(world: World, zone: SimulatedZone, ordinal: number, pod: SimulatedPod): void {
   world.touched.add(zone.name);
-  blameOthers(world, zone, `${zone.name}-${ordinal} was deleted`);
+  // A pod that has never been ready serves nothing: nobody loses it.
+  if (pod.state !== "starting") blameOthers(world, zone, `${zone.name}-${ordinal} was deleted`);
   const down = losses(zone).filter((other) => other < zone.replicas);
   if (pod.state === "ready" && down.length >= MAX_UNAVAILABLE)
     world.violations.push(`${zone.name}-${ordinal} was deleted beside ${down.join(", ")}`);
@@ -190,9 +191,10 @@ function shrink(world: World, zone: SimulatedZone, to: number): void {
     if (at === undefined || world.now - at < DELAY)
       violations.push(`${zone.name}-${i} went ${at === undefined ? "unprepared" : "too early"}`);
   }
+  const gone = [...zone.pods].filter(([ordinal]) => ordinal >= to);
   for (const other of world.zones)
     if (other !== zone && other.shrunkAt !== undefined && world.now - other.shrunkAt <= MIN_TIME)
       violations.push(`${zone.name} shrank too soon after ${other.name}`);
-  blameOthers(world, zone, `${zone.name} shrank`);
+  if (gone.some(([, { state }]) => state !== "starting")) blameOthers(world, zone, `${zone.name} shrank`);
   zone.shrunkAt = world.now;
 }

@@ -23,6 +23,15 @@ it("a reservation of an eviction in another zone is waited for, until it expires
   assert.deepEqual([first?.waits, first?.waitMs], [["BudgetSpent"], 60_000]);
 });
 
+it("a zone that is to shrink waits for a reservation in another zone, too", () => {
+  const follower = { annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-a" } };
+  const world = withBudget([{ replicas: 2 }, follower, {}], {});
+  const reserved = { uid: "uid-ingester-zone-c-0", time: new Date(world.now - 60_000).toISOString(), by: "webhook_x" };
+  const budgets = world.budgets.map((budget) => ({ ...budget, reservations: { "ingester-zone-c-0": reserved } }));
+  const [first] = simulate({ ...world, budgets }, 1).steps;
+  assert.deepEqual([first?.action, first?.waits, first?.waitMs], ["ScaleZone", ["BudgetSpent"], 60_000]);
+});
+
 const HOUR = 3_600_000;
 const DELAYED = { maxUnavailable: 1, podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)", crossZoneEvictionDelay: "1h" };
 

@@ -7,8 +7,10 @@ import { it } from "node:test";
 import fc from "fast-check";
 import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
 import type { Reservation } from "../../../reconciler/budget/reservation.ts";
+import type { Hold } from "../../../reconciler/model/decision.ts";
 import { readScaling } from "../../../reconciler/model/scaling.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide.ts";
+import type { ScaleZone } from "../../../reconciler/scaling/steps.ts";
 import type { ReferenceReading } from "../../../reconciler/scaling/snapshot.ts";
 import { simulate } from "../../../reconciler/simulation/simulate.ts";
 import { budgetOf } from "../../cli/decide/worlds.ts";
@@ -17,7 +19,7 @@ import { carryOut, happen, observe, type Happening, type SimulatedZone } from ".
 import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";
 import { NOW, toBudgetZone, worldOf } from "./builders.ts";
 import { moveAll, playPast } from "./play.ts";
-import { applyScale, chooseScale, countRevisions, grantPods, syncLagging } from "./shell.ts";
+import { applyScale, chooseScale, countRevisions, denyShrink, grantPods, syncLagging } from "./shell.ts";
 
 const PAST = ["deploy", "stumble", "crash", "limp", "pause", "recover", "revert"] as const satisfies Happening[];
 const MODES = { zones: {}, partitions: PARTITIONS, delayed: { ...PARTITIONS, crossZoneEvictionDelay: "10m" } } as const;
@@ -89,7 +91,8 @@ function execute({ zones, lives, spec, reservations, references, read }: Executi
   for (let tick = 0; tick < 5000; tick++) {
     for (const zone of zones) if (zone.status.template !== -1) happen("sync", zones, zone, 0);
     const group = { namespace: "test", name: "ingester", zones: read(zones, downscales) };
-    const { step, holds } = chooseScale(group, { now, references, prepared });
+    const denies = (shrink: ScaleZone): Hold | undefined => denyShrink(shrink, group.zones, { budget, reservations, now });
+    const { step, holds } = chooseScale(group, { now, references, prepared, denies });
     if (step) {
       applyScale(step, zones, downscales);
       done.push(`${step.zone.name}=${step.replicas}`);

@@ -1,9 +1,10 @@
 /** The shell of a tick over values: it takes the steps of scaling, and asks budgets before it deletes, as the real one does. */
 import assert from "node:assert/strict";
 import { decideEviction } from "../../../reconciler/budget/decide.ts";
+import { decideDownscale } from "../../../reconciler/budget/downscale.ts";
 import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
-import { livingReservations, type Reservation } from "../../../reconciler/budget/reservation.ts";
-import { isAllowed } from "../../../reconciler/budget/verdict.ts";
+import { livingReservations, presentIn, type Reservation } from "../../../reconciler/budget/reservation.ts";
+import { holdDownscale, isAllowed } from "../../../reconciler/budget/verdict.ts";
 import type { Budget } from "../../../reconciler/budget/zpdb.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
 import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
@@ -27,12 +28,14 @@ interface Around {
   readonly references?: ReadonlyMap<string, ReferenceReading>;
   /** Since when each pod has been prepared to go, by its name: the pods' own memory. */
   readonly prepared?: Map<string, number>;
+  /** What the budget says to a zone that is to shrink. */
+  readonly denies?: (step: ScaleZone) => Hold | undefined;
 }
 
 /** The zone that is scaled, if one is. A zone that may not shrink is refused, and the next one has its turn. */
 export function chooseScale(
   group: GroupSnapshot,
-  { now, references, prepared = new Map() }: Around,
+  { now, references, prepared = new Map(), denies = () => undefined }: Around,
 ): { readonly step: ScaleZone | undefined; readonly holds: readonly Hold[] } {
   const times = { zones: group.zones, tracked: new Map<string, string>(), now };
   const facts = new Map<string, ZoneFacts>();
@@ -49,7 +52,7 @@ export function chooseScale(
     } else if (next.action === "preparePods") add(next.zone.uid, { answers: callPods(next, prepared, now) });
     else if (next.action === "writeBack") add(next.zone.uid, { writtenBack: "done" });
     else {
-      const refused = isShrinking(next) ? decideShrink(next, times, group) : undefined;
+      const refused = isShrinking(next) ? (decideShrink(next, times, group) ?? denies(next)) : undefined;
       assert.notEqual(refused, "outdated");
       if (refused === undefined || refused === "outdated") return { step: next, holds: scalingHolds };
       add(next.zone.uid, { refused });
@@ -86,6 +89,17 @@ export interface StoredGrants {
   readonly reservations: Map<string, Reservation>;
 }
 
+/** Why the budget keeps a zone from shrinking. */
+export function denyShrink(
+  { zone, replicas }: ScaleZone,
+  zones: readonly BudgetZone[],
+  { budget, reservations, now }: StoredGrants & { readonly now: number },
+): Hold | undefined {
+  const living = livingReservations(Object.fromEntries(reservations), presentIn(zones), now);
+  const verdict = decideDownscale({ now, budget, zones, reservations: living, uid: zone.uid, from: zone.firstOrdinal + replicas });
+  return isAllowed(verdict) ? undefined : holdDownscale(verdict, zone);
+}
+
 /** The pods of the batch that the budget lets go, one after the other; the rollout waits if there are none. */
 export function grantPods(
   decision: DeletePods,
@@ -93,10 +107,9 @@ export function grantPods(
   { budget, reservations, now }: StoredGrants & { readonly now: number },
 ): DeletePods["pods"] {
   const own = zones.find(({ uid }) => uid === decision.zone.uid) ?? assert.fail();
-  const uids = new Map(zones.flatMap(({ pods }) => pods.map(({ name, uid }) => [name, uid])));
   return decision.pods.filter(({ name }) => {
     const pod = own.pods.find((one) => one.name === name) ?? assert.fail(name);
-    const living = livingReservations(Object.fromEntries(reservations), (one) => uids.get(one), now);
+    const living = livingReservations(Object.fromEntries(reservations), presentIn(zones), now);
     const rollout = { maxUnavailable: own.maxUnavailable };
     if (!isAllowed(decideEviction({ now, pod, budget, zones, reservations: living, by: "reconciler", rollout }))) return false;
     reservations.set(name, { uid: pod.uid, time: new Date(now).toISOString(), by: "reconciler" });

@@ -62,6 +62,26 @@ describe("a RolloutGroup", () => {
     assert.equal(groupOf(stage)?.status?.observedGeneration, 3);
   });
 
+  it("whose group has a step under way from before keeps the older generation, and confirms the newer one with the next step", async () => {
+    const { outcomes } = await term.tick();
+    const [outcome = assert.fail("no outcome")] = outcomes;
+    const confirmed = groupOf(stage)?.status?.observedGeneration ?? 0;
+    const before = groupOf(stage) ?? assert.fail("no RolloutGroup");
+    stage.emulator.store.update(GROUPS, { ...before, spec: { checkpoint: "build-8b" } } as never);
+    await stage.time.advance(1000);
+    // A tick that leaves the group out: its step has read the zones before the change.
+    await term.statuses.beginTick(["default"], new Set(["default/ingester"]));
+    term.statuses.report({ ...outcome, scalingHolds: [hold("LeaderNotFound", "waits", [])] }, { tookMs: 2000, passes: 9 });
+    await stage.time.advance(1000);
+    await term.settled();
+    assert.deepEqual([groupOf(stage)?.metadata.generation, groupOf(stage)?.status?.observedGeneration], [confirmed + 1, confirmed]);
+    await stage.time.advance(1000);
+    await term.tick();
+    await stage.time.advance(1000);
+    await term.settled();
+    assert.equal(groupOf(stage)?.status?.observedGeneration, confirmed + 1);
+  });
+
   it("that is read again between the list of a tick and the group's turn keeps the older generation as well", async () => {
     const { outcomes } = await term.tick();
     const [outcome = assert.fail("no outcome")] = outcomes;

@@ -1,0 +1,77 @@
+/**
+ * Pods that hold no other zone, as they are to go as well and do not come up: after a scale-up that failed in several zones and was taken back, each zone
+ * would otherwise wait for the very pods that the others are about to lose.
+ *
+ *   beyond the size that its zone is to have, and cannot come up by itself     for 5 minutes: given up
+ *   beyond it, and not ready for another reason: it may be one of ours         for an hour: given up
+ *   beyond it, and its controller does not make it (a quota, an order)         given up, unless a pod there is ready
+ */
+import { RECOVERY_MS } from "./lost.ts";
+import type { Pod } from "./pod.ts";
+import { perList } from "./per-list.ts";
+import { countMissing, isSurplus } from "./readiness.ts";
+import type { Zone } from "./zone.ts";
+
+/** A zone that is to have `size` replicas. */
+export interface Shrink {
+  readonly zone: Pick<Zone, "uid" | "name" | "scaling">;
+  readonly size: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** A zone that is to shrink, in its group. */
+export interface ShrinkInGroup extends Shrink {
+  readonly zones: readonly Zone[];
+}
+
+/** Milliseconds: longer than pods take to read what they have stored before they are ready. */
+export const GIVEN_UP_MS = 3_600_000;
+
+/** True for a pod of another zone that is beyond the size which its zone is to have, and has not been ready for long. */
+export function isGivenUp(pod: Pod, other: Zone, shrink: ShrinkInGroup): boolean {
+  if (pod.ready || pod.notReadySince === undefined || !isSurplus(pod, intended(other, shrink))) return false;
+  return shrink.now - pod.notReadySince >= (pod.broken === undefined ? GIVEN_UP_MS : RECOVERY_MS);
+}
+
+/**
+ * The missing pods of another zone, without those that are to go as well and that its controller does not make: its status shows that it knows. A pod
+ * that has just gone still counts in the status.
+ */
+export function countAwaited(other: Zone, pods: readonly Pod[], shrink: ShrinkInGroup): number {
+  const size = intended(other, shrink);
+  const isKnown = other.observed && other.status.replicas <= pods.length;
+  const staying = pods.filter((pod) => !isSurplus(pod, size));
+  if (!isKnown || pods.some((pod) => pod.ready && isSurplus(pod, size))) return countMissing(other, pods);
+  const status = { ...other.status, replicas: Math.min(other.status.replicas, staying.length) };
+  return countMissing({ ...other, replicas: Math.min(other.replicas, size.replicas), status }, staying);
+}
+
+/** The pods that another zone is to have once the shrinking one has its size. */
+function intended(other: Zone, { zones, zone, size }: ShrinkInGroup): Pick<Zone, "firstOrdinal" | "replicas"> {
+  return { firstOrdinal: other.firstOrdinal, replicas: intendedSize(other, zones, { zone, size }) };
+}
+
+/** That of its leader, or of the leader's, or of what it and the shrinking zone mirror; otherwise its replicas. */
+function intendedSize(other: Zone, zones: readonly Zone[], { zone, size }: Pick<Shrink, "zone" | "size">): number {
+  const named = byName(zones);
+  let last = other;
+  for (let hops = 0; hops < zones.length; hops++) {
+    if (last.uid === zone.uid) return size;
+    const { leader, forcedReplicas } = last.scaling;
+    if (forcedReplicas !== undefined) return forcedReplicas;
+    const next = leader === undefined ? undefined : named.get(leader);
+    if (!next) break;
+    last = next;
+  }
+  const { mirror } = last.scaling;
+  return mirror && isSameReference(mirror, zone.scaling.mirror) ? size : last.replicas;
+}
+
+const byName = perList((zones: readonly Zone[]) => new Map(zones.map((zone) => [zone.name, zone])));
+
+type Reference = NonNullable<Zone["scaling"]["mirror"]>;
+
+function isSameReference(one: Reference, other: Reference | undefined): boolean {
+  return one.kind === other?.kind && one.name === other.name && one.group === other.group;
+}

@@ -1,0 +1,139 @@
+/** Finds where the pods of a node could go: reads their claims and volumes, and the pods that they must not be beside, each once a pass. */
+import type { Source } from "../../infra/kubernetes/actor.ts";
+import type { Call } from "../../infra/kubernetes/cluster.ts";
+import { absent, hasCode } from "../../infra/errors.ts";
+import { type PlacedPod, placedPods, volumeClaims, volumes } from "../../infra/kubernetes/scheduling.ts";
+import { readBudgetPod } from "../budget/budget-pod.ts";
+import { readAll } from "../gather.ts";
+import { selectorText } from "../model/zone.ts";
+import type { LabelSelector } from "../nodes/label-selector.ts";
+import type { UpdateNode } from "../nodes/node.ts";
+import { isOver, needsPlace, type NodePod } from "../nodes/node-pod.ts";
+import {
+  type BoundClaim,
+  type Demands,
+  findPlaces,
+  judgeNodes,
+  type Judged,
+  type Places,
+  type TakenDomain,
+  whyNotOpen,
+} from "../nodes/places.ts";
+import type { Repelled } from "../nodes/pod-needs.ts";
+
+export interface PlaceSource extends Source {
+  readonly call: Call;
+  /** Nodes that have been read. */
+  readonly nodes: readonly UpdateNode[];
+  /** Those of them that are being updated: all other nodes are read only where the rest does not do. */
+  readonly busy: ReadonlySet<string>;
+  readonly allNodes: () => Promise<readonly UpdateNode[]>;
+}
+
+export interface FoundPlaces {
+  /** By the UID of each pod that needs a place. */
+  readonly places: ReadonlyMap<string, Places>;
+  /** Why they are not known. */
+  readonly unknown?: string;
+}
+
+/** Rejects with `StaleRead`, or with an error of the API server other than `Forbidden`. */
+export type FindPlaces = (node: string, pods: readonly NodePod[]) => Promise<FoundPlaces>;
+
+/** Finds places for one pass. */
+export function createPlaceFinder(source: PlaceSource): FindPlaces {
+  const once = <T>(read: (key: string) => Promise<T>): ((key: string) => Promise<T>) => {
+    const known = new Map<string, Promise<T>>();
+    return (key) => known.get(key) ?? known.set(key, read(key)).get(key) ?? read(key);
+  };
+  const claims = once((key) => readClaim(key, source));
+  const peers = once((key) => readPeers(key, source));
+  const judged = once(async (key) => await judge(JSON.parse(key) as Demands, source));
+
+  return async (node, pods) => {
+    const places = new Map<string, Places>();
+    try {
+      for (const pod of pods.filter(needsPlace)) {
+        const { nodeSelector, terms, tolerations, requests } = pod.needs;
+        const demands: Demands = {
+          nodeSelector,
+          tolerations,
+          requests,
+          terms,
+          claims: await Promise.all(pod.needs.claims.map((name) => claims(`${pod.namespace}/${name}`))),
+          taken: await findTaken(pod, node),
+        };
+        places.set(pod.uid, findPlaces(await judged(JSON.stringify(demands)), node));
+      }
+      return { places };
+    } catch (error) {
+      if (!hasCode(error, "Forbidden")) throw error;
+      return { places, unknown: `where its pods could go is not known: ${error.message}` };
+    }
+  };
+
+  /** Pods of the node itself are drained as well. */
+  async function findTaken({ uid, needs }: NodePod, node: string): Promise<TakenDomain[]> {
+    return await Promise.all(
+      needs.repels.map(async ({ topologyKey, selector, namespaces }) => {
+        const found = (await Promise.all(namespaces.map((name) => peers(peerKey(name, selector))))).flat();
+        const hosts = new Set(found.filter((peer) => peer.uid !== uid && peer.node !== node).map((peer) => peer.node));
+        const known = await labelsOf(hosts, source);
+        const values = [...hosts].flatMap((host) => known.get(host)?.[topologyKey] ?? []);
+        return { topologyKey, values: [...new Set(values)].toSorted() };
+      }),
+    );
+  }
+}
+
+async function labelsOf(hosts: ReadonlySet<string>, { nodes, allNodes }: PlaceSource): Promise<Map<string, UpdateNode["labels"]>> {
+  const near = new Map(nodes.map(({ name, labels }) => [name, labels]));
+  if ([...hosts].every((host) => near.has(host))) return near;
+  return new Map((await allNodes()).map(({ name, labels }) => [name, labels]));
+}
+
+const peerKey = (namespace: string, selector: Repelled["selector"]): string => JSON.stringify([namespace, selector ?? null]);
+
+interface Peer {
+  readonly uid: string;
+  readonly node: string;
+}
+
+/** The pods that a selector finds on nodes, without those that are over or go. */
+async function readPeers(key: string, source: PlaceSource): Promise<readonly Peer[]> {
+  const [namespace, selector] = JSON.parse(key) as [string, LabelSelector | null];
+  if (selector === null) return [];
+  const query = { ...(namespace !== "" && { namespace }), labelSelector: selectorText(selector as Parameters<typeof selectorText>[0]) };
+  return (await readAll({ resource: placedPods, query, read: readPeer }, source, source.call)).items.filter(({ node }) => node !== "");
+}
+
+/** Without a node if it holds its place no longer. */
+function readPeer(pod: PlacedPod): Peer {
+  const { uid, terminating, phase } = readBudgetPod(pod);
+  return { uid, node: terminating || isOver({ phase }) ? "" : (pod.spec?.nodeName ?? "") };
+}
+
+/** A claim that is not bound will be, wherever its pod goes. */
+async function readClaim(key: string, { cluster, call }: PlaceSource): Promise<BoundClaim> {
+  const [namespace = "", name = ""] = key.split("/");
+  const claim = await cluster.get(volumeClaims, { namespace, name }, call).catch(absent);
+  if (!claim) return { name, missing: true };
+  const { volumeName = "" } = claim.spec ?? {};
+  if (volumeName === "") return { name };
+  const volume = await cluster.get(volumes, { name: volumeName }, call).catch(absent);
+  return volume ? { name, ...readTerms(volume.spec) } : { name, missing: true };
+}
+
+function readTerms(spec: NonNullable<typeof volumes.shape>["spec"]): Pick<BoundClaim, "terms"> {
+  const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms;
+  return terms ? { terms } : {};
+}
+
+/** Places for a pod that need no look at more nodes: one of them may be the node that it is on. */
+const ENOUGH = 2;
+
+async function judge(demands: Demands, { nodes, busy, allNodes }: PlaceSource): Promise<Judged[]> {
+  const near = judgeNodes(demands, nodes);
+  const free = near.filter(([node, lacks]) => lacks === undefined && whyNotOpen(node) === undefined && !busy.has(node.name));
+  return free.length >= ENOUGH ? near : judgeNodes(demands, await allNodes());
+}

@@ -1,0 +1,182 @@
+/**
+ * Whether a node can be drained beside those that are being updated, so that each of these drains ends (§17.12):
+ *
+ *   1. each pod that fits on another node has one that takes pods and is not being updated
+ *   2. no pod waits for the successor of one that can come back to its own node alone: that node comes back once its drain has ended
+ *   3. the same holds for the nodes that are being drained already: a start takes no place that they need
+ */
+import { firstOf, type Rule } from "../model/decision.ts";
+import { captivesOf, type DrainFacts, findWaiting, nameOf } from "./drainable.ts";
+import { needsPlace, type NodePod } from "./node-pod.ts";
+import type { NodePhase } from "./policy-status.ts";
+import type { GoingNode, NodeLook, PolicySnapshot, Skip } from "./snapshot.ts";
+
+/** Nodes that are being updated, or are about to. */
+export interface Going {
+  /** Out of service sooner or later: none of them is a place for pods. */
+  readonly out: ReadonlySet<string>;
+  /** Those of them whose pods have not all left. */
+  readonly leaving: readonly string[];
+}
+
+const UNTIL_DRAINED: readonly NodePhase[] = ["Starting", "Staging", "Holding", "Draining"];
+
+/** For a start: all active nodes count that have not come back from their reboot. A node that has says by its own state whether it takes pods. */
+export function goingBeforeStart(active: readonly GoingNode[]): Going {
+  return goingOf(active, UNTIL_DRAINED);
+}
+
+/** For a reboot: nodes that wait for theirs do not count, as they would wait for each other. */
+export function goingBeforeReboot(active: readonly GoingNode[]): Going {
+  return goingOf(active, ["Draining"]);
+}
+
+function goingOf(active: readonly GoingNode[], leaving: readonly NodePhase[]): Going {
+  const still = active.filter(({ phase }) => leaving.includes(phase)).map(({ node }) => node);
+  const rebooting = active.filter(({ phase }) => phase === "Rebooting").map(({ node }) => node);
+  return { out: new Set([...still, ...rebooting]), leaving: still };
+}
+
+export const withNode = ({ out, leaving }: Going, node: string): Going => ({ out: new Set([...out, node]), leaving: [...leaving, node] });
+
+export interface BesideQuestion {
+  readonly node: string;
+  /** Nodes beside this one. */
+  readonly going: Going;
+  readonly looks: ReadonlyMap<string, NodeLook>;
+  /** A drain that comes to no end is ended by the reboot: the policy says so. */
+  readonly isForced: boolean;
+}
+
+/** The question as far as the snapshot has looked. */
+export function questionOf(node: string, going: Going, { looks, departures = new Map(), policy }: PolicySnapshot): BesideQuestion {
+  return { node, going, looks: new Map([...departures, ...looks]), isForced: policy.drain.onTimeout === "Reboot" };
+}
+
+/** Why not, or the nodes whose pods must be looked at first; undefined if it can. */
+export type BesideAnswer = Omit<Skip, "node"> | { readonly looks: readonly string[] } | undefined;
+
+export function whyNotBeside(question: BesideQuestion): BesideAnswer {
+  const { node, going, looks } = question;
+  const facts = looks.get(node)?.drain;
+  if (!facts) return undefined;
+  const own = judgeAlone({ ...question, facts });
+  if (own) return own;
+  const others = going.leaving.filter((name) => name !== node);
+  const unknown = others.filter((name) => !looks.has(name));
+  if (unknown.length > 0) return { looks: unknown };
+  const drains = others.flatMap((name) => {
+    const drain = looks.get(name)?.drain;
+    return drain ? [{ node: name, facts: drain }] : [];
+  });
+  return judgeBeside({ ...question, facts, drains });
+}
+
+interface Alone extends BesideQuestion {
+  readonly facts: DrainFacts;
+}
+
+interface Drain {
+  readonly node: string;
+  readonly facts: DrainFacts;
+}
+
+interface Beside extends Alone {
+  readonly drains: readonly Drain[];
+}
+
+/** On the pods of node updates, as the original's. */
+const COMPONENT_LABEL = "brupop.bottlerocket.aws/component";
+const NODE_API = "apiserver";
+
+const noPlace = (message: string): Omit<Skip, "node"> => ({ reason: "NoPlaceForPods", message });
+
+const hasPlaces: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, going }) => {
+  const after = withNode(going, node);
+  const pods = facts.pods.filter((pod) => isHomeless(facts, pod, after));
+  const [pod] = pods;
+  if (!pod) return undefined;
+  const why = noPlace(`${nameOf(pod)} of ${node} has no place: ${describePlaces(facts, pod, going)}`);
+  return { ...why, fits: pods.map((one) => fitsOf(facts, one)) };
+};
+
+const drainEnds: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, isForced }) => {
+  const captives = captivesOf(facts);
+  const found = isForced ? undefined : findWaiting(facts, { more: captives });
+  const captive = captives.find(({ uid }) => uid !== found?.pod.uid);
+  if (!found || !captive) return undefined;
+  const why = `${nameOf(captive)} could come back to ${node} alone (${facts.places?.get(captive.uid)?.why})`;
+  return { reason: "DrainWouldNotEnd", message: `${why}, and ${nameOf(found.pod)} would wait for it: ${found.why}` };
+};
+
+/** Without the node API nothing announces the reboot, and nothing gives the node back. */
+const nodeApiStays: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, looks }) => {
+  const captives = captivesOf(facts).filter(({ labels }) => labels[COMPONENT_LABEL] === NODE_API);
+  const [pod] = captives;
+  const ready = looks.get(node)?.workloads.find(({ uid }) => uid === pod?.owner)?.ready ?? 0;
+  if (!pod || ready > captives.length) return undefined;
+  return {
+    reason: "DrainWouldNotEnd",
+    message: `${nameOf(pod)} of the node API could come back to ${node} alone (${facts.places?.get(pod.uid)?.why}), and no other pod of it is ready`,
+  };
+};
+
+const judgeAlone = firstOf<[Alone], Omit<Skip, "node">>([hasPlaces, nodeApiStays, drainEnds]);
+
+/** What would keep a pod of the node until another node is back. */
+const waitsForNoOther: Rule<[Beside], Omit<Skip, "node">> = ({ facts, node, drains, isForced }) => {
+  for (const other of drains) {
+    const captives = captivesOf(other.facts);
+    const found = findWaiting(facts, { before: isForced ? [] : captivesOf(facts), more: captives });
+    if (found)
+      return noPlace(
+        `${nameOf(found.pod)} of ${node} would wait for ${captives.map(nameOf)[0]}, which could come back to ${other.node} alone, and that is being updated`,
+      );
+  }
+  return undefined;
+};
+
+const takesNoPlace: Rule<[Beside], Omit<Skip, "node">> = ({ node, going, drains }) => {
+  for (const { node: other, facts } of drains) {
+    const before = withNode(going, other);
+    const after = withNode(before, node);
+    // Pod by pod: another one may have no place in any case.
+    const found = facts.pods.find((pod) => isHomeless(facts, pod, after) && !isHomeless(facts, pod, before));
+    if (found) return noPlace(`${nameOf(found)} of ${other}, which is being updated, has no place but on ${node}`);
+  }
+  return undefined;
+};
+
+const letsNoOtherWait: Rule<[Beside], Omit<Skip, "node">> = ({ facts, node, drains }) => {
+  const captives = captivesOf(facts);
+  for (const { node: other, facts: theirs } of drains) {
+    const found = findWaiting(theirs, { before: captivesOf(theirs), more: captives });
+    if (found)
+      return noPlace(`${nameOf(found.pod)} of ${other}, which is being updated, would wait for ${captives.map(nameOf)[0]} of ${node}`);
+  }
+  return undefined;
+};
+
+const judgeBeside = firstOf<[Beside], Omit<Skip, "node">>([takesNoPlace, waitsForNoOther, letsNoOtherWait]);
+
+/** True if the pod fits on another node, and on none that takes pods and stays. */
+function isHomeless({ places }: DrainFacts, pod: NodePod, { out }: Going): boolean {
+  const found = needsPlace(pod) ? places?.get(pod.uid) : undefined;
+  return found !== undefined && found.open.length + found.closed.size > 0 && found.open.every((name) => out.has(name));
+}
+
+/** The other nodes that the pod fits on, whatever their state. */
+function fitsOf({ places }: DrainFacts, { uid }: NodePod): readonly string[] {
+  const { open = [], closed = new Map<string, string>() } = places?.get(uid) ?? {};
+  return [...open, ...closed.keys()];
+}
+
+/** Nodes that are named. */
+const MOST_NODES = 3;
+
+function describePlaces({ places }: DrainFacts, { uid }: NodePod, { out }: Going): string {
+  const { open = [], closed = new Map<string, string>() } = places?.get(uid) ?? {};
+  const states = [...open, ...closed.keys()].map((name) => `${name} (${out.has(name) ? "being updated" : closed.get(name)})`);
+  const more = states.length - MOST_NODES;
+  return `it fits on ${states.slice(0, MOST_NODES).join(", ")}${more > 0 ? ` and ${more} more` : ""} alone`;
+}

@@ -1,0 +1,41 @@
+/** How many more nodes may start (R29, R30). Nodes that a person has released from a freeze count until they are back in service (§17.5). */
+import { parseTimestamp } from "../../infra/timestamp.ts";
+import type { UpdateNode } from "./node.ts";
+import { isInReboot } from "./phase.ts";
+import { allowedActive } from "./policy.ts";
+import type { PolicySnapshot } from "./snapshot.ts";
+
+export interface Slots {
+  /** 0 or more. */
+  readonly free: number;
+  /** Released nodes that count. */
+  readonly released: readonly string[];
+}
+
+/** By the active nodes of `policy.status`. A node that is not Ready may never be: it takes no more than all slots but one. */
+export function countSlots(snapshot: PolicySnapshot): Slots {
+  const { policy, nodes, contested } = snapshot;
+  const own = nodes.filter(({ name }) => !contested.has(name)).length;
+  const isActive = new Set(policy.status.active.map(({ node }) => node));
+  const at = new Map(policy.status.deferred.filter(({ reason }) => reason === RELEASED).map((one) => [one.node, one.at]));
+  const released = nodes.filter(({ name }) => at.has(name) && !isActive.has(name));
+  const returning = released.filter((node) => node.ready && isReturning(node, snapshot, at.get(node.name)));
+  const lost = released.filter((node) => !node.ready && isOut(node));
+  const taken = policy.status.active.length + returning.length;
+  const left = Math.max(0, allowedActive(policy.maxConcurrent, own) - taken);
+  const free = Math.max(left - lost.length, taken === 0 ? Math.min(1, left) : 0);
+  return { free, released: [...returning, ...lost].map(({ name }) => name) };
+}
+
+/** In a policy's list of nodes that wait: a person has cleared the freeze that they caused. */
+export const RELEASED = "ReleasedByHand";
+
+const isAtRest = ({ shadow }: UpdateNode): boolean => shadow?.spec.state === "Idle" && shadow.status?.current_state === "Idle";
+
+const isOut = (node: UpdateNode): boolean => node.cordonedBy !== undefined || isInReboot(node) || !isAtRest(node);
+
+/** A node that serves counts no longer than its agent may take to report it. */
+function isReturning(node: UpdateNode, { now, policy }: PolicySnapshot, releasedAt = ""): boolean {
+  if (node.cordonedBy !== undefined || isInReboot(node)) return true;
+  return !isAtRest(node) && now < (parseTimestamp(releasedAt) ?? 0) + policy.deadlines.recoverSeconds * 1000;
+}

@@ -1,0 +1,54 @@
+/** Who follows whom in a group, found in one pass over its zones. */
+import { MOST_NAMED } from "../model/list-some.ts";
+import { perList } from "../model/per-list.ts";
+import type { Zone } from "../model/zone.ts";
+
+const byName = perList((zones: readonly Zone[]) => new Map(zones.toReversed().map((zone) => [zone.name, zone])));
+
+/** The leader of the zone, if it is among these. */
+export function leaderAmong(zones: readonly Zone[], { scaling }: Zone): Zone | undefined {
+  return scaling.leader === undefined ? undefined : byName(zones).get(scaling.leader);
+}
+
+/** The way of a zone that is in a cycle of leaders, or follows one that is. */
+export interface CyclePath {
+  /** The zone itself and those that it follows, the first 10 at most. */
+  readonly zones: readonly Zone[];
+  /** `a follows b follows a`; of a long way the first names and the number of the others. */
+  readonly description: string;
+}
+
+/** Undefined if the leaders of the zone have an end. */
+export function cycleFrom(zone: Zone, zones: readonly Zone[]): CyclePath | undefined {
+  const length = cycles(zones).get(zone.name);
+  if (length === undefined) return undefined;
+  const path: Zone[] = [];
+  for (let next: Zone | undefined = zone; next && path.length <= Math.min(length, MOST_NAMED); next = leaderAmong(zones, next))
+    path.push(next);
+  const isWhole = path.length > length;
+  const named = path.slice(0, isWhole ? undefined : MOST_NAMED).map(({ name }) => name);
+  const description = named.join(" follows ") + (isWhole ? "" : ` and ${length - named.length} more`);
+  return { zones: path.slice(0, Math.min(length, MOST_NAMED)), description };
+}
+
+/** For each zone on the way to a cycle, by its name, the number of zones until one comes again. Each zone is walked over once. */
+const cycles = perList((zones: readonly Zone[]): ReadonlyMap<string, number> => {
+  const lengths = new Map<string, number>();
+  const walked = new Set<string>();
+  for (const zone of zones) {
+    const path = new Map<string, number>();
+    let end: Zone | undefined = zone;
+    for (; end && !walked.has(end.name); end = leaderAmong(zones, end)) {
+      walked.add(end.name);
+      path.set(end.name, path.size);
+    }
+    if (!end) continue;
+    const closedAt = path.get(end.name);
+    const beyond = lengths.get(end.name);
+    for (const [name, place] of path) {
+      if (closedAt !== undefined) lengths.set(name, path.size - Math.min(place, closedAt));
+      else if (beyond !== undefined) lengths.set(name, path.size - place + beyond);
+    }
+  }
+  return lengths;
+});

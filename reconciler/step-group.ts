@@ -1,0 +1,124 @@
+/**
+ * One step of one group: gather -> decide -> act.
+ *
+ *   settled by its status? -> done
+ *   otherwise list its pods -> decideRollout -> act -> outcome
+ */
+import { hasCode, isSuperseded } from "../infra/errors.ts";
+import type { Clock } from "../infra/clock.ts";
+import type { Actor } from "../infra/kubernetes/actor.ts";
+import { gatherGroup } from "./gather.ts";
+import type { GroupGates, TickGates } from "./gating/gates.ts";
+import { wantedBy } from "./gating/wanted.ts";
+import type { BudgetLists } from "./maintenance/budget-lists.ts";
+import type { BudgetMaintenance } from "./maintenance/maintain-budgets.ts";
+import type { Hold } from "./model/decision.ts";
+import { type GateVerdicts, groupKey, type GroupSnapshot, type Zone } from "./model/zone.ts";
+import type { Common, Outcome } from "./report/outcome.ts";
+import type { MayDisrupt } from "./reservations/may-disrupt.ts";
+import { decideByStatus, decideRollout } from "./rollout/decide.ts";
+import { planRollout } from "./rollout/plan.ts";
+import { tooManyZones } from "./model/too-many-zones.ts";
+import { scaleGroup } from "./scaler/scale-group.ts";
+import type { Scaler } from "./scaler/scaler.ts";
+import type { BatchActor } from "./updater/delete-pods.ts";
+import { takeStep } from "./updater/take-step.ts";
+
+export interface StepInput extends Actor {
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  /** Once it fires, no further pod is deleted or called. */
+  readonly stop: AbortSignal;
+  readonly scaling: Omit<Scaler, keyof Actor | "clock" | "stop" | "lastLook">;
+  readonly budgets: {
+    readonly mayDisrupt: MayDisrupt;
+    readonly maintenance: BudgetMaintenance;
+  };
+  readonly report: {
+    /** How often in a row the group, by its key, was superseded before this step. */
+    readonly timesSuperseded: (key: string) => number;
+  };
+}
+
+/** Milliseconds for which the gates that the tick has listed are recent enough to delete pods by. */
+const FRESH_MS = 1000;
+
+/** What one tick has gathered for all groups. */
+export interface Gathered {
+  readonly budgetLists: BudgetLists;
+  /** Before the StatefulSets were listed, by `clock.monotonic`: a rollout that acts on an older list reads them again. */
+  readonly gatheredAt: number;
+  readonly gates: TickGates;
+  /** True if the pods of the group must be read even if its status shows that it is settled. */
+  readonly isResyncDue: boolean;
+}
+
+/** Never rejects: an error becomes the group's outcome. */
+export async function stepGroup(zones: readonly Zone[], gathered: Gathered, input: StepInput): Promise<Outcome> {
+  const common: Common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones, scalingHolds: [], notes: [] };
+  const tooMany = tooManyZones({ zones });
+  if (tooMany) return { ...common, state: "held", hold: tooMany };
+  const { cluster, fence, freshness, stop } = input;
+  try {
+    const scaler = { ...input.scaling, cluster, fence, freshness, clock: input.clock, stop };
+    const { change, scalingHolds, notes } = await scaleGroup(zones, scaler);
+    const seen = { ...common, scalingHolds };
+    const outcome = change
+      ? { ...seen, state: "acted" as const, decision: change, effect: { replaced: [], denied: [] } }
+      : await rollOut(seen, gathered, input).catch((error: unknown) => explain(error, seen, input));
+    return { ...outcome, notes };
+  } catch (error) {
+    return explain(error, common, input);
+  }
+}
+
+async function rollOut(common: Common, { budgetLists, gatheredAt, gates, isResyncDue }: Gathered, input: StepInput): Promise<Outcome> {
+  const { zones } = common;
+  const { budgets, clock } = input;
+  const gated = gates.of(zones);
+  const byStatus = decideByStatus(zones, gated.verdicts);
+  const early = byStatus === "look" ? undefined : outcomeOf(byStatus, common);
+  const isOver = early && !isResyncDue && !budgets.maintenance.needsReadyTime(zones);
+  if ((isOver || byStatus) && decideByStatus(zones) === undefined) gated.follow({ kind: "settled" });
+  if (isOver) return early;
+
+  const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);
+  const snapshot = await gatherGroup(zones, input);
+  try {
+    const { cluster, fence, freshness, stop } = input;
+    const actor = { cluster, fence, freshness, mayDisrupt: budgets.mayDisrupt, clock, gatheredAt, stop };
+    const seen = { ...common, plan: planRollout(snapshot.zones) };
+    return early?.state === "held" ? { ...early, plan: seen.plan } : await rollOutZones(snapshot, seen, { ...actor, gated });
+  } finally {
+    await budgets.maintenance.maintainGroup(snapshot, listed, { fence: input.fence, signal: input.stop });
+  }
+}
+
+const outcomeOf = (held: Hold | undefined, common: Common): Outcome =>
+  held ? { ...common, state: "held", hold: held } : { ...common, state: "settled" };
+
+interface GroupActor extends BatchActor {
+  readonly gated: GroupGates;
+}
+
+async function rollOutZones(gathered: GroupSnapshot, common: Common, { gated, ...actor }: GroupActor): Promise<Outcome> {
+  const { verdicts } = gated;
+  const snapshot = { ...gathered, now: actor.clock.now() };
+  if (verdicts) gated.follow(wantedBy(snapshot));
+  const decide = (gates: GateVerdicts | undefined) => decideRollout(gates ? { ...snapshot, gates } : snapshot);
+  let decision = decide(verdicts);
+  const isLate = actor.clock.monotonic() - actor.gatheredAt > FRESH_MS;
+  if (isLate && decision?.action === "deletePods") decision = decide(await gated.readAgain());
+  if (!decision) return { ...common, state: "settled" };
+  if (decision.action === "hold") return { ...common, state: "held", hold: decision };
+
+  const effect = await takeStep(decision, snapshot.zones, actor);
+  const [denial] = effect.denied;
+  if (denial && effect.replaced.length === 0) return { ...common, state: "held", hold: denial };
+  return { ...common, state: "acted", decision, effect };
+}
+
+/** A deleted pod, a changed zone or a stale read is no failure, but the decision is outdated. */
+function explain(error: unknown, common: Common, { report }: StepInput): Outcome {
+  if (!isSuperseded(error) && !hasCode(error, "Cancelled")) return { ...common, state: "failed", error };
+  return { ...common, state: "superseded", error, times: report.timesSuperseded(groupKey(common)) + 1 };
+}

@@ -1,0 +1,75 @@
+/**
+ * What a run watches between its ticks: the zones, PhasedRollouts, and the StatefulSets that these manage. Of other StatefulSets no change wakes a tick,
+ * and neither does our own write to a PhasedRollout. Namespaces without PhasedRollouts have no third watch.
+ */
+import type { Freshness } from "../infra/kubernetes/freshness.ts";
+import { phasedRollouts, statefulSets } from "../infra/kubernetes/resources.ts";
+import { type ChangeWatch, type ChangeWatchOptions, startChangeWatch, type Watched } from "./change-watch.ts";
+import { LABELS } from "./model/annotations.ts";
+import type { PhasedList, TickResult } from "./report/outcome.ts";
+
+export interface TickWatch extends Pick<ChangeWatch, "wait" | "wake"> {
+  /** Starts the watches that are not running, each from the version of its list in the tick. */
+  readonly watchAfter: (result: Pick<TickResult, "resourceVersions" | "phasedLists">) => void;
+  /** For the writes of the ticks, so that they are known as our own. */
+  readonly freshness: Freshness;
+}
+
+type Kind = "zones" | "rollouts" | "targets";
+
+export function startTickWatch(options: Omit<ChangeWatchOptions, "target">, freshness: Freshness): TickWatch {
+  /** The versions that we have written since the last tick but one: their hints may come late. */
+  let [written, writtenBefore] = [new Set<string>(), new Set<string>()];
+  let targets: ReadonlySet<string> = new Set();
+  let lists: readonly PhasedList[] = [];
+
+  const watched: Record<Kind, Omit<Watched, "query"> & { readonly labelSelector?: string }> = {
+    // Their status follows every relevant change of a pod.
+    zones: { resource: statefulSets, labelSelector: LABELS.rolloutGroup },
+    rollouts: {
+      resource: phasedRollouts,
+      matters: ({ resourceVersion }) => !written.has(resourceVersion) && !writtenBefore.has(resourceVersion),
+    },
+    targets: { resource: statefulSets, matters: ({ namespace, name }) => targets.has(`${namespace}/${name}`) },
+  };
+
+  function target(key: string): Watched {
+    const [kind = "", namespace] = key.split("/");
+    const { labelSelector, ...rest } = watched[kind as Kind];
+    return { ...rest, query: { ...(namespace && { namespace }), ...(labelSelector && { labelSelector }) } };
+  }
+
+  const changes = startChangeWatch({ ...options, target });
+  return {
+    wait: changes.wait,
+    wake: changes.wake,
+    watchAfter({ resourceVersions, phasedLists }) {
+      [written, writtenBefore] = [new Set(), written];
+      // A tick whose PhasedRollouts take longer than itself has no lists of them: those of before count.
+      lists = phasedLists ?? lists;
+      targets = new Set(lists.flatMap((list) => list.targets));
+      const keysOf = (kind: Kind, versions: Iterable<readonly [string, string | undefined]>): [string, string][] =>
+        [...versions].flatMap(([namespace, version]): [string, string][] => (version ? [[`${kind}/${namespace}`, version]] : []));
+      changes.watchFrom(
+        new Map([
+          ...keysOf("zones", resourceVersions),
+          ...keysOf(
+            "rollouts",
+            lists.map(({ namespace, rolloutsAt }) => [namespace, rolloutsAt]),
+          ),
+          ...keysOf(
+            "targets",
+            lists.map(({ namespace, targetsAt }) => [namespace, targetsAt]),
+          ),
+        ]),
+      );
+    },
+    freshness: {
+      ...freshness,
+      noteWritten(resource, resourceVersion) {
+        if (resource === phasedRollouts) written.add(resourceVersion);
+        freshness.noteWritten(resource, resourceVersion);
+      },
+    },
+  };
+}

@@ -1,0 +1,43 @@
+/** The expressions that users copy: they are PromQL, and an alert does not pass because what it is about is gone. */
+import assert from "node:assert/strict";
+import { globSync } from "node:fs";
+import { describe, it } from "node:test";
+import { parseAllDocuments } from "yaml";
+import { readExpression } from "../../reconciler/checks/expression.ts";
+import { PAGES, readPage, ROOT } from "./pages.ts";
+
+interface Found {
+  readonly expr: string;
+  readonly successWhen: string;
+}
+
+/** Every query in a value, however deep. */
+function queriesIn(value: unknown): Found[] {
+  if (typeof value !== "object" || value === null) return [];
+  const { expr, url, successWhen = "NoData" } = value as { expr?: unknown; url?: unknown; successWhen?: string };
+  const own = typeof expr === "string" && url !== undefined ? [{ expr, successWhen }] : [];
+  return [...own, ...Object.values(value).flatMap(queriesIn)];
+}
+
+const blocksOf = (page: string): string[] => [...page.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, text = ""]) => text);
+const EXAMPLES = globSync("examples/**/*.yaml", { cwd: ROOT });
+const SOURCES = [
+  ...PAGES.flatMap((path) => blocksOf(readPage(path)).map((text) => ({ path, text }))),
+  ...EXAMPLES.map((path) => ({ path, text: readPage(path) })),
+];
+const FOUND = SOURCES.flatMap(({ path, text }) =>
+  parseAllDocuments(text).flatMap((one) => queriesIn(one.toJS()).map((query) => ({ path, ...query }))),
+);
+
+describe("the expressions of the documentation", () => {
+  it("are found", () => {
+    const paths = new Set(FOUND.map(({ path }) => path));
+    for (const path of ["docs/gates.md", "docs/phased-rollouts.md"]) assert.ok(paths.has(path), path);
+  });
+  for (const { path, expr, successWhen } of FOUND)
+    it(`${path}: ${expr.replaceAll(/\s+/g, " ")}`, () => {
+      assert.deepEqual(readExpression(expr), { warnings: [] });
+      if (successWhen === "NoData") assert.match(expr, /\bor absent\(/, "no data is no success");
+      if (/\brate\(/.test(expr)) assert.match(expr, /\bor up\{[^}]+\} == 0\b/);
+    });
+});

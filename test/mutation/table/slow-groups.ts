@@ -1,0 +1,179 @@
+/** Ticks that do not wait for slow groups, and what bounds the cost of large ones. */
+import type { Mutation } from "../mutation.ts";
+
+const STEPS = { file: "reconciler/steps.ts", tests: ["test/reconciler/steps.test.ts"] };
+const TICK = { file: "reconciler/tick.ts", tests: ["test/reconciler/slow-groups.test.ts"] };
+const TURNS = { file: "reconciler/group-turns.ts", tests: ["test/reconciler/group-turns.test.ts"] };
+const RESYNC = { file: "reconciler/resync.ts", tests: ["test/reconciler/resync.test.ts"] };
+const ZONES = { tests: ["test/reconciler/scaler/many-zones.test.ts"] };
+const BUDGETS = { tests: ["test/reconciler/many-budgets.test.ts"] };
+
+export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "a tick does not wait for its slowest group",
+    file: "reconciler/steps.ts",
+    tests: ["test/reconciler/slow-groups.test.ts"],
+    find: "const SLOW_MS = 1000;",
+    replacement: "const SLOW_MS = 1_000_000;",
+  },
+  {
+    breaks: "a group is not stepped twice at once",
+    ...STEPS,
+    find: "if (running.has(key)) return;",
+    replacement: 'if (running.has(key) && key === "") return;',
+  },
+  {
+    breaks: "a group whose step ends while the lists are read is left to the next tick",
+    ...TICK,
+    find: "memory.order(list.groups, busy)",
+    replacement: "memory.order(list.groups, steps.underWay())",
+  },
+  {
+    breaks: "a namespace with many slow groups leaves room for the groups of others",
+    ...STEPS,
+    find: "&& own.length < MOST_SLOW_OF_NAMESPACE",
+    replacement: "&& own.length < MOST_SLOW",
+  },
+  {
+    breaks: "slow steps of all namespaces are bounded",
+    ...STEPS,
+    find: "slow.length < MOST_SLOW &&",
+    replacement: "slow.length < 1000 * MOST_SLOW &&",
+  },
+  {
+    breaks: "a run waits for its slow steps before it gives the Lease back",
+    file: "reconciler/term.ts",
+    tests: ["test/reconciler/slow-groups.test.ts"],
+    find: "  await steps.idle();\n",
+    replacement: "",
+  },
+  {
+    breaks: "nothing is written once the Lease is given back",
+    file: "infra/kubernetes/lease.ts",
+    tests: ["test/infra/lease-bounds.test.ts"],
+    find: "if (ended.signal.aborted || deadlineMs <= 0)",
+    replacement: "if (deadlineMs <= 0)",
+  },
+  {
+    breaks: "a downscale is not concluded while a step of its group is under way",
+    file: "reconciler/pending-downscales/conclude-downscales.ts",
+    tests: ["test/reconciler/pending-downscales/left-out.test.ts"],
+    find: "if (isLeftOut(ref)) return",
+    replacement: 'if (isLeftOut(ref) && ref.name === "") return',
+  },
+  {
+    breaks: "a status from zones of an earlier tick does not claim to be newer than a change since",
+    file: "reconciler/status-writer/known-groups.ts",
+    tests: ["test/reconciler/status-writer/generations.test.ts"],
+    find: "if (!busy.has(key)) entry.confirmed",
+    replacement: "if (entries.has(key)) entry.confirmed",
+  },
+  {
+    breaks: "every group is begun once before any is begun twice",
+    ...TURNS,
+    find: "annotations.set(LAST_STARTED, place);",
+    replacement: 'annotations.set(LAST_STARTED, "");',
+  },
+  {
+    breaks: "a namespace that had no room goes on with the group that was passed",
+    ...TURNS,
+    find: "lastOfFull.set(namespace, previous);",
+    replacement: "lastOfFull.set(namespace, key);",
+  },
+  {
+    breaks: "what the Lease remembers of full namespaces has a bound",
+    ...TURNS,
+    find: "lastOfFull.size > MOST_FULL &&",
+    replacement: "lastOfFull.size < 0 &&",
+  },
+  {
+    breaks: "a group that was not begun does not count as resynced",
+    ...RESYNC,
+    find: "if (!owed.has(sector)) through",
+    replacement: "if (!owed.has(sector) || sector > 0) through",
+  },
+  {
+    breaks: "a group that changes during its slow step is looked at again once that ends",
+    file: "reconciler/term.ts",
+    tests: ["test/reconciler/slow-groups.test.ts"],
+    find: "needsTick(late) || turns.isAwaited(key)",
+    replacement: "needsTick(late)",
+  },
+  {
+    breaks: "zones that wait share one look at their group",
+    file: "reconciler/scaler/why-not-shrink.ts",
+    ...ZONES,
+    find: 'if (typeof refused === "object") return refused;',
+    replacement: 'if (typeof refused === "object" && zone.name === "") return refused;',
+  },
+  {
+    breaks: "a zone shrinks only by a look of its own",
+    file: "reconciler/scaler/why-not-shrink.ts",
+    ...ZONES,
+    find: 'if (typeof refused === "object") return refused;',
+    replacement: 'if (lastLook.look && refused !== "outdated") return refused;',
+  },
+  {
+    breaks: "a group has few lists of pods in flight",
+    file: "reconciler/gather.ts",
+    ...ZONES,
+    find: "const LISTS_AT_ONCE = 8;",
+    replacement: "const LISTS_AT_ONCE = 800;",
+  },
+  {
+    breaks: "all groups together have few lists in flight",
+    file: "infra/kubernetes/limit-lists.ts",
+    ...ZONES,
+    find: "createSlots(atOnce)",
+    replacement: "createSlots(1000 * atOnce)",
+  },
+  {
+    breaks: "a list of budgets compiles no pattern",
+    file: "reconciler/reservations/gather-budget.ts",
+    ...BUDGETS,
+    find: 'let content: ListedBudget["content"] | undefined;',
+    replacement: 'let content: ListedBudget["content"] | undefined = parseBudget({ kind: BUDGET_KIND, ...object }, compile);',
+  },
+  {
+    breaks: "the observer of budgets lets others have the process",
+    file: "reconciler/reservations/observe-budgets.ts",
+    ...BUDGETS,
+    find: "const MOST_AT_ONCE = 5;",
+    replacement: "const MOST_AT_ONCE = 5000;",
+  },
+  {
+    breaks: "the writer of budgets' statuses lets others have the process",
+    file: "reconciler/status-writer/budget-statuses.ts",
+    ...BUDGETS,
+    find: "    await setImmediate();\n",
+    replacement: "",
+  },
+  {
+    breaks: "a pattern that is known to be valid is not compiled again for a list",
+    file: "reconciler/budget/partition.ts",
+    tests: ["test/reconciler/budget/partition.test.ts"],
+    find: "const result = known.get(key) ?? obtain(",
+    replacement: "const result = (known.size < 0 ? known.get(key) : undefined) ?? obtain(",
+  },
+  {
+    breaks: "leaders are found without a search for each zone",
+    file: "reconciler/scaling/leaders.ts",
+    tests: ["test/reconciler/scaling/large-groups.test.ts"],
+    find: "byName(zones).get(scaling.leader)",
+    replacement: "zones.find(({ name }) => name === scaling.leader)",
+  },
+  {
+    breaks: "gates judge the zones that are asked for, not all",
+    file: "reconciler/gates/hold.ts",
+    tests: ["test/reconciler/scaling/large-groups.test.ts"],
+    find: "holds: { get, has: (uid) => get(uid) !== undefined },",
+    replacement: 'holds: new Map(view.zones.flatMap(({ uid }) => get(uid) ?? []).map((held) => [held.objects[0]?.uid ?? "", held])),',
+  },
+  {
+    breaks: "a group with too many zones is not rolled out",
+    file: "reconciler/model/too-many-zones.ts",
+    tests: ["test/reconciler/too-many-zones.test.ts"],
+    find: "if (zones.length <= MOST_ZONES) return undefined;",
+    replacement: "if (zones.length <= 10 * MOST_ZONES) return undefined;",
+  },
+];

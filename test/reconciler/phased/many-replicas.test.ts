@@ -1,0 +1,50 @@
+/** `spec.replicas` and what a status has stored have no bound: a decision looks at as many places as there are pods. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { decidePhased } from "../../../reconciler/phased/decide.ts";
+import type { PhasedSnapshot } from "../../../reconciler/phased/snapshot.ts";
+import { HELD } from "../../../reconciler/phased/target.ts";
+import { rolling, type Scene, snapshot } from "./builders.ts";
+import { checking, decideIn, NEWER, ROLLED_BACK, stepped } from "./table.ts";
+
+/** Far more than there are pods, and few enough that the test would end without the bound. */
+const MANY = 300_000;
+
+const SCENES: readonly (Scene & { readonly name: string })[] = [
+  { name: "a step waits for pods that do not exist", set: { ...NEWER, replicas: MANY }, pods: "ooo", status: rolling(MANY) },
+  {
+    name: "a partition in the middle of them",
+    set: { ...NEWER, replicas: MANY, partition: 2 },
+    pods: "oon",
+    status: rolling(2, { replicas: MANY }),
+  },
+  { name: "a partition that no step explains", set: { ...NEWER, replicas: MANY, partition: 0 }, pods: "oon" },
+  { name: "a stored step far above the replicas", set: { ...NEWER, partition: 2 }, pods: "ooo", status: stepped(MANY) },
+  { name: "a scale-out to as many", set: { ...NEWER, replicas: MANY }, pods: "ooon", status: checking(MANY, { replicas: 3 }) },
+  { name: "stored replicas below zero", set: { ...NEWER }, pods: "ooo", status: checking(3, { replicas: -MANY }) },
+  { name: "a rollback", set: { replicas: MANY, updated: 1 }, pods: "ox", status: ROLLED_BACK },
+  { name: "all released", set: { ...NEWER, replicas: MANY, partition: 0 }, pods: "nnn", status: rolling(0) },
+];
+
+function counted(scene: Scene): { readonly input: PhasedSnapshot; readonly looks: () => number } {
+  const input = snapshot(scene);
+  const pods = new Map(input.pods);
+  let looks = 0;
+  const get = pods.get.bind(pods);
+  pods.get = (index) => {
+    looks++;
+    return get(index);
+  };
+  return { input: { ...input, pods }, looks: () => looks };
+}
+
+for (const { name, ...scene } of SCENES)
+  it(`looks at few places: ${name}`, () => {
+    const { input, looks } = counted(scene);
+    decidePhased(input);
+    assert.ok(looks() <= 20, `${looks()} places`);
+  });
+
+for (const partition of [HELD, Number.MAX_VALUE])
+  it(`decides about a step that was stored with partition ${partition}`, () =>
+    assert.equal(decideIn({ set: { ...NEWER, partition: 2 }, pods: "ooo", status: stepped(partition) }), "held: Contain"));

@@ -1,0 +1,133 @@
+/** Over random histories of scaling during a rollout: the StatefulSet controller gives the latest template to no more pods than steps have passed (§16.15). */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import fc from "fast-check";
+import { decidePhased } from "../../../reconciler/phased/decide.ts";
+import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
+import { createWorld, happen, type Happening, type World } from "./world.ts";
+import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";
+
+function tick(world: World): PhasedDecision {
+  const read = versionsOf(world);
+  const snapshot = observe(world);
+  const first = decidePhased(snapshot);
+  const decision = first.action === "check" ? decidePhased({ ...snapshot, answer: { ...ask(world), at: world.now } }) : first;
+  carryOut(decision, world, read);
+  return decision;
+}
+
+/** Ticks as often as controllers act, or less often. Resolves with the number of pods that were released. */
+function runOn(world: World, turns: number): number {
+  let released = 0;
+  for (let turn = 0; turn < turns; turn++) {
+    if (tick(world).action === "releasePod") released++;
+    for (const what of ["sync", "kubelets", "wait"] as const) happen(what, world, 0);
+  }
+  return released;
+}
+
+const SCALING = ["scaleUp", "scaleUp", "scaleDown", "applyMore", "sync", "kubelets", "tick", "tick"] as const;
+const history = fc.record({
+  replicas: fc.integer({ min: 1, max: 4 }),
+  ordered: fc.boolean(),
+  maxUnavailable: fc.integer({ min: 1, max: 3 }),
+  /** Turns before the checks begin to fail. */
+  quietFor: fc.nat(60),
+  /** Together with the template, by one write. */
+  deploy: fc.constantFrom<Happening>("deploy", "deployMore"),
+  before: fc.array(fc.constantFrom(...SCALING), { maxLength: 6 }),
+  during: fc.array(fc.constantFrom(...SCALING), { maxLength: 30 }),
+});
+
+const play = (world: World, steps: readonly (Happening | "tick")[]): void =>
+  steps.forEach((what) => (what === "tick" ? tick(world) : happen(what, world, 0)));
+
+const updated = ({ set }: World): number => [...set.pods.values()].filter(({ revision }) => revision === set.template).length;
+
+function adopted(traits: Parameters<typeof createWorld>[0]): World {
+  const world = createWorld({ ...traits, guarded: true });
+  runOn(world, 8);
+  return world;
+}
+
+it("while no check has succeeded, no pod has the latest template, however it is scaled, and whoever ticks when", () => {
+  fc.assert(
+    fc.property(history, ({ before, during, deploy, ...traits }) => {
+      const world = adopted(traits);
+      world.prometheus = "firing";
+      play(world, before);
+      happen(deploy, world, 0);
+      for (const step of during) {
+        play(world, [step]);
+        assert.equal(updated(world), 0);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+/** As long as it takes, with checks that succeed. Resolves with the pods that were replaced. */
+function finish(world: World): string[] {
+  const replaced: string[] = [];
+  for (const what of ["clear", "rollingUpdate"] as const) happen(what, world, 0);
+  for (let turn = 0; turn < 60 * (world.set.replicas + 3); turn++) {
+    const decision = tick(world);
+    if (decision.action === "replacePod") replaced.push(decision.pod.name);
+    if (decision.action === "report" && decision.status.phase === "Updated") return replaced;
+    happen("advance", world, 0);
+  }
+  assert.fail(`never complete: ${JSON.stringify(world.set)} ${JSON.stringify([...world.set.pods])} ${replaced.join()}`);
+}
+
+for (const ordered of [true, false])
+  it(`pods that are added to a StatefulSet that was made anew around its pods are replaced by none: it has no other revision (${ordered ? "OrderedReady" : "Parallel"})`, () => {
+    const world = adopted({ replicas: 2, ordered });
+    happen("remake", world, 0);
+    runOn(world, 3);
+    happen("scaleUp", world, 0);
+    assert.deepEqual(finish(world), []);
+    assert.equal(updated(world), 3);
+  });
+
+it("whatever happens to the StatefulSet besides: once that ends no pod is replaced twice, and the rollout completes", () => {
+  const besides = fc.constantFrom(...SCALING, "remake", "recreate", "deploy", "revert", "wipePartition", "replace", "advance", "advance");
+  let replaced = 0;
+  fc.assert(
+    fc.property(history, fc.array(besides, { maxLength: 12 }), ({ quietFor, during, deploy, ...traits }, steps) => {
+      const world = createWorld(traits);
+      runOn(world, 8);
+      happen(deploy, world, 0);
+      runOn(world, quietFor);
+      play(world, [...steps, ...during]);
+      const names = finish(world);
+      replaced += names.length;
+      assert.equal(new Set(names).size, names.length, names.join());
+    }),
+    { numRuns: 1000 },
+  );
+  assert.ok(replaced >= 5, `${replaced} pods were replaced`);
+});
+
+it("once the checks fail and the scaling ends, as many pods have the latest template as steps have passed, at most", () => {
+  let strays = 0;
+  fc.assert(
+    fc.property(history, ({ quietFor, during, deploy, ...traits }) => {
+      const world = adopted(traits);
+      happen(deploy, world, 0);
+      const released = runOn(world, quietFor);
+      // Every step has passed, or the rollout is over.
+      if (world.set.partition === 0 || world.set.status.current === world.set.template) return;
+      world.prometheus = "firing";
+      // A success that is stored releases its pod.
+      const late = runOn(world, 8);
+      if (world.set.partition === 0 || world.set.status.current === world.set.template) return;
+      play(world, during);
+      strays += updated(world) > released + late ? 1 : 0;
+      const later = runOn(world, 60);
+      assert.equal(later, 0);
+      assert.ok(updated(world) <= released + late, `${updated(world)} pods, and ${released + late} steps: ${JSON.stringify(world.set)}`);
+    }),
+    { numRuns: 1000 },
+  );
+  assert.ok(strays >= 3, `${strays} times a scale-out was faster than the tick`);
+});

@@ -1,0 +1,166 @@
+/** What becomes of a rollout when its StatefulSet gets other replicas (§16.15). */
+import { ago, NEW, OLD, rolling } from "./builders.ts";
+import { HELD } from "../../../reconciler/phased/target.ts";
+import { checking, NEWER, READY, table } from "./table.ts";
+
+const PASSED = { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) };
+/** Three pods are judged, two of them released. */
+const JUDGED = { replicas: 3 };
+
+table("scaled in the middle of a rollout", [
+  {
+    name: "whoever has written a partition that keeps all pods: it keeps those that come, too",
+    set: { ...NEWER, partition: 3 },
+    status: checking(3, { ...JUDGED, ...PASSED }),
+    expected: "held: Hold",
+  },
+  {
+    name: "before the first pod is released: the new pods get the current revision, and all are waited for",
+    set: { ...NEWER, replicas: 5, available: 3 },
+    pods: "ooo..",
+    status: checking(3, { ...JUDGED, ...PASSED }),
+    expected: `Rolling ${READY} WaitForPodToBeUpdated@5 0/0 due in 0 s`,
+  },
+  {
+    name: "beyond the pods that are judged: none that is new is released",
+    set: { ...NEWER, replicas: 5, partition: 1, available: 3, updated: 2 },
+    pods: "onn..",
+    status: rolling(1, JUDGED),
+    expected: "held: ScaleOut",
+  },
+  {
+    name: "before the StatefulSet controller has observed it",
+    set: { ...NEWER, replicas: 5, partition: 1, updated: 2, observed: false },
+    pods: "onn",
+    status: rolling(1, JUDGED),
+    expected: "held: ScaleOut",
+  },
+  {
+    name: "during a pause, and after failed checks",
+    set: { ...NEWER, replicas: 5, partition: 1, updated: 2 },
+    pods: "onn",
+    annotations: { "sts.plus/pause": "true" },
+    check: { failureThreshold: 1 },
+    status: checking(1, { ...JUDGED, consecutiveFailedChecks: 9 }),
+    expected: "held: ScaleOut",
+  },
+  {
+    name: "in the moment between a release and the status of its step",
+    set: { ...NEWER, replicas: 5, partition: 2, updated: 1 },
+    pods: "oon",
+    status: checking(3, { ...JUDGED, ...PASSED }),
+    expected: "held: ScaleOut",
+  },
+  {
+    name: "back to replicas whose steps have passed: they are not asked for again",
+    set: { ...NEWER, replicas: 3, partition: 1, updated: 2 },
+    pods: "onn",
+    status: rolling(1, JUDGED),
+    expected: `Rolling ${READY} WaitForInitialDelay@1 0/0 due in 60 s`,
+  },
+  {
+    name: "fewer: the pods that are judged stay so",
+    set: { ...NEWER, replicas: 2, partition: 1, updated: 1 },
+    pods: "on",
+    status: rolling(1, JUDGED),
+    expected: `Rolling ${READY} WaitForInitialDelay@1 0/0 due in 60 s`,
+  },
+  {
+    name: "after the last pod was released: every step has passed",
+    set: { ...NEWER, replicas: 5, partition: 0, updated: 3 },
+    pods: "nnn..",
+    status: rolling(0, JUDGED),
+    expected: `Rolling ${READY} WaitForPodToBeUpdated@0 0/0`,
+  },
+  {
+    name: "a status of a release that does not know the judged pods: all are",
+    set: { ...NEWER, replicas: 5, partition: 2, updated: 3 },
+    pods: "oonnn",
+    status: rolling(2),
+    expected: `Rolling ${READY} WaitForInitialDelay@2 0/0 due in 60 s`,
+  },
+  {
+    name: "a new pod at the update revision that is not ready returns at once",
+    set: { ...NEWER, replicas: 5, updated: 4, available: 3 },
+    pods: "onnn!n!",
+    status: rolling(5, JUDGED),
+    expected: "replace db-3",
+  },
+  {
+    name: "one that is ready waits until all pods are",
+    set: { ...NEWER, replicas: 5, updated: 4, available: 4 },
+    pods: "onnno!",
+    status: rolling(5, JUDGED),
+    expected: `Rolling ${READY} WaitForAllPodsToBeAvailable@5 0/0`,
+  },
+  {
+    name: "then it returns, whatever the checks say",
+    set: { ...NEWER, replicas: 5, updated: 4 },
+    pods: "onnnn",
+    status: checking(5, { ...JUDGED, ...PASSED }),
+    expected: "replace db-4",
+  },
+  {
+    name: "while the partition is low, none returns: it would come back at the update revision",
+    set: { ...NEWER, replicas: 3, partition: 1, updated: 2 },
+    pods: "onn",
+    status: rolling(1, { replicas: 2 }),
+    expected: "held: ScaleOut",
+  },
+  {
+    name: "of a StatefulSet that was made anew around its pods, none: it would come back at its only revision",
+    set: { current: NEW, update: NEW, replicas: 3, partition: HELD, updated: 2, available: 2 },
+    pods: "onn!",
+    status: rolling(3, { replicas: 2 }),
+    expected: `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
+  },
+  {
+    name: "once all have returned, the new pods are to be judged as the others",
+    set: { ...NEWER, replicas: 5, updated: 2 },
+    pods: "onnoo",
+    status: checking(5, { ...JUDGED, ...PASSED }),
+    expected: `Rolling ${READY} WaitForChecks@5 3/0 due in 0 s`,
+  },
+  {
+    name: "a step that has passed releases the next pod that is not updated: the highest of the new ones",
+    set: { ...NEWER, replicas: 5, updated: 2 },
+    pods: "onnoo",
+    status: checking(5, { replicas: 5, ...PASSED }),
+    expected: "release db-4 by partition 4",
+  },
+  {
+    name: "and passes over those that were released before",
+    set: { ...NEWER, replicas: 5, partition: 3, updated: 4 },
+    pods: "onnnn",
+    status: checking(3, { replicas: 5, ...PASSED }),
+    expected: "release db-0 by partition 0",
+  },
+  {
+    name: "the partition that passes over pods is ours, and the step of the next one begins",
+    set: { ...NEWER, replicas: 5, partition: 0, updated: 4 },
+    pods: "onn-nn",
+    status: checking(3, { replicas: 5, ...PASSED }),
+    expected: `Rolling ${READY} WaitForPodToBeUpdated@0 0/0 due in 0 s`,
+  },
+  {
+    name: "a lower one is not",
+    set: { ...NEWER, replicas: 5, partition: 0, updated: 3 },
+    pods: "oonnn",
+    status: checking(3, { replicas: 5, ...PASSED }),
+    expected: "held: Contain",
+  },
+  {
+    name: "while nothing rolls, the partition follows the replicas",
+    set: { replicas: 5, partition: 3 },
+    pods: "ooo..",
+    status: { phase: "Updated", targetUID: "uid-db", updateRevision: OLD },
+    expected: "partition 5 Guard",
+  },
+  {
+    name: "while nothing rolls any more",
+    set: { replicas: 3, partition: 2_147_483_647, current: NEW, update: NEW },
+    pods: "nnn",
+    status: rolling(3),
+    expected: "partition 3 Guard",
+  },
+]);

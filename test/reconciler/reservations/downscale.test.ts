@@ -1,0 +1,315 @@
+/** Downscales beside evictions, by the real reconciler and the real webhook on the embedded cluster (§5.11): two zones never lose pods together. */
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { createPrepareDownscale } from "../../../functions/downscale/prepare-downscale.ts";
+import { recordInAnnotation } from "../../../functions/downscale/downscale-record.ts";
+import { createBackgroundTasks } from "../../../functions/http/background-tasks.ts";
+import type { Answer } from "../../../functions/http/webhook.ts";
+import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
+import type { Outcome } from "../../../reconciler/report/outcome.ts";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
+import { gatherGroup } from "../../../reconciler/gather.ts";
+import { removeExpired } from "../../../reconciler/maintenance/expired-reservations.ts";
+import { readZone } from "../../../reconciler/model/zone.ts";
+import { listBudgets } from "../../../reconciler/reservations/gather-budget.ts";
+import { createMayDownscale } from "../../../reconciler/reservations/may-disrupt.ts";
+import { callWebhook, reviewOf, scaleReviewOf } from "../../functions/stage.ts";
+import { BUDGETS, budgetDefinition, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
+import { tickOnce, type Stage } from "../stage.ts";
+
+const SETS = "statefulsets.apps";
+const JUDGED = { "grafana.com/prepare-downscale": "true" };
+const PREPARED = { "grafana.com/prepare-downscale-http-path": "prepare", "grafana.com/prepare-downscale-http-port": "80" };
+const CRDS = ["ours", "upstream"] as const;
+
+let stage: Stage;
+afterEach(() => stage.close());
+
+const zoneNamed = (letter: string): StatefulSet => {
+  const found = stage.emulator.store.get(SETS, "default", `ingester-zone-${letter}`);
+  assert.ok(found);
+  return found;
+};
+
+/** Changes a zone as a user does, without any webhook. */
+function change(
+  letter: string,
+  { replicas, annotations = {}, labels = {} }: { replicas?: number; annotations?: object; labels?: object },
+): void {
+  const found = zoneNamed(letter);
+  const metadata = {
+    ...found.metadata,
+    annotations: { ...found.metadata?.annotations, ...annotations },
+    labels: { ...found.metadata?.labels, ...labels },
+  };
+  stage.emulator.store.update(SETS, { ...found, metadata, spec: { ...found.spec, ...(replicas !== undefined && { replicas }) } } as never);
+}
+
+const replicasOf = (letter: string): number | undefined => zoneNamed(letter).spec?.replicas;
+
+/** Zone c follows zone a, which has shrunk to one replica, and its pods are gone. */
+async function followerIsToShrink(crd: (typeof CRDS)[number] = "ours", annotations: object = {}): Promise<void> {
+  stage = await setBudgetStage({ crd });
+  writeBudget(stage);
+  change("a", { replicas: 1 });
+  await stage.time.advance(5000);
+  change("c", { annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-a", ...annotations } });
+  await stage.time.advance(1000);
+}
+
+async function reconcile(): Promise<Outcome | undefined> {
+  const { reserver } = startProcess(stage, "reconciler");
+  const { outcomes } = await tickOnce(stage, stage.connect().cluster, { mayDownscale: createMayDownscale(reserver, stage.clock) });
+  return outcomes[0];
+}
+
+const reasonsOf = (outcome: Outcome | undefined): string[] =>
+  (outcome?.scalingHolds ?? []).map(({ reason, message }) => `${reason}: ${message}`);
+
+const webhookProcess = () => startProcess(stage, evictionIdentity("one"));
+
+/** The webhook in a process of its own; `status` is the pods' answer to POST. */
+async function prepare(letter: string, to: number, { status = 200, viaScale = false } = {}): Promise<Answer> {
+  const { cluster } = stage.connect();
+  const tasks = createBackgroundTasks();
+  const webhook = createPrepareDownscale({
+    cluster,
+    clock: stage.clock,
+    podHttp: { send: async (method) => ({ status: method === "POST" ? status : 200, body: "" }) },
+    clusterDomain: "x",
+    record: recordInAnnotation({ cluster, clock: stage.clock }, "rollout-operator-zone-tracker"),
+    reserver: webhookProcess().reserver,
+    tasks,
+  });
+  const request = (viaScale ? scaleReviewOf : reviewOf)(zoneNamed(letter), to);
+  const answer = await callWebhook(webhook, request, { clock: stage.clock });
+  await tasks.settled();
+  return answer;
+}
+
+for (const crd of CRDS)
+  describe(`the reconciler scales zone c down under the definition of budgets that is ${crd}`, () => {
+    it("not while an eviction of another zone was allowed", async () => {
+      await followerIsToShrink(crd);
+      assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
+      assert.deepEqual(reasonsOf(await reconcile()), ["BudgetSpent: ingester-zone-c waits to shrink: 1 pod not ready in ingester-zone-b"]);
+      assert.equal(replicasOf("c"), 3);
+    });
+
+    it("and no eviction is allowed from before its write until its pods are gone", async () => {
+      await followerIsToShrink(crd);
+      const { reserver } = startProcess(stage, "reconciler");
+      const { cluster } = stage.connect();
+      const during: string[] = [];
+      const interrupted: typeof cluster = {
+        ...cluster,
+        async change(resource, request, call) {
+          during.push(await webhookProcess().requestDisruption("zone-b-0"));
+          return await cluster.change(resource, request, call);
+        },
+      };
+      await tickOnce(stage, interrupted, { mayDownscale: createMayDownscale(reserver, stage.clock) });
+      assert.equal(replicasOf("c"), 1);
+      assert.deepEqual(during, ["2 pods to be removed in ingester-zone-c"]);
+      assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "2 pods to be removed in ingester-zone-c");
+      await stage.time.advance(5000);
+      assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
+    });
+  });
+
+describe("the reconciler's downscale", () => {
+  it("is released if the API server refuses it", async () => {
+    await followerIsToShrink();
+    const { cluster } = stage.connect();
+    const { reserver } = startProcess(stage, "reconciler");
+    const refusing: typeof cluster = { ...cluster, change: () => Promise.reject(new RolloutError("Forbidden", "no")) };
+    const { outcomes } = await tickOnce(stage, refusing, { mayDownscale: createMayDownscale(reserver, stage.clock) });
+    assert.match(String(reasonsOf(outcomes[0])), /ScaleRefused/);
+    assert.deepEqual(reserved(stage), {});
+  });
+
+  it("stays reserved if nobody knows whether it was stored, for as long as it may be", async () => {
+    await followerIsToShrink();
+    const { cluster } = stage.connect();
+    const { reserver } = startProcess(stage, "reconciler");
+    const silent: typeof cluster = { ...cluster, change: () => Promise.reject(new RolloutError("Timeout", "no answer")) };
+    await tickOnce(stage, silent, { mayDownscale: createMayDownscale(reserver, stage.clock) });
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-1+"]);
+    assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "2 pods to be removed in ingester-zone-c");
+    await stage.time.advance(90_000);
+    assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
+  });
+
+  it("is reserved where a webhook should judge it, too: the webhook may not be installed", async () => {
+    await followerIsToShrink();
+    change("c", { labels: JUDGED });
+    await stage.time.advance(1000);
+    await reconcile();
+    assert.equal(replicasOf("c"), 1);
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-1+"]);
+  });
+
+  it("waits for a budget that is not valid", async () => {
+    await followerIsToShrink();
+    writeBudget(stage, { maxUnavailable: -1, podNamePartitionRegex: "(" });
+    assert.match(String(reasonsOf(await reconcile())), /^BudgetUnusable: ingester-zone-c waits to shrink: .* is not valid/);
+    assert.equal(replicasOf("c"), 3);
+  });
+
+  it("to forced replicas waits for nobody, but is reserved", async () => {
+    await followerIsToShrink("ours", { "grafana.com/rollout-force-replicas": "1" });
+    assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
+    await reconcile();
+    assert.equal(replicasOf("c"), 1);
+    assert.deepEqual(Object.keys(reserved(stage)).toSorted(), ["ingester-zone-b-0", "ingester-zone-c-1+"]);
+  });
+
+  it("to forced replicas does not wait for a budget that is not valid, either", async () => {
+    await followerIsToShrink("ours", { "grafana.com/rollout-force-replicas": "1" });
+    writeBudget(stage, { maxUnavailable: -1, podNamePartitionRegex: "(" });
+    await reconcile();
+    assert.equal(replicasOf("c"), 1);
+  });
+
+  it("is not brought back when a webhook that refused the write releases its own", async () => {
+    await followerIsToShrink();
+    const deadlineAt = stage.clock.monotonic() + 5000;
+    const zone = readZone(zoneNamed("c"));
+    const [ours, webhooks] = [startProcess(stage, "reconciler").reserver, webhookProcess().reserver];
+    const first = await ours.reserveDownscale({ zone, to: 1, forced: false, deadlineAt });
+    await stage.time.advance(1000);
+    const second = await webhooks.reserveDownscale({ zone, to: 1, forced: false, deadlineAt: deadlineAt + 1000 });
+    for (const handle of first.handles) await ours.release(handle, {});
+    for (const handle of second.handles) await webhooks.release(handle, {});
+    assert.deepEqual(reserved(stage), {});
+  });
+
+  it("outlasts a look at its group by an older list of zones, which has it stored", async () => {
+    await followerIsToShrink();
+    const { cluster } = stage.connect();
+    const { reserver } = startProcess(stage, "reconciler");
+    const zone = readZone(zoneNamed("c"));
+    await reserver.reserveDownscale({ zone, to: 1, forced: false, deadlineAt: stage.clock.monotonic() + 5000 });
+    const source = { cluster, freshness: createFreshness(stage.clock, { warn: () => {} }) };
+    const [budget = assert.fail()] = (await listBudgets("default", source)) ?? [];
+    const { zones } = await gatherGroup([{ ...zone, replicas: 1 }], source);
+    const fence = { write: () => ({}) };
+    await removeExpired(
+      budget,
+      { namespace: "default", name: "ingester", zones },
+      {
+        cluster,
+        clock: stage.clock,
+        fence,
+        signal: new AbortController().signal,
+      },
+    );
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-1+"]);
+  });
+
+  it("that no budget could be asked about holds its zone alone: the rollout goes on", async () => {
+    await followerIsToShrink();
+    stage.emulator.faults.inject({ verb: "list", resource: BUDGETS, effect: { kind: "error" } });
+    const outcome = await reconcile();
+    assert.match(String(reasonsOf(outcome)), /^BudgetSpent: ingester-zone-c waits to shrink: no decision could be made in time/);
+    assert.notEqual(outcome?.state, "failed");
+    assert.equal(replicasOf("c"), 3);
+  });
+
+  it("waits for both of two budgets, and leaves no reservation on the first if the second denies it", async () => {
+    await followerIsToShrink();
+    writeBudget(stage, {}, "another");
+    const { store } = stage.emulator;
+    const budget = store.get(BUDGETS, "default", "ingester");
+    const uid = store.get("pods", "default", "ingester-zone-b-0")?.metadata.uid ?? "";
+    assert.ok(budget);
+    const disruptedPods = { "ingester-zone-b-0": { uid, time: new Date(stage.time.now()).toISOString() } };
+    store.update(BUDGETS, { ...budget, status: { disruptedPods } });
+    assert.match(String(reasonsOf(await reconcile())), /BudgetSpent/);
+    assert.deepEqual(reserved(stage, "another"), {});
+  });
+});
+
+describe("a downscale that prepare-downscale admits", () => {
+  async function set(): Promise<void> {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    for (const zone of ["a", "b", "c"]) change(zone, { labels: JUDGED, annotations: PREPARED });
+    await stage.time.advance(1000);
+  }
+
+  for (const viaScale of [false, true])
+    it(`P22 ${viaScale ? "through /scale " : ""}keeps evictions of other zones waiting, also before it is stored`, async () => {
+      await set();
+      assert.equal((await prepare("a", 2, { viaScale })).allowed, true);
+      assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "1 pod to be removed in ingester-zone-a");
+      change("a", { replicas: 2 });
+      assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "1 pod to be removed in ingester-zone-a");
+      await stage.time.advance(5000);
+      assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
+    });
+
+  it("P22 is denied, and no pod is called, while an eviction of another zone was allowed", async () => {
+    await set();
+    assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
+    const { allowed, message, reason } = await prepare("a", 2, { status: 500 });
+    assert.deepEqual([allowed, reason], [false, "BudgetSpent"]);
+    assert.match(message ?? "", /is not allowed because 1 pod not ready in ingester-zone-b\.$/);
+  });
+
+  it("is released if a pod refuses", async () => {
+    await set();
+    assert.equal((await prepare("a", 2, { status: 500 })).allowed, false);
+    assert.deepEqual(reserved(stage), {});
+    assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
+  });
+
+  it("stays reserved if a later request for the same pods is refused: the earlier one may still be stored", async () => {
+    await set();
+    assert.equal((await prepare("a", 2)).allowed, true);
+    const [before] = Object.values(reserved(stage));
+    await stage.time.advance(1000);
+    assert.equal((await prepare("a", 2, { status: 500 })).allowed, false);
+    assert.deepEqual(Object.values(reserved(stage)), [before]);
+  });
+
+  it("that is never stored ends by itself", async () => {
+    await set();
+    assert.equal((await prepare("a", 2)).allowed, true);
+    await stage.time.advance(90_000);
+    assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
+  });
+});
+
+describe("reservations in a Lease", () => {
+  it("are looked for until something was reserved on the budget itself", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const { store } = stage.emulator;
+    const { status: _, ...fresh } = store.get(BUDGETS, "default", "ingester") ?? assert.fail();
+    store.update(BUDGETS, fresh);
+    const { requestDisruption, calls } = webhookProcess();
+    const leasesRead = (): number => calls.filter((call) => /\bleases\b/.test(call)).length;
+    assert.equal(await requestDisruption("zone-a-0"), "Allowed");
+    assert.deepEqual([leasesRead(), Object.keys(reserved(stage))], [1, ["ingester-zone-a-0"]]);
+    assert.equal(await requestDisruption("zone-b-0"), "1 pod not ready in ingester-zone-a");
+    assert.equal(leasesRead(), 1);
+  });
+
+  it("count for a fresh process after the definition has got its status", async () => {
+    stage = await setBudgetStage({ crd: "upstream" });
+    writeBudget(stage);
+    assert.equal(await webhookProcess().requestDisruption("zone-a-0"), "Allowed");
+    const { store } = stage.emulator;
+    const earlier = store.get("customresourcedefinitions.apiextensions.k8s.io", undefined, BUDGETS);
+    assert.ok(earlier);
+    store.update("customresourcedefinitions.apiextensions.k8s.io", { ...earlier, spec: budgetDefinition()["spec"] });
+    assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "1 pod not ready in ingester-zone-a");
+    assert.equal(
+      await webhookProcess().requestDisruption("zone-a-0", { uid: store.get("pods", "default", "ingester-zone-a-0")?.metadata.uid ?? "" }),
+      "Allowed",
+    );
+  });
+});

@@ -1,0 +1,103 @@
+/** What a group of many zones costs: one look at its pods for all zones that wait, a few lists at a time. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { limitLists } from "../../../infra/kubernetes/limit-lists.ts";
+import { MIRROR, mirrorStage } from "../scaling/mirror-stage.ts";
+import { deploy, tickOnce } from "../stage.ts";
+
+const ZONES = Array.from({ length: 40 }, (_, i) => `z${String(i).padStart(2, "0")}`);
+
+/** The same cluster, and how many lists of pods were in flight at most. */
+function countInFlight(cluster: Cluster): { readonly counting: Cluster; readonly most: () => number } {
+  let [open, most] = [0, 0];
+  const counting: Cluster = {
+    ...cluster,
+    async *list(resource, query, call) {
+      const isPods = resource.plural === "pods";
+      if (isPods) most = Math.max(most, ++open);
+      try {
+        yield* cluster.list(resource, query, call);
+      } finally {
+        if (isPods) open--;
+      }
+    },
+  };
+  return { counting, most: () => most };
+}
+
+describe("40 zones that wait to shrink", () => {
+  it("cost one look at the pods for all of them, 8 lists at a time", async (t) => {
+    const on = await mirrorStage();
+    t.after(() => on.stage.close());
+    await on.reference(1);
+    deploy(on.stage, "x:1", { zones: ZONES, replicas: 2, annotations: MIRROR });
+    await on.stage.time.advance(3000);
+    for (const zone of ["z00", "z01"]) on.stage.emulator.store.remove("pods", "default", `ingester-zone-${zone}-0`);
+    const { cluster, calls } = on.stage.connect();
+    const { counting, most } = countInFlight(cluster);
+    const { outcomes } = await tickOnce(on.stage, counting);
+    const waits = outcomes[0]?.scalingHolds.map(({ reason }) => reason) ?? [];
+    assert.deepEqual([waits.length, [...new Set(waits)]], [40, ["OtherZoneNotReady"]]);
+    // The statuses do not know yet, so that the rollout reads no pods.
+    assert.equal(calls.filter((call) => call === "GET core/v1/pods collection").length, ZONES.length);
+    assert.equal(calls.filter((call) => call === "GET apps/v1/statefulsets collection").length, 2);
+    assert.equal(most(), 8);
+  });
+
+  it("and one that a look lets go is looked at again before the write", async (t) => {
+    const on = await mirrorStage();
+    t.after(() => on.stage.close());
+    await on.reference(1);
+    deploy(on.stage, "x:1", { zones: ["a", "b", "c"], replicas: 2, annotations: MIRROR });
+    await on.stage.time.advance(3000);
+    // Zone b is unwell: zone a waits for it, and zone b itself may shrink.
+    on.stage.emulator.store.remove("pods", "default", "ingester-zone-b-0");
+    const { cluster } = on.stage.connect();
+    let looks = 0;
+    const breaking: Cluster = {
+      ...cluster,
+      async *list(resource, query, call) {
+        // Between the look for zone a and that for zone b, zone c loses a pod.
+        if (resource.plural === "statefulsets" && ++looks === 3) on.stage.emulator.store.remove("pods", "default", "ingester-zone-c-0");
+        yield* cluster.list(resource, query, call);
+      },
+    };
+    const { outcomes } = await tickOnce(on.stage, breaking);
+    assert.deepEqual(
+      outcomes[0]?.scalingHolds.map(({ reason }) => reason),
+      ["OtherZoneNotReady", "OtherZoneNotReady", "OtherZoneNotReady"],
+    );
+    assert.ok(looks >= 3);
+  });
+});
+
+it("lists of all groups together are limited, and a caller that gives up waits no longer", async () => {
+  let [open, most] = [0, 0];
+  const waiting: (() => void)[] = [];
+  const cluster = {
+    async *list() {
+      most = Math.max(most, ++open);
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      open--;
+      yield { items: [], resourceVersion: "1" };
+    },
+  } as unknown as Cluster;
+  const limited = limitLists(cluster, 4);
+  const read = async (signal?: AbortSignal): Promise<void> => {
+    for await (const _ of limited.list({ plural: "pods" } as never, {}, signal && { signal }));
+  };
+  const stop = new AbortController();
+  const all = Array.from({ length: 20 }, () => read());
+  const given = assert.rejects(read(stop.signal), /cancelled/);
+  await Promise.resolve();
+  stop.abort();
+  await given;
+  const done = Promise.all(all);
+  for (let i = 0; i < 200; i++) {
+    for (const end of waiting.splice(0)) end();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await done;
+  assert.deepEqual([open, most], [0, 4]);
+});

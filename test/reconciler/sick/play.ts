@@ -1,0 +1,252 @@
+/** Plays a sick group: what made it sick, the ticks that see it, and the user's cure. It judges each step. */
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { budget as parse, PARTITIONS } from "../budget/builders.ts";
+import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
+import type { Reservation } from "../../../reconciler/budget/reservation.ts";
+import type { Hold } from "../../../reconciler/model/decision.ts";
+import { decideRollout } from "../../../reconciler/rollout/decide.ts";
+import type { DeletePods } from "../../../reconciler/rollout/zone.ts";
+import type { ScaleZone } from "../../../reconciler/scaling/steps.ts";
+import { chooseScale, grantPods } from "../simulation/shell.ts";
+import {
+  control,
+  createSickWorld,
+  MINUTE,
+  moveKubelet,
+  observeSick,
+  settleKubelets,
+  SICKNESSES,
+  terminate,
+  type Sickness,
+  type SickWorld,
+  type SickZone,
+} from "./world.ts";
+
+/** Pods of several zones that work in part are left to people. */
+const sickness = fc.constantFrom<Sickness[]>(...SICKNESSES.filter((one) => one !== "limping"));
+const event = fc.oneof(
+  fc.record({ what: fc.constant("deploy" as const), sickness: fc.option(sickness, { nil: undefined }) }),
+  fc.record({ what: fc.constant("scale" as const), by: fc.integer({ min: -1, max: 2 }) }),
+  fc.record({ what: fc.constant("fail" as const), zone: fc.nat(3), pod: fc.nat(5), sickness }),
+  fc.record({ what: fc.constant("nodeDies" as const), zone: fc.nat(3), pod: fc.nat(5), minutes: fc.integer({ min: 1, max: 40 }) }),
+  fc.record({ what: fc.constant("pause" as const), zone: fc.nat(3) }),
+  fc.record({ what: fc.constant("ticks" as const), ticks: fc.integer({ min: 1, max: 8 }) }),
+);
+
+const BUDGETS: readonly ({ readonly maxUnavailable: number; readonly podNamePartitionRegex?: string } | undefined)[] = [
+  undefined,
+  { maxUnavailable: 0 },
+  { maxUnavailable: 1 },
+  { maxUnavailable: 2 },
+  { ...PARTITIONS, maxUnavailable: 1 },
+];
+
+/** A group, what has made it sick, and the order in which the user cures it. */
+export const sickGroup = fc.record({
+  shape: fc.record({
+    sizes: fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 2, maxLength: 4, size: "max" }),
+    maxUnavailable: fc.integer({ min: 1, max: 3 }),
+    scaling: fc.constantFrom("none", "followers", "mirrors"),
+  }),
+  budget: fc.constantFrom(...BUDGETS),
+  first: fc.option(sickness, { nil: undefined, freq: 1 }),
+  events: fc.array(event, { minLength: 1, maxLength: 8, size: "max" }),
+  /** Which of a fixed template and the way back of the replicas come, in which zone first, and how many ticks apart. */
+  cure: fc.record({ reverts: fc.boolean(), deploys: fc.boolean(), from: fc.nat(3), apart: fc.nat(5) }),
+  /** Which controllers and kubelets are late. */
+  pace: fc.array(fc.nat(30), { minLength: 20, maxLength: 20 }),
+});
+export type SickGroup = typeof sickGroup extends fc.Arbitrary<infer T> ? T : never;
+type SickEvent = SickGroup["events"][number];
+
+export interface Played {
+  readonly end: "settled" | "waiting" | "moving";
+  readonly holds: readonly Hold[];
+  readonly zones: readonly BudgetZone[];
+  /** Zones that had pods that were not ready when the user's cure began. */
+  readonly sickZones: number;
+  /** Milliseconds from the cure. */
+  readonly tookMs: number;
+  readonly violations: readonly string[];
+}
+
+const RESOURCE = { group: "g", version: "v1", plural: "templates" };
+
+class Play {
+  readonly world: SickWorld;
+  readonly violations: string[] = [];
+  readonly reservations = new Map<string, Reservation>();
+  holds: readonly Hold[] = [];
+  steps = 0;
+  readonly group: SickGroup;
+
+  constructor(group: SickGroup) {
+    // A partition without a pod in some zone counts as unavailable there, so that a budget of 1 never lets its pods go (§5.5).
+    const { sizes } = group.shape;
+    const even = group.budget !== undefined && "podNamePartitionRegex" in group.budget;
+    this.group = even ? { ...group, shape: { ...group.shape, sizes: sizes.map(() => sizes[0] ?? 1) } } : group;
+    this.world = createSickWorld(this.group.shape, group.first);
+  }
+
+  /** One tick; true if it wrote anything. */
+  tick(): boolean {
+    const { world } = this;
+    const snapshot = { namespace: "test", name: "ingester", zones: observeSick(world), now: world.now };
+    const references = new Map(
+      snapshot.zones.map(({ uid }) => [uid, { resource: RESOURCE, wantedReplicas: world.reference, reportedReplicas: world.reference }]),
+    );
+    const { step, holds } = chooseScale(snapshot, { now: world.now, references });
+    if (step) {
+      this.judgeScale(step, snapshot.zones);
+      zoneOf(world, step.zone.name).replicas = step.replicas;
+      return true;
+    }
+    const decision = decideRollout(snapshot);
+    this.holds = [...(decision?.action === "hold" ? [decision] : []), ...holds];
+    if (decision?.action === "finishZone") {
+      const zone = zoneOf(world, decision.zone.name);
+      zone.current = zone.template;
+      return true;
+    }
+    if (decision?.action !== "deletePods") return false;
+    const granted = this.grant(decision, snapshot.zones);
+    this.judgeDeletion(decision, granted, snapshot.zones);
+    for (const { name } of granted)
+      terminate(zoneOf(world, decision.zone.name).pods.get(Number(name.split("-").at(-1))) ?? assert.fail(name), world.now);
+    if (granted.length === 0) this.holds = [{ action: "hold", reason: "BudgetSpent", message: "", objects: decision.pods }, ...holds];
+    return granted.length > 0;
+  }
+
+  private grant(decision: DeletePods, zones: readonly BudgetZone[]): DeletePods["pods"] {
+    const { budget } = this.group;
+    return budget
+      ? grantPods(decision, zones, { budget: parse(budget), reservations: this.reservations, now: this.world.now })
+      : decision.pods;
+  }
+
+  /** A pod that works goes only while every other zone is well, and within the limit of its own. */
+  private judgeDeletion({ zone }: DeletePods, pods: DeletePods["pods"], zones: readonly BudgetZone[]): void {
+    const working = pods.filter((pod) => pod.working);
+    if (working.length === 0) return;
+    for (const other of zones) if (other.uid !== zone.uid && isDegraded(other)) this.blame(`${working[0]?.name} goes beside ${other.name}`);
+    const own = zones.find(({ uid }) => uid === zone.uid) ?? assert.fail();
+    const wanted = own.pods.slice(0, own.replicas).filter((pod) => pod.working && !working.some(({ uid }) => uid === pod.uid));
+    const { budget } = this.group;
+    const allowed = budget && !("podNamePartitionRegex" in budget) && budget.maxUnavailable > 0 ? budget.maxUnavailable : Infinity;
+    if (own.replicas - wanted.length > Math.min(zone.maxUnavailable, allowed))
+      this.blame(`${working.length} pods of ${zone.name} go, too many`);
+  }
+
+  private judgeScale({ zone, replicas }: ScaleZone, zones: readonly BudgetZone[]): void {
+    const own = zones.find(({ uid }) => uid === zone.uid);
+    if (!own?.pods.slice(replicas).some((pod) => pod.working)) return;
+    const losing = zones.find((other) => other.uid !== zone.uid && other.pods.some((pod) => pod.terminating && pod.hasBeenReady));
+    if (losing) this.blame(`${zone.name} shrinks while ${losing.name} loses pods`);
+  }
+
+  private blame(what: string): void {
+    this.violations.push(what);
+  }
+
+  /** Controllers and kubelets, some of them late; true if anything moved. */
+  settle(isWhole: boolean): boolean {
+    const { world, group } = this;
+    const changed = control(world);
+    if (isWhole) return settleKubelets(world) || changed;
+    const moving = world.zones.flatMap((zone) => [...zone.pods.keys()].map((ordinal) => ({ zone, ordinal })));
+    const pick = moving[(group.pace[this.steps++ % group.pace.length] ?? 0) % Math.max(1, moving.length)];
+    return (pick !== undefined && moveKubelet(world, pick.zone, pick.ordinal)) || changed;
+  }
+
+  ticks(most: number): void {
+    for (let i = 0; i < most; i++) {
+      this.tick();
+      this.settle(false);
+      this.world.now += 2000;
+    }
+  }
+
+  happen(one: SickEvent): void {
+    const { world } = this;
+    if (one.what === "ticks") return this.ticks(one.ticks);
+    if (one.what === "deploy") return this.deploy(one.sickness, world.zones);
+    if (one.what === "scale") return this.scaleBy(one.by);
+    const zone = world.zones[one.zone % world.zones.length] ?? assert.fail();
+    if (one.what === "pause") return void (zone.annotations["grafana.com/rollout-paused"] = "true");
+    const pod = zone.pods.get(one.pod % Math.max(1, zone.replicas));
+    if (!pod || pod.state === "terminating") return;
+    if (one.what === "nodeDies")
+      Object.assign(pod, { state: "terminating", since: world.now, stuckUntil: world.now + one.minutes * MINUTE });
+    else Object.assign(pod, { state: "failing", sickness: one.sickness, since: world.now });
+  }
+
+  deploy(sickness: Sickness | undefined, zones: readonly SickZone[]): void {
+    const template = Math.max(...this.world.templates.keys()) + 1;
+    this.world.templates.set(template, sickness);
+    for (const zone of zones) zone.template = template;
+  }
+
+  scaleBy(by: number): void {
+    const { world, group } = this;
+    world.reference = Math.max(1, world.reference + by);
+    if (group.shape.scaling === "none") for (const zone of world.zones) zone.replicas = Math.max(1, zone.replicas + by);
+    if (group.shape.scaling === "followers" && world.zones[0]) world.zones[0].replicas = world.reference;
+    control(world);
+  }
+
+  /** A fixed template in one zone after the other, and the replicas that there were. */
+  cure(): void {
+    const { world, group } = this;
+    const { reverts, deploys, from, apart } = group.cure;
+    for (const zone of world.zones) delete zone.annotations["grafana.com/rollout-paused"];
+    if (reverts) this.scaleBy((group.shape.sizes[0] ?? 1) - world.reference);
+    const isSick = world.zones.some(
+      (zone) => [...zone.pods.values()].some((pod) => pod.sickness !== undefined) || world.templates.get(zone.template),
+    );
+    if (!deploys && !isSick) return;
+    const template = Math.max(...world.templates.keys()) + 1;
+    world.templates.set(template, undefined);
+    for (const [i] of world.zones.entries()) {
+      (world.zones[(i + from) % world.zones.length] as SickZone).template = template;
+      this.ticks(apart);
+    }
+  }
+}
+
+const zoneOf = ({ zones }: SickWorld, name: string): SickZone => zones.find((zone) => zone.name === name) ?? assert.fail(name);
+
+/** A pod of its ordinals is not ready or missing; one beyond them serves or has served. */
+function isDegraded({ pods, replicas }: BudgetZone): boolean {
+  const wanted = pods.filter(({ name }) => Number(name.split("-").at(-1)) < replicas);
+  return wanted.length < replicas || wanted.some(({ ready }) => !ready) || pods.some((pod) => !wanted.includes(pod) && pod.hasBeenReady);
+}
+
+/** Longer than any time that a rule or a dead node waits for. */
+const HORIZON = 6 * 60 * MINUTE;
+
+export function playSickGroup(group: SickGroup): Played {
+  const play = new Play(group);
+  const { world } = play;
+  for (const one of group.events) play.happen(one);
+  const sickZones = observeSick(world).filter(({ pods }) => pods.some(({ ready }) => !ready)).length;
+  const curedAt = world.now;
+  play.cure();
+  for (let quiet = 0; quiet < 3 && world.now - curedAt < HORIZON;) {
+    const isOver = !play.tick() && !play.settle(play.steps % 3 === 0) && !play.settle(true);
+    const isSettled = isOver && play.holds.length === 0;
+    if (isSettled) quiet++;
+    else quiet = 0;
+    world.now += isOver && !isSettled ? MINUTE : 2000;
+  }
+  const tookMs = world.now - curedAt;
+  const isSettled = play.holds.length === 0 && world.now - curedAt < HORIZON;
+  return {
+    end: isSettled ? "settled" : "waiting",
+    holds: play.holds,
+    zones: observeSick(world),
+    sickZones,
+    tookMs,
+    violations: play.violations,
+  };
+}
