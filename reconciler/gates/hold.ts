@@ -40,14 +40,31 @@ function firstDefined(gates: readonly Gate[], judge: (gate: Gate) => Hold | unde
   return undefined;
 }
 
+/**
+ * Also a zone whose checks have passed waits until it is recorded that it begins: a process that dies between the first deletion and its next write must
+ * not leave a zone behind of which nobody knows who began it.
+ */
 function holdZone(gate: Gate, view: GroupView, zone: Zone): Hold | undefined {
+  const { record, need, stage } = askFor(gate, view, zone);
+  return need === "Nothing" ? undefined : describeHold(gate, { zone, who: zone.name, record }, stage);
+}
+
+/** True if an enforced gate waits for the checks of the wanted zone. */
+export function isHeld(gates: readonly Gate[], { wanted, ...view }: Omit<RolloutView, "isHeld">): boolean {
+  if (wanted.kind !== "zone") return false;
+  const { zone } = wanted;
+  return gates.some((gate) => gate.mode === "Enforce" && waitsFor(askFor(gate, view, zone)));
+}
+
+function askFor(gate: Gate, view: GroupView, zone: Zone) {
   const record = currentRecord(gate, { ...view, wanted: { kind: "zone", zone } });
   const need = needOf(gate, record, zone);
-  if (need === "Nothing") return undefined;
   const stage = record.stages.find((one) => one.point === need && one.zone === zone.name);
-  if (stage?.state === "Passed") return undefined;
-  return describeHold(gate, { zone, who: zone.name, record }, stage);
+  return { record, need, stage };
 }
+
+const waitsFor = ({ need, stage }: ReturnType<typeof askFor>): boolean =>
+  need !== "Nothing" && need !== "Record" && stage?.state !== "Passed";
 
 function holdSettled(gate: Gate, view: GroupView): Hold | undefined {
   const record = currentRecord(gate, { ...view, wanted: { kind: "settled" } });
@@ -66,7 +83,7 @@ interface Held {
 
 function describeHold(gate: Gate, { zone, who, record }: Held, stage: Stage | undefined): Hold {
   const reason = stage ? reasonOf(gate, stage) : "GateWaiting";
-  const rest = stage ? describeStage(gate, stage, record) : "the step is recorded first";
+  const rest = stage && stage.state !== "Passed" ? describeStage(gate, stage, record) : "the step is recorded first";
   const message = `${who} ${reason === "GateFailed" ? "is held by" : "waits for"} gate ${gate.ref.name}: ${rest}`;
   const until = stage && reason !== "GateFailed" ? nextAt(gate, stage) : undefined;
   return { ...hold(reason, message, [zone, gate.ref]), dedupKey: `${who} ${gate.ref.name}`, ...(until !== undefined && { until }) };

@@ -22,7 +22,7 @@ export interface RolloutView {
   readonly identity: string;
   readonly zones: readonly Zone[];
   readonly wanted: Wanted;
-  /** A gate of the group holds the wanted zone: it does not begin in this tick. */
+  /** A gate of the group waits for the checks of the wanted zone: it does not begin. */
   readonly isHeld: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;

@@ -13,7 +13,7 @@ import type { CheckVerdict } from "../checks/check.ts";
 import type { ExpressionProblems } from "../checks/expression.ts";
 import type { Round } from "../checking/ask-prometheus.ts";
 import type { Gate } from "../gates/gate.ts";
-import { judgeGates } from "../gates/hold.ts";
+import { isHeld, judgeGates } from "../gates/hold.ts";
 import type { ExpressionFindings, GateChange } from "../gates/report.ts";
 import type { RolloutView, Wanted } from "../gates/rollout.ts";
 import { hold } from "../model/decision.ts";
@@ -99,8 +99,8 @@ export function createGates(tools: GatesTools): Gates {
             verdicts,
             readAgain,
             follow: (wanted) => {
-              const isHeld = wanted.kind === "zone" && verdicts.holds.has(wanted.zone.uid);
-              following.set(key, followAll(gates, { ...view, wanted, isHeld }));
+              const rollout = { ...view, wanted };
+              following.set(key, followAll(gates, { ...rollout, isHeld: isHeld(gates, rollout) }));
             },
           };
         },

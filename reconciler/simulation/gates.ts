@@ -1,6 +1,7 @@
 /** The gates of a world, with a Prometheus that answers every check with success. */
 import { advanceGate, type Answers } from "../gates/advance.ts";
 import type { Gate, GateCheck } from "../gates/gate.ts";
+import { isHeld } from "../gates/hold.ts";
 import type { RolloutView } from "../gates/rollout.ts";
 import { identityOf } from "../gating/rollout-identity.ts";
 import { wantedBy } from "../gating/wanted.ts";
@@ -20,10 +21,8 @@ export interface SimulatedGates {
 export function followGates(world: World): SimulatedGates {
   if (world.gates.length === 0) return { world, progressed: false, nextAt: undefined };
   const { zones, now } = world;
-  const snapshot = snapshotOf(world);
-  const wanted = wantedBy(snapshot);
-  const isHeld = wanted.kind === "zone" && snapshot.gates?.holds.has(wanted.zone.uid) === true;
-  const view: RolloutView = { identity: identityOf(zones), zones, now, wanted, isHeld };
+  const rollout = { identity: identityOf(zones), zones, now, wanted: wantedBy(snapshotOf(world)) };
+  const view: RolloutView = { ...rollout, isHeld: isHeld(world.gates, rollout) };
   const followed = world.gates.map((gate) => follow(gate, view));
   const times = followed.flatMap(({ nextAt }) => nextAt ?? []);
   return {

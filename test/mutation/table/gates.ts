@@ -36,6 +36,13 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     tests: GATES.tests,
   },
   {
+    breaks: "a gate records that a zone begins before its first pod goes",
+    file: "reconciler/gates/hold.ts",
+    find: `return need === "Nothing" ? undefined :`,
+    replacement: `return need === "Nothing" || stage?.state === "Passed" ? undefined :`,
+    tests: GATES.tests,
+  },
+  {
     breaks: "a gate's results from a time that is to come do not count",
     ...ROLLOUT,
     find: "gate.record && forgetToCome(gate.record, view.now)",

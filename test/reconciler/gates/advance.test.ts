@@ -17,8 +17,9 @@ describe("a gate between zones", () => {
   it("asks once a period, and lets the next zone begin after enough successes in a row", () => {
     const { seen, record } = play({}, [0, noData], [5, noData], [10, noData]);
     assert.deepEqual([seen, began(record)], [["errors Waiting", "- Waiting", "errors Passed"], "zone-a"]);
-    assert.equal(reasonFor({}, record), undefined);
-    assert.equal(began(follow({}, { record, view: viewOf(zones, b, 12), answer: noData }).record), "zone-a,zone-b");
+    assert.equal(reasonFor({}, record, 12), "GateWaiting", "that it begins is recorded first");
+    const next = follow({}, { record, view: viewOf(zones, b, 12), answer: noData });
+    assert.deepEqual([began(next.record), reasonFor({}, next.record, 13)], ["zone-a,zone-b", undefined]);
   });
 
   it("waits for the initial delay from when the previous zone was done", () => {
@@ -30,12 +31,12 @@ describe("a gate between zones", () => {
     ["begins again after a failure", {}, [noData, data, noData], "Waiting", "GateWaiting"],
     ["begins again after an error", {}, [noData, lost, noData], "Waiting", "GateWaiting"],
     ["says that it could not ask", {}, [noData, lost], "Waiting", "GateUnreachable"],
-    ["counts errors as successes where it is to proceed", { spec: { onError: "Proceed" } }, [lost, lost], "Passed", undefined],
+    ["counts errors as successes where it is to proceed", { spec: { onError: "Proceed" } }, [lost, lost, lost], "Passed", undefined],
     ["does not fail without a threshold", {}, [data, data, data, data], "Waiting", "GateWaiting"],
     ["fails after enough failures in a row", { check: { failureThreshold: 2 } }, [data, data], "Failed", "GateFailed"],
     ["does not fail before", { check: { failureThreshold: 2 } }, [data, noData, data], "Waiting", "GateWaiting"],
     ["stays failed", { check: { failureThreshold: 1 } }, [data, noData, noData, noData], "Failed", "GateFailed"],
-    ["reads an answer as a condition where it is one", { check: { successWhen: "Data" } }, [data, data], "Passed", undefined],
+    ["reads an answer as a condition where it is one", { check: { successWhen: "Data" } }, [data, data, data], "Passed", undefined],
     ["holds nothing where it observes", { spec: { mode: "Observe" } }, [data, data], "Waiting", undefined],
   ] as const)
     it(name, () => {

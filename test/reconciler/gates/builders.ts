@@ -3,7 +3,7 @@ import type { RolloutGate } from "../../../infra/kubernetes/resources.ts";
 import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
 import { advanceGate, type Answers } from "../../../reconciler/gates/advance.ts";
 import { readGate, RETRY_ANNOTATION, type Gate } from "../../../reconciler/gates/gate.ts";
-import { judgeGates } from "../../../reconciler/gates/hold.ts";
+import { isHeld } from "../../../reconciler/gates/hold.ts";
 import { formatRecord, type GateRecord } from "../../../reconciler/gates/record.ts";
 import { currentRecord, type GroupView, type Wanted } from "../../../reconciler/gates/rollout.ts";
 import { identityOf } from "../../../reconciler/gating/rollout-identity.ts";
@@ -80,8 +80,7 @@ export function follow(
   { record, view: group, answer }: { record: GateRecord | undefined; view: GroupView; answer: (at: number, name: string) => CheckAnswer },
 ) {
   const gate = stored(traits, record);
-  const { wanted } = group;
-  const view = { ...group, isHeld: wanted.kind === "zone" && judgeGates([gate], group).holds.has(wanted.zone.uid) };
+  const view = { ...group, isHeld: isHeld([gate], group) };
   const { due } = advanceGate(gate, view, new Map());
   const answers: Answers = new Map(due.map(({ name }) => [name, answer(view.now + 100, name)]));
   return { asked: due.map(({ name }) => name), ...advanceGate(gate, view, answers) };

@@ -7,7 +7,7 @@ import { a, b, began, play, reasonFor, zones, zonesAt } from "./play.ts";
 
 describe("several gates", () => {
   it("must all have passed; the first that has not holds", () => {
-    const { record } = play({}, [0, noData], [10, noData]);
+    const { record } = play({}, [0, noData], [10, noData], [11, noData]);
     const gates = [stored({ name: "one" }, record), stored({ name: "two" }, settledRecord(zonesAt("1")))];
     const held = judgeGates(gates, viewOf(zones, b, 10)).holds.get(b.uid);
     assert.deepEqual([held?.reason, held?.objects.map(({ name }) => name)], ["GateWaiting", ["zone-b", "two"]]);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
 import { advanceGate } from "../../../reconciler/gates/advance.ts";
 import type { Gate } from "../../../reconciler/gates/gate.ts";
-import { judgeGates } from "../../../reconciler/gates/hold.ts";
+import { isHeld, judgeGates } from "../../../reconciler/gates/hold.ts";
 import { formatRecord, type GateRecord } from "../../../reconciler/gates/record.ts";
 import { wantedBy } from "../../../reconciler/gating/wanted.ts";
 import { identityOf } from "../../../reconciler/gating/rollout-identity.ts";
@@ -62,7 +62,7 @@ export class Play {
     const wanted = wantedBy(snapshot);
     const group = { identity, zones: snapshot.zones, now: T0 + this.#seconds * 1000 };
     const gates = judgeGates([gate], group);
-    const view = { ...group, wanted, isHeld: wanted.kind === "zone" && gates.holds.has(wanted.zone.uid) };
+    const view = { ...group, wanted, isHeld: isHeld([gate], { ...group, wanted }) };
     const decision = decideRollout({ ...snapshot, gates });
     if (decision?.action === "hold" && decision.reason.startsWith("Gate")) this.#reach(decision.reason);
     const { due } = advanceGate(gate, view, new Map());
@@ -72,7 +72,7 @@ export class Play {
       this.#judge(decision.zone.name, decision.zone.status.updateRevision);
     if (decision?.action === "deletePods") this.#touched.add(decision.zone.name);
     if (decision) carryOut(decision, this.zones);
-    if (dies !== "before the write") this.#write(gate, record);
+    if (dies !== "before the write") this.#write(gate, record, due.length > 0);
     return decision;
   }
 
@@ -86,14 +86,13 @@ export class Play {
     return { ...rest, zones: zones.map((zone) => ({ ...zone, status: { ...zone.status, current: count(zone), updated: updated(zone) } })) };
   }
 
-  #write(gate: Gate, record: GateRecord): void {
+  #write(gate: Gate, record: GateRecord, hasAsked: boolean): void {
     const text = (one: GateRecord | undefined) => JSON.stringify(one && formatRecord(one));
     if (text(gate.record) === text(record)) return;
     this.#writes++;
     this.#follow(record.identity);
     const results = record.stages.at(-1)?.checks[0];
-    const before = gate.record?.stages.at(-1)?.checks[0];
-    if (results && JSON.stringify(results) !== JSON.stringify(before)) this.#noteAnswer(results.lastVerdict === "Success");
+    if (results && hasAsked) this.#noteAnswer(results.lastVerdict === "Success");
     if (record.settledAt !== undefined) this.#settle();
     this.#record = record;
   }
@@ -136,7 +135,8 @@ export class Play {
     if (isAsked && !isWayBack && !isCure && !isUnclear) {
       assert.ok(this.#successes >= THRESHOLD, `${name} begins after ${this.#successes} successes`);
       const age = this.#seconds - this.#answeredAt;
-      assert.ok(age <= KEPT_SECONDS, `${name} begins ${age} s after its last check`);
+      // A zone whose broken pods were replaced looks as if it were under way as soon as it is recorded that it begins.
+      assert.ok(age <= KEPT_SECONDS || this.#touched.has(name), `${name} begins ${age} s after its last check`);
       this.#reach(isFirst ? "a first zone after its checks" : "a next zone after its checks");
     }
     if (isWayBack) this.#reach("a way back");

@@ -26,6 +26,7 @@ const history = fc.record({
   events: fc.array(event, { maxLength: 80, size: "max" }),
 });
 type Event = typeof event extends fc.Arbitrary<infer T> ? T : never;
+type History = typeof history extends fc.Arbitrary<infer T> ? T : never;
 
 function takeEvent(play: Play, next: Event): void {
   if (next === "calm") return calmDown(play.zones);
@@ -33,6 +34,44 @@ function takeEvent(play: Play, next: Event): void {
   const zone = play.zones[next.zone % play.zones.length];
   if (zone) happen(next.what, play.zones, zone, next.pod);
 }
+
+const at0 = { zone: 0, pod: 0 } as const;
+const deploy = { what: "deploy", ...at0 } as const;
+const revert = { what: "revert", ...at0 } as const;
+const pause = { what: "pause", ...at0 } as const;
+const resume = { what: "resume", ...at0 } as const;
+const sync = { what: "syncAll", ...at0 } as const;
+const stumble = { what: "stumble", zone: 1, pod: 0 } as const;
+const quiet = { tick: "noData", dies: "no", seconds: 0 } as const;
+const later = { ...quiet, seconds: 10 };
+const dying = { ...quiet, dies: "before the write" } as const;
+/** The process dies after the first deletion in zone b; then zone a is to begin, which an earlier rollout had begun. */
+const DEATHS: [History][] = [
+  [
+    {
+      sizes: [1, 1],
+      maxUnavailable: 1,
+      when: ["BetweenZones"],
+      events: [
+        [deploy, deploy, "calm", quiet, quiet, "calm"] as const,
+        [revert, pause, "calm", quiet, later, dying] as const,
+        [resume, "calm", quiet, { ...quiet, seconds: 100 }] as const,
+      ].flat(),
+    },
+  ],
+  [
+    {
+      sizes: [1, 2],
+      maxUnavailable: 2,
+      when: ["BetweenZones"],
+      events: [
+        [deploy, "calm", quiet, quiet, "calm", deploy, sync, stumble] as const,
+        [quiet, quiet, later, dying, { ...quiet, seconds: 8 }] as const,
+        [{ ...quiet, tick: "data" } as const, quiet, "calm", quiet, quiet] as const,
+      ].flat(),
+    },
+  ],
+];
 
 /** Nothing finishes after them unless a user acts. */
 const HINDRANCES: ReadonlySet<string> = new Set(["pause", "crash", "limp"]);
@@ -56,7 +95,10 @@ describe("over random answers, deaths and templates", () => {
         play.tick(noData);
         events.forEach((next) => takeEvent(play, next));
       }),
-      { numRuns: 2000 },
+      {
+        numRuns: 2000,
+        examples: DEATHS,
+      },
     );
     for (const [what, least] of Object.entries(LEAST)) assert.ok((reached[what] ?? 0) >= least, `${what}: ${JSON.stringify(reached)}`);
   });
