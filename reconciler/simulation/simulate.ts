@@ -141,7 +141,8 @@ function apply(world: World, step: GroupStep): World {
       return applyScale(world, step);
     case "deletePods": {
       const chosen = new Set(step.pods.map(({ uid }) => uid));
-      const leave = (pod: BudgetPod): BudgetPod => ({ ...pod, terminating: true, ready: false, working: false, broken: undefined });
+      const gone = { terminating: true, ready: false, working: false, broken: undefined, notReadySince: world.now };
+      const leave = (pod: BudgetPod): BudgetPod => ({ ...pod, ...gone });
       return putZone(world, withCounts({ ...zone, pods: zone.pods.map((pod) => (chosen.has(pod.uid) ? leave(pod) : pod)) }));
     }
     case "finishZone":

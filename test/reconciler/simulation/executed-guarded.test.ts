@@ -54,7 +54,10 @@ function observeWith({ mirrors, minTime }: Start, lives: Lives) {
       const { value: scaling } = readScaling({}, { ...(mirror && MIRROR), ...(mirror?.isDelayed && DELAYED) });
       const pods = toBudgetZone(zone).pods.map((pod) => {
         const { life, readySince } = lives.get(pod.name) ?? { life: 0, readySince: undefined };
-        return { ...pod, uid: `${pod.uid}${"'".repeat(life)}`, labels: { ...pod.labels, "rollout-group": "ingester" }, readySince };
+        const labels = { ...pod.labels, "rollout-group": "ingester" };
+        // It is gone before time passes.
+        const gone = pod.terminating && { notReadySince: undefined };
+        return { ...pod, uid: `${pod.uid}${"'".repeat(life)}`, labels, readySince, ...gone };
       });
       const status = { ...zone.status, ...countRevisions(zone) };
       return { ...zone, status, pods, scaling: { ...scaling, minTime, lastDownscale: downscales.get(zone.name) } };
