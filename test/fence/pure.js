@@ -3,14 +3,12 @@
  * of the override that turns these rules on; the names that oxlint can forbid itself stand there as well.
  */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { eachImport, isAmong } from "./imports.js";
+import { join, matchesGlob } from "node:path";
+import { eachImport } from "./imports.js";
 
 const { overrides } = JSON.parse(readFileSync(join(import.meta.dirname, "../../.oxlintrc.json"), "utf8"));
-const PURE = overrides
-  .filter(({ rules }) => rules["pure/imports"])
-  .flatMap(({ files }) => files)
-  .map((glob) => glob.replace(/\*\*$/, ""));
+const { files: PURE, excludeFiles: IMPURE } = overrides.find(({ rules }) => rules["pure/imports"]);
+const isPure = (path) => PURE.some((glob) => matchesGlob(path, glob)) && !IMPURE.some((glob) => matchesGlob(path, glob));
 
 /** Packages that do no I/O (croner without a job to run), and what of a module of Node.js does none. */
 const PACKAGES = new Set(["zod", "zod/mini", "re2js", "pbf", "croner", "preact", "preact-render-to-string", "@prometheus-io/lezer-promql"]);
@@ -32,7 +30,7 @@ const impure = {
 const imports = {
   create: (context) =>
     eachImport(context, ({ to, names, report }) => {
-      if (names.length === 0 || isAmong(PURE, to) || PACKAGES.has(to)) return;
+      if (names.length === 0 || isPure(to) || PACKAGES.has(to)) return;
       if (to === "node:crypto" && names.every((name) => CRYPTO.has(name))) return;
       report(`pure: ${to} is not, so only types may come from it`);
     }),
