@@ -11,7 +11,7 @@ import { start } from "../infra/start.ts";
 import { createPrometheusClient } from "../infra/prometheus/client.ts";
 import { createCaInjection } from "./ca-injection.ts";
 import { createChecker } from "./checking/ask-prometheus.ts";
-import { createGates } from "./gating/gates.ts";
+import { createGates } from "./gates/act/tick-gates.ts";
 import { createPhasedTick } from "./phasing/phased-tick.ts";
 import { createReferences } from "./scaler/references.ts";
 import { composeBudgets } from "./reservations/compose.ts";

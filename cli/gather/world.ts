@@ -5,7 +5,7 @@ import { readBudgetPod, type BudgetZone } from "../../reconciler/budget/budget-p
 import { readReservations } from "../../reconciler/budget/reservation.ts";
 import { matchesLabels } from "../../reconciler/budget/selector.ts";
 import { gatherGroupZones, readAll } from "../../reconciler/gather.ts";
-import { createGateLister } from "../../reconciler/gating/list-gates.ts";
+import { createGateLister } from "../../reconciler/gates/act/list-gates.ts";
 import type { Gate } from "../../reconciler/gates/gate.ts";
 import { byOrdinal } from "../../reconciler/model/order.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";

@@ -2,7 +2,7 @@
 import type { BudgetPod } from "../budget/budget-pod.ts";
 import { holdPod, isAllowed } from "../budget/verdict.ts";
 import { judgeGates } from "../gates/hold.ts";
-import { identityOf } from "../gating/rollout-identity.ts";
+import { identityOf } from "../gates/rollout-identity.ts";
 import type { Hold } from "../model/decision.ts";
 import type { GateVerdicts, GroupSnapshot } from "../model/zone.ts";
 import { decideRollout } from "../rollout/decide.ts";

@@ -14,7 +14,7 @@ import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
 import { createPrometheusClient } from "../../infra/prometheus/client.ts";
 import { createChecker } from "../../reconciler/checking/ask-prometheus.ts";
-import { createGates } from "../../reconciler/gating/gates.ts";
+import { createGates } from "../../reconciler/gates/act/tick-gates.ts";
 import { createPhasedTick } from "../../reconciler/phasing/phased-tick.ts";
 import { createReferences } from "../../reconciler/scaler/references.ts";
 import { createPodNotifier } from "../../reconciler/scaler/pod-notifier.ts";

@@ -8,7 +8,7 @@ import type { World, WorldBudget } from "../../../reconciler/simulation/world.ts
 import { budgetObject } from "../../reconciler/budget/builders.ts";
 import { group, LAST, PREVIOUS, type ZoneTraits } from "../../reconciler/builders.ts";
 import { gateOf, stored, T0 } from "../../reconciler/gates/builders.ts";
-import { identityOf } from "../../../reconciler/gating/rollout-identity.ts";
+import { identityOf } from "../../../reconciler/gates/rollout-identity.ts";
 import { DELAYED, MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
 import { NOW, worldOf } from "../../reconciler/simulation/builders.ts";
 

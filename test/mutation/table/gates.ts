@@ -10,7 +10,7 @@ const RECORD = { file: "reconciler/gates/record.ts", ...GATES };
 const CHECK = { file: "reconciler/checks/check.ts", tests: ["test/reconciler/checks/check.test.ts"] };
 const CHECKING = { tests: ["test/reconciler/checking/ask-prometheus.test.ts"] };
 const TURNS = { file: "reconciler/checking/turns.ts", tests: ["test/reconciler/checking/turns.test.ts"] };
-const ON_CLUSTER = { tests: ["gates", "follow-gate", "list-gates"].map((name) => `test/reconciler/gating/${name}.test.ts`) };
+const ON_CLUSTER = { tests: ["tick-gates", "follow-gate", "list-gates"].map((name) => `test/reconciler/gates/act/${name}.test.ts`) };
 const CLIENT = { file: "infra/prometheus/client.ts", tests: ["test/infra/prometheus/client.test.ts"] };
 
 export const GATE_MUTATIONS: readonly Mutation[] = [
@@ -19,7 +19,7 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/step-group.ts",
     find: "if (isLate && decision",
     replacement: "if (isLate && actor.gatheredAt < 0 && decision",
-    tests: ["test/reconciler/gating/gates.test.ts"],
+    tests: ["test/reconciler/gates/act/tick-gates.test.ts"],
   },
   {
     breaks: "a partial answer is known as one",
@@ -148,28 +148,28 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a check that was edited begins again also in a tick without its group",
-    file: "reconciler/gating/follow-gate.ts",
+    file: "reconciler/gates/act/follow-gate.ts",
     find: "(gate.record && forgetOldSpec(gate, gate.record))",
     replacement: "gate.record",
     ...ON_CLUSTER,
   },
   {
     breaks: "a gate of a group that was not reached is no gate without a group",
-    file: "reconciler/gating/gates.ts",
+    file: "reconciler/gates/act/tick-gates.ts",
     find: "groups.has(key) ? [] : gates",
     replacement: "groups.size < 0 ? [] : gates",
     ...ON_CLUSTER,
   },
   {
     breaks: "gates that cannot be listed hold every zone",
-    file: "reconciler/gating/list-gates.ts",
+    file: "reconciler/gates/act/list-gates.ts",
     find: `if (!hasCode(error, "NotFound")) return { error };`,
     replacement: `if (!hasCode(error, "NotFound")) return NONE;`,
     ...ON_CLUSTER,
   },
   {
     breaks: "results of a gate that was edited meanwhile are not written",
-    file: "reconciler/gating/follow-gate.ts",
+    file: "reconciler/gates/act/follow-gate.ts",
     find: "metadata: { resourceVersion: gate.resourceVersion }",
     replacement: "metadata: {}",
     ...ON_CLUSTER,

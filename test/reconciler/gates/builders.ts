@@ -6,7 +6,7 @@ import { readGate, RETRY_ANNOTATION, type Gate } from "../../../reconciler/gates
 import { isHeld } from "../../../reconciler/gates/hold.ts";
 import { formatRecord, type GateRecord } from "../../../reconciler/gates/record.ts";
 import { currentRecord, type GroupView, type Wanted } from "../../../reconciler/gates/rollout.ts";
-import { identityOf } from "../../../reconciler/gating/rollout-identity.ts";
+import { identityOf } from "../../../reconciler/gates/rollout-identity.ts";
 import type { Zone } from "../../../reconciler/model/zone.ts";
 
 export interface GateTraits {

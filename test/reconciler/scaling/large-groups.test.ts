@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { describeProtection } from "../../../reconciler/budget/protection.ts";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
-import { identityOf } from "../../../reconciler/gating/rollout-identity.ts";
+import { identityOf } from "../../../reconciler/gates/rollout-identity.ts";
 import { BUDGET_KIND, parseBudget } from "../../../reconciler/budget/zpdb.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
 import type { ZoneWithPods } from "../../../reconciler/model/zone.ts";

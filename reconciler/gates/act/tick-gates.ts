@@ -3,26 +3,26 @@
  *
  *   list gates -> per group: verdicts for the rollout's decision -> follow: ask due checks, write statuses -> the group's step waits for them at its end
  */
-import type { Clock } from "../../infra/clock.ts";
-import { messageOf } from "../../infra/errors.ts";
-import type { Actor } from "../../infra/kubernetes/actor.ts";
-import type { Log } from "../../infra/log.ts";
-import type { GateMetrics } from "../../infra/metrics/gate-metrics.ts";
-import { earliest } from "../../infra/timestamp.ts";
-import type { CheckVerdict } from "../checks/check.ts";
-import type { ExpressionProblems } from "../checks/expression.ts";
-import type { Round } from "../checking/ask-prometheus.ts";
-import type { Gate } from "../gates/gate.ts";
-import { isHeld, judgeGates } from "../gates/hold.ts";
-import type { ExpressionFindings, GateChange } from "../gates/report.ts";
-import type { RolloutView, Wanted } from "../gates/rollout.ts";
-import { hold } from "../model/decision.ts";
-import { groupBy } from "../model/order.ts";
-import { groupKey, type GateVerdicts, type Zone } from "../model/zone.ts";
-import type { Draft } from "../report/events.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import { messageOf } from "../../../infra/errors.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Log } from "../../../infra/log.ts";
+import type { GateMetrics } from "../../../infra/metrics/gate-metrics.ts";
+import { earliest } from "../../../infra/timestamp.ts";
+import type { CheckVerdict } from "../../checks/check.ts";
+import type { ExpressionProblems } from "../../checks/expression.ts";
+import type { Round } from "../../checking/ask-prometheus.ts";
+import type { Gate } from "../gate.ts";
+import { isHeld, judgeGates } from "../hold.ts";
+import type { ExpressionFindings, GateChange } from "../report.ts";
+import type { RolloutView, Wanted } from "../rollout.ts";
+import { hold } from "../../model/decision.ts";
+import { groupBy } from "../../model/order.ts";
+import { groupKey, type GateVerdicts, type Zone } from "../../model/zone.ts";
+import type { Draft } from "../../report/events.ts";
 import { followGate, type Followed } from "./follow-gate.ts";
 import { createGateLister, type GateList } from "./list-gates.ts";
-import { identityOf } from "./rollout-identity.ts";
+import { identityOf } from "../rollout-identity.ts";
 
 export interface GatesTick extends Actor {
   /** "" for all. */

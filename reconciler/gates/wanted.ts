@@ -1,5 +1,5 @@
 /** What a group's rollout would do next if it had no gates. Pure. */
-import type { Wanted } from "../gates/rollout.ts";
+import type { Wanted } from "./rollout.ts";
 import type { GroupSnapshot } from "../model/zone.ts";
 import { decideRollout } from "../rollout/decide.ts";
 

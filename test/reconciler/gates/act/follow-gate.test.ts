@@ -1,6 +1,6 @@
 /** Gates that are edited, or wrong. */
 import assert from "node:assert/strict";
-import { deploy, tickOnce } from "../stage.ts";
+import { deploy, tickOnce } from "../../stage.ts";
 import { conditionOf, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
 
 const A = "ingester-zone-a";

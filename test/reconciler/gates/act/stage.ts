@@ -2,22 +2,22 @@
 import { readFileSync } from "node:fs";
 import { it } from "node:test";
 import { parse } from "yaml";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { createLog } from "../../../infra/log.ts";
-import { createMetrics, type Metrics } from "../../../infra/metrics/metrics.ts";
-import { createPrometheusClient } from "../../../infra/prometheus/client.ts";
-import { createChecker } from "../../../reconciler/checking/ask-prometheus.ts";
-import { readExpression } from "../../../reconciler/checks/expression.ts";
-import { createGates } from "../../../reconciler/gating/gates.ts";
-import type { Draft as EventDraft } from "../../../reconciler/report/events.ts";
-import type { TickInput } from "../../../reconciler/tick.ts";
-import type { Draft } from "../../emulator/objects.ts";
-import { startPrometheus, type ScriptedPrometheus } from "../../prometheus/scripted.ts";
-import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
-import { witness, type Witness } from "../witness.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import { createLog } from "../../../../infra/log.ts";
+import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
+import { createPrometheusClient } from "../../../../infra/prometheus/client.ts";
+import { createChecker } from "../../../../reconciler/checking/ask-prometheus.ts";
+import { readExpression } from "../../../../reconciler/checks/expression.ts";
+import { createGates } from "../../../../reconciler/gates/act/tick-gates.ts";
+import type { Draft as EventDraft } from "../../../../reconciler/report/events.ts";
+import type { TickInput } from "../../../../reconciler/tick.ts";
+import type { Draft } from "../../../emulator/objects.ts";
+import { startPrometheus, type ScriptedPrometheus } from "../../../prometheus/scripted.ts";
+import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
+import { witness, type Witness } from "../../witness.ts";
 
 export const GATES = "rolloutgates.zonewise.dev";
-const CRD = new URL("../../../infra/manifests/crds/rolloutgates.yaml", import.meta.url);
+const CRD = new URL("../../../../infra/manifests/crds/rolloutgates.yaml", import.meta.url);
 
 export interface GateStage {
   readonly stage: Stage;

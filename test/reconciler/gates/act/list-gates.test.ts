@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { deploy, tickOnce } from "../stage.ts";
+import { deploy, tickOnce } from "../../stage.ts";
 import { GATES, installGates, onCluster, writeGate } from "./stage.ts";
 
 onCluster("gates hold every zone while they cannot be listed", async (gates) => {

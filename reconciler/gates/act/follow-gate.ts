@@ -2,16 +2,16 @@
  * Follows one gate through one tick: the checks that are due are asked, and what follows is written to its status, with the version that was read. Until
  * it is written it does not count, so a process may die at any point.
  */
-import { isTransient } from "../../infra/errors.ts";
-import type { Actor } from "../../infra/kubernetes/actor.ts";
-import { rolloutGates } from "../../infra/kubernetes/resources.ts";
-import type { Log } from "../../infra/log.ts";
-import { judgeAnswer, type CheckVerdict } from "../checks/check.ts";
-import type { Round } from "../checking/ask-prometheus.ts";
-import { advanceGate, type Advance, type Answers } from "../gates/advance.ts";
-import type { Gate } from "../gates/gate.ts";
-import { formatRecord, type GateRecord } from "../gates/record.ts";
-import { type Condition, stampCondition } from "../model/condition.ts";
+import { isTransient } from "../../../infra/errors.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import { rolloutGates } from "../../../infra/kubernetes/resources.ts";
+import type { Log } from "../../../infra/log.ts";
+import { judgeAnswer, type CheckVerdict } from "../../checks/check.ts";
+import type { Round } from "../../checking/ask-prometheus.ts";
+import { advanceGate, type Advance, type Answers } from "../advance.ts";
+import type { Gate } from "../gate.ts";
+import { formatRecord, type GateRecord } from "../record.ts";
+import { type Condition, stampCondition } from "../../model/condition.ts";
 import {
   areSame,
   changesOf,
@@ -21,8 +21,8 @@ import {
   knownFindings,
   type ExpressionFindings,
   type GateChange,
-} from "../gates/report.ts";
-import { forgetOldSpec, type RolloutView } from "../gates/rollout.ts";
+} from "../report.ts";
+import { forgetOldSpec, type RolloutView } from "../rollout.ts";
 
 export interface GateFollower extends Actor {
   readonly round: Round;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { failure } from "../../prometheus/scripted.ts";
-import { deploy, tickOnce } from "../stage.ts";
+import { failure } from "../../../prometheus/scripted.ts";
+import { deploy, tickOnce } from "../../stage.ts";
 import { conditionOf, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
 
 const [A, B, C] = ["ingester-zone-a", "ingester-zone-b", "ingester-zone-c"];

@@ -1,12 +1,12 @@
 /** Lists the gates. Without their definition the capability is off; gates that cannot be read hold all zones of their namespace. */
-import type { Clock } from "../../infra/clock.ts";
-import { hasCode } from "../../infra/errors.ts";
-import type { Source } from "../../infra/kubernetes/actor.ts";
-import { rolloutGates } from "../../infra/kubernetes/resources.ts";
-import type { Log } from "../../infra/log.ts";
-import { readAll } from "../gather.ts";
-import { readGate, type Gate } from "../gates/gate.ts";
-import { byName } from "../model/order.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import { hasCode } from "../../../infra/errors.ts";
+import type { Source } from "../../../infra/kubernetes/actor.ts";
+import { rolloutGates } from "../../../infra/kubernetes/resources.ts";
+import type { Log } from "../../../infra/log.ts";
+import { readAll } from "../../gather.ts";
+import { readGate, type Gate } from "../gate.ts";
+import { byName } from "../../model/order.ts";
 
 /** The gates of a namespace ("" for all), or why they could not be read. */
 export type GateList = { readonly gates: readonly Gate[] } | { readonly error: unknown };
