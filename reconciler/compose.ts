@@ -10,7 +10,7 @@ import { pushMetrics } from "../infra/metrics/push.ts";
 import { start } from "../infra/start.ts";
 import { createPrometheusClient } from "../infra/prometheus/client.ts";
 import { createCaInjection } from "./ca-injection.ts";
-import { createChecker } from "./checking/ask-prometheus.ts";
+import { createChecker } from "./checks/act/ask-prometheus.ts";
 import { createGates } from "./gates/act/tick-gates.ts";
 import { createPhasedTick } from "./phasing/phased-tick.ts";
 import { createReferences } from "./scaler/references.ts";

@@ -5,7 +5,7 @@
 import { visitEach } from "../infra/slots.ts";
 import { earliest } from "../infra/timestamp.ts";
 import { gatherZones } from "./gather.ts";
-import type { Checker } from "./checking/ask-prometheus.ts";
+import type { Checker } from "./checks/act/ask-prometheus.ts";
 import type { Gates } from "./gates/act/tick-gates.ts";
 import { hold } from "./model/decision.ts";
 import type { Zone } from "./model/zone.ts";

@@ -10,7 +10,7 @@ import type { Actor } from "../../infra/kubernetes/actor.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../infra/log.ts";
 import type { NodeUpdateMetrics } from "../../infra/metrics/node-update-metrics.ts";
-import type { Checker } from "../checking/ask-prometheus.ts";
+import type { Checker } from "../checks/act/ask-prometheus.ts";
 import { matchesLabels } from "../budget/selector.ts";
 import type { UpdateNode } from "../nodes/node.ts";
 import type { GoingNode } from "../nodes/snapshot.ts";

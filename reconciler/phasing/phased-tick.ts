@@ -12,7 +12,7 @@ import type { Log } from "../../infra/log.ts";
 import type { PhasedMetrics } from "../../infra/metrics/phased-metrics.ts";
 import { createSlots, type Slots } from "../../infra/slots.ts";
 import { earliest } from "../../infra/timestamp.ts";
-import type { Round } from "../checking/ask-prometheus.ts";
+import type { Round } from "../checks/act/ask-prometheus.ts";
 import type { SuccessWhen } from "../checks/check.ts";
 import type { PhasedList } from "../report/outcome.ts";
 import type { Recorder } from "../report/recorder.ts";

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../../infra/clock.ts";
 import type { PhasedMetrics } from "../../infra/metrics/phased-metrics.ts";
-import type { Round } from "../checking/ask-prometheus.ts";
+import type { Round } from "../checks/act/ask-prometheus.ts";
 import { type CheckAnswer, judgeAnswer, type SuccessWhen } from "../checks/check.ts";
 import type { Hold } from "../model/decision.ts";
 import { decidePhased } from "../phased/decide.ts";

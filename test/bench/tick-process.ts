@@ -13,7 +13,7 @@ import { RolloutError } from "../../infra/errors.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
 import { createPrometheusClient } from "../../infra/prometheus/client.ts";
-import { createChecker } from "../../reconciler/checking/ask-prometheus.ts";
+import { createChecker } from "../../reconciler/checks/act/ask-prometheus.ts";
 import { createGates } from "../../reconciler/gates/act/tick-gates.ts";
 import { createPhasedTick } from "../../reconciler/phasing/phased-tick.ts";
 import { createReferences } from "../../reconciler/scaler/references.ts";

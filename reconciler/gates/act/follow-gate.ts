@@ -7,7 +7,7 @@ import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { rolloutGates } from "../../../infra/kubernetes/resources.ts";
 import type { Log } from "../../../infra/log.ts";
 import { judgeAnswer, type CheckVerdict } from "../../checks/check.ts";
-import type { Round } from "../../checking/ask-prometheus.ts";
+import type { Round } from "../../checks/act/ask-prometheus.ts";
 import { advanceGate, type Advance, type Answers } from "../advance.ts";
 import type { Gate } from "../gate.ts";
 import { formatRecord, type GateRecord } from "../record.ts";

@@ -11,7 +11,7 @@ import type { GateMetrics } from "../../../infra/metrics/gate-metrics.ts";
 import { earliest } from "../../../infra/timestamp.ts";
 import type { CheckVerdict } from "../../checks/check.ts";
 import type { ExpressionProblems } from "../../checks/expression.ts";
-import type { Round } from "../../checking/ask-prometheus.ts";
+import type { Round } from "../../checks/act/ask-prometheus.ts";
 import type { Gate } from "../gate.ts";
 import { isHeld, judgeGates } from "../hold.ts";
 import type { ExpressionFindings, GateChange } from "../report.ts";

@@ -15,7 +15,7 @@ import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { createPrometheusClient } from "../../../infra/prometheus/client.ts";
 import { readExpression } from "../../../reconciler/checks/expression.ts";
-import { createChecker } from "../../../reconciler/checking/ask-prometheus.ts";
+import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
 import { createNodeUpdates } from "../../../reconciler/node-updates/update-nodes.ts";
 import { createRecorder } from "../../../reconciler/report/recorder.ts";
 import { RESERVED } from "../../plane/kubelet/pick-node.ts";

@@ -8,8 +8,8 @@ const ROLLOUT = { file: "reconciler/gates/rollout.ts", ...GATES };
 const PASS = { file: "reconciler/gates/pass.ts", ...GATES };
 const RECORD = { file: "reconciler/gates/record.ts", ...GATES };
 const CHECK = { file: "reconciler/checks/check.ts", tests: ["test/reconciler/checks/check.test.ts"] };
-const CHECKING = { tests: ["test/reconciler/checking/ask-prometheus.test.ts"] };
-const TURNS = { file: "reconciler/checking/turns.ts", tests: ["test/reconciler/checking/turns.test.ts"] };
+const CHECKING = { tests: ["test/reconciler/checks/act/ask-prometheus.test.ts"] };
+const TURNS = { file: "reconciler/checks/act/turns.ts", tests: ["test/reconciler/checks/act/turns.test.ts"] };
 const ON_CLUSTER = { tests: ["tick-gates", "follow-gate", "list-gates"].map((name) => `test/reconciler/gates/act/${name}.test.ts`) };
 const CLIENT = { file: "infra/prometheus/client.ts", tests: ["test/infra/prometheus/client.test.ts"] };
 
@@ -200,21 +200,21 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a tick waits 10 s at most for its checks",
-    file: "reconciler/checking/ask-prometheus.ts",
+    file: "reconciler/checks/act/ask-prometheus.ts",
     find: "signal: fireAfter(ROUND_MS, left)",
     replacement: "signal: left",
     ...CHECKING,
   },
   {
     breaks: "a query that the end of the round cuts off is an error, and is asked again later and later",
-    file: "reconciler/checking/ask-prometheus.ts",
+    file: "reconciler/checks/act/ask-prometheus.ts",
     find: "if (left.aborted) return undefined;",
     replacement: "if (tools.signal.aborted) return undefined;",
     ...CHECKING,
   },
   {
     breaks: "a query has 4.5 s at least before the end of the round cuts it off",
-    file: "reconciler/checking/ask-prometheus.ts",
+    file: "reconciler/checks/act/ask-prometheus.ts",
     find: "turns.take(question, late)",
     replacement: "turns.take(question, left)",
     ...CHECKING,

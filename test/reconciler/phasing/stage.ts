@@ -6,7 +6,7 @@ import { type StatefulSet, statefulSets } from "../../../infra/kubernetes/resour
 import { createMetrics, type Metrics } from "../../../infra/metrics/metrics.ts";
 import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
 import type { PrometheusQuery } from "../../../infra/prometheus/client.ts";
-import { createChecker } from "../../../reconciler/checking/ask-prometheus.ts";
+import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
 import { createPhasedTick, type PhasedInput, type PhasedResult, type PhasedTools } from "../../../reconciler/phasing/phased-tick.ts";
 import type { Draft as EventDraft } from "../../../reconciler/report/events.ts";
 import type { Draft, KubeObject } from "../../emulator/objects.ts";

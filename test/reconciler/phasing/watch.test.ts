@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { createChecker } from "../../../reconciler/checking/ask-prometheus.ts";
+import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
 import { createPhasedTick } from "../../../reconciler/phasing/phased-tick.ts";
 import { run } from "../../../reconciler/run.ts";
 import type { RunInput } from "../../../reconciler/run-input.ts";

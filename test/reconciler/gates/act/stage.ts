@@ -6,7 +6,7 @@ import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../../../infra/log.ts";
 import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
 import { createPrometheusClient } from "../../../../infra/prometheus/client.ts";
-import { createChecker } from "../../../../reconciler/checking/ask-prometheus.ts";
+import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
 import { readExpression } from "../../../../reconciler/checks/expression.ts";
 import { createGates } from "../../../../reconciler/gates/act/tick-gates.ts";
 import type { Draft as EventDraft } from "../../../../reconciler/report/events.ts";

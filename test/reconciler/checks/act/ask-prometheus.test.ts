@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { RolloutError } from "../../../infra/errors.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
-import type { PrometheusClient, PrometheusQuery } from "../../../infra/prometheus/client.ts";
-import { createChecker } from "../../../reconciler/checking/ask-prometheus.ts";
+import { RolloutError } from "../../../../infra/errors.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import type { QueryAnswer } from "../../../../infra/prometheus/answer.ts";
+import type { PrometheusClient, PrometheusQuery } from "../../../../infra/prometheus/client.ts";
+import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
 
 const EMPTY: QueryAnswer = { kind: "Vector", samples: 0, warnings: [] };
 const query = { url: "http://prom", expr: "up" };

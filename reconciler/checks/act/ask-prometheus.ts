@@ -4,14 +4,14 @@
  *
  *   0 s --turns are given--> 5.5 s --those in flight go on--> 10 s: what has no answer yet is an error, and is asked again later and later
  */
-import { firstOfSignals, type Clock } from "../../infra/clock.ts";
-import { hasCode, messageOf } from "../../infra/errors.ts";
-import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { secrets } from "../../infra/kubernetes/resources.ts";
-import { queryError, type QueryAnswer } from "../../infra/prometheus/answer.ts";
-import type { PrometheusClient } from "../../infra/prometheus/client.ts";
-import { readCredentials, type QueryCredentials } from "../../infra/prometheus/credentials.ts";
-import type { CheckAnswer, CheckQuery, Urgency } from "../checks/check.ts";
+import { firstOfSignals, type Clock } from "../../../infra/clock.ts";
+import { hasCode, messageOf } from "../../../infra/errors.ts";
+import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { secrets } from "../../../infra/kubernetes/resources.ts";
+import { queryError, type QueryAnswer } from "../../../infra/prometheus/answer.ts";
+import type { PrometheusClient } from "../../../infra/prometheus/client.ts";
+import { readCredentials, type QueryCredentials } from "../../../infra/prometheus/credentials.ts";
+import type { CheckAnswer, CheckQuery, Urgency } from "../check.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
 /** A query, and the namespace of its object: its Secret is read there. */

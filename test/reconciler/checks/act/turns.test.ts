@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { createTurns } from "../../../reconciler/checking/turns.ts";
+import { createTurns } from "../../../../reconciler/checks/act/turns.ts";
 
 const never = new AbortController().signal;
 
