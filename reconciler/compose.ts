@@ -12,7 +12,7 @@ import { createPrometheusClient } from "../infra/prometheus/client.ts";
 import { createCaInjection } from "./ca-injection.ts";
 import { createChecker } from "./checks/act/ask-prometheus.ts";
 import { createGates } from "./gates/act/tick-gates.ts";
-import { createPhasedTick } from "./phasing/phased-tick.ts";
+import { createPhasedTick } from "./phased/act/phased-tick.ts";
 import { createReferences } from "./scaler/references.ts";
 import { composeBudgets } from "./reservations/compose.ts";
 import type { OnBudgets } from "./reservations/disruption-request.ts";

@@ -9,7 +9,7 @@ import type { Checker } from "./checks/act/ask-prometheus.ts";
 import type { Gates } from "./gates/act/tick-gates.ts";
 import { hold } from "./model/decision.ts";
 import type { Zone } from "./model/zone.ts";
-import type { PhasedInput, PhasedTick } from "./phasing/phased-tick.ts";
+import type { PhasedInput, PhasedTick } from "./phased/act/phased-tick.ts";
 import { createGroupTurns, type GroupTurns, type WhyLeft } from "./group-turns.ts";
 import type { Draft } from "./report/events.ts";
 import type { Outcome, TickResult } from "./report/outcome.ts";

@@ -4,7 +4,7 @@ import { absent } from "../../infra/errors.ts";
 import { mutatingWebhooks, rolloutGates, type Resource } from "../../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../../reconciler/gather.ts";
 import { readGate, type Gate } from "../../reconciler/gates/gate.ts";
-import { gatherRollouts } from "../../reconciler/phasing/gather-rollouts.ts";
+import { gatherRollouts } from "../../reconciler/phased/act/gather-rollouts.ts";
 import type { Finding } from "../decide/findings.ts";
 import { examineGates, examinePhased, examinePolicies, listSecrets, rightOf, secretForbidden } from "../decide/more-findings.ts";
 import type { Session } from "../session.ts";

@@ -1,6 +1,6 @@
 /** Reads PhasedRollouts with their StatefulSets. */
 import { hasCode } from "../../infra/errors.ts";
-import { gatherRollouts, type Gathered } from "../../reconciler/phasing/gather-rollouts.ts";
+import { gatherRollouts, type Gathered } from "../../reconciler/phased/act/gather-rollouts.ts";
 import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
 

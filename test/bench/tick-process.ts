@@ -15,7 +15,7 @@ import { createPodHttp } from "../../infra/pod-http.ts";
 import { createPrometheusClient } from "../../infra/prometheus/client.ts";
 import { createChecker } from "../../reconciler/checks/act/ask-prometheus.ts";
 import { createGates } from "../../reconciler/gates/act/tick-gates.ts";
-import { createPhasedTick } from "../../reconciler/phasing/phased-tick.ts";
+import { createPhasedTick } from "../../reconciler/phased/act/phased-tick.ts";
 import { createReferences } from "../../reconciler/scaler/references.ts";
 import { createPodNotifier } from "../../reconciler/scaler/pod-notifier.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";

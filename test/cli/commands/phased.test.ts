@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import { PHASED_RULES, type PhasedReason } from "../../../cli/decide/phased-rules.ts";
 import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
 import type { Draft } from "../../emulator/objects.ts";
-import { applySet, createRollout, FIRING, PHASED, setPhasedStage, SETS, type PhasedStage } from "../../reconciler/phasing/stage.ts";
+import { applySet, createRollout, FIRING, PHASED, setPhasedStage, SETS, type PhasedStage } from "../../reconciler/phased/act/stage.ts";
 import { openTerminal } from "../stage.ts";
 
 const GROUPS = new URL("../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);

@@ -245,9 +245,9 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a PhasedRollout that waits for Prometheus keeps no other from its visit",
-    file: "reconciler/phasing/phased-tick.ts",
+    file: "reconciler/phased/act/phased-tick.ts",
     find: "place[Symbol.dispose]();\n    const answer = await input.round.ask(question);\n    place = await places.take();",
     replacement: "const answer = await input.round.ask(question);",
-    tests: ["test/reconciler/phasing/waiting.test.ts"],
+    tests: ["test/reconciler/phased/act/waiting.test.ts"],
   },
 ];

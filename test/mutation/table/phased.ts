@@ -21,10 +21,10 @@ const ADMITTED = {
   tests: ["test/functions/through-api.test.ts", "test/functions/phased/phased-webhooks.test.ts"],
 };
 const SCALED = ["test/reconciler/phased/scaling.test.ts", "test/reconciler/phased/scale-out.test.ts"];
-const WATCHED = { file: "reconciler/tick-watch.ts", tests: ["test/reconciler/phasing/watch.test.ts"] };
+const WATCHED = { file: "reconciler/tick-watch.ts", tests: ["test/reconciler/phased/act/watch.test.ts"] };
 const TAKEN = {
-  file: "reconciler/phasing/take-step.ts",
-  tests: ["adoption", "budget", "phased-tick"].map((name) => `test/reconciler/phasing/${name}.test.ts`),
+  file: "reconciler/phased/act/take-phased-step.ts",
+  tests: ["adoption", "budget", "phased-tick"].map((name) => `test/reconciler/phased/act/${name}.test.ts`),
 };
 
 export const PHASED_MUTATIONS: readonly Mutation[] = [
@@ -141,7 +141,7 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the reconciler names itself to the admission of its writes",
     ...TAKEN,
-    tests: ["test/reconciler/phasing/pinned.test.ts"],
+    tests: ["test/reconciler/phased/act/pinned.test.ts"],
     find: "fieldManager: FIELD_MANAGER }",
     replacement: "fieldManager: FIELD_MANAGER.slice(1) }",
   },
@@ -178,14 +178,14 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a pod of a reverted template is released only if its disruption budget grants it",
     ...BACK,
-    tests: ["test/reconciler/phasing/budget.test.ts"],
+    tests: ["test/reconciler/phased/act/budget.test.ts"],
     find: `reason: "RollBack", message: describe(snapshot), pod }`,
     replacement: `reason: "RollBack", message: describe(snapshot), ...(pod.terminating && { pod }) }`,
   },
   {
     breaks: "a partition that something pins is an error",
     ...TAKEN,
-    tests: ["test/reconciler/phasing/pinned.test.ts"],
+    tests: ["test/reconciler/phased/act/pinned.test.ts"],
     find: "sent === undefined || sent === partition ||",
     replacement: "sent === undefined || sent >= 0 || sent === partition ||",
   },
@@ -248,7 +248,7 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a StatefulSet that was held before is held again after the release",
     file: "reconciler/phased/target.ts",
-    tests: ["test/reconciler/phased/manage.test.ts", "test/reconciler/phasing/adoption.test.ts"],
+    tests: ["test/reconciler/phased/manage.test.ts", "test/reconciler/phased/act/adoption.test.ts"],
     find: "Number(text) <= HELD ?",
     replacement: "Number(text) < HELD ?",
   },

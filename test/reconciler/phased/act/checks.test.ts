@@ -1,7 +1,7 @@
 /** What a PhasedRollout asks of Prometheus, and what is shown of the answers. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { KubeObject } from "../../emulator/objects.ts";
+import type { KubeObject } from "../../../emulator/objects.ts";
 import { applySet, edit, FIRING, PHASED } from "./stage.ts";
 import { partitionOf, play, reasons } from "./play.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
+import type { QueryAnswer } from "../../../../infra/prometheus/answer.ts";
 import { applySet, createRollout, FIRING, PHASED, setPhasedStage } from "./stage.ts";
 
 it("70 PhasedRollouts that wait for a Prometheus without an answer do not keep the next one from its visit", async () => {

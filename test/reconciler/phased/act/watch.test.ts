@@ -1,13 +1,13 @@
 /** What wakes the ticks of a run with PhasedRollouts and no rollout group, and when its checks come (§16.8). */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { createLog } from "../../../infra/log.ts";
-import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
-import { createPhasedTick } from "../../../reconciler/phasing/phased-tick.ts";
-import { run } from "../../../reconciler/run.ts";
-import type { RunInput } from "../../../reconciler/run-input.ts";
-import { noChecks, runInputOf } from "../stage.ts";
+import { createLog } from "../../../../infra/log.ts";
+import { createMetrics } from "../../../../infra/metrics/metrics.ts";
+import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
+import { createPhasedTick } from "../../../../reconciler/phased/act/phased-tick.ts";
+import { run } from "../../../../reconciler/run.ts";
+import type { RunInput } from "../../../../reconciler/run-input.ts";
+import { noChecks, runInputOf } from "../../stage.ts";
 import { applySet, createRollout, edit, PHASED, type PhasedStage, QUIET, SETS, setPhasedStage } from "./stage.ts";
 
 interface Running {

@@ -3,15 +3,15 @@
  *
  * At most one write a decision. The process may die between any two.
  */
-import type { Clock } from "../../infra/clock.ts";
-import type { PhasedMetrics } from "../../infra/metrics/phased-metrics.ts";
-import type { Round } from "../checks/act/ask-prometheus.ts";
-import { type CheckAnswer, judgeAnswer, type SuccessWhen } from "../checks/check.ts";
-import type { Hold } from "../model/decision.ts";
-import { decidePhased } from "../phased/decide.ts";
-import type { PhasedDecision, PhasedSnapshot } from "../phased/snapshot.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import type { PhasedMetrics } from "../../../infra/metrics/phased-metrics.ts";
+import type { Round } from "../../checks/act/ask-prometheus.ts";
+import { type CheckAnswer, judgeAnswer, type SuccessWhen } from "../../checks/check.ts";
+import type { Hold } from "../../model/decision.ts";
+import { decidePhased } from "../decide.ts";
+import type { PhasedDecision, PhasedSnapshot } from "../snapshot.ts";
 import { gatherAgain, type Gathered, gatherPods } from "./gather-rollouts.ts";
-import { type PhasedActor, takeStep, type Write } from "./take-step.ts";
+import { type PhasedActor, takeStep, type Write } from "./take-phased-step.ts";
 
 export interface Visitor extends PhasedActor {
   readonly clock: Pick<Clock, "now">;

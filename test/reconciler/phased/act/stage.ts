@@ -1,18 +1,18 @@
 /** Phased rollouts on the embedded cluster: a StatefulSet `db`, its PhasedRollout `guard`, and a Prometheus that answers as the test says. */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
-import { type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
-import { createMetrics, type Metrics } from "../../../infra/metrics/metrics.ts";
-import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
-import type { PrometheusQuery } from "../../../infra/prometheus/client.ts";
-import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
-import { createPhasedTick, type PhasedInput, type PhasedResult, type PhasedTools } from "../../../reconciler/phasing/phased-tick.ts";
-import type { Draft as EventDraft } from "../../../reconciler/report/events.ts";
-import type { Draft, KubeObject } from "../../emulator/objects.ts";
-import { setStage, type Stage } from "../stage.ts";
+import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
+import { type StatefulSet, statefulSets } from "../../../../infra/kubernetes/resources.ts";
+import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
+import type { QueryAnswer } from "../../../../infra/prometheus/answer.ts";
+import type { PrometheusQuery } from "../../../../infra/prometheus/client.ts";
+import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
+import { createPhasedTick, type PhasedInput, type PhasedResult, type PhasedTools } from "../../../../reconciler/phased/act/phased-tick.ts";
+import type { Draft as EventDraft } from "../../../../reconciler/report/events.ts";
+import type { Draft, KubeObject } from "../../../emulator/objects.ts";
+import { setStage, type Stage } from "../../stage.ts";
 
-const CRD = new URL("../../../infra/manifests/crds/phasedrollouts.yaml", import.meta.url);
+const CRD = new URL("../../../../infra/manifests/crds/phasedrollouts.yaml", import.meta.url);
 export const PHASED = "phasedrollouts.sts.plus";
 export const SETS = "statefulsets.apps";
 

@@ -1,16 +1,16 @@
 /** Carries out decisions about a PhasedRollout, with writes that take effect only if the judged object has not changed. */
-import type { Actor } from "../../infra/kubernetes/actor.ts";
-import { absent, RolloutError, wroteNothing } from "../../infra/errors.ts";
-import { phasedRollouts, type PhasedRolloutObject, pods, type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
-import { ANNOTATIONS } from "../model/annotations.ts";
-import type { Hold } from "../model/decision.ts";
-import type { Pod } from "../model/pod.ts";
-import { FINALIZER, readPhasedRollout, type PhasedRollout } from "../phased/phased-rollout.ts";
-import type { PhasedDecision } from "../phased/snapshot.ts";
-import { isSameStatus, patchOf, type PhasedStatus, readStatus } from "../phased/status.ts";
-import { FIELD_MANAGER, readTarget, type Target } from "../phased/target.ts";
-import type { MayDisrupt } from "../reservations/may-disrupt.ts";
-import { patchZoneStatus } from "../updater/zone-status.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import { absent, RolloutError, wroteNothing } from "../../../infra/errors.ts";
+import { phasedRollouts, type PhasedRolloutObject, pods, type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { ANNOTATIONS } from "../../model/annotations.ts";
+import type { Hold } from "../../model/decision.ts";
+import type { Pod } from "../../model/pod.ts";
+import { FINALIZER, readPhasedRollout, type PhasedRollout } from "../phased-rollout.ts";
+import type { PhasedDecision } from "../snapshot.ts";
+import { isSameStatus, patchOf, type PhasedStatus, readStatus } from "../status.ts";
+import { FIELD_MANAGER, readTarget, type Target } from "../target.ts";
+import type { MayDisrupt } from "../../reservations/may-disrupt.ts";
+import { patchZoneStatus } from "../../updater/zone-status.ts";
 import type { Gathered } from "./gather-rollouts.ts";
 
 export interface PhasedActor extends Actor {

@@ -5,18 +5,18 @@
  *
  * A settled tick costs the two lists. Without the definition it costs one call a minute, and one log line.
  */
-import type { Clock } from "../../infra/clock.ts";
-import { hasCode, isSuperseded } from "../../infra/errors.ts";
-import type { Actor } from "../../infra/kubernetes/actor.ts";
-import type { Log } from "../../infra/log.ts";
-import type { PhasedMetrics } from "../../infra/metrics/phased-metrics.ts";
-import { createSlots, type Slots } from "../../infra/slots.ts";
-import { earliest } from "../../infra/timestamp.ts";
-import type { Round } from "../checks/act/ask-prometheus.ts";
-import type { SuccessWhen } from "../checks/check.ts";
-import type { PhasedList } from "../report/outcome.ts";
-import type { Recorder } from "../report/recorder.ts";
-import type { MayDisrupt } from "../reservations/may-disrupt.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import { hasCode, isSuperseded } from "../../../infra/errors.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Log } from "../../../infra/log.ts";
+import type { PhasedMetrics } from "../../../infra/metrics/phased-metrics.ts";
+import { createSlots, type Slots } from "../../../infra/slots.ts";
+import { earliest } from "../../../infra/timestamp.ts";
+import type { Round } from "../../checks/act/ask-prometheus.ts";
+import type { SuccessWhen } from "../../checks/check.ts";
+import type { PhasedList } from "../../report/outcome.ts";
+import type { Recorder } from "../../report/recorder.ts";
+import type { MayDisrupt } from "../../reservations/may-disrupt.ts";
 import { type Gathered, type GatheredRollouts, gatherRollouts } from "./gather-rollouts.ts";
 import { createNarrator, type Narrator } from "./narrate.ts";
 import { visitRollout, type Visitor } from "./visit-rollout.ts";

@@ -1,15 +1,15 @@
 /** Reads PhasedRollouts and their StatefulSets: one list of each a namespace, however many there are. */
-import type { Source } from "../../infra/kubernetes/actor.ts";
-import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { absent } from "../../infra/errors.ts";
-import { phasedRollouts, type PhasedRolloutObject, pods, statefulSets } from "../../infra/kubernetes/resources.ts";
-import type { SuccessWhen } from "../checks/check.ts";
-import { readAll } from "../gather.ts";
-import { readPod } from "../model/pod.ts";
-import type { PhasedList } from "../report/outcome.ts";
-import { needsPods } from "../phased/decide.ts";
-import { readPhasedRollout, type PhasedRollout } from "../phased/phased-rollout.ts";
-import { podsByIndex, readTarget, type Target } from "../phased/target.ts";
+import type { Source } from "../../../infra/kubernetes/actor.ts";
+import type { Call } from "../../../infra/kubernetes/cluster.ts";
+import { absent } from "../../../infra/errors.ts";
+import { phasedRollouts, type PhasedRolloutObject, pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import type { SuccessWhen } from "../../checks/check.ts";
+import { readAll } from "../../gather.ts";
+import { readPod } from "../../model/pod.ts";
+import type { PhasedList } from "../../report/outcome.ts";
+import { needsPods } from "../decide.ts";
+import { readPhasedRollout, type PhasedRollout } from "../phased-rollout.ts";
+import { podsByIndex, readTarget, type Target } from "../target.ts";
 
 /** A PhasedRollout with its StatefulSet. */
 export interface Gathered {

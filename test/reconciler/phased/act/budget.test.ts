@@ -1,12 +1,12 @@
 /** A phased rollout under a zone-aware disruption budget. */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
-import { createLog } from "../../../infra/log.ts";
-import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { composeBudgets } from "../../../reconciler/reservations/compose.ts";
-import { createMayDisrupt } from "../../../reconciler/reservations/may-disrupt.ts";
-import { budgetDefinition, BUDGETS, reserved, writeBudget } from "../budget-stage.ts";
-import type { KubeObject } from "../../emulator/objects.ts";
+import { createLog } from "../../../../infra/log.ts";
+import { createMetrics } from "../../../../infra/metrics/metrics.ts";
+import { composeBudgets } from "../../../../reconciler/reservations/compose.ts";
+import { createMayDisrupt } from "../../../../reconciler/reservations/may-disrupt.ts";
+import { budgetDefinition, BUDGETS, reserved, writeBudget } from "../../budget-stage.ts";
+import type { KubeObject } from "../../../emulator/objects.ts";
 import { partitionOf } from "./play.ts";
 import { applySet, createRollout, edit, FIRING, type PhasedStage, SETS, setPhasedStage } from "./stage.ts";
 

@@ -1,7 +1,7 @@
 /** A webhook or a policy that changes what is written to the StatefulSet of a PhasedRollout. */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
-import type { Cluster, Patch } from "../../../infra/kubernetes/cluster.ts";
+import type { Cluster, Patch } from "../../../../infra/kubernetes/cluster.ts";
 import { applySet, createRollout, PHASED, type PhasedStage, setPhasedStage } from "./stage.ts";
 
 /** A set with this partition, its PhasedRollout, and a connection whose writes of the set have this effect instead. */

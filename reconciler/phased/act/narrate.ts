@@ -1,13 +1,13 @@
 /** Tells what is done about PhasedRollouts: log lines, Events and metrics, each from the decision itself. */
-import type { Log } from "../../infra/log.ts";
-import type { PhasedMetrics } from "../../infra/metrics/phased-metrics.ts";
-import type { Hold } from "../model/decision.ts";
-import { type Notice, noticesOf } from "../phased/notices.ts";
-import type { PhasedRollout } from "../phased/phased-rollout.ts";
-import { isSameStatus } from "../phased/status.ts";
-import type { Recorder } from "../report/recorder.ts";
+import type { Log } from "../../../infra/log.ts";
+import type { PhasedMetrics } from "../../../infra/metrics/phased-metrics.ts";
+import type { Hold } from "../../model/decision.ts";
+import { type Notice, noticesOf } from "../notices.ts";
+import type { PhasedRollout } from "../phased-rollout.ts";
+import { isSameStatus } from "../status.ts";
+import type { Recorder } from "../../report/recorder.ts";
 import type { Gathered } from "./gather-rollouts.ts";
-import type { Write } from "./take-step.ts";
+import type { Write } from "./take-phased-step.ts";
 
 export interface Narrator {
   /** Called after each write; `hold` if a budget forbade it. */

@@ -1,10 +1,10 @@
 /** A run ticks again when the next check is due, and fails with the PhasedRollouts that it could not reconcile. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { PhasedResult } from "../../../reconciler/phasing/phased-tick.ts";
-import { run } from "../../../reconciler/run.ts";
-import type { RunResult } from "../../../reconciler/run-input.ts";
-import { runInputOf, setStage } from "../stage.ts";
+import type { PhasedResult } from "../../../../reconciler/phased/act/phased-tick.ts";
+import { run } from "../../../../reconciler/run.ts";
+import type { RunResult } from "../../../../reconciler/run-input.ts";
+import { runInputOf, setStage } from "../../stage.ts";
 
 const BUDGET_MS = 20_000;
 

@@ -1,8 +1,8 @@
 /** A StatefulSet that is scaled during its phased rollout, on the embedded cluster, without any admission (§16.15). */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { statefulSets } from "../../../infra/kubernetes/resources.ts";
-import { HELD } from "../../../reconciler/phased/target.ts";
+import { statefulSets } from "../../../../infra/kubernetes/resources.ts";
+import { HELD } from "../../../../reconciler/phased/target.ts";
 import { partitionOf, play } from "./play.ts";
 import { applySet, FIRING, type PhasedStage, QUIET } from "./stage.ts";
 
