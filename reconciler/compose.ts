@@ -13,7 +13,7 @@ import { createCaInjection } from "./ca-injection.ts";
 import { createChecker } from "./checks/act/ask-prometheus.ts";
 import { createGates } from "./gates/act/tick-gates.ts";
 import { createPhasedTick } from "./phased/act/phased-tick.ts";
-import { createReferences } from "./scaler/references.ts";
+import { createReferences } from "./scaling/act/references.ts";
 import { composeBudgets } from "./reservations/compose.ts";
 import type { OnBudgets } from "./reservations/disruption-request.ts";
 import { createMayDisrupt, createMayDownscale } from "./reservations/may-disrupt.ts";

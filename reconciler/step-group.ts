@@ -19,8 +19,8 @@ import type { MayDisrupt } from "./reservations/may-disrupt.ts";
 import { decideByStatus, decideRollout } from "./rollout/decide.ts";
 import { planRollout } from "./rollout/plan.ts";
 import { tooManyZones } from "./model/too-many-zones.ts";
-import { scaleGroup } from "./scaler/scale-group.ts";
-import type { Scaler } from "./scaler/scaler.ts";
+import { scaleGroup } from "./scaling/act/scale-group.ts";
+import type { Scaler } from "./scaling/act/scaler.ts";
 import type { BatchActor } from "./updater/delete-pods.ts";
 import { takeStep } from "./updater/take-step.ts";
 

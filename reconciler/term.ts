@@ -12,7 +12,7 @@ import { createReporter, type Reporter } from "./report/reporter.ts";
 import { leasesOf } from "./pending-downscales/downscale-lease.ts";
 import { createResync, type Resync } from "./resync.ts";
 import type { RunInput, RunResult } from "./run-input.ts";
-import { createPodNotifier, type PodNotifier } from "./scaler/pod-notifier.ts";
+import { createPodNotifier, type PodNotifier } from "./scaling/act/pod-notifier.ts";
 import { createGroupStatuses, type GroupStatuses } from "./status-writer/group-statuses.ts";
 import { createPatientSteps, createSteps, type StepResult, type Steps, type StepsOptions } from "./steps.ts";
 import { startTickWatch } from "./tick-watch.ts";

@@ -29,7 +29,7 @@ export const ACCESS: readonly Row[] = [
   ],
   [
     "a caller of the cluster opens a connection of its own",
-    "reconciler/scaler/x.ts",
+    "reconciler/scaling/act/x.ts",
     `import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";\nexport const x = connectCluster;\n`,
     /access\(reach\)/,
   ],
@@ -41,7 +41,7 @@ export const ACCESS: readonly Row[] = [
   ],
   [
     "something beside the run takes the reconciler's Lease",
-    "reconciler/scaler/x.ts",
+    "reconciler/scaling/act/x.ts",
     `import { acquireLease } from "../../infra/kubernetes/lease.ts";\nexport const x = acquireLease;\n`,
     /access\(reach\)/,
   ],
@@ -74,7 +74,12 @@ export const ACCESS: readonly Row[] = [
 
 /** Who speaks HTTP, and what checks may import. */
 export const HTTP: readonly Row[] = [
-  ["the reconciler speaks HTTP", "reconciler/scaler/x.ts", `import http from "node:http";\nexport const x = http;\n`, /access\(reach\)/],
+  [
+    "the reconciler speaks HTTP",
+    "reconciler/scaling/act/x.ts",
+    `import http from "node:http";\nexport const x = http;\n`,
+    /access\(reach\)/,
+  ],
   [
     "another file than the client asks Prometheus",
     "infra/prometheus/x.ts",

@@ -58,7 +58,7 @@ const ALLOWED: readonly Row[] = [
   ],
   [
     "a caller of the cluster takes the port and a kind",
-    "reconciler/scaler/x.ts",
+    "reconciler/scaling/act/x.ts",
     `import type { Cluster } from "../../infra/kubernetes/cluster.ts";\nimport { pods } from "../../infra/kubernetes/resources.ts";\nexport const x = (cluster: Cluster) => ({ cluster, pods });\n`,
   ],
   [

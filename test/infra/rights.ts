@@ -45,8 +45,8 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "reconciler/node-updates/look-around.ts": ["statefulsets", "replicasets", "daemonsets"],
   "reconciler/reservations/deny-again.ts": ["statefulsets", "pods", "zoneawarepoddisruptionbudgets"],
   // Whatever users let zones mirror; the manifests allow the kind that is ours.
-  "reconciler/scaler/references.ts": ["replicatemplates"],
-  "reconciler/scaler/write-back.ts": ["replicatemplates/status"],
+  "reconciler/scaling/act/references.ts": ["replicatemplates"],
+  "reconciler/scaling/act/write-back.ts": ["replicatemplates/status"],
 };
 
 /** The rights that the calls of a file use. Fails for a resource that is a variable in a file without a row above. */

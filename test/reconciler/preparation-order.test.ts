@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { PodHttp } from "../../infra/pod-http.ts";
-import { createPodNotifier } from "../../reconciler/scaler/pod-notifier.ts";
+import { createPodNotifier } from "../../reconciler/scaling/act/pod-notifier.ts";
 import { zone } from "./builders.ts";
 
 const pods = (count: number) =>

@@ -6,7 +6,7 @@ const BATCH = {
   tests: ["test/reconciler/fenced-writes.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
 };
 const STATUS = { file: "reconciler/updater/zone-status.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
-const SCALE = { file: "reconciler/scaler/scale-zone.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
+const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
 
 export const BATCH_MUTATIONS: readonly Mutation[] = [
   {

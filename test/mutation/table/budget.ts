@@ -17,7 +17,7 @@ const GATHER = "const seen = await gatherUnderBudget(budget, state, call);";
 const DOWNSCALE = ["test/reconciler/reservations/downscale.test.ts", "test/reconciler/budget/downscale.test.ts"];
 const VERDICT = { file: "reconciler/budget/downscale.ts", tests: DOWNSCALE };
 const COUNT = { file: "reconciler/budget/unavailability.ts", tests: DOWNSCALE };
-const WRITE = { file: "reconciler/scaler/scale-zone.ts", tests: DOWNSCALE };
+const WRITE = { file: "reconciler/scaling/act/scale-zone.ts", tests: DOWNSCALE };
 const ADMIT = { file: "functions/downscale/prepare-zone.ts", tests: DOWNSCALE };
 
 const DECIDE = { tests: ["test/reconciler/budget/decide.test.ts", "test/reconciler/sick/sick-pods.test.ts"] };

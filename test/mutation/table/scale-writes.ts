@@ -2,9 +2,9 @@
 import type { Mutation } from "../mutation.ts";
 
 const MIN_TIME = { file: "reconciler/scaling/min-time.ts", tests: ["test/reconciler/scaling/min-time.test.ts"] };
-const SCALE = { file: "reconciler/scaler/scale-zone.ts", tests: ["test/reconciler/scale-races.test.ts"] };
-const LOOK = { file: "reconciler/scaler/why-not-shrink.ts", tests: ["test/reconciler/scale-races.test.ts"] };
-const LEASE = { file: SCALE.file, tests: ["test/reconciler/scaler/scale-zone.test.ts"] };
+const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/scale-races.test.ts"] };
+const LOOK = { file: "reconciler/scaling/act/why-not-shrink.ts", tests: ["test/reconciler/scale-races.test.ts"] };
+const LEASE = { file: SCALE.file, tests: ["test/reconciler/scaling/act/scale-zone.test.ts"] };
 const ORDERS = { file: SCALE.file, tests: ["test/reconciler/interleavings/shrink.test.ts"] };
 const BOUND = { file: "reconciler/pending-downscales/under-lease.ts", tests: ORDERS.tests };
 const ROLLOUT = {

@@ -64,7 +64,7 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     find: "if (DNS_LABEL.test(serviceName)) return undefined;",
     replacement: `if (serviceName !== "") return undefined;`,
     tests: [
-      "test/reconciler/scaler/prepare-pods.test.ts",
+      "test/reconciler/scaling/act/prepare-pods.test.ts",
       "test/functions/prepare-scope.test.ts",
       "test/reconciler/scaling/delayed.test.ts",
     ],
@@ -78,7 +78,7 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a pod that refuses its preparation holds the zone",
-    file: "reconciler/scaler/prepare-pods.ts",
+    file: "reconciler/scaling/act/prepare-pods.ts",
     find: "status >= 200 && status < 300 ? readPreparedAt(body) : undefined",
     replacement: "readPreparedAt(body)",
     tests: ["test/reconciler/scaling/mirror-delayed.test.ts"],
@@ -139,7 +139,7 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "pods are prepared only after an earlier cancellation of preparations has ended",
-    file: "reconciler/scaler/pod-notifier.ts",
+    file: "reconciler/scaling/act/pod-notifier.ts",
     find: "await last?.done;",
     replacement: "",
     tests: ["test/reconciler/preparation-order.test.ts"],

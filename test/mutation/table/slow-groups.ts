@@ -5,7 +5,7 @@ const STEPS = { file: "reconciler/steps.ts", tests: ["test/reconciler/steps.test
 const TICK = { file: "reconciler/tick.ts", tests: ["test/reconciler/slow-groups.test.ts"] };
 const TURNS = { file: "reconciler/group-turns.ts", tests: ["test/reconciler/group-turns.test.ts"] };
 const RESYNC = { file: "reconciler/resync.ts", tests: ["test/reconciler/resync.test.ts"] };
-const ZONES = { tests: ["test/reconciler/scaler/many-zones.test.ts"] };
+const ZONES = { tests: ["test/reconciler/scaling/act/many-zones.test.ts"] };
 const BUDGETS = { tests: ["test/reconciler/many-budgets.test.ts"] };
 
 export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
@@ -101,14 +101,14 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "zones that wait share one look at their group",
-    file: "reconciler/scaler/why-not-shrink.ts",
+    file: "reconciler/scaling/act/why-not-shrink.ts",
     ...ZONES,
     find: 'if (typeof refused === "object") return refused;',
     replacement: 'if (typeof refused === "object" && zone.name === "") return refused;',
   },
   {
     breaks: "a zone shrinks only by a look of its own",
-    file: "reconciler/scaler/why-not-shrink.ts",
+    file: "reconciler/scaling/act/why-not-shrink.ts",
     ...ZONES,
     find: 'if (typeof refused === "object") return refused;',
     replacement: 'if (lastLook.look && refused !== "outdated") return refused;',

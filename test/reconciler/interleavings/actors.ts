@@ -10,7 +10,7 @@ import { createMayDisrupt } from "../../../reconciler/reservations/may-disrupt.t
 import { createReserver, type Reserver } from "../../../reconciler/reservations/reserve.ts";
 import { tick } from "../../../reconciler/tick.ts";
 import { createBudgetMaintenance } from "../../../reconciler/maintenance/maintain-budgets.ts";
-import { createPodNotifier } from "../../../reconciler/scaler/pod-notifier.ts";
+import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
 import { noChecks, noPhases, noPods, scalingOf } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
 import type { World } from "./world.ts";

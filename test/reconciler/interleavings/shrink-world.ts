@@ -13,7 +13,7 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { Lease, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import type { Outcome } from "../../../reconciler/report/outcome.ts";
-import { createPodNotifier } from "../../../reconciler/scaler/pod-notifier.ts";
+import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
 import { tick } from "../../../reconciler/tick.ts";
 import { keepingLog, reviewOf, noBudgets } from "../../functions/stage.ts";
 import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";

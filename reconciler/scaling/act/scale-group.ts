@@ -1,13 +1,13 @@
 /** Scales one zone of a group at most, before its rollout (§2.0): gather -> decideScaling -> step, until a zone is scaled or only holds are left. */
-import type { LogNote } from "../report/outcome.ts";
-import type { Hold } from "../model/decision.ts";
-import type { Zone } from "../model/zone.ts";
-import { decideScaling } from "../scaling/decide.ts";
-import type { ScalingSnapshot } from "../scaling/snapshot.ts";
-import type { ScaleZone } from "../scaling/steps.ts";
+import type { LogNote } from "../../report/outcome.ts";
+import type { Hold } from "../../model/decision.ts";
+import type { Zone } from "../../model/zone.ts";
+import { decideScaling } from "../decide.ts";
+import type { ScalingSnapshot } from "../snapshot.ts";
+import type { ScaleZone } from "../steps.ts";
 import { gatherReference, gatherScaling } from "./gather-scaling.ts";
 import type { Scaler } from "./scaler.ts";
-import { takeStep } from "./take-step.ts";
+import { takeStep } from "./take-scaling-step.ts";
 
 export interface ScalingReport {
   /** How the zone was scaled, if one was. */

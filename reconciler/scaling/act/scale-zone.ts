@@ -9,18 +9,18 @@
  * The Lease keeps webhooks from admitting a downscale of another zone between the last look and the write. A webhook that judges the write takes the
  * Lease itself, and looks at the other zones under it. A zone that has to wait costs no write.
  */
-import { hasCode, isRefused, RolloutError, wroteNothing } from "../../infra/errors.ts";
-import type { Fence } from "../../infra/kubernetes/lease.ts";
-import { type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
-import { formatTimestamp } from "../../infra/timestamp.ts";
-import type { Actor } from "../../infra/kubernetes/actor.ts";
-import { ANNOTATIONS } from "../model/annotations.ts";
-import { hold, type Hold } from "../model/decision.ts";
-import type { Zone } from "../model/zone.ts";
-import { underDownscaleLease } from "../pending-downscales/under-lease.ts";
-import type { DisruptionGrant } from "../reservations/may-disrupt.ts";
-import { isShrinking } from "../scaling/shrink.ts";
-import type { ScaleZone } from "../scaling/steps.ts";
+import { hasCode, isRefused, RolloutError, wroteNothing } from "../../../infra/errors.ts";
+import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import { type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { formatTimestamp } from "../../../infra/timestamp.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import { ANNOTATIONS } from "../../model/annotations.ts";
+import { hold, type Hold } from "../../model/decision.ts";
+import type { Zone } from "../../model/zone.ts";
+import { underDownscaleLease } from "../../pending-downscales/under-lease.ts";
+import type { DisruptionGrant } from "../../reservations/may-disrupt.ts";
+import { isShrinking } from "../shrink.ts";
+import type { ScaleZone } from "../steps.ts";
 import type { Scaler } from "./scaler.ts";
 import { whyNotShrink } from "./why-not-shrink.ts";
 

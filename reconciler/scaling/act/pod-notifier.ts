@@ -2,14 +2,14 @@
  * Cancels the preparation of pods that stay (§2.6), beside the ticks and without delaying them. The answers change no decision, so the calls are repeated
  * only by a new process, for a new number of pods, or after half a minute.
  */
-import type { LogNote } from "../report/outcome.ts";
-import { callPods } from "../../infra/call-pods.ts";
-import { firstOfSignals, type Clock } from "../../infra/clock.ts";
-import { hasCode, messageOf } from "../../infra/errors.ts";
-import type { PodHttp } from "../../infra/pod-http.ts";
-import { createSlots } from "../../infra/slots.ts";
-import type { Zone } from "../model/zone.ts";
-import type { Endpoints } from "../scaling/delayed.ts";
+import type { LogNote } from "../../report/outcome.ts";
+import { callPods } from "../../../infra/call-pods.ts";
+import { firstOfSignals, type Clock } from "../../../infra/clock.ts";
+import { hasCode, messageOf } from "../../../infra/errors.ts";
+import type { PodHttp } from "../../../infra/pod-http.ts";
+import { createSlots } from "../../../infra/slots.ts";
+import type { Zone } from "../../model/zone.ts";
+import type { Endpoints } from "../delayed.ts";
 
 export interface PodNotifier {
   /** Starts a DELETE to each of these pods. Resolves once no earlier round for the zone is running: that round may include pods that are to leave now. */

@@ -1,7 +1,7 @@
 /** Takes one step of scaling; its outcome is a fact of the next snapshot. */
-import type { Hold } from "../model/decision.ts";
-import { addFacts, type ScalingSnapshot, type ZoneFacts } from "../scaling/snapshot.ts";
-import type { ScalingStep } from "../scaling/steps.ts";
+import type { Hold } from "../../model/decision.ts";
+import { addFacts, type ScalingSnapshot, type ZoneFacts } from "../snapshot.ts";
+import type { ScalingStep } from "../steps.ts";
 import { preparePods } from "./prepare-pods.ts";
 import { scaleZone } from "./scale-zone.ts";
 import type { Scaler } from "./scaler.ts";

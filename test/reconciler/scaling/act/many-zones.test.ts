@@ -1,10 +1,10 @@
 /** What a group of many zones costs: one look at its pods for all zones that wait, a few lists at a time. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { limitLists } from "../../../infra/kubernetes/limit-lists.ts";
-import { MIRROR, mirrorStage } from "../scaling/mirror-stage.ts";
-import { deploy, tickOnce } from "../stage.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import { limitLists } from "../../../../infra/kubernetes/limit-lists.ts";
+import { MIRROR, mirrorStage } from "../mirror-stage.ts";
+import { deploy, tickOnce } from "../../stage.ts";
 
 const ZONES = Array.from({ length: 40 }, (_, i) => `z${String(i).padStart(2, "0")}`);
 

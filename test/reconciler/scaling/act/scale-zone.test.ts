@@ -1,18 +1,18 @@
 /** The downscale Lease of a group while the reconciler scales one of its zones down. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { recordInAnnotation } from "../../../functions/downscale/downscale-record.ts";
-import { createPrepareDownscale } from "../../../functions/downscale/prepare-downscale.ts";
-import { createBackgroundTasks } from "../../../functions/http/background-tasks.ts";
-import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import type { Lease, StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { keepingLog, reviewOf, noBudgets } from "../../functions/stage.ts";
-import type { Effect } from "../../emulator/faults.ts";
-import type { KubeObject } from "../../emulator/objects.ts";
-import { MIRROR, mirrorStage, type MirrorStage, type MirrorZone } from "../scaling/mirror-stage.ts";
-import { nameLease } from "../../../reconciler/pending-downscales/downscale-lease.ts";
-import type { Stage } from "../stage.ts";
+import { recordInAnnotation } from "../../../../functions/downscale/downscale-record.ts";
+import { createPrepareDownscale } from "../../../../functions/downscale/prepare-downscale.ts";
+import { createBackgroundTasks } from "../../../../functions/http/background-tasks.ts";
+import type { AdmissionRequest, Answer } from "../../../../functions/http/webhook.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import type { Lease, StatefulSet } from "../../../../infra/kubernetes/resources.ts";
+import { keepingLog, reviewOf, noBudgets } from "../../../functions/stage.ts";
+import type { Effect } from "../../../emulator/faults.ts";
+import type { KubeObject } from "../../../emulator/objects.ts";
+import { MIRROR, mirrorStage, type MirrorStage, type MirrorZone } from "../mirror-stage.ts";
+import { nameLease } from "../../../../reconciler/pending-downscales/downscale-lease.ts";
+import type { Stage } from "../../stage.ts";
 
 const JUDGED = {
   labels: { "grafana.com/prepare-downscale": "true" },

@@ -1,12 +1,12 @@
 /** The last look before a zone shrinks: slow pods or other groups may have delayed the write. */
-import { RolloutError } from "../../infra/errors.ts";
-import { findAdmitted, type PendingDownscales } from "../downscale/pending.ts";
-import { gatherGroup, gatherGroupZones } from "../gather.ts";
-import { hold, type Hold } from "../model/decision.ts";
-import type { Zone } from "../model/zone.ts";
-import { gatherPending, nameLease } from "../pending-downscales/downscale-lease.ts";
-import { decideShrink } from "../scaling/shrink.ts";
-import type { ScaleZone } from "../scaling/steps.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import { findAdmitted, type PendingDownscales } from "../../downscale/pending.ts";
+import { gatherGroup, gatherGroupZones } from "../../gather.ts";
+import { hold, type Hold } from "../../model/decision.ts";
+import type { Zone } from "../../model/zone.ts";
+import { gatherPending, nameLease } from "../../pending-downscales/downscale-lease.ts";
+import { decideShrink } from "../shrink.ts";
+import type { ScaleZone } from "../steps.ts";
 import { gatherTimes } from "./gather-scaling.ts";
 import type { Look, Scaler } from "./scaler.ts";
 

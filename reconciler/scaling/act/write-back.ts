@@ -1,7 +1,7 @@
-import { messageOf } from "../../infra/errors.ts";
-import type { Actor } from "../../infra/kubernetes/actor.ts";
-import type { ZoneFacts } from "../scaling/snapshot.ts";
-import type { WriteBack } from "../scaling/steps.ts";
+import { messageOf } from "../../../infra/errors.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { ZoneFacts } from "../snapshot.ts";
+import type { WriteBack } from "../steps.ts";
 
 /** Writes the replicas of a zone to the `status.replicas` of its reference (§2.5). A failure causes one log line and no other effect. */
 export async function writeBack(

@@ -1,11 +1,11 @@
 /** Prepares the pods that are to leave (§2.6). */
-import { callPods } from "../../infra/call-pods.ts";
-import { cancelled } from "../../infra/deadline.ts";
-import { messageOf, RolloutError } from "../../infra/errors.ts";
-import type { PodHttp } from "../../infra/pod-http.ts";
-import { foldAges, readPreparedAt, type Endpoint, type Endpoints } from "../scaling/delayed.ts";
-import type { PodAnswers } from "../scaling/snapshot.ts";
-import type { PreparePods } from "../scaling/steps.ts";
+import { callPods } from "../../../infra/call-pods.ts";
+import { cancelled } from "../../../infra/deadline.ts";
+import { messageOf, RolloutError } from "../../../infra/errors.ts";
+import type { PodHttp } from "../../../infra/pod-http.ts";
+import { foldAges, readPreparedAt, type Endpoint, type Endpoints } from "../delayed.ts";
+import type { PodAnswers } from "../snapshot.ts";
+import type { PreparePods } from "../steps.ts";
 
 export interface PrepareOptions {
   readonly http: PodHttp;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { hasCode } from "../../../infra/errors.ts";
-import type { PodHttp } from "../../../infra/pod-http.ts";
-import { preparePods } from "../../../reconciler/scaler/prepare-pods.ts";
-import { planPreparation } from "../../../reconciler/scaling/delayed.ts";
-import { zone } from "../builders.ts";
+import { hasCode } from "../../../../infra/errors.ts";
+import type { PodHttp } from "../../../../infra/pod-http.ts";
+import { preparePods } from "../../../../reconciler/scaling/act/prepare-pods.ts";
+import { planPreparation } from "../../../../reconciler/scaling/delayed.ts";
+import { zone } from "../../builders.ts";
 
 const delay = { ms: 60_000, url: new URL("http://pod/prepare") };
 const never = new AbortController().signal;

@@ -1,9 +1,9 @@
 /** Reads the resources that zones mirror (§2.4), through their scale subresource. */
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { RolloutError } from "../../infra/errors.ts";
-import type { Resource, Scale } from "../../infra/kubernetes/resources.ts";
-import type { Mirror } from "../model/scaling.ts";
-import type { Reference } from "../scaling/facts.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import type { Resource, Scale } from "../../../infra/kubernetes/resources.ts";
+import type { Mirror } from "../../model/scaling.ts";
+import type { Reference } from "../facts.ts";
 
 export interface References {
   /** Reads the current scale of the resource; throws `NotFound` if the server does not know the kind, or the error of the API server. */

@@ -1,10 +1,10 @@
-import type { LogNote } from "../../../reconciler/report/outcome.ts";
+import type { LogNote } from "../../../../reconciler/report/outcome.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { RolloutError } from "../../../infra/errors.ts";
-import type { PodHttp } from "../../../infra/pod-http.ts";
-import { createPodNotifier } from "../../../reconciler/scaler/pod-notifier.ts";
-import { zone } from "../builders.ts";
+import { RolloutError } from "../../../../infra/errors.ts";
+import type { PodHttp } from "../../../../infra/pod-http.ts";
+import { createPodNotifier } from "../../../../reconciler/scaling/act/pod-notifier.ts";
+import { zone } from "../../builders.ts";
 
 const pods = (count: number) => ({
   count,
