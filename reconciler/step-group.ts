@@ -21,8 +21,8 @@ import { planRollout } from "./rollout/plan.ts";
 import { tooManyZones } from "./model/too-many-zones.ts";
 import { scaleGroup } from "./scaling/act/scale-group.ts";
 import type { Scaler } from "./scaling/act/scaler.ts";
-import type { BatchActor } from "./updater/delete-pods.ts";
-import { takeStep } from "./updater/take-step.ts";
+import type { BatchActor } from "./rollout/act/delete-pods.ts";
+import { takeStep } from "./rollout/act/take-rollout-step.ts";
 
 export interface StepInput extends Actor {
   readonly clock: Pick<Clock, "now" | "monotonic">;

@@ -10,7 +10,7 @@ import type { PhasedDecision } from "../snapshot.ts";
 import { isSameStatus, patchOf, type PhasedStatus, readStatus } from "../status.ts";
 import { FIELD_MANAGER, readTarget, type Target } from "../target.ts";
 import type { MayDisrupt } from "../../reservations/may-disrupt.ts";
-import { patchZoneStatus } from "../../updater/zone-status.ts";
+import { patchZoneStatus } from "../../rollout/act/zone-status.ts";
 import type { Gathered } from "./gather-rollouts.ts";
 
 export interface PhasedActor extends Actor {

@@ -2,10 +2,10 @@
 import type { Mutation } from "../mutation.ts";
 
 const BATCH = {
-  file: "reconciler/updater/delete-pods.ts",
-  tests: ["test/reconciler/fenced-writes.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
+  file: "reconciler/rollout/act/delete-pods.ts",
+  tests: ["test/reconciler/fenced-writes.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
 };
-const STATUS = { file: "reconciler/updater/zone-status.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
+const STATUS = { file: "reconciler/rollout/act/zone-status.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
 const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
 
 export const BATCH_MUTATIONS: readonly Mutation[] = [
@@ -57,14 +57,14 @@ export const BATCH_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/rollout/continue-batch.ts",
     find: "if (current?.paused) return",
     replacement: `if (current?.paused && current.name === "") return`,
-    tests: ["test/reconciler/rollout/continue-batch.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
+    tests: ["test/reconciler/rollout/continue-batch.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
   },
   {
     breaks: "a batch ends once another zone is unhealthy",
     file: "reconciler/rollout/continue-batch.ts",
     find: "(!other.observed || other.replicas > other.status.ready)",
     replacement: "!other.observed",
-    tests: ["test/reconciler/rollout/continue-batch.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
+    tests: ["test/reconciler/rollout/continue-batch.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
   },
   {
     breaks: "a status is patched only on the version that was read",

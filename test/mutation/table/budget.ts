@@ -335,10 +335,10 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a grant is not released if the effect of the deletion is unknown",
-    file: "reconciler/updater/delete-pods.ts",
+    file: "reconciler/rollout/act/delete-pods.ts",
     find: "if (wroteNothing(error)) unused.add(grant);",
     replacement: "unused.add(grant);",
-    tests: ["test/reconciler/tick-budget.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
+    tests: ["test/reconciler/tick-budget.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
   },
   {
     breaks: "a reserved pod counts as not ready",

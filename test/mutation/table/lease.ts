@@ -7,10 +7,10 @@ const SUCCESSION = {
   tests: ["test/infra/kubernetes/lease-succession.test.ts", "test/infra/kubernetes/two-writers.test.ts"],
 };
 const BATCH = {
-  file: "reconciler/updater/delete-pods.ts",
-  tests: ["test/reconciler/fenced-writes.test.ts", "test/reconciler/updater/delete-pods.test.ts"],
+  file: "reconciler/rollout/act/delete-pods.ts",
+  tests: ["test/reconciler/fenced-writes.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
 };
-const STATUS = { file: "reconciler/updater/zone-status.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
+const STATUS = { file: "reconciler/rollout/act/zone-status.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
 const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
 
 export const LEASE_MUTATIONS: readonly Mutation[] = [

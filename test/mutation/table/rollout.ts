@@ -55,14 +55,14 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the version of the process's own deletion counts as seen",
-    file: "reconciler/updater/delete-pods.ts",
+    file: "reconciler/rollout/act/delete-pods.ts",
     find: "freshness.noteWritten(pods, version);",
     replacement: "",
     tests: ["test/reconciler/stale-lists.test.ts"],
   },
   {
     breaks: "the version of the process's own patch counts as seen",
-    file: "reconciler/updater/zone-status.ts",
+    file: "reconciler/rollout/act/zone-status.ts",
     find: "freshness.noteWritten(statefulSets, version);",
     replacement: "",
     tests: ["test/reconciler/stale-lists.test.ts"],

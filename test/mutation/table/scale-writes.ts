@@ -8,8 +8,8 @@ const LEASE = { file: SCALE.file, tests: ["test/reconciler/scaling/act/scale-zon
 const ORDERS = { file: SCALE.file, tests: ["test/reconciler/interleavings/shrink.test.ts"] };
 const BOUND = { file: "reconciler/pending-downscales/under-lease.ts", tests: ORDERS.tests };
 const ROLLOUT = {
-  file: "reconciler/updater/delete-pods.ts",
-  tests: ["test/reconciler/interleavings/rollout-beside-downscale.test.ts", "test/reconciler/updater/downscale-lease.test.ts"],
+  file: "reconciler/rollout/act/delete-pods.ts",
+  tests: ["test/reconciler/interleavings/rollout-beside-downscale.test.ts", "test/reconciler/rollout/act/downscale-lease.test.ts"],
 };
 const CHANGED = ["test/reconciler/changed-writes.test.ts"];
 

@@ -1,12 +1,12 @@
 /** The downscale Lease of a group while pods of a rollout are deleted. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import type { Lease } from "../../../infra/kubernetes/resources.ts";
-import { nameLease } from "../../../reconciler/pending-downscales/downscale-lease.ts";
-import type { Effect } from "../../emulator/faults.ts";
-import type { KubeObject } from "../../emulator/objects.ts";
-import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
-import { witness, type Witness } from "../witness.ts";
+import type { Lease } from "../../../../infra/kubernetes/resources.ts";
+import { nameLease } from "../../../../reconciler/pending-downscales/downscale-lease.ts";
+import type { Effect } from "../../../emulator/faults.ts";
+import type { KubeObject } from "../../../emulator/objects.ts";
+import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
+import { witness, type Witness } from "../../witness.ts";
 
 const LEASES = "leases.coordination.k8s.io";
 const JUDGED = { "grafana.com/prepare-downscale": "true" };

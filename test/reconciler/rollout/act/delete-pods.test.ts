@@ -1,12 +1,12 @@
 /** The early end of a batch of deletions, from the tick to the pods. */
-import type { DisruptionGrant, MayDisrupt } from "../../../reconciler/reservations/may-disrupt.ts";
+import type { DisruptionGrant, MayDisrupt } from "../../../../reconciler/reservations/may-disrupt.ts";
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { RolloutError } from "../../../infra/errors.ts";
-import { hold } from "../../../reconciler/model/decision.ts";
-import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
-import { witness, type Witness } from "../witness.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import { RolloutError } from "../../../../infra/errors.ts";
+import { hold } from "../../../../reconciler/model/decision.ts";
+import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
+import { witness, type Witness } from "../../witness.ts";
 
 const SETS = "statefulsets.apps";
 const [A, B] = ["ingester-zone-a", "ingester-zone-b"];

@@ -1,7 +1,7 @@
 /** Writes the status of a zone. */
-import { statefulSets } from "../../infra/kubernetes/resources.ts";
-import type { Actor } from "../../infra/kubernetes/actor.ts";
-import type { Zone } from "../model/zone.ts";
+import { statefulSets } from "../../../infra/kubernetes/resources.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Zone } from "../../model/zone.ts";
 
 /**
  * Patches the status of the zone; throws `Conflict` if the zone has changed or was recreated since it was read. Without `status` it only checks that:

@@ -6,21 +6,21 @@
  *
  * The completed deletions are reported however the batch ends; the next tick gathers again and decides about the rest.
  */
-import type { MayDisrupt } from "../reservations/may-disrupt.ts";
-import type { Effect } from "../report/outcome.ts";
-import type { Clock } from "../../infra/clock.ts";
-import { messageOf, RolloutError, wroteNothing } from "../../infra/errors.ts";
-import { pods } from "../../infra/kubernetes/resources.ts";
-import type { Actor } from "../../infra/kubernetes/actor.ts";
-import { findAdmitted } from "../downscale/pending.ts";
-import { gatherGroup, gatherGroupZones } from "../gather.ts";
-import { hold, type Hold } from "../model/decision.ts";
-import type { Pod } from "../model/pod.ts";
-import { describeUnsteady, isSteady } from "../model/readiness.ts";
-import type { Zone, ZoneWithPods } from "../model/zone.ts";
-import { type HeldLease, underDownscaleLease } from "../pending-downscales/under-lease.ts";
-import { whyStopBatch, zonesToList, type BatchView } from "../rollout/continue-batch.ts";
-import type { DeletePods } from "../rollout/zone.ts";
+import type { MayDisrupt } from "../../reservations/may-disrupt.ts";
+import type { Effect } from "../../report/outcome.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import { messageOf, RolloutError, wroteNothing } from "../../../infra/errors.ts";
+import { pods } from "../../../infra/kubernetes/resources.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import { findAdmitted } from "../../downscale/pending.ts";
+import { gatherGroup, gatherGroupZones } from "../../gather.ts";
+import { hold, type Hold } from "../../model/decision.ts";
+import type { Pod } from "../../model/pod.ts";
+import { describeUnsteady, isSteady } from "../../model/readiness.ts";
+import type { Zone, ZoneWithPods } from "../../model/zone.ts";
+import { type HeldLease, underDownscaleLease } from "../../pending-downscales/under-lease.ts";
+import { whyStopBatch, zonesToList, type BatchView } from "../continue-batch.ts";
+import type { DeletePods } from "../zone.ts";
 import { type Grant, releaseAll, requestGrants } from "./grants.ts";
 import { patchZoneStatus } from "./zone-status.ts";
 
