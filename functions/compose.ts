@@ -8,7 +8,7 @@ import { createPodHttp } from "../infra/pod-http.ts";
 import { type Runtime, start } from "../infra/start.ts";
 import { createTokenCheck } from "../infra/kubernetes/tokens.ts";
 import { evictionIdentity } from "../reconciler/budget/reservation.ts";
-import { composeBudgets } from "../reconciler/reservations/compose.ts";
+import { composeBudgets } from "../reconciler/budget/act/compose.ts";
 import type { Rim } from "./http/admission.ts";
 import { createBodyReader } from "./http/body.ts";
 import type { Webhook } from "./http/webhook.ts";

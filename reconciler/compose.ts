@@ -14,14 +14,14 @@ import { createChecker } from "./checks/act/ask-prometheus.ts";
 import { createGates } from "./gates/act/tick-gates.ts";
 import { createPhasedTick } from "./phased/act/phased-tick.ts";
 import { createReferences } from "./scaling/act/references.ts";
-import { composeBudgets } from "./reservations/compose.ts";
-import type { OnBudgets } from "./reservations/disruption-request.ts";
-import { createMayDisrupt, createMayDownscale } from "./reservations/may-disrupt.ts";
+import { composeBudgets } from "./budget/act/compose.ts";
+import type { OnBudgets } from "./budget/act/disruption-request.ts";
+import { createMayDisrupt, createMayDownscale } from "./budget/act/may-disrupt.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "./node-updates/update-nodes.ts";
 import type { RunInput } from "./run-input.ts";
 import { createBudgetStatuses } from "./status-writer/budget-statuses.ts";
 import { createConcluder } from "./pending-downscales/conclude-downscales.ts";
-import { createBudgetMaintenance } from "./maintenance/maintain-budgets.ts";
+import { createBudgetMaintenance } from "./budget/act/maintain-budgets.ts";
 
 export interface Composition {
   /** Pushes the metrics where that is configured; never rejects. */

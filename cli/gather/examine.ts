@@ -12,7 +12,7 @@ import {
 import { absent } from "../../infra/errors.ts";
 import { readAll } from "../../reconciler/gather.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
-import { listBudgets } from "../../reconciler/reservations/gather-budget.ts";
+import { listBudgets } from "../../reconciler/budget/act/gather-budget.ts";
 import { examineDefinitionOwners, SHARED_DEFINITIONS } from "../decide/definition-owners.ts";
 import { explainError } from "../decide/explain-error.ts";
 import { examineBudgets, examineStatefulSets, examineWebhooks, type Finding } from "../decide/findings.ts";

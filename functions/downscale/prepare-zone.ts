@@ -22,7 +22,7 @@ import { addDownscale, refuseFurther, markRefused } from "../../reconciler/downs
 import { type Claim, type DownscaleLease, nameLease, takeDownscaleLease } from "../../reconciler/pending-downscales/downscale-lease.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { type PodCalls, preparePods, cancelPreparation } from "../../reconciler/pending-downscales/pod-calls.ts";
-import type { DownscaleResult, Reserver } from "../../reconciler/reservations/reserve.ts";
+import type { DownscaleResult, Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { Answer, Context } from "../http/webhook.ts";
 import { refuseForOtherZones } from "./other-zones.ts";

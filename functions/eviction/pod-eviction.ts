@@ -9,7 +9,7 @@ import * as z from "zod";
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import { hasCode } from "../../infra/errors.ts";
 import { isAllowed, NOT_NOW, verdict, VERDICTS, type Verdict } from "../../reconciler/budget/verdict.ts";
-import type { ReserveResult, Reserver } from "../../reconciler/reservations/reserve.ts";
+import type { ReserveResult, Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 
 export interface PodEvictionTools {

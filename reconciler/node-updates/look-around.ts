@@ -26,8 +26,8 @@ import type { Workload } from "../nodes/policy-status.ts";
 import { whyHeldByRollout } from "../nodes/rollout-hold.ts";
 import type { NodeLook } from "../nodes/snapshot.ts";
 import { createPlaceFinder } from "./gather-places.ts";
-import { gatherUnderBudget, listBudgets, type ListedBudget } from "../reservations/gather-budget.ts";
-import { openReservationStore } from "../reservations/reservation-store.ts";
+import { gatherUnderBudget, listBudgets, type ListedBudget } from "../budget/act/gather-budget.ts";
+import { openReservationStore } from "../budget/act/reservation-store.ts";
 
 export interface LookRequest {
   readonly node: string;

@@ -18,7 +18,7 @@ import { matchesLabels } from "../budget/selector.ts";
 import { readAll, type ZoneList } from "../gather.ts";
 import { byName } from "../model/order.ts";
 import { readZone, selectorText, type Zone } from "../model/zone.ts";
-import type { ListedBudget } from "../reservations/gather-budget.ts";
+import type { ListedBudget } from "../budget/act/gather-budget.ts";
 
 export interface BudgetStatuses {
   /** The budgets of a namespace ("" for all), as they were just read; undefined if the cluster knows none. */

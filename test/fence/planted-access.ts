@@ -47,7 +47,7 @@ export const ACCESS: readonly Row[] = [
   ],
   [
     "something else writes a Lease",
-    "reconciler/maintenance/x.ts",
+    "reconciler/budget/act/x.ts",
     `import { writeLease } from "../../infra/kubernetes/lease-object.ts";\nexport const x = writeLease;\n`,
     /access\(reach\)/,
   ],

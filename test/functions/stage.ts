@@ -11,7 +11,7 @@ import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { createLog, type LogFields } from "../../infra/log.ts";
 import { createPodHttp, type PodHttp } from "../../infra/pod-http.ts";
 import { verdict } from "../../reconciler/budget/verdict.ts";
-import type { Reserver } from "../../reconciler/reservations/reserve.ts";
+import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Clock as EmulatorClock } from "../emulator/clock.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";

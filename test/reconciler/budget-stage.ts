@@ -4,8 +4,8 @@ import { parse } from "yaml";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../infra/log.ts";
 import { createMetrics, type Metrics } from "../../infra/metrics/metrics.ts";
-import { composeBudgets } from "../../reconciler/reservations/compose.ts";
-import type { Reserver } from "../../reconciler/reservations/reserve.ts";
+import { composeBudgets } from "../../reconciler/budget/act/compose.ts";
+import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { Draft } from "../emulator/objects.ts";
 import { deploy, setStage, type Stage } from "./stage.ts";
 

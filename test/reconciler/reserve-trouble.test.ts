@@ -6,7 +6,7 @@ import { RolloutError } from "../../infra/errors.ts";
 import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { evictionIdentity } from "../../reconciler/budget/reservation.ts";
-import { composeBudgets } from "../../reconciler/reservations/compose.ts";
+import { composeBudgets } from "../../reconciler/budget/act/compose.ts";
 import type { Fault } from "../emulator/faults.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
 import type { Stage } from "./stage.ts";

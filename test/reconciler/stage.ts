@@ -15,7 +15,7 @@ import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import type { RunInput } from "../../reconciler/run-input.ts";
 import { createPodNotifier, type PodNotifier } from "../../reconciler/scaling/act/pod-notifier.ts";
 import { tick, type TickInput } from "../../reconciler/tick.ts";
-import type { BudgetMaintenance } from "../../reconciler/maintenance/maintain-budgets.ts";
+import type { BudgetMaintenance } from "../../reconciler/budget/act/maintain-budgets.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
 import { startEmulator, type Emulator } from "../emulator/index.ts";
 

@@ -16,7 +16,7 @@ import type { Round } from "../../checks/act/ask-prometheus.ts";
 import type { SuccessWhen } from "../../checks/check.ts";
 import type { PhasedList } from "../../report/outcome.ts";
 import type { Recorder } from "../../report/recorder.ts";
-import type { MayDisrupt } from "../../reservations/may-disrupt.ts";
+import type { MayDisrupt } from "../../budget/act/may-disrupt.ts";
 import { type Gathered, type GatheredRollouts, gatherRollouts } from "./gather-rollouts.ts";
 import { createNarrator, type Narrator } from "./narrate.ts";
 import { visitRollout, type Visitor } from "./visit-rollout.ts";

@@ -9,7 +9,7 @@ import { FINALIZER, readPhasedRollout, type PhasedRollout } from "../phased-roll
 import type { PhasedDecision } from "../snapshot.ts";
 import { isSameStatus, patchOf, type PhasedStatus, readStatus } from "../status.ts";
 import { FIELD_MANAGER, readTarget, type Target } from "../target.ts";
-import type { MayDisrupt } from "../../reservations/may-disrupt.ts";
+import type { MayDisrupt } from "../../budget/act/may-disrupt.ts";
 import { patchZoneStatus } from "../../rollout/act/zone-status.ts";
 import type { Gathered } from "./gather-rollouts.ts";
 

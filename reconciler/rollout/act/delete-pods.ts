@@ -6,7 +6,7 @@
  *
  * The completed deletions are reported however the batch ends; the next tick gathers again and decides about the rest.
  */
-import type { MayDisrupt } from "../../reservations/may-disrupt.ts";
+import type { MayDisrupt } from "../../budget/act/may-disrupt.ts";
 import type { Effect } from "../../report/outcome.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import { messageOf, RolloutError, wroteNothing } from "../../../infra/errors.ts";

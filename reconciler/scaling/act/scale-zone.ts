@@ -18,7 +18,7 @@ import { ANNOTATIONS } from "../../model/annotations.ts";
 import { hold, type Hold } from "../../model/decision.ts";
 import type { Zone } from "../../model/zone.ts";
 import { underDownscaleLease } from "../../pending-downscales/under-lease.ts";
-import type { DisruptionGrant } from "../../reservations/may-disrupt.ts";
+import type { DisruptionGrant } from "../../budget/act/may-disrupt.ts";
 import { isShrinking } from "../shrink.ts";
 import type { ScaleZone } from "../steps.ts";
 import type { Scaler } from "./scaler.ts";

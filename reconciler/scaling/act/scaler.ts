@@ -2,7 +2,7 @@
 import type { Clock } from "../../../infra/clock.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
-import type { MayDownscale } from "../../reservations/may-disrupt.ts";
+import type { MayDownscale } from "../../budget/act/may-disrupt.ts";
 import type { GroupSnapshot } from "../../model/zone.ts";
 import type { ZoneTimes } from "../facts.ts";
 import type { PodNotifier } from "./pod-notifier.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { TestContext } from "node:test";
-import { composeBudgets } from "../../../reconciler/reservations/compose.ts";
-import { createMayDisrupt } from "../../../reconciler/reservations/may-disrupt.ts";
+import { composeBudgets } from "../../../reconciler/budget/act/compose.ts";
+import { createMayDisrupt } from "../../../reconciler/budget/act/may-disrupt.ts";
 import { createLog } from "../../../infra/log.ts";
 import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";

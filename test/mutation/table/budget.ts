@@ -1,12 +1,12 @@
 /** Disruption budgets: verdicts, reservations, and the order of reads that makes them safe. */
 import type { Mutation } from "../mutation.ts";
 
-const RESERVE = ["test/reconciler/reservations/reserve.test.ts", "test/reconciler/reserve-trouble.test.ts"];
+const RESERVE = ["test/reconciler/budget/act/reserve.test.ts", "test/reconciler/reserve-trouble.test.ts"];
 const STORE = {
-  file: "reconciler/reservations/reservation-store.ts",
-  tests: ["test/reconciler/reservations/reservation-store.test.ts", "test/reconciler/reserve-trouble.test.ts"],
+  file: "reconciler/budget/act/reservation-store.ts",
+  tests: ["test/reconciler/budget/act/reservation-store.test.ts", "test/reconciler/reserve-trouble.test.ts"],
 };
-const BATCH = { file: "reconciler/reservations/decide-batch.ts", tests: [...RESERVE, "test/reconciler/reserve-bounds.test.ts"] };
+const BATCH = { file: "reconciler/budget/act/decide-batch.ts", tests: [...RESERVE, "test/reconciler/reserve-bounds.test.ts"] };
 const RESERVATION = { file: "reconciler/budget/reservation.ts", tests: RESERVE };
 const INTERLEAVINGS = ["test/reconciler/interleavings/slow-process.test.ts", "test/reconciler/interleavings/interleavings.test.ts"];
 
@@ -14,7 +14,7 @@ const OPEN_STORE = "const store = await openReservationStore(state.cluster, list
 const GATHER = "const seen = await gatherUnderBudget(budget, state, call);";
 
 /** Downscales as disruptions like others. */
-const DOWNSCALE = ["test/reconciler/reservations/downscale.test.ts", "test/reconciler/budget/downscale.test.ts"];
+const DOWNSCALE = ["test/reconciler/budget/act/downscale.test.ts", "test/reconciler/budget/downscale.test.ts"];
 const VERDICT = { file: "reconciler/budget/downscale.ts", tests: DOWNSCALE };
 const COUNT = { file: "reconciler/budget/unavailability.ts", tests: DOWNSCALE };
 const WRITE = { file: "reconciler/scaling/act/scale-zone.ts", tests: DOWNSCALE };
@@ -61,14 +61,14 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the release of a downscale leaves that of an earlier request for the same pods",
-    file: "reconciler/reservations/release.ts",
+    file: "reconciler/budget/act/release.ts",
     find: "{ ...others, ...(before && { [key]: before }) }",
     replacement: "others",
     tests: DOWNSCALE,
   },
   {
     breaks: "the reservation of a downscale is not ended by a list of zones that may be old",
-    file: "reconciler/maintenance/expired-reservations.ts",
+    file: "reconciler/budget/act/expired-reservations.ts",
     find: "!readDownscaleKey(key) && zones.some",
     replacement: "zones.some",
     tests: DOWNSCALE,
@@ -82,7 +82,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a zone does not shrink while its budgets cannot be asked",
-    file: "reconciler/reservations/may-disrupt.ts",
+    file: "reconciler/budget/act/may-disrupt.ts",
     find: "if (!isAllowed(verdict)) return holdDownscale(",
     replacement: "if (!isAllowed(verdict) && cause === undefined) return holdDownscale(",
     tests: DOWNSCALE,
@@ -278,14 +278,14 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     find: "const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);\n  const snapshot = await gatherGroup(zones, input);",
     replacement:
       "const snapshot = await gatherGroup(zones, input);\n  const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);",
-    tests: ["test/reconciler/maintenance/order.test.ts"],
+    tests: ["test/reconciler/budget/act/order.test.ts"],
   },
   {
     breaks: "the read pods of one group do not decide about reservations of other groups' pods",
-    file: "reconciler/maintenance/expired-reservations.ts",
+    file: "reconciler/budget/act/expired-reservations.ts",
     find: "!isOurs(key) && timeLeft(key, reservation, now) > 0",
     replacement: "!isOurs(key) && timeLeft(key, reservation, now) > Infinity",
-    tests: ["test/reconciler/maintenance/maintain-budgets.test.ts"],
+    tests: ["test/reconciler/budget/act/maintain-budgets.test.ts"],
   },
   {
     breaks: "reservations are written only to the version of the budget that was read",
@@ -328,7 +328,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a process releases only its own reservation",
-    file: "reconciler/reservations/release.ts",
+    file: "reconciler/budget/act/release.ts",
     find: "if (isSame(found, handle)) await",
     replacement: "if (found) await",
     tests: RESERVE,
@@ -355,7 +355,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     tests: [
       "test/reconciler/budget/decide.test.ts",
       "test/reconciler/budget/readiness.test.ts",
-      "test/reconciler/maintenance/maintain-budgets.test.ts",
+      "test/reconciler/budget/act/maintain-budgets.test.ts",
     ],
   },
   {
@@ -370,14 +370,14 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/budget/ready-time.ts",
     find: "if (pod.terminating || pod.ready === (pod.readyTime !== undefined)) return [];",
     replacement: "if (pod.terminating || !pod.ready || pod.readyTime !== undefined) return [];",
-    tests: ["test/reconciler/maintenance/ready-times.test.ts"],
+    tests: ["test/reconciler/budget/act/ready-times.test.ts"],
   },
   {
     breaks: "a ready time is written only to the pod that was read, by UID",
-    file: "reconciler/maintenance/ready-times.ts",
+    file: "reconciler/budget/act/ready-times.ts",
     find: "metadata: { uid, annotations",
     replacement: "metadata: { annotations",
-    tests: ["test/reconciler/maintenance/ready-times.test.ts"],
+    tests: ["test/reconciler/budget/act/ready-times.test.ts"],
   },
   {
     breaks: "an invalid budget protects the pods that it selects",

@@ -10,10 +10,10 @@ const LOOK = {
   tests: [
     "test/reconciler/budget/last-look.test.ts",
     "test/reconciler/budget/recreated-zone.test.ts",
-    "test/reconciler/reservations/deny-again.test.ts",
+    "test/reconciler/budget/act/deny-again.test.ts",
   ],
 };
-const DENY = { file: "reconciler/reservations/deny-again.ts", tests: ["test/reconciler/reservations/deny-again.test.ts"] };
+const DENY = { file: "reconciler/budget/act/deny-again.ts", tests: ["test/reconciler/budget/act/deny-again.test.ts"] };
 
 export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {

@@ -129,14 +129,14 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a list of budgets compiles no pattern",
-    file: "reconciler/reservations/gather-budget.ts",
+    file: "reconciler/budget/act/gather-budget.ts",
     ...BUDGETS,
     find: 'let content: ListedBudget["content"] | undefined;',
     replacement: 'let content: ListedBudget["content"] | undefined = parseBudget({ kind: BUDGET_KIND, ...object }, compile);',
   },
   {
     breaks: "the observer of budgets lets others have the process",
-    file: "reconciler/reservations/observe-budgets.ts",
+    file: "reconciler/budget/act/observe-budgets.ts",
     ...BUDGETS,
     find: "const MOST_AT_ONCE = 5;",
     replacement: "const MOST_AT_ONCE = 5000;",

@@ -1,4 +1,4 @@
-import type { MayDisrupt } from "../../../reconciler/reservations/may-disrupt.ts";
+import type { MayDisrupt } from "../../../reconciler/budget/act/may-disrupt.ts";
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";

@@ -1,5 +1,5 @@
 /** The early end of a batch of deletions, from the tick to the pods. */
-import type { DisruptionGrant, MayDisrupt } from "../../../../reconciler/reservations/may-disrupt.ts";
+import type { DisruptionGrant, MayDisrupt } from "../../../../reconciler/budget/act/may-disrupt.ts";
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";

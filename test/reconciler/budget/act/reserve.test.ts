@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { KubeObject } from "../../emulator/objects.ts";
-import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
-import { reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
-import type { Stage } from "../stage.ts";
+import type { KubeObject } from "../../../emulator/objects.ts";
+import { evictionIdentity } from "../../../../reconciler/budget/reservation.ts";
+import { reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
+import type { Stage } from "../../stage.ts";
 
 const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 const READ_POD = "GET core/v1/pods object";

@@ -1,12 +1,12 @@
 /** Finds the budget that selects a pod, by a read of the pod, and remembers it for the other pods of its StatefulSet. */
-import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { absent } from "../../infra/errors.ts";
-import { pods } from "../../infra/kubernetes/resources.ts";
+import type { Call } from "../../../infra/kubernetes/cluster.ts";
+import { absent } from "../../../infra/errors.ts";
+import { pods } from "../../../infra/kubernetes/resources.ts";
 import { type DisruptionRequest, type BatchResult, decided, type ReserverState } from "./disruption-request.ts";
-import { readBudgetPod } from "../budget/budget-pod.ts";
-import { findBudget } from "../budget/scope.ts";
-import { verdict, type Verdict } from "../budget/verdict.ts";
-import type { Budget } from "../budget/zpdb.ts";
+import { readBudgetPod } from "../budget-pod.ts";
+import { findBudget } from "../scope.ts";
+import { verdict, type Verdict } from "../verdict.ts";
+import type { Budget } from "../zpdb.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 
 export interface BatchContext {

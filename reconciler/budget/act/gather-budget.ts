@@ -1,16 +1,16 @@
 /** Reads what evictions are decided by: the budgets first, then StatefulSets and pods, so that the write to the budget proves them fresh (§13.1). */
-import type { Source } from "../../infra/kubernetes/actor.ts";
-import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { absent } from "../../infra/errors.ts";
-import { disruptionBudgets, pods, statefulSets, type DisruptionBudget } from "../../infra/kubernetes/resources.ts";
-import { missingPods } from "../budget/last-look.ts";
-import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget/budget-pod.ts";
-import type { CompilePartition } from "../budget/partition.ts";
-import type { StoredBudget } from "../budget/scope.ts";
-import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../budget/zpdb.ts";
-import { readAll } from "../gather.ts";
-import { byName, byOrdinal, groupBy } from "../model/order.ts";
-import { readZone, selectorText, type Zone } from "../model/zone.ts";
+import type { Source } from "../../../infra/kubernetes/actor.ts";
+import type { Call } from "../../../infra/kubernetes/cluster.ts";
+import { absent } from "../../../infra/errors.ts";
+import { disruptionBudgets, pods, statefulSets, type DisruptionBudget } from "../../../infra/kubernetes/resources.ts";
+import { missingPods } from "../last-look.ts";
+import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget-pod.ts";
+import type { CompilePartition } from "../partition.ts";
+import type { StoredBudget } from "../scope.ts";
+import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../zpdb.ts";
+import { readAll } from "../../gather.ts";
+import { byName, byOrdinal, groupBy } from "../../model/order.ts";
+import { readZone, selectorText, type Zone } from "../../model/zone.ts";
 
 /** A budget with the object that it was read from. */
 export interface ListedBudget extends StoredBudget {

@@ -1,13 +1,13 @@
 /** Puts together what requests budgets: shared by the reconciler and the eviction webhook. */
-import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
-import type { Clock } from "../../infra/clock.ts";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import type { Log } from "../../infra/log.ts";
-import { type CompilePartition, createPartitionCache } from "../budget/partition.ts";
+import type { BudgetMetrics } from "../../../infra/metrics/budget-metrics.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Log } from "../../../infra/log.ts";
+import { type CompilePartition, createPartitionCache } from "../partition.ts";
 import type { OnBudgets } from "./disruption-request.ts";
-import { createFreshness } from "../../infra/kubernetes/freshness.ts";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { observeBudgets } from "./observe-budgets.ts";
-import { createRecorder } from "../report/recorder.ts";
+import { createRecorder } from "../../report/recorder.ts";
 import { createReserver, type Reserver } from "./reserve.ts";
 
 export interface BudgetTools {

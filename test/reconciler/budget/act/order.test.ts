@@ -1,11 +1,11 @@
 /** A reservation made during the tick's reads must not count as one whose pod is gone. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { createLog } from "../../../infra/log.ts";
-import { createBudgetMaintenance } from "../../../reconciler/maintenance/maintain-budgets.ts";
-import { reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
-import { tickOnce } from "../stage.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import { createLog } from "../../../../infra/log.ts";
+import { createBudgetMaintenance } from "../../../../reconciler/budget/act/maintain-budgets.ts";
+import { reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
+import { tickOnce } from "../../stage.ts";
 
 const POD = "ingester-zone-a-0";
 

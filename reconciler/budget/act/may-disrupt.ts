@@ -1,12 +1,12 @@
 /** Asks budgets before the reconciler disrupts: for each pod that the rollout deletes (§1.5.7, §1.5.8), and for a zone that it scales down (§5.11). */
-import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
-import type { Clock } from "../../infra/clock.ts";
-import { hasCode, messageOf } from "../../infra/errors.ts";
-import { holdDownscale, holdPod, isAllowed, VERDICTS } from "../budget/verdict.ts";
-import type { Call } from "../../infra/kubernetes/cluster.ts";
-import type { Hold } from "../model/decision.ts";
-import type { Pod } from "../model/pod.ts";
-import type { Zone } from "../model/zone.ts";
+import type { BudgetMetrics } from "../../../infra/metrics/budget-metrics.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import { hasCode, messageOf } from "../../../infra/errors.ts";
+import { holdDownscale, holdPod, isAllowed, VERDICTS } from "../verdict.ts";
+import type { Call } from "../../../infra/kubernetes/cluster.ts";
+import type { Hold } from "../../model/decision.ts";
+import type { Pod } from "../../model/pod.ts";
+import type { Zone } from "../../model/zone.ts";
 import type { Reserver } from "./reserve.ts";
 
 /** A grant to delete a pod, or to scale a zone down. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
-import { deploy, type Stage } from "../stage.ts";
+import { reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
+import { deploy, type Stage } from "../../stage.ts";
 import { BUDGET_LIST, DELAYED, isWrite, LIST, readyTimes, startTicks } from "./ticks.ts";
 
 let stage: Stage;

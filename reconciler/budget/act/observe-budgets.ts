@@ -1,10 +1,10 @@
 /** Reports on the budgets that were read: what is wrong with each, once a change; that there are none, once; and the metric. */
 import { setImmediate } from "node:timers/promises";
-import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
-import type { Log } from "../../infra/log.ts";
+import type { BudgetMetrics } from "../../../infra/metrics/budget-metrics.ts";
+import type { Log } from "../../../infra/log.ts";
 import type { OnBudgets } from "./disruption-request.ts";
 import type { ListedBudget } from "./gather-budget.ts";
-import type { Draft } from "../report/events.ts";
+import type { Draft } from "../../report/events.ts";
 
 export interface BudgetObserver {
   readonly log: Log;

@@ -1,10 +1,10 @@
 /** The lists of budgets of one tick: each is read once, on its first use. */
-import type { Clock } from "../../infra/clock.ts";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import type { Log } from "../../infra/log.ts";
-import { createFreshness } from "../../infra/kubernetes/freshness.ts";
-import type { OnBudgets } from "../reservations/disruption-request.ts";
-import { type BudgetSource, listBudgets, type ListedBudget } from "../reservations/gather-budget.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Log } from "../../../infra/log.ts";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
+import type { OnBudgets } from "./disruption-request.ts";
+import { type BudgetSource, listBudgets, type ListedBudget } from "./gather-budget.ts";
 
 export interface BudgetLists {
   /** The namespaces of the tick, "" for all. */

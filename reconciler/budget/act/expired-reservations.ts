@@ -1,19 +1,11 @@
 /** Removes expired reservations from a budget, when a group under it is read. */
-import type { Clock } from "../../infra/clock.ts";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import type { Fence } from "../../infra/kubernetes/lease.ts";
-import {
-  isSame,
-  timeLeft,
-  livingReservations,
-  presentIn,
-  readDownscaleKey,
-  readReservations,
-  type Reservations,
-} from "../budget/reservation.ts";
-import type { GroupSnapshot } from "../model/zone.ts";
-import type { ListedBudget } from "../reservations/gather-budget.ts";
-import { openReservationStore } from "../reservations/reservation-store.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import { isSame, timeLeft, livingReservations, presentIn, readDownscaleKey, readReservations, type Reservations } from "../reservation.ts";
+import type { GroupSnapshot } from "../../model/zone.ts";
+import type { ListedBudget } from "./gather-budget.ts";
+import { openReservationStore } from "./reservation-store.ts";
 
 export interface ExpiryTools {
   readonly cluster: Cluster;

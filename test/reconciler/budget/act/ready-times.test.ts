@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { createLog } from "../../../infra/log.ts";
-import { createBudgetMaintenance } from "../../../reconciler/maintenance/maintain-budgets.ts";
-import { setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
-import { deploy, tickOnce, type Stage } from "../stage.ts";
+import { createLog } from "../../../../infra/log.ts";
+import { createBudgetMaintenance } from "../../../../reconciler/budget/act/maintain-budgets.ts";
+import { setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
+import { deploy, tickOnce, type Stage } from "../../stage.ts";
 import { DELAYED, isWrite, LIST, readyTimes, setReady, startTicks } from "./ticks.ts";
 
 let stage: Stage;

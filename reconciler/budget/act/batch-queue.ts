@@ -2,9 +2,9 @@
  * One queue a budget: requests that arrive while a batch is decided form the next batch. Queues of different budgets do not wait for each other.
  * Requests whose budget is unknown wait in a queue of their namespace, until one list of its budgets sends each of them on.
  */
-import { type Deadline, startDeadline } from "../../infra/deadline.ts";
-import { visitEach } from "../../infra/slots.ts";
-import { groupBy } from "../model/order.ts";
+import { type Deadline, startDeadline } from "../../../infra/deadline.ts";
+import { visitEach } from "../../../infra/slots.ts";
+import { groupBy } from "../../model/order.ts";
 import { callWithin, decideBatch, readBudgets } from "./decide-batch.ts";
 import { type BatchResult, budgetKey, type ReserverState, remaining, type TimedDisruptionRequest } from "./disruption-request.ts";
 import { type BatchContext, cacheKey, chooseBudget } from "./find-budget.ts";

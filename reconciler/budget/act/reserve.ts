@@ -6,13 +6,13 @@
  *           --otherwise--> next batch of its budget --> decided
  *                                                   --superseded--> random pause --> retry until the deadline: "not now"
  */
-import { startDeadline } from "../../infra/deadline.ts";
-import { isTransient, RolloutError } from "../../infra/errors.ts";
-import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { type CompilePartition, createPartitionCache } from "../budget/partition.ts";
-import { findBudgetsOfZone } from "../budget/scope.ts";
-import { isAllowed, NOT_NOW, verdict, type Verdict } from "../budget/verdict.ts";
-import type { Zone } from "../model/zone.ts";
+import { startDeadline } from "../../../infra/deadline.ts";
+import { isTransient, RolloutError } from "../../../infra/errors.ts";
+import type { Call } from "../../../infra/kubernetes/cluster.ts";
+import { type CompilePartition, createPartitionCache } from "../partition.ts";
+import { findBudgetsOfZone } from "../scope.ts";
+import { isAllowed, NOT_NOW, verdict, type Verdict } from "../verdict.ts";
+import type { Zone } from "../../model/zone.ts";
 import { createBatchQueue } from "./batch-queue.ts";
 import { readBudgets } from "./decide-batch.ts";
 import { createDenyAgain } from "./deny-again.ts";

@@ -1,12 +1,12 @@
 /** Requests to disrupt a pod, their results, and the state that the processing of requests shares in one process. */
-import type { Clock } from "../../infra/clock.ts";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import type { LastLook } from "../budget/last-look.ts";
-import type { CompilePartition } from "../budget/partition.ts";
-import type { Reservation } from "../budget/reservation.ts";
-import type { DisruptionTarget } from "../budget/scope.ts";
-import type { Verdict } from "../budget/verdict.ts";
-import type { Freshness } from "../../infra/kubernetes/freshness.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { LastLook } from "../last-look.ts";
+import type { CompilePartition } from "../partition.ts";
+import type { Reservation } from "../reservation.ts";
+import type { DisruptionTarget } from "../scope.ts";
+import type { Verdict } from "../verdict.ts";
+import type { Freshness } from "../../../infra/kubernetes/freshness.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 
 export interface DisruptionRequest extends DisruptionTarget {

@@ -1,8 +1,8 @@
 /** Remembers which groups, and which pods outside of groups, must be read for their ready times (§5.7). A hint only; a new process starts without it. */
-import { matchesLabels } from "../budget/selector.ts";
-import { delayOf } from "../budget/zpdb.ts";
-import { groupKey, selectorText, type GroupSnapshot, type Zone } from "../model/zone.ts";
-import type { ListedBudget } from "../reservations/gather-budget.ts";
+import { matchesLabels } from "../selector.ts";
+import { delayOf } from "../zpdb.ts";
+import { groupKey, selectorText, type GroupSnapshot, type Zone } from "../../model/zone.ts";
+import type { ListedBudget } from "./gather-budget.ts";
 import { type DelayedBudget, writeReadyTimes, type ReadyTimeWriter, type WriteBounds } from "./ready-times.ts";
 
 export interface ReadyTimeNeeds {

@@ -2,19 +2,19 @@
  * Denies an eviction without a list, if the pods that blocked the budget when it was last read whole still block it: one read each of the pod, the
  * budget and the blocking pods. Concurrent requests share reads of the same object.
  */
-import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { absent } from "../../infra/errors.ts";
-import { disruptionBudgets, pods, statefulSets } from "../../infra/kubernetes/resources.ts";
+import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { absent } from "../../../infra/errors.ts";
+import { disruptionBudgets, pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { type DisruptionRequest, budgetKey, type ReserverState } from "./disruption-request.ts";
-import { planDenialCheck, type DenialCheck, type LastLook, checkDenial, type Reread, type BlockingPod } from "../budget/last-look.ts";
-import { readBudgetPod } from "../budget/budget-pod.ts";
-import { livingReservations, type Reservations } from "../budget/reservation.ts";
-import { findBudget } from "../budget/scope.ts";
-import { verdict, type Verdict } from "../budget/verdict.ts";
-import { BUDGET_KIND, type Budget } from "../budget/zpdb.ts";
+import { planDenialCheck, type DenialCheck, type LastLook, checkDenial, type Reread, type BlockingPod } from "../last-look.ts";
+import { readBudgetPod } from "../budget-pod.ts";
+import { livingReservations, type Reservations } from "../reservation.ts";
+import { findBudget } from "../scope.ts";
+import { verdict, type Verdict } from "../verdict.ts";
+import { BUDGET_KIND, type Budget } from "../zpdb.ts";
 import { cacheKey } from "./find-budget.ts";
 import { openReservationStore } from "./reservation-store.ts";
-import { readZone } from "../model/zone.ts";
+import { readZone } from "../../model/zone.ts";
 
 /** Milliseconds after which the whole budget is read again: zones and budgets may have been added or removed. */
 const LASTS_MS = 60_000;

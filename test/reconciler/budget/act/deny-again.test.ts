@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { type KubeObject, put } from "../../emulator/objects.ts";
-import { type Process, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
-import type { Stage } from "../stage.ts";
+import { type KubeObject, put } from "../../../emulator/objects.ts";
+import { type Process, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
+import type { Stage } from "../../stage.ts";
 
 const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 const POD = "GET core/v1/pods object";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
-import { deploy, type Stage } from "../stage.ts";
+import { setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
+import { deploy, type Stage } from "../../stage.ts";
 import { BUDGET_LIST, DELAYED, isWrite, LIST, POD_LIST, readyTimes, setReady, startTicks } from "./ticks.ts";
 
 let stage: Stage;

@@ -5,21 +5,21 @@
  * budget with a delay would never allow an eviction there. Every 30 s such a budget costs a list of its StatefulSets, and a list of its pods if some of
  * the StatefulSets are in no group.
  */
-import { firstOfSignals, type Clock } from "../../infra/clock.ts";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { hasCode, isSuperseded } from "../../infra/errors.ts";
-import type { Fence } from "../../infra/kubernetes/lease.ts";
-import type { Log } from "../../infra/log.ts";
-import { pods, statefulSets } from "../../infra/kubernetes/resources.ts";
-import { visitEach } from "../../infra/slots.ts";
-import { changeReadyTimes, type ReadyTimeChange } from "../budget/ready-time.ts";
-import type { Budget } from "../budget/zpdb.ts";
-import { createFreshness } from "../../infra/kubernetes/freshness.ts";
-import { gatherUnderBudget } from "../reservations/gather-budget.ts";
-import { readAll } from "../gather.ts";
-import { ANNOTATIONS } from "../model/annotations.ts";
-import type { Pod } from "../model/pod.ts";
-import { readZone, selectorText } from "../model/zone.ts";
+import { firstOfSignals, type Clock } from "../../../infra/clock.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { hasCode, isSuperseded } from "../../../infra/errors.ts";
+import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import type { Log } from "../../../infra/log.ts";
+import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { visitEach } from "../../../infra/slots.ts";
+import { changeReadyTimes, type ReadyTimeChange } from "../ready-time.ts";
+import type { Budget } from "../zpdb.ts";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
+import { gatherUnderBudget } from "./gather-budget.ts";
+import { readAll } from "../../gather.ts";
+import { ANNOTATIONS } from "../../model/annotations.ts";
+import type { Pod } from "../../model/pod.ts";
+import { readZone, selectorText } from "../../model/zone.ts";
 
 export interface ReadyTimeWriter {
   readonly cluster: Cluster;

@@ -1,9 +1,9 @@
 /** Releases a reservation before it expires, so that the budget is free again at once. */
-import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { hasCode } from "../../infra/errors.ts";
-import { disruptionBudgets } from "../../infra/kubernetes/resources.ts";
+import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { hasCode } from "../../../infra/errors.ts";
+import { disruptionBudgets } from "../../../infra/kubernetes/resources.ts";
 import type { ReservationHandle } from "./disruption-request.ts";
-import { isSame } from "../budget/reservation.ts";
+import { isSame } from "../reservation.ts";
 import { openReservationStore } from "./reservation-store.ts";
 
 const MAX_TRIES = 5;

@@ -7,11 +7,11 @@
  *
  * So the reservations of a Lease count until the first write to a definition that keeps them.
  */
-import { absent, RolloutError } from "../../infra/errors.ts";
-import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { changeLease, getLease, type LeaseRef, writeLease } from "../../infra/kubernetes/lease-object.ts";
-import { disruptionBudgets, type DisruptionBudget, type Lease } from "../../infra/kubernetes/resources.ts";
-import { isSame, readReservations, type Reservations } from "../budget/reservation.ts";
+import { absent, RolloutError } from "../../../infra/errors.ts";
+import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { changeLease, getLease, type LeaseRef, writeLease } from "../../../infra/kubernetes/lease-object.ts";
+import { disruptionBudgets, type DisruptionBudget, type Lease } from "../../../infra/kubernetes/resources.ts";
+import { isSame, readReservations, type Reservations } from "../reservation.ts";
 
 export interface ReservationStore {
   readonly reservations: Reservations;

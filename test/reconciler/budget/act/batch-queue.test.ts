@@ -1,11 +1,11 @@
 /** Requests that have to find out their budget first. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
-import { createReserver } from "../../../reconciler/reservations/reserve.ts";
-import { systemClock as clock } from "../../../infra/clock.ts";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import { evictionIdentity } from "../../../../reconciler/budget/reservation.ts";
+import { createReserver } from "../../../../reconciler/budget/act/reserve.ts";
+import { systemClock as clock } from "../../../../infra/clock.ts";
+import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 
 const BUDGET = { metadata: { namespace: "n", name: "zpdb", uid: "b" }, spec: { maxUnavailable: 1, selector: { matchLabels: { x: "y" } } } };
 

@@ -7,12 +7,12 @@
  *
  * A settled cluster costs a list of the budgets every 30 s, and one of the StatefulSets of each that has a delay.
  */
-import { hasCode } from "../../infra/errors.ts";
-import type { Fence } from "../../infra/kubernetes/lease.ts";
-import { visitEach } from "../../infra/slots.ts";
-import type { ZoneList } from "../gather.ts";
-import type { GroupSnapshot, Zone } from "../model/zone.ts";
-import type { ListedBudget } from "../reservations/gather-budget.ts";
+import { hasCode } from "../../../infra/errors.ts";
+import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import { visitEach } from "../../../infra/slots.ts";
+import type { ZoneList } from "../../gather.ts";
+import type { GroupSnapshot, Zone } from "../../model/zone.ts";
+import type { ListedBudget } from "./gather-budget.ts";
 import { listOnce, readNamespace, startBudgetLists, type BudgetLists, type BudgetReader } from "./budget-lists.ts";
 import { removeExpired } from "./expired-reservations.ts";
 import { maintainReadyTimes, needsReadyTime, noteDelays, noReadyTimes } from "./ready-time-needs.ts";

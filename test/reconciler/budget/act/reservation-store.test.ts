@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { BUDGETS, budgetDefinition, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
-import type { Stage } from "../stage.ts";
+import { BUDGETS, budgetDefinition, reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
+import type { Stage } from "../../stage.ts";
 
 let stage: Stage;
 afterEach(() => stage.close());

@@ -1,10 +1,10 @@
 /** Ticks of a reconciler process that maintains budgets, and the ready times that they write. */
 import assert from "node:assert/strict";
-import { createLog } from "../../../infra/log.ts";
-import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { createBudgetMaintenance } from "../../../reconciler/maintenance/maintain-budgets.ts";
-import { observeBudgets } from "../../../reconciler/reservations/observe-budgets.ts";
-import { tickOnce, type Stage } from "../stage.ts";
+import { createLog } from "../../../../infra/log.ts";
+import { createMetrics } from "../../../../infra/metrics/metrics.ts";
+import { createBudgetMaintenance } from "../../../../reconciler/budget/act/maintain-budgets.ts";
+import { observeBudgets } from "../../../../reconciler/budget/act/observe-budgets.ts";
+import { tickOnce, type Stage } from "../../stage.ts";
 
 export const LIST = "GET apps/v1/statefulsets collection";
 export const BUDGET_LIST = "GET rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets collection";

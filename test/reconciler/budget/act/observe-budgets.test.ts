@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createLog } from "../../../infra/log.ts";
-import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
-import type { Draft } from "../../../reconciler/report/events.ts";
-import type { ListedBudget } from "../../../reconciler/reservations/gather-budget.ts";
-import { observeBudgets } from "../../../reconciler/reservations/observe-budgets.ts";
-import { budgetObject } from "../budget/builders.ts";
+import { createLog } from "../../../../infra/log.ts";
+import { createMetrics } from "../../../../infra/metrics/metrics.ts";
+import { parseBudget, selectorOf } from "../../../../reconciler/budget/zpdb.ts";
+import type { Draft } from "../../../../reconciler/report/events.ts";
+import type { ListedBudget } from "../../../../reconciler/budget/act/gather-budget.ts";
+import { observeBudgets } from "../../../../reconciler/budget/act/observe-budgets.ts";
+import { budgetObject } from "../builders.ts";
 
 function listed(generation: number, spec: object = {}, name = "ingester"): ListedBudget {
   const object = { ...budgetObject(spec, name), metadata: { namespace: "test", name, uid: `uid-${name}`, generation } };

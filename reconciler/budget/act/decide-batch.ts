@@ -3,8 +3,8 @@
  *
  *   list budgets -> list StatefulSets and pods -> decide request after request -> write the reservations, if any is new
  */
-import type { Deadline } from "../../infra/deadline.ts";
-import type { Call } from "../../infra/kubernetes/cluster.ts";
+import type { Deadline } from "../../../infra/deadline.ts";
+import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import {
   type BatchResult,
   budgetKey,
@@ -14,22 +14,14 @@ import {
   remaining,
   type TimedDisruptionRequest,
 } from "./disruption-request.ts";
-import type { BudgetPod } from "../budget/budget-pod.ts";
-import { decideEviction } from "../budget/decide.ts";
-import { decideDownscale } from "../budget/downscale.ts";
-import { type LastLook, rememberLook } from "../budget/last-look.ts";
-import {
-  ageOf,
-  downscaleKey,
-  isForEviction,
-  livingReservations,
-  presentIn,
-  type Reservation,
-  unpinnedIdentity,
-} from "../budget/reservation.ts";
-import { findBudget } from "../budget/scope.ts";
-import { NOT_NOW, verdict } from "../budget/verdict.ts";
-import type { Budget } from "../budget/zpdb.ts";
+import type { BudgetPod } from "../budget-pod.ts";
+import { decideEviction } from "../decide.ts";
+import { decideDownscale } from "../downscale.ts";
+import { type LastLook, rememberLook } from "../last-look.ts";
+import { ageOf, downscaleKey, isForEviction, livingReservations, presentIn, type Reservation, unpinnedIdentity } from "../reservation.ts";
+import { findBudget } from "../scope.ts";
+import { NOT_NOW, verdict } from "../verdict.ts";
+import type { Budget } from "../zpdb.ts";
 import { type BatchContext, cacheBudget, cacheKey, findBudgetOfPod } from "./find-budget.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget, type UnderBudget } from "./gather-budget.ts";
 import { openReservationStore } from "./reservation-store.ts";
