@@ -20,7 +20,7 @@ import { createMayDisrupt, createMayDownscale } from "./budget/act/may-disrupt.t
 import { createNodeUpdates, type NodeUpdateOptions } from "./node-updates/update-nodes.ts";
 import type { RunInput } from "./run-input.ts";
 import { createBudgetStatuses } from "./status-writer/budget-statuses.ts";
-import { createConcluder } from "./pending-downscales/conclude-downscales.ts";
+import { createConcluder } from "./downscale/act/conclude-downscales.ts";
 import { createBudgetMaintenance } from "./budget/act/maintain-budgets.ts";
 
 export interface Composition {

@@ -7,7 +7,7 @@ import type { LeaseClock } from "../infra/server-clock.ts";
 import type { Metrics } from "../infra/metrics/metrics.ts";
 import type { CaInjection } from "./ca-injection.ts";
 import type { UpdateNodes } from "./node-updates/update-nodes.ts";
-import type { ConcludeDownscales } from "./pending-downscales/conclude-downscales.ts";
+import type { ConcludeDownscales } from "./downscale/act/conclude-downscales.ts";
 import type { GroupMemory } from "./report/memory.ts";
 import type { TickResult } from "./report/outcome.ts";
 import type { BudgetStatuses } from "./status-writer/budget-statuses.ts";

@@ -9,7 +9,7 @@ import { pauseMs, wakeWhenDue } from "./pause.ts";
 import { isFailure, type LogNote, type Outcome, type TickResult } from "./report/outcome.ts";
 import { createRecorder, type Recorder } from "./report/recorder.ts";
 import { createReporter, type Reporter } from "./report/reporter.ts";
-import { leasesOf } from "./pending-downscales/downscale-lease.ts";
+import { leasesOf } from "./downscale/act/downscale-lease.ts";
 import { createResync, type Resync } from "./resync.ts";
 import type { RunInput, RunResult } from "./run-input.ts";
 import { createPodNotifier, type PodNotifier } from "./scaling/act/pod-notifier.ts";

@@ -5,7 +5,7 @@ import { absent, isSuperseded } from "../../infra/errors.ts";
 import { type ConfigMap, configMaps, type StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { laterOf } from "../../reconciler/downscale/pending.ts";
-import { gatherTracker } from "../../reconciler/pending-downscales/gather-downscales.ts";
+import { gatherTracker } from "../../reconciler/downscale/act/gather-downscales.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
 import { readTracker, timeBefore, trackerEntry } from "../../reconciler/model/tracker.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";

@@ -19,9 +19,9 @@ import {
 } from "../../reconciler/downscale/pending.ts";
 import { endpointsOf, type Preparation } from "../../reconciler/downscale/preparation.ts";
 import { addDownscale, refuseFurther, markRefused } from "../../reconciler/downscale/turn.ts";
-import { type Claim, type DownscaleLease, nameLease, takeDownscaleLease } from "../../reconciler/pending-downscales/downscale-lease.ts";
+import { type Claim, type DownscaleLease, nameLease, takeDownscaleLease } from "../../reconciler/downscale/act/downscale-lease.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
-import { type PodCalls, preparePods, cancelPreparation } from "../../reconciler/pending-downscales/pod-calls.ts";
+import { type PodCalls, preparePods, cancelPreparation } from "../../reconciler/downscale/act/pod-calls.ts";
 import type { DownscaleResult, Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { Answer, Context } from "../http/webhook.ts";

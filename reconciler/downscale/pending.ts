@@ -9,7 +9,7 @@
  *
  * The parts of a downscale:
  *   functions/downscale/               the webhooks: refuse, record, POST to the pods, record the time, or cancel
- *   reconciler/pending-downscales/     effects that webhooks and tick share: the Lease and its record, calls to pods, reads of times;
+ *   reconciler/downscale/act/     effects that webhooks and tick share: the Lease and its record, calls to pods, reads of times;
  *                                      and concluding, which only the tick does
  *   reconciler/downscale/              pure: this record, the turn of a zone (turn.ts), the end of a downscale (conclusion.ts), the pods of other zones
  *                                      (decide.ts), the preparation of pods (preparation.ts); the time between zones is in reconciler/scaling/min-time.ts

@@ -7,7 +7,7 @@ import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
-import { createConcluder } from "../../reconciler/pending-downscales/conclude-downscales.ts";
+import { createConcluder } from "../../reconciler/downscale/act/conclude-downscales.ts";
 import { A, B, inAnnotation, MIN_TIME, type RecordOf, settle as settleTimes, TRACKER } from "./prepare-stage.ts";
 import { callWebhook, createZone, keepingLog, playPods, scaleReviewOf, setStage, type Stage, noBudgets } from "./stage.ts";
 

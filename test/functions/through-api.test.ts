@@ -10,7 +10,7 @@ import { createZpdbValidation } from "../../functions/budgets/zpdb-validation.ts
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 import { generateCertificates } from "../../infra/certs/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
-import { createConcluder } from "../../reconciler/pending-downscales/conclude-downscales.ts";
+import { createConcluder } from "../../reconciler/downscale/act/conclude-downscales.ts";
 import { connect } from "../cluster/conformance/client.ts";
 import { assertOutcome, PARTITION_CASES, write } from "./phased/partition-cases.ts";
 import { serve } from "./serve-one.ts";

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Lease } from "../../infra/kubernetes/resources.ts";
 import type { KubeObject } from "../emulator/objects.ts";
-import { nameLease, pendingOf } from "../../reconciler/pending-downscales/downscale-lease.ts";
+import { nameLease, pendingOf } from "../../reconciler/downscale/act/downscale-lease.ts";
 import { MIRROR, mirrorStage } from "./scaling/mirror-stage.ts";
 import { deploy, setStage, tickOnce, type Stage } from "./stage.ts";
 

@@ -18,7 +18,7 @@ import { hold, type Hold } from "../../model/decision.ts";
 import type { Pod } from "../../model/pod.ts";
 import { describeUnsteady, isSteady } from "../../model/readiness.ts";
 import type { Zone, ZoneWithPods } from "../../model/zone.ts";
-import { type HeldLease, underDownscaleLease } from "../../pending-downscales/under-lease.ts";
+import { type HeldLease, underDownscaleLease } from "../../downscale/act/under-lease.ts";
 import { whyStopBatch, zonesToList, type BatchView } from "../continue-batch.ts";
 import type { DeletePods } from "../zone.ts";
 import { type Grant, releaseAll, requestGrants } from "./grants.ts";

@@ -1,7 +1,7 @@
 /** Reads the facts that only scaling needs, on demand: the times of the last downscales, and the resources that zones mirror. */
 import { messageOf } from "../../../infra/errors.ts";
 import type { Zone } from "../../model/zone.ts";
-import { gatherDownscales } from "../../pending-downscales/gather-downscales.ts";
+import { gatherDownscales } from "../../downscale/act/gather-downscales.ts";
 import { wantsDownscale } from "../leader.ts";
 import { addFacts, zoneFactsOf, type ReferenceReading, type ScalingSnapshot } from "../snapshot.ts";
 import type { ZoneTimes } from "../facts.ts";

@@ -17,7 +17,7 @@ import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { ANNOTATIONS } from "../../model/annotations.ts";
 import { hold, type Hold } from "../../model/decision.ts";
 import type { Zone } from "../../model/zone.ts";
-import { underDownscaleLease } from "../../pending-downscales/under-lease.ts";
+import { underDownscaleLease } from "../../downscale/act/under-lease.ts";
 import type { DisruptionGrant } from "../../budget/act/may-disrupt.ts";
 import { isShrinking } from "../shrink.ts";
 import type { ScaleZone } from "../steps.ts";

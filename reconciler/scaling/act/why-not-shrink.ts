@@ -4,7 +4,7 @@ import { findAdmitted, type PendingDownscales } from "../../downscale/pending.ts
 import { gatherGroup, gatherGroupZones } from "../../gather.ts";
 import { hold, type Hold } from "../../model/decision.ts";
 import type { Zone } from "../../model/zone.ts";
-import { gatherPending, nameLease } from "../../pending-downscales/downscale-lease.ts";
+import { gatherPending, nameLease } from "../../downscale/act/downscale-lease.ts";
 import { decideShrink } from "../shrink.ts";
 import type { ScaleZone } from "../steps.ts";
 import { gatherTimes } from "./gather-scaling.ts";

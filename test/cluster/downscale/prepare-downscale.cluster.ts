@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Lease } from "../../../infra/kubernetes/resources.ts";
-import { pendingOf } from "../../../reconciler/pending-downscales/downscale-lease.ts";
+import { pendingOf } from "../../../reconciler/downscale/act/downscale-lease.ts";
 import { laterOf } from "../../../reconciler/downscale/pending.ts";
 import { createZone, patchOf, untilReady, SCALE_METHODS } from "./scale-methods.ts";
 import { openWebhookStage, type WebhookStage } from "./webhook-stage.ts";

@@ -11,8 +11,8 @@ const PREPARE = {
 };
 const ZONE = { ...PREPARE, file: "functions/downscale/prepare-zone.ts" };
 const GROUP_LEASE = {
-  file: "reconciler/pending-downscales/downscale-lease.ts",
-  tests: ["test/reconciler/pending-downscales/downscale-lease.test.ts"],
+  file: "reconciler/downscale/act/downscale-lease.ts",
+  tests: ["test/reconciler/downscale/act/downscale-lease.test.ts"],
 };
 const TURN = {
   file: "reconciler/downscale/turn.ts",
@@ -143,7 +143,7 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a further downscale is refused before anything is recorded",
     ...TURN,
-    file: "reconciler/pending-downscales/downscale-lease.ts",
+    file: "reconciler/downscale/act/downscale-lease.ts",
     find: "if (refusal) return { refusal };",
     replacement: "if (refusal && attempt > 0) return { refusal };",
   },

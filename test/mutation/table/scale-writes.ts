@@ -6,7 +6,7 @@ const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reco
 const LOOK = { file: "reconciler/scaling/act/why-not-shrink.ts", tests: ["test/reconciler/scale-races.test.ts"] };
 const LEASE = { file: SCALE.file, tests: ["test/reconciler/scaling/act/scale-zone.test.ts"] };
 const ORDERS = { file: SCALE.file, tests: ["test/reconciler/interleavings/shrink.test.ts"] };
-const BOUND = { file: "reconciler/pending-downscales/under-lease.ts", tests: ORDERS.tests };
+const BOUND = { file: "reconciler/downscale/act/under-lease.ts", tests: ORDERS.tests };
 const ROLLOUT = {
   file: "reconciler/rollout/act/delete-pods.ts",
   tests: ["test/reconciler/interleavings/rollout-beside-downscale.test.ts", "test/reconciler/rollout/act/downscale-lease.test.ts"],
@@ -174,7 +174,7 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the reconciler leaves pending downscales in the Lease as they are",
-    file: "reconciler/pending-downscales/downscale-lease.ts",
+    file: "reconciler/downscale/act/downscale-lease.ts",
     tests: SCALE.tests,
     find: "updatePending: (found) => found",
     replacement: "updatePending: () => ({})",

@@ -56,8 +56,8 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a downscale is not concluded while a step of its group is under way",
-    file: "reconciler/pending-downscales/conclude-downscales.ts",
-    tests: ["test/reconciler/pending-downscales/left-out.test.ts"],
+    file: "reconciler/downscale/act/conclude-downscales.ts",
+    tests: ["test/reconciler/downscale/act/left-out.test.ts"],
     find: "if (isLeftOut(ref)) return",
     replacement: 'if (isLeftOut(ref) && ref.name === "") return',
   },

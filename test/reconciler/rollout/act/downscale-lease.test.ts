@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Lease } from "../../../../infra/kubernetes/resources.ts";
-import { nameLease } from "../../../../reconciler/pending-downscales/downscale-lease.ts";
+import { nameLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
 import type { Effect } from "../../../emulator/faults.ts";
 import type { KubeObject } from "../../../emulator/objects.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";

@@ -11,7 +11,7 @@ import { keepingLog, reviewOf, noBudgets } from "../../../functions/stage.ts";
 import type { Effect } from "../../../emulator/faults.ts";
 import type { KubeObject } from "../../../emulator/objects.ts";
 import { MIRROR, mirrorStage, type MirrorStage, type MirrorZone } from "../mirror-stage.ts";
-import { nameLease } from "../../../../reconciler/pending-downscales/downscale-lease.ts";
+import { nameLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
 import type { Stage } from "../../stage.ts";
 
 const JUDGED = {

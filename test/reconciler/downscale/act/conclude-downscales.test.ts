@@ -1,7 +1,7 @@
 /** The reconciler concludes pending downscales: its API calls, Events and log lines. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createZone } from "../../functions/stage.ts";
+import { createZone } from "../../../functions/stage.ts";
 import { FROM_5, LAST, LEASE, LIST, OLD, set } from "./concluding.ts";
 
 const FROM_5_GONE = { generation: 1, from: 5, to: 3, lowest: 3, at: OLD, uid: "gone" };

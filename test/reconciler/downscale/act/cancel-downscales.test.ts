@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createZone } from "../../functions/stage.ts";
+import { createZone } from "../../../functions/stage.ts";
 import { FROM_5, LIST, OLD, set, START } from "./concluding.ts";
 
 describe("cancelling the preparation of a pending downscale", () => {

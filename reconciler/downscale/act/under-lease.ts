@@ -4,12 +4,12 @@
  *   take the Lease --held by another--> nothing is done
  *     -> work; its writes end before the Lease may pass to another -> release the Lease, unless a write without an answer may still take effect
  */
-import { type Clock, startStopwatch } from "../../infra/clock.ts";
-import { RolloutError } from "../../infra/errors.ts";
-import type { Actor } from "../../infra/kubernetes/actor.ts";
-import type { Fence } from "../../infra/kubernetes/lease.ts";
-import type { PendingDownscales } from "../downscale/pending.ts";
-import type { Zone } from "../model/zone.ts";
+import { type Clock, startStopwatch } from "../../../infra/clock.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import type { PendingDownscales } from "../pending.ts";
+import type { Zone } from "../../model/zone.ts";
 import { claimForReconciler, nameLease, RECONCILER_WORK_MS, takeDownscaleLease } from "./downscale-lease.ts";
 
 export interface HeldLease {

@@ -6,9 +6,9 @@
  *                                                                            held --expired--> free, the record remains
  */
 import { createHash, randomUUID } from "node:crypto";
-import type { Clock } from "../../infra/clock.ts";
-import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { isSuperseded } from "../../infra/errors.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { isSuperseded } from "../../../infra/errors.ts";
 import {
   changeLease,
   getLease,
@@ -17,10 +17,10 @@ import {
   type LeaseChange,
   type LeaseRef,
   writeLease,
-} from "../../infra/kubernetes/lease-object.ts";
-import type { Lease } from "../../infra/kubernetes/resources.ts";
-import type { DownscaleRefusal } from "../downscale/decide.ts";
-import { type PendingDownscales, readPending } from "../downscale/pending.ts";
+} from "../../../infra/kubernetes/lease-object.ts";
+import type { Lease } from "../../../infra/kubernetes/resources.ts";
+import type { DownscaleRefusal } from "../decide.ts";
+import { type PendingDownscales, readPending } from "../pending.ts";
 
 export interface Claim {
   readonly namespace: string;

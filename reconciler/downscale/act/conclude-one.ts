@@ -1,19 +1,19 @@
 /** Concludes one pending downscale, under its Lease (§13.5): records its time if it happened, and otherwise cancels the preparation. */
-import type { Clock } from "../../infra/clock.ts";
-import { absent, messageOf } from "../../infra/errors.ts";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import type { Fence } from "../../infra/kubernetes/lease.ts";
-import { configMaps, type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
-import type { Log } from "../../infra/log.ts";
-import { type PodHttp, redactUrl } from "../../infra/pod-http.ts";
-import { laterOf, type PendingDownscale } from "../downscale/pending.ts";
-import { endpointsOf, readPreparation } from "../downscale/preparation.ts";
-import type { Conclusion } from "../downscale/conclusion.ts";
-import { ANNOTATIONS } from "../model/annotations.ts";
-import { readIdentity } from "../model/identity.ts";
-import { restoreEntry } from "../model/tracker.ts";
-import type { Draft } from "../report/events.ts";
-import type { Recorder } from "../report/recorder.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import { absent, messageOf } from "../../../infra/errors.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import { configMaps, type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import type { Log } from "../../../infra/log.ts";
+import { type PodHttp, redactUrl } from "../../../infra/pod-http.ts";
+import { laterOf, type PendingDownscale } from "../pending.ts";
+import { endpointsOf, readPreparation } from "../preparation.ts";
+import type { Conclusion } from "../conclusion.ts";
+import { ANNOTATIONS } from "../../model/annotations.ts";
+import { readIdentity } from "../../model/identity.ts";
+import { restoreEntry } from "../../model/tracker.ts";
+import type { Draft } from "../../report/events.ts";
+import type { Recorder } from "../../report/recorder.ts";
 import { type PodCalls, cancelPreparation } from "./pod-calls.ts";
 
 export interface ConcludeOptions {

@@ -1,9 +1,9 @@
 /** P10, P11: many pods, few concurrent calls. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type PodCalls, preparePods, cancelPreparation } from "../../../reconciler/pending-downscales/pod-calls.ts";
-import type { PodHttp } from "../../../infra/pod-http.ts";
-import { RolloutError } from "../../../infra/errors.ts";
+import { type PodCalls, preparePods, cancelPreparation } from "../../../../reconciler/downscale/act/pod-calls.ts";
+import type { PodHttp } from "../../../../infra/pod-http.ts";
+import { RolloutError } from "../../../../infra/errors.ts";
 
 const never = new AbortController().signal;
 

@@ -1,14 +1,14 @@
 /** The times of the zones' last downscales that the reconciler gathers in addition to their annotations. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { systemClock } from "../../../infra/clock.ts";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
-import { nameLease } from "../../../reconciler/pending-downscales/downscale-lease.ts";
-import { gatherDownscales } from "../../../reconciler/pending-downscales/gather-downscales.ts";
-import { gatherGroupZones } from "../../../reconciler/gather.ts";
-import { minTimeOver } from "../../../reconciler/scaling/min-time.ts";
-import { createZone, setStage } from "../../functions/stage.ts";
-import { minTime } from "../scaling/snapshots.ts";
+import { systemClock } from "../../../../infra/clock.ts";
+import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
+import { nameLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
+import { gatherDownscales } from "../../../../reconciler/downscale/act/gather-downscales.ts";
+import { gatherGroupZones } from "../../../../reconciler/gather.ts";
+import { minTimeOver } from "../../../../reconciler/scaling/min-time.ts";
+import { createZone, setStage } from "../../../functions/stage.ts";
+import { minTime } from "../../scaling/snapshots.ts";
 
 const TRACKER = "tracker";
 const START = Date.parse("2026-01-01T00:00:00Z");

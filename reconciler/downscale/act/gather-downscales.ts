@@ -1,10 +1,10 @@
 /** Reads when zones were last scaled down, from the zone tracker and from the pending downscales of the group's Lease (§2.2, §4.2). */
-import { absent } from "../../infra/errors.ts";
-import type { Call, Cluster, Ref } from "../../infra/kubernetes/cluster.ts";
-import { configMaps } from "../../infra/kubernetes/resources.ts";
-import { lastDownscaleOf, laterOf } from "../downscale/pending.ts";
-import { readTracker } from "../model/tracker.ts";
-import type { Zone } from "../model/zone.ts";
+import { absent } from "../../../infra/errors.ts";
+import type { Call, Cluster, Ref } from "../../../infra/kubernetes/cluster.ts";
+import { configMaps } from "../../../infra/kubernetes/resources.ts";
+import { lastDownscaleOf, laterOf } from "../pending.ts";
+import { readTracker } from "../../model/tracker.ts";
+import type { Zone } from "../../model/zone.ts";
 import { gatherPending, nameLease } from "./downscale-lease.ts";
 
 /** Reads a zone tracker; empty if it does not exist. Throws the error of the API server. */

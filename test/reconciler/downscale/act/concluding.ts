@@ -1,12 +1,12 @@
 /** Pending downscales that the reconciler concludes. */
 import type { TestContext } from "node:test";
-import { systemClock } from "../../../infra/clock.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import type { PodHttp } from "../../../infra/pod-http.ts";
-import type { PendingDownscales } from "../../../reconciler/downscale/pending.ts";
-import type { Draft } from "../../../reconciler/report/events.ts";
-import { createConcluder } from "../../../reconciler/pending-downscales/conclude-downscales.ts";
-import { keepingLog, setStage } from "../../functions/stage.ts";
+import { systemClock } from "../../../../infra/clock.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import type { PodHttp } from "../../../../infra/pod-http.ts";
+import type { PendingDownscales } from "../../../../reconciler/downscale/pending.ts";
+import type { Draft } from "../../../../reconciler/report/events.ts";
+import { createConcluder } from "../../../../reconciler/downscale/act/conclude-downscales.ts";
+import { keepingLog, setStage } from "../../../functions/stage.ts";
 
 export const LAST = "grafana.com/last-downscale";
 

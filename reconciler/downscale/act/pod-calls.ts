@@ -1,7 +1,7 @@
 /** Prepares pods for shutdown, and cancels the preparation (§4.8). */
-import { callPods } from "../../infra/call-pods.ts";
-import { startDeadline } from "../../infra/deadline.ts";
-import type { PodHttp } from "../../infra/pod-http.ts";
+import { callPods } from "../../../infra/call-pods.ts";
+import { startDeadline } from "../../../infra/deadline.ts";
+import type { PodHttp } from "../../../infra/pod-http.ts";
 
 export interface PodCalls {
   readonly podHttp: PodHttp;

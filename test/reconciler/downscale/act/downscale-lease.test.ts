@@ -1,10 +1,10 @@
 /** The Lease of a rollout group passes from one request to another: a write on an older version of it has no effect. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import type { PendingDownscales } from "../../../reconciler/downscale/pending.ts";
-import { takeDownscaleLease } from "../../../reconciler/pending-downscales/downscale-lease.ts";
-import { setStage, type Stage } from "../../functions/stage.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import type { PendingDownscales } from "../../../../reconciler/downscale/pending.ts";
+import { takeDownscaleLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
+import { setStage, type Stage } from "../../../functions/stage.ts";
 
 const LATE: PendingDownscales = { late: { uid: "u", generation: 1, from: 3, to: 2, lowest: 2, at: "2026-01-01T00:00:00Z" } };
 

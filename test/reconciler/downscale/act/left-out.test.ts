@@ -1,8 +1,8 @@
 /** Pending downscales of a group are not concluded while a step of the group is under way. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { leasesOf, nameLease } from "../../../reconciler/pending-downscales/downscale-lease.ts";
-import { createZone } from "../../functions/stage.ts";
+import { leasesOf, nameLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
+import { createZone } from "../../../functions/stage.ts";
 import { FROM_5, LEASE, LIST, OLD, set } from "./concluding.ts";
 
 it("the time of a downscale stays in its Lease while a step of the group is under way, and moves once none is", async (t) => {

@@ -8,11 +8,11 @@
  * The record remains until every pod has confirmed; attempts are repeated with growing pauses. A cluster without pending downscales costs one empty list
  * every 30 s.
  */
-import { cancelled, startDeadline } from "../../infra/deadline.ts";
-import { absent } from "../../infra/errors.ts";
-import { type Lease, leases, statefulSets } from "../../infra/kubernetes/resources.ts";
-import { visitEach } from "../../infra/slots.ts";
-import { formatTimestamp } from "../../infra/timestamp.ts";
+import { cancelled, startDeadline } from "../../../infra/deadline.ts";
+import { absent } from "../../../infra/errors.ts";
+import { type Lease, leases, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { visitEach } from "../../../infra/slots.ts";
+import { formatTimestamp } from "../../../infra/timestamp.ts";
 import {
   claimForReconciler,
   type leasesOf,
@@ -21,10 +21,10 @@ import {
   RECONCILER_WORK_MS,
   takeDownscaleLease,
 } from "./downscale-lease.ts";
-import type { PendingDownscale, PendingDownscales } from "../downscale/pending.ts";
-import { concludeDownscale } from "../downscale/conclusion.ts";
-import { readIdentity } from "../model/identity.ts";
-import { readZone } from "../model/zone.ts";
+import type { PendingDownscale, PendingDownscales } from "../pending.ts";
+import { concludeDownscale } from "../conclusion.ts";
+import { readIdentity } from "../../model/identity.ts";
+import { readZone } from "../../model/zone.ts";
 import { type Due, type ConcludeBounds, concludeOne, type ConcludeOptions } from "./conclude-one.ts";
 
 export interface ConcludeInput extends Omit<ConcludeBounds, "isOurs"> {
