@@ -17,7 +17,7 @@ import { createReferences } from "./scaling/act/references.ts";
 import { composeBudgets } from "./budget/act/compose.ts";
 import type { OnBudgets } from "./budget/act/disruption-request.ts";
 import { createMayDisrupt, createMayDownscale } from "./budget/act/may-disrupt.ts";
-import { createNodeUpdates, type NodeUpdateOptions } from "./node-updates/update-nodes.ts";
+import { createNodeUpdates, type NodeUpdateOptions } from "./nodes/act/update-nodes.ts";
 import type { RunInput } from "./run-input.ts";
 import { createBudgetStatuses } from "./status-writer/budget-statuses.ts";
 import { createConcluder } from "./downscale/act/conclude-downscales.ts";

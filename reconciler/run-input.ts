@@ -6,7 +6,7 @@ import type { Log } from "../infra/log.ts";
 import type { LeaseClock } from "../infra/server-clock.ts";
 import type { Metrics } from "../infra/metrics/metrics.ts";
 import type { CaInjection } from "./ca-injection.ts";
-import type { UpdateNodes } from "./node-updates/update-nodes.ts";
+import type { UpdateNodes } from "./nodes/act/update-nodes.ts";
 import type { ConcludeDownscales } from "./downscale/act/conclude-downscales.ts";
 import type { GroupMemory } from "./report/memory.ts";
 import type { TickResult } from "./report/outcome.ts";

@@ -5,7 +5,7 @@ import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
-import { createNodeUpdates } from "../../reconciler/node-updates/update-nodes.ts";
+import { createNodeUpdates } from "../../reconciler/nodes/act/update-nodes.ts";
 import { readPeakMb } from "./peak.ts";
 import { median } from "./row.ts";
 

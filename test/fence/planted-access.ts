@@ -125,7 +125,7 @@ export const NODES: readonly Row[] = [
   ["the rules of node updates ask for the current date", "reconciler/nodes/x.ts", `export const x = new Date();\n`, /no-clock/],
   [
     "the Events of node updates read the clock",
-    "reconciler/node-updates/node-events.ts",
+    "reconciler/nodes/node-events.ts",
     `export const x = Date.now();\n`,
     /no-restricted-properties/,
   ],
@@ -151,7 +151,7 @@ export const NODES: readonly Row[] = [
   ],
   [
     "node updates speak HTTP with Prometheus themselves",
-    "reconciler/node-updates/x.ts",
+    "reconciler/nodes/act/x.ts",
     `import https from "node:https";\nexport const x = https;\n`,
     /access\(reach\)/,
   ],

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { it } from "node:test";
 import { parse } from "yaml";
 import type { Draft } from "../../emulator/objects.ts";
-import { createPolicy, label, setNodeStage } from "../../reconciler/node-updates/stage.ts";
+import { createPolicy, label, setNodeStage } from "../../reconciler/nodes/act/stage.ts";
 import { openTerminal } from "../stage.ts";
 
 /** Where the CLI expects them by default. */

@@ -10,7 +10,7 @@ import { showNodes } from "../../../functions/nodes/show-nodes.ts";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { readRules, testRules } from "../../cluster/observability/prometheus-server.ts";
-import { createPolicy, NAMESPACE, NODES, report, setFleet, setNode, shadowOf, stepAgent } from "../../reconciler/node-updates/stage.ts";
+import { createPolicy, NAMESPACE, NODES, report, setFleet, setNode, shadowOf, stepAgent } from "../../reconciler/nodes/act/stage.ts";
 import { ROOT } from "../manifests.ts";
 import { startRecording } from "./recording.ts";
 

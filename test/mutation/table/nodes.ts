@@ -4,7 +4,7 @@ import type { Mutation } from "../mutation.ts";
 const TESTS = ["plan-starts", "plan-active", "deadlines", "freeze", "policy", "start-checks", "hostile-agents", "upkeep", "properties"].map(
   (name) => `test/reconciler/nodes/${name}.test.ts`,
 );
-const RACES = ["test/reconciler/node-updates/races.test.ts"];
+const RACES = ["test/reconciler/nodes/act/races.test.ts"];
 const PLAN = { file: "reconciler/nodes/plan.ts", tests: TESTS };
 const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };
 const PROGRESS = { file: "reconciler/nodes/progress.ts", tests: TESTS };
@@ -120,8 +120,8 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the policy default is not made again",
-    file: "reconciler/node-updates/default-policy.ts",
-    tests: ["test/reconciler/node-updates/policies.test.ts"],
+    file: "reconciler/nodes/act/default-policy.ts",
+    tests: ["test/reconciler/nodes/act/policies.test.ts"],
     find: "if (found > 0 || annotations.has(SEEN)) {",
     replacement: "if (found > 0) {",
   },
@@ -221,14 +221,14 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "two processes never take one slot each",
-    file: "reconciler/node-updates/write-plan.ts",
+    file: "reconciler/nodes/act/write-plan.ts",
     tests: RACES,
     find: "const body = { ...object, apiVersion:",
     replacement: "const body = { ...object, metadata: { name }, apiVersion:",
   },
   {
     breaks: "a shadow is written only if it has not changed",
-    file: "reconciler/node-updates/write-plan.ts",
+    file: "reconciler/nodes/act/write-plan.ts",
     tests: RACES,
     find: "metadata: { resourceVersion }, spec }",
     replacement: "spec }",
@@ -346,8 +346,8 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a volume that may not be read holds its node",
-    file: "reconciler/node-updates/look-around.ts",
-    tests: ["test/reconciler/node-updates/places.test.ts"],
+    file: "reconciler/nodes/act/look-around.ts",
+    tests: ["test/reconciler/nodes/act/places.test.ts"],
     find: "      unknown,\n    };",
     replacement: "      unknown: unknown && undefined,\n    };",
   },

@@ -1,6 +1,6 @@
 /** What is wrong with the expressions of a policy that has changed. It holds nothing by itself: whether a query can be evaluated is left to Prometheus. */
-import type { ExpressionProblems } from "../checks/expression.ts";
-import type { Policy } from "../nodes/policy.ts";
+import type { ExpressionProblems } from "../../checks/expression.ts";
+import type { Policy } from "../policy.ts";
 
 /** Loads the reader of expressions; called only if the spec has changed, as the grammar is large. */
 export type LoadReader = () => Promise<(expr: string) => ExpressionProblems>;

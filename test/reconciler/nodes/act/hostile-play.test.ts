@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
 import { it } from "node:test";
-import { systemClock } from "../../../infra/clock.ts";
-import { MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
-import { setNodeStage } from "../../functions/nodes/stage.ts";
+import { systemClock } from "../../../../infra/clock.ts";
+import { MANAGED_VALUE } from "../../../../reconciler/nodes/shadow.ts";
+import { setNodeStage } from "../../../functions/nodes/stage.ts";
 import { NODES, Play, POLICIES, TARGET } from "./play.ts";
 
 /** Numbers from 0 to `below`, the same for the same seed. */

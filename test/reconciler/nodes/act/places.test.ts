@@ -1,12 +1,12 @@
 /** Where the pods of a node could go, read from the embedded cluster: claims and volumes, peers, and a right that is missing. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
-import { lookAround } from "../../../reconciler/node-updates/look-around.ts";
-import { readNode } from "../../../reconciler/nodes/node.ts";
-import type { Places } from "../../../reconciler/nodes/places.ts";
-import type { KubeObject } from "../../emulator/objects.ts";
-import { setStage, type Stage } from "../stage.ts";
+import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
+import { lookAround } from "../../../../reconciler/nodes/act/look-around.ts";
+import { readNode } from "../../../../reconciler/nodes/node.ts";
+import type { Places } from "../../../../reconciler/nodes/places.ts";
+import type { KubeObject } from "../../../emulator/objects.ts";
+import { setStage, type Stage } from "../../stage.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 let stage: Stage;

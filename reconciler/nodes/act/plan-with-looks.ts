@@ -1,7 +1,7 @@
 /** Plans a pass, looks at the pods of nodes for as long as the plan asks for it, and asks Prometheus once. */
-import { type NodePlan, planPass } from "../nodes/plan.ts";
-import type { NodeLook, PolicySnapshot, SkipReason, StartCheckAnswers } from "../nodes/snapshot.ts";
-import type { DueStartCheck } from "../nodes/start-checks.ts";
+import { type NodePlan, planPass } from "../plan.ts";
+import type { NodeLook, PolicySnapshot, SkipReason, StartCheckAnswers } from "../snapshot.ts";
+import type { DueStartCheck } from "../start-checks.ts";
 import type { LookAt } from "./look-around.ts";
 
 /** Nodes that are looked at in one pass; each costs a list of its pods. */

@@ -1,14 +1,14 @@
 /** Finds where the pods of a node could go: reads their claims and volumes, and the pods that they must not be beside, each once a pass. */
-import type { Source } from "../../infra/kubernetes/actor.ts";
-import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { absent, hasCode } from "../../infra/errors.ts";
-import { type PlacedPod, placedPods, volumeClaims, volumes } from "../../infra/kubernetes/scheduling.ts";
-import { readBudgetPod } from "../budget/budget-pod.ts";
-import { readAll } from "../gather.ts";
-import { selectorText } from "../model/zone.ts";
-import type { LabelSelector } from "../nodes/label-selector.ts";
-import type { UpdateNode } from "../nodes/node.ts";
-import { isOver, needsPlace, type NodePod } from "../nodes/node-pod.ts";
+import type { Source } from "../../../infra/kubernetes/actor.ts";
+import type { Call } from "../../../infra/kubernetes/cluster.ts";
+import { absent, hasCode } from "../../../infra/errors.ts";
+import { type PlacedPod, placedPods, volumeClaims, volumes } from "../../../infra/kubernetes/scheduling.ts";
+import { readBudgetPod } from "../../budget/budget-pod.ts";
+import { readAll } from "../../gather.ts";
+import { selectorText } from "../../model/zone.ts";
+import type { LabelSelector } from "../label-selector.ts";
+import type { UpdateNode } from "../node.ts";
+import { isOver, needsPlace, type NodePod } from "../node-pod.ts";
 import {
   type BoundClaim,
   type Demands,
@@ -18,8 +18,8 @@ import {
   type Places,
   type TakenDomain,
   whyNotOpen,
-} from "../nodes/places.ts";
-import type { Repelled } from "../nodes/pod-needs.ts";
+} from "../places.ts";
+import type { Repelled } from "../pod-needs.ts";
 
 export interface PlaceSource extends Source {
   readonly call: Call;

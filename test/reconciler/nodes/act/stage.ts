@@ -2,26 +2,26 @@
 import { readFileSync } from "node:fs";
 import type { TestContext } from "node:test";
 import { parse } from "yaml";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { createLog } from "../../../infra/log.ts";
-import { createMetrics, type Metrics } from "../../../infra/metrics/metrics.ts";
-import { createPrometheusClient } from "../../../infra/prometheus/client.ts";
-import { createNodeUpdates, type NodeUpdateOptions } from "../../../reconciler/node-updates/update-nodes.ts";
-import { readPolicy, isInvalid } from "../../../reconciler/nodes/policy.ts";
-import type { PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
-import { MANAGED_LABEL, MANAGED_VALUE, type ShadowSpec, type ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
-import { readExpression } from "../../../reconciler/checks/expression.ts";
-import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
-import { createRecorder } from "../../../reconciler/report/recorder.ts";
-import type { KubeObject } from "../../emulator/store.ts";
-import { setStage, type Stage } from "../stage.ts";
+import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import { createLog } from "../../../../infra/log.ts";
+import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
+import { createPrometheusClient } from "../../../../infra/prometheus/client.ts";
+import { createNodeUpdates, type NodeUpdateOptions } from "../../../../reconciler/nodes/act/update-nodes.ts";
+import { readPolicy, isInvalid } from "../../../../reconciler/nodes/policy.ts";
+import type { PolicyStatus } from "../../../../reconciler/nodes/policy-status.ts";
+import { MANAGED_LABEL, MANAGED_VALUE, type ShadowSpec, type ShadowStatus } from "../../../../reconciler/nodes/shadow.ts";
+import { readExpression } from "../../../../reconciler/checks/expression.ts";
+import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
+import { createRecorder } from "../../../../reconciler/report/recorder.ts";
+import type { KubeObject } from "../../../emulator/store.ts";
+import { setStage, type Stage } from "../../stage.ts";
 
 export const NAMESPACE = "brupop";
 const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
 const POLICIES = "nodeupdatepolicies.zonewise.dev";
 const CRDS = "customresourcedefinitions.apiextensions.k8s.io";
-const FOLDER = new URL("../../../infra/manifests/node-updates/crds/", import.meta.url);
+const FOLDER = new URL("../../../../infra/manifests/node-updates/crds/", import.meta.url);
 
 export interface NodeStage extends Stage {
   /** What Kubernetes was called with since the last call. */

@@ -1,7 +1,7 @@
 /** Looks at the pods of single nodes: whether they could be drained now, and whether the work has come back. What several nodes share is read once a pass. */
-import type { Source } from "../../infra/kubernetes/actor.ts";
-import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { absent } from "../../infra/errors.ts";
+import type { Source } from "../../../infra/kubernetes/actor.ts";
+import type { Call } from "../../../infra/kubernetes/cluster.ts";
+import { absent } from "../../../infra/errors.ts";
 import {
   type Controller,
   daemonSets,
@@ -11,23 +11,23 @@ import {
   replicaSets,
   type Resource,
   statefulSets,
-} from "../../infra/kubernetes/resources.ts";
-import { placedPods } from "../../infra/kubernetes/scheduling.ts";
-import { livingReservations, presentIn } from "../budget/reservation.ts";
-import { matchesLabels } from "../budget/selector.ts";
-import { gatherZones, readAll } from "../gather.ts";
-import type { Zone } from "../model/zone.ts";
-import type { CoreBudget } from "../nodes/core-budget.ts";
-import { canTakeOver, type Covered, whyNotDrainable } from "../nodes/drainable.ts";
-import { readNode, type UpdateNode } from "../nodes/node.ts";
-import { whyUnfit, whyWorkMissing, type WorkloadNow } from "../nodes/health.ts";
-import { type NodePod, readNodePod } from "../nodes/node-pod.ts";
-import type { Workload } from "../nodes/policy-status.ts";
-import { whyHeldByRollout } from "../nodes/rollout-hold.ts";
-import type { NodeLook } from "../nodes/snapshot.ts";
+} from "../../../infra/kubernetes/resources.ts";
+import { placedPods } from "../../../infra/kubernetes/scheduling.ts";
+import { livingReservations, presentIn } from "../../budget/reservation.ts";
+import { matchesLabels } from "../../budget/selector.ts";
+import { gatherZones, readAll } from "../../gather.ts";
+import type { Zone } from "../../model/zone.ts";
+import type { CoreBudget } from "../core-budget.ts";
+import { canTakeOver, type Covered, whyNotDrainable } from "../drainable.ts";
+import { readNode, type UpdateNode } from "../node.ts";
+import { whyUnfit, whyWorkMissing, type WorkloadNow } from "../health.ts";
+import { type NodePod, readNodePod } from "../node-pod.ts";
+import type { Workload } from "../policy-status.ts";
+import { whyHeldByRollout } from "../rollout-hold.ts";
+import type { NodeLook } from "../snapshot.ts";
 import { createPlaceFinder } from "./gather-places.ts";
-import { gatherUnderBudget, listBudgets, type ListedBudget } from "../budget/act/gather-budget.ts";
-import { openReservationStore } from "../budget/act/reservation-store.ts";
+import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../budget/act/gather-budget.ts";
+import { openReservationStore } from "../../budget/act/reservation-store.ts";
 
 export interface LookRequest {
   readonly node: string;

@@ -4,26 +4,26 @@
  *   list policies, shadows, nodes -> plan, looking at pods where the plan asks for it -> write the policy's status -> write shadows -> again
  *                                 -> shadows that are missing or left over, cordons to undo
  */
-import type { Clock } from "../../infra/clock.ts";
-import { hasCode, isSuperseded } from "../../infra/errors.ts";
-import type { Actor } from "../../infra/kubernetes/actor.ts";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import type { Log } from "../../infra/log.ts";
-import type { NodeUpdateMetrics } from "../../infra/metrics/node-update-metrics.ts";
-import type { Checker } from "../checks/act/ask-prometheus.ts";
-import { matchesLabels } from "../budget/selector.ts";
-import type { UpdateNode } from "../nodes/node.ts";
-import type { GoingNode } from "../nodes/snapshot.ts";
-import type { ShadowWrite } from "../nodes/plan.ts";
-import { measurePolicy } from "../nodes/phase.ts";
-import { type InvalidPolicy, isInvalid, type Policy } from "../nodes/policy.ts";
-import { planUpkeep } from "../nodes/upkeep.ts";
-import type { Recorder } from "../report/recorder.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import { hasCode, isSuperseded } from "../../../infra/errors.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Log } from "../../../infra/log.ts";
+import type { NodeUpdateMetrics } from "../../../infra/metrics/node-update-metrics.ts";
+import type { Checker } from "../../checks/act/ask-prometheus.ts";
+import { matchesLabels } from "../../budget/selector.ts";
+import type { UpdateNode } from "../node.ts";
+import type { GoingNode } from "../snapshot.ts";
+import type { ShadowWrite } from "../plan.ts";
+import { measurePolicy } from "../phase.ts";
+import { type InvalidPolicy, isInvalid, type Policy } from "../policy.ts";
+import { planUpkeep } from "../upkeep.ts";
+import type { Recorder } from "../../report/recorder.ts";
 import { createAskChecks } from "./ask-checks.ts";
 import { makeDefault } from "./default-policy.ts";
 import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.ts";
 import { lookAround } from "./look-around.ts";
-import { draftDoubts, draftInvalid, draftPass, draftUncordon } from "./node-events.ts";
+import { draftDoubts, draftInvalid, draftPass, draftUncordon } from "../node-events.ts";
 import { type LookMemory, planWithLooks, type Questions } from "./plan-with-looks.ts";
 import { findInChecks, type LoadReader } from "./read-checks.ts";
 import { takeUpkeep } from "./take-upkeep.ts";

@@ -1,10 +1,10 @@
 /** Writes that meet another writer, a lost answer or a failing server. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
-import type { CustomObject } from "../../../infra/kubernetes/resources.ts";
-import { writeStatus } from "../../../reconciler/node-updates/write-plan.ts";
-import { NO_STATUS } from "../../../reconciler/nodes/policy-status.ts";
+import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
+import type { CustomObject } from "../../../../infra/kubernetes/resources.ts";
+import { writeStatus } from "../../../../reconciler/nodes/act/write-plan.ts";
+import { NO_STATUS } from "../../../../reconciler/nodes/policy-status.ts";
 import { createPolicy, NODES, type NodeStage, report, setFleet, shadowOf, statusOf, stepAgent } from "./stage.ts";
 
 const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";

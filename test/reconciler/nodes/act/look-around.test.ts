@@ -1,12 +1,12 @@
 /** What a node's pods say, read from the embedded cluster. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
-import { lookAround } from "../../../reconciler/node-updates/look-around.ts";
-import { readNode } from "../../../reconciler/nodes/node.ts";
-import type { NodeLook } from "../../../reconciler/nodes/snapshot.ts";
-import { setBudgetStage, writeBudget } from "../budget-stage.ts";
-import { deploy, type Stage } from "../stage.ts";
+import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
+import { lookAround } from "../../../../reconciler/nodes/act/look-around.ts";
+import { readNode } from "../../../../reconciler/nodes/node.ts";
+import type { NodeLook } from "../../../../reconciler/nodes/snapshot.ts";
+import { setBudgetStage, writeBudget } from "../../budget-stage.ts";
+import { deploy, type Stage } from "../../stage.ts";
 
 let stage: Stage;
 beforeEach(async () => void (stage = await setBudgetStage()));

@@ -1,9 +1,9 @@
 /** Carries out the upkeep of shadows and nodes, each write with the version that was read. */
-import type { Actor } from "../../infra/kubernetes/actor.ts";
-import { hasCode } from "../../infra/errors.ts";
-import { bottlerocketShadows, nodes } from "../../infra/kubernetes/resources.ts";
-import { newShadow } from "../nodes/shadow.ts";
-import type { Upkeep } from "../nodes/upkeep.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import { hasCode } from "../../../infra/errors.ts";
+import { bottlerocketShadows, nodes } from "../../../infra/kubernetes/resources.ts";
+import { newShadow } from "../shadow.ts";
+import type { Upkeep } from "../upkeep.ts";
 import { writeSpec } from "./write-plan.ts";
 
 export interface UpkeepResult {

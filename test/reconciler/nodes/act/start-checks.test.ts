@@ -1,8 +1,8 @@
 /** Checks of a policy, asked of a scripted Prometheus. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { readExpression } from "../../../reconciler/checks/expression.ts";
-import { type ScriptedPrometheus, startPrometheus } from "../../prometheus/scripted.ts";
+import { readExpression } from "../../../../reconciler/checks/expression.ts";
+import { type ScriptedPrometheus, startPrometheus } from "../../../prometheus/scripted.ts";
 import { createPolicy, label, type NodeStage, setNode, setNodeStage, shadowOf, statusOf, stepAgent } from "./stage.ts";
 
 const NODES = ["node-1", "node-2", "node-3"];

@@ -3,11 +3,11 @@
  * A process may die in between: the next pass finds the slots taken, and repeats the step.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Actor } from "../../infra/kubernetes/actor.ts";
-import { bottlerocketShadows, type CustomObject, nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
-import type { NodePlan, ShadowWrite } from "../nodes/plan.ts";
-import { POLICY_KIND } from "../nodes/policy.ts";
-import type { PolicyStatus, TransitionCount } from "../nodes/policy-status.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import { bottlerocketShadows, type CustomObject, nodeUpdatePolicies } from "../../../infra/kubernetes/resources.ts";
+import type { NodePlan, ShadowWrite } from "../plan.ts";
+import { POLICY_KIND } from "../policy.ts";
+import type { PolicyStatus, TransitionCount } from "../policy-status.ts";
 
 export interface StatusChange {
   /** As it was read. */

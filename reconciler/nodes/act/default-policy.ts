@@ -2,10 +2,10 @@
  * The policy `default`, made from the original's variables where there has never been a policy. It selects every managed node: it is not made again after
  * a person has deleted it, nor while the only policy is replaced by another one.
  */
-import { hasCode } from "../../infra/errors.ts";
-import type { Actor } from "../../infra/kubernetes/actor.ts";
-import { nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
-import { POLICY_KIND } from "../nodes/policy.ts";
+import { hasCode } from "../../../infra/errors.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import { nodeUpdatePolicies } from "../../../infra/kubernetes/resources.ts";
+import { POLICY_KIND } from "../policy.ts";
 
 /** On the reconciler's Lease, once a policy was seen. */
 const SEEN = "zonewise/node-update-policy-seen";

@@ -2,15 +2,15 @@
  * Reads what node updates are decided by: policies first, then shadows, then nodes, so that the write of a policy's status proves that the slots it
  * counts were the last. A cluster without the definitions has no node updates.
  */
-import type { Source } from "../../infra/kubernetes/actor.ts";
-import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { absent } from "../../infra/errors.ts";
-import { bottlerocketShadows, type CustomObject, nodes, nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
-import { readAll } from "../gather.ts";
-import { byName } from "../model/order.ts";
-import { readNode, readShadow, type Shadow, type UpdateNode } from "../nodes/node.ts";
-import { type InvalidPolicy, type Policy, readPolicy } from "../nodes/policy.ts";
-import { MANAGED_LABEL, MANAGED_VALUE, shadowName } from "../nodes/shadow.ts";
+import type { Source } from "../../../infra/kubernetes/actor.ts";
+import type { Call } from "../../../infra/kubernetes/cluster.ts";
+import { absent } from "../../../infra/errors.ts";
+import { bottlerocketShadows, type CustomObject, nodes, nodeUpdatePolicies } from "../../../infra/kubernetes/resources.ts";
+import { readAll } from "../../gather.ts";
+import { byName } from "../../model/order.ts";
+import { readNode, readShadow, type Shadow, type UpdateNode } from "../node.ts";
+import { type InvalidPolicy, type Policy, readPolicy } from "../policy.ts";
+import { MANAGED_LABEL, MANAGED_VALUE, shadowName } from "../shadow.ts";
 
 export interface NodeLists {
   readonly policies: readonly StoredPolicy[];

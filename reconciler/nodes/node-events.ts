@@ -1,11 +1,11 @@
 /** The Events of a pass: on nodes what happens to them, on the policy that it is frozen, and why. Pure. */
 import type { ObjectRef } from "../model/decision.ts";
-import type { UpdateNode } from "../nodes/node.ts";
-import type { NodePlan, ShadowWrite } from "../nodes/plan.ts";
-import type { ActiveStep } from "../nodes/plan-active.ts";
-import type { InvalidPolicy, Policy } from "../nodes/policy.ts";
-import { SHADOW_KIND } from "../nodes/shadow.ts";
-import type { Skip } from "../nodes/snapshot.ts";
+import type { UpdateNode } from "./node.ts";
+import type { NodePlan, ShadowWrite } from "./plan.ts";
+import type { ActiveStep } from "./plan-active.ts";
+import type { InvalidPolicy, Policy } from "./policy.ts";
+import { SHADOW_KIND } from "./shadow.ts";
+import type { Skip } from "./snapshot.ts";
 import type { Draft } from "../report/events.ts";
 
 const normal = (regarding: ObjectRef, reason: string, message: string): Draft => ({ regarding, type: "Normal", reason, message });

@@ -1,9 +1,9 @@
 /** Which nodes are looked at in one pass. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type LookMemory, planWithLooks } from "../../../reconciler/node-updates/plan-with-looks.ts";
-import type { NodeLook } from "../../../reconciler/nodes/snapshot.ts";
-import { busyNode, entry, FREE, node, NOW, policy, snapshot } from "../nodes/fixture.ts";
+import { type LookMemory, planWithLooks } from "../../../../reconciler/nodes/act/plan-with-looks.ts";
+import type { NodeLook } from "../../../../reconciler/nodes/snapshot.ts";
+import { busyNode, entry, FREE, node, NOW, policy, snapshot } from "../fixture.ts";
 
 /** Looks, and how many were under way at once. */
 function watchLooks(answer: (node: string) => NodeLook = () => FREE) {
