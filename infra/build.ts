@@ -7,7 +7,7 @@ import { formatSbom, type Lockfile } from "./sbom.ts";
 /** What is built: a new entry is one more path here. */
 const ENTRIES = [
   "reconciler/main.ts",
-  "reconciler/agent/main.ts",
+  "reconciler/nodes/agent/main.ts",
   "functions/index.ts",
   "functions/serve.ts",
   "functions/nodes/main.ts",

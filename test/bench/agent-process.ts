@@ -1,6 +1,6 @@
 /** The agent as it ships, but for the places that only a pod has. */
 import { runEntry } from "../../infra/process.ts";
-import { startAgent } from "../../reconciler/agent/start.ts";
+import { startAgent } from "../../reconciler/nodes/agent/start.ts";
 
 await runEntry("the agent failed", async (stop) => {
   const folder = process.env["BENCH_FOLDER"] ?? "";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
-import { createHostApi, type HostApi } from "../../reconciler/agent/host-api.ts";
-import type { UpdateStatus } from "../../reconciler/agent/host-updates.ts";
+import { createHostApi, type HostApi } from "../../reconciler/nodes/agent/host-api.ts";
+import type { UpdateStatus } from "../../reconciler/nodes/host-updates.ts";
 import { type Host, type HostOptions, startHost } from "./host-server.ts";
 
 async function setHost(t: TestContext, options?: HostOptions): Promise<{ host: Host; api: HostApi }> {

@@ -71,7 +71,7 @@ const ACCOUNTS: readonly (readonly [account: string, entry: string, unused?: Reg
   ["zonewise-functions", "functions/serve.ts"],
   ["zonewise-certificates", "infra/certs/main.ts"],
   // It watches its own shadow by the watch that others use for StatefulSets.
-  ["brupop-agent-service-account", "reconciler/agent/main.ts", /^watch /, ["watch bottlerocketshadows"]],
+  ["brupop-agent-service-account", "reconciler/nodes/agent/main.ts", /^watch /, ["watch bottlerocketshadows"]],
   ["brupop-apiserver-service-account", "functions/nodes/main.ts"],
   // No webhook is registered for the node API.
   ["zonewise-node-api-certificates", "infra/certs/node-api.ts", /webhookconfigurations$/],

@@ -5,7 +5,7 @@ const IDENTIFY = { file: "functions/nodes/identify-caller.ts", tests: ["test/fun
 const REVIEW = { ...IDENTIFY, file: "functions/nodes/judge-review.ts" };
 const DRAIN = { file: "functions/nodes/drain-node.ts", tests: ["test/functions/nodes/drain-node.test.ts"] };
 const STATUS = { file: "functions/nodes/shadow-status.ts", tests: ["test/functions/nodes/shadow-status.test.ts"] };
-const AGENT = { file: "reconciler/agent/decide.ts", tests: ["test/reconciler/agent/decide.test.ts"] };
+const AGENT = { file: "reconciler/nodes/decide-agent.ts", tests: ["test/reconciler/nodes/decide-agent.test.ts"] };
 
 export const NODE_API_MUTATIONS: readonly Mutation[] = [
   {

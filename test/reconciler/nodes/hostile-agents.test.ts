@@ -1,7 +1,7 @@
 /** What agents report is their word: it must not hurt more than their own node. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { failStatus } from "../../../reconciler/agent/decide.ts";
+import { failStatus } from "../../../reconciler/nodes/decide-agent.ts";
 import { readShadow } from "../../../reconciler/nodes/node.ts";
 import { planPass } from "../../../reconciler/nodes/plan.ts";
 import { shadowStatus, STATES } from "../../../reconciler/nodes/shadow.ts";

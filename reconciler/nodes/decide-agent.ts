@@ -8,7 +8,7 @@
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../model/decision.ts";
-import { MOST_CRASHES, type ShadowSpec, type ShadowStatus, type State } from "../nodes/shadow.ts";
+import { MOST_CRASHES, type ShadowSpec, type ShadowStatus, type State } from "./shadow.ts";
 
 export interface AgentSnapshot {
   /** Milliseconds since the epoch. */

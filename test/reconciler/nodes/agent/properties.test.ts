@@ -1,7 +1,7 @@
 /** Whatever agents, API servers, hosts and controllers do: no reboot while a pod that could be evicted is on the node. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { systemClock } from "../../../infra/clock.ts";
+import { systemClock } from "../../../../infra/clock.ts";
 import { hash } from "node:crypto";
 import { type AgentStage, NODE, setAgentStage, untilTrue } from "./stage.ts";
 

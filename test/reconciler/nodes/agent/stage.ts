@@ -1,16 +1,16 @@
 /** An agent on a simulated host, the node API, and the embedded cluster; the test plays the controller. */
 import type { TestContext } from "node:test";
-import { systemClock } from "../../../infra/clock.ts";
-import { createHostApi } from "../../../reconciler/agent/host-api.ts";
-import { runAgent } from "../../../reconciler/agent/loop.ts";
-import type { CallNodeApi } from "../../../reconciler/agent/node-api.ts";
-import type { AgentTools } from "../../../reconciler/agent/round.ts";
-import { findEvictable } from "../../../reconciler/nodes/evictable.ts";
-import { ROUTES } from "../../../reconciler/nodes/routes.ts";
-import type { State } from "../../../reconciler/nodes/shadow.ts";
-import { dig, put } from "../../emulator/objects.ts";
-import { type Host, type HostOptions, startHost } from "../../host/host-server.ts";
-import { type Agent, NAMESPACE, type NodeStage, playAgent, setNodeStage, SHADOWS } from "../../functions/nodes/stage.ts";
+import { systemClock } from "../../../../infra/clock.ts";
+import { createHostApi } from "../../../../reconciler/nodes/agent/host-api.ts";
+import { runAgent } from "../../../../reconciler/nodes/agent/loop.ts";
+import type { CallNodeApi } from "../../../../reconciler/nodes/agent/node-api.ts";
+import type { AgentTools } from "../../../../reconciler/nodes/agent/round.ts";
+import { findEvictable } from "../../../../reconciler/nodes/evictable.ts";
+import { ROUTES } from "../../../../reconciler/nodes/routes.ts";
+import type { State } from "../../../../reconciler/nodes/shadow.ts";
+import { dig, put } from "../../../emulator/objects.ts";
+import { type Host, type HostOptions, startHost } from "../../../host/host-server.ts";
+import { type Agent, NAMESPACE, type NodeStage, playAgent, setNodeStage, SHADOWS } from "../../../functions/nodes/stage.ts";
 
 export const NODE = "node-1";
 

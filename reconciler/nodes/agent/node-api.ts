@@ -1,10 +1,10 @@
 /** Calls the node API, the only way by which an agent changes anything in the cluster. Any status is a value; an error means that no answer came. */
 import { request } from "node:https";
-import { startDeadline } from "../../infra/deadline.ts";
-import { messageOf, RolloutError } from "../../infra/errors.ts";
-import { readText } from "../../infra/kubernetes/transport.ts";
-import { ROUTES } from "../nodes/routes.ts";
-import type { ShadowStatus } from "../nodes/shadow.ts";
+import { startDeadline } from "../../../infra/deadline.ts";
+import { messageOf, RolloutError } from "../../../infra/errors.ts";
+import { readText } from "../../../infra/kubernetes/transport.ts";
+import { ROUTES } from "../routes.ts";
+import type { ShadowStatus } from "../shadow.ts";
 
 export type NodeApiRoute = Exclude<keyof typeof ROUTES, "convert" | "ping">;
 

@@ -1,7 +1,7 @@
 /** The agent's loop against a simulated host, the node API and the embedded cluster. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { systemClock } from "../../../infra/clock.ts";
+import { systemClock } from "../../../../infra/clock.ts";
 import { type AgentStage, NODE, setAgentStage, untilTrue } from "./stage.ts";
 
 async function reach(stage: AgentStage, wanted: Parameters<AgentStage["want"]>[0]): Promise<void> {

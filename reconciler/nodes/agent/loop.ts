@@ -1,8 +1,8 @@
 /** Runs rounds until the host reboots or the process is asked to stop. */
-import { messageOf } from "../../infra/errors.ts";
-import { bottlerocketShadows } from "../../infra/kubernetes/resources.ts";
-import { startChangeWatch } from "../change-watch.ts";
-import { shadowName } from "../nodes/shadow.ts";
+import { messageOf } from "../../../infra/errors.ts";
+import { bottlerocketShadows } from "../../../infra/kubernetes/resources.ts";
+import { startChangeWatch } from "../../change-watch.ts";
+import { shadowName } from "../shadow.ts";
 import { type AgentTools, type RoundResult, runRound } from "./round.ts";
 
 export interface LoopOptions {

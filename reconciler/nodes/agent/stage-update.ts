@@ -1,7 +1,7 @@
 /** Brings the host to a staged update, action by action. It may be ended at any moment: the next call goes on from what the host reports (W7). */
-import type { Clock } from "../../infra/clock.ts";
+import type { Clock } from "../../../infra/clock.ts";
 import type { HostApi } from "./host-api.ts";
-import { type HostAction, nextHostStep, targetOf, type UpdateStatus, whyFailed } from "./host-updates.ts";
+import { type HostAction, nextHostStep, targetOf, type UpdateStatus, whyFailed } from "../host-updates.ts";
 
 export interface HostTools {
   readonly host: HostApi;

@@ -1,11 +1,11 @@
 /** One round of the agent: gather the facts -> decide -> act. Nothing is remembered but what saves a question; all state is in the shadow. */
-import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { absent } from "../../infra/errors.ts";
-import { bottlerocketShadows } from "../../infra/kubernetes/resources.ts";
-import type { Log } from "../../infra/log.ts";
-import { readShadow, type Shadow } from "../nodes/node.ts";
-import { shadowName, type ShadowStatus } from "../nodes/shadow.ts";
-import { type AgentSnapshot, type AgentStep, decideAgent, failStatus, report } from "./decide.ts";
+import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { absent } from "../../../infra/errors.ts";
+import { bottlerocketShadows } from "../../../infra/kubernetes/resources.ts";
+import type { Log } from "../../../infra/log.ts";
+import { readShadow, type Shadow } from "../node.ts";
+import { shadowName, type ShadowStatus } from "../shadow.ts";
+import { type AgentSnapshot, type AgentStep, decideAgent, failStatus, report } from "../decide-agent.ts";
 import type { CallNodeApi, NodeApiAnswer, NodeApiRoute } from "./node-api.ts";
 import { type HostTools, isStaged, refreshTarget, stageUpdate } from "./stage-update.ts";
 

@@ -1,11 +1,11 @@
 /** Staging an update on simulated hosts. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { systemClock } from "../../../infra/clock.ts";
-import { createHostApi } from "../../../reconciler/agent/host-api.ts";
-import { nextHostStep, hostUpdateStatus, whyFailed } from "../../../reconciler/agent/host-updates.ts";
-import { refreshTarget, stageUpdate } from "../../../reconciler/agent/stage-update.ts";
-import { type Host, type HostOptions, startHost } from "../../host/host-server.ts";
+import { systemClock } from "../../../../infra/clock.ts";
+import { createHostApi } from "../../../../reconciler/nodes/agent/host-api.ts";
+import { nextHostStep, hostUpdateStatus, whyFailed } from "../../../../reconciler/nodes/host-updates.ts";
+import { refreshTarget, stageUpdate } from "../../../../reconciler/nodes/agent/stage-update.ts";
+import { type Host, type HostOptions, startHost } from "../../../host/host-server.ts";
 
 interface Case extends HostOptions {
   readonly name: string;

@@ -1,11 +1,11 @@
 /** Puts the agent together from the environment and the files of its pod, and runs it until its host reboots. */
 import { readFile } from "node:fs/promises";
-import { systemClock } from "../../infra/clock.ts";
-import { type AgentConfiguration, readAgentConfiguration } from "../../infra/config/agent.ts";
-import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
-import { loadOwnAccount } from "../../infra/kubernetes/own-account.ts";
-import { nodes } from "../../infra/kubernetes/resources.ts";
-import { createLog, stdout } from "../../infra/log.ts";
+import { systemClock } from "../../../infra/clock.ts";
+import { type AgentConfiguration, readAgentConfiguration } from "../../../infra/config/agent.ts";
+import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
+import { loadOwnAccount } from "../../../infra/kubernetes/own-account.ts";
+import { nodes } from "../../../infra/kubernetes/resources.ts";
+import { createLog, stdout } from "../../../infra/log.ts";
 import { createHostApi } from "./host-api.ts";
 import { runAgent } from "./loop.ts";
 import { createNodeApi } from "./node-api.ts";

@@ -1,10 +1,10 @@
 /** The Bottlerocket host API over its unix socket. Any status that the host answers is a value; an error means that it did not answer. */
 import { request } from "node:http";
 import * as z from "zod/mini";
-import { startDeadline } from "../../infra/deadline.ts";
-import { messageOf, RolloutError } from "../../infra/errors.ts";
-import { readText } from "../../infra/kubernetes/transport.ts";
-import { type HostAction, hostUpdateStatus, type UpdateStatus } from "./host-updates.ts";
+import { startDeadline } from "../../../infra/deadline.ts";
+import { messageOf, RolloutError } from "../../../infra/errors.ts";
+import { readText } from "../../../infra/kubernetes/transport.ts";
+import { type HostAction, hostUpdateStatus, type UpdateStatus } from "../host-updates.ts";
 
 export interface HostApi {
   /** The version that runs. Rejects if the host does not say it. */

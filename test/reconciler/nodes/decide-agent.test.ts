@@ -1,7 +1,7 @@
 /** The agent's decision, for every pair of wanted and reported states, and for hosts that come back from a reboot. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type AgentSnapshot, decideAgent } from "../../../reconciler/agent/decide.ts";
+import { type AgentSnapshot, decideAgent } from "../../../reconciler/nodes/decide-agent.ts";
 import { type ShadowSpec, type ShadowStatus, STATES, type State } from "../../../reconciler/nodes/shadow.ts";
 
 const REBOOT_MS = 180_000;

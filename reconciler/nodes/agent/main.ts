@@ -2,7 +2,7 @@
 /** Entry of the agent, one a node: configuration -> rounds until the host reboots -> exit code (0 also after a reboot was asked for, 2 bad configuration). */
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
-import { runEntry } from "../../infra/process.ts";
+import { runEntry } from "../../../infra/process.ts";
 import { startAgent } from "./start.ts";
 
 // zod/mini has no words for what it refuses.
