@@ -19,7 +19,7 @@ import type { OnBudgets } from "./budget/act/disruption-request.ts";
 import { createMayDisrupt, createMayDownscale } from "./budget/act/may-disrupt.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "./nodes/act/update-nodes.ts";
 import type { RunInput } from "./run-input.ts";
-import { createBudgetStatuses } from "./status-writer/budget-statuses.ts";
+import { createBudgetStatuses } from "./group-status/act/budget-statuses.ts";
 import { createConcluder } from "./downscale/act/conclude-downscales.ts";
 import { createBudgetMaintenance } from "./budget/act/maintain-budgets.ts";
 

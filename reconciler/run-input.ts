@@ -10,7 +10,7 @@ import type { UpdateNodes } from "./nodes/act/update-nodes.ts";
 import type { ConcludeDownscales } from "./downscale/act/conclude-downscales.ts";
 import type { GroupMemory } from "./report/memory.ts";
 import type { TickResult } from "./report/outcome.ts";
-import type { BudgetStatuses } from "./status-writer/budget-statuses.ts";
+import type { BudgetStatuses } from "./group-status/act/budget-statuses.ts";
 import type { TickInput } from "./tick.ts";
 
 export interface RunInput {

@@ -13,7 +13,7 @@ import { leasesOf } from "./downscale/act/downscale-lease.ts";
 import { createResync, type Resync } from "./resync.ts";
 import type { RunInput, RunResult } from "./run-input.ts";
 import { createPodNotifier, type PodNotifier } from "./scaling/act/pod-notifier.ts";
-import { createGroupStatuses, type GroupStatuses } from "./status-writer/group-statuses.ts";
+import { createGroupStatuses, type GroupStatuses } from "./group-status/act/group-statuses.ts";
 import { createPatientSteps, createSteps, type StepResult, type Steps, type StepsOptions } from "./steps.ts";
 import { startTickWatch } from "./tick-watch.ts";
 import { tick } from "./tick.ts";

@@ -5,7 +5,7 @@ import { getLease, type LeaseRef } from "../../infra/kubernetes/lease-object.ts"
 import { rolloutGroups } from "../../infra/kubernetes/resources.ts";
 import { MOST_GROUPS, type Metrics } from "../../infra/metrics/metrics.ts";
 import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
-import { readStoredGroup } from "../../reconciler/status-writer/stored-group.ts";
+import { readStoredGroup } from "../../reconciler/group-status/act/stored-group.ts";
 import { type GroupRecord, sampleGroups } from "./group-samples.ts";
 import { showOnce, type ShownOnce } from "./show-once.ts";
 

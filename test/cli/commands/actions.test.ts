@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import type { Draft } from "../../emulator/objects.ts";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
-import { setStatusStage } from "../../reconciler/status-writer/status-stage.ts";
+import { setStatusStage } from "../../reconciler/group-status/act/status-stage.ts";
 import { openTerminal } from "../stage.ts";
 
 const PAUSED = "grafana.com/rollout-paused";

@@ -7,7 +7,7 @@ import { RULES } from "../../../cli/decide/rules.ts";
 import type { Draft } from "../../emulator/objects.ts";
 import { DELAYED, MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
-import { setStatusStage, startTerm } from "../../reconciler/status-writer/status-stage.ts";
+import { setStatusStage, startTerm } from "../../reconciler/group-status/act/status-stage.ts";
 import { openTerminal } from "../stage.ts";
 
 const TEMPLATES = new URL("../../../infra/manifests/crds/replicatemplates.yaml", import.meta.url);

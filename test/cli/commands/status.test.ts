@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
-import { setStatusStage, startTerm, type Term } from "../../reconciler/status-writer/status-stage.ts";
+import { setStatusStage, startTerm, type Term } from "../../reconciler/group-status/act/status-stage.ts";
 import { openTerminal } from "../stage.ts";
 
 /** Ticks until the group has settled, a second apart. */

@@ -5,7 +5,7 @@ import { showTotals } from "../../../functions/totals/show-totals.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { run } from "../../../reconciler/run.ts";
 import { deploy, runInputOf, type Stage } from "../../reconciler/stage.ts";
-import { setStatusStage } from "../../reconciler/status-writer/status-stage.ts";
+import { setStatusStage } from "../../reconciler/group-status/act/status-stage.ts";
 
 const GROUP = '{namespace="default",rollout_group="ingester"}';
 

@@ -63,8 +63,8 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a status from zones of an earlier tick does not claim to be newer than a change since",
-    file: "reconciler/status-writer/known-groups.ts",
-    tests: ["test/reconciler/status-writer/generations.test.ts"],
+    file: "reconciler/group-status/act/known-groups.ts",
+    tests: ["test/reconciler/group-status/act/generations.test.ts"],
     find: "if (!busy.has(key)) entry.confirmed",
     replacement: "if (entries.has(key)) entry.confirmed",
   },
@@ -143,7 +143,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the writer of budgets' statuses lets others have the process",
-    file: "reconciler/status-writer/budget-statuses.ts",
+    file: "reconciler/group-status/act/budget-statuses.ts",
     ...BUDGETS,
     find: "    await setImmediate();\n",
     replacement: "",

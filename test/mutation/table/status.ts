@@ -1,7 +1,7 @@
 /** The statuses of groups: what a waiter may believe, and what is counted. */
 import type { Mutation } from "../mutation.ts";
 
-const WRITER = { tests: ["test/reconciler/status-writer/group-statuses.test.ts"] };
+const WRITER = { tests: ["test/reconciler/group-status/act/group-statuses.test.ts"] };
 const STATUS = { tests: ["test/reconciler/group-status/decide.test.ts"] };
 const TOTALS = { tests: ["test/reconciler/group-status/totals.test.ts"] };
 
@@ -9,21 +9,21 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a status states only a generation that was read before the zones",
     ...WRITER,
-    file: "reconciler/status-writer/group-statuses.ts",
+    file: "reconciler/group-status/act/group-statuses.ts",
     find: "generation: stored ? (stored.uid === confirmed?.uid ? confirmed.generation : 0) : 1,",
     replacement: "generation: stored?.generation ?? 1,",
   },
   {
     breaks: "a generation is confirmed before each tick",
     ...WRITER,
-    file: "reconciler/status-writer/known-groups.ts",
+    file: "reconciler/group-status/act/known-groups.ts",
     find: "entry.confirmed = entry.stored && {",
     replacement: "entry.confirmed ??= entry.stored && {",
   },
   {
     breaks: "a RolloutGroup that a user has made is not removed with its zones",
     ...WRITER,
-    file: "reconciler/status-writer/group-statuses.ts",
+    file: "reconciler/group-status/act/group-statuses.ts",
     find: "if (entry.stored?.isOurs) queue.remove",
     replacement: "if (entry.stored) queue.remove",
   },
@@ -65,23 +65,23 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a group that comes again does not inherit the progress clock of the earlier one",
     ...WRITER,
-    file: "reconciler/status-writer/group-statuses.ts",
+    file: "reconciler/group-status/act/group-statuses.ts",
     find: "known.forget(entry);\n  }",
     replacement: "void entry;\n  }",
   },
   {
     breaks: "the status of a budget follows another spec at once",
-    file: "reconciler/status-writer/budget-statuses.ts",
+    file: "reconciler/group-status/act/budget-statuses.ts",
     find: "isNews(budget) || isDue",
     replacement: "isDue",
-    tests: ["test/reconciler/status-writer/budget-statuses.test.ts"],
+    tests: ["test/reconciler/group-status/act/budget-statuses.test.ts"],
   },
   {
     breaks: "the status of a budget keeps its reservations",
-    file: "reconciler/status-writer/budget-statuses.ts",
+    file: "reconciler/group-status/act/budget-statuses.ts",
     find: "status: { ...object.status, ...next }",
     replacement: "status: next",
-    tests: ["test/reconciler/status-writer/budget-statuses.test.ts"],
+    tests: ["test/reconciler/group-status/act/budget-statuses.test.ts"],
   },
   {
     breaks: "counted reconciles never go back",

@@ -1,6 +1,6 @@
 /** The facts of a group's status, from the outcome that the log, the metrics and the Events show. */
 import { messageOf } from "../../infra/errors.ts";
-import type { GroupFacts } from "../group-status/facts.ts";
+import type { GroupFacts } from "./facts.ts";
 import { describeOutcome } from "../report/describe.ts";
 import { isFailure, type Outcome } from "../report/outcome.ts";
 import { planByStatus } from "../rollout/plan.ts";

@@ -7,10 +7,10 @@
  *
  * A tick may state the generation of an object that was read before the tick listed the StatefulSets (§11.2), so reads come before ticks.
  */
-import type { Clock } from "../../infra/clock.ts";
-import { absent } from "../../infra/errors.ts";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { rolloutGroups } from "../../infra/kubernetes/resources.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import { absent } from "../../../infra/errors.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { rolloutGroups } from "../../../infra/kubernetes/resources.ts";
 import { isNewer, type Entry } from "./entry.ts";
 import { readStoredGroup } from "./stored-group.ts";
 

@@ -1,9 +1,9 @@
 /** Writes RolloutGroups beside the ticks: one write at a time for each, at most one a second, and four at a time over all. */
-import type { Clock } from "../../infra/clock.ts";
-import { hasCode } from "../../infra/errors.ts";
-import type { Log } from "../../infra/log.ts";
-import { createSlots } from "../../infra/slots.ts";
-import { compareStatus, type Difference } from "../group-status/decide.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import { hasCode } from "../../../infra/errors.ts";
+import type { Log } from "../../../infra/log.ts";
+import { createSlots } from "../../../infra/slots.ts";
+import { compareStatus, type Difference } from "../decide.ts";
 import type { Entry } from "./entry.ts";
 import { isStale } from "./known-groups.ts";
 import { type GroupWriter, removeGroup, writeGroup } from "./write-group.ts";

@@ -1,7 +1,7 @@
 /** A RolloutGroup as the cluster has it. */
-import { rolloutGroups, type ObjectMeta, type RolloutGroup } from "../../infra/kubernetes/resources.ts";
-import type { RolloutGroupStatus } from "../group-status/status.ts";
-import type { Zone } from "../model/zone.ts";
+import { rolloutGroups, type ObjectMeta, type RolloutGroup } from "../../../infra/kubernetes/resources.ts";
+import type { RolloutGroupStatus } from "../status.ts";
+import type { Zone } from "../../model/zone.ts";
 
 export interface StoredGroup {
   readonly uid: string;

@@ -5,13 +5,13 @@
  *
  * The cluster may not know the kind: then this is off, with one log line. A group that is settled and stays so costs nothing.
  */
-import { hasCode } from "../../infra/errors.ts";
-import { decideStatus } from "../group-status/decide.ts";
-import type { GroupFacts, StatusInput } from "../group-status/facts.ts";
-import { nameOfGroup } from "../group-status/name.ts";
-import type { Outcome, TickResult } from "../report/outcome.ts";
+import { hasCode } from "../../../infra/errors.ts";
+import { decideStatus } from "../decide.ts";
+import type { GroupFacts, StatusInput } from "../facts.ts";
+import { nameOfGroup } from "../name.ts";
+import type { Outcome, TickResult } from "../../report/outcome.ts";
 import type { Entry } from "./entry.ts";
-import { factsOfOutcome, factsWithoutZones } from "./facts-of-outcome.ts";
+import { factsOfOutcome, factsWithoutZones } from "../facts-of-outcome.ts";
 import { createKnownGroups, isStale } from "./known-groups.ts";
 import { DEFAULT_DEADLINE_MS } from "./stored-group.ts";
 import { createWriteQueue, differenceOf, type WriteQueueOptions } from "./write-queue.ts";

@@ -4,21 +4,21 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../../infra/clock.ts";
-import { hasCode } from "../../infra/errors.ts";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { createFreshness } from "../../infra/kubernetes/freshness.ts";
-import type { Fence } from "../../infra/kubernetes/lease.ts";
-import { disruptionBudgets, statefulSets } from "../../infra/kubernetes/resources.ts";
-import type { Log } from "../../infra/log.ts";
-import { visitEach } from "../../infra/slots.ts";
-import { describeProtection, type Protection } from "../budget/protection.ts";
-import { readReservations } from "../budget/reservation.ts";
-import { matchesLabels } from "../budget/selector.ts";
-import { readAll, type ZoneList } from "../gather.ts";
-import { byName } from "../model/order.ts";
-import { readZone, selectorText, type Zone } from "../model/zone.ts";
-import type { ListedBudget } from "../budget/act/gather-budget.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import { hasCode } from "../../../infra/errors.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
+import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import { disruptionBudgets, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import type { Log } from "../../../infra/log.ts";
+import { visitEach } from "../../../infra/slots.ts";
+import { describeProtection, type Protection } from "../../budget/protection.ts";
+import { readReservations } from "../../budget/reservation.ts";
+import { matchesLabels } from "../../budget/selector.ts";
+import { readAll, type ZoneList } from "../../gather.ts";
+import { byName } from "../../model/order.ts";
+import { readZone, selectorText, type Zone } from "../../model/zone.ts";
+import type { ListedBudget } from "../../budget/act/gather-budget.ts";
 
 export interface BudgetStatuses {
   /** The budgets of a namespace ("" for all), as they were just read; undefined if the cluster knows none. */

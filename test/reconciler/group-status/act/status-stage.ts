@@ -1,17 +1,17 @@
 /** RolloutGroups on the embedded cluster: ticks with a writer of statuses, as a term has it. */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import type { RolloutGroup } from "../../../infra/kubernetes/resources.ts";
-import type { LogFields } from "../../../infra/log.ts";
-import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
-import type { TickResult } from "../../../reconciler/report/outcome.ts";
-import { createGroupStatuses, type GroupStatuses } from "../../../reconciler/status-writer/group-statuses.ts";
-import type { Draft } from "../../emulator/objects.ts";
-import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import type { RolloutGroup } from "../../../../infra/kubernetes/resources.ts";
+import type { LogFields } from "../../../../infra/log.ts";
+import type { RolloutGroupStatus } from "../../../../reconciler/group-status/status.ts";
+import type { TickResult } from "../../../../reconciler/report/outcome.ts";
+import { createGroupStatuses, type GroupStatuses } from "../../../../reconciler/group-status/act/group-statuses.ts";
+import type { Draft } from "../../../emulator/objects.ts";
+import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
 
 export const GROUPS = "rolloutgroups.zonewise.dev";
-const CRD = new URL("../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);
+const CRD = new URL("../../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);
 
 export async function setStatusStage({ withDefinition = true } = {}): Promise<Stage> {
   const stage = await setStage();

@@ -1,8 +1,8 @@
 /** Writes one RolloutGroup; each write takes effect only on the version that was read. */
-import { absent, hasCode } from "../../infra/errors.ts";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import type { Fence } from "../../infra/kubernetes/lease.ts";
-import { rolloutGroups, type RolloutGroup } from "../../infra/kubernetes/resources.ts";
+import { absent, hasCode } from "../../../infra/errors.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import { rolloutGroups, type RolloutGroup } from "../../../infra/kubernetes/resources.ts";
 import type { Entry } from "./entry.ts";
 import { buildGroup, buildStatus, changeOwners, readStoredGroup } from "./stored-group.ts";
 

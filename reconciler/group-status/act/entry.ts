@@ -1,6 +1,6 @@
 /** What a process knows of one RolloutGroup. */
-import type { RolloutGroupStatus } from "../group-status/status.ts";
-import type { Zone } from "../model/zone.ts";
+import type { RolloutGroupStatus } from "../status.ts";
+import type { Zone } from "../../model/zone.ts";
 import type { StoredGroup } from "./stored-group.ts";
 
 export interface Entry {

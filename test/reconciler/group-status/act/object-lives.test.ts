@@ -1,7 +1,7 @@
 /** When a RolloutGroup comes and goes, and whose it is. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { deploy, type Stage } from "../stage.ts";
+import { deploy, type Stage } from "../../stage.ts";
 import { conditionsOf, groupOf, GROUPS, startGroup, type Term, until } from "./status-stage.ts";
 
 describe("a RolloutGroup", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { deploy, type Stage } from "../stage.ts";
+import { deploy, type Stage } from "../../stage.ts";
 import { conditionsOf, groupOf, GROUPS, setStatusStage, startGroup, startTerm, type Term } from "./status-stage.ts";
 
 const READY = "Ready=True AllZonesUpdated, Reconciling=False AllZonesUpdated, Stalled=False AllZonesUpdated";

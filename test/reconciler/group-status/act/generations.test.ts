@@ -1,8 +1,8 @@
 /** Which generation of a RolloutGroup its status states: never one that was not read before the StatefulSets. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { hold, type Reason } from "../../../reconciler/model/decision.ts";
-import { deploy, type Stage } from "../stage.ts";
+import { hold, type Reason } from "../../../../reconciler/model/decision.ts";
+import { deploy, type Stage } from "../../stage.ts";
 import { conditionsOf, groupOf, GROUPS, startGroup, type Term, until } from "./status-stage.ts";
 
 const READY = "Ready=True AllZonesUpdated, Reconciling=False AllZonesUpdated, Stalled=False AllZonesUpdated";
