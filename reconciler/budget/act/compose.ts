@@ -7,7 +7,7 @@ import { type CompilePartition, createPartitionCache } from "../partition.ts";
 import type { OnBudgets } from "./disruption-request.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { observeBudgets } from "./observe-budgets.ts";
-import { createRecorder } from "../../report/recorder.ts";
+import { createRecorder } from "../../report/act/recorder.ts";
 import { createReserver, type Reserver } from "./reserve.ts";
 
 export interface BudgetTools {

@@ -13,7 +13,7 @@ import { ANNOTATIONS } from "../../model/annotations.ts";
 import { readIdentity } from "../../model/identity.ts";
 import { restoreEntry } from "../../model/tracker.ts";
 import type { Draft } from "../../report/events.ts";
-import type { Recorder } from "../../report/recorder.ts";
+import type { Recorder } from "../../report/act/recorder.ts";
 import { type PodCalls, cancelPreparation } from "./pod-calls.ts";
 
 export interface ConcludeOptions {

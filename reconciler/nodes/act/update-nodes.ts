@@ -18,7 +18,7 @@ import type { ShadowWrite } from "../plan.ts";
 import { measurePolicy } from "../phase.ts";
 import { type InvalidPolicy, isInvalid, type Policy } from "../policy.ts";
 import { planUpkeep } from "../upkeep.ts";
-import type { Recorder } from "../../report/recorder.ts";
+import type { Recorder } from "../../report/act/recorder.ts";
 import { createAskChecks } from "./ask-checks.ts";
 import { makeDefault } from "./default-policy.ts";
 import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.ts";

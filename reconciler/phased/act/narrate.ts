@@ -5,7 +5,7 @@ import type { Hold } from "../../model/decision.ts";
 import { type Notice, noticesOf } from "../notices.ts";
 import type { PhasedRollout } from "../phased-rollout.ts";
 import { isSameStatus } from "../status.ts";
-import type { Recorder } from "../../report/recorder.ts";
+import type { Recorder } from "../../report/act/recorder.ts";
 import type { Gathered } from "./gather-rollouts.ts";
 import type { Write } from "./take-phased-step.ts";
 

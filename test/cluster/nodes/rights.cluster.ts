@@ -17,7 +17,7 @@ import { createPrometheusClient } from "../../../infra/prometheus/client.ts";
 import { readExpression } from "../../../reconciler/checks/expression.ts";
 import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
 import { createNodeUpdates } from "../../../reconciler/nodes/act/update-nodes.ts";
-import { createRecorder } from "../../../reconciler/report/recorder.ts";
+import { createRecorder } from "../../../reconciler/report/act/recorder.ts";
 import { RESERVED } from "../../plane/kubelet/pick-node.ts";
 import { applyRbac, buildKubeconfig, untilAllowed } from "../stage/access.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";

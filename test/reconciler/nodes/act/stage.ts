@@ -13,7 +13,7 @@ import type { PolicyStatus } from "../../../../reconciler/nodes/policy-status.ts
 import { MANAGED_LABEL, MANAGED_VALUE, type ShadowSpec, type ShadowStatus } from "../../../../reconciler/nodes/shadow.ts";
 import { readExpression } from "../../../../reconciler/checks/expression.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
-import { createRecorder } from "../../../../reconciler/report/recorder.ts";
+import { createRecorder } from "../../../../reconciler/report/act/recorder.ts";
 import type { KubeObject } from "../../../emulator/store.ts";
 import { setStage, type Stage } from "../../stage.ts";
 

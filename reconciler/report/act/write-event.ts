@@ -1,7 +1,7 @@
 /** Writes Events. */
-import { hasCode } from "../../infra/errors.ts";
-import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { events, type Event } from "../../infra/kubernetes/resources.ts";
+import { hasCode } from "../../../infra/errors.ts";
+import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { events, type Event } from "../../../infra/kubernetes/resources.ts";
 
 /** Creates the Event, or increases the count of an Event of the same name. Throws the error of the API server. */
 export async function writeEvent(cluster: Cluster, event: Event, call: Call): Promise<void> {

@@ -1,10 +1,10 @@
 /** Limits Kubernetes Events: the same Event is written again only after 5 minutes. Events are written one by one, beside the rollout and without delaying it. */
-import type { Clock } from "../../infra/clock.ts";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import type { Log } from "../../infra/log.ts";
-import type { Event } from "../../infra/kubernetes/resources.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Log } from "../../../infra/log.ts";
+import type { Event } from "../../../infra/kubernetes/resources.ts";
 import { writeEvent } from "./write-event.ts";
-import { buildEvent, eventName, type Draft } from "./events.ts";
+import { buildEvent, eventName, type Draft } from "../events.ts";
 
 const QUIET_MS = 5 * 60_000;
 /** The most Events that wait to be written. Further Events are dropped: they must not burden a slow API server. */
