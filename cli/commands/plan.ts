@@ -1,8 +1,8 @@
 /** `zonewise plan`: the next steps of a group in order, with the waits between them. It decides as the ticks will, and changes nothing. */
 import { shortDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import type { GroupPlan, PlannedAction } from "../../reconciler/simulation/simulate.ts";
-import { simulate } from "../../reconciler/simulation/simulate.ts";
+import type { GroupPlan, PlannedAction } from "../../reconciler/plan/simulate.ts";
+import { simulate } from "../../reconciler/plan/simulate.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
 import { gatherWorld } from "../gather/world.ts";

@@ -4,9 +4,9 @@ import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.t
 import { rememberLook } from "../../reconciler/budget/last-look.ts";
 import { NOT_NOW, verdict } from "../../reconciler/budget/verdict.ts";
 import type { Block } from "../../reconciler/group-status/status.ts";
-import { judgeDisruption } from "../../reconciler/simulation/budgets.ts";
-import { lookAhead, type GroupOutlook } from "../../reconciler/simulation/look.ts";
-import type { World } from "../../reconciler/simulation/world.ts";
+import { judgeDisruption } from "../../reconciler/plan/budgets.ts";
+import { lookAhead, type GroupOutlook } from "../../reconciler/plan/look.ts";
+import type { World } from "../../reconciler/plan/world.ts";
 import { allow, earliestOf, explainBlock, explainHold, explainVerdict, type Explanation, type Blocker } from "./answer.ts";
 import { isRecorded, type GroupState } from "./group-state.ts";
 

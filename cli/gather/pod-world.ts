@@ -6,7 +6,7 @@ import { LABELS } from "../../reconciler/model/annotations.ts";
 import { matchesLabels } from "../../reconciler/budget/selector.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../reconciler/budget/act/gather-budget.ts";
 import { openReservationStore } from "../../reconciler/budget/act/reservation-store.ts";
-import type { World, WorldBudget } from "../../reconciler/simulation/world.ts";
+import type { World, WorldBudget } from "../../reconciler/plan/world.ts";
 import type { GroupState } from "../decide/group-state.ts";
 import type { Session } from "../session.ts";
 import { findGroup } from "./groups.ts";

@@ -15,7 +15,7 @@ import { medianReadyMs } from "../../reconciler/rollout/plan.ts";
 import { gatherTimes } from "../../reconciler/scaling/act/gather-scaling.ts";
 import { createReferences } from "../../reconciler/scaling/act/references.ts";
 import type { ReferenceReading } from "../../reconciler/scaling/snapshot.ts";
-import type { World, WorldBudget } from "../../reconciler/simulation/world.ts";
+import type { World, WorldBudget } from "../../reconciler/plan/world.ts";
 import type { Session } from "../session.ts";
 import type { Settings } from "./settings.ts";
 

@@ -8,9 +8,9 @@ import { describeZone } from "../../../reconciler/group-status/zones.ts";
 import { REASONS, type Reason } from "../../../reconciler/model/decision.ts";
 import { NOT_NOW } from "../../../reconciler/budget/verdict.ts";
 import { LAST } from "../../reconciler/builders.ts";
-import { NOW, worldOf } from "../../reconciler/simulation/builders.ts";
+import { NOW, worldOf } from "../../reconciler/plan/builders.ts";
 import { budgetOf, OUTDATED, recorded, withBudget, WORLDS, zonesOf } from "./worlds.ts";
-import type { World } from "../../../reconciler/simulation/world.ts";
+import type { World } from "../../../reconciler/plan/world.ts";
 
 /** Nothing is recorded of it. */
 const stateOf = ({ zones }: World, status?: GroupState["status"]): GroupState => ({

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { sortBlocks } from "../../../cli/decide/group-state.ts";
-import { NOW } from "../../reconciler/simulation/builders.ts";
+import { NOW } from "../../reconciler/plan/builders.ts";
 
 const CASES = [
   { name: "a strategy that must be changed blocks", reason: "UpdateStrategyNotOnDelete", forMs: 0, kind: "blocked" },

@@ -4,13 +4,13 @@ import { MOST_ZONES } from "../../../reconciler/model/too-many-zones.ts";
 import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
 import { hold, type Reason } from "../../../reconciler/model/decision.ts";
 import { describeBlocks } from "../../../reconciler/group-status/blocks.ts";
-import type { World, WorldBudget } from "../../../reconciler/simulation/world.ts";
+import type { World, WorldBudget } from "../../../reconciler/plan/world.ts";
 import { budgetObject } from "../../reconciler/budget/builders.ts";
 import { group, LAST, PREVIOUS, type ZoneTraits } from "../../reconciler/builders.ts";
 import { gateOf, stored, T0 } from "../../reconciler/gates/builders.ts";
 import { identityOf } from "../../../reconciler/gates/rollout-identity.ts";
 import { DELAYED, MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
-import { NOW, worldOf } from "../../reconciler/simulation/builders.ts";
+import { NOW, worldOf } from "../../reconciler/plan/builders.ts";
 
 export const OUTDATED: ZoneTraits = { at: PREVIOUS, updateRevision: LAST };
 const FOLLOWER = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };

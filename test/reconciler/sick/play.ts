@@ -8,7 +8,7 @@ import type { Hold } from "../../../reconciler/model/decision.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide.ts";
 import type { DeletePods } from "../../../reconciler/rollout/zone.ts";
 import type { ScaleZone } from "../../../reconciler/scaling/steps.ts";
-import { chooseScale, grantPods } from "../simulation/shell.ts";
+import { chooseScale, grantPods } from "../plan/shell.ts";
 import {
   control,
   createSickWorld,

@@ -1,7 +1,7 @@
 /** Worlds for looks ahead. */
 import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
 import type { ZoneWithPods } from "../../../reconciler/model/zone.ts";
-import type { World } from "../../../reconciler/simulation/world.ts";
+import type { World } from "../../../reconciler/plan/world.ts";
 
 export const NOW = Date.parse("2026-01-01T12:00:00Z");
 

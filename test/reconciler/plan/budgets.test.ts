@@ -1,7 +1,7 @@
 /** Budgets and gates in a look ahead. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { simulate } from "../../../reconciler/simulation/simulate.ts";
+import { simulate } from "../../../reconciler/plan/simulate.ts";
 import { OUTDATED, withBudget, zonesOf } from "../../cli/decide/worlds.ts";
 import { gateOf } from "../gates/builders.ts";
 import { worldOf } from "./builders.ts";

@@ -12,7 +12,7 @@ import { readScaling } from "../../../reconciler/model/scaling.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide.ts";
 import type { ScaleZone } from "../../../reconciler/scaling/steps.ts";
 import type { ReferenceReading } from "../../../reconciler/scaling/snapshot.ts";
-import { simulate } from "../../../reconciler/simulation/simulate.ts";
+import { simulate } from "../../../reconciler/plan/simulate.ts";
 import { budgetOf } from "../../cli/decide/worlds.ts";
 import { PARTITIONS, budget as parse } from "../budget/builders.ts";
 import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { decideRollout } from "../../../reconciler/rollout/decide.ts";
 import type { RolloutDecision } from "../../../reconciler/rollout/zone.ts";
-import { simulate } from "../../../reconciler/simulation/simulate.ts";
+import { simulate } from "../../../reconciler/plan/simulate.ts";
 import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
 import { worldOf } from "./builders.ts";
 import { moveAll, moveOne, playPast } from "./play.ts";

@@ -12,7 +12,7 @@ import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import { identityOf } from "../../../reconciler/gates/rollout-identity.ts";
 import { wantedBy } from "../../../reconciler/gates/wanted.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide.ts";
-import { simulate } from "../../../reconciler/simulation/simulate.ts";
+import { simulate } from "../../../reconciler/plan/simulate.ts";
 import { data, follow, noData, stored, type GateTraits } from "../gates/builders.ts";
 import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
 import { NOW, worldOf } from "./builders.ts";
