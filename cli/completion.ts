@@ -1,6 +1,6 @@
 /** Completions: a script a shell, which asks this program for the words. Also `kubectl_complete-zonewise` for kubectl. */
 import { nodes, phasedRollouts, pods, type Resource } from "../infra/kubernetes/resources.ts";
-import { gatherZones, readAll } from "../reconciler/gather.ts";
+import { gatherZones, readAll } from "../reconciler/snapshot/gather.ts";
 import { GLOBAL_FLAGS } from "./flags.ts";
 import { findKind, KINDS } from "./kinds.ts";
 import type { Command, Completes, Session } from "./session.ts";

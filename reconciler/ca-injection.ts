@@ -14,7 +14,7 @@ import type { Call, Cluster } from "../infra/kubernetes/cluster.ts";
 import { hasCode } from "../infra/errors.ts";
 import type { Log } from "../infra/log.ts";
 import type { Metrics } from "../infra/metrics/metrics.ts";
-import { startChangeWatch, type Watched } from "./change-watch.ts";
+import { startChangeWatch, type Watched } from "./snapshot/change-watch.ts";
 
 export interface CaInjectionInput {
   readonly cluster: Cluster;

@@ -7,7 +7,7 @@
 import { hasCode, isSuperseded } from "../infra/errors.ts";
 import type { Clock } from "../infra/clock.ts";
 import type { Actor } from "../infra/kubernetes/actor.ts";
-import { gatherGroup } from "./gather.ts";
+import { gatherGroup } from "./snapshot/gather.ts";
 import type { GroupGates, TickGates } from "./gates/act/tick-gates.ts";
 import { wantedBy } from "./gates/wanted.ts";
 import type { BudgetLists } from "./budget/act/budget-lists.ts";

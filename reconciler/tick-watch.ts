@@ -4,7 +4,7 @@
  */
 import type { Freshness } from "../infra/kubernetes/freshness.ts";
 import { phasedRollouts, statefulSets } from "../infra/kubernetes/resources.ts";
-import { type ChangeWatch, type ChangeWatchOptions, startChangeWatch, type Watched } from "./change-watch.ts";
+import { type ChangeWatch, type ChangeWatchOptions, startChangeWatch, type Watched } from "./snapshot/change-watch.ts";
 import { LABELS } from "./model/annotations.ts";
 import type { PhasedList, TickResult } from "./report/outcome.ts";
 

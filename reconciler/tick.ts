@@ -4,7 +4,7 @@
  */
 import { visitEach } from "../infra/slots.ts";
 import { earliest } from "../infra/timestamp.ts";
-import { gatherZones } from "./gather.ts";
+import { gatherZones } from "./snapshot/gather.ts";
 import type { Checker } from "./checks/act/ask-prometheus.ts";
 import type { Gates } from "./gates/act/tick-gates.ts";
 import { hold } from "./model/decision.ts";

@@ -3,7 +3,7 @@ import { absent } from "../../infra/errors.ts";
 import { nodes, pods } from "../../infra/kubernetes/resources.ts";
 import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { isAllowed } from "../../reconciler/budget/verdict.ts";
-import { readAll } from "../../reconciler/gather.ts";
+import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { judgeDisruption } from "../../reconciler/plan/budgets.ts";
 import { orderDrains, splitsOf, type BudgetClaim, type DrainNode, type Wave } from "../decide/drain-order.ts";
 import { countUnavailable } from "../../reconciler/budget/unavailability.ts";

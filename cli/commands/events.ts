@@ -1,6 +1,6 @@
 /** `zonewise events`: what Zonewise has said of the objects of a namespace, or of one group. */
 import { events as eventResource, type Event } from "../../infra/kubernetes/resources.ts";
-import { readAll } from "../../reconciler/gather.ts";
+import { readAll } from "../../reconciler/snapshot/gather.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { EXIT } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";

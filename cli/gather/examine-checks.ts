@@ -2,7 +2,7 @@
 import type { Phased } from "../decide/explain-phased.ts";
 import { absent } from "../../infra/errors.ts";
 import { mutatingWebhooks, rolloutGates, type Resource } from "../../infra/kubernetes/resources.ts";
-import { gatherZones, readAll } from "../../reconciler/gather.ts";
+import { gatherZones, readAll } from "../../reconciler/snapshot/gather.ts";
 import { readGate, type Gate } from "../../reconciler/gates/gate.ts";
 import { gatherRollouts } from "../../reconciler/phased/act/gather-rollouts.ts";
 import type { Finding } from "../decide/findings.ts";

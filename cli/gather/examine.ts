@@ -10,7 +10,7 @@ import {
   type Resource,
 } from "../../infra/kubernetes/resources.ts";
 import { absent } from "../../infra/errors.ts";
-import { readAll } from "../../reconciler/gather.ts";
+import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
 import { listBudgets } from "../../reconciler/budget/act/gather-budget.ts";
 import { examineDefinitionOwners, SHARED_DEFINITIONS } from "../decide/definition-owners.ts";

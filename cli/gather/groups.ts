@@ -2,7 +2,7 @@
 import { hasCode } from "../../infra/errors.ts";
 import type { Source } from "../../infra/kubernetes/actor.ts";
 import { rolloutGroups, type RolloutGroup } from "../../infra/kubernetes/resources.ts";
-import { gatherGroupZones, gatherZones } from "../../reconciler/gather.ts";
+import { gatherGroupZones, gatherZones } from "../../reconciler/snapshot/gather.ts";
 import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
 import { nameOfGroup } from "../../reconciler/group-status/name.ts";
 import { groupKey, type Zone } from "../../reconciler/model/zone.ts";

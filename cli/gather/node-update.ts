@@ -1,7 +1,7 @@
 /** Reads what is recorded of the update of nodes. */
 import { absent, hasCode } from "../../infra/errors.ts";
 import { bottlerocketShadows, nodeUpdatePolicies, type Node } from "../../infra/kubernetes/resources.ts";
-import { readAll } from "../../reconciler/gather.ts";
+import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { readNode, readShadow } from "../../reconciler/nodes/node.ts";
 import { readPolicy, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
 import { shadowName } from "../../reconciler/nodes/shadow.ts";

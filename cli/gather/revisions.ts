@@ -1,7 +1,7 @@
 /** Reads the revisions that a StatefulSet can go back to. */
 import { controllerRevisions, type ControllerRevision } from "../../infra/kubernetes/resources.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
-import { readAll } from "../../reconciler/gather.ts";
+import { readAll } from "../../reconciler/snapshot/gather.ts";
 import type { Session } from "../session.ts";
 
 export interface EarlierTemplate {

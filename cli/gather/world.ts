@@ -4,7 +4,7 @@ import { pods } from "../../infra/kubernetes/resources.ts";
 import { readBudgetPod, type BudgetZone } from "../../reconciler/budget/budget-pod.ts";
 import { readReservations } from "../../reconciler/budget/reservation.ts";
 import { matchesLabels } from "../../reconciler/budget/selector.ts";
-import { gatherGroupZones, readAll } from "../../reconciler/gather.ts";
+import { gatherGroupZones, readAll } from "../../reconciler/snapshot/gather.ts";
 import { createGateLister } from "../../reconciler/gates/act/list-gates.ts";
 import type { Gate } from "../../reconciler/gates/gate.ts";
 import { byOrdinal } from "../../reconciler/model/order.ts";

@@ -4,7 +4,7 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { type DownscaleRefusal, refuseByHealth } from "../../reconciler/downscale/decide.ts";
 import { findAdmitted, lastDownscaleOf, laterOf, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
-import { gatherGroup, gatherGroupZones } from "../../reconciler/gather.ts";
+import { gatherGroup, gatherGroupZones } from "../../reconciler/snapshot/gather.ts";
 import type { Zone, ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { refuseByTime } from "../../reconciler/scaling/min-time.ts";
 import { losesNothing } from "../../reconciler/scaling/steady.ts";

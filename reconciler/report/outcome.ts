@@ -1,6 +1,6 @@
 /** The outcome of one tick for one group, and for all groups. */
 import type { RolloutError } from "../../infra/errors.ts";
-import type { ZoneList } from "../gather.ts";
+import type { ZoneList } from "../snapshot/gather.ts";
 import { factsOf, type Hold } from "../model/decision.ts";
 import type { PlannedZone } from "../model/plan.ts";
 import type { Pod } from "../model/pod.ts";

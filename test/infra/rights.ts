@@ -40,8 +40,8 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "infra/certs/inject.ts": HOOKS,
   // It passes on what others list.
   "infra/kubernetes/limit-lists.ts": [],
-  "reconciler/change-watch.ts": ["statefulsets", "phasedrollouts", ...HOOKS],
-  "reconciler/gather.ts": ["statefulsets", "pods", "phasedrollouts", "zoneawarepoddisruptionbudgets"],
+  "reconciler/snapshot/change-watch.ts": ["statefulsets", "phasedrollouts", ...HOOKS],
+  "reconciler/snapshot/gather.ts": ["statefulsets", "pods", "phasedrollouts", "zoneawarepoddisruptionbudgets"],
   "reconciler/nodes/act/look-around.ts": ["statefulsets", "replicasets", "daemonsets"],
   "reconciler/budget/act/deny-again.ts": ["statefulsets", "pods", "zoneawarepoddisruptionbudgets"],
   // Whatever users let zones mirror; the manifests allow the kind that is ours.

@@ -8,7 +8,7 @@ import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget-pod.ts
 import type { CompilePartition } from "../partition.ts";
 import type { StoredBudget } from "../scope.ts";
 import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../zpdb.ts";
-import { readAll } from "../../gather.ts";
+import { readAll } from "../../snapshot/gather.ts";
 import { byName, byOrdinal, groupBy } from "../../model/order.ts";
 import { readZone, selectorText, type Zone } from "../../model/zone.ts";
 

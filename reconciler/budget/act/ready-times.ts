@@ -16,7 +16,7 @@ import { changeReadyTimes, type ReadyTimeChange } from "../ready-time.ts";
 import type { Budget } from "../zpdb.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { gatherUnderBudget } from "./gather-budget.ts";
-import { readAll } from "../../gather.ts";
+import { readAll } from "../../snapshot/gather.ts";
 import { ANNOTATIONS } from "../../model/annotations.ts";
 import type { Pod } from "../../model/pod.ts";
 import { readZone, selectorText } from "../../model/zone.ts";

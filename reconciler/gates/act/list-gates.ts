@@ -4,7 +4,7 @@ import { hasCode } from "../../../infra/errors.ts";
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import { rolloutGates } from "../../../infra/kubernetes/resources.ts";
 import type { Log } from "../../../infra/log.ts";
-import { readAll } from "../../gather.ts";
+import { readAll } from "../../snapshot/gather.ts";
 import { readGate, type Gate } from "../gate.ts";
 import { byName } from "../../model/order.ts";
 

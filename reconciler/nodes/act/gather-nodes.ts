@@ -6,7 +6,7 @@ import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { bottlerocketShadows, type CustomObject, nodes, nodeUpdatePolicies } from "../../../infra/kubernetes/resources.ts";
-import { readAll } from "../../gather.ts";
+import { readAll } from "../../snapshot/gather.ts";
 import { byName } from "../../model/order.ts";
 import { readNode, readShadow, type Shadow, type UpdateNode } from "../node.ts";
 import { type InvalidPolicy, type Policy, readPolicy } from "../policy.ts";

@@ -4,7 +4,7 @@ import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent, hasCode } from "../../../infra/errors.ts";
 import { type PlacedPod, placedPods, volumeClaims, volumes } from "../../../infra/kubernetes/scheduling.ts";
 import { readBudgetPod } from "../../budget/budget-pod.ts";
-import { readAll } from "../../gather.ts";
+import { readAll } from "../../snapshot/gather.ts";
 import { selectorText } from "../../model/zone.ts";
 import type { LabelSelector } from "../label-selector.ts";
 import type { UpdateNode } from "../node.ts";

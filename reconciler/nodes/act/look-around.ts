@@ -15,7 +15,7 @@ import {
 import { placedPods } from "../../../infra/kubernetes/scheduling.ts";
 import { livingReservations, presentIn } from "../../budget/reservation.ts";
 import { matchesLabels } from "../../budget/selector.ts";
-import { gatherZones, readAll } from "../../gather.ts";
+import { gatherZones, readAll } from "../../snapshot/gather.ts";
 import type { Zone } from "../../model/zone.ts";
 import type { CoreBudget } from "../core-budget.ts";
 import { canTakeOver, type Covered, whyNotDrainable } from "../drainable.ts";

@@ -4,7 +4,7 @@ import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { phasedRollouts, type PhasedRolloutObject, pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import type { SuccessWhen } from "../../checks/check.ts";
-import { readAll } from "../../gather.ts";
+import { readAll } from "../../snapshot/gather.ts";
 import { readPod } from "../../model/pod.ts";
 import type { PhasedList } from "../../report/outcome.ts";
 import { needsPods } from "../decide.ts";

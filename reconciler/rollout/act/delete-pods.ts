@@ -13,7 +13,7 @@ import { messageOf, RolloutError, wroteNothing } from "../../../infra/errors.ts"
 import { pods } from "../../../infra/kubernetes/resources.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { findAdmitted } from "../../downscale/pending.ts";
-import { gatherGroup, gatherGroupZones } from "../../gather.ts";
+import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
 import { hold, type Hold } from "../../model/decision.ts";
 import type { Pod } from "../../model/pod.ts";
 import { describeUnsteady, isSteady } from "../../model/readiness.ts";

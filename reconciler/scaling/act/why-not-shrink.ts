@@ -1,7 +1,7 @@
 /** The last look before a zone shrinks: slow pods or other groups may have delayed the write. */
 import { RolloutError } from "../../../infra/errors.ts";
 import { findAdmitted, type PendingDownscales } from "../../downscale/pending.ts";
-import { gatherGroup, gatherGroupZones } from "../../gather.ts";
+import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
 import { hold, type Hold } from "../../model/decision.ts";
 import type { Zone } from "../../model/zone.ts";
 import { gatherPending, nameLease } from "../../downscale/act/downscale-lease.ts";

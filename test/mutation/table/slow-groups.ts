@@ -115,7 +115,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a group has few lists of pods in flight",
-    file: "reconciler/gather.ts",
+    file: "reconciler/snapshot/gather.ts",
     ...ZONES,
     find: "const LISTS_AT_ONCE = 8;",
     replacement: "const LISTS_AT_ONCE = 800;",

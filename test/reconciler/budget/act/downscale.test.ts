@@ -10,7 +10,7 @@ import { RolloutError } from "../../../../infra/errors.ts";
 import { evictionIdentity } from "../../../../reconciler/budget/reservation.ts";
 import type { Outcome } from "../../../../reconciler/report/outcome.ts";
 import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
-import { gatherGroup } from "../../../../reconciler/gather.ts";
+import { gatherGroup } from "../../../../reconciler/snapshot/gather.ts";
 import { removeExpired } from "../../../../reconciler/budget/act/expired-reservations.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
 import { listBudgets } from "../../../../reconciler/budget/act/gather-budget.ts";

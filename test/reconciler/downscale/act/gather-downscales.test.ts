@@ -5,7 +5,7 @@ import { systemClock } from "../../../../infra/clock.ts";
 import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import { nameLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
 import { gatherDownscales } from "../../../../reconciler/downscale/act/gather-downscales.ts";
-import { gatherGroupZones } from "../../../../reconciler/gather.ts";
+import { gatherGroupZones } from "../../../../reconciler/snapshot/gather.ts";
 import { minTimeOver } from "../../../../reconciler/scaling/min-time.ts";
 import { createZone, setStage } from "../../../functions/stage.ts";
 import { minTime } from "../../scaling/snapshots.ts";

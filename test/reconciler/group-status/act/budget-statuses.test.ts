@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import { createLog } from "../../../../infra/log.ts";
-import { gatherZones } from "../../../../reconciler/gather.ts";
+import { gatherZones } from "../../../../reconciler/snapshot/gather.ts";
 import { listBudgets } from "../../../../reconciler/budget/act/gather-budget.ts";
 import { createBudgetStatuses } from "../../../../reconciler/group-status/act/budget-statuses.ts";
 import { BUDGETS, setBudgetStage, writeBudget } from "../../budget-stage.ts";

@@ -1,8 +1,8 @@
 /** Watches that hint at changes: a hint starts the next tick sooner. A watch that ends does no harm. */
-import type { Clock } from "../infra/clock.ts";
-import type { Cluster, Query } from "../infra/kubernetes/cluster.ts";
-import type { Resource } from "../infra/kubernetes/resources.ts";
-import type { Hint } from "../infra/kubernetes/watch.ts";
+import type { Clock } from "../../infra/clock.ts";
+import type { Cluster, Query } from "../../infra/kubernetes/cluster.ts";
+import type { Resource } from "../../infra/kubernetes/resources.ts";
+import type { Hint } from "../../infra/kubernetes/watch.ts";
 
 export interface ChangeWatch {
   /** Starts the watches that are not running, by their keys, each from the resourceVersion of the latest list. */

@@ -1,12 +1,12 @@
 /** Reads the cluster into snapshots: StatefulSets first, then pods (§13.3), each list once. */
-import type { Call, Query } from "../infra/kubernetes/cluster.ts";
-import { pods, statefulSets, type Resource } from "../infra/kubernetes/resources.ts";
-import type { Source } from "../infra/kubernetes/actor.ts";
-import { visitEach } from "../infra/slots.ts";
-import { LABELS } from "./model/annotations.ts";
-import { byName, groupBy } from "./model/order.ts";
-import { readPod } from "./model/pod.ts";
-import { groupKey, readZone, withPods, type GroupSnapshot, type Zone, type ZoneWithPods } from "./model/zone.ts";
+import type { Call, Query } from "../../infra/kubernetes/cluster.ts";
+import { pods, statefulSets, type Resource } from "../../infra/kubernetes/resources.ts";
+import type { Source } from "../../infra/kubernetes/actor.ts";
+import { visitEach } from "../../infra/slots.ts";
+import { LABELS } from "../model/annotations.ts";
+import { byName, groupBy } from "../model/order.ts";
+import { readPod } from "../model/pod.ts";
+import { groupKey, readZone, withPods, type GroupSnapshot, type Zone, type ZoneWithPods } from "../model/zone.ts";
 
 export interface ZoneList {
   /** The zones of each group, by `<namespace>/<group>`. */
