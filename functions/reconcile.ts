@@ -6,10 +6,10 @@ import type { CloudEventFunction, HttpFunction } from "@google-cloud/functions-f
 import type { Clock } from "../infra/clock.ts";
 import type { Environment } from "../infra/config/config.ts";
 import { hasCode } from "../infra/errors.ts";
-import { compose, type Composition } from "../reconciler/compose.ts";
+import { compose, type Composition } from "../reconciler/run/compose.ts";
 import type { Outcome } from "../reconciler/report/outcome.ts";
-import { run } from "../reconciler/run.ts";
-import type { RunInput, RunResult } from "../reconciler/run-input.ts";
+import { run } from "../reconciler/run/run.ts";
+import type { RunInput, RunResult } from "../reconciler/run/run-input.ts";
 
 export interface ReconcileTargets {
   /** `functions-framework --target=reconcile`: 200 with the outcome of each group, 503 if the Lease or the cluster was out of reach, 500 if the configuration is wrong. */

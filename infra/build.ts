@@ -6,7 +6,7 @@ import { formatSbom, type Lockfile } from "./sbom.ts";
 
 /** What is built: a new entry is one more path here. */
 const ENTRIES = [
-  "reconciler/main.ts",
+  "reconciler/run/main.ts",
   "reconciler/nodes/agent/main.ts",
   "functions/index.ts",
   "functions/serve.ts",

@@ -19,7 +19,7 @@ import { createPhasedTick } from "../../reconciler/phased/act/phased-tick.ts";
 import { createReferences } from "../../reconciler/scaling/act/references.ts";
 import { createPodNotifier } from "../../reconciler/scaling/act/pod-notifier.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
-import { tick } from "../../reconciler/tick.ts";
+import { tick } from "../../reconciler/run/tick.ts";
 import { readPeakMb } from "./peak.ts";
 import { median } from "./row.ts";
 import { noChecks, noPhases } from "../reconciler/stage.ts";

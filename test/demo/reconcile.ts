@@ -2,8 +2,8 @@
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Log, LogFields } from "../../infra/log.ts";
-import { compose } from "../../reconciler/compose.ts";
-import { run } from "../../reconciler/run.ts";
+import { compose } from "../../reconciler/run/compose.ts";
+import { run } from "../../reconciler/run/run.ts";
 
 export interface DemoReconciler {
   /** The reconciler's connection. */

@@ -67,7 +67,7 @@ it("the right to read Secrets in another namespace goes to the reconciler of the
 });
 
 const ACCOUNTS: readonly (readonly [account: string, entry: string, unused?: RegExp, more?: readonly string[]])[] = [
-  ["zonewise-reconciler", "reconciler/main.ts"],
+  ["zonewise-reconciler", "reconciler/run/main.ts"],
   ["zonewise-functions", "functions/serve.ts"],
   ["zonewise-certificates", "infra/certs/main.ts"],
   // It watches its own shadow by the watch that others use for StatefulSets.

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { RolloutError } from "../../infra/errors.ts";
-import type { CaInjectionInput } from "../../reconciler/ca-injection.ts";
+import type { CaInjectionInput } from "../../reconciler/run/ca-injection.ts";
 import * as on from "../infra/certs/stage.ts";
 import { bundle, giveSecret, injector } from "./ca-injector.ts";
 import { setStage, type Stage } from "./stage.ts";

@@ -1,7 +1,7 @@
 /** Injections of the CA into the configurations of an emulated cluster. */
 import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
-import { type CaInjectionInput, createCaInjection } from "../../reconciler/ca-injection.ts";
+import { type CaInjectionInput, createCaInjection } from "../../reconciler/run/ca-injection.ts";
 import * as on from "../infra/certs/stage.ts";
 import type { Stage } from "./stage.ts";
 

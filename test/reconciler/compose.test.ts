@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
 import { systemClock } from "../../infra/clock.ts";
-import { compose } from "../../reconciler/compose.ts";
+import { compose } from "../../reconciler/run/compose.ts";
 import { listen } from "../loopback.ts";
 
 it("a run does not start unless its Lease is shorter than its time budget", async () => {

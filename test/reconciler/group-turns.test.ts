@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { createGroupTurns, LAST_OF_FULL, type GroupTurns } from "../../reconciler/group-turns.ts";
+import { createGroupTurns, LAST_OF_FULL, type GroupTurns } from "../../reconciler/run/group-turns.ts";
 
 const clock = { monotonic: () => 0 };
 const groupsOf = (keys: readonly string[]) => new Map(keys.map((key) => [key, key]));

@@ -6,8 +6,8 @@ import { RolloutError } from "../../infra/errors.ts";
 import { leases } from "../../infra/kubernetes/resources.ts";
 import { changeLease } from "../../infra/kubernetes/lease-object.ts";
 import { formatAnnouncement, SUCCESSOR } from "../../infra/kubernetes/lease-succession.ts";
-import { run } from "../../reconciler/run.ts";
-import type { RunInput, RunResult } from "../../reconciler/run-input.ts";
+import { run } from "../../reconciler/run/run.ts";
+import type { RunInput, RunResult } from "../../reconciler/run/run-input.ts";
 import { deploy, runInputOf, setStage, type Stage } from "./stage.ts";
 import { witness } from "./witness.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { createResync, dueForResync, resyncedThrough } from "../../reconciler/resync.ts";
+import { createResync, dueForResync, resyncedThrough } from "../../reconciler/run/resync.ts";
 
 const PERIOD = 5 * 60_000;
 

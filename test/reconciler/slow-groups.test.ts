@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { RolloutError } from "../../infra/errors.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
-import { run } from "../../reconciler/run.ts";
-import type { RunInput, RunResult } from "../../reconciler/run-input.ts";
-import type { StepResult, Steps } from "../../reconciler/steps.ts";
+import { run } from "../../reconciler/run/run.ts";
+import type { RunInput, RunResult } from "../../reconciler/run/run-input.ts";
+import type { StepResult, Steps } from "../../reconciler/run/steps.ts";
 import { DELAYED, MIRROR, mirrorStage, type MirrorStage } from "./scaling/mirror-stage.ts";
 import { deploy, runInputOf, tickOnce, type Stage } from "./stage.ts";
 

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
-import { createGroupTurns } from "../../reconciler/group-turns.ts";
-import { createResync, resyncedThrough } from "../../reconciler/resync.ts";
-import { createSteps } from "../../reconciler/steps.ts";
-import { tick, type TickInput } from "../../reconciler/tick.ts";
+import { createGroupTurns } from "../../reconciler/run/group-turns.ts";
+import { createResync, resyncedThrough } from "../../reconciler/run/resync.ts";
+import { createSteps } from "../../reconciler/run/steps.ts";
+import { tick, type TickInput } from "../../reconciler/run/tick.ts";
 import { manualClock } from "../emulator/clock.ts";
 import { clockOf, noChecks, noMaintenance, noPhases, scalingOf } from "./stage.ts";
 

@@ -1,7 +1,7 @@
 /** Steps that outlast their tick. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createSteps, MOST_SLOW, MOST_SLOW_OF_NAMESPACE, type StepResult } from "../../reconciler/steps.ts";
+import { createSteps, MOST_SLOW, MOST_SLOW_OF_NAMESPACE, type StepResult } from "../../reconciler/run/steps.ts";
 import { manualClock } from "../emulator/clock.ts";
 import { clockOf } from "./stage.ts";
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { createGroupTurns } from "../../reconciler/group-turns.ts";
-import { run } from "../../reconciler/run.ts";
+import { createGroupTurns } from "../../reconciler/run/group-turns.ts";
+import { run } from "../../reconciler/run/run.ts";
 import { deploy, runInputOf, setStage, tickOnce, type Stage } from "./stage.ts";
 
 const NAMES = Array.from({ length: 20 }, (_, i) => `group-${String(i).padStart(2, "0")}`);

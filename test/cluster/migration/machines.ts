@@ -47,7 +47,7 @@ export interface Machines {
 
 /** The entries of jobs, by their label, which is their ServiceAccount's name, too. */
 const JOBS: Readonly<Record<string, string>> = {
-  "zonewise-reconciler": "reconciler/main.ts",
+  "zonewise-reconciler": "reconciler/run/main.ts",
   "zonewise-certificates": "infra/certs/main.ts",
 };
 const SERVING = /"msg":"listening","what":"webhooks","port":(?<port>\d+)/;

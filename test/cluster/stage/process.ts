@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { SOME_TIME_MS } from "./until.ts";
 
-const MAIN = fileURLToPath(new URL("../../../reconciler/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../../reconciler/run/main.ts", import.meta.url));
 
 export interface TestProcess {
   /** Everything it has written so far, stdout and stderr. */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { showTotals } from "../../../functions/totals/show-totals.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { run } from "../../../reconciler/run.ts";
+import { run } from "../../../reconciler/run/run.ts";
 import { deploy, runInputOf, type Stage } from "../../reconciler/stage.ts";
 import { setStatusStage } from "../../reconciler/group-status/act/status-stage.ts";
 

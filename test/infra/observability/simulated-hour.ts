@@ -1,8 +1,8 @@
 /** Reconciler and functions over one embedded cluster, in simulated time that is scraped each minute; and the faults of their alerts. */
 import assert from "node:assert/strict";
 import { compose as composeFunctions } from "../../../functions/compose.ts";
-import { compose as composeReconciler } from "../../../reconciler/compose.ts";
-import { run } from "../../../reconciler/run.ts";
+import { compose as composeReconciler } from "../../../reconciler/run/compose.ts";
+import { run } from "../../../reconciler/run/run.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { startRecording } from "./recording.ts";
 

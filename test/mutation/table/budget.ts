@@ -274,7 +274,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the tick reads the budgets before the pods whose reservations it removes",
-    file: "reconciler/step-group.ts",
+    file: "reconciler/run/step-group.ts",
     find: "const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);\n  const snapshot = await gatherGroup(zones, input);",
     replacement:
       "const snapshot = await gatherGroup(zones, input);\n  const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);",

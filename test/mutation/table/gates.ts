@@ -16,7 +16,7 @@ const CLIENT = { file: "infra/prometheus/client.ts", tests: ["test/infra/prometh
 export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a step that takes long reads the gates again before it deletes pods",
-    file: "reconciler/step-group.ts",
+    file: "reconciler/run/step-group.ts",
     find: "if (isLate && decision",
     replacement: "if (isLate && actor.gatheredAt < 0 && decision",
     tests: ["test/reconciler/gates/act/tick-gates.test.ts"],

@@ -95,7 +95,7 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a run that handed its Lease over goes on if it is free after all",
-    file: "reconciler/run.ts",
+    file: "reconciler/run/run.ts",
     find: "if (isOver(input, term)) ended.abort();",
     replacement: 'if (isOver(input, term) || term.end === "handedOver") ended.abort();',
     tests: ["test/reconciler/handover.test.ts"],

@@ -30,7 +30,7 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a list of StatefulSets from before other groups had their turn is read again",
-    file: "reconciler/tick.ts",
+    file: "reconciler/run/tick.ts",
     tests: CHANGED,
     find: "[key, zones], { budgetLists, gatheredAt, gates,",
     replacement: "[key, zones], { budgetLists, gatheredAt: gatheredAt && clock.monotonic(), gates,",

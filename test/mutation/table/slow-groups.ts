@@ -1,17 +1,17 @@
 /** Ticks that do not wait for slow groups, and what bounds the cost of large ones. */
 import type { Mutation } from "../mutation.ts";
 
-const STEPS = { file: "reconciler/steps.ts", tests: ["test/reconciler/steps.test.ts"] };
-const TICK = { file: "reconciler/tick.ts", tests: ["test/reconciler/slow-groups.test.ts"] };
-const TURNS = { file: "reconciler/group-turns.ts", tests: ["test/reconciler/group-turns.test.ts"] };
-const RESYNC = { file: "reconciler/resync.ts", tests: ["test/reconciler/resync.test.ts"] };
+const STEPS = { file: "reconciler/run/steps.ts", tests: ["test/reconciler/steps.test.ts"] };
+const TICK = { file: "reconciler/run/tick.ts", tests: ["test/reconciler/slow-groups.test.ts"] };
+const TURNS = { file: "reconciler/run/group-turns.ts", tests: ["test/reconciler/group-turns.test.ts"] };
+const RESYNC = { file: "reconciler/run/resync.ts", tests: ["test/reconciler/resync.test.ts"] };
 const ZONES = { tests: ["test/reconciler/scaling/act/many-zones.test.ts"] };
 const BUDGETS = { tests: ["test/reconciler/many-budgets.test.ts"] };
 
 export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a tick does not wait for its slowest group",
-    file: "reconciler/steps.ts",
+    file: "reconciler/run/steps.ts",
     tests: ["test/reconciler/slow-groups.test.ts"],
     find: "const SLOW_MS = 1000;",
     replacement: "const SLOW_MS = 1_000_000;",
@@ -42,7 +42,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a run waits for its slow steps before it gives the Lease back",
-    file: "reconciler/term.ts",
+    file: "reconciler/run/session.ts",
     tests: ["test/reconciler/slow-groups.test.ts"],
     find: "  await steps.idle();\n",
     replacement: "",
@@ -94,7 +94,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a group that changes during its slow step is looked at again once that ends",
-    file: "reconciler/term.ts",
+    file: "reconciler/run/session.ts",
     tests: ["test/reconciler/slow-groups.test.ts"],
     find: "needsTick(late) || turns.isAwaited(key)",
     replacement: "needsTick(late)",

@@ -8,7 +8,7 @@ import { isAllowed, VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { createMayDisrupt } from "../../../reconciler/budget/act/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/budget/act/reserve.ts";
-import { tick } from "../../../reconciler/tick.ts";
+import { tick } from "../../../reconciler/run/tick.ts";
 import { createBudgetMaintenance } from "../../../reconciler/budget/act/maintain-budgets.ts";
 import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
 import { noChecks, noPhases, noPods, scalingOf } from "../stage.ts";

@@ -14,7 +14,7 @@ import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { Lease, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import type { Outcome } from "../../../reconciler/report/outcome.ts";
 import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
-import { tick } from "../../../reconciler/tick.ts";
+import { tick } from "../../../reconciler/run/tick.ts";
 import { keepingLog, reviewOf, noBudgets } from "../../functions/stage.ts";
 import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
 import { MIRROR, NO_WRITE_BACK } from "../scaling/mirror-stage.ts";

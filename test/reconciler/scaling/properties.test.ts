@@ -6,7 +6,7 @@ import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { createReferences } from "../../../reconciler/scaling/act/references.ts";
 import type { Outcome } from "../../../reconciler/report/outcome.ts";
 import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
-import { tick } from "../../../reconciler/tick.ts";
+import { tick } from "../../../reconciler/run/tick.ts";
 import { noChecks, noMaintenance, noPhases } from "../stage.ts";
 import { createWorld, happen, HAPPENING_NAMES, SETTINGS, type World } from "./world.ts";
 import { FATES, startProcess, type Process } from "./world-cluster.ts";

@@ -10,7 +10,7 @@ import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.
 import { readExpression } from "../../../../reconciler/checks/expression.ts";
 import { createGates } from "../../../../reconciler/gates/act/tick-gates.ts";
 import type { Draft as EventDraft } from "../../../../reconciler/report/events.ts";
-import type { TickInput } from "../../../../reconciler/tick.ts";
+import type { TickInput } from "../../../../reconciler/run/tick.ts";
 import type { Draft } from "../../../emulator/objects.ts";
 import { startPrometheus, type ScriptedPrometheus } from "../../../prometheus/scripted.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";

@@ -1,16 +1,16 @@
 /** What a run needs, and its result. */
-import type { Clock } from "../infra/clock.ts";
-import type { Cluster } from "../infra/kubernetes/cluster.ts";
-import type { LeaseOptions } from "../infra/kubernetes/lease-wait.ts";
-import type { Log } from "../infra/log.ts";
-import type { LeaseClock } from "../infra/server-clock.ts";
-import type { Metrics } from "../infra/metrics/metrics.ts";
+import type { Clock } from "../../infra/clock.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import type { LeaseOptions } from "../../infra/kubernetes/lease-wait.ts";
+import type { Log } from "../../infra/log.ts";
+import type { LeaseClock } from "../../infra/server-clock.ts";
+import type { Metrics } from "../../infra/metrics/metrics.ts";
 import type { CaInjection } from "./ca-injection.ts";
-import type { UpdateNodes } from "./nodes/act/update-nodes.ts";
-import type { ConcludeDownscales } from "./downscale/act/conclude-downscales.ts";
-import type { GroupMemory } from "./report/memory.ts";
-import type { TickResult } from "./report/outcome.ts";
-import type { BudgetStatuses } from "./group-status/act/budget-statuses.ts";
+import type { UpdateNodes } from "../nodes/act/update-nodes.ts";
+import type { ConcludeDownscales } from "../downscale/act/conclude-downscales.ts";
+import type { GroupMemory } from "../report/memory.ts";
+import type { TickResult } from "../report/outcome.ts";
+import type { BudgetStatuses } from "../group-status/act/budget-statuses.ts";
 import type { TickInput } from "./tick.ts";
 
 export interface RunInput {

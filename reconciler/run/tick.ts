@@ -2,18 +2,18 @@
  * One pass over all groups: list the StatefulSets, then begin a step of each group, 8 at a time at most and independently of each other. The tick ends
  * once each step is done or slow; a slow one goes on beside the next ticks (steps.ts).
  */
-import { visitEach } from "../infra/slots.ts";
-import { earliest } from "../infra/timestamp.ts";
-import { gatherZones } from "./snapshot/gather.ts";
-import type { Checker } from "./checks/act/ask-prometheus.ts";
-import type { Gates } from "./gates/act/tick-gates.ts";
-import { hold } from "./model/decision.ts";
-import type { Zone } from "./model/zone.ts";
-import type { PhasedInput, PhasedTick } from "./phased/act/phased-tick.ts";
+import { visitEach } from "../../infra/slots.ts";
+import { earliest } from "../../infra/timestamp.ts";
+import { gatherZones } from "../snapshot/gather.ts";
+import type { Checker } from "../checks/act/ask-prometheus.ts";
+import type { Gates } from "../gates/act/tick-gates.ts";
+import { hold } from "../model/decision.ts";
+import type { Zone } from "../model/zone.ts";
+import type { PhasedInput, PhasedTick } from "../phased/act/phased-tick.ts";
 import { createGroupTurns, type GroupTurns, type WhyLeft } from "./group-turns.ts";
-import type { Draft } from "./report/events.ts";
-import type { Outcome, TickResult } from "./report/outcome.ts";
-import { decideByStatus } from "./rollout/decide.ts";
+import type { Draft } from "../report/events.ts";
+import type { Outcome, TickResult } from "../report/outcome.ts";
+import { decideByStatus } from "../rollout/decide.ts";
 import { type Gathered, stepGroup, type StepInput } from "./step-group.ts";
 import { createPatientSteps, MOST_SLOW, MOST_SLOW_OF_NAMESPACE, namespaceOf, type StepResult, type Steps } from "./steps.ts";
 

@@ -5,12 +5,12 @@
  *     ^                                                                                                             |
  *     +-- it is free after all, as the next run died <-- stand by for a while <-- the next run waits: handed over --+
  */
-import { firstOfSignals, type Clock } from "../infra/clock.ts";
-import { hasCode, isRetryable } from "../infra/errors.ts";
-import { acquireLease } from "../infra/kubernetes/lease.ts";
-import type { GroupMemory } from "./report/memory.ts";
+import { firstOfSignals, type Clock } from "../../infra/clock.ts";
+import { hasCode, isRetryable } from "../../infra/errors.ts";
+import { acquireLease } from "../../infra/kubernetes/lease.ts";
+import type { GroupMemory } from "../report/memory.ts";
 import type { RunInput, RunResult } from "./run-input.ts";
-import { tickUntil } from "./term.ts";
+import { tickUntil } from "./session.ts";
 
 /** Between a Lease that was lost and the next attempt. */
 const PAUSE_MS = 1000;

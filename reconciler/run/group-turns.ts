@@ -3,9 +3,9 @@
  * and begin every group once before any is begun twice. Where a namespace has no room for its next group, the round passes it, and the namespace goes on
  * with that group when its next place comes. The progress is kept in annotations of the Lease alone: it is the same for the next process.
  */
-import type { Clock } from "../infra/clock.ts";
-import { spreadHash } from "./model/hash.ts";
-import { groupBy } from "./model/order.ts";
+import type { Clock } from "../../infra/clock.ts";
+import { spreadHash } from "../model/hash.ts";
+import { groupBy } from "../model/order.ts";
 import { namespaceOf } from "./steps.ts";
 
 /** Annotations of the Lease: the place that was reached last, and the groups that were begun last in namespaces that had no room for another. */

@@ -3,7 +3,7 @@
  * within the 5 minutes, so that resyncs spread. Annotations of the Lease keep the progress across processes: one time for each 64th of the order in
  * which groups take turns, so that a run that does not reach every group still keeps what it has done.
  */
-import { hash, spreadHash } from "./model/hash.ts";
+import { hash, spreadHash } from "../model/hash.ts";
 
 const PERIOD_MS = 5 * 60_000;
 const SECTORS = 64;

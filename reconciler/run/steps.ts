@@ -6,8 +6,8 @@
  *                                       +-- for longer than a second: slow. Its place goes to the next group, the tick ends without it, and the
  *                                           ticks that follow leave the group out until it is done
  */
-import type { Clock } from "../infra/clock.ts";
-import type { Outcome, PhasedList } from "./report/outcome.ts";
+import type { Clock } from "../../infra/clock.ts";
+import type { Outcome, PhasedList } from "../report/outcome.ts";
 
 /** The result of a step. */
 export interface StepResult {

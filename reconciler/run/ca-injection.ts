@@ -6,15 +6,15 @@
  * A watch is only a hint: every injection starts with a list. Without the right to watch, only the 30 s remain. The list after our own injection
  * finds nothing to do, which ends the cycle.
  */
-import { failurePolicies } from "../infra/certs/configurations.ts";
-import { type FirstCertificate, issueFirstCertificate } from "../infra/certs/first-certificate.ts";
-import { injectCaBundles, HOOK_RESOURCES, listConfigurations, queryFor } from "../infra/certs/inject.ts";
-import type { Clock } from "../infra/clock.ts";
-import type { Call, Cluster } from "../infra/kubernetes/cluster.ts";
-import { hasCode } from "../infra/errors.ts";
-import type { Log } from "../infra/log.ts";
-import type { Metrics } from "../infra/metrics/metrics.ts";
-import { startChangeWatch, type Watched } from "./snapshot/change-watch.ts";
+import { failurePolicies } from "../../infra/certs/configurations.ts";
+import { type FirstCertificate, issueFirstCertificate } from "../../infra/certs/first-certificate.ts";
+import { injectCaBundles, HOOK_RESOURCES, listConfigurations, queryFor } from "../../infra/certs/inject.ts";
+import type { Clock } from "../../infra/clock.ts";
+import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
+import { hasCode } from "../../infra/errors.ts";
+import type { Log } from "../../infra/log.ts";
+import type { Metrics } from "../../infra/metrics/metrics.ts";
+import { startChangeWatch, type Watched } from "../snapshot/change-watch.ts";
 
 export interface CaInjectionInput {
   readonly cluster: Cluster;

@@ -1,7 +1,7 @@
 /** Keeps the totals of the reconciler on its Lease: written with each renewal, and read by the functions' `/metrics`. */
-import type { Metrics } from "../infra/metrics/metrics.ts";
-import { addGrowth, formatTotals, parseTotals, TOTALS, type Totals } from "../infra/metrics/totals.ts";
-import { formatTimestamp } from "../infra/timestamp.ts";
+import type { Metrics } from "../../infra/metrics/metrics.ts";
+import { addGrowth, formatTotals, parseTotals, TOTALS, type Totals } from "../../infra/metrics/totals.ts";
+import { formatTimestamp } from "../../infra/timestamp.ts";
 
 export interface LeaseTotals {
   /** The number of the tick under way among all of the installation. */

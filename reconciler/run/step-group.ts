@@ -4,25 +4,25 @@
  *   settled by its status? -> done
  *   otherwise list its pods -> decideRollout -> act -> outcome
  */
-import { hasCode, isSuperseded } from "../infra/errors.ts";
-import type { Clock } from "../infra/clock.ts";
-import type { Actor } from "../infra/kubernetes/actor.ts";
-import { gatherGroup } from "./snapshot/gather.ts";
-import type { GroupGates, TickGates } from "./gates/act/tick-gates.ts";
-import { wantedBy } from "./gates/wanted.ts";
-import type { BudgetLists } from "./budget/act/budget-lists.ts";
-import type { BudgetMaintenance } from "./budget/act/maintain-budgets.ts";
-import type { Hold } from "./model/decision.ts";
-import { type GateVerdicts, groupKey, type GroupSnapshot, type Zone } from "./model/zone.ts";
-import type { Common, Outcome } from "./report/outcome.ts";
-import type { MayDisrupt } from "./budget/act/may-disrupt.ts";
-import { decideByStatus, decideRollout } from "./rollout/decide.ts";
-import { planRollout } from "./rollout/plan.ts";
-import { tooManyZones } from "./model/too-many-zones.ts";
-import { scaleGroup } from "./scaling/act/scale-group.ts";
-import type { Scaler } from "./scaling/act/scaler.ts";
-import type { BatchActor } from "./rollout/act/delete-pods.ts";
-import { takeStep } from "./rollout/act/take-rollout-step.ts";
+import { hasCode, isSuperseded } from "../../infra/errors.ts";
+import type { Clock } from "../../infra/clock.ts";
+import type { Actor } from "../../infra/kubernetes/actor.ts";
+import { gatherGroup } from "../snapshot/gather.ts";
+import type { GroupGates, TickGates } from "../gates/act/tick-gates.ts";
+import { wantedBy } from "../gates/wanted.ts";
+import type { BudgetLists } from "../budget/act/budget-lists.ts";
+import type { BudgetMaintenance } from "../budget/act/maintain-budgets.ts";
+import type { Hold } from "../model/decision.ts";
+import { type GateVerdicts, groupKey, type GroupSnapshot, type Zone } from "../model/zone.ts";
+import type { Common, Outcome } from "../report/outcome.ts";
+import type { MayDisrupt } from "../budget/act/may-disrupt.ts";
+import { decideByStatus, decideRollout } from "../rollout/decide.ts";
+import { planRollout } from "../rollout/plan.ts";
+import { tooManyZones } from "../model/too-many-zones.ts";
+import { scaleGroup } from "../scaling/act/scale-group.ts";
+import type { Scaler } from "../scaling/act/scaler.ts";
+import type { BatchActor } from "../rollout/act/delete-pods.ts";
+import { takeStep } from "../rollout/act/take-rollout-step.ts";
 
 export interface StepInput extends Actor {
   readonly clock: Pick<Clock, "now" | "monotonic">;

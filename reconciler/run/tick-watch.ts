@@ -2,11 +2,11 @@
  * What a run watches between its ticks: the zones, PhasedRollouts, and the StatefulSets that these manage. Of other StatefulSets no change wakes a tick,
  * and neither does our own write to a PhasedRollout. Namespaces without PhasedRollouts have no third watch.
  */
-import type { Freshness } from "../infra/kubernetes/freshness.ts";
-import { phasedRollouts, statefulSets } from "../infra/kubernetes/resources.ts";
-import { type ChangeWatch, type ChangeWatchOptions, startChangeWatch, type Watched } from "./snapshot/change-watch.ts";
-import { LABELS } from "./model/annotations.ts";
-import type { PhasedList, TickResult } from "./report/outcome.ts";
+import type { Freshness } from "../../infra/kubernetes/freshness.ts";
+import { phasedRollouts, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { type ChangeWatch, type ChangeWatchOptions, startChangeWatch, type Watched } from "../snapshot/change-watch.ts";
+import { LABELS } from "../model/annotations.ts";
+import type { PhasedList, TickResult } from "../report/outcome.ts";
 
 export interface TickWatch extends Pick<ChangeWatch, "wait" | "wake"> {
   /** Starts the watches that are not running, each from the version of its list in the tick. */

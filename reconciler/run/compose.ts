@@ -1,27 +1,27 @@
 /** Composes a run from the environment, for the CronJob's entry and the function. */
 import { randomUUID } from "node:crypto";
-import type { Issue } from "../infra/certs/revise.ts";
-import type { Clock } from "../infra/clock.ts";
-import type { CertificateConfiguration } from "../infra/config/certificate-variables.ts";
-import type { Environment } from "../infra/config/config.ts";
-import { limitLists } from "../infra/kubernetes/limit-lists.ts";
-import { createPodHttp } from "../infra/pod-http.ts";
-import { pushMetrics } from "../infra/metrics/push.ts";
-import { start } from "../infra/start.ts";
-import { createPrometheusClient } from "../infra/prometheus/client.ts";
+import type { Issue } from "../../infra/certs/revise.ts";
+import type { Clock } from "../../infra/clock.ts";
+import type { CertificateConfiguration } from "../../infra/config/certificate-variables.ts";
+import type { Environment } from "../../infra/config/config.ts";
+import { limitLists } from "../../infra/kubernetes/limit-lists.ts";
+import { createPodHttp } from "../../infra/pod-http.ts";
+import { pushMetrics } from "../../infra/metrics/push.ts";
+import { start } from "../../infra/start.ts";
+import { createPrometheusClient } from "../../infra/prometheus/client.ts";
 import { createCaInjection } from "./ca-injection.ts";
-import { createChecker } from "./checks/act/ask-prometheus.ts";
-import { createGates } from "./gates/act/tick-gates.ts";
-import { createPhasedTick } from "./phased/act/phased-tick.ts";
-import { createReferences } from "./scaling/act/references.ts";
-import { composeBudgets } from "./budget/act/compose.ts";
-import type { OnBudgets } from "./budget/act/disruption-request.ts";
-import { createMayDisrupt, createMayDownscale } from "./budget/act/may-disrupt.ts";
-import { createNodeUpdates, type NodeUpdateOptions } from "./nodes/act/update-nodes.ts";
+import { createChecker } from "../checks/act/ask-prometheus.ts";
+import { createGates } from "../gates/act/tick-gates.ts";
+import { createPhasedTick } from "../phased/act/phased-tick.ts";
+import { createReferences } from "../scaling/act/references.ts";
+import { composeBudgets } from "../budget/act/compose.ts";
+import type { OnBudgets } from "../budget/act/disruption-request.ts";
+import { createMayDisrupt, createMayDownscale } from "../budget/act/may-disrupt.ts";
+import { createNodeUpdates, type NodeUpdateOptions } from "../nodes/act/update-nodes.ts";
 import type { RunInput } from "./run-input.ts";
-import { createBudgetStatuses } from "./group-status/act/budget-statuses.ts";
-import { createConcluder } from "./downscale/act/conclude-downscales.ts";
-import { createBudgetMaintenance } from "./budget/act/maintain-budgets.ts";
+import { createBudgetStatuses } from "../group-status/act/budget-statuses.ts";
+import { createConcluder } from "../downscale/act/conclude-downscales.ts";
+import { createBudgetMaintenance } from "../budget/act/maintain-budgets.ts";
 
 export interface Composition {
   /** Pushes the metrics where that is configured; never rejects. */
@@ -39,7 +39,7 @@ const QUERY_MS = 5000;
 /** Certificates are valid by the API server's clock. The generator is imported only when a certificate is issued. */
 function issuerFor({ dnsNames, organization, validityMs }: CertificateConfiguration, clock: Clock) {
   const issue: Issue = async () => {
-    const { generateCertificates } = await import("../infra/certs/generate.ts");
+    const { generateCertificates } = await import("../../infra/certs/generate.ts");
     return await generateCertificates({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: new Date(clock.now()) });
   };
   return { dnsNames, issue };
@@ -47,7 +47,7 @@ function issuerFor({ dnsNames, organization, validityMs }: CertificateConfigurat
 
 /** The grammar of PromQL is large, and few runs read an expression. */
 async function loadReader() {
-  return (await import("../reconciler/checks/expression.ts")).readExpression;
+  return (await import("../checks/expression.ts")).readExpression;
 }
 
 /** Throws `BadConfiguration`. */
