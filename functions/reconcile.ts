@@ -7,7 +7,7 @@ import type { Clock } from "../infra/clock.ts";
 import type { Environment } from "../infra/config/config.ts";
 import { hasCode } from "../infra/errors.ts";
 import { compose, type Composition } from "../reconciler/run/compose.ts";
-import type { Outcome } from "../reconciler/report/outcome.ts";
+import type { Outcome } from "../reconciler/model/outcome.ts";
 import { run } from "../reconciler/run/run.ts";
 import type { RunInput, RunResult } from "../reconciler/run/run-input.ts";
 

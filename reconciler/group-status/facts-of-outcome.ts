@@ -2,7 +2,7 @@
 import { messageOf } from "../../infra/errors.ts";
 import type { GroupFacts } from "./facts.ts";
 import { describeOutcome } from "../report/describe.ts";
-import { isFailure, type Outcome } from "../report/outcome.ts";
+import { isFailure, type Outcome } from "../model/outcome.ts";
 import { planByStatus } from "../rollout/plan.ts";
 
 export function factsOfOutcome(outcome: Outcome): GroupFacts {

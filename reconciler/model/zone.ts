@@ -177,3 +177,13 @@ export function selectorText(selector: Spec["selector"] | undefined): string {
   );
   return [...labels, ...expressions].filter((term) => term !== "").join(",");
 }
+
+/** The zones of all groups, as one list has them. */
+export interface ZoneList {
+  /** The zones of each group, by `<namespace>/<group>`. */
+  readonly groups: ReadonlyMap<string, readonly Zone[]>;
+  /** The errors of namespaces that could not be read. */
+  readonly failures: ReadonlyMap<string, unknown>;
+  /** The version from which a watch of each namespace ("" for all) continues. */
+  readonly resourceVersions: ReadonlyMap<string, string>;
+}

@@ -1,4 +1,5 @@
 /** What a tick would do with a world now: scale, then roll out, under gates and budgets. It decides; it changes nothing. */
+import type { DeletePods, FinishZone, ScaleZone } from "../model/outcome.ts";
 import type { BudgetPod } from "../budget/budget-pod.ts";
 import { holdPod, isAllowed } from "../budget/verdict.ts";
 import { judgeGates } from "../gates/hold.ts";
@@ -6,8 +7,6 @@ import { identityOf } from "../gates/rollout-identity.ts";
 import type { Hold } from "../model/decision.ts";
 import type { GateVerdicts, GroupSnapshot } from "../model/zone.ts";
 import { decideRollout } from "../rollout/decide.ts";
-import type { DeletePods, FinishZone } from "../rollout/zone.ts";
-import type { ScaleZone } from "../scaling/steps.ts";
 import { judgeDisruption, reserve } from "./budgets.ts";
 import { lookAtScaling, type ScalingOutlook } from "./scale.ts";
 import type { World } from "./world.ts";

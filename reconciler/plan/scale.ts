@@ -1,4 +1,5 @@
 /** The scaling of a world's group: the tick's own decisions, with steps that change nothing but facts. */
+import type { ScaleZone } from "../model/outcome.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { BudgetZone } from "../budget/budget-pod.ts";
 import type { Hold } from "../model/decision.ts";
@@ -6,7 +7,7 @@ import { decideScaling } from "../scaling/decide.ts";
 import { foldAges } from "../scaling/delayed.ts";
 import { addFacts, zoneFactsOf, type ScalingSnapshot, type ZoneFacts } from "../scaling/snapshot.ts";
 import { decideShrink, isShrinking } from "../scaling/shrink.ts";
-import type { PreparePods, ScaleZone, ScalingStep } from "../scaling/steps.ts";
+import type { PreparePods, ScalingStep } from "../scaling/steps.ts";
 import { judgeDownscale } from "./budgets.ts";
 import { putZone, type World } from "./world.ts";
 

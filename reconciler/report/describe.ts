@@ -1,6 +1,6 @@
 /** The state of a group in one line, for the log. */
 import type { LogFields, LogLevel } from "../../infra/log.ts";
-import { isFailure, type Outcome } from "./outcome.ts";
+import { isFailure, type Outcome } from "../model/outcome.ts";
 
 export interface LogLine {
   readonly level: LogLevel;

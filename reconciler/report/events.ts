@@ -6,7 +6,7 @@ import { formatTimestamp } from "../../infra/timestamp.ts";
 import { dedupKeyOf, factsOf, type Hold, type ObjectRef } from "../model/decision.ts";
 import { isSettledByStatus, type Zone } from "../model/zone.ts";
 import type { GroupMemory } from "./memory.ts";
-import { holdsOf, type Outcome } from "./outcome.ts";
+import { holdsOf, type Outcome } from "../model/outcome.ts";
 
 export interface Draft {
   readonly regarding: ObjectRef;

@@ -3,7 +3,7 @@ import type { LogFields } from "../../infra/log.ts";
 import { dedupKeyOf, factsOf } from "../model/decision.ts";
 import { describeOutcome, type LogLine } from "./describe.ts";
 import type { GroupMemory } from "./memory.ts";
-import { isFailure, type Outcome, type TickResult } from "./outcome.ts";
+import { isFailure, type Outcome, type TickResult } from "../model/outcome.ts";
 
 /** The log lines of one outcome: new scaling holds, new notes, and the state if it has changed or an action was taken. */
 export function linesOf(outcome: Outcome, earlier: GroupMemory | undefined): LogLine[] {

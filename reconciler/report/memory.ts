@@ -1,7 +1,7 @@
 /** The memory of a group between ticks, as a hint only: a pure function of the earlier memory and of the outcome. */
 import { dedupKeyOf } from "../model/decision.ts";
 import { describeOutcome } from "./describe.ts";
-import { holdsOf, isLeftOut, type Outcome } from "./outcome.ts";
+import { holdsOf, isLeftOut, type Outcome } from "../model/outcome.ts";
 
 /** The memory of a group between ticks; kept small, as there may be thousands of groups. A new process starts without it. */
 export interface GroupMemory {

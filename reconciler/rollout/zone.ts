@@ -2,28 +2,13 @@
 import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
 import { listSome } from "../model/list-some.ts";
+import type { DeletePods, FinishZone } from "../model/outcome.ts";
 import { isLost, isOverdue, neverServed, servesNothing } from "../model/lost.ts";
 import { describeUnavailable, describeUnsteady, isHealthy, isIdleSurplus, isSteady, unavailable } from "../model/readiness.ts";
 import { isZoneRecorded, type GroupSnapshot, type ZoneWithPods } from "../model/zone.ts";
 
-/** Delete these pods of the zone, so that they come back at its update revision. */
-export interface DeletePods {
-  readonly action: "deletePods";
-  readonly zone: ZoneWithPods;
-  readonly pods: readonly Pod[];
-  readonly message: string;
-  /** None of them serves: the state of other zones does not matter. */
-  readonly serveNothing?: true;
-}
-
-/** All pods of the zone are updated and ready: record it as `status.currentRevision`, which nobody else does under OnDelete. */
-export interface FinishZone {
-  readonly action: "finishZone";
-  readonly zone: ZoneWithPods;
-  readonly message: string;
-}
-
 export type RolloutDecision = DeletePods | FinishZone | Hold;
+
 /** Deletions a decision; the group is gathered again before more. */
 const MOST_AT_ONCE = 50;
 

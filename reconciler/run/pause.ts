@@ -1,5 +1,5 @@
 /** The pause between ticks. */
-import type { TickResult } from "../report/outcome.ts";
+import type { TickResult } from "../model/outcome.ts";
 import type { RunInput } from "./run-input.ts";
 
 /** Before a check that is due already, as the tick has not reached it. */

@@ -9,7 +9,7 @@ import type { CaInjection } from "./ca-injection.ts";
 import type { UpdateNodes } from "../nodes/act/update-nodes.ts";
 import type { ConcludeDownscales } from "../downscale/act/conclude-downscales.ts";
 import type { GroupMemory } from "../report/memory.ts";
-import type { TickResult } from "../report/outcome.ts";
+import type { TickResult } from "../model/outcome.ts";
 import type { BudgetStatuses } from "../group-status/act/budget-statuses.ts";
 import type { TickInput } from "./tick.ts";
 

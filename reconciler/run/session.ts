@@ -6,7 +6,7 @@ import type { Zone } from "../model/zone.ts";
 import { createGroupTurns, type GroupTurns } from "./group-turns.ts";
 import { createLeaseTotals, type LeaseTotals } from "./lease-totals.ts";
 import { pauseMs, wakeWhenDue } from "./pause.ts";
-import { isFailure, type LogNote, type Outcome, type TickResult } from "../report/outcome.ts";
+import { isFailure, type LogNote, type Outcome, type TickResult } from "../model/outcome.ts";
 import { createRecorder, type Recorder } from "../report/act/recorder.ts";
 import { createReporter, type Reporter } from "../report/act/reporter.ts";
 import { leasesOf } from "../downscale/act/downscale-lease.ts";

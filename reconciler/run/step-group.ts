@@ -14,7 +14,7 @@ import type { BudgetLists } from "../budget/act/budget-lists.ts";
 import type { BudgetMaintenance } from "../budget/act/maintain-budgets.ts";
 import type { Hold } from "../model/decision.ts";
 import { type GateVerdicts, groupKey, type GroupSnapshot, type Zone } from "../model/zone.ts";
-import type { Common, Outcome } from "../report/outcome.ts";
+import type { Common, Outcome } from "../model/outcome.ts";
 import type { MayDisrupt } from "../budget/act/may-disrupt.ts";
 import { decideByStatus, decideRollout } from "../rollout/decide.ts";
 import { planRollout } from "../rollout/plan.ts";

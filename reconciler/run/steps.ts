@@ -7,7 +7,7 @@
  *                                           ticks that follow leave the group out until it is done
  */
 import type { Clock } from "../../infra/clock.ts";
-import type { Outcome, PhasedList } from "../report/outcome.ts";
+import type { Outcome, PhasedList } from "../model/outcome.ts";
 
 /** The result of a step. */
 export interface StepResult {

@@ -6,7 +6,7 @@ import type { Freshness } from "../../infra/kubernetes/freshness.ts";
 import { phasedRollouts, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { type ChangeWatch, type ChangeWatchOptions, startChangeWatch, type Watched } from "../snapshot/change-watch.ts";
 import { LABELS } from "../model/annotations.ts";
-import type { PhasedList, TickResult } from "../report/outcome.ts";
+import type { PhasedList, TickResult } from "../model/outcome.ts";
 
 export interface TickWatch extends Pick<ChangeWatch, "wait" | "wake"> {
   /** Starts the watches that are not running, each from the version of its list in the tick. */

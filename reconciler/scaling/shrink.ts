@@ -1,11 +1,11 @@
 /** The rules for scaling a zone down. They are applied to what was read last before the write, and by simulations. */
+import type { ScaleZone } from "../model/outcome.ts";
 import type { Hold } from "../model/decision.ts";
 import type { GroupSnapshot, Zone } from "../model/zone.ts";
 import type { ZoneTimes } from "./facts.ts";
 import { decideFollower } from "./leader.ts";
 import { minTimeOver } from "./min-time.ts";
 import { losesNothing, othersSteady } from "./steady.ts";
-import type { ScaleZone } from "./steps.ts";
 
 /** True if the step takes pods away and nobody forces it: only then the rules below are asked. */
 export function isShrinking({ zone, replicas }: Pick<ScaleZone, "zone" | "replicas">): boolean {

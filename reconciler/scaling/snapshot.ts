@@ -1,9 +1,9 @@
 /** The facts that decisions about scaling look at. */
+import type { ScaleZone } from "../model/outcome.ts";
 import type { Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import type { YoungPod } from "./delayed.ts";
 import type { Reference, ZoneTimes } from "./facts.ts";
-import type { ScaleZone } from "./steps.ts";
 
 /** All that a decision about scaling may look at. */
 export interface ScalingSnapshot extends ZoneTimes {

@@ -1,5 +1,6 @@
 /** The steps of scaling: each is decided after the one before it was taken. */
 import type { Hold } from "../model/decision.ts";
+import type { ScaleZone } from "../model/outcome.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Delay, Endpoints } from "./delayed.ts";
 import type { Reference, ZoneTimes } from "./facts.ts";
@@ -18,16 +19,6 @@ export interface CancelPreparation {
   readonly action: "cancelPreparation";
   readonly zone: Zone;
   readonly pods: Endpoints;
-}
-
-/** Give the zone this many replicas. */
-export interface ScaleZone {
-  readonly action: "scaleZone";
-  readonly zone: Zone;
-  readonly replicas: number;
-  /** The time to write as `last-downscale`, in milliseconds since the epoch, if the group has a minimum time. */
-  readonly recordAt?: number;
-  readonly message: string;
 }
 
 /** Tell the reference, in its `status.replicas`, how many replicas the zone has. */

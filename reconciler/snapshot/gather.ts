@@ -6,16 +6,7 @@ import { visitEach } from "../../infra/slots.ts";
 import { LABELS } from "../model/annotations.ts";
 import { byName, groupBy } from "../model/order.ts";
 import { readPod } from "../model/pod.ts";
-import { groupKey, readZone, withPods, type GroupSnapshot, type Zone, type ZoneWithPods } from "../model/zone.ts";
-
-export interface ZoneList {
-  /** The zones of each group, by `<namespace>/<group>`. */
-  readonly groups: ReadonlyMap<string, readonly Zone[]>;
-  /** The errors of namespaces that could not be read. */
-  readonly failures: ReadonlyMap<string, unknown>;
-  /** The version from which a watch of each namespace ("" for all) continues. */
-  readonly resourceVersions: ReadonlyMap<string, string>;
-}
+import { groupKey, readZone, withPods, type GroupSnapshot, type Zone, type ZoneList, type ZoneWithPods } from "../model/zone.ts";
 
 /** Lists the StatefulSets of every rollout group, with one call a namespace. If no namespace can be read, throws the error of the first: `StaleRead`, or that of the API server. */
 export async function gatherZones(namespaces: readonly string[], source: Source, call?: Call): Promise<ZoneList> {

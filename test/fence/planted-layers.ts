@@ -112,7 +112,7 @@ export const PURE_FILES: readonly Row[] = [
   ],
   [
     "a pure file takes a value from what is not pure",
-    "reconciler/report/outcome.ts",
+    "reconciler/model/outcome.ts",
     `import { createLog } from "../../infra/log.ts";\nexport const x = createLog;\n`,
     /pure\(imports\)/,
   ],

@@ -1,5 +1,5 @@
 /** The reconciler's shell on the embedded cluster, under a clock that only the test advances. */
-import type { TickResult } from "../../reconciler/report/outcome.ts";
+import type { TickResult } from "../../reconciler/model/outcome.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { RolloutError } from "../../infra/errors.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
-import type { Outcome } from "../../reconciler/report/outcome.ts";
+import type { Outcome } from "../../reconciler/model/outcome.ts";
 import { deploy, setStage, tickOnce, type Stage } from "./stage.ts";
 
 /** Ticks of one process over a group with a new image. */

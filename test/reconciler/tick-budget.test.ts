@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { createMayDisrupt } from "../../reconciler/budget/act/may-disrupt.ts";
-import { isFailure, type Outcome } from "../../reconciler/report/outcome.ts";
+import { isFailure, type Outcome } from "../../reconciler/model/outcome.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "./budget-stage.ts";
 import { deploy, tickOnce, type Stage } from "./stage.ts";
 import { witness, type Witness } from "./witness.ts";

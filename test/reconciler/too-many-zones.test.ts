@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MOST_ZONES } from "../../reconciler/model/too-many-zones.ts";
-import { isFailure } from "../../reconciler/report/outcome.ts";
+import { isFailure } from "../../reconciler/model/outcome.ts";
 import { decideByStatus, decideRollout } from "../../reconciler/rollout/decide.ts";
 import { decideScaling } from "../../reconciler/scaling/decide.ts";
 import { group } from "./builders.ts";

@@ -10,8 +10,7 @@
 import { hasCode } from "../../../infra/errors.ts";
 import type { Fence } from "../../../infra/kubernetes/lease.ts";
 import { visitEach } from "../../../infra/slots.ts";
-import type { ZoneList } from "../../snapshot/gather.ts";
-import type { GroupSnapshot, Zone } from "../../model/zone.ts";
+import type { GroupSnapshot, Zone, ZoneList } from "../../model/zone.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 import { listOnce, readNamespace, startBudgetLists, type BudgetLists, type BudgetReader } from "./budget-lists.ts";
 import { removeExpired } from "./expired-reservations.ts";

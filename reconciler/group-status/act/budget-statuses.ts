@@ -15,9 +15,9 @@ import { visitEach } from "../../../infra/slots.ts";
 import { describeProtection, type Protection } from "../../budget/protection.ts";
 import { readReservations } from "../../budget/reservation.ts";
 import { matchesLabels } from "../../budget/selector.ts";
-import { readAll, type ZoneList } from "../../snapshot/gather.ts";
+import { readAll } from "../../snapshot/gather.ts";
 import { byName } from "../../model/order.ts";
-import { readZone, selectorText, type Zone } from "../../model/zone.ts";
+import { readZone, selectorText, type Zone, type ZoneList } from "../../model/zone.ts";
 import type { ListedBudget } from "../../budget/act/gather-budget.ts";
 
 export interface BudgetStatuses {

@@ -9,7 +9,7 @@ import { hasCode } from "../../../infra/errors.ts";
 import { decideStatus } from "../decide.ts";
 import type { GroupFacts, StatusInput } from "../facts.ts";
 import { nameOfGroup } from "../name.ts";
-import type { Outcome, TickResult } from "../../report/outcome.ts";
+import type { Outcome, TickResult } from "../../model/outcome.ts";
 import type { Entry } from "./entry.ts";
 import { factsOfOutcome, factsWithoutZones } from "../facts-of-outcome.ts";
 import { createKnownGroups, isStale } from "./known-groups.ts";

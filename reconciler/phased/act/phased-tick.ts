@@ -14,7 +14,7 @@ import { createSlots, type Slots } from "../../../infra/slots.ts";
 import { earliest } from "../../../infra/timestamp.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
 import type { SuccessWhen } from "../../checks/check.ts";
-import type { PhasedList } from "../../report/outcome.ts";
+import type { PhasedList } from "../../model/outcome.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
 import type { MayDisrupt } from "../../budget/act/may-disrupt.ts";
 import { type Gathered, type GatheredRollouts, gatherRollouts } from "./gather-rollouts.ts";

@@ -1,5 +1,5 @@
 /** Reports outcomes to the log, the metrics and the Events. */
-import type { TickResult } from "../outcome.ts";
+import type { TickResult } from "../../model/outcome.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
@@ -8,7 +8,7 @@ import { groupKey } from "../../model/zone.ts";
 import { draftEvents } from "../events.ts";
 import { linesOf, summarizeTick } from "../log-lines.ts";
 import { remember, type GroupMemory } from "../memory.ts";
-import { holdsOf, isFailure, isLeftOut, type Outcome } from "../outcome.ts";
+import { holdsOf, isFailure, isLeftOut, type Outcome } from "../../model/outcome.ts";
 import type { Recorder } from "./recorder.ts";
 
 export interface ReporterOptions {

@@ -7,7 +7,7 @@
  * The completed deletions are reported however the batch ends; the next tick gathers again and decides about the rest.
  */
 import type { MayDisrupt } from "../../budget/act/may-disrupt.ts";
-import type { Effect } from "../../report/outcome.ts";
+import type { Effect, DeletePods } from "../../model/outcome.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import { messageOf, RolloutError, wroteNothing } from "../../../infra/errors.ts";
 import { pods } from "../../../infra/kubernetes/resources.ts";
@@ -20,7 +20,6 @@ import { describeUnsteady, isSteady } from "../../model/readiness.ts";
 import type { Zone, ZoneWithPods } from "../../model/zone.ts";
 import { type HeldLease, underDownscaleLease } from "../../downscale/act/under-lease.ts";
 import { whyStopBatch, zonesToList, type BatchView } from "../continue-batch.ts";
-import type { DeletePods } from "../zone.ts";
 import { type Grant, releaseAll, requestGrants } from "./grants.ts";
 import { patchZoneStatus } from "./zone-status.ts";
 

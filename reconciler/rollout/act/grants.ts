@@ -1,10 +1,10 @@
 /** Requests the pods of a batch from their disruption budget. */
+import type { DeletePods } from "../../model/outcome.ts";
 import { hasCode } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import type { Hold } from "../../model/decision.ts";
 import type { Pod } from "../../model/pod.ts";
 import type { DisruptionGrant, MayDisrupt } from "../../budget/act/may-disrupt.ts";
-import type { DeletePods } from "../zone.ts";
 
 /** A pod that may be deleted. */
 export interface Grant {

@@ -1,8 +1,7 @@
 /** Carries out decisions about a rollout, with writes that take effect only if the judged objects have not changed. */
-import type { Effect } from "../../report/outcome.ts";
+import type { Effect, DeletePods, FinishZone } from "../../model/outcome.ts";
 import { type BatchActor, deletePods } from "./delete-pods.ts";
 import type { Zone } from "../../model/zone.ts";
-import type { DeletePods, FinishZone } from "../zone.ts";
 import { patchZoneStatus } from "./zone-status.ts";
 
 /**

@@ -2,7 +2,7 @@
  * Cancels the preparation of pods that stay (§2.6), beside the ticks and without delaying them. The answers change no decision, so the calls are repeated
  * only by a new process, for a new number of pods, or after half a minute.
  */
-import type { LogNote } from "../../report/outcome.ts";
+import type { LogNote } from "../../model/outcome.ts";
 import { callPods } from "../../../infra/call-pods.ts";
 import { firstOfSignals, type Clock } from "../../../infra/clock.ts";
 import { hasCode, messageOf } from "../../../infra/errors.ts";

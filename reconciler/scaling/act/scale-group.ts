@@ -1,10 +1,9 @@
 /** Scales one zone of a group at most, before its rollout (§2.0): gather -> decideScaling -> step, until a zone is scaled or only holds are left. */
-import type { LogNote } from "../../report/outcome.ts";
+import type { LogNote, ScaleZone } from "../../model/outcome.ts";
 import type { Hold } from "../../model/decision.ts";
 import type { Zone } from "../../model/zone.ts";
 import { decideScaling } from "../decide.ts";
 import type { ScalingSnapshot } from "../snapshot.ts";
-import type { ScaleZone } from "../steps.ts";
 import { gatherReference, gatherScaling } from "./gather-scaling.ts";
 import type { Scaler } from "./scaler.ts";
 import { takeStep } from "./take-scaling-step.ts";

@@ -9,6 +9,7 @@
  * The Lease keeps webhooks from admitting a downscale of another zone between the last look and the write. A webhook that judges the write takes the
  * Lease itself, and looks at the other zones under it. A zone that has to wait costs no write.
  */
+import type { ScaleZone } from "../../model/outcome.ts";
 import { hasCode, isRefused, RolloutError, wroteNothing } from "../../../infra/errors.ts";
 import type { Fence } from "../../../infra/kubernetes/lease.ts";
 import { type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
@@ -20,7 +21,6 @@ import type { Zone } from "../../model/zone.ts";
 import { underDownscaleLease } from "../../downscale/act/under-lease.ts";
 import type { DisruptionGrant } from "../../budget/act/may-disrupt.ts";
 import { isShrinking } from "../shrink.ts";
-import type { ScaleZone } from "../steps.ts";
 import type { Scaler } from "./scaler.ts";
 import { whyNotShrink } from "./why-not-shrink.ts";
 

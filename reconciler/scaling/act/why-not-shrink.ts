@@ -1,4 +1,5 @@
 /** The last look before a zone shrinks: slow pods or other groups may have delayed the write. */
+import type { ScaleZone } from "../../model/outcome.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { findAdmitted, type PendingDownscales } from "../../downscale/pending.ts";
 import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
@@ -6,7 +7,6 @@ import { hold, type Hold } from "../../model/decision.ts";
 import type { Zone } from "../../model/zone.ts";
 import { gatherPending, nameLease } from "../../downscale/act/downscale-lease.ts";
 import { decideShrink } from "../shrink.ts";
-import type { ScaleZone } from "../steps.ts";
 import { gatherTimes } from "./gather-scaling.ts";
 import type { Look, Scaler } from "./scaler.ts";
 

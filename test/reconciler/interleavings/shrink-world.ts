@@ -12,7 +12,7 @@ import { RolloutError } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { Lease, StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import type { Outcome } from "../../../reconciler/report/outcome.ts";
+import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
 import { tick } from "../../../reconciler/run/tick.ts";
 import { keepingLog, reviewOf, noBudgets } from "../../functions/stage.ts";

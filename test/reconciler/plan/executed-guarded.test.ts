@@ -2,6 +2,7 @@
  * The plan is what happens under disruption budgets, in zones and in partitions, with delays between zones, and with zones that mirror a resource and
  * whose pods prepare before they go.
  */
+import type { ScaleZone } from "../../../reconciler/model/outcome.ts";
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
@@ -10,7 +11,6 @@ import type { Reservation } from "../../../reconciler/budget/reservation.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
 import { readScaling } from "../../../reconciler/model/scaling.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide.ts";
-import type { ScaleZone } from "../../../reconciler/scaling/steps.ts";
 import type { ReferenceReading } from "../../../reconciler/scaling/snapshot.ts";
 import { simulate } from "../../../reconciler/plan/simulate.ts";
 import { budgetOf } from "../../cli/decide/worlds.ts";

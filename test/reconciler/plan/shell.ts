@@ -1,4 +1,5 @@
 /** The shell of a tick over values: it takes the steps of scaling, and asks budgets before it deletes, as the real one does. */
+import type { DeletePods, ScaleZone } from "../../../reconciler/model/outcome.ts";
 import assert from "node:assert/strict";
 import { decideEviction } from "../../../reconciler/budget/decide.ts";
 import { decideDownscale } from "../../../reconciler/budget/downscale.ts";
@@ -8,12 +9,11 @@ import { holdDownscale, isAllowed } from "../../../reconciler/budget/verdict.ts"
 import type { Budget } from "../../../reconciler/budget/zpdb.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
 import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
-import type { DeletePods } from "../../../reconciler/rollout/zone.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide.ts";
 import { foldAges } from "../../../reconciler/scaling/delayed.ts";
 import { decideShrink, isShrinking } from "../../../reconciler/scaling/shrink.ts";
 import type { ReferenceReading, ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
-import type { PreparePods, ScaleZone } from "../../../reconciler/scaling/steps.ts";
+import type { PreparePods } from "../../../reconciler/scaling/steps.ts";
 import { happen, type SimulatedZone } from "../rollout/world.ts";
 
 /** By these a gate knows a zone that has begun; the model leaves them out. */

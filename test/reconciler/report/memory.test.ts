@@ -4,7 +4,7 @@ import { RolloutError } from "../../../infra/errors.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import { linesOf } from "../../../reconciler/report/log-lines.ts";
 import { remember, type GroupMemory } from "../../../reconciler/report/memory.ts";
-import type { Outcome } from "../../../reconciler/report/outcome.ts";
+import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { podObject, zone } from "../builders.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 

@@ -1,8 +1,8 @@
+import type { DeletePods } from "../../../reconciler/model/outcome.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { decideByStatus, decideRollout } from "../../../reconciler/rollout/decide.ts";
-import type { DeletePods } from "../../../reconciler/rollout/zone.ts";
 import {
   calmDown,
   carryOut,

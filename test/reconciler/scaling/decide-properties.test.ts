@@ -1,4 +1,5 @@
 /** Any facts about a group, and any result of each step. */
+import type { ScaleZone } from "../../../reconciler/model/outcome.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -7,7 +8,7 @@ import { decideScaling } from "../../../reconciler/scaling/decide.ts";
 import type { Zone } from "../../../reconciler/model/zone.ts";
 import { readDelay } from "../../../reconciler/scaling/delayed.ts";
 import { addFacts, zoneFactsOf, type PodAnswers, type ScalingSnapshot, type ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
-import { planScale, type ScaleZone, type ScalingStep } from "../../../reconciler/scaling/steps.ts";
+import { planScale, type ScalingStep } from "../../../reconciler/scaling/steps.ts";
 import type { ZoneTraits } from "../builders.ts";
 import { reference, sceneOf } from "./decide-scene.ts";
 import { DELAYED, MIRROR, NO_WRITE_BACK } from "./mirror-stage.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
-import type { Outcome } from "../../../reconciler/report/outcome.ts";
+import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { connect } from "../../cluster/conformance/client.ts";
 import { deploy, setStage, notifierOf, tickOnce, type Stage } from "../stage.ts";
 

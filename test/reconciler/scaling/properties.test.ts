@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { createReferences } from "../../../reconciler/scaling/act/references.ts";
-import type { Outcome } from "../../../reconciler/report/outcome.ts";
+import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
 import { tick } from "../../../reconciler/run/tick.ts";
 import { noChecks, noMaintenance, noPhases } from "../stage.ts";

@@ -1,4 +1,5 @@
 /** Plays a sick group: what made it sick, the ticks that see it, and the user's cure. It judges each step. */
+import type { DeletePods, ScaleZone } from "../../../reconciler/model/outcome.ts";
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { budget as parse, PARTITIONS } from "../budget/builders.ts";
@@ -6,8 +7,6 @@ import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
 import type { Reservation } from "../../../reconciler/budget/reservation.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide.ts";
-import type { DeletePods } from "../../../reconciler/rollout/zone.ts";
-import type { ScaleZone } from "../../../reconciler/scaling/steps.ts";
 import { chooseScale, grantPods } from "../plan/shell.ts";
 import {
   control,

@@ -8,7 +8,7 @@ import type { Answer } from "../../../../functions/http/webhook.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
 import { RolloutError } from "../../../../infra/errors.ts";
 import { evictionIdentity } from "../../../../reconciler/budget/reservation.ts";
-import type { Outcome } from "../../../../reconciler/report/outcome.ts";
+import type { Outcome } from "../../../../reconciler/model/outcome.ts";
 import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import { gatherGroup } from "../../../../reconciler/snapshot/gather.ts";
 import { removeExpired } from "../../../../reconciler/budget/act/expired-reservations.ts";

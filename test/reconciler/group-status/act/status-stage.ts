@@ -5,7 +5,7 @@ import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import type { RolloutGroup } from "../../../../infra/kubernetes/resources.ts";
 import type { LogFields } from "../../../../infra/log.ts";
 import type { RolloutGroupStatus } from "../../../../reconciler/group-status/status.ts";
-import type { TickResult } from "../../../../reconciler/report/outcome.ts";
+import type { TickResult } from "../../../../reconciler/model/outcome.ts";
 import { createGroupStatuses, type GroupStatuses } from "../../../../reconciler/group-status/act/group-statuses.ts";
 import type { Draft } from "../../../emulator/objects.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";

@@ -1,4 +1,4 @@
-import type { LogNote } from "../../../../reconciler/report/outcome.ts";
+import type { LogNote } from "../../../../reconciler/model/outcome.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RolloutError } from "../../../../infra/errors.ts";

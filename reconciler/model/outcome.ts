@@ -1,12 +1,36 @@
-/** The outcome of one tick for one group, and for all groups. */
+/** What a tick does to a group, and the outcome for one group and for all. */
 import type { RolloutError } from "../../infra/errors.ts";
-import type { ZoneList } from "../snapshot/gather.ts";
-import { factsOf, type Hold } from "../model/decision.ts";
-import type { PlannedZone } from "../model/plan.ts";
-import type { Pod } from "../model/pod.ts";
-import type { Zone } from "../model/zone.ts";
-import type { DeletePods, FinishZone } from "../rollout/zone.ts";
-import type { ScaleZone } from "../scaling/steps.ts";
+import { factsOf, type Hold } from "./decision.ts";
+import type { PlannedZone } from "./plan.ts";
+import type { Pod } from "./pod.ts";
+import type { Zone, ZoneList, ZoneWithPods } from "./zone.ts";
+
+/** Delete these pods of the zone, so that they come back at its update revision. */
+export interface DeletePods {
+  readonly action: "deletePods";
+  readonly zone: ZoneWithPods;
+  readonly pods: readonly Pod[];
+  readonly message: string;
+  /** None of them serves: the state of other zones does not matter. */
+  readonly serveNothing?: true;
+}
+
+/** All pods of the zone are updated and ready: record it as `status.currentRevision`, which nobody else does under OnDelete. */
+export interface FinishZone {
+  readonly action: "finishZone";
+  readonly zone: ZoneWithPods;
+  readonly message: string;
+}
+
+/** Give the zone this many replicas. */
+export interface ScaleZone {
+  readonly action: "scaleZone";
+  readonly zone: Zone;
+  readonly replicas: number;
+  /** The time to write as `last-downscale`, in milliseconds since the epoch, if the group has a minimum time. */
+  readonly recordAt?: number;
+  readonly message: string;
+}
 
 /** A decision to act. */
 export type Action = DeletePods | FinishZone | ScaleZone;
