@@ -13,13 +13,13 @@ const ENTRIES = [
   "functions/nodes/main.ts",
   "functions/framework.ts",
   "functions/status/main.ts",
-  "infra/certs/main.ts",
-  "infra/certs/node-api.ts",
+  "infra/certs/act/main.ts",
+  "infra/certs/act/node-api.ts",
   "cli/main.ts",
 ];
 
 /** What entries import dynamically, as few runs need it: files of their own. */
-const LAZY = ["infra/certs/generate.ts", "reconciler/checks/expression.ts"];
+const LAZY = ["infra/certs/act/generate.ts", "reconciler/checks/expression.ts"];
 
 /**
  * What client-node's KubeConfig imports but calls only to make typed API clients, which nobody here asks for: its HTTP client and

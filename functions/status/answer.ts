@@ -3,10 +3,10 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Log } from "../../infra/log.ts";
 import type { Focus } from "./gather.ts";
-import { renderPage } from "./page.ts";
-import { keyOf, listPart, type PageRecords, UNREAD } from "./records.ts";
-import { SCRIPT } from "./script.ts";
-import { STYLE } from "./style.ts";
+import { renderPage } from "./view/page.ts";
+import { keyOf, listPart, type PageRecords, UNREAD } from "./view/records.ts";
+import { SCRIPT } from "./view/script.ts";
+import { STYLE } from "./view/style.ts";
 
 export interface AnswerOptions {
   readonly read: (focus: Focus) => Promise<PageRecords>;

@@ -2,7 +2,7 @@
 import { absent, messageOf } from "../../infra/errors.ts";
 import type { Cluster, Query } from "../../infra/kubernetes/cluster.ts";
 import { disruptionBudgets, events, leases, pods, type Resource, rolloutGroups, statefulSets } from "../../infra/kubernetes/resources.ts";
-import { METRICS } from "../../infra/metrics/metric-table.ts";
+import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
 import { visitEach } from "../../infra/slots.ts";
 import type { Protection } from "../../reconciler/budget/protection.ts";
@@ -12,8 +12,8 @@ import { LABELS } from "../../reconciler/model/annotations.ts";
 import { byOrdinal } from "../../reconciler/model/order.ts";
 import { readPod } from "../../reconciler/model/pod.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
-import type { BudgetRecord, DecisionRecord, PageGroup, PageRecords, PodsByZone, ReconcilerRecord } from "./records.ts";
-import { isQuiet, keyOf, listPart, sortGroups, UNREAD } from "./records.ts";
+import type { BudgetRecord, DecisionRecord, PageGroup, PageRecords, PodsByZone, ReconcilerRecord } from "./view/records.ts";
+import { isQuiet, keyOf, listPart, sortGroups, UNREAD } from "./view/records.ts";
 
 export interface GatherOptions {
   readonly cluster: Cluster;

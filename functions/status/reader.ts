@@ -1,7 +1,7 @@
 /** Reads for all viewers at once: what was read less than 2 s ago is shown again, so that many viewers cost what one costs. */
 import type { Clock } from "../../infra/clock.ts";
 import { type Focus, gatherRecords, type GatherOptions } from "./gather.ts";
-import { NOTHING, type PageRecords } from "./records.ts";
+import { NOTHING, type PageRecords } from "./view/records.ts";
 
 /** Milliseconds; the page asks as often. */
 export const FRESH_MS = 2000;

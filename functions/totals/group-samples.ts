@@ -1,5 +1,5 @@
 /** The series of rollout groups, from the statuses of their RolloutGroups and the count of ticks. Pure. */
-import { METRICS } from "../../infra/metrics/metric-table.ts";
+import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
 import type { Totals } from "../../infra/metrics/totals.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";

@@ -1,5 +1,5 @@
 /** Metrics of disruption budgets, for the webhook and the reconciler alike (§9). */
-import { METRICS } from "./metric-table.ts";
+import { METRICS } from "./tables/metric-table.ts";
 import type { Makers } from "./webhook-metrics.ts";
 
 export interface BudgetMetrics {

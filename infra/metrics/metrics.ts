@@ -2,8 +2,8 @@
 import { OWN_GROUPS, OWN_PATHS } from "../kubernetes/known-paths.ts";
 import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
 import { createGateMetrics, type GateMetrics } from "./gate-metrics.ts";
-import type { MetricRow } from "./metric-row.ts";
-import { METRICS } from "./metric-table.ts";
+import type { MetricRow } from "./tables/metric-row.ts";
+import { METRICS } from "./tables/metric-table.ts";
 import { createRegistry, type Samples } from "./registry.ts";
 import { KEPT, nameProcess } from "./totals.ts";
 import { createPhasedMetrics, type PhasedMetrics } from "./phased-metrics.ts";

@@ -1,7 +1,7 @@
 /** Metrics of node updates, replaced at each pass: the names of the original, and those that tell why a node waits (R22, R32). */
 import { parseTimestamp } from "../timestamp.ts";
-import { METRICS } from "./metric-table.ts";
-import { NODE_METRICS } from "./node-metric-table.ts";
+import { METRICS } from "./tables/metric-table.ts";
+import { NODE_METRICS } from "./tables/node-metric-table.ts";
 import { createRegistry, type Samples } from "./registry.ts";
 import { OTHER } from "./series-limit.ts";
 import type { Makers } from "./webhook-metrics.ts";

@@ -1,5 +1,5 @@
 /** Metrics of PhasedRollouts. */
-import { METRICS } from "./metric-table.ts";
+import { METRICS } from "./tables/metric-table.ts";
 import type { Makers } from "./webhook-metrics.ts";
 
 interface Named {

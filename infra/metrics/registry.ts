@@ -1,6 +1,6 @@
 /** The registry of a process: its own series, and beside them those that it shows for processes that are gone. */
 import { Counter, Gauge, Histogram, type Metric, Registry } from "prom-client";
-import type { MetricRow } from "./metric-row.ts";
+import type { MetricRow } from "./tables/metric-row.ts";
 
 export interface Sample {
   readonly labels: Readonly<Record<string, string | number>>;

@@ -3,8 +3,8 @@
  *
  *   the annotation when the Lease was taken + the growth of the process's own counters since then = the annotation from now on
  */
-import type { MetricRow } from "./metric-row.ts";
-import { METRICS } from "./metric-table.ts";
+import type { MetricRow } from "./tables/metric-row.ts";
+import { METRICS } from "./tables/metric-table.ts";
 import type { Sample, Samples } from "./registry.ts";
 
 /** The annotation. */

@@ -1,7 +1,7 @@
 /** Metrics of inbound requests (§9). */
 import type { Counter, Gauge, Histogram } from "prom-client";
-import type { MetricRow } from "./metric-row.ts";
-import { METRICS } from "./metric-table.ts";
+import type { MetricRow } from "./tables/metric-row.ts";
+import { METRICS } from "./tables/metric-table.ts";
 import { OTHER } from "./series-limit.ts";
 
 export interface ServedRequest {

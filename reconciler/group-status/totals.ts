@@ -2,7 +2,7 @@
  * What is counted of a group, over all runs. Every tick reconciles every group, so a group that stays settled is counted by the ticks that have
  * passed since its last write, and needs none.
  */
-import { METRICS } from "../../infra/metrics/metric-table.ts";
+import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { StatusInput } from "./facts.ts";
 import type { GroupTotals } from "./status.ts";

@@ -7,8 +7,8 @@
  * finds nothing to do, which ends the cycle.
  */
 import { failurePolicies } from "../../infra/certs/configurations.ts";
-import { type FirstCertificate, issueFirstCertificate } from "../../infra/certs/first-certificate.ts";
-import { injectCaBundles, HOOK_RESOURCES, listConfigurations, queryFor } from "../../infra/certs/inject.ts";
+import { type FirstCertificate, issueFirstCertificate } from "../../infra/certs/act/first-certificate.ts";
+import { injectCaBundles, HOOK_RESOURCES, listConfigurations, queryFor } from "../../infra/certs/act/inject.ts";
 import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { hasCode } from "../../infra/errors.ts";

@@ -1,6 +1,6 @@
 /** Composes a run from the environment, for the CronJob's entry and the function. */
 import { randomUUID } from "node:crypto";
-import type { Issue } from "../../infra/certs/revise.ts";
+import type { Issue } from "../../infra/certs/act/revise.ts";
 import type { Clock } from "../../infra/clock.ts";
 import type { CertificateConfiguration } from "../../infra/config/certificate-variables.ts";
 import type { Environment } from "../../infra/config/config.ts";
@@ -8,7 +8,7 @@ import { limitLists } from "../../infra/kubernetes/limit-lists.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
 import { pushMetrics } from "../../infra/metrics/push.ts";
 import { start } from "../../infra/start.ts";
-import { createPrometheusClient } from "../../infra/prometheus/client.ts";
+import { createPrometheusClient } from "../../infra/prometheus/act/client.ts";
 import { createCaInjection } from "./ca-injection.ts";
 import { createChecker } from "../checks/act/ask-prometheus.ts";
 import { createGates } from "../gates/act/tick-gates.ts";
@@ -39,7 +39,7 @@ const QUERY_MS = 5000;
 /** Certificates are valid by the API server's clock. The generator is imported only when a certificate is issued. */
 function issuerFor({ dnsNames, organization, validityMs }: CertificateConfiguration, clock: Clock) {
   const issue: Issue = async () => {
-    const { generateCertificates } = await import("../../infra/certs/generate.ts");
+    const { generateCertificates } = await import("../../infra/certs/act/generate.ts");
     return await generateCertificates({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: new Date(clock.now()) });
   };
   return { dnsNames, issue };

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseAllDocuments } from "yaml";
 import { bundle } from "../../infra/build.ts";
-import { generateCertificates } from "../../infra/certs/generate.ts";
+import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { shadowName } from "../../reconciler/nodes/shadow.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";

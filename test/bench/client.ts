@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { BUNDLE, bundle } from "../../infra/build.ts";
-import { generateCertificates } from "../../infra/certs/generate.ts";
+import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { pods } from "../../infra/kubernetes/resources.ts";
 import type { ListFigures } from "./client-figures.ts";
 import { startPodServer } from "./pod-server.ts";

@@ -1,6 +1,6 @@
 /** Milliseconds until the status page of many groups is rendered. */
-import { renderPage } from "../../functions/status/page.ts";
-import { sortGroups } from "../../functions/status/records.ts";
+import { renderPage } from "../../functions/status/view/page.ts";
+import { sortGroups } from "../../functions/status/view/records.ts";
 import { group, records, block, zone } from "../functions/status/samples.ts";
 import { atMost, type Bench, median } from "./row.ts";
 

@@ -12,7 +12,7 @@ import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
-import { createPrometheusClient } from "../../infra/prometheus/client.ts";
+import { createPrometheusClient } from "../../infra/prometheus/act/client.ts";
 import { createChecker } from "../../reconciler/checks/act/ask-prometheus.ts";
 import { createGates } from "../../reconciler/gates/act/tick-gates.ts";
 import { createPhasedTick } from "../../reconciler/phased/act/phased-tick.ts";

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
-import { generateCertificates } from "../../infra/certs/generate.ts";
+import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { freePort } from "../loopback.ts";
 import { readResidentMb } from "./peak.ts";
 import { MALLOC_ENV, NODE_ARGS, SERVER_ARGS } from "./process.ts";

@@ -4,7 +4,7 @@
  */
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
-import { generateCertificates } from "../../infra/certs/generate.ts";
+import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { listen } from "../loopback.ts";
 import { createAdmission } from "./admission/admission.ts";
 import { startCleanup } from "./cleanup.ts";

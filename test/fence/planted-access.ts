@@ -89,7 +89,7 @@ export const HTTP: readonly Row[] = [
   [
     "checks ask Prometheus themselves",
     "reconciler/checks/x.ts",
-    `import { createPrometheusClient } from "../../infra/prometheus/client.ts";\nexport const x = createPrometheusClient;\n`,
+    `import { createPrometheusClient } from "../../infra/prometheus/act/client.ts";\nexport const x = createPrometheusClient;\n`,
     /no-restricted-imports/,
   ],
   [

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { TLSSocket } from "node:tls";
-import { type Certificates, generateCertificates } from "../../infra/certs/generate.ts";
+import { type Certificates, generateCertificates } from "../../infra/certs/act/generate.ts";
 import { reviewText } from "./http.ts";
 import { type Running, run } from "./process.ts";
 import { createZone, reviewOf, scaleReviewOf, setStage, type Stage, writeKubeconfig } from "./stage.ts";

@@ -8,7 +8,7 @@ import { createPrepareDownscale } from "../../functions/downscale/prepare-downsc
 import { createRaisePartition } from "../../functions/phased/raise-partition.ts";
 import { createZpdbValidation } from "../../functions/budgets/zpdb-validation.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
-import { generateCertificates } from "../../infra/certs/generate.ts";
+import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createConcluder } from "../../reconciler/downscale/act/conclude-downscales.ts";
 import { connect } from "../cluster/conformance/client.ts";

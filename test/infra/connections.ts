@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { after, describe, it } from "node:test";
-import { generateCertificates } from "../../infra/certs/generate.ts";
+import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import type { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import type { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { pods } from "../../infra/kubernetes/resources.ts";

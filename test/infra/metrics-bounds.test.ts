@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
-import { METRICS } from "../../infra/metrics/metric-table.ts";
+import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { MOST_KINDS, MOST_NODES, MOST_POLICIES, MOST_VERSIONS } from "../../infra/metrics/node-update-metrics.ts";
 import { createMetrics, MOST_GROUPS, MOST_SERIES, MOST_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
 import { MOST_ZONES, sampleGroups } from "../../functions/totals/group-samples.ts";

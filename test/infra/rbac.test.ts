@@ -69,12 +69,12 @@ it("the right to read Secrets in another namespace goes to the reconciler of the
 const ACCOUNTS: readonly (readonly [account: string, entry: string, unused?: RegExp, more?: readonly string[]])[] = [
   ["zonewise-reconciler", "reconciler/run/main.ts"],
   ["zonewise-functions", "functions/serve.ts"],
-  ["zonewise-certificates", "infra/certs/main.ts"],
+  ["zonewise-certificates", "infra/certs/act/main.ts"],
   // It watches its own shadow by the watch that others use for StatefulSets.
   ["brupop-agent-service-account", "reconciler/nodes/agent/main.ts", /^watch /, ["watch bottlerocketshadows"]],
   ["brupop-apiserver-service-account", "functions/nodes/main.ts"],
   // No webhook is registered for the node API.
-  ["zonewise-node-api-certificates", "infra/certs/node-api.ts", /webhookconfigurations$/],
+  ["zonewise-node-api-certificates", "infra/certs/act/node-api.ts", /webhookconfigurations$/],
   ["zonewise-status", "functions/status/main.ts"],
 ];
 const CONFIGURATIONS = HOOKS.map(({ name }) => `${name}-zonewise`);

@@ -37,7 +37,7 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "cli/gather/settings.ts": ["cronjobs"],
   "functions/downscale/no-downscale.ts": ["statefulsets", "deployments", "replicasets"],
   "functions/status/gather.ts": ["rolloutgroups", "statefulsets", "pods", "zoneawarepoddisruptionbudgets", "events"],
-  "infra/certs/inject.ts": HOOKS,
+  "infra/certs/act/inject.ts": HOOKS,
   // It passes on what others list.
   "infra/kubernetes/limit-lists.ts": [],
   "reconciler/snapshot/change-watch.ts": ["statefulsets", "phasedrollouts", ...HOOKS],

@@ -9,7 +9,7 @@ import { hasCode, messageOf } from "../../../infra/errors.ts";
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { secrets } from "../../../infra/kubernetes/resources.ts";
 import { queryError, type QueryAnswer } from "../../../infra/prometheus/answer.ts";
-import type { PrometheusClient } from "../../../infra/prometheus/client.ts";
+import type { PrometheusClient } from "../../../infra/prometheus/act/client.ts";
 import { readCredentials, type QueryCredentials } from "../../../infra/prometheus/credentials.ts";
 import type { CheckAnswer, CheckQuery, Urgency } from "../check.ts";
 import { createTurns, type Turns } from "./turns.ts";

@@ -5,7 +5,7 @@
 import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
-import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { dig } from "../../emulator/objects.ts";
 import { listen } from "../../loopback.ts";
 import { at, configMap, del, post } from "./requests.ts";

@@ -1,7 +1,7 @@
 /** Downscales of three zones at once: two by the reconciler, with and without the label prepare-downscale, and a user's through the webhook. */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { remove } from "../stage/client.ts";
 import { recordDownscales } from "./downscales.ts";
 import { startWebhook } from "../stage/refusing-webhook.ts";

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { compose } from "../../../functions/compose.ts";
 import { runWebhooks } from "../../../functions/http/server.ts";
-import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { freePort, listen, toLoopback } from "../../loopback.ts";

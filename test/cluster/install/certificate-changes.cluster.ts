@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { type Certificates, generateCertificates } from "../../../infra/certs/generate.ts";
+import { type Certificates, generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { type CertificateStage, openCertificateStage } from "./certificate-stage.ts";
 import { until } from "../stage/until.ts";
 import { type RefusingWebhook, startWebhook } from "../stage/refusing-webhook.ts";

@@ -14,7 +14,7 @@ import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { createManifest, deleteManifest, type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
 import { type TestProcess, startEntry } from "../stage/process.ts";
 
-const ENTRIES = { job: "../../../infra/certs/main.ts", reconciler: "../../../reconciler/run/main.ts" } as const;
+const ENTRIES = { job: "../../../infra/certs/act/main.ts", reconciler: "../../../reconciler/run/main.ts" } as const;
 const ACCOUNTS = { job: "zonewise-certificates", reconciler: "zonewise-reconciler" } as const;
 const SECRET = "rollout-operator-self-signed-certificate";
 const RBAC = new Set(["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"]);

@@ -48,7 +48,7 @@ export interface Machines {
 /** The entries of jobs, by their label, which is their ServiceAccount's name, too. */
 const JOBS: Readonly<Record<string, string>> = {
   "zonewise-reconciler": "reconciler/run/main.ts",
-  "zonewise-certificates": "infra/certs/main.ts",
+  "zonewise-certificates": "infra/certs/act/main.ts",
 };
 const SERVING = /"msg":"listening","what":"webhooks","port":(?<port>\d+)/;
 const entry = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));

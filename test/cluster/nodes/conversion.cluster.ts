@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { createServer } from "node:https";
 import { after, before, describe, it } from "node:test";
 import { serveConversion } from "../../../functions/nodes/crd-convert.ts";
-import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import type { Node } from "../../../infra/kubernetes/resources.ts";
 import { type CallNodeApi, createNodeApi } from "../../../reconciler/nodes/agent/node-api.ts";
 import { freePort } from "../../loopback.ts";

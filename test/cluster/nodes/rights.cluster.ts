@@ -13,7 +13,7 @@ import { type Connection, loadConnection } from "../../../infra/kubernetes/conne
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { createPrometheusClient } from "../../../infra/prometheus/client.ts";
+import { createPrometheusClient } from "../../../infra/prometheus/act/client.ts";
 import { readExpression } from "../../../reconciler/checks/expression.ts";
 import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
 import { createNodeUpdates } from "../../../reconciler/nodes/act/update-nodes.ts";

@@ -1,6 +1,6 @@
 /** A gate on a real control plane: a group of three zones whose check fails between b and c, by a real Prometheus where one is installed. */
 import assert from "node:assert/strict";
-import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { PROMETHEUS_MISSING, startGuard, startRealPrometheus } from "../../prometheus/real.ts";
 import { startPrometheus } from "../../prometheus/scripted.ts";
 import { applyRbac } from "../stage/access.ts";

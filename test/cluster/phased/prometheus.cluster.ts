@@ -1,8 +1,8 @@
 /** The client against a real Prometheus, plain and behind TLS with credentials. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { generateCertificates } from "../../../infra/certs/generate.ts";
-import { createPrometheusClient, type PrometheusQuery } from "../../../infra/prometheus/client.ts";
+import { generateCertificates } from "../../../infra/certs/act/generate.ts";
+import { createPrometheusClient, type PrometheusQuery } from "../../../infra/prometheus/act/client.ts";
 import { readExpression } from "../../../reconciler/checks/expression.ts";
 import { PROMETHEUS_MISSING, startGuard, startRealPrometheus, type RealPrometheus } from "../../prometheus/real.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { createRaisePartition } from "../../../functions/phased/raise-partition.ts";
-import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { assertOutcome, PARTITION_CASES, write } from "../../functions/phased/partition-cases.ts";
 import { serve } from "../../functions/serve-one.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";

@@ -5,7 +5,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import { startBalancer, type Reviews } from "./balancer.ts";
 import type { Admin } from "./client.ts";

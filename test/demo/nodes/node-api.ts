@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runServer } from "../../../functions/http/server.ts";
 import { composeNodeApi } from "../../../functions/nodes/compose.ts";
-import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import { freePort } from "../../loopback.ts";
 import { HOME } from "./cluster.ts";

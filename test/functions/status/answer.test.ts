@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createServer, request } from "node:http";
 import { test, type TestContext } from "node:test";
 import { createAnswer } from "../../../functions/status/answer.ts";
-import { type PageRecords, UNREAD } from "../../../functions/status/records.ts";
+import { type PageRecords, UNREAD } from "../../../functions/status/view/records.ts";
 import { listen } from "../../loopback.ts";
 import { keepingLog } from "../stage.ts";
 import { group, records } from "./samples.ts";

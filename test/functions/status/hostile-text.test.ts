@@ -1,8 +1,8 @@
 /** Names and messages that want to be more than text. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { renderPage } from "../../../functions/status/page.ts";
-import { type PageRecords, UNREAD } from "../../../functions/status/records.ts";
+import { renderPage } from "../../../functions/status/view/page.ts";
+import { type PageRecords, UNREAD } from "../../../functions/status/view/records.ts";
 import { group, pod, records } from "./samples.ts";
 import { SENTENCES, store } from "./sentences.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { createReader } from "../../../functions/status/reader.ts";
-import { keyOf, listPart, UNREAD } from "../../../functions/status/records.ts";
+import { keyOf, listPart, UNREAD } from "../../../functions/status/view/records.ts";
 import { formatTotals, TOTALS } from "../../../infra/metrics/totals.ts";
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { define } from "../../demo/definitions.ts";

@@ -1,5 +1,5 @@
 /** Builders of what the status page shows. */
-import { type PageGroup, NOTHING, type PageRecords } from "../../../functions/status/records.ts";
+import { type PageGroup, NOTHING, type PageRecords } from "../../../functions/status/view/records.ts";
 import type { Block, RolloutGroupStatus, ZoneRow } from "../../../reconciler/group-status/status.ts";
 import { readPod, type Pod } from "../../../reconciler/model/pod.ts";
 

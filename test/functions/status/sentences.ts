@@ -1,5 +1,5 @@
 /** What the status page says, by what was read. */
-import { type PageRecords, UNREAD } from "../../../functions/status/records.ts";
+import { type PageRecords, UNREAD } from "../../../functions/status/view/records.ts";
 import { block, group, NOW, pod, zone } from "./samples.ts";
 
 /** A group that waits. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { sampleGroups } from "../../../functions/totals/group-samples.ts";
-import { METRICS } from "../../../infra/metrics/metric-table.ts";
+import { METRICS } from "../../../infra/metrics/tables/metric-table.ts";
 import type { GroupPhase } from "../../../reconciler/group-status/status.ts";
 
 const TIME = "2026-01-01T00:00:00Z";

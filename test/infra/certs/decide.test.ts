@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { describe, it } from "node:test";
 import { decideCertificates, SETTLE_MS, type Situation } from "../../../infra/certs/decide.ts";
-import type { Certificates } from "../../../infra/certs/generate.ts";
+import type { Certificates } from "../../../infra/certs/act/generate.ts";
 import { composeData, readStored } from "../../../infra/certs/secret.ts";
 import { DAY, issueAt, NAME, SERVICE } from "./stage.ts";
 import { upstreamSecret } from "./upstream.ts";

@@ -1,7 +1,7 @@
 /** A cluster with webhook configurations, and the certificate job on it, under a clock that moves when the job waits. */
 import { X509Certificate } from "node:crypto";
-import { generateCertificates, type Certificates } from "../../../infra/certs/generate.ts";
-import { runCertificateJob, type JobInput } from "../../../infra/certs/job.ts";
+import { generateCertificates, type Certificates } from "../../../infra/certs/act/generate.ts";
+import { runCertificateJob, type JobInput } from "../../../infra/certs/act/job.ts";
 import { readCertificates } from "../../../infra/certs/x509.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";

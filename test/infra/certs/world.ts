@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
-import type { Certificates } from "../../../infra/certs/generate.ts";
-import { injectCaBundles } from "../../../infra/certs/inject.ts";
+import type { Certificates } from "../../../infra/certs/act/generate.ts";
+import { injectCaBundles } from "../../../infra/certs/act/inject.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import type { WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
 import { manualClock } from "../../emulator/clock.ts";

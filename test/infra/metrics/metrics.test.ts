@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { after, describe, it } from "node:test";
 import { RolloutError } from "../../../infra/errors.ts";
 import { createLog } from "../../../infra/log.ts";
-import { METRICS } from "../../../infra/metrics/metric-table.ts";
+import { METRICS } from "../../../infra/metrics/tables/metric-table.ts";
 import { createMetrics, MOST_GROUPS, type Metrics } from "../../../infra/metrics/metrics.ts";
 import { pushMetrics } from "../../../infra/metrics/push.ts";
 import { listen } from "../../loopback.ts";

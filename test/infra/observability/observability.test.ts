@@ -4,7 +4,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, it } from "node:test";
 import { parser } from "@prometheus-io/lezer-promql";
-import { METRICS } from "../../../infra/metrics/metric-table.ts";
+import { METRICS } from "../../../infra/metrics/tables/metric-table.ts";
 import { type ReasonFacts, REASONS } from "../../../reconciler/model/decision.ts";
 import { read, ROOT } from "../manifests.ts";
 

@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import { RolloutError } from "../../../../infra/errors.ts";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import type { QueryAnswer } from "../../../../infra/prometheus/answer.ts";
-import type { PrometheusClient, PrometheusQuery } from "../../../../infra/prometheus/client.ts";
+import type { PrometheusClient, PrometheusQuery } from "../../../../infra/prometheus/act/client.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
 
 const EMPTY: QueryAnswer = { kind: "Vector", samples: 0, warnings: [] };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
-import type { PrometheusClient } from "../../../../infra/prometheus/client.ts";
+import type { PrometheusClient } from "../../../../infra/prometheus/act/client.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
 import { addVerdict, dueAt, judgeAnswer, NO_STREAK } from "../../../../reconciler/checks/check.ts";
 

@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../../../infra/log.ts";
 import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
-import { createPrometheusClient } from "../../../../infra/prometheus/client.ts";
+import { createPrometheusClient } from "../../../../infra/prometheus/act/client.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
 import { readExpression } from "../../../../reconciler/checks/expression.ts";
 import { createGates } from "../../../../reconciler/gates/act/tick-gates.ts";

@@ -6,7 +6,7 @@ import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../../../infra/log.ts";
 import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
-import { createPrometheusClient } from "../../../../infra/prometheus/client.ts";
+import { createPrometheusClient } from "../../../../infra/prometheus/act/client.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../../../../reconciler/nodes/act/update-nodes.ts";
 import { readPolicy, isInvalid } from "../../../../reconciler/nodes/policy.ts";
 import type { PolicyStatus } from "../../../../reconciler/nodes/policy-status.ts";

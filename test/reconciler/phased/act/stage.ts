@@ -5,7 +5,7 @@ import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import { type StatefulSet, statefulSets } from "../../../../infra/kubernetes/resources.ts";
 import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
 import type { QueryAnswer } from "../../../../infra/prometheus/answer.ts";
-import type { PrometheusQuery } from "../../../../infra/prometheus/client.ts";
+import type { PrometheusQuery } from "../../../../infra/prometheus/act/client.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
 import { createPhasedTick, type PhasedInput, type PhasedResult, type PhasedTools } from "../../../../reconciler/phased/act/phased-tick.ts";
 import type { Draft as EventDraft } from "../../../../reconciler/report/events.ts";

@@ -2,12 +2,12 @@
  * The first certificate of an installation, or the one after its Secret was deleted: made by the reconciler, which runs every minute, so
  * that no manifest holds a Job. A Job cannot be changed: one whose image was wrong would block every later `kubectl apply`.
  */
-import type { Call, Cluster } from "../kubernetes/cluster.ts";
-import { absent, hasCode } from "../errors.ts";
-import { secrets } from "../kubernetes/resources.ts";
-import { decideCertificates } from "./decide.ts";
+import type { Call, Cluster } from "../../kubernetes/cluster.ts";
+import { absent, hasCode } from "../../errors.ts";
+import { secrets } from "../../kubernetes/resources.ts";
+import { decideCertificates } from "../decide.ts";
 import { type Issue, reviseSecret } from "./revise.ts";
-import { readStored } from "./secret.ts";
+import { readStored } from "../secret.ts";
 
 export interface FirstCertificate {
   readonly namespace: string;

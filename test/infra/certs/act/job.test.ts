@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { Stage } from "../../reconciler/stage.ts";
+import type { Stage } from "../../../reconciler/stage.ts";
 import { jobOn, setJobStage } from "./job-stage.ts";
-import * as on from "./stage.ts";
-import { upstreamSecret } from "./upstream.ts";
+import * as on from "../stage.ts";
+import { upstreamSecret } from "../upstream.ts";
 
 const { DAY, VALIDATING } = on;
 const isWrite = (call: string): boolean => !call.startsWith("GET");

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { renderPage } from "../../../functions/status/page.ts";
-import { type PageRecords, sortGroups, UNREAD } from "../../../functions/status/records.ts";
-import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
-import { group, records, zone } from "./samples.ts";
-import { OLD, SENTENCES, store } from "./sentences.ts";
+import { renderPage } from "../../../../functions/status/view/page.ts";
+import { type PageRecords, sortGroups, UNREAD } from "../../../../functions/status/view/records.ts";
+import type { RolloutGroupStatus } from "../../../../reconciler/group-status/status.ts";
+import { group, records, zone } from "../samples.ts";
+import { OLD, SENTENCES, store } from "../sentences.ts";
 
 /** The page's text, as a reader without style sees it. */
 function textOf(traits: Partial<PageRecords>, focus?: string): string {

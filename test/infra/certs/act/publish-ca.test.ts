@@ -1,13 +1,13 @@
 /** The CA bundle reaches agents and the definition of the shadows, before a new certificate serves. */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
-import { generateCertificates } from "../../../infra/certs/generate.ts";
-import { runCertificateJob } from "../../../infra/certs/job.ts";
-import { CA_CONFIG_MAP, publishCa } from "../../../infra/certs/publish-ca.ts";
-import { systemClock } from "../../../infra/clock.ts";
-import { dig, put } from "../../emulator/objects.ts";
-import { keepingLog, setStage, type Stage } from "../../functions/stage.ts";
-import { read } from "../manifests.ts";
+import { generateCertificates } from "../../../../infra/certs/act/generate.ts";
+import { runCertificateJob } from "../../../../infra/certs/act/job.ts";
+import { CA_CONFIG_MAP, publishCa } from "../../../../infra/certs/act/publish-ca.ts";
+import { systemClock } from "../../../../infra/clock.ts";
+import { dig, put } from "../../../emulator/objects.ts";
+import { keepingLog, setStage, type Stage } from "../../../functions/stage.ts";
+import { read } from "../../manifests.ts";
 
 const NAMESPACE = "brupop-bottlerocket-aws";
 const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";

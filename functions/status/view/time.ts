@@ -1,6 +1,6 @@
 /** Times and ages on the status page. Pure. */
 import { h, type ComponentChild } from "preact";
-import { parseTimestamp } from "../../infra/timestamp.ts";
+import { parseTimestamp } from "../../../infra/timestamp.ts";
 
 const UNITS = [
   ["d", 86_400_000],

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { describe, it } from "node:test";
-import { generateCertificates } from "../../../infra/certs/generate.ts";
-import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
-import { createPrometheusClient, type PrometheusOptions } from "../../../infra/prometheus/client.ts";
-import { listen } from "../../loopback.ts";
-import { failure, startPrometheus, vector } from "../../prometheus/scripted.ts";
+import { generateCertificates } from "../../../../infra/certs/act/generate.ts";
+import type { QueryAnswer } from "../../../../infra/prometheus/answer.ts";
+import { createPrometheusClient, type PrometheusOptions } from "../../../../infra/prometheus/act/client.ts";
+import { listen } from "../../../loopback.ts";
+import { failure, startPrometheus, vector } from "../../../prometheus/scripted.ts";
 
 const client = (options: Partial<PrometheusOptions> = {}) => createPrometheusClient({ timeoutMs: 5000, allowedHosts: [], ...options });
 const codeOf = (answer: QueryAnswer): string => (answer.kind === "Error" ? answer.code : answer.kind);

@@ -8,12 +8,12 @@ import http from "node:http";
 import https from "node:https";
 import type { LookupFunction } from "node:net";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
-import { startDeadline } from "../deadline.ts";
-import { messageOf } from "../errors.ts";
-import { readText } from "../kubernetes/transport.ts";
-import { queryError, readAnswer, type HttpAnswer, type QueryAnswer } from "./answer.ts";
-import { credentialsOf, type QueryCredentials } from "./credentials.ts";
-import { describeQueryTarget, isHostAllowed, readQueryTarget } from "./target.ts";
+import { startDeadline } from "../../deadline.ts";
+import { messageOf } from "../../errors.ts";
+import { readText } from "../../kubernetes/transport.ts";
+import { queryError, readAnswer, type HttpAnswer, type QueryAnswer } from "../answer.ts";
+import { credentialsOf, type QueryCredentials } from "../credentials.ts";
+import { describeQueryTarget, isHostAllowed, readQueryTarget } from "../target.ts";
 
 export interface PrometheusQuery {
   /** The base of the API, without `/api/v1/query`; without `://` it means `http://`. */

@@ -1,11 +1,11 @@
 /** Carries out a decision on the Secret: one write, with the resourceVersion that was read. */
 import { X509Certificate } from "node:crypto";
-import type { Cluster } from "../kubernetes/cluster.ts";
-import { secrets, type Secret } from "../kubernetes/resources.ts";
-import { type CertificateAction, type Decision, type Situation, usableNext } from "./decide.ts";
+import type { Cluster } from "../../kubernetes/cluster.ts";
+import { secrets, type Secret } from "../../kubernetes/resources.ts";
+import { type CertificateAction, type Decision, type Situation, usableNext } from "../decide.ts";
 import type { Certificates } from "./generate.ts";
-import { composeData, type Contents, type KeyMaterial } from "./secret.ts";
-import { findIssuer, spentShare } from "./x509.ts";
+import { composeData, type Contents, type KeyMaterial } from "../secret.ts";
+import { findIssuer, spentShare } from "../x509.ts";
 
 /** Makes a new CA and a pair that it signed. */
 export type Issue = () => Promise<Certificates>;

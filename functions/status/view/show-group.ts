@@ -1,7 +1,7 @@
 /** A rollout group on the status page: what blocks it, its zones and pods, and its plan, as its RolloutGroup and its pods record them. Pure. */
 import { h, type ComponentChild } from "preact";
-import type { Block, PlannedStep, GroupProgress, ZoneRow } from "../../reconciler/group-status/status.ts";
-import type { Pod } from "../../reconciler/model/pod.ts";
+import type { Block, PlannedStep, GroupProgress, ZoneRow } from "../../../reconciler/group-status/status.ts";
+import type { Pod } from "../../../reconciler/model/pod.ts";
 import { type PageGroup, keyOf, type PodsByZone } from "./records.ts";
 import { showTime } from "./time.ts";
 

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { readCertificates } from "../../../infra/certs/x509.ts";
-import type { Stage } from "../../reconciler/stage.ts";
+import { readCertificates } from "../../../../infra/certs/x509.ts";
+import type { Stage } from "../../../reconciler/stage.ts";
 import { jobOn, setJobStage } from "./job-stage.ts";
-import * as on from "./stage.ts";
+import * as on from "../stage.ts";
 
 const { DAY, MUTATING, VALIDATING } = on;
 

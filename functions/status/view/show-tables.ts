@@ -1,7 +1,7 @@
 /** The tables of the status page: groups that are done, budgets, last decisions. Pure. */
 import { h, type ComponentChild, type ComponentChildren } from "preact";
-import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { readDownscaleKey } from "../../reconciler/budget/reservation.ts";
+import { formatTimestamp, parseTimestamp } from "../../../infra/timestamp.ts";
+import { readDownscaleKey } from "../../../reconciler/budget/reservation.ts";
 import { addressOf, showPhase } from "./show-group.ts";
 import {
   keyOf,

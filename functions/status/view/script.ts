@@ -45,7 +45,7 @@ async function update() {
     seen = new Date();
     connection.hidden = true;
   } catch (error) {
-    if (connection.hidden) connection.textContent = "No answer (" + error.message + "): this is how it was at " + seen.toLocaleTimeString() + ".";
+    if (connection.hidden) connection.textContent = "No answer (" + error.message + "): this is how it was at " + seen.toLocaleTimeString() + "..";
     connection.hidden = false;
   }
 }

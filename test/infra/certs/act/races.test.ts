@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Gate } from "./port.ts";
-import * as on from "./stage.ts";
-import { checkEnd, clearBundle, createWorld, puppet, startHealer, startJob, type Day } from "./world.ts";
+import type { Gate } from "../port.ts";
+import * as on from "../stage.ts";
+import { checkEnd, clearBundle, createWorld, puppet, startHealer, startJob, type Day } from "../world.ts";
 
 const atOnce: Gate = (_what, run) => run();
 

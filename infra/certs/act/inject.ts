@@ -5,11 +5,11 @@
  *
  * So a bundle never replaces a newer one: the injection of the newer one changed the configuration after the list, and the patch fails.
  */
-import type { Call, Cluster, Query, Ref } from "../kubernetes/cluster.ts";
-import { absent, hasCode, isSuperseded } from "../errors.ts";
-import { mutatingWebhooks, secrets, validatingWebhooks, type Resource, type WebhookConfiguration } from "../kubernetes/resources.ts";
-import { isOurConfiguration, NAMESPACE_LABEL, planInjection, type HookType, type Listed } from "./configurations.ts";
-import { readCertificates } from "./x509.ts";
+import type { Call, Cluster, Query, Ref } from "../../kubernetes/cluster.ts";
+import { absent, hasCode, isSuperseded } from "../../errors.ts";
+import { mutatingWebhooks, secrets, validatingWebhooks, type Resource, type WebhookConfiguration } from "../../kubernetes/resources.ts";
+import { isOurConfiguration, NAMESPACE_LABEL, planInjection, type HookType, type Listed } from "../configurations.ts";
+import { readCertificates } from "../x509.ts";
 
 const KINDS: readonly (readonly [HookType, Resource<WebhookConfiguration>])[] = [
   ["ValidatingWebhook", validatingWebhooks],

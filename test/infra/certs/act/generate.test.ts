@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { test } from "node:test";
-import { generateCertificates } from "../../../infra/certs/generate.ts";
+import { generateCertificates } from "../../../../infra/certs/act/generate.ts";
 
 test("the certificate is signed by the CA, for all requested names and the requested duration, with its key", async () => {
   const { caPem, certPem, keyPem } = await generateCertificates({

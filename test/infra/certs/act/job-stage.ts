@@ -1,6 +1,6 @@
 /** An embedded cluster with configurations to inject into, and the certificate job on it. */
-import { setStage, type Stage } from "../../reconciler/stage.ts";
-import * as on from "./stage.ts";
+import { setStage, type Stage } from "../../../reconciler/stage.ts";
+import * as on from "../stage.ts";
 
 export async function setJobStage(): Promise<Stage> {
   const stage = await setStage();

@@ -1,9 +1,9 @@
 /** What the status page shows: what the reconciler and the functions have recorded, as it was read from the cluster. Pure. */
-import type { Protection } from "../../reconciler/budget/protection.ts";
-import type { Reservations } from "../../reconciler/budget/reservation.ts";
-import type { GroupPhase, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
-import { byName } from "../../reconciler/model/order.ts";
-import type { Pod } from "../../reconciler/model/pod.ts";
+import type { Protection } from "../../../reconciler/budget/protection.ts";
+import type { Reservations } from "../../../reconciler/budget/reservation.ts";
+import type { GroupPhase, RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
+import { byName } from "../../../reconciler/model/order.ts";
+import type { Pod } from "../../../reconciler/model/pod.ts";
 
 /** A rollout group by its RolloutGroup. */
 export interface PageGroup {

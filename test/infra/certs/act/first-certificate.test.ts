@@ -1,9 +1,9 @@
 /** The certificate that the reconciler issues, on the embedded cluster. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { issueFirstCertificate } from "../../../infra/certs/first-certificate.ts";
-import { setStage, type Stage } from "../../reconciler/stage.ts";
-import * as on from "./stage.ts";
+import { issueFirstCertificate } from "../../../../infra/certs/act/first-certificate.ts";
+import { setStage, type Stage } from "../../../reconciler/stage.ts";
+import * as on from "../stage.ts";
 
 let stage: Stage;
 beforeEach(async () => (stage = await setStage()));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { keyOf, type PageGroup, sortGroups } from "../../../functions/status/records.ts";
-import { block, group } from "./samples.ts";
+import { keyOf, type PageGroup, sortGroups } from "../../../../functions/status/view/records.ts";
+import { block, group } from "../samples.ts";
 
 const ORDER: readonly PageGroup[] = [
   group("stalled", { phase: "Stalled", blocked: [block()] }),

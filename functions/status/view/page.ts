@@ -1,7 +1,7 @@
 /** The status page as HTML. It renders what is recorded and derives nothing; preact escapes every text. Pure. */
 import { h, type ComponentChild } from "preact";
 import { renderToString } from "preact-render-to-string";
-import type { Focus } from "./gather.ts";
+import type { Focus } from "../gather.ts";
 import { isQuiet, keyOf, listPart, type PageGroup, type PageRecords, type Part, PHASE_ORDER, UNREAD } from "./records.ts";
 import { SCRIPT } from "./script.ts";
 import { showGroup } from "./show-group.ts";

@@ -5,16 +5,16 @@
  *
  * Every write has a precondition, so that any number of jobs may run at once and be killed anywhere: the next one goes on from what it finds.
  */
-import type { Clock } from "../clock.ts";
-import type { Cluster } from "../kubernetes/cluster.ts";
-import { absent, hasCode, isTransient, RolloutError } from "../errors.ts";
-import type { Log } from "../log.ts";
-import { secrets } from "../kubernetes/resources.ts";
-import { isOurConfiguration, lagsBehind, type Listed } from "./configurations.ts";
-import { decideCertificates, SETTLE_MS, type Decision } from "./decide.ts";
+import type { Clock } from "../../clock.ts";
+import type { Cluster } from "../../kubernetes/cluster.ts";
+import { absent, hasCode, isTransient, RolloutError } from "../../errors.ts";
+import type { Log } from "../../log.ts";
+import { secrets } from "../../kubernetes/resources.ts";
+import { isOurConfiguration, lagsBehind, type Listed } from "../configurations.ts";
+import { decideCertificates, SETTLE_MS, type Decision } from "../decide.ts";
 import { injectBundle, listConfigurations, type Injection } from "./inject.ts";
 import { reviseSecret, type Issue } from "./revise.ts";
-import { readStored, type Stored } from "./secret.ts";
+import { readStored, type Stored } from "../secret.ts";
 
 export interface JobInput {
   readonly cluster: Cluster;

@@ -1,8 +1,8 @@
 /** Gives the CA bundle to the agents, in a ConfigMap, and to the definition whose objects we convert. The Secret holds the key as well: agents must not have it. */
-import type { Cluster } from "../kubernetes/cluster.ts";
-import { absent } from "../errors.ts";
-import { configMaps, type Definition, definitions } from "../kubernetes/resources.ts";
-import { NAMESPACE_LABEL } from "./configurations.ts";
+import type { Cluster } from "../../kubernetes/cluster.ts";
+import { absent } from "../../errors.ts";
+import { configMaps, type Definition, definitions } from "../../kubernetes/resources.ts";
+import { NAMESPACE_LABEL } from "../configurations.ts";
 import type { JobTools } from "./run-job.ts";
 
 /** In the namespace of the agents. */

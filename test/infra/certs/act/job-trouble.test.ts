@@ -1,11 +1,11 @@
 /** The certificate job on the embedded cluster with damaged Secrets and API errors. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { RolloutError } from "../../../infra/errors.ts";
-import type { Stage } from "../../reconciler/stage.ts";
+import { RolloutError } from "../../../../infra/errors.ts";
+import type { Stage } from "../../../reconciler/stage.ts";
 import { jobOn, setJobStage } from "./job-stage.ts";
-import * as on from "./stage.ts";
-import { upstreamSecret } from "./upstream.ts";
+import * as on from "../stage.ts";
+import { upstreamSecret } from "../upstream.ts";
 
 const { DAY, MUTATING, VALIDATING } = on;
 
