@@ -2,7 +2,7 @@
 import { absent, hasCode, messageOf } from "../../infra/errors.ts";
 import { configMaps, type Resource } from "../../infra/kubernetes/resources.ts";
 import { VARIABLES } from "../../infra/config/variables.ts";
-import type { Session } from "../session.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 
 /** The fields that are read. */
 interface CronJob {
@@ -39,7 +39,9 @@ export interface Settings {
 const CRON_JOB = "zonewise-reconciler";
 const HOME = "zonewise";
 
-type Reader = Pick<Session, "cluster">;
+interface Reader {
+  readonly cluster: Cluster;
+}
 
 /** Each namespace is read once. Never rejects. */
 export function createSettings(reader: Reader): (namespace: string) => Promise<Settings> {

@@ -1,6 +1,6 @@
 /** How a zone wants to be scaled, as its labels and annotations say (§0.2, §2). */
+import { parseGoDuration, parsePrometheusDuration } from "../../infra/duration.ts";
 import { ANNOTATIONS, LABELS, type Parsed } from "./annotations.ts";
-import { findUseless } from "./useless-settings.ts";
 
 export interface Scaling {
   /** Name of the StatefulSet whose replicas it follows. */
@@ -104,4 +104,40 @@ function groupOf(apiVersion: string): string | undefined {
 
 function refusal(key: keyof typeof ANNOTATIONS, written: string, why: string): string {
   return `annotation ${ANNOTATIONS[key]} is "${written}": ${why}`;
+}
+
+type Annotation = keyof typeof ANNOTATIONS;
+
+/** Each has an effect only beside the other. */
+const PAIRS: readonly (readonly [Annotation, Annotation])[] = [
+  ["delayedDownscale", "prepareDelayedDownscaleUrl"],
+  ["prepareDelayedDownscaleUrl", "delayedDownscale"],
+  ["mirrorName", "mirrorKind"],
+  ["mirrorKind", "mirrorName"],
+];
+
+/** What is wrong with settings that do not do what their author expects, each alone or for want of another (§0.2), a sentence each. */
+function findUseless(scaling: Scaling, annotations: Strings): string[] {
+  const isSet = (key: Annotation): boolean => (annotations?.[ANNOTATIONS[key]] ?? "") !== "";
+  const alone = PAIRS.filter(([one, other]) => isSet(one) && !isSet(other));
+  return [
+    ...alone.map(([one, other]) => `annotation ${ANNOTATIONS[one]} has no effect without ${ANNOTATIONS[other]}`),
+    ...findBadTimes(scaling),
+    ...findIdleForce(scaling),
+  ];
+}
+
+function findBadTimes({ minTime, delay, prepareUrl }: Scaling): string[] {
+  const bad: string[] = [];
+  const least = minTime === undefined ? 0 : (parseGoDuration(minTime) ?? -1);
+  if (least < 0)
+    bad.push(`${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", no duration such as 12h: downscales that depend on it are refused`);
+  if (delay !== "" && prepareUrl !== "" && parsePrometheusDuration(delay) === undefined)
+    bad.push(`annotation ${ANNOTATIONS.delayedDownscale} is "${delay}", no duration such as 1h30m: the zone is not scaled`);
+  return bad;
+}
+
+function findIdleForce({ forcedReplicas, leader, mirror }: Scaling): string[] {
+  if (forcedReplicas === undefined || leader !== undefined || mirror) return [];
+  return [`annotation ${ANNOTATIONS.forceReplicas} has no effect: the zone has no leader and mirrors no resource`];
 }

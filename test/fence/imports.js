@@ -1,5 +1,5 @@
 /** What a module imports: for lint rules of our own. */
-import { dirname, join, relative } from "node:path";
+import { dirname, join, matchesGlob, relative } from "node:path";
 
 /** Calls `judge` for each import and re-export of a module, with paths from the root of the tree, or the package's name. */
 export function eachImport(context, judge) {
@@ -11,9 +11,9 @@ export function eachImport(context, judge) {
   return { ImportDeclaration: visit, ExportNamedDeclaration: visit, ExportAllDeclaration: visit, ImportExpression: visit };
 }
 
-/** True if one of the entries is the path, or a folder that holds it: `infra/start.ts`, `infra/kubernetes/`. */
-export function isAmong(entries, path) {
-  return entries.some((entry) => (entry.endsWith("/") ? path.startsWith(entry) : path === entry));
+/** True if one of the globs matches the path: `cli/gather/x.ts` is among the files below `cli/gather`. */
+export function isAmong(globs, path) {
+  return globs.some((glob) => matchesGlob(path, glob));
 }
 
 function locate(from, source) {

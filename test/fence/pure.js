@@ -3,12 +3,12 @@
  * of the override that turns these rules on; the names that oxlint can forbid itself stand there as well.
  */
 import { readFileSync } from "node:fs";
-import { join, matchesGlob } from "node:path";
-import { eachImport } from "./imports.js";
+import { join } from "node:path";
+import { eachImport, isAmong } from "./imports.js";
 
 const { overrides } = JSON.parse(readFileSync(join(import.meta.dirname, "../../.oxlintrc.json"), "utf8"));
 const { files: PURE, excludeFiles: IMPURE } = overrides.find(({ rules }) => rules["pure/imports"]);
-const isPure = (path) => PURE.some((glob) => matchesGlob(path, glob)) && !IMPURE.some((glob) => matchesGlob(path, glob));
+const isPure = (path) => isAmong(PURE, path) && !isAmong(IMPURE, path);
 
 /** Packages that do no I/O (croner without a job to run), and what of a module of Node.js does none. */
 const PACKAGES = new Set(["zod", "zod/mini", "re2js", "pbf", "croner", "preact", "preact-render-to-string", "@prometheus-io/lezer-promql"]);
