@@ -1,7 +1,7 @@
 /** Gathers the other zones of a group and decides whether they forbid a downscale (§4.7). */
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { type DownscaleRefusal, refuseByHealth } from "../../reconciler/downscale/decide.ts";
+import { type DownscaleRefusal, refuseByHealth } from "../../reconciler/downscale/decide-admission.ts";
 import { findAdmitted, lastDownscaleOf, laterOf, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { gatherGroup, gatherGroupZones } from "../../reconciler/snapshot/gather.ts";

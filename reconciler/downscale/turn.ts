@@ -8,7 +8,7 @@
  * A downscale that happens ends the turn at once. The record of a cancelled downscale remains for those 30 s.
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import type { DownscaleRefusal } from "./decide.ts";
+import type { DownscaleRefusal } from "./decide-admission.ts";
 import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
 import { type Current, mayHaveHappened, type PendingDownscale } from "./pending.ts";
 

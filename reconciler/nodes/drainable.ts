@@ -4,7 +4,7 @@
  * pods, the reconciler and the node API would wait for its uncordoning with all others.
  */
 import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
-import { decideEviction } from "../budget/decide.ts";
+import { decideEviction } from "../budget/decide-eviction.ts";
 import type { Reservations } from "../budget/reservation.ts";
 import { findBudget, type StoredBudget } from "../budget/scope.ts";
 import { isAllowed } from "../budget/verdict.ts";

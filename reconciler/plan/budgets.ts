@@ -1,7 +1,7 @@
 /** What the disruption budgets of a world say to a pod that is to go. */
 import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
-import { decideEviction } from "../budget/decide.ts";
-import { decideDownscale } from "../budget/downscale.ts";
+import { decideEviction } from "../budget/decide-eviction.ts";
+import { decideDownscale } from "../budget/decide-downscale.ts";
 import { livingReservations, presentIn, type Reservations } from "../budget/reservation.ts";
 import { findBudget, findBudgetsOfZone, type DisruptionTarget } from "../budget/scope.ts";
 import { matchesLabels } from "../budget/selector.ts";

@@ -6,7 +6,7 @@ import { judgeGates } from "../gates/hold.ts";
 import { identityOf } from "../gates/rollout-identity.ts";
 import type { Hold } from "../model/decision.ts";
 import type { GateVerdicts, GroupSnapshot } from "../model/zone.ts";
-import { decideRollout } from "../rollout/decide.ts";
+import { decideRollout } from "../rollout/decide-rollout.ts";
 import { judgeDisruption, reserve } from "./budgets.ts";
 import { lookAtScaling, type ScalingOutlook } from "./scale.ts";
 import type { World } from "./world.ts";

@@ -3,7 +3,7 @@ import type { ScaleZone } from "../model/outcome.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { BudgetZone } from "../budget/budget-pod.ts";
 import type { Hold } from "../model/decision.ts";
-import { decideScaling } from "../scaling/decide.ts";
+import { decideScaling } from "../scaling/decide-scaling.ts";
 import { foldAges } from "../scaling/delayed.ts";
 import { addFacts, zoneFactsOf, type ScalingSnapshot, type ZoneFacts } from "../scaling/snapshot.ts";
 import { decideShrink, isShrinking } from "../scaling/shrink.ts";

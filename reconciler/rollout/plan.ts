@@ -4,7 +4,7 @@ import type { PlannedZone } from "../model/plan.ts";
 import { isLost, neverServed } from "../model/lost.ts";
 import { isHealthy } from "../model/readiness.ts";
 import { isZoneRecorded, type Zone, type ZoneWithPods } from "../model/zone.ts";
-import { outdated } from "./zone.ts";
+import { outdated } from "./decide-zone.ts";
 
 /** The most pods that a plan names a zone. */
 const MOST_NAMED = 10;

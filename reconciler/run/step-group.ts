@@ -16,7 +16,7 @@ import type { Hold } from "../model/decision.ts";
 import { type GateVerdicts, groupKey, type GroupSnapshot, type Zone } from "../model/zone.ts";
 import type { Common, Outcome } from "../model/outcome.ts";
 import type { MayDisrupt } from "../budget/act/may-disrupt.ts";
-import { decideByStatus, decideRollout } from "../rollout/decide.ts";
+import { decideByStatus, decideRollout } from "../rollout/decide-rollout.ts";
 import { planRollout } from "../rollout/plan.ts";
 import { tooManyZones } from "../model/too-many-zones.ts";
 import { scaleGroup } from "../scaling/act/scale-group.ts";

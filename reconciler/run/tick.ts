@@ -13,7 +13,7 @@ import type { PhasedInput, PhasedTick } from "../phased/act/phased-tick.ts";
 import { createGroupTurns, type GroupTurns, type WhyLeft } from "./group-turns.ts";
 import type { Draft } from "../report/events.ts";
 import type { Outcome, TickResult } from "../model/outcome.ts";
-import { decideByStatus } from "../rollout/decide.ts";
+import { decideByStatus } from "../rollout/decide-rollout.ts";
 import { type Gathered, stepGroup, type StepInput } from "./step-group.ts";
 import { createPatientSteps, MOST_SLOW, MOST_SLOW_OF_NAMESPACE, namespaceOf, type StepResult, type Steps } from "./steps.ts";
 

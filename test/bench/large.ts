@@ -1,7 +1,7 @@
 /** Large groups and many budgets: what blocks the process meanwhile, as the ratio of two measurements in one run. */
 import { compilePartition, createPartitionCache } from "../../reconciler/budget/partition.ts";
 import { BUDGET_KIND, parseBudget } from "../../reconciler/budget/zpdb.ts";
-import { decideScaling } from "../../reconciler/scaling/decide.ts";
+import { decideScaling } from "../../reconciler/scaling/decide-scaling.ts";
 import { group } from "../reconciler/builders.ts";
 import { atMost, median, type Bench } from "./row.ts";
 

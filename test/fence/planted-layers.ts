@@ -119,7 +119,7 @@ export const PURE_FILES: readonly Row[] = [
   ["a decision of the CLI reads the clock", "cli/decide/x.ts", `export const x = Date.now();\n`, /no-restricted-properties/],
   ["a pure file asks for the current date", "functions/status/view/x.ts", `export const x = new Date();\n`, /no-clock/],
   ["a pure file reads the environment", "infra/config/config.ts", `export const x = process.env;\n`, /no-restricted-globals/],
-  ["a pure file fetches", "infra/certs/decide.ts", `export const x = fetch;\n`, /no-restricted-globals/],
+  ["a pure file fetches", "infra/certs/decide-certificate.ts", `export const x = fetch;\n`, /no-restricted-globals/],
   ["a pure file sets a timer", "infra/duration.ts", `export const x = setInterval;\n`, /no-restricted-globals/],
   ["a pure file draws a random number", "reconciler/report/events.ts", `export const x = Math.random();\n`, /no-restricted-properties/],
   [

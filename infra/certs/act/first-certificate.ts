@@ -5,7 +5,7 @@
 import type { Call, Cluster } from "../../kubernetes/cluster.ts";
 import { absent, hasCode } from "../../errors.ts";
 import { secrets } from "../../kubernetes/resources.ts";
-import { decideCertificates } from "../decide.ts";
+import { decideCertificates } from "../decide-certificate.ts";
 import { type Issue, reviseSecret } from "./revise.ts";
 import { readStored } from "../secret.ts";
 

@@ -11,7 +11,7 @@ import { absent, hasCode, isTransient, RolloutError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { secrets } from "../../kubernetes/resources.ts";
 import { isOurConfiguration, lagsBehind, type Listed } from "../configurations.ts";
-import { decideCertificates, SETTLE_MS, type Decision } from "../decide.ts";
+import { decideCertificates, SETTLE_MS, type Decision } from "../decide-certificate.ts";
 import { injectBundle, listConfigurations, type Injection } from "./inject.ts";
 import { reviseSecret, type Issue } from "./revise.ts";
 import { readStored, type Stored } from "../secret.ts";

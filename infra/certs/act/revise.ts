@@ -2,7 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import type { Cluster } from "../../kubernetes/cluster.ts";
 import { secrets, type Secret } from "../../kubernetes/resources.ts";
-import { type CertificateAction, type Decision, type Situation, usableNext } from "../decide.ts";
+import { type CertificateAction, type Decision, type Situation, usableNext } from "../decide-certificate.ts";
 import type { Certificates } from "./generate.ts";
 import { composeData, type Contents, type KeyMaterial } from "../secret.ts";
 import { findIssuer, spentShare } from "../x509.ts";

@@ -15,8 +15,8 @@ import {
   type TimedDisruptionRequest,
 } from "./disruption-request.ts";
 import type { BudgetPod } from "../budget-pod.ts";
-import { decideEviction } from "../decide.ts";
-import { decideDownscale } from "../downscale.ts";
+import { decideEviction } from "../decide-eviction.ts";
+import { decideDownscale } from "../decide-downscale.ts";
 import { type LastLook, rememberLook } from "../last-look.ts";
 import { ageOf, downscaleKey, isForEviction, livingReservations, presentIn, type Reservation, unpinnedIdentity } from "../reservation.ts";
 import { findBudget } from "../scope.ts";

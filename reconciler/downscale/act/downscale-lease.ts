@@ -19,7 +19,7 @@ import {
   writeLease,
 } from "../../../infra/kubernetes/lease-object.ts";
 import type { Lease } from "../../../infra/kubernetes/resources.ts";
-import type { DownscaleRefusal } from "../decide.ts";
+import type { DownscaleRefusal } from "../decide-admission.ts";
 import { type PendingDownscales, readPending } from "../pending.ts";
 
 export interface Claim {

@@ -6,7 +6,7 @@
  * The cluster may not know the kind: then this is off, with one log line. A group that is settled and stays so costs nothing.
  */
 import { hasCode } from "../../../infra/errors.ts";
-import { decideStatus } from "../decide.ts";
+import { decideStatus } from "../decide-status.ts";
 import type { GroupFacts, StatusInput } from "../facts.ts";
 import { nameOfGroup } from "../name.ts";
 import type { Outcome, TickResult } from "../../model/outcome.ts";

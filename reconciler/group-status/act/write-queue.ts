@@ -3,7 +3,7 @@ import type { Clock } from "../../../infra/clock.ts";
 import { hasCode } from "../../../infra/errors.ts";
 import type { Log } from "../../../infra/log.ts";
 import { createSlots } from "../../../infra/slots.ts";
-import { compareStatus, type Difference } from "../decide.ts";
+import { compareStatus, type Difference } from "../decide-status.ts";
 import type { Entry } from "./entry.ts";
 import { isStale } from "./known-groups.ts";
 import { type GroupWriter, removeGroup, writeGroup } from "./write-group.ts";

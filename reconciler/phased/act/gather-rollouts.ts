@@ -7,7 +7,7 @@ import type { SuccessWhen } from "../../checks/check.ts";
 import { readAll } from "../../snapshot/gather.ts";
 import { readPod } from "../../model/pod.ts";
 import type { PhasedList } from "../../model/outcome.ts";
-import { needsPods } from "../decide.ts";
+import { needsPods } from "../decide-phased.ts";
 import { readPhasedRollout, type PhasedRollout } from "../phased-rollout.ts";
 import { podsByIndex, readTarget, type Target } from "../target.ts";
 

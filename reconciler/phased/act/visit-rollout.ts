@@ -8,7 +8,7 @@ import type { PhasedMetrics } from "../../../infra/metrics/phased-metrics.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
 import { type CheckAnswer, judgeAnswer, type SuccessWhen } from "../../checks/check.ts";
 import type { Hold } from "../../model/decision.ts";
-import { decidePhased } from "../decide.ts";
+import { decidePhased } from "../decide-phased.ts";
 import type { PhasedDecision, PhasedSnapshot } from "../snapshot.ts";
 import { gatherAgain, type Gathered, gatherPods } from "./gather-rollouts.ts";
 import { type PhasedActor, takeStep, type Write } from "./take-phased-step.ts";

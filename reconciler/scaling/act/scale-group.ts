@@ -2,7 +2,7 @@
 import type { LogNote, ScaleZone } from "../../model/outcome.ts";
 import type { Hold } from "../../model/decision.ts";
 import type { Zone } from "../../model/zone.ts";
-import { decideScaling } from "../decide.ts";
+import { decideScaling } from "../decide-scaling.ts";
 import type { ScalingSnapshot } from "../snapshot.ts";
 import { gatherReference, gatherScaling } from "./gather-scaling.ts";
 import type { Scaler } from "./scaler.ts";

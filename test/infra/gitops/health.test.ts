@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { CelScalar, celEnv, mapType, parse, plan } from "@bufbuild/cel";
 import { LuaFactory, type LuaEngine } from "wasmoon";
-import { decideStatus } from "../../../reconciler/group-status/decide.ts";
+import { decideStatus } from "../../../reconciler/group-status/decide-status.ts";
 import type { GroupFacts } from "../../../reconciler/group-status/facts.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import { PREVIOUS, statefulSetObject, type ZoneTraits } from "../../reconciler/builders.ts";

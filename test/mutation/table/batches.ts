@@ -3,10 +3,10 @@ import type { Mutation } from "../mutation.ts";
 
 const BATCH = {
   file: "reconciler/rollout/act/delete-pods.ts",
-  tests: ["test/reconciler/fenced-writes.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
+  tests: ["test/reconciler/run/fenced-writes.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
 };
-const STATUS = { file: "reconciler/rollout/act/zone-status.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
-const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
+const STATUS = { file: "reconciler/rollout/act/zone-status.ts", tests: ["test/reconciler/run/fenced-writes.test.ts"] };
+const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/run/fenced-writes.test.ts"] };
 
 export const BATCH_MUTATIONS: readonly Mutation[] = [
   {

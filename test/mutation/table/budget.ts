@@ -1,12 +1,12 @@
 /** Disruption budgets: verdicts, reservations, and the order of reads that makes them safe. */
 import type { Mutation } from "../mutation.ts";
 
-const RESERVE = ["test/reconciler/budget/act/reserve.test.ts", "test/reconciler/reserve-trouble.test.ts"];
+const RESERVE = ["test/reconciler/budget/act/reserve.test.ts", "test/reconciler/run/reserve-trouble.test.ts"];
 const STORE = {
   file: "reconciler/budget/act/reservation-store.ts",
-  tests: ["test/reconciler/budget/act/reservation-store.test.ts", "test/reconciler/reserve-trouble.test.ts"],
+  tests: ["test/reconciler/budget/act/reservation-store.test.ts", "test/reconciler/run/reserve-trouble.test.ts"],
 };
-const BATCH = { file: "reconciler/budget/act/decide-batch.ts", tests: [...RESERVE, "test/reconciler/reserve-bounds.test.ts"] };
+const BATCH = { file: "reconciler/budget/act/decide-batch.ts", tests: [...RESERVE, "test/reconciler/run/reserve-bounds.test.ts"] };
 const RESERVATION = { file: "reconciler/budget/reservation.ts", tests: RESERVE };
 const INTERLEAVINGS = ["test/reconciler/interleavings/slow-process.test.ts", "test/reconciler/interleavings/interleavings.test.ts"];
 
@@ -14,13 +14,13 @@ const OPEN_STORE = "const store = await openReservationStore(state.cluster, list
 const GATHER = "const seen = await gatherUnderBudget(budget, state, call);";
 
 /** Downscales as disruptions like others. */
-const DOWNSCALE = ["test/reconciler/budget/act/downscale.test.ts", "test/reconciler/budget/downscale.test.ts"];
-const VERDICT = { file: "reconciler/budget/downscale.ts", tests: DOWNSCALE };
+const DOWNSCALE = ["test/reconciler/budget/act/downscale.test.ts", "test/reconciler/budget/decide-downscale.test.ts"];
+const VERDICT = { file: "reconciler/budget/decide-downscale.ts", tests: DOWNSCALE };
 const COUNT = { file: "reconciler/budget/unavailability.ts", tests: DOWNSCALE };
 const WRITE = { file: "reconciler/scaling/act/scale-zone.ts", tests: DOWNSCALE };
 const ADMIT = { file: "functions/downscale/prepare-zone.ts", tests: DOWNSCALE };
 
-const DECIDE = { tests: ["test/reconciler/budget/decide.test.ts", "test/reconciler/sick/sick-pods.test.ts"] };
+const DECIDE = { tests: ["test/reconciler/budget/decide-eviction.test.ts", "test/reconciler/sick/sick-pods.test.ts"] };
 
 export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
@@ -92,7 +92,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     ...COUNT,
     find: "isTested(one) && !isIdleSurplus(one, zone)",
     replacement: "isTested(one)",
-    tests: ["test/reconciler/budget/decide.test.ts"],
+    tests: ["test/reconciler/budget/decide-eviction.test.ts"],
   },
   {
     breaks: "a downscale waits for unavailable pods of other zones",
@@ -189,14 +189,14 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a pod that works in part does not escape its budget",
     ...DECIDE,
-    file: "reconciler/budget/decide.ts",
+    file: "reconciler/budget/decide-eviction.ts",
     find: "rollout !== undefined && servesNothing(pod, now)",
     replacement: "rollout !== undefined && !pod.ready && now > 0",
   },
   {
     breaks: "an eviction of a pod that serves nothing is counted as any other",
     ...DECIDE,
-    file: "reconciler/budget/decide.ts",
+    file: "reconciler/budget/decide-eviction.ts",
     find: "rollout !== undefined && servesNothing(pod, now)",
     replacement: "servesNothing(pod, now) || rollout === null",
   },
@@ -338,14 +338,14 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/rollout/act/delete-pods.ts",
     find: "if (wroteNothing(error)) unused.add(grant);",
     replacement: "unused.add(grant);",
-    tests: ["test/reconciler/tick-budget.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
+    tests: ["test/reconciler/run/tick-budget.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
   },
   {
     breaks: "a reserved pod counts as not ready",
     file: "reconciler/budget/unavailability.ts",
     find: "if (!pod.ready || reservations[pod.name]?.uid === pod.uid) return false;",
     replacement: "if (!pod.ready) return false;",
-    tests: ["test/reconciler/budget/decide.test.ts"],
+    tests: ["test/reconciler/budget/decide-eviction.test.ts"],
   },
   {
     breaks: "a pod of another zone counts as ready only after the delay between zones",
@@ -353,7 +353,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     find: "now > pod.readySince + budget.crossZoneEvictionDelayMs",
     replacement: "now >= pod.readySince + budget.crossZoneEvictionDelayMs",
     tests: [
-      "test/reconciler/budget/decide.test.ts",
+      "test/reconciler/budget/decide-eviction.test.ts",
       "test/reconciler/budget/readiness.test.ts",
       "test/reconciler/budget/act/maintain-budgets.test.ts",
     ],
@@ -363,7 +363,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/budget/unavailability.ts",
     find: "unknown: countMissing(zone, zone.pods)",
     replacement: "unknown: 0",
-    tests: ["test/reconciler/budget/decide.test.ts"],
+    tests: ["test/reconciler/budget/decide-eviction.test.ts"],
   },
   {
     breaks: "the ready time of a pod that is not ready is removed",

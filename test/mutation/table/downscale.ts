@@ -19,7 +19,7 @@ const TURN = {
   tests: ["test/reconciler/downscale/turn.test.ts", "test/functions/downscale-refused-elsewhere.test.ts"],
 };
 const DECIDE = {
-  file: "reconciler/downscale/decide.ts",
+  file: "reconciler/downscale/decide-admission.ts",
   tests: [
     "test/reconciler/downscale/downscale.test.ts",
     "test/reconciler/downscale/unobserved.test.ts",

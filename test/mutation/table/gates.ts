@@ -30,7 +30,7 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a zone with serving pods waits for its gates",
-    file: "reconciler/rollout/zone.ts",
+    file: "reconciler/rollout/decide-zone.ts",
     find: "return group.gates?.holds.get(zone.uid) ?? decision;",
     replacement: "return decision;",
     tests: GATES.tests,

@@ -8,10 +8,10 @@ const SUCCESSION = {
 };
 const BATCH = {
   file: "reconciler/rollout/act/delete-pods.ts",
-  tests: ["test/reconciler/fenced-writes.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
+  tests: ["test/reconciler/run/fenced-writes.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
 };
-const STATUS = { file: "reconciler/rollout/act/zone-status.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
-const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/fenced-writes.test.ts"] };
+const STATUS = { file: "reconciler/rollout/act/zone-status.ts", tests: ["test/reconciler/run/fenced-writes.test.ts"] };
+const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/run/fenced-writes.test.ts"] };
 
 export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
@@ -98,7 +98,7 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/run/run.ts",
     find: "if (isOver(input, term)) ended.abort();",
     replacement: 'if (isOver(input, term) || term.end === "handedOver") ended.abort();',
-    tests: ["test/reconciler/handover.test.ts"],
+    tests: ["test/reconciler/run/handover.test.ts"],
   },
   {
     breaks: "an old announcement is not heeded",

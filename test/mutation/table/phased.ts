@@ -9,7 +9,7 @@ const DECIDED = [
   "beyond-original",
   "by-hand",
   "other-check",
-  "decide",
+  "decide-phased",
   "properties",
 ].map((name) => `test/reconciler/phased/${name}.test.ts`);
 const PARTITION = { file: "reconciler/phased/partition.ts", tests: DECIDED };

@@ -2,15 +2,15 @@
 import type { Mutation } from "../mutation.ts";
 
 const ZONE = {
-  file: "reconciler/rollout/zone.ts",
-  tests: ["broken-pods", "decide", "properties"].map((name) => `test/reconciler/rollout/${name}.test.ts`),
+  file: "reconciler/rollout/decide-zone.ts",
+  tests: ["broken-pods", "decide-rollout", "properties"].map((name) => `test/reconciler/rollout/${name}.test.ts`),
 };
-const GROUP = { ...ZONE, file: "reconciler/rollout/decide.ts" };
+const GROUP = { ...ZONE, file: "reconciler/rollout/decide-rollout.ts" };
 const FRESHNESS = {
   file: "infra/kubernetes/freshness.ts",
-  tests: ["test/reconciler/stale-lists.test.ts", "test/infra/kubernetes/freshness.test.ts"],
+  tests: ["test/reconciler/run/stale-lists.test.ts", "test/infra/kubernetes/freshness.test.ts"],
 };
-const LOST = { file: "reconciler/model/lost.ts", tests: [...ZONE.tests, "test/reconciler/budget/decide.test.ts"] };
+const LOST = { file: "reconciler/model/lost.ts", tests: [...ZONE.tests, "test/reconciler/budget/decide-eviction.test.ts"] };
 const READINESS = { ...ZONE, file: "reconciler/model/readiness.ts" };
 
 const PROTOBUF = { file: "infra/kubernetes/protobuf.ts", tests: ["test/infra/kubernetes/pod-protobuf.test.ts"] };
@@ -58,14 +58,14 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/rollout/act/delete-pods.ts",
     find: "freshness.noteWritten(pods, version);",
     replacement: "",
-    tests: ["test/reconciler/stale-lists.test.ts"],
+    tests: ["test/reconciler/run/stale-lists.test.ts"],
   },
   {
     breaks: "the version of the process's own patch counts as seen",
     file: "reconciler/rollout/act/zone-status.ts",
     find: "freshness.noteWritten(statefulSets, version);",
     replacement: "",
-    tests: ["test/reconciler/stale-lists.test.ts"],
+    tests: ["test/reconciler/run/stale-lists.test.ts"],
   },
   {
     breaks: "only pods that the StatefulSet controls are its pods",

@@ -2,8 +2,8 @@
 import type { Mutation } from "../mutation.ts";
 
 const MIN_TIME = { file: "reconciler/scaling/min-time.ts", tests: ["test/reconciler/scaling/min-time.test.ts"] };
-const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/scale-races.test.ts"] };
-const LOOK = { file: "reconciler/scaling/act/why-not-shrink.ts", tests: ["test/reconciler/scale-races.test.ts"] };
+const SCALE = { file: "reconciler/scaling/act/scale-zone.ts", tests: ["test/reconciler/run/scale-races.test.ts"] };
+const LOOK = { file: "reconciler/scaling/act/why-not-shrink.ts", tests: ["test/reconciler/run/scale-races.test.ts"] };
 const LEASE = { file: SCALE.file, tests: ["test/reconciler/scaling/act/scale-zone.test.ts"] };
 const ORDERS = { file: SCALE.file, tests: ["test/reconciler/interleavings/shrink.test.ts"] };
 const BOUND = { file: "reconciler/downscale/act/under-lease.ts", tests: ORDERS.tests };
@@ -11,7 +11,7 @@ const ROLLOUT = {
   file: "reconciler/rollout/act/delete-pods.ts",
   tests: ["test/reconciler/interleavings/rollout-beside-downscale.test.ts", "test/reconciler/rollout/act/downscale-lease.test.ts"],
 };
-const CHANGED = ["test/reconciler/changed-writes.test.ts"];
+const CHANGED = ["test/reconciler/run/changed-writes.test.ts"];
 
 export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
   {

@@ -1,7 +1,7 @@
 /** Decisions of scaling, and the preparation of pods. */
 import type { Mutation } from "../mutation.ts";
 
-const DECIDE = { tests: ["test/reconciler/scaling/decide.test.ts", "test/reconciler/scaling/decide-properties.test.ts"] };
+const DECIDE = { tests: ["test/reconciler/scaling/decide-scaling.test.ts", "test/reconciler/scaling/decide-properties.test.ts"] };
 const CALL_PODS = { file: "infra/call-pods.ts", tests: ["test/infra/call-pods.test.ts"] };
 const STEADY = { file: "reconciler/scaling/steady.ts", tests: ["test/reconciler/scaling/steady.test.ts"] };
 const DELAYED = {
@@ -106,21 +106,21 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "no other zone is scaled once one has been",
-    file: "reconciler/scaling/decide.ts",
+    file: "reconciler/scaling/decide-scaling.ts",
     ...DECIDE,
     find: "if (scaled) return {",
     replacement: "if (scaled && zones.length === 0) return {",
   },
   {
     breaks: "a group with a zone that is being deleted is not scaled",
-    file: "reconciler/scaling/decide.ts",
+    file: "reconciler/scaling/decide-scaling.ts",
     ...DECIDE,
     find: "if (zones.some((zone) => zone.terminating)) return [];",
     replacement: "",
   },
   {
     breaks: "a refused zone is not tried again in the same tick",
-    file: "reconciler/scaling/decide.ts",
+    file: "reconciler/scaling/decide-scaling.ts",
     ...DECIDE,
     find: "firstOf<[Zone, ScalingSnapshot], ScalingStep | Unread>([notRefused, decideFollower, decideMirror])",
     replacement: "firstOf<[Zone, ScalingSnapshot], ScalingStep | Unread>([decideFollower, decideMirror, notRefused])",
@@ -142,6 +142,6 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/scaling/act/pod-notifier.ts",
     find: "await last?.done;",
     replacement: "",
-    tests: ["test/reconciler/preparation-order.test.ts"],
+    tests: ["test/reconciler/run/preparation-order.test.ts"],
   },
 ];

@@ -1,18 +1,18 @@
 /** Ticks that do not wait for slow groups, and what bounds the cost of large ones. */
 import type { Mutation } from "../mutation.ts";
 
-const STEPS = { file: "reconciler/run/steps.ts", tests: ["test/reconciler/steps.test.ts"] };
-const TICK = { file: "reconciler/run/tick.ts", tests: ["test/reconciler/slow-groups.test.ts"] };
-const TURNS = { file: "reconciler/run/group-turns.ts", tests: ["test/reconciler/group-turns.test.ts"] };
-const RESYNC = { file: "reconciler/run/resync.ts", tests: ["test/reconciler/resync.test.ts"] };
+const STEPS = { file: "reconciler/run/steps.ts", tests: ["test/reconciler/run/steps.test.ts"] };
+const TICK = { file: "reconciler/run/tick.ts", tests: ["test/reconciler/run/slow-groups.test.ts"] };
+const TURNS = { file: "reconciler/run/group-turns.ts", tests: ["test/reconciler/run/group-turns.test.ts"] };
+const RESYNC = { file: "reconciler/run/resync.ts", tests: ["test/reconciler/run/resync.test.ts"] };
 const ZONES = { tests: ["test/reconciler/scaling/act/many-zones.test.ts"] };
-const BUDGETS = { tests: ["test/reconciler/many-budgets.test.ts"] };
+const BUDGETS = { tests: ["test/reconciler/run/many-budgets.test.ts"] };
 
 export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a tick does not wait for its slowest group",
     file: "reconciler/run/steps.ts",
-    tests: ["test/reconciler/slow-groups.test.ts"],
+    tests: ["test/reconciler/run/slow-groups.test.ts"],
     find: "const SLOW_MS = 1000;",
     replacement: "const SLOW_MS = 1_000_000;",
   },
@@ -43,7 +43,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a run waits for its slow steps before it gives the Lease back",
     file: "reconciler/run/session.ts",
-    tests: ["test/reconciler/slow-groups.test.ts"],
+    tests: ["test/reconciler/run/slow-groups.test.ts"],
     find: "  await steps.idle();\n",
     replacement: "",
   },
@@ -95,7 +95,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a group that changes during its slow step is looked at again once that ends",
     file: "reconciler/run/session.ts",
-    tests: ["test/reconciler/slow-groups.test.ts"],
+    tests: ["test/reconciler/run/slow-groups.test.ts"],
     find: "needsTick(late) || turns.isAwaited(key)",
     replacement: "needsTick(late)",
   },
@@ -172,7 +172,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a group with too many zones is not rolled out",
     file: "reconciler/model/too-many-zones.ts",
-    tests: ["test/reconciler/too-many-zones.test.ts"],
+    tests: ["test/reconciler/run/too-many-zones.test.ts"],
     find: "if (zones.length <= MOST_ZONES) return undefined;",
     replacement: "if (zones.length <= 10 * MOST_ZONES) return undefined;",
   },

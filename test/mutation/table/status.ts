@@ -2,7 +2,7 @@
 import type { Mutation } from "../mutation.ts";
 
 const WRITER = { tests: ["test/reconciler/group-status/act/group-statuses.test.ts"] };
-const STATUS = { tests: ["test/reconciler/group-status/decide.test.ts"] };
+const STATUS = { tests: ["test/reconciler/group-status/decide-status.test.ts"] };
 const TOTALS = { tests: ["test/reconciler/group-status/totals.test.ts"] };
 
 export const STATUS_MUTATIONS: readonly Mutation[] = [
@@ -43,10 +43,10 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a paused zone that lacks pods keeps its group from counting as settled",
-    file: "reconciler/rollout/decide.ts",
+    file: "reconciler/rollout/decide-rollout.ts",
     find: "  pausedZonesSettled,\n",
     replacement: "",
-    tests: ["test/reconciler/rollout/decide.test.ts"],
+    tests: ["test/reconciler/rollout/decide-rollout.test.ts"],
   },
   {
     breaks: "a group whose pods are not ready is not listed among those that are",

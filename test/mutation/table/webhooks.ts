@@ -86,7 +86,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     file: "infra/certs/configurations.ts",
     find: "return isLabelled && OTHER_INJECTORS",
     replacement: "return isLabelled || OTHER_INJECTORS",
-    tests: ["test/infra/certs/act/job.test.ts", "test/reconciler/ca-injection.test.ts"],
+    tests: ["test/infra/certs/act/job.test.ts", "test/reconciler/run/ca-injection.test.ts"],
   },
   {
     breaks: "a renewal keeps the old CA in the bundle",
@@ -97,10 +97,10 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a new certificate serves only once its CA has been everywhere for a while",
-    file: "infra/certs/decide.ts",
+    file: "infra/certs/decide-certificate.ts",
     find: "spreadForMs >= SETTLE_MS) return",
     replacement: "spreadForMs >= 0) return",
-    tests: ["test/infra/certs/decide.test.ts", "test/infra/certs/act/job-renewal.test.ts"],
+    tests: ["test/infra/certs/decide-certificate.test.ts", "test/infra/certs/act/job-renewal.test.ts"],
   },
   {
     breaks: "the first certificate does not replace an existing one",

@@ -1,6 +1,6 @@
 /** Snapshots of evictions: by default three zones of three healthy pods, and a budget of 1. */
 import assert from "node:assert/strict";
-import { decideEviction } from "../../../reconciler/budget/decide.ts";
+import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
 import { type BudgetZone, type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
 import type { EvictionSnapshot } from "../../../reconciler/budget/unavailability.ts";
 import type { Verdict } from "../../../reconciler/budget/verdict.ts";

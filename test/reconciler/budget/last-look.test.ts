@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { decideEviction } from "../../../reconciler/budget/decide.ts";
+import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
 import { planDenialCheck, missingPods, checkDenial, rememberLook, type Reread } from "../../../reconciler/budget/last-look.ts";
 import type { EvictionSnapshot } from "../../../reconciler/budget/unavailability.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";

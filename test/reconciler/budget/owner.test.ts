@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { decideEviction } from "../../../reconciler/budget/decide.ts";
+import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { snapshot } from "./builders.ts";
 

@@ -4,7 +4,7 @@ import { readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
 import { livingReservations, readReservations } from "../../../reconciler/budget/reservation.ts";
 import { podObject } from "../builders.ts";
 import { NOW, PARTITIONS, snapshot } from "./builders.ts";
-import { decideEviction } from "../../../reconciler/budget/decide.ts";
+import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
 
 const ago = (minutes: number): string => new Date(NOW - minutes * 60_000).toISOString();
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { refuseByHealth } from "../../../reconciler/downscale/decide.ts";
+import { refuseByHealth } from "../../../reconciler/downscale/decide-admission.ts";
 import { endpointsOf, readPreparation } from "../../../reconciler/downscale/preparation.ts";
 import { compareReplicas, readScalable } from "../../../reconciler/downscale/scalable.ts";
 import { zone } from "../builders.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { refuseByHealth } from "../../../reconciler/downscale/decide.ts";
+import { refuseByHealth } from "../../../reconciler/downscale/decide-admission.ts";
 import { zone } from "../builders.ts";
 
 it("a zone whose status is older than its spec holds the downscales of other zones although all its pods are ready: it may be about to roll out", () => {

@@ -1,6 +1,6 @@
 /** Facts of a group, and the status that is decided from them. */
 import type { GroupFacts } from "../../../reconciler/group-status/facts.ts";
-import { decideStatus } from "../../../reconciler/group-status/decide.ts";
+import { decideStatus } from "../../../reconciler/group-status/decide-status.ts";
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { hold, type Reason } from "../../../reconciler/model/decision.ts";
 import { planRollout } from "../../../reconciler/rollout/plan.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { compareStatus } from "../../../reconciler/group-status/decide.ts";
+import { compareStatus } from "../../../reconciler/group-status/decide-status.ts";
 import { decide, deleted, OLD } from "./builders.ts";
 
 describe("the totals", () => {

@@ -3,7 +3,7 @@
  * reboots, and the controller's plan. No deadline is ever reached: a drain that comes to no end stands still for good.
  */
 import type { PodSpec } from "../../../infra/kubernetes/scheduling.ts";
-import { decideEviction } from "../../../reconciler/budget/decide.ts";
+import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
 import { isAllowed } from "../../../reconciler/budget/verdict.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import type { DrainFacts } from "../../../reconciler/nodes/drainable.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { decidePhased } from "../../../reconciler/phased/decide.ts";
+import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
 import { ago, NEW, OLD, rolling, type Scene, snapshot } from "./builders.ts";
 import { checking, NEWER, READY, ROLLED_BACK, table } from "./table.ts";
 

@@ -1,7 +1,7 @@
 /** `spec.replicas` and what a status has stored have no bound: a decision looks at as many places as there are pods. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { decidePhased } from "../../../reconciler/phased/decide.ts";
+import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
 import type { PhasedSnapshot } from "../../../reconciler/phased/snapshot.ts";
 import { HELD } from "../../../reconciler/phased/target.ts";
 import { rolling, type Scene, snapshot } from "./builders.ts";

@@ -1,7 +1,7 @@
 /** Answers of an earlier query, or of an earlier default, count no longer. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { decidePhased } from "../../../reconciler/phased/decide.ts";
+import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
 import { readPhasedRollout } from "../../../reconciler/phased/phased-rollout.ts";
 import { hashOf } from "../../../reconciler/phased/step.ts";
 import { ago, empty, rolloutObject, snapshot } from "./builders.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { judgeAnswer, type CheckVerdict } from "../../../reconciler/checks/check.ts";
-import { decidePhased, needsPods } from "../../../reconciler/phased/decide.ts";
+import { decidePhased, needsPods } from "../../../reconciler/phased/decide-phased.ts";
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { isSameStatus } from "../../../reconciler/phased/status.ts";
 import { createWorld, happen, HAPPENINGS, THRESHOLD, type World } from "./world.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
-import { decidePhased } from "../../../reconciler/phased/decide.ts";
+import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { createWorld, happen, type Happening, type World } from "./world.ts";
 import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";

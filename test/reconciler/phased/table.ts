@@ -1,7 +1,7 @@
 /** Tables of situations: one PhasedRollout in a cluster, and the next write in a few words. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { decidePhased } from "../../../reconciler/phased/decide.ts";
+import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { HELD } from "../../../reconciler/phased/target.ts";
 import { ago, NEW, NOW, OLD, rolling, type Scene, snapshot } from "./builders.ts";

@@ -10,7 +10,7 @@ import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
 import type { Reservation } from "../../../reconciler/budget/reservation.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
 import { readScaling } from "../../../reconciler/model/scaling.ts";
-import { decideRollout } from "../../../reconciler/rollout/decide.ts";
+import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import type { ReferenceReading } from "../../../reconciler/scaling/snapshot.ts";
 import { simulate } from "../../../reconciler/plan/simulate.ts";
 import { budgetOf } from "../../cli/decide/worlds.ts";

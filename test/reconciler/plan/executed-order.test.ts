@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { decideRollout } from "../../../reconciler/rollout/decide.ts";
-import type { RolloutDecision } from "../../../reconciler/rollout/zone.ts";
+import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
+import type { RolloutDecision } from "../../../reconciler/rollout/decide-zone.ts";
 import { simulate } from "../../../reconciler/plan/simulate.ts";
 import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
 import { worldOf } from "./builders.ts";

@@ -11,7 +11,7 @@ import type { GateRecord } from "../../../reconciler/gates/record.ts";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import { identityOf } from "../../../reconciler/gates/rollout-identity.ts";
 import { wantedBy } from "../../../reconciler/gates/wanted.ts";
-import { decideRollout } from "../../../reconciler/rollout/decide.ts";
+import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { simulate } from "../../../reconciler/plan/simulate.ts";
 import { data, follow, noData, stored, type GateTraits } from "../gates/builders.ts";
 import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";

@@ -1,5 +1,5 @@
 /** What has happened to a simulated group before a plan is made, and how its pods get on. */
-import { decideRollout } from "../../../reconciler/rollout/decide.ts";
+import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { calmDown, carryOut, createWorld, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
 
 export interface Past {

@@ -1,15 +1,15 @@
 /** The shell of a tick over values: it takes the steps of scaling, and asks budgets before it deletes, as the real one does. */
 import type { DeletePods, ScaleZone } from "../../../reconciler/model/outcome.ts";
 import assert from "node:assert/strict";
-import { decideEviction } from "../../../reconciler/budget/decide.ts";
-import { decideDownscale } from "../../../reconciler/budget/downscale.ts";
+import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
+import { decideDownscale } from "../../../reconciler/budget/decide-downscale.ts";
 import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
 import { livingReservations, presentIn, type Reservation } from "../../../reconciler/budget/reservation.ts";
 import { holdDownscale, isAllowed } from "../../../reconciler/budget/verdict.ts";
 import type { Budget } from "../../../reconciler/budget/zpdb.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
 import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
-import { decideScaling } from "../../../reconciler/scaling/decide.ts";
+import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";
 import { foldAges } from "../../../reconciler/scaling/delayed.ts";
 import { decideShrink, isShrinking } from "../../../reconciler/scaling/shrink.ts";
 import type { ReferenceReading, ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { decideRollout } from "../../../reconciler/rollout/decide.ts";
+import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { planByStatus, planRollout } from "../../../reconciler/rollout/plan.ts";
 import { group, LAST, PREVIOUS, type ZoneTraits } from "../builders.ts";
 

@@ -2,7 +2,7 @@ import type { DeletePods } from "../../../reconciler/model/outcome.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { decideByStatus, decideRollout } from "../../../reconciler/rollout/decide.ts";
+import { decideByStatus, decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import {
   calmDown,
   carryOut,

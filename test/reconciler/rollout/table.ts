@@ -1,5 +1,5 @@
 /** The next step of a group in a few words. */
-import { decideRollout } from "../../../reconciler/rollout/decide.ts";
+import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { group, PREVIOUS, type ZoneTraits } from "../builders.ts";
 
 /** A decision in one line: `delete a-0 a-1`, `finish a`, `hold Reason`, `settled`. */

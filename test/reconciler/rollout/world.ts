@@ -1,6 +1,6 @@
 /** A model of a group of zones with a StatefulSet controller and kubelets, for the properties of the rollout. */
 import type { GroupSnapshot } from "../../../reconciler/model/zone.ts";
-import type { RolloutDecision } from "../../../reconciler/rollout/zone.ts";
+import type { RolloutDecision } from "../../../reconciler/rollout/decide-zone.ts";
 import { zone, type PodTraits } from "../builders.ts";
 
 /** A limping pod has one container that cannot start and one that works. */

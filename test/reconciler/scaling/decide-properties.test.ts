@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { hold } from "../../../reconciler/model/decision.ts";
-import { decideScaling } from "../../../reconciler/scaling/decide.ts";
+import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";
 import type { Zone } from "../../../reconciler/model/zone.ts";
 import { readDelay } from "../../../reconciler/scaling/delayed.ts";
 import { addFacts, zoneFactsOf, type PodAnswers, type ScalingSnapshot, type ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";

@@ -6,7 +6,7 @@ import { budget as parse, PARTITIONS } from "../budget/builders.ts";
 import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
 import type { Reservation } from "../../../reconciler/budget/reservation.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
-import { decideRollout } from "../../../reconciler/rollout/decide.ts";
+import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { chooseScale, grantPods } from "../plan/shell.ts";
 import {
   control,

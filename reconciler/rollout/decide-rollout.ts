@@ -1,0 +1,105 @@
+/**
+ * Decides the next step of a group's rollout (§1.3-§1.7), one zone at a time.
+ *
+ *   outdated pods --deletePods--> pods come back updated --not ready yet: hold--> all updated and ready --finishZone--> next zone
+ *
+ * Each decision is derived from the snapshot alone; nothing is remembered.
+ */
+import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
+import { tooManyZones } from "../model/too-many-zones.ts";
+import { listSome } from "../model/list-some.ts";
+import { describeUnavailable, isHealthy } from "../model/readiness.ts";
+import { isSettledByStatus, isZoneRecorded, type GateVerdicts, type GroupSnapshot, type Zone } from "../model/zone.ts";
+import { inOrder } from "./plan.ts";
+import { decideZone, idlePods, type RolloutDecision } from "./decide-zone.ts";
+
+type GroupRule = Rule<[group: GroupSnapshot], RolloutDecision>;
+/** Rules that need no pods. */
+type StatusRule = Rule<[group: { readonly zones: readonly Zone[]; readonly gates?: GateVerdicts | undefined }], Hold>;
+
+/** Any other strategy would let the StatefulSet controller replace pods by itself (§1.3.3). */
+const onDeleteOnly: StatusRule = ({ zones }) => {
+  const wrong = zones.find((zone) => zone.updateStrategy !== "OnDelete");
+  return (
+    wrong &&
+    hold("UpdateStrategyNotOnDelete", `${wrong.name} has ${wrong.updateStrategy} update strategy while OnDelete is expected`, [wrong])
+  );
+};
+
+/** Pods of a zone that is being deleted are not recreated, and the other zones should not lose pods meanwhile. */
+const zonesStay: StatusRule = ({ zones }) => {
+  const leaving = zones.filter((zone) => zone.terminating);
+  if (leaving.length === 0) return undefined;
+  return hold("ZoneTerminating", `${names(leaving)} ${areOrIs(leaving)} being deleted`, leaving);
+};
+
+/** A status older than the spec does not describe its revision or pods (§13.3). */
+const statusObserved: StatusRule = ({ zones }) => {
+  const stale = zones.filter((zone) => !zone.observed);
+  if (stale.length === 0) return undefined;
+  return hold("StatusNotObserved", `the StatefulSet controller has not observed the latest spec of ${names(stale)}`, stale);
+};
+
+/** Before anything waits: of two unhealthy zones each would wait for the other, and both for the template that they do not get (§1.5.6). */
+const idlePodsFirst: GroupRule = (group) => firstOf(inOrder(group.zones).map((zone) => () => idlePods(zone, group)))();
+
+const oneZoneNotReady: GroupRule = ({ zones }) => {
+  const unhealthy = zones.filter((zone) => !isHealthy(zone));
+  if (unhealthy.length < 2) return undefined;
+  const message = `${unhealthy.length} zones have pods that are not ready: ${listSome(unhealthy.map(describeUnavailable), "; ")}`;
+  return { ...hold("MultipleZonesNotReady", message, unhealthy), dedupKey: names(unhealthy) };
+};
+
+/** The first zone with a decision wins (§1.3.7). */
+const zonesInOrder: GroupRule = (group) => firstOf(inOrder(group.zones).map((zone) => () => decideZone(zone, group)))();
+
+const pausedZones: StatusRule = ({ zones }) => {
+  const waiting = zones.filter((zone) => zone.paused && zone.status.updated < zone.status.replicas);
+  if (waiting.length === 0) return undefined;
+  return hold("ZonePaused", `${names(waiting)} ${areOrIs(waiting)} paused with outdated pods`, waiting);
+};
+
+/** A paused zone is passed over, but the group is not settled while it lacks pods, or is not recorded (§1.5). */
+const pausedZonesSettled: StatusRule = ({ zones }) => {
+  const paused = zones.filter((zone) => zone.paused);
+  const lacking = paused.filter(({ replicas, status }) => status.ready < replicas);
+  const counts = lacking.map(({ name, replicas, status }) => `${name} is paused with ${status.ready} of ${replicas} pods ready`);
+  if (lacking.length > 0) return { ...hold("ZoneNotReady", listSome(counts, "; "), lacking), dedupKey: names(lacking) };
+  const unrecorded = paused.filter((zone) => !isZoneRecorded(zone));
+  if (unrecorded.length === 0) return undefined;
+  return hold("ZonePaused", `${names(unrecorded)} ${areOrIs(unrecorded)} paused and not recorded as updated`, unrecorded);
+};
+
+/** Only delays "settled": no pod depends on it (§14.2). */
+const gatesAfterLastZone: StatusRule = ({ gates }) => gates?.beforeSettled;
+
+const areOrIs = (zones: readonly Zone[]): string => (zones.length > 1 ? "are" : "is");
+
+function names(zones: readonly Zone[]): string {
+  return listSome(zones.map((zone) => zone.name));
+}
+
+/** The first rule with a decision wins; without any, the group is settled. */
+export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision>([
+  tooManyZones,
+  onDeleteOnly,
+  zonesStay,
+  statusObserved,
+  idlePodsFirst,
+  oneZoneNotReady,
+  zonesInOrder,
+  pausedZones,
+  pausedZonesSettled,
+  gatesAfterLastZone,
+]);
+
+/**
+ * The decision by status alone: a hold, or undefined for a settled group. "look" means that the pods must be read: a zone that is not paused is
+ * not updated yet or not healthy.
+ */
+export function decideByStatus(zones: readonly Zone[], gates?: GateVerdicts): Hold | "look" | undefined {
+  const early = firstOf([tooManyZones, onDeleteOnly, zonesStay, statusObserved])({ zones });
+  if (early) return early;
+  if (!zones.every((zone) => zone.paused || isSettledByStatus(zone))) return "look";
+  return firstOf([pausedZones, pausedZonesSettled, gatesAfterLastZone])({ zones, gates });
+}

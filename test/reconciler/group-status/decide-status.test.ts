@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { compareStatus } from "../../../reconciler/group-status/decide-status.ts";
+import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
+import { hold } from "../../../reconciler/model/decision.ts";
+import { group } from "../builders.ts";
+import { decide, deleted, held, OLD, START } from "./builders.ts";
+
+const shown = ({ phase, conditions }: RolloutGroupStatus): string =>
+  [phase, ...conditions.map(({ type, status, reason }) => (status === "True" ? `${type} ${reason}` : `not ${type}`))].join(", ");
+
+describe("the phase and the conditions", () => {
+  const READY = decide({});
+  const MINUTE = decide(held("MaxUnavailableReached"));
+  const FAILED = decide({ traits: [OLD], state: "failed" }, READY);
+  const TABLE: readonly (readonly [name: string, expected: string, status: RolloutGroupStatus])[] = [
+    ["all zones updated and ready", "Ready, Ready AllZonesUpdated, not Reconciling, not Stalled", READY],
+    [
+      "settled, but its status has changed since it was ready",
+      "Degraded, not Ready, Reconciling GroupChanged, not Stalled",
+      decide({ traits: [{ statusReady: 2 }] }, READY),
+    ],
+    [
+      "a gate after the last zone",
+      "Waiting, not Ready, Reconciling GateWaiting, not Stalled",
+      decide(held("GateWaiting", [{}, {}, {}]), READY),
+    ],
+    ["pods were deleted", "RollingOut, not Ready, Reconciling RollingOut, not Stalled", decide({ traits: [OLD], step: deleted })],
+    [
+      "a zone was scaled",
+      "Scaling, not Ready, Reconciling ScalingZone, not Stalled",
+      decide({ step: { ...deleted, action: "scaleZone" } }),
+    ],
+    ["an ordinary hold", "RollingOut, not Ready, Reconciling MaxUnavailableReached, not Stalled", MINUTE],
+    [
+      "an ordinary hold beyond its patience",
+      "Waiting, not Ready, Reconciling MaxUnavailableReached, not Stalled",
+      decide(held("MaxUnavailableReached"), MINUTE, { after: 30 }),
+    ],
+    ["a hold without patience", "Waiting, not Ready, Reconciling OtherZoneNotReady, not Stalled", decide(held("OtherZoneNotReady"))],
+    [
+      "pods are not ready, with nothing to roll out",
+      "Degraded, not Ready, Reconciling ZoneNotReady, not Stalled",
+      decide(held("ZoneNotReady", [{ statusReady: 2 }])),
+    ],
+    ["a user has paused it", "Paused, not Ready, not Reconciling, not Stalled", decide(held("ZonePaused"))],
+    [
+      "a gate that waits for longer than the deadline",
+      "Waiting, not Ready, Reconciling GateWaiting, not Stalled",
+      decide(held("GateWaiting"), decide(held("GateWaiting")), { after: 61, deadlineMs: 60_000 }),
+    ],
+    ["a reason that fails the group", "Stalled, not Ready, not Reconciling, Stalled BudgetUnusable", decide(held("BudgetUnusable"))],
+    [
+      "no step for longer than the deadline",
+      "Stalled, not Ready, not Reconciling, Stalled ProgressDeadlineExceeded",
+      decide(held("ZoneNotReady"), decide(held("ZoneNotReady")), { after: 61, deadlineMs: 60_000 }),
+    ],
+    [
+      "paused for longer than the deadline",
+      "Paused, not Ready, not Reconciling, not Stalled",
+      decide(held("ZonePaused"), decide(held("ZonePaused")), { after: 61, deadlineMs: 60_000 }),
+    ],
+    [
+      "an error, while it was ready and is well by status",
+      "Ready, Ready AllZonesUpdated, not Reconciling, not Stalled",
+      decide({ state: "failed" }, READY),
+    ],
+    [
+      "an error, without knowing that it was ready",
+      "RollingOut, not Ready, Reconciling ReconcileFailed, not Stalled",
+      decide({ state: "failed" }),
+    ],
+    [
+      "an error during a rollout",
+      "RollingOut, not Ready, Reconciling ReconcileFailed, not Stalled",
+      decide({ traits: [OLD], state: "failed" }, MINUTE),
+    ],
+    ["an error with the first outdated pod", "RollingOut, not Ready, Reconciling ReconcileFailed, not Stalled", FAILED],
+    [
+      "an error that lasts",
+      "Waiting, not Ready, Reconciling ReconcileFailed, not Stalled",
+      decide({ traits: [OLD], state: "failed" }, FAILED, { after: 30 }),
+    ],
+    [
+      "it changed meanwhile, after it had stalled",
+      "RollingOut, not Ready, Reconciling GroupChanged, not Stalled",
+      decide({ traits: [OLD], state: "superseded" }, decide(held("BudgetUnusable"))),
+    ],
+    [
+      "it changed meanwhile, and a zone is outdated",
+      "RollingOut, not Ready, Reconciling GroupChanged, not Stalled",
+      decide({ traits: [OLD], state: "superseded" }),
+    ],
+    [
+      "a zone's latest spec is not observed",
+      "Degraded, not Ready, Reconciling StatusNotObserved, not Stalled",
+      decide(held("StatusNotObserved", [{ generation: 2, observedGeneration: 1 }])),
+    ],
+    ["no zones", "Empty, not Ready, not Reconciling, not Stalled", decide({ traits: [] })],
+  ];
+  for (const [name, expected, status] of TABLE) it(`${name}: ${expected}`, () => assert.equal(shown(status), expected));
+
+  it("carry the generation that was read before the zones, and the time of their last change", () => {
+    const later = decide(held("OtherZoneNotReady"), READY, { after: 60, generation: 4 });
+    assert.equal(later.observedGeneration, 4);
+    assert.deepEqual(
+      later.conditions.map(({ observedGeneration, lastTransitionTime }) => [observedGeneration, lastTransitionTime]),
+      [
+        [4, "2026-01-01T00:01:00Z"],
+        [4, "2026-01-01T00:01:00Z"],
+        [4, "2026-01-01T00:00:00Z"],
+      ],
+    );
+  });
+
+  it("scaling that waits does not keep a group from being ready, but is listed with its end", () => {
+    const [zone] = group({}).zones;
+    const wait = { ...hold("MinTimeBetweenZones", "b waits", zone ? [zone] : []), until: START + 90_000 };
+    const status = decide({ scalingHolds: [wait] });
+    assert.equal(status.phase, "Ready");
+    assert.deepEqual(status.blocked, [
+      {
+        reason: "MinTimeBetweenZones",
+        message: "b waits",
+        cause: "MinTimeBetweenZones: b waits",
+        objects: [{ kind: "StatefulSet", name: "ingester-zone-a" }],
+        since: "2026-01-01T00:00:00Z",
+        nextCheck: "2026-01-01T00:01:30Z",
+      },
+    ]);
+    assert.equal(status.summary.blockedBy, "MinTimeBetweenZones");
+  });
+
+  it("what blocks keeps its time as long as the cause is the same, whatever the message", () => {
+    const first = decide({ hold: { ...hold("ZoneNotReady", "waiting for 2", []), dedupKey: "a" } });
+    const second = decide({ hold: { ...hold("ZoneNotReady", "waiting for 1", []), dedupKey: "a" } }, first, { after: 60 });
+    assert.deepEqual(
+      second.blocked.map(({ since, message }) => [since, message]),
+      [["2026-01-01T00:00:00Z", "waiting for 1"]],
+    );
+    assert.equal(
+      decide({ hold: hold("ZoneNotReady", "waiting for 1", []) }, second, { after: 60 }).blocked[0]?.since,
+      "2026-01-01T00:01:00Z",
+    );
+  });
+
+  it("a group that is not ready does not say that it is", () => {
+    const { message } = decide({ traits: [{ statusReady: 2 }], message: "all zones are updated and ready" }, READY);
+    assert.equal(message, "the statuses of the zones are changing; the next tick decides again");
+  });
+
+  it("a message of any length is stored with 1000 characters at most", () => {
+    assert.equal(decide({ traits: [OLD], step: deleted, message: "x".repeat(40_000) }).message.length, 1000);
+  });
+});
+
+describe("the difference of two statuses", () => {
+  const status = decide(held("ZoneNotReady"));
+  const reversed = (value: unknown): unknown =>
+    Array.isArray(value)
+      ? value.map(reversed)
+      : typeof value === "object" && value !== null
+        ? Object.fromEntries(
+            Object.entries(value)
+              .map(([key, part]) => [key, reversed(part)] as const)
+              .toReversed(),
+          )
+        : value;
+
+  it("none, in whatever order their fields are", () => assert.equal(compareStatus(reversed(status) as RolloutGroupStatus, status), "none"));
+  it("details, if only sentences and estimates differ", () => {
+    const said = { ...status, message: "other", conditions: status.conditions.map((one) => ({ ...one, message: "other" })) };
+    assert.equal(compareStatus(said, status), "details");
+    assert.equal(compareStatus({ ...status, progress: { ...status.progress, secondsPerPod: 7 } as never }, status), "details");
+  });
+  for (const [name, other] of [
+    ["a generation", { ...status, observedGeneration: 2 }],
+    ["a reason", decide(held("OtherZoneNotReady"))],
+    ["a count", decide(held("ZoneNotReady", [{ ...OLD, statusReady: 1 }, {}, {}]))],
+    ["everything, of a new object", {}],
+  ] as const)
+    it(`essence, if they differ in ${name}`, () => assert.equal(compareStatus(other, status), "essence"));
+});

@@ -1,0 +1,248 @@
+/** A group whose pods are silent does not hold up the others (§13.2). */
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { RolloutError } from "../../../infra/errors.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { PodHttp } from "../../../infra/pod-http.ts";
+import { run } from "../../../reconciler/run/run.ts";
+import type { RunInput, RunResult } from "../../../reconciler/run/run-input.ts";
+import type { StepResult, Steps } from "../../../reconciler/run/steps.ts";
+import { DELAYED, MIRROR, mirrorStage, type MirrorStage } from "../scaling/mirror-stage.ts";
+import { deploy, runInputOf, tickOnce, type Stage } from "../stage.ts";
+
+/** Milliseconds until a call to a silent pod is given up, as by default. */
+const TIMEOUT_MS = 5000;
+
+/** Milliseconds that a call lasts after it was given up, as one whose answer is on its way. */
+const LINGERS_MS = 500;
+
+let on: MirrorStage;
+let stage: Stage;
+beforeEach(async () => {
+  on = await mirrorStage();
+  ({ stage } = on);
+});
+afterEach(() => stage.close());
+
+/** Three zones of the group `ingester` whose pods are to go and do not answer, and a group `store` of nine pods that is rolled out. */
+async function setScene(): Promise<void> {
+  await on.reference(1);
+  const silent = { replicas: 3, annotations: { ...MIRROR, ...DELAYED } };
+  await on.zones(silent, silent, silent);
+  deploy(stage, "x:1", { group: "store" });
+  await stage.time.advance(3000);
+  deploy(stage, "x:2", { group: "store" });
+  await stage.time.advance(500);
+}
+
+interface Calls {
+  readonly http: PodHttp;
+  /** The zones of which pods are called now. */
+  readonly inFlight: Set<string>;
+  /** Calls that were given up, and whether ever two zones were called at once. */
+  given: number;
+  overlaps: number;
+}
+
+/** Pods that say nothing for 5 s of the stage's time. */
+function silence(): Calls {
+  const calls: Calls = {
+    inFlight: new Set(),
+    given: 0,
+    overlaps: 0,
+    http: {
+      async send(method, url, { signal }) {
+        if (method === "DELETE") throw new RolloutError("Unreachable", "silent");
+        const zone = /ingester-zone-[a-c]/.exec(url)?.[0] ?? "";
+        calls.inFlight.add(zone);
+        if (calls.inFlight.size > 1) calls.overlaps++;
+        await stage.clock.sleep(TIMEOUT_MS, signal);
+        if (signal?.aborted) await stage.clock.sleep(LINGERS_MS);
+        calls.inFlight.delete(zone);
+        if (signal?.aborted) throw new RolloutError("Cancelled", "given up");
+        calls.given++;
+        throw new RolloutError("Timeout", "silent");
+      },
+    },
+  };
+  return calls;
+}
+
+interface Started {
+  readonly result: Promise<RunResult>;
+  readonly stop: AbortController;
+  readonly calls: string[];
+  isOver: boolean;
+}
+
+function start(podHttp: PodHttp, more: Partial<RunInput> = {}): Started {
+  const { cluster, calls } = stage.connect();
+  const stop = new AbortController();
+  const input = runInputOf(stage, cluster, "run");
+  const result = run({ ...input, scaling: { ...input.scaling, podHttp }, stop: stop.signal, ...more });
+  const started: Started = { result, stop, calls, isOver: false };
+  void result.finally(() => (started.isOver = true));
+  return started;
+}
+
+/** Moves the time on until it is so, for `limitMs` at most; resolves with the time that it took. */
+async function until(isSo: () => boolean, limitMs: number): Promise<number> {
+  const from = stage.time.now();
+  while (!isSo() && stage.time.now() - from < limitMs) await stage.time.advance(50);
+  assert.ok(isSo(), `not so after ${limitMs} ms`);
+  return stage.time.now() - from;
+}
+
+const zonesOf = (group: string) =>
+  stage.emulator.store.list("statefulsets.apps", "default").filter(({ metadata }) => metadata.name.startsWith(group));
+
+/** Of nine pods of the group, those at its update revision, by the status. */
+const updated = (group: string): number =>
+  zonesOf(group).reduce((sum, { status }) => {
+    const { updatedReplicas = 0, readyReplicas = 0 } = (status ?? {}) as { updatedReplicas?: number; readyReplicas?: number };
+    return sum + Math.min(updatedReplicas, readyReplicas);
+  }, 0);
+
+describe("beside a group whose three delayed downscales meet silent pods", () => {
+  it("another group's rollout of nine pods goes on from tick to tick", async () => {
+    await setScene();
+    const calls = silence();
+    const running = start(calls.http, { budgetMs: 300_000 });
+    await until(() => calls.inFlight.size > 0, 5000);
+    await until(() => updated("store") === 9, 60_000);
+    // Each of its pods needs a tick: of steps of 15 s, nine would have been given up by then, three times over.
+    assert.ok(calls.given <= 9, `${calls.given} calls were given up meanwhile`);
+    assert.equal(calls.overlaps, 0, "no step of the group is begun while another is under way");
+    running.stop.abort();
+    await until(() => running.isOver, 2000);
+  });
+
+  it("a run that is stopped ends at once: silent calls are given up, and nothing is written after the Lease was given back", async () => {
+    await setScene();
+    const calls = silence();
+    const running = start(calls.http, { budgetMs: 300_000 });
+    await until(() => updated("store") === 9 && calls.inFlight.size > 0, 60_000);
+    running.stop.abort();
+    assert.ok((await until(() => running.isOver, 4000)) < 2000);
+    assert.equal((await running.result).exitCode, 0);
+    assert.equal(calls.inFlight.size, 0);
+    const writes = running.calls.filter((call) => !call.startsWith("GET"));
+    assert.match(writes.at(-1) ?? "", /^PUT .*leases/);
+    const before = writes.length;
+    await stage.time.advance(20_000);
+    assert.equal(running.calls.filter((call) => !call.startsWith("GET")).length, before);
+  });
+
+  it("a single tick, as a function call asks for, waits for every group", async () => {
+    await setScene();
+    const calls = silence();
+    const running = start(calls.http, { once: true, budgetMs: 300_000 });
+    assert.ok((await until(() => running.isOver, 60_000)) >= 3 * TIMEOUT_MS);
+    const { last } = await running.result;
+    assert.deepEqual(last?.outcomes.map(({ group, scalingHolds }) => [group, scalingHolds.length]).toSorted(), [
+      ["ingester", 3],
+      ["store", 0],
+    ]);
+  });
+});
+
+describe("a group whose step an earlier tick has begun", () => {
+  /** Steps of which one is under way until its tick reads the zones. */
+  function endingSteps(): { readonly steps: Steps; readonly end: () => void; readonly begun: string[] } {
+    const underWay = new Set(["default/store"]);
+    const begun: string[] = [];
+    const results: StepResult[] = [];
+    const steps: Steps = {
+      underWay: () => new Set(underWay),
+      hasRoom: () => true,
+      hasTime: () => true,
+      start: async (key, work) => {
+        begun.push(key);
+        results.push(await work());
+      },
+      take: () => results,
+      idle: async () => {},
+    };
+    return { steps, end: () => underWay.clear(), begun };
+  }
+
+  it("is left to the next tick although the step ends while the lists are read: they may be older than its writes", async () => {
+    deploy(stage, "x:1", { group: "store" });
+    deploy(stage, "x:1", { group: "other" });
+    await stage.time.advance(3000);
+    const { cluster } = stage.connect();
+    const { steps, end, begun } = endingSteps();
+    const ending: Cluster = {
+      ...cluster,
+      async *list(resource, query, call) {
+        end();
+        yield* cluster.list(resource, query, call);
+      },
+    };
+    await tickOnce(stage, ending, { steps });
+    assert.deepEqual(begun.toSorted(), ["/phased", "default/other"]);
+    await tickOnce(stage, cluster, { steps });
+    assert.deepEqual(begun.toSorted(), ["/phased", "/phased", "default/other", "default/other", "default/store"]);
+  });
+});
+
+describe("the end of a slow step", () => {
+  /** Plays a run of 55 s whose group looks at its pods each tick, for 1.5 s; returns when it began. */
+  async function play(nextAt: (now: number) => number | undefined, onLook?: (look: number) => void): Promise<number[]> {
+    deploy(stage, "x:1", { group: "g", zones: ["a"], replicas: 1 });
+    await stage.time.advance(3000);
+    const { cluster } = stage.connect();
+    const looks: number[] = [];
+    const slow: Cluster = {
+      ...cluster,
+      async *list(resource, query, call) {
+        if (resource.plural === "pods") {
+          looks.push(stage.time.now());
+          onLook?.(looks.length);
+          await stage.clock.sleep(1500);
+        }
+        for await (const page of cluster.list(resource, query, call)) {
+          const notReady = (item: object) => ({ ...item, status: { ...(item as { status?: object }).status, readyReplicas: 0 } });
+          yield resource.plural === "statefulsets" ? { ...page, items: page.items.map((item) => notReady(item as object)) as never } : page;
+        }
+      },
+    };
+    const gates = {
+      of: () => ({ verdicts: undefined, follow: () => {}, readAgain: async () => undefined }),
+      endGroup: async () => ({ progressed: false, nextAt: nextAt(stage.time.now()) }),
+      end: async () => {},
+    };
+    const input = runInputOf(stage, slow, "run");
+    let isOver = false;
+    const checking = { ...input.checking, gates: { begin: async () => gates } };
+    const running = run({ ...input, intervalMs: 30_000, budgetMs: 55_000, checking }).finally(() => (isOver = true));
+    while (!isOver) await stage.time.advance(50);
+    await running;
+    return looks;
+  }
+
+  it("starts no tick before its next check is due, and one then", async () => {
+    const never = await play((now) => now + 600_000);
+    assert.ok(never.length <= 3, `${never.length} looks`);
+  });
+
+  it("starts a tick when its check is due, which ends the pause", async () => {
+    const looks = await play((now) => now + 10_000);
+    const pauses = looks.slice(1).map((at, i) => at - (looks[i] ?? 0));
+    assert.ok(looks.length >= 4 && pauses.slice(1).every((pause) => pause >= 10_000 && pause <= 13_000), pauses.join(" "));
+  });
+
+  it("starts a tick at once if one has left its group out meanwhile", async () => {
+    const touch = (): void => {
+      const zone = stage.emulator.store.get("statefulsets.apps", "default", "g-zone-a");
+      if (!zone) throw new Error("no zone");
+      stage.emulator.store.update("statefulsets.apps", { ...zone, metadata: { ...zone.metadata, annotations: { touched: "true" } } });
+    };
+    const looks = await play(
+      () => undefined,
+      (look) => void (look === 1 && stage.time.after(1200, touch)),
+    );
+    const [first = 0, second = 0] = looks;
+    assert.ok(second - first <= 3500, `${second - first} ms`);
+  });
+});
