@@ -4,22 +4,25 @@ import { join } from "node:path";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 import { formatSbom, type Lockfile } from "./sbom.ts";
 
-/** What is built: a new entry is one more path here. */
-const ENTRIES = [
-  "reconciler/run/main.ts",
-  "reconciler/nodes/agent/main.ts",
-  "functions/index.ts",
-  "functions/serve.ts",
-  "functions/nodes/main.ts",
-  "functions/framework.ts",
-  "functions/status/main.ts",
-  "infra/certs/act/main.ts",
-  "infra/certs/act/node-api.ts",
-  "cli/main.ts",
-];
+/** What is built, by its file in dist/ without the `.js`: a new entry is one more row here. Manifests name these files, so that sources may move. */
+const ENTRIES: Readonly<Record<string, string>> = {
+  "reconciler/main": "reconciler/run/main.ts",
+  "reconciler/agent/main": "reconciler/nodes/agent/main.ts",
+  "functions/index": "functions/index.ts",
+  "functions/serve": "functions/serve.ts",
+  "functions/nodes/main": "functions/nodes/main.ts",
+  "functions/framework": "functions/framework.ts",
+  "functions/status/main": "functions/status/main.ts",
+  "infra/certs/main": "infra/certs/act/main.ts",
+  "infra/certs/node-api": "infra/certs/act/node-api.ts",
+  "cli/main": "cli/main.ts",
+};
 
-/** What entries import dynamically, as few runs need it: files of their own. */
-const LAZY = ["infra/certs/act/generate.ts", "reconciler/checks/expression.ts"];
+/** What the reconciler imports dynamically, as few runs need it: files of their own, for bundles in a folder of dist/. */
+const LAZY: Readonly<Record<string, string>> = {
+  "lazy/generate": "infra/certs/act/generate.ts",
+  "lazy/expression": "reconciler/checks/expression.ts",
+};
 
 /**
  * What client-node's KubeConfig imports but calls only to make typed API clients, which nobody here asks for: its HTTP client and
@@ -57,14 +60,15 @@ const requireHttp: Plugin = {
   },
 };
 
-/** Leaves a dynamic import of ours to the run: its file is built beside those that import it. */
+/** Leaves a dynamic import of ours to the run: its file is built as well. */
 const keepLazy: Plugin = {
   name: "keep lazy imports",
   setup(hooks) {
-    hooks.onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ path, kind }) => {
+    hooks.onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ path, kind, resolveDir }) => {
       if (kind !== "dynamic-import") return undefined;
-      if (!LAZY.some((file) => path.endsWith(`/${file}`))) return { errors: [{ text: `${path} is imported lazily and not in LAZY` }] };
-      return { path: path.replace(/\.ts$/, ".js"), external: true };
+      const [out] = Object.entries(LAZY).find(([, file]) => join(resolveDir, path).endsWith(`/${file}`)) ?? [];
+      if (out === undefined) return { errors: [{ text: `${path} is imported lazily and not in LAZY` }] };
+      return { path: `../${out}.js`, external: true };
     });
   },
 };
@@ -98,18 +102,18 @@ export const BUNDLE = {
 } satisfies BuildOptions;
 
 /**
- * Bundles each entry, a path below `root`, to the same path below `outdir`, and resolves with what went into each. Rejects if one cannot be
- * built.
+ * Bundles entries, paths below `root` by their files below `outdir` without the `.js`, and resolves with what went into each. Rejects if one
+ * cannot be built.
  */
-export async function bundle(entries: readonly string[], root: string, outdir: string): Promise<Metafile> {
+export async function bundle(entries: Readonly<Record<string, string>>, root: string, outdir: string): Promise<Metafile> {
   const plugins = [leaveOutUnused, requireHttp, keepLazy, showImports];
-  const options = { ...BUNDLE, absWorkingDir: root, entryPoints: [...entries], outdir, outbase: root, plugins, metafile: true as const };
-  return (await build(options)).metafile;
+  const entryPoints = Object.entries(entries).map(([out, source]) => ({ in: source, out }));
+  return (await build({ ...BUNDLE, absWorkingDir: root, entryPoints, outdir, plugins, metafile: true })).metafile;
 }
 
 /** Builds all that the image runs, and `sbom.cdx.json` beside it, where scanners of images look for it. */
 export async function buildAll(root: string, outdir: string): Promise<void> {
-  const metafile = await bundle([...ENTRIES, ...LAZY], root, outdir);
+  const metafile = await bundle({ ...ENTRIES, ...LAZY }, root, outdir);
   const lockfile = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")) as Lockfile;
   await writeFile(join(outdir, "sbom.cdx.json"), formatSbom(metafile, lockfile));
 }

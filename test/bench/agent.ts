@@ -101,7 +101,7 @@ async function play({ store }: Emulator, readMb: () => number): Promise<number[]
 /** The cluster with the node and the agent's pod, the node API, and the files of the pod; resolves with the environment of agents. */
 async function prepare({ root, dist, scratch }: BenchEnvironment, emulator: Emulator, children: ChildProcess[]) {
   const { store } = emulator;
-  await bundle(["test/bench/agent-process.ts"], root, scratch);
+  await bundle({ "agent-process": "test/bench/agent-process.ts" }, root, scratch);
   const [crd] = parseAllDocuments(readFileSync(join(root, "infra/manifests/node-updates/crds/bottlerocketshadows.yaml"), "utf8"));
   store.create("customresourcedefinitions.apiextensions.k8s.io", crd?.toJS() as KubeObject);
   store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });

@@ -25,12 +25,12 @@ const ROUND_MS = 10_000;
 const BESIDE_MS = 2000;
 
 export const benchChecks: Bench = async ({ root, scratch }) => {
-  await bundle(["test/bench/tick-process.ts"], root, scratch);
+  await bundle({ "tick-process": "test/bench/tick-process.ts" }, root, scratch);
   const emulator = await startEmulator();
   await using prometheus = await startPrometheus();
   const kubeconfig = join(scratch, "kubeconfig");
   const run = (settings: { CHECKS?: string; TICKS?: string; PAUSE_MS?: string } = {}): Promise<TickFigures> =>
-    measure<TickFigures>(join(scratch, "test/bench/tick-process.js"), [], { KUBECONFIG: kubeconfig, ...settings });
+    measure<TickFigures>(join(scratch, "tick-process.js"), [], { KUBECONFIG: kubeconfig, ...settings });
   try {
     await emulator.writeKubeconfig(kubeconfig);
     for (const name of ["phasedrollouts", "rolloutgates"]) install(emulator, join(root, `infra/manifests/crds/${name}.yaml`));

@@ -29,7 +29,7 @@ const WAYS: Readonly<Record<string, readonly ["client-typed" | "client-plain", n
 
 export const benchClient: Bench = async ({ root, scratch }) => {
   // As the product is bundled, and in full: what the product leaves out is what the typed client runs on.
-  await bundle(["test/bench/client-plain.ts"], root, scratch);
+  await bundle({ "client-plain": "test/bench/client-plain.ts" }, root, scratch);
   await build({ ...BUNDLE, absWorkingDir: root, entryPoints: ["test/bench/client-typed.ts"], outdir: scratch, outbase: root });
   const certificate = { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"], organization: "bench", validityDays: 1, now: new Date() };
   const tls = await generateCertificates(certificate);

@@ -16,11 +16,11 @@ const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
 const POLICIES = "nodeupdatepolicies.zonewise.dev";
 
 export const benchNodeUpdates: Bench = async ({ root, scratch }) => {
-  await bundle(["test/bench/node-updates-process.ts"], root, scratch);
+  await bundle({ "node-updates-process": "test/bench/node-updates-process.ts" }, root, scratch);
   const emulator = await startEmulator();
   const kubeconfig = join(scratch, "kubeconfig");
   const run = (): Promise<NodeFigures> =>
-    measure<NodeFigures>(join(scratch, "test/bench/node-updates-process.js"), [], { KUBECONFIG: kubeconfig });
+    measure<NodeFigures>(join(scratch, "node-updates-process.js"), [], { KUBECONFIG: kubeconfig });
   try {
     await emulator.writeKubeconfig(kubeconfig);
     createNodes(emulator, root);

@@ -13,11 +13,11 @@ import type { TickFigures } from "./tick-process.ts";
 const ROLLING_MS = 300;
 
 export const benchTick: Bench = async ({ root, scratch }) => {
-  await bundle(["test/bench/tick-process.ts"], root, scratch);
+  await bundle({ "tick-process": "test/bench/tick-process.ts" }, root, scratch);
   const emulator = await startEmulator();
   const kubeconfig = join(scratch, "kubeconfig");
   const run = (RESYNC = ""): Promise<TickFigures> =>
-    measure<TickFigures>(join(scratch, "test/bench/tick-process.js"), [], { KUBECONFIG: kubeconfig, RESYNC });
+    measure<TickFigures>(join(scratch, "tick-process.js"), [], { KUBECONFIG: kubeconfig, RESYNC });
   try {
     await emulator.writeKubeconfig(kubeconfig);
     await createGroups(emulator, { groups: 50, replicas: 100 });

@@ -65,7 +65,7 @@ describe("completions", { timeout: 300_000 }, () => {
     stage = await setBudgetStage();
     folder = await mkdtemp(join(tmpdir(), "zonewise-shells-"));
     await stage.emulator.writeKubeconfig(join(folder, "kubeconfig"));
-    await bundle(["cli/main.ts"], ROOT, folder);
+    await bundle({ "cli/main": "cli/main.ts" }, ROOT, folder);
     await writeFile(join(folder, "package.json"), `{ "type": "module" }`);
     await writeFile(join(folder, "zonewise"), `#!/bin/sh\nexec ${process.execPath} ${join(folder, "cli/main.js")} "$@"\n`);
     await chmod(join(folder, "zonewise"), 0o755);

@@ -13,7 +13,8 @@ const directory = mkdtempSync(join(tmpdir(), "zonewise-"));
 after(() => rmSync(directory, { recursive: true }));
 writeFileSync(join(directory, "package.json"), `{ "type": "module" }`);
 
-await bundle(["infra/kubernetes/connection.ts", "infra/kubernetes/connect-cluster.ts", "test/infra/typed-client.ts"], root, directory);
+const sources = ["infra/kubernetes/connection", "infra/kubernetes/connect-cluster", "test/infra/typed-client"];
+await bundle(Object.fromEntries(sources.map((path) => [path, `${path}.ts`])), root, directory);
 const built = async (path: string): Promise<unknown> => await import(join(directory, path));
 const { loadConnection } = (await built("infra/kubernetes/connection.js")) as Pick<Port, "loadConnection">;
 const { connectCluster } = (await built("infra/kubernetes/connect-cluster.js")) as Pick<Port, "connectCluster">;

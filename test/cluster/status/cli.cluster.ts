@@ -61,7 +61,7 @@ async function actAs({ admin, call, namespace, folder }: Stage, role: string): P
 }
 
 scenario("a viewer sees the rollout that an operator pauses, resumes and waits for", async (stage) => {
-  await bundle(["cli/main.ts"], ROOT, join(stage.folder, "dist"));
+  await bundle({ "cli/main": "cli/main.ts" }, ROOT, join(stage.folder, "dist"));
   await writeFile(join(stage.folder, "package.json"), `{ "type": "module" }`);
   await stage.create(ZONES);
   const reconciler = stage.start({ RECONCILE_INTERVAL: "500ms" });
