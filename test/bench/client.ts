@@ -30,7 +30,7 @@ const WAYS: Readonly<Record<string, readonly ["client-typed" | "client-plain", n
 export const benchClient: Bench = async ({ root, scratch }) => {
   // As the product is bundled, and in full: what the product leaves out is what the typed client runs on.
   await bundle({ "client-plain": "test/bench/client-plain.ts" }, root, scratch);
-  await build({ ...BUNDLE, absWorkingDir: root, entryPoints: ["test/bench/client-typed.ts"], outdir: scratch, outbase: root });
+  await build({ ...BUNDLE, absWorkingDir: root, entryPoints: ["test/bench/client-typed.ts"], outdir: scratch });
   const certificate = { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"], organization: "bench", validityDays: 1, now: new Date() };
   const tls = await generateCertificates(certificate);
   const server = await startPodServer(PODS, { cert: tls.certPem, key: tls.keyPem });
@@ -41,7 +41,7 @@ export const benchClient: Bench = async ({ root, scratch }) => {
     const before = server.sentBytes();
     const runs: ListFigures[] = [];
     for (let i = 0; i < RUNS; i++)
-      runs.push(await measure<ListFigures>(join(scratch, `test/bench/${program}.js`), [kubeconfig, String(pageSize), form]));
+      runs.push(await measure<ListFigures>(join(scratch, `${program}.js`), [kubeconfig, String(pageSize), form]));
     const megabytes = (server.sentBytes() - before) / RUNS / 1e6;
     rows.push({ what: `list of ${PODS.toLocaleString("en")} pods, ${name}`, figure: `${megabytes.toFixed(1)} MB, ${show(runs)}` });
   }
