@@ -61,6 +61,13 @@ describe("docs/reference/metrics.md", () => {
       page,
       metrics.map(({ name }) => name),
     ));
+  for (const answer of new Set(Object.values(VERDICTS).map((verdict) => verdict.code)))
+    it(`names the reasons of the decisions that are answered with ${answer}`, () => {
+      const [, list = ""] = page.match(new RegExp(`^  - ${answer}, (.*?)\\n(?:  )?- `, "ms")) ?? [];
+      const named = [...list.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);
+      const facts = Object.values(VERDICTS).filter((verdict) => verdict.code === answer);
+      assert.deepEqual(sorted(named), sorted(facts.map(({ metric }) => metric)));
+    });
   it("names the metrics that are kept on the Lease", () => {
     const [, list = ""] = page.match(/^- Of the Lease \(L\): (.*?)\n- /ms) ?? [];
     const named = metrics.map(({ name }) => name).filter((name) => list.includes(code(name)));
