@@ -102,7 +102,7 @@ const MORE_RULES: Readonly<Record<Exclude<Refusal["reason"], SkipReason>, NodeRu
     rule: "the reconciler has recorded why the node waits",
     remedy: () => "wait for the next tick; a policy lists 50 nodes at most",
   },
-  Unselected: { rule: "a NodeUpdatePolicy selects the node", remedy: () => "write one: docs/node-updates.md" },
+  Unselected: { rule: "a NodeUpdatePolicy selects the node", remedy: () => "write one: docs/node-updates/reference.md" },
 };
 
 function refuse(

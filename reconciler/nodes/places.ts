@@ -1,5 +1,5 @@
 /**
- * Where a pod could go, by the rules of the scheduler that bind the pods of StatefulSets (§17.12). What is not asked, and why: docs/node-updates.md.
+ * Where a pod could go, by the rules of the scheduler that bind the pods of StatefulSets (§17.12). What is not asked, and why: docs/node-updates/reference.md.
  */
 import { firstOf, type Rule } from "../model/decision.ts";
 import type { UpdateNode } from "./node.ts";

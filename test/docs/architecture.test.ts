@@ -1,4 +1,4 @@
-/** ARCHITECTURE.md names only existing files, folders and functions. */
+/** ARCHITECTURE.md names only existing files, folders and functions, and the floors of imports are those of the lint rule. */
 import assert from "node:assert/strict";
 import { existsSync, globSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -17,8 +17,8 @@ it("every file and folder that ARCHITECTURE.md names by its path exists", () => 
 });
 
 it("every file that ARCHITECTURE.md names without its path exists", () => {
-  const files = new Set(globSync("{cli,functions,reconciler,infra}/**/*.ts", { cwd: ROOT }).map((path) => basename(path)));
-  const named = [...text.matchAll(/[\w-]+\.ts\b/g)].map(([name]) => name);
+  const files = new Set(globSync("{cli,functions,reconciler,infra,test}/**/*.ts", { cwd: ROOT }).map((path) => basename(path)));
+  const named = [...text.matchAll(/[\w.-]+\.ts\b/g)].map(([name]) => name);
   assert.deepEqual(
     named.filter((name) => !files.has(name)),
     [],
@@ -32,4 +32,11 @@ it("every function that ARCHITECTURE.md places in a file is in that file", () =>
     places.filter(({ name = "", path = "" }) => !new RegExp(`\\b${name}\\b`).test(readPage(path))),
     [],
   );
+});
+
+it("the floors of ARCHITECTURE.md are those that lint knows", () => {
+  const { overrides } = JSON.parse(readPage(".oxlintrc.json")) as { overrides: { rules: Record<string, unknown> }[] };
+  const [, rows = []] = overrides.map(({ rules }) => rules["access/downwards"] as [string, string[][]] | undefined).find(Boolean) ?? [];
+  const floors = [...text.matchAll(/^\| \d \| (.*) \|$/gm)].map(([, folders = ""]) => folders.replaceAll(/[`,]|\/(?=`)/g, "").split(" "));
+  assert.deepEqual(floors, rows);
 });

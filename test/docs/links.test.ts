@@ -51,6 +51,11 @@ for (const path of PAGES)
     it("names only files and folders that exist", () => assert.deepEqual(findMissingPaths(text), []));
   });
 
+it("users are led to pages for users: only the README and the page of differences lead to the specification", () => {
+  const leading = PAGES.filter((path) => /\]\([^)]*\bbehaviour\.md/.test(readPage(path)));
+  assert.deepEqual(leading.toSorted(), ["README.md", "docs/differences.md"]);
+});
+
 it("every page of documentation that a source names exists", () => {
   const files = globSync("{cli,functions,reconciler,infra,knative,test}/**/*.{ts,yaml}", {
     cwd: ROOT,

@@ -1,14 +1,14 @@
-/** The requirements of node updates: each is named by a test, or docs/node-updates.md says why not. */
+/** The requirements of node updates: each is named by a test, or docs/node-updates/requirements.md says why not. */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
 import { readPage, ROOT } from "./pages.ts";
 
-const FILES = "test/{reconciler/nodes,reconciler/node-updates,reconciler/agent,functions/nodes,host}/**/*.ts";
+const FILES = "test/{reconciler/nodes,functions/nodes,host}/**/*.ts";
 const files = [...globSync(FILES, { cwd: ROOT }), ...globSync("test/cluster/nodes/*.ts", { cwd: ROOT })];
 const named = new Set(files.flatMap((file) => [...readFileSync(join(ROOT, file), "utf8").matchAll(/\b[RW]\d{1,2}\b/g)].map(([id]) => id)));
-const rows = [...readPage("docs/node-updates.md").matchAll(/^\| (?<id>[RW]\d{1,2}) \| .* \| (?<state>.*) ?\|$/gm)].map(
+const rows = [...readPage("docs/node-updates/requirements.md").matchAll(/^\| (?<id>[RW]\d{1,2}) \| .* \| (?<state>.*) ?\|$/gm)].map(
   ({ groups }) => groups,
 );
 const listed = new Map(rows.map((row) => [row?.["id"] ?? "", row?.["state"] ?? ""]));

@@ -61,6 +61,13 @@ describe("docs/reference/metrics.md", () => {
       page,
       metrics.map(({ name }) => name),
     ));
+  for (const answer of new Set(Object.values(VERDICTS).map((verdict) => verdict.code)))
+    it(`names the reasons of the decisions that are answered with ${answer}`, () => {
+      const [, list = ""] = page.match(new RegExp(`^  - ${answer}, (.*?)\\n(?:  )?- `, "ms")) ?? [];
+      const named = [...list.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);
+      const facts = Object.values(VERDICTS).filter((verdict) => verdict.code === answer);
+      assert.deepEqual(sorted(named), sorted(facts.map(({ metric }) => metric)));
+    });
   it("names the metrics that are kept on the Lease", () => {
     const [, list = ""] = page.match(/^- Of the Lease \(L\): (.*?)\n- /ms) ?? [];
     const named = metrics.map(({ name }) => name).filter((name) => list.includes(code(name)));
@@ -122,19 +129,19 @@ describe("docs/reference/reasons.md", () => {
   });
 });
 
-describe("docs/node-updates.md", () => {
-  const page = readPage("docs/node-updates.md");
+describe("docs/node-updates", () => {
+  const operate = readPage("docs/node-updates/operate.md");
   for (const [heading, names] of [
     ["Why a node waits", SKIP_REASONS],
     ["How an attempt ends", FAILURE_REASONS],
   ] as const)
     it(`has every reason under "${heading}", in order, and no other`, () =>
       assert.deepEqual(
-        rowsOf(sectionOf(page, heading)).map(([name]) => name),
+        rowsOf(sectionOf(operate, heading)).map(([name]) => name),
         names.map(code),
       ));
   it("has every field of the policy, in order, and no other", () => {
-    const fields = rowsOf(sectionOf(page, "The policy")).map(([name]) => name);
+    const fields = rowsOf(sectionOf(readPage("docs/node-updates/reference.md"), "The policy")).map(([name]) => name);
     assert.deepEqual(fields, Object.keys(policySpec.shape).map(code));
   });
 });
@@ -188,6 +195,10 @@ describe("the ends of waits, in docs/behaviour.md", () => {
 
 describe("the README", () => {
   const readme = readPage("README.md");
+  it("fits on two screens, up to its table of pages", () => {
+    const lines = readme.split("\n");
+    assert.ok(lines.findIndex((line) => line.startsWith("|")) <= 110);
+  });
   for (const page of ["labels-and-annotations", "variables", "metrics", "reasons", "webhooks"])
     it(`leads to the reference of ${page}`, () => assert.ok(readme.includes(`(docs/reference/${page}.md)`)));
 });

@@ -1,4 +1,4 @@
-/** Node updates installed beside the reconciler as docs/node-updates.md says: applied twice, under the rights of the manifests, with a conversion, and removed. */
+/** Node updates installed beside the reconciler as docs/node-updates/install.md says: applied twice, under the rights of the manifests, with a conversion, and removed. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

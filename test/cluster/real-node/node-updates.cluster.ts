@@ -1,5 +1,5 @@
 /**
- * Node updates as containers on a real node, installed and removed by the commands of docs/node-updates.md: the agent on the socket of a simulated host,
+ * Node updates as containers on a real node, installed and removed by the commands of docs/node-updates/install.md: the agent on the socket of a simulated host,
  * with the token and the CA that the kubelet mounts, through the Service of the node API. A reboot of the host ends the agent's pod, and gives the next
  * one and the kubelet another boot id.
  */
