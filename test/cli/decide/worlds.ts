@@ -67,7 +67,7 @@ export function recorded(reason: Reason): Partial<RolloutGroupStatus> {
     message: "",
     hold: undefined,
     step: undefined,
-    plan: [],
+    remaining: [],
     replaced: 0,
   } as const;
   const scalingHolds = [hold(reason, `${zone?.name} was not scaled: ${reason}`, zone ? [zone] : [])];
