@@ -4,6 +4,7 @@ import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.t
 import { rememberLook } from "../../reconciler/budget/last-look.ts";
 import { NOT_NOW, verdict } from "../../reconciler/budget/verdict.ts";
 import type { Block } from "../../reconciler/group-status/status.ts";
+import { findFacts } from "../../reconciler/model/decision.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
 import { nextStep, type GroupOutlook } from "../../reconciler/plan/next-step.ts";
 import type { World } from "../../reconciler/plan/world.ts";
@@ -26,9 +27,7 @@ const blocksOf = (state: GroupState | undefined): readonly Block[] => state?.sta
 const isAmong = (blockers: readonly Blocker[]) => (object: Blocker) =>
   blockers.some(({ kind, name }) => kind === object.kind && name === object.name);
 
-/** Reasons of scaling name a zone that is not scaled. */
-const SCALING = /^(?:Leader|MinTime|Reference|Delay|Prepare|Scale)/;
-const questionOf = ({ reason }: { readonly reason: string }): string => (SCALING.test(reason) ? SCALE : ROLL);
+const questionOf = ({ reason }: Block): string => (findFacts(reason)?.scaling ? SCALE : ROLL);
 
 function explainNow({ step, hold, scalingHolds }: GroupOutlook, namespace: string, recorded: readonly Block[]): Explanation[] {
   const context = { namespace, recorded };

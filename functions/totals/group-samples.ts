@@ -4,7 +4,7 @@ import type { Sample, Samples } from "../../infra/metrics/registry.ts";
 import type { Totals } from "../../infra/metrics/totals.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Block, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
-import { type ReasonFacts, REASONS } from "../../reconciler/model/decision.ts";
+import { findFacts } from "../../reconciler/model/decision.ts";
 import { DURATION_BOUNDS, reconcilesAt } from "../../reconciler/group-status/totals.ts";
 
 /** A RolloutGroup that has a status. */
@@ -97,9 +97,7 @@ function sampleClock(labels: Labels, { phase, blocked = [], progress }: Partial<
 }
 
 /** True for a wait that a user has asked for. */
-function isAsked(block: Block | undefined): boolean {
-  return (REASONS as Readonly<Record<string, ReasonFacts>>)[block?.reason ?? ""]?.requested === true;
-}
+const isAsked = (block: Block | undefined): boolean => findFacts(block?.reason ?? "")?.requested === true;
 
 function sampleZones(labels: Labels, { zones = [] }: Partial<RolloutGroupStatus>): Row[] {
   return zones.slice(0, MOST_ZONES).map(({ name, replicas, pods, updated, ready }) => [
