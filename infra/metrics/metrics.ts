@@ -8,7 +8,6 @@ import { createRegistry, type Samples } from "./registry.ts";
 import { KEPT, nameProcess } from "./totals.ts";
 import { createPhasedMetrics, type PhasedMetrics } from "./phased-metrics.ts";
 import type { FailurePolicy } from "../certs/configurations.ts";
-import { createNodeUpdateMetrics, type NodeUpdateMetrics } from "./node-update-metrics.ts";
 import type { PodObserver } from "../pod-http.ts";
 import type { ApiObserver } from "../kubernetes/request.ts";
 import { limitSeries, OTHER } from "./series-limit.ts";
@@ -27,7 +26,6 @@ export interface Metrics {
   /** Measures inbound requests. */
   readonly webhooks: WebhookMetrics;
   readonly budgets: BudgetMetrics;
-  readonly nodeUpdates: NodeUpdateMetrics;
   readonly phased: PhasedMetrics;
   readonly gates: GateMetrics;
   tickDone(result: string): void;
@@ -43,6 +41,8 @@ export interface Metrics {
   failurePolicies(inForce: readonly FailurePolicy[]): void;
   /** The expiry of the installation's certificate; undefined removes it. */
   certificateExpiry(namespace: string, at: Date | undefined): void;
+  /** A pass over the nodes has ended; milliseconds since the epoch. */
+  nodesPassed(at: number): void;
   /** The series that are kept beyond the process. */
   readKept(): Promise<Samples>;
   /** Replaces the series that are shown beside those of the process. */
@@ -79,6 +79,9 @@ export function createMetrics(): Metrics {
   const blocked = gauge(METRICS.groupBlocked);
   const failurePolicy = gauge(METRICS.failurePolicy);
   const certificateExpiry = gauge(METRICS.certificateExpiry);
+  const nodesLastPass = gauge(METRICS.nodesLastPass);
+  // Without labels it would be shown as 0 by processes that know no pass.
+  nodesLastPass.remove({});
 
   const apiSeries = limitSeries(MOST_SERIES);
   // Users choose paths in annotations, and pods choose statuses.
@@ -118,7 +121,6 @@ export function createMetrics(): Metrics {
     },
     webhooks: createWebhookMetrics({ counter, gauge, histogram }),
     budgets: createBudgetMetrics({ counter, gauge }),
-    nodeUpdates: createNodeUpdateMetrics({ counter, gauge }),
     phased: createPhasedMetrics({ counter, gauge }),
     gates: createGateMetrics({ counter }),
     tickDone: (result) => ticks.inc({ result }),
@@ -153,6 +155,7 @@ export function createMetrics(): Metrics {
         for (const one of ["Fail", "Ignore"]) failurePolicy.set({ type, webhook, policy: one }, one === policy ? 1 : 0);
       }
     },
+    nodesPassed: (at) => nodesLastPass.set(at / 1000),
     readKept: async () =>
       new Map(await Promise.all(KEPT.map(async (row) => [row.name, nameProcess(row, await registry.read(row))] as const))),
     show: registry.show,
