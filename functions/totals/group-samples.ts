@@ -1,4 +1,4 @@
-/** The series of rollout groups, from the statuses of their RolloutGroups and the count of ticks. Pure. */
+/** The series of rollout groups, from the statuses of their RolloutGroups and the count of ticks, and of PhasedRollouts. Pure. */
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
 import type { Totals } from "../../infra/metrics/totals.ts";
@@ -15,8 +15,23 @@ export interface GroupRecord {
   readonly status: Partial<RolloutGroupStatus>;
 }
 
+/** The phase of a PhasedRollout, as in its status; "" before it has one. */
+export interface PhaseRecord {
+  readonly namespace: string;
+  readonly name: string;
+  readonly phase: string;
+}
+
 /** Zones of a group with series. */
 export const MOST_ZONES = 10;
+/** PhasedRollouts with a series; further ones have none. */
+export const MOST_PHASED = 1000;
+
+export function samplePhases(rollouts: readonly PhaseRecord[]): readonly [metric: string, samples: readonly Sample[]] {
+  const known = rollouts.filter(({ phase }) => phase !== "").slice(0, MOST_PHASED);
+  const labels = known.map(({ namespace, name, phase }) => ({ namespace, phased_rollout: name, phase }));
+  return [METRICS.phasedPhase.name, labels.map((own) => ({ labels: own, value: 1 }))];
+}
 
 type Labels = Sample["labels"];
 type Row = readonly [metric: { readonly name: string }, samples: readonly Sample[]];

@@ -1,12 +1,11 @@
 /** The metrics of a process, in its own registry. */
 import { OWN_GROUPS, OWN_PATHS } from "../kubernetes/known-paths.ts";
 import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
-import { createGateMetrics, type GateMetrics } from "./gate-metrics.ts";
+import { type CheckMetrics, createCheckMetrics } from "./check-metrics.ts";
 import type { MetricRow } from "./tables/metric-row.ts";
 import { METRICS } from "./tables/metric-table.ts";
 import { createRegistry, type Samples } from "./registry.ts";
 import { KEPT, nameProcess } from "./totals.ts";
-import { createPhasedMetrics, type PhasedMetrics } from "./phased-metrics.ts";
 import type { FailurePolicy } from "../certs/configurations.ts";
 import type { PodObserver } from "../pod-http.ts";
 import type { ApiObserver } from "../kubernetes/request.ts";
@@ -26,8 +25,8 @@ export interface Metrics {
   /** Measures inbound requests. */
   readonly webhooks: WebhookMetrics;
   readonly budgets: BudgetMetrics;
-  readonly phased: PhasedMetrics;
-  readonly gates: GateMetrics;
+  readonly phased: CheckMetrics;
+  readonly gates: CheckMetrics;
   tickDone(result: string): void;
   reconcileStarted(group: GroupKey): void;
   /** `finishedAt` is the timestamp of a success. */
@@ -121,8 +120,8 @@ export function createMetrics(): Metrics {
     },
     webhooks: createWebhookMetrics({ counter, gauge, histogram }),
     budgets: createBudgetMetrics({ counter, gauge }),
-    phased: createPhasedMetrics({ counter, gauge }),
-    gates: createGateMetrics({ counter }),
+    phased: createCheckMetrics(METRICS.phasedChecks, { counter }),
+    gates: createCheckMetrics(METRICS.gateChecks, { counter }),
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));

@@ -6,8 +6,7 @@ import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { NODE_METRICS } from "../../infra/metrics/tables/node-metric-table.ts";
 import { createNodeSampler, MOST_KINDS, MOST_NODES, MOST_POLICIES, MOST_VERSIONS } from "../../functions/nodes/node-samples.ts";
 import { createMetrics, MOST_GROUPS, MOST_SERIES, MOST_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
-import { MOST_ZONES, sampleGroups } from "../../functions/totals/group-samples.ts";
-import { MOST_PHASED } from "../../infra/metrics/phased-metrics.ts";
+import { MOST_PHASED, MOST_ZONES, sampleGroups, samplePhases } from "../../functions/totals/group-samples.ts";
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
 import { NO_STATUS } from "../../reconciler/nodes/policy-status.ts";
 import { readPolicy } from "../../reconciler/nodes/policy.ts";
@@ -74,7 +73,6 @@ const ACTIVE = {
 type Event = (metrics: Metrics, text: string, number: number) => void;
 
 const EVENTS: readonly Event[] = [
-  ({ phased }, name, n) => phased.phase({ namespace: "n", name }, `phase-${n}`),
   ({ gates }) => gates.checked("Success"),
   ({ phased }) => phased.checked("Success"),
   ({ observer }, path, n) => observer.answered({ path, method: "GET", status: String(n), seconds: 1 }),
@@ -107,7 +105,9 @@ const EVENTS: readonly Event[] = [
       deadline: 1800,
       status: { group: `${text}${i}`, phase: "Waiting", zones } as const,
     }));
-    metrics.show(sampleGroups(groups, { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() }, MOST_GROUPS));
+    const phases = groups.map(({ namespace }, i) => ({ namespace, name: `${text}${i}`, phase: "Rolling" }));
+    const shown = sampleGroups(groups, { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() }, MOST_GROUPS);
+    metrics.show(new Map([...shown, samplePhases(phases)]));
   },
   ({ webhooks }, method, n) => {
     webhooks.requestStarted(method, "route");
