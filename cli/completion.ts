@@ -1,10 +1,11 @@
 /** Completions: a script a shell, which asks this program for the words. Also `kubectl_complete-zonewise` for kubectl. */
+import { Option } from "commander";
 import { nodes, phasedRollouts, pods, type Resource } from "../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../reconciler/snapshot/gather.ts";
 import { GLOBAL_FLAGS } from "./flags.ts";
 import { findKind, KINDS } from "./kinds.ts";
 import type { Command, Completes, Session } from "./session.ts";
-import { namesOf, type TypedWords } from "./typed-words.ts";
+import type { TypedWords } from "./typed-words.ts";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 
@@ -48,7 +49,7 @@ const findCandidates: Find = (typed, commands, findNames) => {
   const { operands, last, valueOf } = typed;
   const command = commands.find(({ name }) => name === operands[0]);
   if (valueOf) return valueOf.choices ?? findOptional(valueOf.completes, findNames);
-  if (last.startsWith("-")) return [...GLOBAL_FLAGS, ...(command?.flags ?? [])].flatMap(namesOf).filter((name) => name.startsWith("--"));
+  if (last.startsWith("-")) return [...GLOBAL_FLAGS, ...(command?.flags ?? [])].flatMap(({ flag }) => new Option(flag).long ?? []);
   if (operands.length === 0) return [...commands.map(({ name }) => name), "completion", "help"];
   if (!command || isFull(command, operands.length - 1)) return [];
   return command.completes === "objects" ? findObjects(last, findNames) : findOptional(command.completes, findNames);

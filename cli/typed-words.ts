@@ -1,4 +1,5 @@
 /** What somebody has typed of a command line, for completions. It may be incomplete or wrong. Pure. */
+import { Command as Parser, Option } from "commander";
 import type { ConnectionFlags } from "./connect.ts";
 import type { Flag } from "./session.ts";
 
@@ -14,54 +15,37 @@ export interface TypedWords {
   readonly valueOf: Flag | undefined;
 }
 
-/** The long and short names of a flag. */
-export const namesOf = ({ flag }: Flag): string[] => flag.match(/--?[a-z-]+/gi) ?? [];
-
-const takesValue = ({ flag }: Flag): boolean => flag.includes("<");
-
-/** The fields of ConnectionFlags, by the flag's long name. */
-const FIELDS: Readonly<Record<string, keyof ConnectionFlags>> = {
-  "--namespace": "namespace",
-  "--context": "context",
-  "--kubeconfig": "kubeconfig",
-  "--as": "as",
-  "--as-group": "asGroup",
-};
-
 /** `flags` are those of every command. */
 export function readTyped(words: readonly string[], flags: readonly Flag[]): TypedWords {
-  const find = (name: string): Flag | undefined => flags.find((flag) => takesValue(flag) && namesOf(flag).includes(name));
-  const operands: string[] = [];
-  const connection: Record<string, unknown> = {};
-  let open: Flag | undefined;
-  for (const word of words.slice(0, -1).flatMap(splitValue)) {
-    if (open) set(connection, open, word);
-    else if (ALL.has(word)) connection["allNamespaces"] = true;
-    else if (!word.startsWith("-")) operands.push(word);
-    open = open ? undefined : find(word);
-  }
+  const find = (name: string): Flag | undefined => flags.find(({ flag }) => takesValue(flag, name));
+  // Bash makes a word of the sign.
+  const whole = words.slice(0, -1).filter((word) => word !== "=");
+  const open = find(whole.at(-1) ?? "");
+  const parser = createParser(flags);
+  const { operands, unknown } = parser.parseOptions(open ? whole.slice(0, -1) : whole);
   const { name, ...end } = readLast(words.at(-1));
-  return { operands, flags: connection, valueOf: open ?? find(name), ...end };
+  const mistyped = unknown.filter((word) => !word.startsWith("-"));
+  return { operands: [...operands, ...mistyped], flags: parser.opts(), valueOf: open ?? find(name), ...end };
+}
+
+function takesValue(flag: string, name: string): boolean {
+  const { required, short, long } = new Option(flag);
+  return required && (name === short || name === long);
+}
+
+/** Commands may share a flag. A value may be wrong, or missing: only who runs a command is told. */
+function createParser(flags: readonly Flag[]): Parser {
+  const parser = new Parser().helpOption(false);
+  const own = [...new Map(flags.map((one) => [one.flag, one])).values()];
+  for (const { flag, repeats } of own) {
+    const option = new Option(flag.replace(/<(.*)>/, "[$1]"));
+    parser.addOption(repeats ? option.argParser((value, before: readonly string[] = []) => [...before, value]) : option);
+  }
+  return parser;
 }
 
 function readLast(word = ""): Pick<TypedWords, "last" | "before"> & { readonly name: string } {
-  const [start, name = "", value = ""] = VALUE.exec(word) ?? [];
+  const [start, name = "", value = ""] = /^(--[a-z-]+)=(.*)$/.exec(word) ?? [];
   if (start === undefined) return { name, last: word === "=" ? "" : word, before: "" };
   return { name, last: value, before: `${name}=` };
-}
-
-const VALUE = /^(--[a-z-]+)=(.*)$/;
-const ALL: ReadonlySet<string> = new Set(["-A", "--all-namespaces"]);
-
-/** Bash makes a word of the sign. A flag without a value, such as `--watch=false`, is no operand. */
-function splitValue(word: string): string[] {
-  const [, name = "", value = ""] = VALUE.exec(word) ?? [];
-  if (name === "") return word === "=" ? [] : [word];
-  return FIELDS[name] === undefined ? [] : [name, value];
-}
-
-function set(connection: Record<string, unknown>, flag: Flag, value: string): void {
-  const field = FIELDS[namesOf(flag).at(-1) ?? ""];
-  if (field === undefined) return;
-  connection[field] = field === "asGroup" ? [value] : value;
 }

@@ -4,7 +4,7 @@ import { nodes, pods } from "../../infra/kubernetes/resources.ts";
 import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { isAllowed } from "../../reconciler/budget/verdict.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
-import { judgeDisruption } from "../../reconciler/plan/budgets.ts";
+import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
 import { orderDrains, splitsOf, type BudgetClaim, type DrainNode, type Wave } from "../decide/drain-order.ts";
 import { countUnavailable } from "../../reconciler/budget/unavailability.ts";
 import { EXIT } from "../exit.ts";

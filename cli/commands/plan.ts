@@ -1,8 +1,8 @@
 /** `zonewise plan`: the next steps of a group in order, with the waits between them. It decides as the ticks will, and changes nothing. */
 import { shortDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import type { GroupPlan, PlannedAction } from "../../reconciler/plan/simulate.ts";
-import { simulate } from "../../reconciler/plan/simulate.ts";
+import type { GroupPlan, PlannedAction } from "../../reconciler/plan/plan-group.ts";
+import { planGroup } from "../../reconciler/plan/plan-group.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
 import { gatherWorld } from "../gather/world.ts";
@@ -24,7 +24,7 @@ export const plan: Command = {
     const [group = ""] = input.args;
     const [zone] = await gatherZonesOf(session, session.namespace, group);
     const world = await gatherWorld({ namespace: zone?.namespace ?? session.namespace, group }, session);
-    const planned = simulate(world, most);
+    const planned = planGroup(world, most);
     print(session, toValue(planned, group), () => render(planned, session));
     return planned.steps.length === 0 && planned.end === "settled" ? EXIT.ok : EXIT.no;
   },

@@ -4,8 +4,9 @@ import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.t
 import { rememberLook } from "../../reconciler/budget/last-look.ts";
 import { NOT_NOW, verdict } from "../../reconciler/budget/verdict.ts";
 import type { Block } from "../../reconciler/group-status/status.ts";
-import { judgeDisruption } from "../../reconciler/plan/budgets.ts";
-import { lookAhead, type GroupOutlook } from "../../reconciler/plan/look.ts";
+import { findFacts } from "../../reconciler/model/decision.ts";
+import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
+import { nextStep, type GroupOutlook } from "../../reconciler/plan/next-step.ts";
 import type { World } from "../../reconciler/plan/world.ts";
 import { allow, earliestOf, explainBlock, explainHold, explainVerdict, type Explanation, type Blocker } from "./answer.ts";
 import { isRecorded, type GroupState } from "./group-state.ts";
@@ -19,16 +20,14 @@ export function explainGroup(state: GroupState, world: World): Explanation[] {
   const { namespace } = state;
   const recorded = blocksOf(state);
   if (isRecorded(state) && recorded.length > 0) return recorded.map((block) => explainBlock(block, questionOf(block), namespace));
-  return explainNow(lookAhead(world), namespace, recorded);
+  return explainNow(nextStep(world), namespace, recorded);
 }
 
 const blocksOf = (state: GroupState | undefined): readonly Block[] => state?.status?.blocked ?? [];
 const isAmong = (blockers: readonly Blocker[]) => (object: Blocker) =>
   blockers.some(({ kind, name }) => kind === object.kind && name === object.name);
 
-/** Reasons of scaling name a zone that is not scaled. */
-const SCALING = /^(?:Leader|MinTime|Reference|Delay|Prepare|Scale)/;
-const questionOf = ({ reason }: { readonly reason: string }): string => (SCALING.test(reason) ? SCALE : ROLL);
+const questionOf = ({ reason }: Block): string => (findFacts(reason)?.scaling ? SCALE : ROLL);
 
 function explainNow({ step, hold, scalingHolds }: GroupOutlook, namespace: string, recorded: readonly Block[]): Explanation[] {
   const context = { namespace, recorded };
@@ -40,7 +39,7 @@ function explainNow({ step, hold, scalingHolds }: GroupOutlook, namespace: strin
 export function explainZone(zone: BudgetZone, state: GroupState, world: World): Explanation[] {
   const answers = explainGroup(state, world);
   const own = answers.filter(({ question, objects }) => question === ROLL || objects[0]?.name === zone.name);
-  const { step } = lookAhead(world);
+  const { step } = nextStep(world);
   const [rollout] = own;
   if (!rollout?.allowed || !step || step.zone.uid === zone.uid) return own;
   return [allow(ROLL, `it is the turn of ${step.zone.name}: ${step.message}`), ...own.slice(1)];
@@ -80,7 +79,7 @@ interface Subject {
 
 function explainTurn(pod: BudgetPod, zone: BudgetZone, { state, world }: Subject): Explanation[] {
   if (pod.revision === zone.status.updateRevision) return [allow(ROLL, `${pod.name} is at the update revision already`)];
-  const { step, denied } = lookAhead(world);
+  const { step, denied } = nextStep(world);
   const context = { namespace: pod.namespace, recorded: blocksOf(state) };
   const denial = denied.find(({ objects }) => objects.some(({ kind, name }) => kind === "Pod" && name === pod.name));
   if (denial) return [explainHold(denial, ROLL, context)];

@@ -1,7 +1,7 @@
 /** How far a group is, by what is recorded of it. Pure. */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Block, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
-import { factsOf, REASONS, type Reason } from "../../reconciler/model/decision.ts";
+import { findFacts } from "../../reconciler/model/decision.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 
 export interface GroupState {
@@ -54,8 +54,7 @@ export function sortBlocks({ status }: GroupState, now: number): Waits {
 
 /** A reason that is not in the closed list is an error (§18.2). */
 function isTrouble({ reason, since }: Block, now: number): boolean {
-  if (!Object.hasOwn(REASONS, reason)) return true;
-  const { fails, needsFix, requested, patienceMs } = factsOf(reason as Reason);
-  if (fails || needsFix) return true;
-  return !requested && now - (parseTimestamp(since) ?? 0) >= patienceMs;
+  const facts = findFacts(reason);
+  if (!facts || facts.fails || facts.needsFix) return true;
+  return !facts.requested && now - (parseTimestamp(since) ?? 0) >= facts.patienceMs;
 }

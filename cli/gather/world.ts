@@ -11,7 +11,7 @@ import { byOrdinal } from "../../reconciler/model/order.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../reconciler/budget/act/gather-budget.ts";
 import { openReservationStore } from "../../reconciler/budget/act/reservation-store.ts";
-import { medianReadyMs } from "../../reconciler/rollout/plan.ts";
+import { medianReadyMs } from "../../reconciler/rollout/remaining.ts";
 import { gatherTimes } from "../../reconciler/scaling/act/gather-scaling.ts";
 import { createReferences } from "../../reconciler/scaling/act/references.ts";
 import type { ReferenceReading } from "../../reconciler/scaling/snapshot.ts";

@@ -2,11 +2,10 @@
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
-import { type MeasuredNode, type MeasuredPolicy, sampleNodeUpdates } from "../../infra/metrics/node-update-metrics.ts";
-import { readShadow } from "../../reconciler/nodes/node.ts";
-import { measurePolicy } from "../../reconciler/nodes/phase.ts";
-import { readPolicy } from "../../reconciler/nodes/policy.ts";
+import { readShadow, type Shadow } from "../../reconciler/nodes/node.ts";
+import { type InvalidPolicy, type Policy, readPolicy } from "../../reconciler/nodes/policy.ts";
 import { showOnce, type ShownOnce } from "../totals/show-once.ts";
+import { createNodeSampler, type NodeSampler } from "./node-samples.ts";
 
 export interface NodesOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "metrics" | "identity"> {
   /** The namespace of the shadows. */
@@ -19,18 +18,14 @@ const TURN = "zonewise-node-metrics";
 /** Metrics that read the nodes before each scrape. Without them, the process's own are shown. */
 export function showNodes(options: NodesOptions): Pick<Metrics, "render" | "contentType"> {
   const lease = { namespace: options.namespace, name: TURN };
-  return showOnce({ ...options, lease, what: "the nodes", gather: (call) => gather(options, call) });
+  const sample = createNodeSampler();
+  return showOnce({ ...options, lease, what: "the nodes", gather: (call) => gather(options, sample, call) });
 }
 
-async function gather({ cluster, namespace }: NodesOptions, call: Call) {
-  const nodes: MeasuredNode[] = [];
-  for await (const { items } of cluster.list(bottlerocketShadows, { namespace }, call))
-    for (const object of items) {
-      const shadow = readShadow(object);
-      nodes.push({ name: shadow.owner?.name ?? shadow.name, shadow });
-    }
-  const policies: MeasuredPolicy[] = [];
-  for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call))
-    policies.push(...items.map((object) => measurePolicy(readPolicy(object))));
-  return await sampleNodeUpdates({ nodes, policies });
+async function gather({ cluster, namespace }: NodesOptions, sample: NodeSampler, call: Call) {
+  const shadows: Shadow[] = [];
+  for await (const { items } of cluster.list(bottlerocketShadows, { namespace }, call)) shadows.push(...items.map(readShadow));
+  const policies: (Policy | InvalidPolicy)[] = [];
+  for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call)) policies.push(...items.map(readPolicy));
+  return sample(shadows, policies);
 }

@@ -1,10 +1,10 @@
-/** The series of rollout groups, from the statuses of their RolloutGroups and the count of ticks. Pure. */
+/** The series of rollout groups, from the statuses of their RolloutGroups and the count of ticks, and of PhasedRollouts. Pure. */
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
 import type { Totals } from "../../infra/metrics/totals.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Block, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
-import { type ReasonFacts, REASONS } from "../../reconciler/model/decision.ts";
+import { findFacts } from "../../reconciler/model/decision.ts";
 import { DURATION_BOUNDS, reconcilesAt } from "../../reconciler/group-status/totals.ts";
 
 /** A RolloutGroup that has a status. */
@@ -15,8 +15,23 @@ export interface GroupRecord {
   readonly status: Partial<RolloutGroupStatus>;
 }
 
+/** The phase of a PhasedRollout, as in its status; "" before it has one. */
+export interface PhaseRecord {
+  readonly namespace: string;
+  readonly name: string;
+  readonly phase: string;
+}
+
 /** Zones of a group with series. */
 export const MOST_ZONES = 10;
+/** PhasedRollouts with a series; further ones have none. */
+export const MOST_PHASED = 1000;
+
+export function samplePhases(rollouts: readonly PhaseRecord[]): readonly [metric: string, samples: readonly Sample[]] {
+  const known = rollouts.filter(({ phase }) => phase !== "").slice(0, MOST_PHASED);
+  const labels = known.map(({ namespace, name, phase }) => ({ namespace, phased_rollout: name, phase }));
+  return [METRICS.phasedPhase.name, labels.map((own) => ({ labels: own, value: 1 }))];
+}
 
 type Labels = Sample["labels"];
 type Row = readonly [metric: { readonly name: string }, samples: readonly Sample[]];
@@ -97,9 +112,7 @@ function sampleClock(labels: Labels, { phase, blocked = [], progress }: Partial<
 }
 
 /** True for a wait that a user has asked for. */
-function isAsked(block: Block | undefined): boolean {
-  return (REASONS as Readonly<Record<string, ReasonFacts>>)[block?.reason ?? ""]?.requested === true;
-}
+const isAsked = (block: Block | undefined): boolean => findFacts(block?.reason ?? "")?.requested === true;
 
 function sampleZones(labels: Labels, { zones = [] }: Partial<RolloutGroupStatus>): Row[] {
   return zones.slice(0, MOST_ZONES).map(({ name, replicas, pods, updated, ready }) => [

@@ -1,12 +1,13 @@
-/** Shows the reconciler's totals in the functions' `/metrics`, read from RolloutGroups and from the reconciler's Lease. */
-import { absent } from "../../infra/errors.ts";
+/** Shows the reconciler's totals in the functions' `/metrics`, read from RolloutGroups, PhasedRollouts and the reconciler's Lease. */
+import { absent, hasCode } from "../../infra/errors.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { getLease, type LeaseRef } from "../../infra/kubernetes/lease-object.ts";
-import { rolloutGroups } from "../../infra/kubernetes/resources.ts";
+import { phasedRollouts, rolloutGroups } from "../../infra/kubernetes/resources.ts";
 import { MOST_GROUPS, type Metrics } from "../../infra/metrics/metrics.ts";
 import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
+import { readStatus } from "../../reconciler/phased/status.ts";
 import { readStoredGroup } from "../../reconciler/group-status/act/stored-group.ts";
-import { type GroupRecord, sampleGroups } from "./group-samples.ts";
+import { type GroupRecord, type PhaseRecord, sampleGroups, samplePhases } from "./group-samples.ts";
 import { showOnce, type ShownOnce } from "./show-once.ts";
 
 export interface TotalsOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "metrics" | "identity"> {
@@ -26,8 +27,26 @@ export function showTotals(options: TotalsOptions): Pick<Metrics, "render" | "co
 async function gather({ cluster, namespaces, reconciler }: TotalsOptions, call: Call) {
   const lease = await getLease(cluster, reconciler, call);
   const groups: GroupRecord[] = [];
-  for (const scope of namespaces) groups.push(...(await listGroups(cluster, scope, call)));
-  return sampleGroups(groups, parseTotals(lease?.metadata?.annotations?.[TOTALS]), MOST_GROUPS);
+  const phases: PhaseRecord[] = [];
+  for (const scope of namespaces) {
+    groups.push(...(await listGroups(cluster, scope, call)));
+    phases.push(...(await listPhases(cluster, scope, call)));
+  }
+  const totals = parseTotals(lease?.metadata?.annotations?.[TOTALS]);
+  return new Map([...sampleGroups(groups, totals, MOST_GROUPS), samplePhases(phases)]);
+}
+
+/** None if the cluster knows no PhasedRollout, or keeps them from the functions, which work without. */
+async function listPhases(cluster: Cluster, scope: string, call: Call): Promise<PhaseRecord[]> {
+  const phases: PhaseRecord[] = [];
+  try {
+    for await (const { items } of cluster.list(phasedRollouts, scope === "" ? {} : { namespace: scope }, call))
+      for (const { metadata, status } of items)
+        phases.push({ namespace: metadata.namespace ?? "", name: metadata.name ?? "", phase: readStatus(status).phase });
+  } catch (error) {
+    if (!hasCode(error, "NotFound", "Forbidden")) throw error;
+  }
+  return phases;
 }
 
 /** None if the cluster knows no RolloutGroup. */

@@ -1,14 +1,12 @@
 /** The metrics of a process, in its own registry. */
 import { OWN_GROUPS, OWN_PATHS } from "../kubernetes/known-paths.ts";
 import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
-import { createGateMetrics, type GateMetrics } from "./gate-metrics.ts";
+import { type CheckMetrics, createCheckMetrics } from "./check-metrics.ts";
 import type { MetricRow } from "./tables/metric-row.ts";
 import { METRICS } from "./tables/metric-table.ts";
 import { createRegistry, type Samples } from "./registry.ts";
 import { KEPT, nameProcess } from "./totals.ts";
-import { createPhasedMetrics, type PhasedMetrics } from "./phased-metrics.ts";
 import type { FailurePolicy } from "../certs/configurations.ts";
-import { createNodeUpdateMetrics, type NodeUpdateMetrics } from "./node-update-metrics.ts";
 import type { PodObserver } from "../pod-http.ts";
 import type { ApiObserver } from "../kubernetes/request.ts";
 import { limitSeries, OTHER } from "./series-limit.ts";
@@ -27,9 +25,8 @@ export interface Metrics {
   /** Measures inbound requests. */
   readonly webhooks: WebhookMetrics;
   readonly budgets: BudgetMetrics;
-  readonly nodeUpdates: NodeUpdateMetrics;
-  readonly phased: PhasedMetrics;
-  readonly gates: GateMetrics;
+  readonly phased: CheckMetrics;
+  readonly gates: CheckMetrics;
   tickDone(result: string): void;
   reconcileStarted(group: GroupKey): void;
   /** `finishedAt` is the timestamp of a success. */
@@ -43,6 +40,8 @@ export interface Metrics {
   failurePolicies(inForce: readonly FailurePolicy[]): void;
   /** The expiry of the installation's certificate; undefined removes it. */
   certificateExpiry(namespace: string, at: Date | undefined): void;
+  /** A pass over the nodes has ended; milliseconds since the epoch. */
+  nodesPassed(at: number): void;
   /** The series that are kept beyond the process. */
   readKept(): Promise<Samples>;
   /** Replaces the series that are shown beside those of the process. */
@@ -79,6 +78,9 @@ export function createMetrics(): Metrics {
   const blocked = gauge(METRICS.groupBlocked);
   const failurePolicy = gauge(METRICS.failurePolicy);
   const certificateExpiry = gauge(METRICS.certificateExpiry);
+  const nodesLastPass = gauge(METRICS.nodesLastPass);
+  // Without labels it would be shown as 0 by processes that know no pass.
+  nodesLastPass.remove({});
 
   const apiSeries = limitSeries(MOST_SERIES);
   // Users choose paths in annotations, and pods choose statuses.
@@ -118,9 +120,8 @@ export function createMetrics(): Metrics {
     },
     webhooks: createWebhookMetrics({ counter, gauge, histogram }),
     budgets: createBudgetMetrics({ counter, gauge }),
-    nodeUpdates: createNodeUpdateMetrics({ counter, gauge }),
-    phased: createPhasedMetrics({ counter, gauge }),
-    gates: createGateMetrics({ counter }),
+    phased: createCheckMetrics(METRICS.phasedChecks, { counter }),
+    gates: createCheckMetrics(METRICS.gateChecks, { counter }),
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));
@@ -153,6 +154,7 @@ export function createMetrics(): Metrics {
         for (const one of ["Fail", "Ignore"]) failurePolicy.set({ type, webhook, policy: one }, one === policy ? 1 : 0);
       }
     },
+    nodesPassed: (at) => nodesLastPass.set(at / 1000),
     readKept: async () =>
       new Map(await Promise.all(KEPT.map(async (row) => [row.name, nameProcess(row, await registry.read(row))] as const))),
     show: registry.show,

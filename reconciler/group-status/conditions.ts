@@ -63,9 +63,9 @@ function whyOverdue({ now, deadlineMs }: StatusInput, progress: GroupProgress | 
 }
 
 function phaseOf({ facts, now }: StatusInput, [block]: readonly Block[]): GroupPhase {
-  const { hold, step, plan, zones } = facts;
+  const { hold, step, remaining, zones } = facts;
   if (step) return step.action === "scaleZone" ? "Scaling" : "RollingOut";
-  if (plan.length === 0 && !zones.every(isSettledByStatus)) return "Degraded";
+  if (remaining.length === 0 && !zones.every(isSettledByStatus)) return "Degraded";
   return isOrdinary(hold, block, now) ? "RollingOut" : "Waiting";
 }
 

@@ -11,7 +11,7 @@ export function decideStatus(input: StatusInput): RolloutGroupStatus {
   const { facts, generation } = input;
   const zones = facts.zones.map(describeZone);
   const blocked = describeBlocks(input);
-  const plan = listSteps(facts.plan);
+  const plan = listSteps(facts.remaining);
   const totals = facts.zones.length === 0 ? input.earlier.totals : countReconcile(input);
   const progress = facts.zones.length === 0 ? undefined : advanceProgress(input, isGroupReady(input), zones);
   const assessment = assessGroup(input, blocked, progress);

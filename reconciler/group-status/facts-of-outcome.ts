@@ -3,7 +3,7 @@ import { messageOf } from "../../infra/errors.ts";
 import type { GroupFacts } from "./facts.ts";
 import { describeOutcome } from "../report/describe.ts";
 import { isFailure, type Outcome } from "../model/outcome.ts";
-import { planByStatus } from "../rollout/plan.ts";
+import { countRemaining } from "../rollout/remaining.ts";
 
 export function factsOfOutcome(outcome: Outcome): GroupFacts {
   const { zones, state, scalingHolds } = outcome;
@@ -15,7 +15,7 @@ export function factsOfOutcome(outcome: Outcome): GroupFacts {
     hold: state === "held" ? outcome.hold : undefined,
     scalingHolds,
     step: state === "acted" ? { action: outcome.decision.action, zone: outcome.decision.zone.name } : undefined,
-    plan: outcome.plan ?? planByStatus(zones),
+    remaining: outcome.remaining ?? countRemaining(zones),
     replaced: state === "acted" ? outcome.effect.replaced.length : 0,
     failing: isFailure(outcome),
   };
@@ -36,7 +36,7 @@ export const factsWithoutZones = (group: string): GroupFacts => ({
   hold: undefined,
   scalingHolds: [],
   step: undefined,
-  plan: [],
+  remaining: [],
   replaced: 0,
   failing: false,
 });

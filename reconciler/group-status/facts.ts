@@ -1,6 +1,6 @@
 /** What a tick found out about a group, and what its status said before. */
 import type { Hold } from "../model/decision.ts";
-import type { PlannedZone } from "../model/plan.ts";
+import type { RemainingZone } from "../model/outcome.ts";
 import type { Zone } from "../model/zone.ts";
 import type { RolloutGroupStatus } from "./status.ts";
 
@@ -19,7 +19,8 @@ export interface GroupFacts {
   readonly scalingHolds: readonly Hold[];
   /** What was done. */
   readonly step: { readonly action: "deletePods" | "finishZone" | "scaleZone"; readonly zone: string } | undefined;
-  readonly plan: readonly PlannedZone[];
+  /** What is left of the rollout, before the step of this tick. */
+  readonly remaining: readonly RemainingZone[];
   /** Pods that were deleted to be replaced. */
   readonly replaced: number;
   /** The group counts as failed. */

@@ -1,18 +1,18 @@
 /** The progress clock of a group, its next steps, and the estimate of its end. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import type { PlannedZone } from "../model/plan.ts";
+import type { RemainingZone } from "../model/outcome.ts";
 import type { GroupFacts, StatusInput } from "./facts.ts";
-import type { PlannedStep, GroupPhase, GroupProgress, ZoneRow } from "./status.ts";
+import type { RemainingStep, GroupPhase, GroupProgress, ZoneRow } from "./status.ts";
 
-export function listSteps(plan: readonly PlannedZone[]): PlannedStep[] {
-  return plan.flatMap(({ zone, count, pods, atOnce }): PlannedStep[] => [
+export function listSteps(remaining: readonly RemainingZone[]): RemainingStep[] {
+  return remaining.flatMap(({ zone, count, pods, atOnce }): RemainingStep[] => [
     ...(count > 0 ? [{ action: "ReplacePods" as const, zone, count, atOnce, ...(pods.length > 0 && { pods }) }] : []),
     { action: "FinishZone", zone },
   ]);
 }
 
 /** Pods to replace, and zones to record. */
-export const countSteps = (plan: readonly PlannedZone[]): number => plan.reduce((sum, { count }) => sum + count + 1, 0);
+export const countSteps = (remaining: readonly RemainingZone[]): number => remaining.reduce((sum, { count }) => sum + count + 1, 0);
 
 /** The clock starts when a group ceases to be ready, or gets another revision; it stops when the group is ready. */
 export function advanceProgress(
@@ -27,7 +27,7 @@ export function advanceProgress(
   const startTime = isRunning ? before.startTime : at;
   const hasMoved = !isRunning || facts.step !== undefined || hasAdvanced(earlier.zones, zones);
   const lastStepTime = hasMoved ? at : before.lastStepTime;
-  return { stepsLeft: countSteps(facts.plan), startTime, lastStepTime, ...measurePods(facts, before) };
+  return { stepsLeft: countSteps(facts.remaining), startTime, lastStepTime, ...measurePods(facts, before) };
 }
 
 function finish({ completionTime, startTime, lastStepTime }: GroupProgress, at: string): GroupProgress {
@@ -37,8 +37,8 @@ function finish({ completionTime, startTime, lastStepTime }: GroupProgress, at: 
 }
 
 /** By the pods' own ready times; where no pod was read the earlier time counts. */
-function measurePods({ plan }: GroupFacts, before: GroupProgress | undefined): Pick<GroupProgress, "secondsPerPod"> {
-  const known = plan.flatMap(({ msPerPod }) => msPerPod ?? []);
+function measurePods({ remaining }: GroupFacts, before: GroupProgress | undefined): Pick<GroupProgress, "secondsPerPod"> {
+  const known = remaining.flatMap(({ msPerPod }) => msPerPod ?? []);
   const mean = known.reduce((sum, ms) => sum + ms, 0) / known.length / 1000;
   const secondsPerPod = known.length > 0 ? Math.max(1, Math.round(mean)) : before?.secondsPerPod;
   return secondsPerPod === undefined ? {} : { secondsPerPod };
@@ -51,9 +51,9 @@ function measurePods({ plan }: GroupFacts, before: GroupProgress | undefined): P
 export function estimateEnd({ facts, now }: StatusInput, progress: GroupProgress, phase: GroupPhase): GroupProgress {
   const { secondsPerPod, lastStepTime, completionTime } = progress;
   if (secondsPerPod === undefined || completionTime !== undefined || (phase !== "RollingOut" && phase !== "Scaling")) return progress;
-  const batches = facts.plan.reduce((sum, { count, atOnce }) => sum + Math.ceil(count / atOnce), 0);
+  const batches = facts.remaining.reduce((sum, { count, atOnce }) => sum + Math.ceil(count / atOnce), 0);
   const steppedAt = parseTimestamp(lastStepTime) ?? now;
-  // The plan is from before the step of this tick, and has its pods still.
+  // What remains is from before the step of this tick, and has its pods still.
   const from = facts.step ? now : Math.max(now, steppedAt + secondsPerPod * 1000);
   return { ...progress, estimatedCompletionTime: formatTimestamp(from + batches * secondsPerPod * 1000) };
 }

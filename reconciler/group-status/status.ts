@@ -19,7 +19,7 @@ export interface RolloutGroupStatus {
   /** What keeps the group from its rollout, then from scaling. */
   readonly blocked: readonly Block[];
   /** What is left to do, in order. */
-  readonly plan: readonly PlannedStep[];
+  readonly plan: readonly RemainingStep[];
   readonly progress?: GroupProgress;
   readonly totals?: GroupTotals;
   readonly conditions: readonly GroupCondition[];
@@ -65,7 +65,7 @@ export interface Block {
   readonly nextCheck?: string;
 }
 
-export interface PlannedStep {
+export interface RemainingStep {
   readonly action: "ReplacePods" | "FinishZone";
   readonly zone: string;
   /** Pods to replace. */

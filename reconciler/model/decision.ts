@@ -24,11 +24,13 @@ export interface ReasonFacts {
   readonly needsFix?: true;
   /** A user asked for this wait: its Event is no warning. */
   readonly requested?: true;
+  /** It keeps a zone from being scaled. The rollout goes on. */
+  readonly scaling?: true;
   /** Milliseconds that this counts as ordinary progress; a hold that lasts longer gets an Event. */
   readonly patienceMs: number;
 }
 
-/** The closed list of reasons not to act. */
+/** The closed list of reasons not to act. What else must know of one follows from its row, or test/docs/reasons.test.ts names the line to add. */
 export const REASONS = {
   /** The StatefulSet controller would replace pods itself, without regard for the other zones. */
   UpdateStrategyNotOnDelete: { fails: true, patienceMs: 0 },
@@ -63,27 +65,27 @@ export const REASONS = {
   /** Prometheus could not answer a check of a gate, or the gates could not be read. */
   GateUnreachable: { patienceMs: 30_000 },
   /** A follower names a leader that is not in its group. */
-  LeaderNotFound: { needsFix: true, patienceMs: 0 },
+  LeaderNotFound: { scaling: true, needsFix: true, patienceMs: 0 },
   /** Followers and leaders form a cycle. */
-  LeaderCycle: { needsFix: true, patienceMs: 0 },
+  LeaderCycle: { scaling: true, needsFix: true, patienceMs: 0 },
   /** A zone has both a leader and a reference to mirror: they would conflict. */
-  LeaderAndMirror: { needsFix: true, patienceMs: 0 },
+  LeaderAndMirror: { scaling: true, needsFix: true, patienceMs: 0 },
   /** A follower may only grow once all pods of its leader are ready. */
-  LeaderNotReady: { requested: true, patienceMs: 30_000 },
+  LeaderNotReady: { scaling: true, requested: true, patienceMs: 30_000 },
   /** Another zone was scaled down too recently. */
-  MinTimeBetweenZones: { requested: true, patienceMs: 0 },
+  MinTimeBetweenZones: { scaling: true, requested: true, patienceMs: 0 },
   /** The time of another zone's downscale, or the time to wait after it, cannot be read. */
-  MinTimeUnknown: { needsFix: true, patienceMs: 0 },
+  MinTimeUnknown: { scaling: true, needsFix: true, patienceMs: 0 },
   /** The resource whose replicas a zone mirrors cannot be read. */
-  ReferenceUnreadable: { needsFix: true, patienceMs: 0 },
+  ReferenceUnreadable: { scaling: true, needsFix: true, patienceMs: 0 },
   /** The delay or the URL of a delayed downscale cannot be read. */
-  DelayInvalid: { needsFix: true, patienceMs: 0 },
+  DelayInvalid: { scaling: true, needsFix: true, patienceMs: 0 },
   /** A pod could not be prepared for its delayed downscale. */
-  PrepareFailed: { needsFix: true, patienceMs: 0 },
+  PrepareFailed: { scaling: true, needsFix: true, patienceMs: 0 },
   /** The last pods of a zone have not been prepared for long enough. */
-  DelayNotReached: { requested: true, patienceMs: 0 },
+  DelayNotReached: { scaling: true, requested: true, patienceMs: 0 },
   /** The API server or an admission webhook refused the change of replicas. */
-  ScaleRefused: { needsFix: true, patienceMs: 0 },
+  ScaleRefused: { scaling: true, needsFix: true, patienceMs: 0 },
 } as const satisfies Record<string, ReasonFacts>;
 
 export type Reason = keyof typeof REASONS;
@@ -104,6 +106,10 @@ export interface Hold {
 
 /** The facts of a reason. */
 export const factsOf = (reason: Reason): ReasonFacts => REASONS[reason];
+
+/** Those of a reason that was stored; undefined for one that is not in the list, such as `ReconcileFailed`. */
+export const findFacts = (reason: string): ReasonFacts | undefined =>
+  Object.hasOwn(REASONS, reason) ? factsOf(reason as Reason) : undefined;
 
 export function hold(reason: Reason, message: string, objects: readonly ObjectRef[]): Hold {
   return { action: "hold", reason, message, objects };

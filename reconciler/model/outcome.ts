@@ -1,7 +1,6 @@
 /** What a tick does to a group, and the outcome for one group and for all. */
 import type { RolloutError } from "../../infra/errors.ts";
 import { factsOf, type Hold } from "./decision.ts";
-import type { PlannedZone } from "./plan.ts";
 import type { Pod } from "./pod.ts";
 import type { Zone, ZoneList, ZoneWithPods } from "./zone.ts";
 
@@ -50,6 +49,19 @@ export interface LogNote {
   readonly text: string;
 }
 
+/** A zone with pods to replace, or to be recorded as finished. */
+export interface RemainingZone {
+  readonly zone: string;
+  /** Outdated pods. */
+  readonly count: number;
+  /** The next of them by name, as far as the pods were read. */
+  readonly pods: readonly string[];
+  /** How many are replaced at once, at most. */
+  readonly atOnce: number;
+  /** How long a pod of the zone took to become ready, in milliseconds; undefined if none shows it. */
+  readonly msPerPod: number | undefined;
+}
+
 export interface Common {
   readonly namespace: string;
   readonly group: string;
@@ -60,7 +72,7 @@ export interface Common {
   /** Further log lines. */
   readonly notes: readonly LogNote[];
   /** What was left of the rollout before this tick; undefined if the pods were not read. */
-  readonly plan?: readonly PlannedZone[];
+  readonly remaining?: readonly RemainingZone[];
 }
 
 export type Outcome = Common &

@@ -1,7 +1,7 @@
 /** What an active node is waiting for, and for how long it may. */
 import type { UpdateNode } from "./node.ts";
 import type { ActiveNode, NodePhase } from "./policy-status.ts";
-import { type InvalidPolicy, isInvalid, type Policy } from "./policy.ts";
+import type { Policy } from "./policy.ts";
 import { DEFAULT_SPEC, type State } from "./shadow.ts";
 
 /** True if the node runs in another boot than the one in which its update began. */
@@ -56,11 +56,4 @@ export function deadlineOf(phase: NodePhase, { deadlines, drain, health }: Pick<
     Recovering: deadlines.recoverSeconds,
   };
   return table[phase];
-}
-
-/** What metrics show of a policy: its status, with the seconds that each active node may be in its phase. */
-export function measurePolicy(policy: Policy | InvalidPolicy) {
-  if (isInvalid(policy)) return { name: policy.name };
-  const active = policy.status.active.map((entry) => ({ ...entry, seconds: deadlineOf(entry.phase, policy) }));
-  return { name: policy.name, status: { ...policy.status, active } };
 }

@@ -9,8 +9,8 @@ import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
 import { tooManyZones } from "../model/too-many-zones.ts";
 import { listSome } from "../model/list-some.ts";
 import { describeUnavailable, isHealthy } from "../model/readiness.ts";
-import { isSettledByStatus, isZoneRecorded, type GateVerdicts, type GroupSnapshot, type Zone } from "../model/zone.ts";
-import { inOrder } from "./plan.ts";
+import { moveToFront } from "../model/order.ts";
+import { isSettledByStatus, isZoneRecorded, type GateVerdicts, type GroupSnapshot, type Zone, type ZoneWithPods } from "../model/zone.ts";
 import { decideZone, idlePods, type RolloutDecision } from "./decide-zone.ts";
 
 type GroupRule = Rule<[group: GroupSnapshot], RolloutDecision>;
@@ -39,6 +39,11 @@ const statusObserved: StatusRule = ({ zones }) => {
   if (stale.length === 0) return undefined;
   return hold("StatusNotObserved", `the StatefulSet controller has not observed the latest spec of ${names(stale)}`, stale);
 };
+
+/** The zones that may be rolled out: the unhealthy one comes first, the others by name; paused ones are left out (§1.3.6). */
+export function inOrder(zones: readonly ZoneWithPods[]): ZoneWithPods[] {
+  return moveToFront(zones, (zone) => !isHealthy(zone)).filter((zone) => !zone.paused);
+}
 
 /** Before anything waits: of two unhealthy zones each would wait for the other, and both for the template that they do not get (§1.5.6). */
 const idlePodsFirst: GroupRule = (group) => firstOf(inOrder(group.zones).map((zone) => () => idlePods(zone, group)))();

@@ -122,7 +122,7 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
   function nodeUpdateOptions(): NodeUpdateOptions {
     const { namespace: shadows, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
     const defaultSpec = { maxConcurrent, ...(cron !== undefined && { window: { cron } }) };
-    const tools = { cluster, clock, log, metrics: metrics.nodeUpdates, checker, loadReader };
+    const tools = { cluster, clock, log, metrics, checker, loadReader };
     return { ...tools, namespace: shadows, secretsNamespace: namespace, ownNode, defaultSpec };
   }
 

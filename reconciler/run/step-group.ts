@@ -17,7 +17,7 @@ import { type GateVerdicts, groupKey, type GroupSnapshot, type Zone } from "../m
 import type { Common, Outcome } from "../model/outcome.ts";
 import type { MayDisrupt } from "../budget/act/may-disrupt.ts";
 import { decideByStatus, decideRollout } from "../rollout/decide-rollout.ts";
-import { planRollout } from "../rollout/plan.ts";
+import { listRemaining } from "../rollout/remaining.ts";
 import { tooManyZones } from "../model/too-many-zones.ts";
 import { scaleGroup } from "../scaling/act/scale-group.ts";
 import type { Scaler } from "../scaling/act/scaler.ts";
@@ -86,8 +86,8 @@ async function rollOut(common: Common, { budgetLists, gatheredAt, gates, isResyn
   try {
     const { cluster, fence, freshness, stop } = input;
     const actor = { cluster, fence, freshness, mayDisrupt: budgets.mayDisrupt, clock, gatheredAt, stop };
-    const seen = { ...common, plan: planRollout(snapshot.zones) };
-    return early?.state === "held" ? { ...early, plan: seen.plan } : await rollOutZones(snapshot, seen, { ...actor, gated });
+    const seen = { ...common, remaining: listRemaining(snapshot.zones) };
+    return early?.state === "held" ? { ...early, remaining: seen.remaining } : await rollOutZones(snapshot, seen, { ...actor, gated });
   } finally {
     await budgets.maintenance.maintainGroup(snapshot, listed, { fence: input.fence, signal: input.stop });
   }

@@ -36,7 +36,7 @@ const update = createNodeUpdates({
   cluster,
   clock: systemClock,
   log,
-  metrics: createMetrics().nodeUpdates,
+  metrics: createMetrics(),
   checker: { begin: () => ({ ask: async () => undefined, [Symbol.dispose]: () => {} }) },
   loadReader: () => Promise.reject(new Error("the policy has no checks")),
   namespace: "brupop",

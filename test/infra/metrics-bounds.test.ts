@@ -3,11 +3,13 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
-import { MOST_KINDS, MOST_NODES, MOST_POLICIES, MOST_VERSIONS } from "../../infra/metrics/node-update-metrics.ts";
+import { NODE_METRICS } from "../../infra/metrics/tables/node-metric-table.ts";
+import { createNodeSampler, MOST_KINDS, MOST_NODES, MOST_POLICIES, MOST_VERSIONS } from "../../functions/nodes/node-samples.ts";
 import { createMetrics, MOST_GROUPS, MOST_SERIES, MOST_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
-import { MOST_ZONES, sampleGroups } from "../../functions/totals/group-samples.ts";
-import { MOST_PHASED } from "../../infra/metrics/phased-metrics.ts";
+import { MOST_PHASED, MOST_ZONES, sampleGroups, samplePhases } from "../../functions/totals/group-samples.ts";
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
+import { NO_STATUS } from "../../reconciler/nodes/policy-status.ts";
+import { readPolicy } from "../../reconciler/nodes/policy.ts";
 import { skippingClock } from "./stage.ts";
 
 /** The maximum number of a metric's label sets. */
@@ -56,11 +58,21 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   phasedChecks: 1,
 };
 
+const ACTIVE = {
+  nodeUid: "u",
+  shadowUid: "s",
+  from: "1",
+  to: "2",
+  bootId: "b",
+  startedAt: "2026-01-01T00:00:00Z",
+  phase: "Draining",
+  since: "2026-01-01T00:00:00Z",
+};
+
 /** Input from tenants and pods. */
 type Event = (metrics: Metrics, text: string, number: number) => void;
 
 const EVENTS: readonly Event[] = [
-  ({ phased }, name, n) => phased.phase({ namespace: "n", name }, `phase-${n}`),
   ({ gates }) => gates.checked("Success"),
   ({ phased }) => phased.checked("Success"),
   ({ observer }, path, n) => observer.answered({ path, method: "GET", status: String(n), seconds: 1 }),
@@ -77,15 +89,7 @@ const EVENTS: readonly Event[] = [
     metrics.failurePolicies(
       Array.from({ length: n }, (_, i) => ({ type: "ValidatingWebhook", webhook: `${webhook}${i}`, policy: "Fail" }) as const),
     ),
-  ({ nodeUpdates }, text, n) => {
-    const status = { current_version: text, current_state: "Idle", crash_count: n };
-    const transitions = [{ from: "a", to: "b", fromVersion: text, toVersion: text, count: n }];
-    const policy = {
-      name: text,
-      status: { active: [{ node: text, phase: text, since: "", seconds: n }], windowOpen: true, skipped: { [text]: n }, transitions },
-    };
-    nodeUpdates.seen({ nodes: [{ name: text, shadow: { status } }], policies: [policy], now: n });
-  },
+  ({ nodesPassed }, _, n) => nodesPassed(n),
   (metrics, text, n) => {
     if (n !== 7) return;
     const zone = { name: text, currentRevision: "", updateRevision: "", replicas: 1, pods: 1, updated: 1, ready: 1 };
@@ -101,7 +105,9 @@ const EVENTS: readonly Event[] = [
       deadline: 1800,
       status: { group: `${text}${i}`, phase: "Waiting", zones } as const,
     }));
-    metrics.show(sampleGroups(groups, { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() }, MOST_GROUPS));
+    const phases = groups.map(({ namespace }, i) => ({ namespace, name: `${text}${i}`, phase: "Rolling" }));
+    const shown = sampleGroups(groups, { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() }, MOST_GROUPS);
+    metrics.show(new Map([...shown, samplePhases(phases)]));
   },
   ({ webhooks }, method, n) => {
     webhooks.requestStarted(method, "route");
@@ -128,6 +134,31 @@ it("no metric has more series than is stated, for any input", async () => {
     assert.ok(count <= bound, `${key} has ${count} series, ${bound} are stated`);
   }
   assert.ok((await metrics.render()).length < 10_000_000);
+});
+
+it("no metric of nodes has more series than is stated, for any shadows and policies", () => {
+  const nodes = Array.from({ length: MOST_NODES + 200 }, (_, i) => `node-${i}`);
+  const shadows = nodes.map((name) => ({ name, status: { current_version: name, current_state: "Idle", crash_count: 1 } as const }));
+  const kinds = Array.from({ length: MOST_KINDS + 100 }, (_, i) => `${i}`);
+  const status = {
+    ...NO_STATUS,
+    active: nodes.map((node) => ({ ...ACTIVE, node })),
+    skipped: Object.fromEntries(kinds.map((reason) => [reason, 1])),
+    transitions: kinds.map((to) => ({ from: "a", to, fromVersion: "1", toVersion: "2", count: 1 })),
+  };
+  const stored = Array.from({ length: MOST_POLICIES + 10 }, (_, i) => ({ metadata: { name: `policy-${i}` }, spec: {}, status }));
+  const sample = createNodeSampler();
+  for (let scrape = 0; scrape < 2; scrape++) {
+    const samples = sample(
+      shadows,
+      stored.map((policy) => readPolicy({ apiVersion: "zonewise.dev/v1", kind: "NodeUpdatePolicy", ...policy })),
+    );
+    assert.equal(samples.size, Object.keys(NODE_METRICS).length - 1);
+    for (const [key, { name }] of Object.entries(NODE_METRICS)) {
+      const [count, bound] = [samples.get(name)?.length ?? 0, BOUNDS[key as keyof typeof NODE_METRICS]];
+      assert.ok(count <= bound, `${key} has ${count} series, ${bound} are stated`);
+    }
+  }
 });
 
 it("our own calls stay distinguishable, regardless of the number of kinds that tenants mirror", async () => {

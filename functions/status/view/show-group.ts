@@ -1,6 +1,6 @@
 /** A rollout group on the status page: what blocks it, its zones and pods, and its plan, as its RolloutGroup and its pods record them. Pure. */
 import { h, type ComponentChild } from "preact";
-import type { Block, PlannedStep, GroupProgress, ZoneRow } from "../../../reconciler/group-status/status.ts";
+import type { Block, RemainingStep, GroupProgress, ZoneRow } from "../../../reconciler/group-status/status.ts";
 import type { Pod } from "../../../reconciler/model/pod.ts";
 import { type PageGroup, keyOf, type PodsByZone } from "./records.ts";
 import { showTime } from "./time.ts";
@@ -125,7 +125,7 @@ function showProgress({ stepsLeft, startTime, lastStepTime, estimatedCompletionT
   ];
 }
 
-function showStep({ action, zone, count, atOnce, pods = [] }: PlannedStep): ComponentChild {
+function showStep({ action, zone, count, atOnce, pods = [] }: RemainingStep): ComponentChild {
   if (action === "FinishZone") return h("li", {}, `record ${zone} as updated`);
   const more = (count ?? 0) - pods.length;
   const names = pods.length === 0 ? "" : `: ${pods.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;

@@ -7,6 +7,7 @@ export const PHASED_METRICS = {
     type: "gauge",
     help: "1 for the phase of a PhasedRollout.",
     labels: ["namespace", "phased_rollout", "phase"],
+    foreign: true,
   },
   phasedChecks: {
     name: "zonewise_phased_rollout_checks_total",

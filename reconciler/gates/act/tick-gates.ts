@@ -7,7 +7,7 @@ import type { Clock } from "../../../infra/clock.ts";
 import { messageOf } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import type { Log } from "../../../infra/log.ts";
-import type { GateMetrics } from "../../../infra/metrics/gate-metrics.ts";
+import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
 import { earliest } from "../../../infra/timestamp.ts";
 import type { CheckVerdict } from "../../checks/check.ts";
 import type { ExpressionProblems } from "../../checks/expression.ts";
@@ -58,7 +58,7 @@ export interface Gates {
 export interface GatesTools {
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
-  readonly metrics: GateMetrics;
+  readonly metrics: CheckMetrics;
   /** Loads the reader of expressions. */
   readonly loadReader: () => Promise<(expr: string) => ExpressionProblems>;
 }

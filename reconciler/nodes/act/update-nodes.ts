@@ -9,13 +9,12 @@ import { hasCode, isSuperseded } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../../infra/log.ts";
-import type { NodeUpdateMetrics } from "../../../infra/metrics/node-update-metrics.ts";
+import type { Metrics } from "../../../infra/metrics/metrics.ts";
 import type { Checker } from "../../checks/act/ask-prometheus.ts";
 import { matchesLabels } from "../../budget/selector.ts";
 import type { UpdateNode } from "../node.ts";
 import type { GoingNode } from "../snapshot.ts";
 import type { ShadowWrite } from "../plan.ts";
-import { measurePolicy } from "../phase.ts";
 import { type InvalidPolicy, isInvalid, type Policy } from "../policy.ts";
 import { planUpkeep } from "../upkeep.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
@@ -33,7 +32,7 @@ export interface NodeUpdateOptions {
   readonly cluster: Cluster;
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
-  readonly metrics: NodeUpdateMetrics;
+  readonly metrics: Pick<Metrics, "nodesPassed">;
   /** The namespace of the shadows. */
   readonly namespace: string;
   readonly ownNode: string | undefined;
@@ -108,7 +107,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const questions = { lookAt: lookAround({ ...actor, now: clock.now(), call, nodes: lists.nodes, busy }), askChecks };
     let wrote = false;
     for (const stored of lists.policies) wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, questions })) || wrote;
-    metrics.seen({ nodes: lists.nodes, policies: lists.policies.map(({ content }) => measurePolicy(content)), now: clock.now() });
+    metrics.nodesPassed(clock.now());
     return (await keepRight(lists, actor, recorder)) || wrote;
   }
 

@@ -1,6 +1,5 @@
-/** Tells what is done about PhasedRollouts: log lines, Events and metrics, each from the decision itself. */
+/** Tells what is done about PhasedRollouts: log lines and Events, each from the decision itself. */
 import type { Log } from "../../../infra/log.ts";
-import type { PhasedMetrics } from "../../../infra/metrics/phased-metrics.ts";
 import type { Hold } from "../../model/decision.ts";
 import { type Notice, noticesOf } from "../notices.ts";
 import type { PhasedRollout } from "../phased-rollout.ts";
@@ -12,18 +11,11 @@ import type { Write } from "./take-phased-step.ts";
 export interface Narrator {
   /** Called after each write; `hold` if a budget forbade it. */
   readonly narrate: (record: Recorder["record"]) => (decision: Write, gathered: Gathered, hold: Hold | undefined) => void;
-  /** Keeps what the metrics show of it. */
-  readonly remember: (rollout: PhasedRollout) => void;
   /** Forgets all but these. */
   readonly endTick: (living: readonly PhasedRollout[]) => void;
 }
 
-export interface NarratorTools {
-  readonly log: Log;
-  readonly metrics: PhasedMetrics;
-}
-
-export function createNarrator({ log, metrics }: NarratorTools): Narrator {
+export function createNarrator(log: Log): Narrator {
   /** The last hold of each, which is logged once. */
   const holds = new Map<string, string>();
 
@@ -46,11 +38,9 @@ export function createNarrator({ log, metrics }: NarratorTools): Narrator {
       const { namespace, name } = rollout;
       if (text !== undefined) log.info(text, { namespace, phasedRollout: name, action: hold ? "hold" : decision.action });
     },
-    remember: ({ namespace, name, status }) => metrics.phase({ namespace, name }, status.phase),
     endTick(living) {
       const keys = new Set(living.map(({ namespace, name }) => `${namespace}/${name}`));
       for (const key of holds.keys()) if (!keys.has(key)) holds.delete(key);
-      metrics.keep(living);
     },
   };
 }

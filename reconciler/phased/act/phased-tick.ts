@@ -9,7 +9,7 @@ import type { Clock } from "../../../infra/clock.ts";
 import { hasCode, isSuperseded } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import type { Log } from "../../../infra/log.ts";
-import type { PhasedMetrics } from "../../../infra/metrics/phased-metrics.ts";
+import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
 import { createSlots, type Slots } from "../../../infra/slots.ts";
 import { earliest } from "../../../infra/timestamp.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
@@ -47,7 +47,7 @@ export type PhasedTick = (input: PhasedInput) => Promise<PhasedResult>;
 export interface PhasedTools {
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
-  readonly metrics: PhasedMetrics;
+  readonly metrics: CheckMetrics;
   readonly mayDisrupt: MayDisrupt;
   readonly successWhen: SuccessWhen;
 }
@@ -58,7 +58,7 @@ const MISSING_FOR_MS = 60_000;
 const NOTHING: PhasedResult = { acted: false, failed: false };
 
 export function createPhasedTick(tools: PhasedTools): PhasedTick {
-  const narrator = createNarrator(tools);
+  const narrator = createNarrator(tools.log);
   let askAgainAt = -Infinity;
   let isMissingKnown = false;
 
@@ -135,8 +135,7 @@ async function visitOne(first: Gathered, input: Omit<Visiting, "round"> & Pick<V
   const { narrator, record, log } = input;
   try {
     const onWrite = narrator.narrate(record);
-    const { acted, dueAt, gathered } = await visitRollout(first, { ...input, onWrite });
-    narrator.remember(gathered.rollout);
+    const { acted, dueAt } = await visitRollout(first, { ...input, onWrite });
     return { acted, failed: false, dueAt };
   } catch (error) {
     // Soon, but not at once: an object that cannot be written for good must not keep the ticks busy.

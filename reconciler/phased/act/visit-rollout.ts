@@ -4,7 +4,7 @@
  * At most one write a decision. The process may die between any two.
  */
 import type { Clock } from "../../../infra/clock.ts";
-import type { PhasedMetrics } from "../../../infra/metrics/phased-metrics.ts";
+import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
 import { type CheckAnswer, judgeAnswer, type SuccessWhen } from "../../checks/check.ts";
 import type { Hold } from "../../model/decision.ts";
@@ -19,7 +19,7 @@ export interface Visitor extends PhasedActor {
   readonly stop: AbortSignal;
   /** When a check is successful if its object does not say. */
   readonly successWhen: SuccessWhen;
-  readonly metrics: PhasedMetrics;
+  readonly metrics: CheckMetrics;
   /** Called after each write, and with the hold in place of one. */
   readonly onWrite: (decision: Write, gathered: Gathered, hold: Hold | undefined) => void;
 }
@@ -29,8 +29,6 @@ export interface Visit {
   readonly acted: boolean;
   /** When it is due again, milliseconds since the epoch; undefined if it waits for a change of the cluster. */
   readonly dueAt?: number | undefined;
-  /** As it was read last. */
-  readonly gathered: Gathered;
 }
 
 /** More than any sequence of steps that do not wait; the next tick goes on, a moment later. */
@@ -42,18 +40,18 @@ export async function visitRollout(first: Gathered, visitor: Visitor): Promise<V
   let acted = false;
   for (let steps = 0; steps < MOST_STEPS && !visitor.stop.aborted; steps++) {
     const decision = await decide(gathered, visitor);
-    if (!decision) return { acted, dueAt: visitor.clock.now(), gathered };
+    if (!decision) return { acted, dueAt: visitor.clock.now() };
     const hold = await takeStep(decision, gathered, visitor);
     visitor.onWrite(decision, gathered, hold);
-    if (hold) return { acted, gathered };
+    if (hold) return { acted };
     if (decision.action !== "report") acted = true;
-    else if (decision.dueAt === undefined || decision.dueAt > visitor.clock.now()) return { acted, dueAt: decision.dueAt, gathered };
+    else if (decision.dueAt === undefined || decision.dueAt > visitor.clock.now()) return { acted, dueAt: decision.dueAt };
     const again = await gatherAgain(gathered, visitor, visitor.fence.write());
-    if (!again) return { acted, gathered };
+    if (!again) return { acted };
     gathered = again;
   }
   // Something undoes what is written: other writers, or a webhook. The next tick must not follow at once.
-  return { acted: false, dueAt: visitor.clock.now(), gathered };
+  return { acted: false, dueAt: visitor.clock.now() };
 }
 
 /** The next write; undefined if Prometheus could not be asked in this tick. */

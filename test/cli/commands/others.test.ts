@@ -151,6 +151,7 @@ describe("zonewise", { timeout: 120_000 }, () => {
     { words: "explain deployment/", found: "" },
     { words: "-n elsewhere status i", found: "" },
     { words: "--namespace=elsewhere status i", found: "" },
+    { words: "-nelsewhere status i", found: "" },
     { words: "-A status i", found: "ingester\n" },
     { words: "-n def", found: "default\n" },
     { words: "--namespace = def", found: "default\n" },

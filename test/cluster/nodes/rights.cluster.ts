@@ -122,7 +122,7 @@ describe("a campaign under the rights of the manifests", () => {
       cluster,
       clock: systemClock,
       log,
-      metrics: metrics.nodeUpdates,
+      metrics,
       namespace,
       checker,
       loadReader: async () => readExpression,

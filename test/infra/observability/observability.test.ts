@@ -5,7 +5,6 @@ import { basename, join } from "node:path";
 import { describe, it } from "node:test";
 import { parser } from "@prometheus-io/lezer-promql";
 import { METRICS } from "../../../infra/metrics/tables/metric-table.ts";
-import { type ReasonFacts, REASONS } from "../../../reconciler/model/decision.ts";
 import { read, ROOT } from "../manifests.ts";
 
 interface Rule {
@@ -58,11 +57,6 @@ describe("the alerts", () => {
       assert.ok(existsSync(page), page);
       assert.match(readFileSync(page, "utf8"), new RegExp(`^# ${alert}\n[^]*\n## Meaning\n[^]*\n## Look at\n[^]*\n## Do\n`));
     });
-  it("of blocked groups names the reasons that need a fix and do not fail the group", () => {
-    const [, reasons = ""] = /reason=~"([^"]+)"/.exec(rules.find(({ alert }) => alert === "ZonewiseGroupBlocked")?.expr ?? "") ?? [];
-    const facts = Object.entries<ReasonFacts>(REASONS).filter(([, { needsFix }]) => needsFix);
-    assert.deepEqual(reasons.split("|").toSorted(), facts.map(([reason]) => reason).toSorted());
-  });
   it("are all that have a page", () => {
     const pages = globSync("docs/runbooks/*.md", { cwd: ROOT }).map((file) => basename(file, ".md"));
     assert.deepEqual(pages.toSorted(), rules.map(({ alert }) => alert).toSorted());

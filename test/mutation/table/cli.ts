@@ -31,8 +31,8 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a plan under a budget does not move its clock by a millisecond a look",
-    file: "reconciler/plan/simulate.ts",
-    tests: ["test/reconciler/plan/budgets.test.ts"],
+    file: "reconciler/plan/plan-group.ts",
+    tests: ["test/reconciler/plan/budget-verdicts.test.ts"],
     find: "content.crossZoneEvictionDelayMs === 0",
     replacement: "content.crossZoneEvictionDelayMs < 0",
   },
@@ -66,8 +66,8 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "zonewise plan asks budgets one pod after the other",
-    file: "reconciler/plan/look.ts",
-    tests: ["test/reconciler/plan/budgets.test.ts"],
+    file: "reconciler/plan/next-step.ts",
+    tests: ["test/reconciler/plan/budget-verdicts.test.ts"],
     find: "if (isAllowed(verdict)) current = reserve(current, pod);",
     replacement: "",
   },

@@ -120,7 +120,6 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a paused zone loses no pod",
     ...GROUP,
-    file: "reconciler/rollout/plan.ts",
     find: ".filter((zone) => !zone.paused);",
     replacement: ";",
   },

@@ -52,7 +52,7 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
     breaks: "a group whose pods are not ready is not listed among those that are",
     ...STATUS,
     file: "reconciler/group-status/conditions.ts",
-    find: `if (plan.length === 0 && !zones.every(isSettledByStatus)) return "Degraded";`,
+    find: `if (remaining.length === 0 && !zones.every(isSettledByStatus)) return "Degraded";`,
     replacement: `if (hold === undefined) return "Ready";`,
   },
   {

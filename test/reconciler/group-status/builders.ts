@@ -3,7 +3,7 @@ import type { GroupFacts } from "../../../reconciler/group-status/facts.ts";
 import { decideStatus } from "../../../reconciler/group-status/decide-status.ts";
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { hold, type Reason } from "../../../reconciler/model/decision.ts";
-import { planRollout } from "../../../reconciler/rollout/plan.ts";
+import { listRemaining } from "../../../reconciler/rollout/remaining.ts";
 import { group, LAST, PREVIOUS, type ZoneTraits } from "../builders.ts";
 
 export const START = Date.parse("2026-01-01T00:00:00Z");
@@ -26,7 +26,7 @@ export function facts({ traits = [{}, {}, {}], ...more }: Case): GroupFacts {
     replaced: 0,
     failing: false,
   };
-  return { ...common, state: more.hold ? "held" : more.step ? "acted" : "settled", plan: planRollout(zones), ...more };
+  return { ...common, state: more.hold ? "held" : more.step ? "acted" : "settled", remaining: listRemaining(zones), ...more };
 }
 
 export function decide(

@@ -41,8 +41,8 @@ describe("the progress clock", () => {
   });
   describe("the estimated end", () => {
     const slow = (zone: string, seconds: number, count = 3) => ({ zone, count, pods: [], atOnce: 2, msPerPod: seconds * 1000 });
-    const first = decide({ traits: [OLD], step: deleted, plan: [slow("a", 60), slow("b", 120)] });
-    const waiting = { ...held("MaxUnavailableReached"), plan: [slow("a", 60, 1), slow("b", 120)] };
+    const first = decide({ traits: [OLD], step: deleted, remaining: [slow("a", 60), slow("b", 120)] });
+    const waiting = { ...held("MaxUnavailableReached"), remaining: [slow("a", 60, 1), slow("b", 120)] };
     const endAfter = (seconds: number, given: Parameters<typeof decide>[0] = waiting) =>
       decide(given, first, { after: seconds }).progress?.estimatedCompletionTime;
 
@@ -59,10 +59,10 @@ describe("the progress clock", () => {
       ["that is paused", held("ZonePaused")],
       ["that has stalled", held("BudgetUnusable")],
     ] as const)
-      it(`is unknown for a group ${name}`, () => assert.equal(endAfter(20, { ...given, plan: waiting.plan }), undefined));
+      it(`is unknown for a group ${name}`, () => assert.equal(endAfter(20, { ...given, remaining: waiting.remaining }), undefined));
   });
   it("estimates nothing if no pod shows how long it takes", () => {
     const unknown = { zone: "a", count: 3, pods: [], atOnce: 1, msPerPod: undefined };
-    assert.equal(decide({ traits: [OLD], step: deleted, plan: [unknown] }).progress?.estimatedCompletionTime, undefined);
+    assert.equal(decide({ traits: [OLD], step: deleted, remaining: [unknown] }).progress?.estimatedCompletionTime, undefined);
   });
 });

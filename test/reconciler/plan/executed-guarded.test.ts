@@ -12,7 +12,7 @@ import type { Hold } from "../../../reconciler/model/decision.ts";
 import { readScaling } from "../../../reconciler/model/scaling.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import type { ReferenceReading } from "../../../reconciler/scaling/snapshot.ts";
-import { simulate } from "../../../reconciler/plan/simulate.ts";
+import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { budgetOf } from "../../cli/decide/worlds.ts";
 import { PARTITIONS, budget as parse } from "../budget/builders.ts";
 import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
@@ -152,7 +152,7 @@ it("over 1,000 random groups with budgets and mirrors, the plan has the steps in
       );
 
       const budgets = [{ ...budgetOf(spec), reservations: reserved }];
-      const plan = simulate({ ...worldOf([]), zones: observed, budgets, references }, 10_000);
+      const plan = planGroup({ ...worldOf([]), zones: observed, budgets, references }, 10_000);
       const taken = plan.steps.filter(({ action }) => action !== "PreparePods");
       const planned = taken.flatMap(({ zone, pods = [zone], replicas }) => (replicas === undefined ? pods : [`${zone}=${replicas}`]));
       assert.deepEqual(planned, execute({ zones, lives, spec, reservations: new Map(Object.entries(reserved)), references, read }));

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import type { RolloutDecision } from "../../../reconciler/rollout/decide-zone.ts";
-import { simulate } from "../../../reconciler/plan/simulate.ts";
+import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
 import { worldOf } from "./builders.ts";
 import { moveAll, moveOne, playPast } from "./play.ts";
@@ -59,7 +59,7 @@ describe("over 1,000 random rollouts", () => {
         moveAll(zones);
         happen("syncAll", zones, zones[0] as SimulatedZone, 0);
 
-        const plan = simulate(worldOf(observe(zones).zones), 10_000);
+        const plan = planGroup(worldOf(observe(zones).zones), 10_000);
         const planned = plan.steps.flatMap(({ zone, pods = [zone] }) => pods);
         assert.deepEqual(planned, execute(zones, pace));
         assert.ok(plan.end !== "cut");

@@ -12,7 +12,7 @@ import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import { identityOf } from "../../../reconciler/gates/rollout-identity.ts";
 import { wantedBy } from "../../../reconciler/gates/wanted.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
-import { simulate } from "../../../reconciler/plan/simulate.ts";
+import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { data, follow, noData, stored, type GateTraits } from "../gates/builders.ts";
 import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
 import { NOW, worldOf } from "./builders.ts";
@@ -119,7 +119,7 @@ it("over 1,000 random groups with followers and gates, the plan has the steps in
       const read = observeWith(given);
 
       const gates = when ? [stored({ spec: { when } }, undefined)] : [];
-      const plan = simulate(worldOf(read(zones, new Map()).zones, { gates }), 10_000);
+      const plan = planGroup(worldOf(read(zones, new Map()).zones, { gates }), 10_000);
       const planned = plan.steps.flatMap(({ zone, pods = [zone], replicas }) => (replicas === undefined ? pods : [`${zone}=${replicas}`]));
       assert.deepEqual(planned, execute(zones, given, read));
       assert.ok(plan.end !== "cut");

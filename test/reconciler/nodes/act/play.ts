@@ -198,7 +198,7 @@ export class Play {
       cluster,
       clock,
       log: this.#log.log,
-      metrics: createMetrics().nodeUpdates,
+      metrics: createMetrics(),
       checker: noChecks.checker,
       namespace: NAMESPACE,
       loadReader: async () => readExpression,

@@ -5,6 +5,7 @@ import { parse } from "yaml";
 import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../../../infra/log.ts";
+import { showNodes } from "../../../../functions/nodes/show-nodes.ts";
 import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
 import { createPrometheusClient } from "../../../../infra/prometheus/act/client.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../../../../reconciler/nodes/act/update-nodes.ts";
@@ -27,6 +28,8 @@ export interface NodeStage extends Stage {
   /** What Kubernetes was called with since the last call. */
   readonly calls: string[];
   readonly metrics: Metrics;
+  /** What the node API shows of the stored objects. */
+  readonly scrape: () => Promise<string>;
   readonly cluster: Cluster;
   readonly logged: string[];
   tick(): Promise<boolean>;
@@ -64,7 +67,7 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
       cluster,
       clock,
       log,
-      metrics: metrics.nodeUpdates,
+      metrics,
       namespace: NAMESPACE,
       ownNode: undefined,
       checker: createChecker({ cluster, clock, prometheus }),
@@ -82,6 +85,7 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
     cluster,
     calls,
     metrics,
+    scrape: () => showNodes({ cluster, clock, log, metrics: createMetrics(), identity: "api", namespace: NAMESPACE }).render(),
     logged,
     restart: () => void (update = create()),
     tick: async () => {

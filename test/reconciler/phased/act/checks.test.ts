@@ -1,6 +1,8 @@
 /** What a PhasedRollout asks of Prometheus, and what is shown of the answers. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { showTotals } from "../../../../functions/totals/show-totals.ts";
+import { createMetrics } from "../../../../infra/metrics/metrics.ts";
 import type { KubeObject } from "../../../emulator/objects.ts";
 import { applySet, edit, FIRING, PHASED } from "./stage.ts";
 import { partitionOf, play, reasons } from "./play.ts";
@@ -57,11 +59,16 @@ describe("what the metrics show", () => {
       await stage.tickFor(10);
       await applySet(stage, "x:2");
       await stage.tickFor(60);
-      const text = await stage.metrics.render();
-      assert.match(text, /zonewise_phased_rollout_phase\{namespace="default",phased_rollout="guard",phase="Rolling"\} 1/);
-      assert.match(text, /zonewise_phased_rollout_checks_total\{result="Success"\} \d/);
+      const { cluster } = stage.connect();
+      const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+      const reconciler = { namespace: "default", name: "zonewise-reconciler" };
+      const common = { cluster, clock: stage.clock, log, namespaces: ["default"], reconciler, identity: "one" };
+      const functions = showTotals({ ...common, metrics: createMetrics() });
+      const shown = /zonewise_phased_rollout_phase\{namespace="default",phased_rollout="guard",phase="Rolling"\} 1/;
+      assert.match(await functions.render(), shown);
+      assert.match(await stage.metrics.render(), /zonewise_phased_rollout_checks_total\{result="Success"\} \d/);
       stage.emulator.store.remove(PHASED, "default", "guard");
       await stage.tickFor(10);
-      assert.doesNotMatch(await stage.metrics.render(), /zonewise_phased_rollout_phase\{/);
+      assert.doesNotMatch(await functions.render(), /zonewise_phased_rollout_phase\{/);
     }));
 });

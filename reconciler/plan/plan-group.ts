@@ -12,9 +12,9 @@ import { RECOVERY_MS } from "../model/lost.ts";
 import type { Hold } from "../model/decision.ts";
 import type { PreparePods } from "../scaling/steps.ts";
 import { settle, withCounts } from "./controllers.ts";
-import { followGates } from "./gates.ts";
-import { lookAhead, type GroupOutlook, type GroupStep } from "./look.ts";
-import { applyScale } from "./scale.ts";
+import { followGates } from "./passing-gates.ts";
+import { nextStep, type GroupOutlook, type GroupStep } from "./next-step.ts";
+import { applyScale } from "./next-scaling.ts";
 import { putZone, type World } from "./world.ts";
 
 /** A step, and the wait before it. */
@@ -47,11 +47,11 @@ export interface GroupPlan {
 const MOST_WAITS = 100_000;
 
 /** The next `most` steps (§18.4). */
-export function simulate(start: World, most: number): GroupPlan {
+export function planGroup(start: World, most: number): GroupPlan {
   const record = createRecord(start.now);
   let world = writeReadyTimes(start);
   for (let looks = 0; ; looks++) {
-    const outlook = lookAhead(world);
+    const outlook = nextStep(world);
     record.note(outlook, world.now);
     const { steps } = record;
     if (outlook.step && steps.length >= most) return { steps: steps.slice(0, most), end: "cut", holds: [], endsAt: world.now };

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
-import { planByStatus, planRollout } from "../../../reconciler/rollout/plan.ts";
+import { countRemaining, listRemaining } from "../../../reconciler/rollout/remaining.ts";
 import { group, LAST, PREVIOUS, type ZoneTraits } from "../builders.ts";
 
 const OLD: ZoneTraits = { at: PREVIOUS, updateRevision: LAST };
 const planned = (...traits: readonly ZoneTraits[]): string[] =>
-  planRollout(group(...traits).zones).map(
+  listRemaining(group(...traits).zones).map(
     ({ zone, count, pods }) => `${zone.at(-1)} ${count}: ${pods.map((pod) => pod.slice(-3)).join(" ")}`,
   );
 
@@ -29,7 +29,7 @@ describe("what is left of a rollout", () => {
     for (const pods of [{ 0: { revision: LAST } }, { 1: { broken: "CrashLoopBackOff", ready: false } }]) {
       const next = group({ ...OLD, pods }, OLD);
       const decision = decideRollout(next);
-      const [first] = planRollout(next.zones);
+      const [first] = listRemaining(next.zones);
       assert.ok(decision?.action === "deletePods");
       assert.equal(decision.zone.name, first?.zone);
       const names = decision.pods.map(({ name }) => name);
@@ -41,21 +41,21 @@ describe("what is left of a rollout", () => {
     const { zones } = group(OLD);
     const times = [10_000, 90_000, 20_000];
     const timed = zones.map((zone) => ({ ...zone, pods: zone.pods.map((pod, i) => ({ ...pod, readyAfterMs: times[i] })) }));
-    assert.equal(planRollout(timed)[0]?.msPerPod, 20_000);
+    assert.equal(listRemaining(timed)[0]?.msPerPod, 20_000);
   });
 
   it("does not take the time of a disruption for that of a start", () => {
     const { zones } = group(OLD);
     const days = zones.map((zone) => ({ ...zone, pods: zone.pods.map((pod) => ({ ...pod, readyAfterMs: 10 * 86_400_000 })) }));
-    assert.equal(planRollout(days)[0]?.msPerPod, undefined);
+    assert.equal(listRemaining(days)[0]?.msPerPod, undefined);
   });
 
-  it("names 10 pods of a zone at most", () => assert.equal(planRollout(group({ ...OLD, replicas: 50 }).zones)[0]?.pods.length, 10));
+  it("names 10 pods of a zone at most", () => assert.equal(listRemaining(group({ ...OLD, replicas: 50 }).zones)[0]?.pods.length, 10));
 
   it("has the same counts by status alone", () => {
     const { zones } = group(OLD, {}, { ...OLD, replicas: 5 });
     assert.deepEqual(
-      planByStatus(zones).map(({ zone, count }) => [zone.at(-1), count]),
+      countRemaining(zones).map(({ zone, count }) => [zone.at(-1), count]),
       [
         ["a", 3],
         ["c", 5],

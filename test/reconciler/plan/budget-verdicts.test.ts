@@ -1,13 +1,13 @@
 /** Budgets and gates in a look ahead. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { simulate } from "../../../reconciler/plan/simulate.ts";
+import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { OUTDATED, withBudget, zonesOf } from "../../cli/decide/worlds.ts";
 import { gateOf } from "../gates/builders.ts";
 import { worldOf } from "./builders.ts";
 
 it("a budget of one pod makes batches of one, whatever the rollout may take at once", () => {
-  const { steps, end } = simulate(withBudget([OUTDATED, {}, {}], { maxUnavailable: 1 }), 100);
+  const { steps, end } = planGroup(withBudget([OUTDATED, {}, {}], { maxUnavailable: 1 }), 100);
   assert.deepEqual(
     steps.map(({ pods = [] }) => pods.length),
     [1, 1, 1, 0],
@@ -19,7 +19,7 @@ it("a reservation of an eviction in another zone is waited for, until it expires
   const world = withBudget([OUTDATED, {}, {}], {});
   const reserved = { uid: "uid-ingester-zone-b-0", time: new Date(world.now - 60_000).toISOString(), by: "webhook_x" };
   const budgets = world.budgets.map((budget) => ({ ...budget, reservations: { "ingester-zone-b-0": reserved } }));
-  const [first] = simulate({ ...world, budgets }, 1).steps;
+  const [first] = planGroup({ ...world, budgets }, 1).steps;
   assert.deepEqual([first?.waits, first?.waitMs], [["BudgetSpent"], 60_000]);
 });
 
@@ -28,7 +28,7 @@ it("a zone that is to shrink waits for a reservation in another zone, too", () =
   const world = withBudget([{ replicas: 2 }, follower, {}], {});
   const reserved = { uid: "uid-ingester-zone-c-0", time: new Date(world.now - 60_000).toISOString(), by: "webhook_x" };
   const budgets = world.budgets.map((budget) => ({ ...budget, reservations: { "ingester-zone-c-0": reserved } }));
-  const [first] = simulate({ ...world, budgets }, 1).steps;
+  const [first] = planGroup({ ...world, budgets }, 1).steps;
   assert.deepEqual([first?.action, first?.waits, first?.waitMs], ["ScaleZone", ["BudgetSpent"], 60_000]);
 });
 
@@ -36,7 +36,7 @@ const HOUR = 3_600_000;
 const DELAYED = { maxUnavailable: 1, podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)", crossZoneEvictionDelay: "1h" };
 
 it("pods whose ready times nobody has written yet count from now on, as the next tick writes them", () => {
-  const { steps, end } = simulate(withBudget([OUTDATED, {}, {}], DELAYED), 100);
+  const { steps, end } = planGroup(withBudget([OUTDATED, {}, {}], DELAYED), 100);
   assert.deepEqual([steps[0]?.waits, steps[0]?.waitMs], [["BudgetSpent"], HOUR + 1]);
   assert.equal(end, "settled");
 });
@@ -47,7 +47,7 @@ it("pods of another group under the budget are waited for until their delay is o
   const pods = other?.pods.map((pod) => ({ ...pod, readySince: world.now - HOUR / 2 })) ?? [];
   const old = world.zones.map((zone) => ({ ...zone, pods: zone.pods.map((pod) => ({ ...pod, readySince: world.now - 2 * HOUR })) }));
   const budgets = world.budgets.map((budget) => ({ ...budget, others: other ? [{ ...other, pods }] : [] }));
-  const { steps, end } = simulate({ ...world, zones: old, budgets }, 100);
+  const { steps, end } = planGroup({ ...world, zones: old, budgets }, 100);
   assert.deepEqual([steps[0]?.waits, steps[0]?.waitMs, end], [["BudgetSpent"], HOUR / 2 + 1, "settled"]);
 });
 
@@ -58,16 +58,16 @@ it("a long wait under a budget is one wait, whether a pod can come up or not", (
     labels: { "grafana.com/min-time-between-zones-downscale": "12h" },
     annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-a" },
   };
-  const [step] = simulate(withBudget([leader, follower], {}), 1).steps;
+  const [step] = planGroup(withBudget([leader, follower], {}), 1).steps;
   assert.deepEqual([step?.action, step?.waits, step?.waitMs], ["ScaleZone", ["MinTimeBetweenZones"], 11 * HOUR + 1]);
   const broken = { ...OUTDATED, updateRevision: OUTDATED.at ?? "", pods: { 0: { ready: false, broken: "CrashLoopBackOff" } } };
-  const { end, endsAt } = simulate(withBudget([broken, OUTDATED], {}), 100);
+  const { end, endsAt } = planGroup(withBudget([broken, OUTDATED], {}), 100);
   assert.deepEqual([end, endsAt], ["blocked", Date.parse("2026-01-01T12:00:00Z")]);
 });
 
 it("a gate between zones adds the time of its checks, which are taken to pass", () => {
   const zones = zonesOf(OUTDATED, OUTDATED);
-  const { steps, end } = simulate(worldOf(zones, { gates: [gateOf()] }), 100);
+  const { steps, end } = planGroup(worldOf(zones, { gates: [gateOf()] }), 100);
   assert.equal(end, "settled");
   const next = steps.find(({ zone, action }) => zone === "ingester-zone-b" && action === "ReplacePods");
   assert.deepEqual(next?.waits, ["GateWaiting"]);

@@ -1,21 +1,16 @@
 /** What is left of a rollout, in the order in which it will be done. */
 import { moveToFront } from "../model/order.ts";
-import type { PlannedZone } from "../model/plan.ts";
+import type { RemainingZone } from "../model/outcome.ts";
 import { isLost, neverServed } from "../model/lost.ts";
-import { isHealthy } from "../model/readiness.ts";
 import { isZoneRecorded, type Zone, type ZoneWithPods } from "../model/zone.ts";
+import { inOrder } from "./decide-rollout.ts";
 import { outdated } from "./decide-zone.ts";
 
-/** The most pods that a plan names a zone. */
+/** The most pods of a zone that are named. */
 const MOST_NAMED = 10;
 
-/** The zones that may be rolled out: the unhealthy one comes first, the others by name; paused ones are left out (§1.3.6). */
-export function inOrder(zones: readonly ZoneWithPods[]): ZoneWithPods[] {
-  return moveToFront(zones, (zone) => !isHealthy(zone)).filter((zone) => !zone.paused);
-}
-
 /** The zones with something left to do, and the pods as they are. */
-export function planRollout(zones: readonly ZoneWithPods[]): PlannedZone[] {
+export function listRemaining(zones: readonly ZoneWithPods[]): RemainingZone[] {
   return inOrder(zones).flatMap((zone) => {
     const unreadyFirst = moveToFront(outdated(zone), (pod) => !pod.ready);
     const candidates = moveToFront(unreadyFirst, (pod) => isLost(pod) || neverServed(pod));
@@ -26,7 +21,7 @@ export function planRollout(zones: readonly ZoneWithPods[]): PlannedZone[] {
 }
 
 /** The same by status alone, in the order of names. */
-export function planByStatus(zones: readonly Zone[]): PlannedZone[] {
+export function countRemaining(zones: readonly Zone[]): RemainingZone[] {
   return zones
     .map((zone) => ({ zone, count: Math.max(0, zone.replicas - zone.status.updated) }))
     .filter(({ zone, count }) => !zone.paused && (count > 0 || !isZoneRecorded(zone)))

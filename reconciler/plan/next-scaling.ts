@@ -8,7 +8,7 @@ import { foldAges } from "../scaling/delayed.ts";
 import { addFacts, zoneFactsOf, type ScalingSnapshot, type ZoneFacts } from "../scaling/snapshot.ts";
 import { decideShrink, isShrinking } from "../scaling/shrink.ts";
 import type { PreparePods, ScalingStep } from "../scaling/steps.ts";
-import { judgeDownscale } from "./budgets.ts";
+import { judgeDownscale } from "./budget-verdicts.ts";
 import { putZone, type World } from "./world.ts";
 
 export interface ScalingOutlook {
@@ -21,7 +21,7 @@ export interface ScalingOutlook {
 
 type Step = Exclude<ScalingStep, Hold>;
 
-export function lookAtScaling(world: World): ScalingOutlook {
+export function nextScaling(world: World): ScalingOutlook {
   const preparing: PreparePods[] = [];
   let snapshot: ScalingSnapshot = { ...world, facts: new Map() };
   for (;;) {

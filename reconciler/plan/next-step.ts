@@ -7,8 +7,8 @@ import { identityOf } from "../gates/rollout-identity.ts";
 import type { Hold } from "../model/decision.ts";
 import type { GateVerdicts, GroupSnapshot } from "../model/zone.ts";
 import { decideRollout } from "../rollout/decide-rollout.ts";
-import { judgeDisruption, reserve } from "./budgets.ts";
-import { lookAtScaling, type ScalingOutlook } from "./scale.ts";
+import { judgeDisruption, reserve } from "./budget-verdicts.ts";
+import { nextScaling, type ScalingOutlook } from "./next-scaling.ts";
 import type { World } from "./world.ts";
 
 export type GroupStep = ScaleZone | DeletePods | FinishZone;
@@ -24,15 +24,15 @@ export interface GroupOutlook extends Pick<ScalingOutlook, "scalingHolds" | "pre
   readonly isScaling: boolean;
 }
 
-export function lookAhead(world: World): GroupOutlook {
-  const { change, ...scaling } = lookAtScaling(world);
+export function nextStep(world: World): GroupOutlook {
+  const { change, ...scaling } = nextScaling(world);
   if (change) return { ...scaling, step: change, hold: undefined, denied: [], isScaling: true };
-  return { ...scaling, ...lookAtRollout(world), isScaling: false };
+  return { ...scaling, ...nextRolloutStep(world), isScaling: false };
 }
 
 type RolloutOutlook = Pick<GroupOutlook, "step" | "hold" | "denied">;
 
-function lookAtRollout(world: World): RolloutOutlook {
+function nextRolloutStep(world: World): RolloutOutlook {
   const decision = decideRollout(snapshotOf(world));
   if (!decision) return { step: undefined, hold: undefined, denied: [] };
   if (decision.action === "hold") return { step: undefined, hold: decision, denied: [] };
