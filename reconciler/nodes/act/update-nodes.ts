@@ -8,15 +8,18 @@ import type { Clock } from "../../../infra/clock.ts";
 import { hasCode, isSuperseded } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { nodeUpdatePolicies } from "../../../infra/kubernetes/resources.ts";
+import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { NodeUpdateMetrics } from "../../../infra/metrics/node-update-metrics.ts";
 import type { Checker } from "../../checks/act/ask-prometheus.ts";
 import { matchesLabels } from "../../budget/selector.ts";
+import { readIdentity } from "../../model/identity.ts";
 import type { UpdateNode } from "../node.ts";
 import type { GoingNode } from "../snapshot.ts";
 import type { ShadowWrite } from "../plan.ts";
 import { measurePolicy } from "../phase.ts";
-import { type InvalidPolicy, isInvalid, type Policy } from "../policy.ts";
+import { type InvalidPolicy, isInvalid, type Policy, POLICY_KIND } from "../policy.ts";
 import { planUpkeep } from "../upkeep.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
 import { createAskChecks } from "./ask-checks.ts";
@@ -27,7 +30,7 @@ import { draftDoubts, draftInvalid, draftPass, draftUncordon } from "../node-eve
 import { type LookMemory, planWithLooks, type Questions } from "./plan-with-looks.ts";
 import { findInChecks, type LoadReader } from "./read-checks.ts";
 import { takeUpkeep } from "./take-upkeep.ts";
-import { countTransitions, writeShadows, writeStatus } from "./write-plan.ts";
+import { countTransitions, writeShadows } from "./write-plan.ts";
 
 export interface NodeUpdateOptions {
   readonly cluster: Cluster;
@@ -139,7 +142,9 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const plan = await planWithLooks(snapshot, questions, memory);
     lists.active.set(policy.name, plan.status.active);
     const transitions = countTransitions(plan.status.transitions, uncounted.get(policy.uid) ?? []);
-    const wroteStatus = await writeStatus({ object, before: policy.status, status: { ...plan.status, transitions } }, actor);
+    const after = { ...plan.status, transitions };
+    const change = { object: readIdentity(object.metadata), before: policy.status, after, by: { kind: POLICY_KIND } };
+    const wroteStatus = (await writeStatus(nodeUpdatePolicies, change, actor)) !== undefined;
     uncounted.delete(policy.uid);
     const { written, missed } = await writeShadows(plan, actor);
     uncounted.set(policy.uid, written);
