@@ -169,9 +169,9 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "results of a gate that was edited meanwhile are not written",
-    file: "reconciler/gates/act/follow-gate.ts",
-    find: "metadata: { resourceVersion: gate.resourceVersion }",
-    replacement: "metadata: {}",
+    file: "infra/kubernetes/write-status.ts",
+    find: "metadata: { resourceVersion }, status",
+    replacement: "metadata: {}, status",
     ...ON_CLUSTER,
   },
   {
