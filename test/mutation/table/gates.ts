@@ -163,8 +163,8 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "gates that cannot be listed hold every zone",
     file: "reconciler/gates/act/list-gates.ts",
-    find: `if (!hasCode(error, "NotFound")) return { error };`,
-    replacement: `if (!hasCode(error, "NotFound")) return NONE;`,
+    find: "return { error };",
+    replacement: "return { gates: [] };",
     ...ON_CLUSTER,
   },
   {
