@@ -8,6 +8,7 @@ import type { Clock } from "../../../infra/clock.ts";
 import { hasCode, isSuperseded } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
 import { nodeUpdatePolicies } from "../../../infra/kubernetes/resources.ts";
 import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
@@ -69,17 +70,16 @@ const READ_MS = 20_000;
 
 export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   const { cluster, clock, log, metrics, namespace } = options;
+  const definition = "a definition of infra/manifests/node-updates/crds";
+  const kinds = createOptionalKind({ capability: "node updates", definition, againAfterMs: ABSENT_MS }, options);
   const memory: LookMemory = { obstacles: new Map(), departures: new Map(), lookedAt: new Map() };
   /** Writes that the next status counts, by the UID of the policy: what failed is not counted. */
   const uncounted = new Map<string, readonly ShadowWrite[]>();
   let allReadAt = Number.NEGATIVE_INFINITY;
-  let absentAt = Number.NEGATIVE_INFINITY;
-  let wasAbsent = false;
   let wasWithout = false;
 
   return async ({ recorder, signal, annotations, ...rest }) => {
     const actor = { ...rest, cluster, annotations };
-    if (clock.monotonic() - absentAt < ABSENT_MS) return false;
     let acted = false;
     try {
       for (let pass = 1; pass <= MOST_PASSES && !signal.aborted; pass++) {
@@ -97,9 +97,8 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   async function passOnce({ annotations, ...actor }: Ticking, recorder: Recorder, signal: AbortSignal): Promise<boolean> {
     const call = { deadlineMs: READ_MS, signal };
     const all = clock.monotonic() - allReadAt >= ALL_NODES_MS;
-    const lists = await gatherNodes({ namespace, all }, actor, call);
-    if (!lists) return noteAbsent();
-    wasAbsent = false;
+    const lists = await kinds.read(() => gatherNodes({ namespace, all }, actor, call));
+    if (!lists) return false;
     if (all) allReadAt = clock.monotonic();
     const seen = { annotations, found: lists.policies.length };
     if (await makeDefault(seen, options.defaultSpec, actor)) return true;
@@ -113,13 +112,6 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     for (const stored of lists.policies) wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, questions })) || wrote;
     metrics.seen({ nodes: lists.nodes, policies: lists.policies.map(({ content }) => measurePolicy(content)), now: clock.now() });
     return (await keepRight(lists, actor, recorder)) || wrote;
-  }
-
-  function noteAbsent(): boolean {
-    if (!wasAbsent) log.info("node updates are off: a definition of infra/manifests/node-updates/crds is not installed");
-    wasAbsent = true;
-    absentAt = clock.monotonic();
-    return false;
   }
 
   function noteWithout(isWithout: boolean): void {
