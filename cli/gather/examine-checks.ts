@@ -52,7 +52,8 @@ async function gatherGates(session: Session): Promise<readonly Gate[]> {
 }
 
 async function gather(session: Session): Promise<[phased: readonly Phased[], gates: readonly Gate[]]> {
-  const [phased, gates] = await Promise.all([gatherRollouts(session.namespace, "NoData", session), gatherGates(session)]);
+  const finding = gatherRollouts(session.namespace, "NoData", session).catch(absent);
+  const [phased, gates] = await Promise.all([finding, gatherGates(session)]);
   return [phased?.rollouts ?? [], gates];
 }
 

@@ -1,5 +1,5 @@
 /** Reads PhasedRollouts with their StatefulSets. */
-import { hasCode } from "../../infra/errors.ts";
+import { absent, hasCode } from "../../infra/errors.ts";
 import { gatherRollouts, type Gathered } from "../../reconciler/phased/act/gather-rollouts.ts";
 import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
@@ -14,7 +14,7 @@ export interface FoundRollouts {
 export async function readPhased(session: Session, namespace: string): Promise<FoundRollouts> {
   try {
     // The meaning of a check's answer is not shown, so the default will do.
-    return { phased: (await gatherRollouts(namespace, "NoData", session))?.rollouts ?? [] };
+    return { phased: (await gatherRollouts(namespace, "NoData", session).catch(absent))?.rollouts ?? [] };
   } catch (error) {
     if (!hasCode(error, "Forbidden")) throw error;
     return { phased: [], unread: explainError(error).message };

@@ -3,6 +3,7 @@ import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { absent, isSuperseded } from "../../infra/errors.ts";
 import { type ConfigMap, configMaps, type StatefulSet } from "../../infra/kubernetes/resources.ts";
+import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { laterOf } from "../../reconciler/downscale/pending.ts";
 import { gatherTracker } from "../../reconciler/downscale/act/gather-downscales.ts";
@@ -25,8 +26,6 @@ export interface DownscaleRecord {
   /** Messages for times that cannot be read or written. */
   readonly messages: { readonly unreadable: string; readonly unsaved: string };
 }
-
-const MAX_TRIES = 5;
 
 interface Tools {
   readonly cluster: Cluster;
@@ -66,16 +65,17 @@ export function recordInTracker({ cluster, clock }: Tools, name: string): Downsc
     // A new tracker records a downscale of every zone now: their true times are unknown.
     async load(namespace, group, call) {
       const zones = group.map((zone) => zone.name);
-      const found = await retrySuperseded(async () => {
+      const attempt = async (): Promise<ConfigMap> => {
         const existing = await cluster.get(configMaps, { namespace, name }, call).catch(absent);
         return existing ?? (await create(namespace, zones, call));
-      });
+      };
+      const found = await retryOnConflict(attempt, { clock, call, when: isSuperseded });
       const tracked = readTracker(found.data);
       return new Map(group.map(({ name: zone, scaling }) => [zone, laterOf(scaling.lastDownscale, tracked.get(zone))]));
     },
     async save({ namespace = "", name: zone = "" }, earlier, call) {
       const ref = { namespace, name };
-      await retrySuperseded(async () => {
+      const attempt = async (): Promise<ConfigMap> => {
         const found = await cluster.get(configMaps, ref, call).catch(absent);
         if (!found) return create(namespace, [zone], call);
         const entry = found.data?.[zone];
@@ -86,21 +86,11 @@ export function recordInTracker({ cluster, clock }: Tools, name: string): Downsc
           { ...ref, body: { ...found, data: { ...found.data, [zone]: trackerEntry(clock.now(), before) } } },
           call,
         );
-      });
+      };
+      await retryOnConflict(attempt, { clock, call, when: isSuperseded });
       return undefined;
     },
   };
-}
-
-/** Repeats the attempt after another process has written first. */
-async function retrySuperseded<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let attempts = 1; ; attempts++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (attempts === MAX_TRIES || !isSuperseded(error)) throw error;
-    }
-  }
 }
 
 /** RFC 6902; a slash in a key is written `~1` (RFC 6901). */

@@ -35,7 +35,7 @@ export function cordonAndDrain(tools: DrainTools): NodeRoute {
     const shadow = await getShadow(tools, request);
     if (!isDrainWanted(shadow)) return refuse("Conflict", `${shadow.metadata.name} wants no reboot`);
     const uid = shadow.metadata.uid ?? "";
-    const isNew = await changeNode(tools.cluster, request, (node) => markNode(node, { shadowUid: uid, exclude: false }));
+    const isNew = await changeNode(tools, request, (node) => markNode(node, { shadowUid: uid, exclude: false }));
     const left = findEvictable(await listPods(tools, request));
     const signal = AbortSignal.timeout(Math.floor((request.call.deadlineMs ?? 0) * EVICTIONS_SHARE));
     const blocked = await evictPods(tools.cluster, left, { ...request.call, signal });

@@ -1,20 +1,18 @@
 /** Takes a node out of service and gives it back: cordon, exclusion from load balancers, and their undoing, of our own marks alone (W8). */
-import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { hasCode } from "../../infra/errors.ts";
+import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { type Node, nodes } from "../../infra/kubernetes/resources.ts";
+import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { isOurs, markNode, type NodePatch, unmarkNode } from "../../reconciler/nodes/node-marks.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
 import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
 import { isDrainWanted, readShadowStatus } from "./wanted.ts";
-
-const MOST_ATTEMPTS = 5;
 
 /** Cordons the node and excludes it from load balancers, in one patch, if its reboot is wanted. */
 export function excludeFromLoadBalancers(tools: ShadowTools): NodeRoute {
   return async (request) => {
     const shadow = await getShadow(tools, request);
     if (!isDrainWanted(shadow)) return refuse("Conflict", `${shadow.metadata.name} wants no reboot`);
-    await changeNode(tools.cluster, request, (node) => markNode(node, { shadowUid: shadow.metadata.uid ?? "", exclude: true }));
+    await changeNode(tools, request, (node) => markNode(node, { shadowUid: shadow.metadata.uid ?? "", exclude: true }));
     return { status: 200 };
   };
 }
@@ -36,7 +34,7 @@ async function giveBack(tools: ShadowTools, request: NodeRequest, what: "all" | 
   const { node } = request;
   if (status?.rebooting) return refuse("Conflict", `${shadow.metadata.name} is rebooting since ${status.rebooting.at}`);
   if (isOurs(node) && !isReady(node)) return refuse("Conflict", `node ${node.metadata?.name} is not Ready: it stays cordoned until it is`);
-  await changeNode(tools.cluster, request, (now) => (isReady(now) ? unmarkNode(now, what) : undefined));
+  await changeNode(tools, request, (now) => (isReady(now) ? unmarkNode(now, what) : undefined));
   if (what === "all" && status?.drain) await patchStatus(tools, { shadow, status: { drain: null } }, request.call);
   return { status: 200 };
 }
@@ -45,21 +43,16 @@ const isReady = ({ status }: Node): boolean => status?.conditions?.find(({ type 
 
 /** Patches the node until nothing is left to do; after a change in between it reads again. Resolves with true if there was something to do. */
 export async function changeNode(
-  cluster: Cluster,
+  { cluster, clock }: Pick<ShadowTools, "cluster" | "clock">,
   { node: first, call }: { readonly node: Node; readonly call: Call },
   decide: (node: Node) => NodePatch | undefined,
 ): Promise<boolean> {
-  let node = first;
-  for (let attempt = 1; ; attempt++) {
-    const body = decide(node);
-    if (!body) return attempt > 1;
-    const name = node.metadata?.name ?? "";
-    try {
-      await cluster.patch(nodes, { name, type: "merge", body }, call);
-      return true;
-    } catch (error) {
-      if (!hasCode(error, "Conflict") || attempt === MOST_ATTEMPTS) throw error;
-      node = await cluster.get(nodes, { name }, call);
-    }
-  }
+  const name = first.metadata?.name ?? "";
+  const attempt = async (number: number): Promise<boolean> => {
+    const body = decide(number === 1 ? first : await cluster.get(nodes, { name }, call));
+    if (!body) return number > 1;
+    await cluster.patch(nodes, { name, type: "merge", body }, call);
+    return true;
+  };
+  return await retryOnConflict(attempt, { clock, call });
 }

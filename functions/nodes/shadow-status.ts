@@ -1,16 +1,13 @@
 /** Writes the status of the shadow of the caller's node. */
 import * as z from "zod";
-import { hasCode } from "../../infra/errors.ts";
 import type { CustomObject } from "../../infra/kubernetes/resources.ts";
+import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";
 import { type ShadowStatus, shadowStatus } from "../../reconciler/nodes/shadow.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
 import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
 import { readShadowStatus, wantedState } from "./wanted.ts";
-
-/** Attempts to write a status that names no version: the controller writes the same object. */
-const MOST_ATTEMPTS = 5;
 
 /**
  * Writes the status that the agent sends. Keys that it leaves out stay; the progress of the drain and the time of the boot's first report are ours. The
@@ -20,13 +17,9 @@ export function updateStatus(tools: ShadowTools): NodeRoute {
   return async (request) => {
     const sent = shadowStatus.safeParse(request.body);
     if (!sent.success) return refuse("BadRequest", z.prettifyError(sent.error));
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await writeOnce(tools, request, sent.data);
-      } catch (error) {
-        if (!hasCode(error, "Conflict") || request.ifMatch !== undefined || attempt === MOST_ATTEMPTS) throw error;
-      }
-    }
+    const attempt = (): Promise<NodeAnswer> => writeOnce(tools, request, sent.data);
+    // A status that names no version: the controller writes the same object.
+    return request.ifMatch === undefined ? retryOnConflict(attempt, { clock: tools.clock, call: request.call }) : attempt();
   };
 }
 

@@ -1,4 +1,5 @@
 /** What is reported of a gate: the conditions in its status, and the changes that get an Event. */
+import { isSameJson } from "../../infra/json.ts";
 import type { Gate } from "./gate.ts";
 import { describePlace, describeStage, reasonOf } from "./hold.ts";
 import type { GateRecord, Stage } from "./record.ts";
@@ -47,11 +48,13 @@ export function knownFindings({ generation, observedGeneration, conditions }: Ga
   return { errors: found("ExpressionInvalid"), warnings: found("ExpressionDoubtful") };
 }
 
-/** True if two sets of conditions say the same, whenever it began. */
-export function areSame(one: readonly Condition[], other: readonly Condition[]): boolean {
-  const shown = (conditions: readonly Condition[]) =>
-    JSON.stringify(conditions.map(({ type, status, reason, message }) => [type, status, reason, message]));
-  return shown(one) === shown(other);
+/** True if two statuses say the same, whenever their conditions began. */
+export function isSameReport<S extends { readonly conditions: readonly Condition[] }>(one: S, other: S): boolean {
+  const shown = (status: S) => ({
+    ...status,
+    conditions: status.conditions.map(({ type, status, reason, message }) => [type, status, reason, message]),
+  });
+  return isSameJson(shown(one), shown(other));
 }
 
 /** The Event of a gate whose spec or group is wrong, once a change. */

@@ -1,4 +1,5 @@
 /** Decides the status of a RolloutGroup (§11): it renders the decision that the log and the Events show. */
+import { isSameJson } from "../../infra/json.ts";
 import { describeBlocks, shorten } from "./blocks.ts";
 import { assessGroup, describeConditions, isGroupReady } from "./conditions.ts";
 import type { StatusInput } from "./facts.ts";
@@ -35,8 +36,8 @@ export type Difference = "none" | "details" | "essence";
 
 /** Sentences and estimates are details: they may change from tick to tick without any news. */
 export function compareStatus(before: Partial<RolloutGroupStatus>, after: RolloutGroupStatus): Difference {
-  if (canonical(essenceOf(before)) !== canonical(essenceOf(after))) return "essence";
-  return canonical(detailsOf(before)) === canonical(detailsOf(after)) ? "none" : "details";
+  if (!isSameJson(essenceOf(before), essenceOf(after))) return "essence";
+  return isSameJson(detailsOf(before), detailsOf(after)) ? "none" : "details";
 }
 
 /** The totals of a settled group follow from the ticks that have passed: what only grows with them is written along with something else. */
@@ -52,13 +53,4 @@ function essenceOf({ blocked, progress, conditions, totals: _totals, ...rest }: 
     blocked: blocked?.map((block) => ({ ...block, message: "" })),
     conditions: conditions?.map((condition) => ({ ...condition, message: "" })),
   };
-}
-
-/** Equal for equal values, in whatever order the server keeps their fields. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) =>
-    typeof part === "object" && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  );
 }

@@ -63,25 +63,6 @@ export function readStatus(status: unknown): PhasedStatus {
   return STATUS.parse(status ?? {});
 }
 
-/** True if both say the same. */
-export function isSameStatus(one: PhasedStatus, other: PhasedStatus): boolean {
-  return JSON.stringify(readStatus(one)) === JSON.stringify(readStatus(other));
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** The merge patch that turns one status into the other: fields that the new one lacks become null. */
-export function patchOf(before: Fields, after: Fields): Fields {
-  const gone = Object.keys(before).filter((key) => after[key] === undefined);
-  const kept = Object.entries(after).filter(([, value]) => value !== undefined);
-  const nested = kept.map(([key, value]) => {
-    const earlier = before[key];
-    return [key, isFields(value) && isFields(earlier) ? patchOf(earlier, value) : value] as const;
-  });
-  return { ...Object.fromEntries(gone.map((key) => [key, null])), ...Object.fromEntries(nested) };
-}
-
 /** The condition of this type, if the status has it. */
 export function findCondition({ conditions }: PhasedStatus, type: string): StoredCondition | undefined {
   return conditions.find((condition) => condition.type === type);

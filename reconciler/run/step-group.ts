@@ -25,7 +25,7 @@ import type { BatchActor } from "../rollout/act/delete-pods.ts";
 import { takeStep } from "../rollout/act/take-rollout-step.ts";
 
 export interface StepInput extends Actor {
-  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly clock: Clock;
   /** Once it fires, no further pod is deleted or called. */
   readonly stop: AbortSignal;
   readonly scaling: Omit<Scaler, keyof Actor | "clock" | "stop" | "lastLook">;

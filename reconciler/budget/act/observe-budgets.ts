@@ -1,6 +1,7 @@
 /** Reports on the budgets that were read: what is wrong with each, once a change; that there are none, once; and the metric. */
 import { setImmediate } from "node:timers/promises";
 import type { BudgetMetrics } from "../../../infra/metrics/budget-metrics.ts";
+import { announceKind } from "../../../infra/kubernetes/optional-kind.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { OnBudgets } from "./disruption-request.ts";
 import type { ListedBudget } from "./gather-budget.ts";
@@ -16,6 +17,8 @@ export interface BudgetObserver {
 /** Budgets that are judged before others have the process again: a pattern takes milliseconds. */
 const MOST_AT_ONCE = 5;
 
+const DEFINITION = "the definition zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+
 interface Seen {
   /** UID and generation. */
   readonly version: string;
@@ -28,7 +31,8 @@ export function observeBudgets({ log, metrics, record }: BudgetObserver): OnBudg
   const seen = new Map<string, Map<string, Seen>>();
   const unjudged: (() => void)[] = [];
   let isJudging = false;
-  let known = true;
+  // Looked for each time: a budget counts from the moment its definition is installed.
+  const noteKind = announceKind({ capability: "disruption budgets", definition: DEFINITION }, log);
 
   function judge({ ref, content }: ListedBudget, now: Seen): void {
     now.problem = "problem" in content ? content.problem : undefined;
@@ -65,14 +69,7 @@ export function observeBudgets({ log, metrics, record }: BudgetObserver): OnBudg
   }
 
   return (namespace, budgets) => {
-    if (known !== (budgets !== undefined)) {
-      known = budgets !== undefined;
-      log.info(
-        known
-          ? "disruption budgets are on"
-          : "disruption budgets are off: the definition zoneawarepoddisruptionbudgets.rollout-operator.grafana.com is not installed",
-      );
-    }
+    noteKind(budgets !== undefined);
     const earlier = seen.get(namespace) ?? new Map<string, Seen>();
     const now = new Map((budgets ?? []).map((budget) => [budget.ref.name, observe(budget, earlier.get(budget.ref.name))]));
     for (const name of earlier.keys()) if (!now.has(name)) metrics.observed("deleted");

@@ -9,6 +9,7 @@
 import { startDeadline } from "../../../infra/deadline.ts";
 import { isTransient, RolloutError } from "../../../infra/errors.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
+import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
 import { type CompilePartition, createPartitionCache } from "../partition.ts";
 import { findBudgetsOfZone } from "../scope.ts";
 import { isAllowed, NOT_NOW, verdict, type Verdict } from "../verdict.ts";
@@ -66,8 +67,6 @@ export interface ReserverOptions extends Omit<ReserverState, "budgetCache" | "la
   readonly random: () => number;
 }
 
-const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 500;
 /** Retries without a pause, each after a batch that found out where to look. */
 const MAX_IMMEDIATE_RETRIES = 3;
 
@@ -90,18 +89,18 @@ export function createReserver(options: ReserverOptions): Reserver {
   }
 
   async function reserve(request: TimedDisruptionRequest): Promise<ReserveResult> {
-    let pause = FIRST_PAUSE_MS;
-    for (let retries = 0; ;) {
-      const result = await tryOnce(request);
-      if (result.outcome === "decided") return result;
-      const error = result.outcome === "superseded" ? result.error : undefined;
-      if (error !== undefined && !isTransient(error)) return notNow(error);
-      if (result.outcome === "superseded" || ++retries > MAX_IMMEDIATE_RETRIES) {
-        await clock.sleep(Math.min(random() * pause, remaining(request, clock)), request.signal);
-        pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    let immediateRetries = 0;
+    async function attempt(): Promise<ReserveResult> {
+      for (;;) {
+        const result = await tryOnce(request);
+        if (result.outcome === "decided") return result;
+        if (result.outcome === "retryNow" && ++immediateRetries <= MAX_IMMEDIATE_RETRIES) continue;
+        const error = result.outcome === "superseded" ? result.error : undefined;
+        throw error ?? new RolloutError("Conflict", "other processes always wrote first");
       }
-      if (remaining(request, clock) <= 0) return notNow(error ?? new RolloutError("Conflict", "other processes always wrote first"));
     }
+    const call = { deadlineMs: remaining(request, clock), ...(request.signal && { signal: request.signal }) };
+    return await retryOnConflict(attempt, { clock, random, call, attempts: Infinity, when: isTransient }).catch(notNow);
   }
 
   async function findBudgets({ zone, forced, ...time }: TimedDownscale): Promise<Verdict | readonly ListedBudget[]> {
@@ -129,7 +128,7 @@ export function createReserver(options: ReserverOptions): Reserver {
     return { verdict: verdict("Allowed", `allowed by ${found.length} disruption budgets`, [zone]), handles };
   }
 
-  const release: Reserver["release"] = (handle, call) => releaseReservation(state.cluster, handle, call);
+  const release: Reserver["release"] = (handle, call) => releaseReservation(state, handle, call);
   return { reserve, reserveDownscale, release };
 }
 

@@ -19,6 +19,7 @@ import {
   writeLease,
 } from "../../../infra/kubernetes/lease-object.ts";
 import type { Lease } from "../../../infra/kubernetes/resources.ts";
+import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
 import type { DownscaleRefusal } from "../decide-admission.ts";
 import { type PendingDownscales, readPending } from "../pending.ts";
 
@@ -49,7 +50,6 @@ export interface DownscaleLease {
 }
 
 const RELEASE_MS = 3000;
-const MAX_TRIES = 3;
 /** Milliseconds for which the reconciler takes the Lease, and in which its work under it must end, so that it can still be released. */
 const RECONCILER_MS = 10_000;
 export const RECONCILER_WORK_MS = RECONCILER_MS - RELEASE_MS;
@@ -95,35 +95,26 @@ export async function gatherPending(cluster: Cluster, ref: LeaseRef, call?: Call
   return pendingOf(await getLease(cluster, ref, call));
 }
 
-/** Takes the Lease; otherwise resolves with its holder or the refusal. Rejects with the error of the API server, also after 3 conflicts. */
+/** Takes the Lease; otherwise resolves with its holder or the refusal. Rejects with the error of the API server, also if others always wrote first. */
 export async function takeDownscaleLease(
-  { cluster, clock }: { readonly cluster: Cluster; readonly clock: Pick<Clock, "now"> },
+  { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
   claim: Claim,
   call: Call,
 ): Promise<DownscaleLease | { readonly holder: string } | { readonly refusal: DownscaleRefusal }> {
-  let conflict: unknown;
-  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+  const attempt = async () => {
     const lease = await getLease(cluster, refOf(claim), call);
     if (lease && isHeldByOther(lease, claim.uid, clock.now())) return { holder: holderOf(lease) };
     const found = pendingOf(lease);
     const refusal = claim.refuse?.(found);
     if (refusal) return { refusal };
     const recorded = claim.updatePending(found);
-    try {
-      const taken = await writeLease(cluster, build(lease, claim, { pending: recorded, now: clock.now() }), call);
-      return {
-        found,
-        recorded: recorded,
-        async release(pending) {
-          await writeLease(cluster, build(taken, claim, { pending: pending, now: "released" }), { deadlineMs: RELEASE_MS }).catch(() => {});
-        },
-      };
-    } catch (error) {
-      if (!isSuperseded(error)) throw error;
-      conflict = error;
-    }
-  }
-  throw conflict;
+    const taken = await writeLease(cluster, build(lease, claim, { pending: recorded, now: clock.now() }), call);
+    const release = async (pending: PendingDownscales): Promise<void> => {
+      await writeLease(cluster, build(taken, claim, { pending, now: "released" }), { deadlineMs: RELEASE_MS }).catch(() => {});
+    };
+    return { found, recorded, release };
+  };
+  return await retryOnConflict(attempt, { clock, call, when: isSuperseded });
 }
 
 /** The StatefulSet that holds the Lease. */

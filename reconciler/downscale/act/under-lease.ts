@@ -22,7 +22,7 @@ export interface HeldLease {
 }
 
 interface LeaseActor extends Actor {
-  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly clock: Clock;
 }
 
 /** Resolves with the result of the work, or with the holder of the Lease. Rejects with the error of the work or of the API server. */

@@ -2,9 +2,9 @@
  * Follows one gate through one tick: the checks that are due are asked, and what follows is written to its status, with the version that was read. Until
  * it is written it does not count, so a process may die at any point.
  */
-import { isTransient } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { rolloutGates } from "../../../infra/kubernetes/resources.ts";
+import { logUnwritten, writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import { judgeAnswer, type CheckVerdict } from "../../checks/check.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
@@ -13,7 +13,6 @@ import type { Gate } from "../gate.ts";
 import { formatRecord, type GateRecord } from "../record.ts";
 import { type Condition, stampCondition } from "../../model/condition.ts";
 import {
-  areSame,
   changesOf,
   complaintOf,
   describeOpen,
@@ -21,6 +20,7 @@ import {
   knownFindings,
   type ExpressionFindings,
   type GateChange,
+  isSameReport,
 } from "../report.ts";
 import { forgetOldSpec, type RolloutView } from "../rollout.ts";
 
@@ -49,9 +49,7 @@ export async function followGate(gate: Gate, view: RolloutView | undefined, foll
     return await follow(gate, view, follower);
   } catch (error) {
     const { namespace, name } = gate.ref;
-    // A conflict: the gate was edited, and the next tick reads it again.
-    if (isTransient(error)) follower.log.debug("the gate has changed meanwhile", { namespace, gate: name, error });
-    else follower.log.warn("the status of the gate could not be written: its checks do not count", { namespace, gate: name, error });
+    logUnwritten(follower.log, "the status of the gate could not be written: its checks do not count", { namespace, gate: name, error });
     return { progressed: false, nextAt: undefined };
   }
 }
@@ -65,8 +63,10 @@ async function follow(gate: Gate, view: RolloutView | undefined, follower: GateF
   const valid = stampCondition(describeValid(gate, view !== undefined, findings), stamp);
   const conditions = [valid, stampCondition(describeOpen(gate, record), stamp)];
   const nextAt = next?.nextAt;
-  if (!hasChanged(gate, record, conditions)) return { progressed: false, nextAt };
-  await writeStatus(gate, { record, conditions }, follower);
+  const object = { ...gate.ref, resourceVersion: gate.resourceVersion };
+  const before = statusOf(gate.observedGeneration, gate.record, gate.conditions);
+  const change = { object, before, after: statusOf(gate.generation, record, conditions), isSame: isSameReport, by: "patch" } as const;
+  if (!(await writeStatus(rolloutGates, change, follower))) return { progressed: false, nextAt };
   follower.onChange(gate, [...complaintOf(gate, valid), ...(record ? changesOf(gate, gate.record, record) : [])]);
   return { progressed: outline(record) !== outline(gate.record), nextAt };
 }
@@ -83,27 +83,14 @@ async function askDue(gate: Gate, { due }: Advance, { round, onVerdict }: GateFo
   return new Map(answers.flatMap(([name, answer]) => (answer ? [[name, answer] as const] : [])));
 }
 
-/** A gate without news gets no write. */
-function hasChanged(gate: Gate, record: GateRecord | undefined, conditions: readonly Condition[]): boolean {
-  const shown = (of: GateRecord | undefined): string => JSON.stringify(of && formatRecord(of));
-  return gate.generation !== gate.observedGeneration || shown(gate.record) !== shown(record) || !areSame(gate.conditions, conditions);
-}
-
 /** The parts of a record that let the rollout go on, without the results of checks. */
 function outline(record: GateRecord | undefined): string {
   const stages = record?.stages.map(({ point, zone, state }) => [point, zone, state]);
   return JSON.stringify([record?.identity, record?.settledAt, record?.zones, stages]);
 }
 
-interface NewStatus {
-  readonly record: GateRecord | undefined;
-  readonly conditions: readonly Condition[];
-}
-
-async function writeStatus(gate: Gate, { record, conditions }: NewStatus, { cluster, fence, freshness }: GateFollower): Promise<void> {
-  const { namespace, name } = gate.ref;
-  const status = { observedGeneration: gate.generation, ...(record && formatRecord(record)), conditions };
-  const body = { metadata: { resourceVersion: gate.resourceVersion }, status };
-  const version = await cluster.patch(rolloutGates, { namespace, name, subresource: "status", type: "merge", body }, fence.write());
-  freshness.noteWritten(rolloutGates, version);
-}
+const statusOf = (observedGeneration: number | undefined, record: GateRecord | undefined, conditions: readonly Condition[]) => ({
+  observedGeneration,
+  ...(record && formatRecord(record)),
+  conditions,
+});

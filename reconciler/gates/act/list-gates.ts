@@ -1,7 +1,7 @@
 /** Lists the gates. Without their definition the capability is off; gates that cannot be read hold all zones of their namespace. */
 import type { Clock } from "../../../infra/clock.ts";
-import { hasCode } from "../../../infra/errors.ts";
 import type { Source } from "../../../infra/kubernetes/actor.ts";
+import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
 import { rolloutGates } from "../../../infra/kubernetes/resources.ts";
 import type { Log } from "../../../infra/log.ts";
 import { readAll } from "../../snapshot/gather.ts";
@@ -16,20 +16,17 @@ export type ListGates = (namespace: string, source: Source) => Promise<GateList>
 
 /** Milliseconds after which a definition that was missing is looked for again. */
 const LOOK_AGAIN_MS = 10_000;
-const NONE: GateList = { gates: [] };
 
 export function createGateLister(clock: Pick<Clock, "monotonic">, log: Log): ListGates {
-  let missingAt = -Infinity;
-
+  const kind = createOptionalKind(
+    { capability: "gates", definition: "the definition rolloutgates.zonewise.dev", againAfterMs: LOOK_AGAIN_MS },
+    { clock, log },
+  );
   return async (namespace, source) => {
-    if (clock.monotonic() - missingAt < LOOK_AGAIN_MS) return NONE;
     try {
-      return { gates: await readGates(namespace, source) };
+      return { gates: (await kind.read(() => readGates(namespace, source))) ?? [] };
     } catch (error) {
-      if (!hasCode(error, "NotFound")) return { error };
-      if (missingAt === -Infinity) log.info("gates are off: the definition rolloutgates.zonewise.dev is not installed");
-      missingAt = clock.monotonic();
-      return NONE;
+      return { error };
     }
   };
 }

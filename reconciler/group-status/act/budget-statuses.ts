@@ -3,19 +3,19 @@
  * ticks. A budget that is new or has another spec is written at once, every other every 30 s at most.
  */
 import { setImmediate } from "node:timers/promises";
-import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../../infra/clock.ts";
-import { hasCode } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { Fence } from "../../../infra/kubernetes/lease.ts";
 import { disruptionBudgets, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { logUnwritten, writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import { visitEach } from "../../../infra/slots.ts";
 import { describeProtection, type Protection } from "../../budget/protection.ts";
 import { readReservations } from "../../budget/reservation.ts";
 import { matchesLabels } from "../../budget/selector.ts";
 import { readAll } from "../../snapshot/gather.ts";
+import { readIdentity } from "../../model/identity.ts";
 import { byName } from "../../model/order.ts";
 import { readZone, selectorText, type Zone, type ZoneList } from "../../model/zone.ts";
 import type { ListedBudget } from "../../budget/act/gather-budget.ts";
@@ -73,38 +73,26 @@ export function createBudgetStatuses(tools: BudgetStatusTools): BudgetStatuses {
 }
 
 async function writeOne(budget: ListedBudget, zones: readonly Zone[], tools: BudgetStatusTools & { readonly fence: Fence }): Promise<void> {
-  const { cluster, clock, log, fence } = tools;
+  const { clock, log } = tools;
   const { object, ref } = budget;
   const { namespace, name } = ref;
   try {
     // To read its pattern takes milliseconds: others have the process between two budgets.
     await setImmediate();
     const { content } = budget;
-    const earlier = readProtection(object.status);
+    const earlier = (object.status ?? {}) as Partial<Protection>;
     const selected = await selectZones(budget, zones, tools);
     const reservations = readReservations(object.status?.disruptedPods);
     const { generation = 0 } = object.metadata;
     const next = describeProtection({ content, generation, zones: selected, reservations, earlier, now: clock.now() });
-    if (isDeepStrictEqual(earlier, next)) return;
-    const { group, version } = disruptionBudgets;
-    const type = { apiVersion: `${group}/${version}`, kind: ref.kind };
-    const body = { ...object, ...type, status: { ...object.status, ...next } };
+    const after = { ...object.status, ...next };
     // With the version that was read: a reservation that was made since then stays.
-    await cluster.replace(disruptionBudgets, { namespace, name, subresource: "status", body }, fence.write());
+    const change = { object: readIdentity(object.metadata), before: object.status ?? {}, after, by: { kind: ref.kind } };
+    await writeStatus<typeof object, object>(disruptionBudgets, change, tools);
   } catch (error) {
-    // Reservations come first, and a definition may have no status to write to.
-    if (hasCode(error, "Conflict", "NotFound", "LeaseLost", "Cancelled")) return;
-    log.warn("the status of a disruption budget could not be written", { namespace, budget: name, error });
+    // A definition may have no status to write to.
+    logUnwritten(log, "the status of a disruption budget could not be written", { namespace, budget: name, error });
   }
-}
-
-/** Without the reservations, which are not ours. */
-function readProtection({
-  observedGeneration,
-  zones,
-  conditions,
-}: NonNullable<ListedBudget["object"]["status"]> = {}): Partial<Protection> {
-  return JSON.parse(JSON.stringify({ observedGeneration, zones, conditions })) as Partial<Protection>;
 }
 
 /** A budget that selects no zone of a group costs a list of StatefulSets. */

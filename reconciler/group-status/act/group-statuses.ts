@@ -6,6 +6,7 @@
  * The cluster may not know the kind: then this is off, with one log line. A group that is settled and stays so costs nothing.
  */
 import { hasCode } from "../../../infra/errors.ts";
+import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
 import { decideStatus } from "../decide-status.ts";
 import type { GroupFacts, StatusInput } from "../facts.ts";
 import { nameOfGroup } from "../name.ts";
@@ -36,13 +37,20 @@ export interface GroupStatusesOptions extends Omit<WriteQueueOptions, "onForbidd
 
 /** Milliseconds between two writes of mere details. */
 const DETAILS_MS = 30_000;
+/** Milliseconds until a missing definition is looked for again. */
+const MISSING_FOR_MS = 60_000;
 
 export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuses {
   const { clock, log } = options;
   const known = createKnownGroups(options);
-  const queue = createWriteQueue({ ...options, onForbidden: () => void (isOff = true) });
+  const queue = createWriteQueue({ ...options, onForbidden: () => void (isForbidden = true) });
   const startedAt = clock.monotonic();
-  let isOff = false;
+  const kind = createOptionalKind(
+    { capability: "statuses of rollout groups", definition: "the definition rolloutgroups.zonewise.dev", againAfterMs: MISSING_FOR_MS },
+    options,
+  );
+  let isForbidden = false;
+  const isOff = (): boolean => isForbidden || kind.isMissing();
 
   function decide(entry: Entry, facts: GroupFacts, timing: Timing): void {
     const seen = fingerprint(entry, facts);
@@ -64,28 +72,26 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
 
   return {
     async beginTick(namespaces, underWay = new Set()) {
-      if (isOff) return;
+      if (isForbidden) return;
       try {
-        await known.refresh(namespaces, new Set([...underWay].map(entryKey)));
+        await kind.read(() => known.refresh(namespaces, new Set([...underWay].map(entryKey))));
       } catch (error) {
-        isOff = hasCode(error, "NotFound", "Forbidden");
-        if (hasCode(error, "NotFound"))
-          log.info("statuses of rollout groups are off: the definition rolloutgroups.zonewise.dev is not installed");
-        else if (!hasCode(error, "Cancelled")) log.warn("the rollout groups could not be read", { error });
+        isForbidden = hasCode(error, "Forbidden");
+        if (!hasCode(error, "Cancelled")) log.warn("the rollout groups could not be read", { error });
       }
     },
     report(outcome, timing) {
-      const entry = isOff ? undefined : known.entryOf(outcome.namespace, nameOfGroup(outcome.group));
+      const entry = isOff() ? undefined : known.entryOf(outcome.namespace, nameOfGroup(outcome.group));
       if (entry) decide(entry, factsOfOutcome(outcome), timing);
     },
     endTick({ groups, resourceVersions }) {
-      if (isOff) return;
+      if (isOff()) return;
       const living = new Set([...groups.values()].flatMap(([zone]) => (zone ? `${zone.namespace}/${nameOfGroup(zone.group)}` : [])));
       const wasRead = ({ namespace }: Entry): boolean => resourceVersions.has("") || resourceVersions.has(namespace);
       for (const [key, entry] of known.entries) if (!living.has(key) && wasRead(entry)) clear(entry);
     },
     async flush() {
-      if (!isOff) for (const entry of known.entries.values()) if (differenceOf(entry) !== "none") queue.write(entry);
+      if (!isOff()) for (const entry of known.entries.values()) if (differenceOf(entry) !== "none") queue.write(entry);
       await queue.flush();
     },
   };

@@ -37,20 +37,12 @@ export function readStoredGroup({ metadata, spec, status }: RolloutGroup): Store
 }
 
 const { group, version } = rolloutGroups;
-const TYPE = { apiVersion: `${group}/${version}`, kind: "RolloutGroup" } as const;
+export const GROUP_KIND = "RolloutGroup";
+const TYPE = { apiVersion: `${group}/${version}`, kind: GROUP_KIND } as const;
 
 /** A new object, which the garbage collector removes with the last of the zones. */
 export function buildGroup(name: string, namespace: string, zones: readonly Zone[]): RolloutGroup {
   return { ...TYPE, metadata: { name, namespace, labels: MADE_BY, ownerReferences: ownersOf(zones) } };
-}
-
-/** The body of a write of the status. */
-export function buildStatus(
-  { uid, resourceVersion }: StoredGroup,
-  place: { namespace: string; name: string },
-  status: object,
-): RolloutGroup {
-  return { ...TYPE, metadata: { ...place, uid, resourceVersion }, status };
 }
 
 const ownersOf = (zones: readonly Zone[]): Owner[] =>

@@ -3,8 +3,9 @@ import { absent, hasCode } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Fence } from "../../../infra/kubernetes/lease.ts";
 import { rolloutGroups, type RolloutGroup } from "../../../infra/kubernetes/resources.ts";
+import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Entry } from "./entry.ts";
-import { buildGroup, buildStatus, changeOwners, readStoredGroup } from "./stored-group.ts";
+import { buildGroup, changeOwners, GROUP_KIND, readStoredGroup } from "./stored-group.ts";
 
 export interface GroupWriter {
   readonly cluster: Cluster;
@@ -20,11 +21,10 @@ export async function writeGroup(entry: Entry, writer: GroupWriter): Promise<boo
     await ensureObject(entry, writer);
     const { namespace, name, stored, wanted: status } = entry;
     if (!stored || !status) return false;
-    const body = buildStatus(stored, { namespace, name }, status);
-    const { cluster, fence } = writer;
-    const written = await cluster.replace(rolloutGroups, { namespace, name, subresource: "status", body }, fence.write());
+    const change = { object: { ...stored, namespace, name }, before: stored.status, after: status, by: { kind: GROUP_KIND } };
+    const written = await writeStatus(rolloutGroups, change, writer);
     // A definition that lacks a field drops it: what was sent counts, or it would be sent again and again.
-    entry.stored = { ...readStoredGroup(written), status };
+    if (written) entry.stored = { ...readStoredGroup(written), status };
     return true;
   } catch (error) {
     if (!hasCode(error, "Conflict", "NotFound", "AlreadyExists")) throw error;

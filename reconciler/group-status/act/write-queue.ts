@@ -2,6 +2,7 @@
 import type { Clock } from "../../../infra/clock.ts";
 import { hasCode } from "../../../infra/errors.ts";
 import type { Log } from "../../../infra/log.ts";
+import { logUnwritten } from "../../../infra/kubernetes/write-status.ts";
 import { createSlots } from "../../../infra/slots.ts";
 import { compareStatus, type Difference } from "../decide-status.ts";
 import type { Entry } from "./entry.ts";
@@ -64,9 +65,8 @@ export function createWriteQueue(options: WriteQueueOptions): WriteQueue {
   }
 
   function explain(error: unknown, { namespace, name }: Entry): void {
-    if (hasCode(error, "LeaseLost", "Cancelled")) return;
     if (hasCode(error, "Forbidden")) onForbidden();
-    log.warn("the status of a rollout group could not be written", { namespace, group: name, error });
+    logUnwritten(log, "the status of a rollout group could not be written", { namespace, group: name, error });
   }
 
   return {

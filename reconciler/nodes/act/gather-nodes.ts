@@ -31,13 +31,11 @@ export interface GatherNodes {
   readonly all: boolean;
 }
 
-/** Undefined if a definition is missing. Rejects with `StaleRead`, or with the error of the API server. */
-export async function gatherNodes({ namespace, all }: GatherNodes, source: Source, call?: Call): Promise<NodeLists | undefined> {
+/** Rejects with `NotFound` if a definition is missing, `StaleRead`, or the error of the API server. */
+export async function gatherNodes({ namespace, all }: GatherNodes, source: Source, call?: Call): Promise<NodeLists> {
   const read = (object: CustomObject): StoredPolicy => ({ content: readPolicy(object), object });
-  const policies = await readAll({ resource: nodeUpdatePolicies, query: {}, read }, source, call).catch(absent);
-  const shadows =
-    policies && (await readAll({ resource: bottlerocketShadows, query: { namespace }, read: readShadow }, source, call).catch(absent));
-  if (!policies || !shadows) return undefined;
+  const policies = await readAll({ resource: nodeUpdatePolicies, query: {}, read }, source, call);
+  const shadows = await readAll({ resource: bottlerocketShadows, query: { namespace }, read: readShadow }, source, call);
   const byShadow = new Map(shadows.items.map((shadow) => [shadow.name, shadow]));
   const found = await readNodes({ shadows: byShadow, all }, source, call);
   const relevant = found.filter((node) => node.managed || node.shadow || node.cordonedBy !== undefined || node.protectedBy !== undefined);

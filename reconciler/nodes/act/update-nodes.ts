@@ -8,14 +8,18 @@ import type { Clock } from "../../../infra/clock.ts";
 import { hasCode, isSuperseded } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
+import { nodeUpdatePolicies } from "../../../infra/kubernetes/resources.ts";
+import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
 import type { Checker } from "../../checks/act/ask-prometheus.ts";
 import { matchesLabels } from "../../budget/selector.ts";
+import { readIdentity } from "../../model/identity.ts";
 import type { UpdateNode } from "../node.ts";
 import type { GoingNode } from "../snapshot.ts";
 import type { ShadowWrite } from "../plan.ts";
-import { type InvalidPolicy, isInvalid, type Policy } from "../policy.ts";
+import { type InvalidPolicy, isInvalid, type Policy, POLICY_KIND } from "../policy.ts";
 import { planUpkeep } from "../upkeep.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
 import { createAskChecks } from "./ask-checks.ts";
@@ -26,7 +30,7 @@ import { draftDoubts, draftInvalid, draftPass, draftUncordon } from "../node-eve
 import { type LookMemory, planWithLooks, type Questions } from "./plan-with-looks.ts";
 import { findInChecks, type LoadReader } from "./read-checks.ts";
 import { takeUpkeep } from "./take-upkeep.ts";
-import { countTransitions, writeShadows, writeStatus } from "./write-plan.ts";
+import { countTransitions, writeShadows } from "./write-plan.ts";
 
 export interface NodeUpdateOptions {
   readonly cluster: Cluster;
@@ -65,17 +69,16 @@ const READ_MS = 20_000;
 
 export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   const { cluster, clock, log, metrics, namespace } = options;
+  const definition = "a definition of infra/manifests/node-updates/crds";
+  const kinds = createOptionalKind({ capability: "node updates", definition, againAfterMs: ABSENT_MS }, options);
   const memory: LookMemory = { obstacles: new Map(), departures: new Map(), lookedAt: new Map() };
   /** Writes that the next status counts, by the UID of the policy: what failed is not counted. */
   const uncounted = new Map<string, readonly ShadowWrite[]>();
   let allReadAt = Number.NEGATIVE_INFINITY;
-  let absentAt = Number.NEGATIVE_INFINITY;
-  let wasAbsent = false;
   let wasWithout = false;
 
   return async ({ recorder, signal, annotations, ...rest }) => {
     const actor = { ...rest, cluster, annotations };
-    if (clock.monotonic() - absentAt < ABSENT_MS) return false;
     let acted = false;
     try {
       for (let pass = 1; pass <= MOST_PASSES && !signal.aborted; pass++) {
@@ -93,9 +96,8 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   async function passOnce({ annotations, ...actor }: Ticking, recorder: Recorder, signal: AbortSignal): Promise<boolean> {
     const call = { deadlineMs: READ_MS, signal };
     const all = clock.monotonic() - allReadAt >= ALL_NODES_MS;
-    const lists = await gatherNodes({ namespace, all }, actor, call);
-    if (!lists) return noteAbsent();
-    wasAbsent = false;
+    const lists = await kinds.read(() => gatherNodes({ namespace, all }, actor, call));
+    if (!lists) return false;
     if (all) allReadAt = clock.monotonic();
     const seen = { annotations, found: lists.policies.length };
     if (await makeDefault(seen, options.defaultSpec, actor)) return true;
@@ -109,13 +111,6 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     for (const stored of lists.policies) wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, questions })) || wrote;
     metrics.nodesPassed(clock.now());
     return (await keepRight(lists, actor, recorder)) || wrote;
-  }
-
-  function noteAbsent(): boolean {
-    if (!wasAbsent) log.info("node updates are off: a definition of infra/manifests/node-updates/crds is not installed");
-    wasAbsent = true;
-    absentAt = clock.monotonic();
-    return false;
   }
 
   function noteWithout(isWithout: boolean): void {
@@ -138,7 +133,9 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const plan = await planWithLooks(snapshot, questions, memory);
     lists.active.set(policy.name, plan.status.active);
     const transitions = countTransitions(plan.status.transitions, uncounted.get(policy.uid) ?? []);
-    const wroteStatus = await writeStatus({ object, before: policy.status, status: { ...plan.status, transitions } }, actor);
+    const after = { ...plan.status, transitions };
+    const change = { object: readIdentity(object.metadata), before: policy.status, after, by: { kind: POLICY_KIND } };
+    const wroteStatus = (await writeStatus(nodeUpdatePolicies, change, actor)) !== undefined;
     uncounted.delete(policy.uid);
     const { written, missed } = await writeShadows(plan, actor);
     uncounted.set(policy.uid, written);

@@ -2,32 +2,10 @@
  * Writes a plan. The policy's status takes the slots, with the resourceVersion that was read first; only then are shadows written, each with its own.
  * A process may die in between: the next pass finds the slots taken, and repeats the step.
  */
-import { isDeepStrictEqual } from "node:util";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
-import { bottlerocketShadows, type CustomObject, nodeUpdatePolicies } from "../../../infra/kubernetes/resources.ts";
+import { bottlerocketShadows } from "../../../infra/kubernetes/resources.ts";
 import type { NodePlan, ShadowWrite } from "../plan.ts";
-import { POLICY_KIND } from "../policy.ts";
-import type { PolicyStatus, TransitionCount } from "../policy-status.ts";
-
-export interface StatusChange {
-  /** As it was read. */
-  readonly object: CustomObject;
-  readonly before: PolicyStatus;
-  readonly status: PolicyStatus;
-}
-
-/** Writes the status if it has changed; true if it was written. Throws `Conflict` if the policy has changed since it was read. */
-export async function writeStatus({ object, before, status }: StatusChange, { cluster, fence, freshness }: Actor): Promise<boolean> {
-  if (isDeepStrictEqual(toJson(before), toJson(status))) return false;
-  const { name = "" } = object.metadata;
-  const body = { ...object, apiVersion: "zonewise.dev/v1", kind: POLICY_KIND, status };
-  const written = await cluster.replace(nodeUpdatePolicies, { name, subresource: "status", body }, fence.write());
-  freshness.noteWritten(nodeUpdatePolicies, written.metadata.resourceVersion ?? "");
-  return true;
-}
-
-/** Without fields that are undefined, as it is stored. */
-const toJson = (status: PolicyStatus): unknown => JSON.parse(JSON.stringify(status));
+import type { TransitionCount } from "../policy-status.ts";
 
 /** A shadow that could not be written, and the error. */
 export interface MissedShadow {

@@ -33,12 +33,11 @@ export interface GatheredRollouts {
   readonly rollouts: readonly Gathered[];
 }
 
-/** All PhasedRollouts of a namespace ("" for all); undefined if the cluster does not know the kind. Without any, StatefulSets are not read. */
-export async function gatherRollouts(namespace: string, successWhen: SuccessWhen, source: Source): Promise<GatheredRollouts | undefined> {
+/** All PhasedRollouts of a namespace ("" for all). Without any, StatefulSets are not read. Rejects with `NotFound` if the cluster does not know the kind. */
+export async function gatherRollouts(namespace: string, successWhen: SuccessWhen, source: Source): Promise<GatheredRollouts> {
   const query = namespace === "" ? {} : { namespace };
   const read = (object: PhasedRolloutObject): PhasedRollout => readPhasedRollout(object, successWhen);
-  const found = await readAll({ resource: phasedRollouts, query, read }, source).catch(absent);
-  if (!found) return undefined;
+  const found = await readAll({ resource: phasedRollouts, query, read }, source);
   const rollouts = found.items;
   const list = {
     namespace,

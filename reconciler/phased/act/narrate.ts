@@ -1,9 +1,9 @@
 /** Tells what is done about PhasedRollouts: log lines and Events, each from the decision itself. */
+import { isSameJson } from "../../../infra/json.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { Hold } from "../../model/decision.ts";
 import { type Notice, noticesOf } from "../notices.ts";
 import type { PhasedRollout } from "../phased-rollout.ts";
-import { isSameStatus } from "../status.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
 import type { Gathered } from "./gather-rollouts.ts";
 import type { Write } from "./take-phased-step.ts";
@@ -89,7 +89,7 @@ function describe(decision: Write, rollout: PhasedRollout): string | undefined {
 /** Counters change with every check: only phase, step and reason are worth a line. */
 function describeStatus({ status }: Extract<Write, { action: "report" }>, rollout: PhasedRollout): string | undefined {
   const { status: before } = rollout;
-  if (isSameStatus(before, status)) return undefined;
+  if (isSameJson(before, status)) return undefined;
   const outline = ({ phase, rollingPodStatus: step, conditions }: typeof status): string =>
     [phase, step && `${step.status} at partition ${step.partition}`, conditions.find(({ type }) => type === "Updated")?.message]
       .filter((part) => part !== undefined)

@@ -8,6 +8,7 @@
 import type { Clock } from "../../../infra/clock.ts";
 import { hasCode, isSuperseded } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
 import { createSlots, type Slots } from "../../../infra/slots.ts";
@@ -59,32 +60,21 @@ const NOTHING: PhasedResult = { acted: false, failed: false };
 
 export function createPhasedTick(tools: PhasedTools): PhasedTick {
   const narrator = createNarrator(tools.log);
-  let askAgainAt = -Infinity;
-  let isMissingKnown = false;
+  const kind = createOptionalKind(
+    { capability: "phased rollouts", definition: "the definition phasedrollouts.sts.plus", againAfterMs: MISSING_FOR_MS },
+    tools,
+  );
 
-  async function gatherAll(input: PhasedInput): Promise<GatheredRollouts[] | undefined> {
+  async function gatherAll(input: PhasedInput): Promise<GatheredRollouts[]> {
     const gathered: GatheredRollouts[] = [];
-    for (const namespace of input.namespaces) {
-      const found = await gatherRollouts(namespace, tools.successWhen, input);
-      if (!found) return undefined;
-      gathered.push(found);
-    }
+    for (const namespace of input.namespaces) gathered.push(await gatherRollouts(namespace, tools.successWhen, input));
     return gathered;
   }
 
-  function noteMissing(): PhasedResult {
-    if (!isMissingKnown) tools.log.info("phased rollouts are off: the definition phasedrollouts.sts.plus is not installed");
-    isMissingKnown = true;
-    askAgainAt = tools.clock.monotonic() + MISSING_FOR_MS;
-    return NOTHING;
-  }
-
   return async (input) => {
-    if (tools.clock.monotonic() < askAgainAt) return NOTHING;
     try {
-      const gathered = await gatherAll(input);
-      if (!gathered) return noteMissing();
-      isMissingKnown = false;
+      const gathered = await kind.read(() => gatherAll(input));
+      if (!gathered) return NOTHING;
       const visited = await visitAll(
         gathered.flatMap(({ rollouts }) => rollouts),
         { ...input, ...tools, narrator },

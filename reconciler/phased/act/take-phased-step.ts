@@ -1,13 +1,15 @@
 /** Carries out decisions about a PhasedRollout, with writes that take effect only if the judged object has not changed. */
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { absent, RolloutError, wroteNothing } from "../../../infra/errors.ts";
-import { phasedRollouts, type PhasedRolloutObject, pods, type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { isSameJson } from "../../../infra/json.ts";
+import { phasedRollouts, pods, type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import { ANNOTATIONS } from "../../model/annotations.ts";
 import type { Hold } from "../../model/decision.ts";
 import type { Pod } from "../../model/pod.ts";
 import { FINALIZER, readPhasedRollout, type PhasedRollout } from "../phased-rollout.ts";
 import type { PhasedDecision } from "../snapshot.ts";
-import { isSameStatus, patchOf, type PhasedStatus, readStatus } from "../status.ts";
+import { type PhasedStatus, readStatus } from "../status.ts";
 import { FIELD_MANAGER, readTarget, type Target } from "../target.ts";
 import type { MayDisrupt } from "../../budget/act/may-disrupt.ts";
 import { patchZoneStatus } from "../../rollout/act/zone-status.ts";
@@ -25,7 +27,7 @@ export type Write = Exclude<PhasedDecision, { readonly action: "check" }>;
  * the error of the API server.
  */
 export async function takeStep(decision: Write, { rollout, target }: Gathered, actor: PhasedActor): Promise<Hold | undefined> {
-  if (decision.action === "report") return writeStatus(rollout, decision.status, actor);
+  if (decision.action === "report") return report(rollout, decision.status, actor);
   if (decision.action === "addFinalizer") return writeFinalizers(rollout, [...rollout.finalizers, FINALIZER], actor);
   if (decision.action === "dropFinalizer") return dropFinalizer(rollout, actor);
   if (!target) throw new RolloutError("NotFound", `StatefulSet ${rollout.targetRef} is gone`);
@@ -44,15 +46,9 @@ export async function takeStep(decision: Write, { rollout, target }: Gathered, a
   }
 }
 
-/** Writes nothing if the status says the same. */
-async function writeStatus(rollout: PhasedRollout, status: PhasedStatus, { cluster, fence, freshness }: PhasedActor): Promise<undefined> {
-  if (isSameStatus(rollout.status, status)) return undefined;
-  const { namespace, name, resourceVersion } = rollout;
-  const body = { metadata: { resourceVersion }, status: patchOf(rollout.status, status) };
-  const place = { namespace, name, type: "merge", body } as const;
-  const stored = await cluster.change<PhasedRolloutObject>(phasedRollouts, { ...place, subresource: "status" }, fence.write());
-  freshness.noteWritten(phasedRollouts, stored.metadata.resourceVersion ?? "");
-  if (!isSameStatus(readStatus(stored.status), status))
+async function report(rollout: PhasedRollout, status: PhasedStatus, actor: PhasedActor): Promise<undefined> {
+  const stored = await writeStatus(phasedRollouts, { object: rollout, before: rollout.status, after: status, by: "patch" }, actor);
+  if (stored && !isSameJson(readStatus(stored.status), status))
     throw new RolloutError("Invalid", "the definition phasedrollouts.sts.plus drops fields of the status: replace it by Zonewise's");
 }
 

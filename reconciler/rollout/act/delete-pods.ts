@@ -25,7 +25,7 @@ import { patchZoneStatus } from "./zone-status.ts";
 
 export interface BatchActor extends Actor {
   readonly mayDisrupt: MayDisrupt;
-  readonly clock: Pick<Clock, "monotonic" | "now">;
+  readonly clock: Clock;
   /** A time before the pods were listed for the decision, by `clock.monotonic`. */
   readonly gatheredAt: number;
   /** Once it fires, no further pod is deleted. */

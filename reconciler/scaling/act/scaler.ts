@@ -29,7 +29,7 @@ export interface Scaler extends Actor {
   readonly clusterDomain: string;
   /** Name of the zone tracker's ConfigMap. */
   readonly zoneTracker: string;
-  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly clock: Clock;
   /** Ends requests to pods. */
   readonly stop: AbortSignal;
 }

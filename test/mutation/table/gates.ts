@@ -163,15 +163,15 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "gates that cannot be listed hold every zone",
     file: "reconciler/gates/act/list-gates.ts",
-    find: `if (!hasCode(error, "NotFound")) return { error };`,
-    replacement: `if (!hasCode(error, "NotFound")) return NONE;`,
+    find: "return { error };",
+    replacement: "return { gates: [] };",
     ...ON_CLUSTER,
   },
   {
     breaks: "results of a gate that was edited meanwhile are not written",
-    file: "reconciler/gates/act/follow-gate.ts",
-    find: "metadata: { resourceVersion: gate.resourceVersion }",
-    replacement: "metadata: {}",
+    file: "infra/kubernetes/write-status.ts",
+    find: "metadata: { resourceVersion }, status",
+    replacement: "metadata: {}, status",
     ...ON_CLUSTER,
   },
   {

@@ -221,10 +221,10 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "two processes never take one slot each",
-    file: "reconciler/nodes/act/write-plan.ts",
+    file: "infra/kubernetes/write-status.ts",
     tests: RACES,
-    find: "const body = { ...object, apiVersion:",
-    replacement: "const body = { ...object, metadata: { name }, apiVersion:",
+    find: "metadata: { ...place, uid, resourceVersion }",
+    replacement: "metadata: { ...place }",
   },
   {
     breaks: "a shadow is written only if it has not changed",

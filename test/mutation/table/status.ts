@@ -79,8 +79,8 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the status of a budget keeps its reservations",
     file: "reconciler/group-status/act/budget-statuses.ts",
-    find: "status: { ...object.status, ...next }",
-    replacement: "status: next",
+    find: "after = { ...object.status, ...next }",
+    replacement: "after: object = next",
     tests: ["test/reconciler/group-status/act/budget-statuses.test.ts"],
   },
   {

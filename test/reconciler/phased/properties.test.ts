@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { judgeAnswer, type CheckVerdict } from "../../../reconciler/checks/check.ts";
 import { decidePhased, needsPods } from "../../../reconciler/phased/decide-phased.ts";
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
-import { isSameStatus } from "../../../reconciler/phased/status.ts";
+import { isSameJson } from "../../../infra/json.ts";
 import { createWorld, happen, HAPPENINGS, THRESHOLD, type World } from "./world.ts";
 import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";
 import { heal, releaseKey } from "./world-controllers.ts";
@@ -193,7 +193,7 @@ describe("over random histories of a StatefulSet, its users and Prometheus", () 
           return (
             decision.action === "report" &&
             decision.status.phase === "Updated" &&
-            isSameStatus(decision.status, observe(world).rollout.status)
+            isSameJson(decision.status, observe(world).rollout.status)
           );
         };
         const most = 60 * (world.set.replicas + 3);

@@ -21,7 +21,7 @@ async function pass(world: World, { cluster, podHttp, write, end }: Process): Pr
     fence: { write },
     freshness: createFreshness({ monotonic: () => 0 }, { warn: () => {} }),
     namespaces: ["test"],
-    clock: { now: () => world.now, monotonic: () => 0 },
+    clock: { now: () => world.now, monotonic: () => 0, sleep: async () => {} },
     stop: new AbortController().signal,
     turns: { isResyncDue: () => true },
     scaling: {

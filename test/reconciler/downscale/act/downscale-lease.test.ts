@@ -1,6 +1,7 @@
 /** The Lease of a rollout group passes from one request to another: a write on an older version of it has no effect. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
+import { systemClock } from "../../../../infra/clock.ts";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import type { PendingDownscales } from "../../../../reconciler/downscale/pending.ts";
 import { takeDownscaleLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
@@ -12,7 +13,7 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 
 /** Takes the Lease with a clock that is ahead by this many milliseconds. */
 function take({ cluster }: Pick<Stage, "cluster">, uid: string, aheadMs = 0) {
-  const clock = { now: () => START + aheadMs };
+  const clock = { ...systemClock, now: () => START + aheadMs };
   const updatePending = (found: PendingDownscales): PendingDownscales => found;
   const claim = { namespace: "default", lease: "lease", statefulSet: `zone-${uid}`, uid, durationMs: 1000, updatePending };
   return takeDownscaleLease({ cluster, clock }, claim, {});

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
-import type { CustomObject } from "../../../../infra/kubernetes/resources.ts";
-import { writeStatus } from "../../../../reconciler/nodes/act/write-plan.ts";
+import { type CustomObject, nodeUpdatePolicies } from "../../../../infra/kubernetes/resources.ts";
+import { writeStatus } from "../../../../infra/kubernetes/write-status.ts";
+import { readIdentity } from "../../../../reconciler/model/identity.ts";
 import { NO_STATUS } from "../../../../reconciler/nodes/policy-status.ts";
 import { createPolicy, NODES, type NodeStage, report, setFleet, shadowOf, statusOf, stepAgent } from "./stage.ts";
 
@@ -59,9 +60,10 @@ describe("a write of a policy's status", () => {
     const object = on.emulator.store.get("nodeupdatepolicies.zonewise.dev", undefined, "default") as unknown as CustomObject;
     await on.tick();
     const { active } = statusOf(on);
-    const status = { ...NO_STATUS, active: active.map((entry) => ({ ...entry, node: "node-2" })) };
+    const after = { ...NO_STATUS, active: active.map((entry) => ({ ...entry, node: "node-2" })) };
     const freshness = createFreshness(on.clock, { warn: () => {} });
-    const writing = writeStatus({ object, before: NO_STATUS, status }, { cluster: on.cluster, freshness, fence: { write: () => ({}) } });
+    const change = { object: readIdentity(object.metadata), before: NO_STATUS, after, by: { kind: "NodeUpdatePolicy" } };
+    const writing = writeStatus(nodeUpdatePolicies, change, { cluster: on.cluster, freshness, fence: { write: () => ({}) } });
     await assert.rejects(writing, { code: "Conflict" });
     assert.deepEqual(statusOf(on).active, active);
   });

@@ -1,0 +1,28 @@
+/** JSON values: whether two say the same, and the patch that turns one into the other. */
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** True if both are the same once they are stored: a field that is undefined is absent, and the server may keep fields in another order. */
+export function isSameJson(one: unknown, other: unknown): boolean {
+  return canonical(one) === canonical(other);
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) =>
+    isFields(part) ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1))) : part,
+  );
+}
+
+/** The merge patch (RFC 7386) that turns one object into the other: fields that the new one lacks become null. */
+export function mergePatch(before: object, after: object): Fields {
+  const [earlier, later] = [before as Fields, after as Fields];
+  const gone = Object.keys(earlier).filter((key) => later[key] === undefined);
+  const kept = Object.entries(later).filter(([, value]) => value !== undefined);
+  const nested = kept.map(([key, value]) => {
+    const from = earlier[key];
+    return [key, isFields(value) && isFields(from) ? mergePatch(from, value) : value] as const;
+  });
+  return { ...Object.fromEntries(gone.map((key) => [key, null])), ...Object.fromEntries(nested) };
+}

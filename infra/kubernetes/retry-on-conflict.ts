@@ -1,0 +1,48 @@
+/**
+ * Repeats what has lost a race against another writer:
+ *
+ *   read -> decide -> write with the version that was read --Conflict--> random pause -> read again -> decide again -> ...
+ *                                                          --attempts or time are spent--> rejects with the last error
+ */
+import type { Clock } from "../clock.ts";
+import { hasCode } from "../errors.ts";
+import type { Call } from "./cluster.ts";
+
+export interface RetryOptions {
+  readonly clock: Pick<Clock, "monotonic" | "sleep">;
+  /** Bounds of all attempts together: none begins later. */
+  readonly call?: Call;
+  /** At most, the first included. */
+  readonly attempts?: number;
+  /** True for an error after which another attempt may succeed; by default a `Conflict`. */
+  readonly when?: (error: unknown) => boolean;
+  /** From 0 to 1. */
+  readonly random?: () => number;
+}
+
+/** As many attempts as client-go makes: https://pkg.go.dev/k8s.io/client-go/util/retry#pkg-variables */
+const DEFAULTS = { attempts: 5, when: (error: unknown): boolean => hasCode(error, "Conflict"), random: Math.random };
+/** Milliseconds: the first pause at most, twice as long each time. Processes that met once must not meet again. */
+const FIRST_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 500;
+
+/** `attempt` is called with its number, from 1 on. Rejects with the error of the last attempt. */
+export async function retryOnConflict<T>(attempt: (number: number) => Promise<T>, options: RetryOptions): Promise<T> {
+  const { clock, attempts, when, random } = { ...DEFAULTS, ...options };
+  const leftMs = countDown(options);
+  for (let number = 1, pauseMs = FIRST_PAUSE_MS; ; number++, pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+    try {
+      return await attempt(number);
+    } catch (error) {
+      if (number >= attempts || !when(error) || leftMs() <= 0) throw error;
+      await clock.sleep(Math.min(random() * pauseMs, leftMs()), options.call?.signal);
+      if (leftMs() <= 0) throw error;
+    }
+  }
+}
+
+/** Returns the milliseconds until no attempt may begin. */
+function countDown({ clock, call = {} }: RetryOptions): () => number {
+  const endsAt = clock.monotonic() + (call.deadlineMs ?? Infinity);
+  return () => (call.signal?.aborted ? 0 : endsAt - clock.monotonic());
+}

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import * as fc from "fast-check";
+import { isSameJson, mergePatch } from "../../infra/json.ts";
+import { mergePatch as applyMergePatch } from "../emulator/patch.ts";
+
+describe("isSameJson", () => {
+  const cases: readonly (readonly [string, unknown, unknown, boolean])[] = [
+    ["the same fields in another order, at any depth", { a: 1, b: { c: 2, d: [3] } }, { b: { d: [3], c: 2 }, a: 1 }, true],
+    ["a field that is undefined, and one that is absent", { a: undefined, b: 1 }, { b: 1 }, true],
+    ["a field that is null, and one that is absent", { a: null, b: 1 }, { b: 1 }, false],
+    ["items in another order", [1, 2], [2, 1], false],
+    ["another value", { a: { b: 1 } }, { a: { b: 2 } }, false],
+    ["nothing and nothing", undefined, undefined, true],
+  ];
+  for (const [what, one, other, same] of cases)
+    it(`${what}: ${same ? "the same" : "not the same"}`, () => assert.equal(isSameJson(one, other), same));
+});
+
+describe("mergePatch", () => {
+  it("turns any object into any other", () => {
+    const leaf = fc.oneof(fc.integer(), fc.string(), fc.array(fc.integer(), { maxLength: 2 }));
+    const { object } = fc.letrec<{ object: object; value: unknown }>((tie) => ({
+      object: fc.dictionary(fc.constantFrom("a", "b", "c"), tie("value")),
+      value: fc.oneof({ maxDepth: 3 }, leaf, tie("object")),
+    }));
+    fc.assert(
+      fc.property(object, object, (before, after) => {
+        const patched = applyMergePatch(before, mergePatch(before, after));
+        assert.ok(isSameJson(patched, after), JSON.stringify(patched));
+      }),
+    );
+  });
+
+  it("removes what the new one leaves undefined, and sends the rest", () =>
+    assert.deepEqual(mergePatch({ a: 1, b: { c: 2, d: 3 }, e: [1] }, { a: undefined, b: { c: 4 }, e: [2] }), {
+      a: null,
+      b: { d: null, c: 4 },
+      e: [2],
+    }));
+});

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type ErrorCode, RolloutError } from "../../../infra/errors.ts";
+import type { Cluster, Patch, Replacement } from "../../../infra/kubernetes/cluster.ts";
+import { type RolloutGate, rolloutGates } from "../../../infra/kubernetes/resources.ts";
+import { logUnwritten, type StatusChange, writeStatus } from "../../../infra/kubernetes/write-status.ts";
+import type { Log } from "../../../infra/log.ts";
+
+const object = { namespace: "cache", name: "one", uid: "u1", resourceVersion: "7" };
+const place = { namespace: "cache", name: "one", subresource: "status" };
+const STORED: RolloutGate = { metadata: { resourceVersion: "8" } };
+
+/** What is called of the cluster, of the fence and of freshness by one write. */
+async function write(change: Partial<StatusChange<object>>, fails?: ErrorCode) {
+  const calls: (readonly [string, unknown])[] = [];
+  const answer = async <T>(verb: string, sent: unknown): Promise<T> => {
+    calls.push([verb, sent]);
+    if (fails) throw new RolloutError(fails, "said the API server");
+    return STORED as T;
+  };
+  const cluster: Pick<Cluster, "change" | "replace"> = {
+    change: <T>(_: unknown, sent: Patch) => answer<T>("change", sent),
+    replace: <T>(_: unknown, sent: Replacement<T>) => answer<T>("replace", sent),
+  };
+  const tools = {
+    cluster: cluster as Cluster,
+    fence: { write: () => (calls.push(["fence", undefined]), {}) },
+    freshness: { noteWritten: (_: unknown, version: string) => void calls.push(["freshness", version]), expect: () => () => {} },
+  };
+  const whole = { object, before: { a: 1, b: 2 }, after: { a: 3 }, by: "patch", ...change } as const;
+  const stored = await writeStatus(rolloutGates, whole, tools).catch((error: unknown) => {
+    assert.deepEqual([hasCode(error), calls.at(-1)?.[0]], [fails, "change"]);
+    return "failed" as const;
+  });
+  return { stored, calls };
+}
+
+const hasCode = (error: unknown): unknown => (error instanceof RolloutError ? error.code : error);
+
+describe("writing a status", () => {
+  it("makes no call, and asks no fence, if it says the same", async () => {
+    for (const change of [
+      { before: { a: 1, b: { c: 1, d: 2 } }, after: { b: { d: 2, c: 1 }, a: 1, e: undefined } },
+      { isSame: () => true },
+    ])
+      assert.deepEqual(await write(change), { stored: undefined, calls: [] });
+  });
+
+  it("patches with the version that was read, removes what is gone, and notes the version that was written", async () => {
+    const body = { metadata: { resourceVersion: "7" }, status: { a: 3, b: null } };
+    assert.deepEqual(await write({}), {
+      stored: STORED,
+      calls: [
+        ["fence", undefined],
+        ["change", { ...place, type: "merge", body }],
+        ["freshness", "8"],
+      ],
+    });
+  });
+
+  it("updates the object of the UID and the version that were read", async () => {
+    const { calls } = await write({ by: { kind: "RolloutGate" } });
+    const body = {
+      apiVersion: "zonewise.dev/v1",
+      kind: "RolloutGate",
+      metadata: { namespace: "cache", name: "one", uid: "u1", resourceVersion: "7" },
+      status: { a: 3 },
+    };
+    assert.deepEqual(calls[1], ["replace", { ...place, body }]);
+  });
+
+  it("names no namespace of an object that has none", async () => {
+    const { calls } = await write({ object: { ...object, namespace: "" }, by: { kind: "NodeUpdatePolicy" } });
+    const { namespace, body } = calls[1]?.[1] as { namespace?: string; body: RolloutGate };
+    assert.deepEqual([namespace, body.metadata], [undefined, { name: "one", uid: "u1", resourceVersion: "7" }]);
+  });
+
+  it("rejects if another writer was faster, and does not try again", async () => {
+    const { stored, calls } = await write({}, "Conflict");
+    assert.deepEqual([stored, calls.length], ["failed", 2]);
+  });
+});
+
+describe("a status that was not written", () => {
+  const CASES: readonly (readonly [ErrorCode, "debug" | "warn"])[] = [
+    ["Conflict", "debug"],
+    ["NotFound", "debug"],
+    ["LeaseLost", "debug"],
+    ["Cancelled", "debug"],
+    ["Timeout", "warn"],
+    ["Forbidden", "warn"],
+    ["Invalid", "warn"],
+  ];
+  for (const [code, level] of CASES)
+    it(`is logged at level ${level} after ${code}`, () => {
+      const lines: string[] = [];
+      const at = (of: string) => (message: string) => void lines.push(`${of}: ${message}`);
+      const log: Log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+      logUnwritten(log, "it was not written", { error: new RolloutError(code, "") });
+      assert.deepEqual(lines, [`${level}: it was not written`]);
+    });
+});
