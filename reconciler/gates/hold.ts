@@ -1,4 +1,5 @@
 /** Why the gates of a group hold a zone back, or keep the group from counting as settled. From what is stored alone: what was not written was not passed. */
+import { once } from "../../infra/once.ts";
 import { earliest, formatTimestamp } from "../../infra/timestamp.ts";
 import { dueAt, hasFailed } from "../checks/check.ts";
 import { hold, type Hold, type Reason } from "../model/decision.ts";
@@ -17,15 +18,10 @@ type GroupView = Omit<RolloutView, "wanted" | "isHeld">;
 export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdicts {
   const enforced = gates.filter(({ mode }) => mode === "Enforce");
   const first = (judge: (gate: Gate) => Hold | undefined): Hold | undefined => firstDefined(enforced, judge);
-  const known = new Map<string, Hold | undefined>();
-  const judge = (uid: string): Hold | undefined => {
+  const get = once((uid: string): Hold | undefined => {
     const zone = view.zones.find((one) => one.uid === uid);
     return zone && first((gate) => holdZone(gate, view, zone));
-  };
-  const get = (uid: string): Hold | undefined => {
-    if (!known.has(uid)) known.set(uid, judge(uid));
-    return known.get(uid);
-  };
+  });
   return {
     holds: { get, has: (uid) => get(uid) !== undefined },
     beforeSettled: first((gate) => holdSettled(gate, view)),
