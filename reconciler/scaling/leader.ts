@@ -4,7 +4,7 @@
  */
 import { firstOf, hold, type Rule } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
-import { cycleFrom, leaderAmong } from "./leaders.ts";
+import { cycleFrom, leaderAmong } from "../model/leaders.ts";
 import { minTimeOver } from "./min-time.ts";
 import type { ZoneTimes } from "./facts.ts";
 import { planScale, type ScaleDecision } from "./steps.ts";

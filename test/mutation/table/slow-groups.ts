@@ -157,7 +157,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "leaders are found without a search for each zone",
-    file: "reconciler/scaling/leaders.ts",
+    file: "reconciler/model/leaders.ts",
     tests: ["test/reconciler/scaling/large-groups.test.ts"],
     find: "byName(zones).get(scaling.leader)",
     replacement: "zones.find(({ name }) => name === scaling.leader)",

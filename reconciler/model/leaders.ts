@@ -1,7 +1,7 @@
 /** Who follows whom in a group, found in one pass over its zones. */
-import { MOST_NAMED } from "../model/list-some.ts";
-import { perList } from "../model/per-list.ts";
-import type { Zone } from "../model/zone.ts";
+import { MOST_NAMED } from "./list-some.ts";
+import { perList } from "./per-list.ts";
+import type { Zone } from "./zone.ts";
 
 const byName = perList((zones: readonly Zone[]) => new Map(zones.toReversed().map((zone) => [zone.name, zone])));
 
