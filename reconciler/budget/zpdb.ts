@@ -3,6 +3,7 @@
  * not understand, with the original's messages. JSON.parse yields the same integer for 1.0 and 1; the original refuses 1.0.
  */
 import { parseGoDuration } from "../../infra/duration.ts";
+import { type Fields, fieldsOf, isFields } from "../../infra/fields.ts";
 import { firstOf, type Rule } from "../model/decision.ts";
 import { type CompilePartition, compilePartition, type PartitionOf, type BudgetProblem } from "./partition.ts";
 import { type MatchLabels, problemOfSelector, readMatchLabels } from "./selector.ts";
@@ -27,8 +28,6 @@ export interface Budget {
 
 /** How many pods may be unavailable: a number of 0 or more, or a percentage from 0 to 100. */
 export type Allowance = { readonly pods: number } | { readonly percent: number };
-
-type Fields = Readonly<Record<string, unknown>>;
 
 interface RawBudget {
   readonly kind: unknown;
@@ -153,6 +152,4 @@ function readDelay(spec: Fields): number | undefined {
 }
 
 const has = (fields: Fields, field: string): boolean => Object.hasOwn(fields, field);
-const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
-const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 const text = (value: unknown): string => (typeof value === "string" ? value : "");

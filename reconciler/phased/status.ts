@@ -1,5 +1,6 @@
 /** The status of a PhasedRollout: the memory of its rollout between ticks and processes. Times are RFC 3339, to the second. */
 import * as z from "zod";
+import { type Fields, isFields } from "../../infra/fields.ts";
 
 const text = z.string().optional().catch(undefined);
 const count = z.number().catch(0);
@@ -67,9 +68,6 @@ export function readStatus(status: unknown): PhasedStatus {
 export function isSameStatus(one: PhasedStatus, other: PhasedStatus): boolean {
   return JSON.stringify(readStatus(one)) === JSON.stringify(readStatus(other));
 }
-
-type Fields = Readonly<Record<string, unknown>>;
-const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The merge patch that turns one status into the other: fields that the new one lacks become null. */
 export function patchOf(before: Fields, after: Fields): Fields {
