@@ -6,6 +6,7 @@
  *   3. the same holds for the nodes that are being drained already: a start takes no place that they need
  */
 import { firstOf, type Rule } from "../model/decision.ts";
+import { listSome } from "../model/list-some.ts";
 import { captivesOf, type DrainFacts, findWaiting, nameOf } from "./drainable.ts";
 import { needsPlace, type NodePod } from "./node-pod.ts";
 import type { NodePhase } from "./policy-status.ts";
@@ -177,6 +178,5 @@ const MOST_NODES = 3;
 function describePlaces({ places }: DrainFacts, { uid }: NodePod, { out }: Going): string {
   const { open = [], closed = new Map<string, string>() } = places?.get(uid) ?? {};
   const states = [...open, ...closed.keys()].map((name) => `${name} (${out.has(name) ? "being updated" : closed.get(name)})`);
-  const more = states.length - MOST_NODES;
-  return `it fits on ${states.slice(0, MOST_NODES).join(", ")}${more > 0 ? ` and ${more} more` : ""} alone`;
+  return `it fits on ${listSome(states, ", ", MOST_NODES)} alone`;
 }
