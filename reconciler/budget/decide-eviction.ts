@@ -1,5 +1,6 @@
 /** Decides whether a pod may be disrupted now (§5.1), for the eviction webhook and the rollout alike. */
-import { firstOf, type ObjectRef, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
+import type { ObjectRef } from "../model/decision.ts";
 import { listSome } from "../model/list-some.ts";
 import { servesNothing } from "../model/lost.ts";
 import { moveToFront } from "../model/order.ts";

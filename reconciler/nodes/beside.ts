@@ -5,7 +5,7 @@
  *   2. no pod waits for the successor of one that can come back to its own node alone: that node comes back once its drain has ended
  *   3. the same holds for the nodes that are being drained already: a start takes no place that they need
  */
-import { firstOf, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
 import { listSome } from "../model/list-some.ts";
 import { captivesOf, type DrainFacts, findWaiting, nameOf } from "./drainable.ts";
 import { needsPlace, type NodePod } from "./node-pod.ts";

@@ -7,7 +7,7 @@
  * The boot that an update began in is in the status: a host that came back in a wrong version is not drained again (W19).
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { firstOf, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
 import { MOST_CRASHES, type ShadowSpec, type ShadowStatus, type State } from "./shadow.ts";
 
 export interface AgentSnapshot {

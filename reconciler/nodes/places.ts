@@ -1,7 +1,7 @@
 /**
  * Where a pod could go, by the rules of the scheduler that bind the pods of StatefulSets (§17.12). What is not asked, and why: docs/node-updates.md.
  */
-import { firstOf, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { UpdateNode } from "./node.ts";
 import { describeTerms, matchesTerms, type NodeTerm } from "./node-selector.ts";
 import type { PodNeeds } from "./pod-needs.ts";

@@ -4,7 +4,7 @@
  *   gone -> finished -> failed -> no longer managed -> frozen -> deadline -> gate -> wait
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
-import { firstOf, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
 import { shortDuration } from "../../infra/duration.ts";
 import type { UpdateNode } from "./node.ts";
 import { type GateFacts, GATES } from "./node-gates.ts";

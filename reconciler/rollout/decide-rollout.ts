@@ -5,7 +5,8 @@
  *
  * Each decision is derived from the snapshot alone; nothing is remembered.
  */
-import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
+import { hold, type Hold } from "../model/decision.ts";
 import { tooManyZones } from "../model/too-many-zones.ts";
 import { listSome } from "../model/list-some.ts";
 import { describeUnavailable, isHealthy } from "../model/readiness.ts";

@@ -1,5 +1,6 @@
 /** Decides the next step in one zone of a group (§1.5). */
-import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
+import { hold, type Hold } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
 import { listSome } from "../model/list-some.ts";
 import type { DeletePods, FinishZone } from "../model/outcome.ts";

@@ -4,7 +4,8 @@
  *
  *   gather -> decideScaling -> step -> its outcome is a fact of the next snapshot -> decideScaling -> ... -> a hold, or nothing is left
  */
-import { firstOf, type Hold, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
+import type { Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import { decideFollower } from "./leader.ts";
 import { decideMirror, decideWriteBack, type Unread } from "./mirror.ts";
