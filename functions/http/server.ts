@@ -9,7 +9,7 @@ import type { Composition } from "../compose.ts";
 import { AFTERWARDS_MS, countRequests, drain, IDLE_CONNECTION_MS } from "./drain.ts";
 import { listen, portOf } from "./listen.ts";
 
-/** Milliseconds until a new certificate is in use, at most. */
+/** Milliseconds between two reads of the certificate: a new one is in use that long, at most, after the kubelet has replaced its files. */
 const RELOAD_MS = 1000;
 
 /** What a server serves: handlers by path, and all that its life needs. */

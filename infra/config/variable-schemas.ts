@@ -17,7 +17,7 @@ export interface Variable {
   readonly schema: z.core.$ZodType;
 }
 
-// A timer of Node overflows above 24.8 days and then fires at once.
+// No period here has to be longer. It must stay below 24.8 days, above which a timer of Node overflows and fires at once.
 const LONGEST_MS = 24 * 3_600_000;
 
 export const duration = (leastMs: number) =>

@@ -5,8 +5,8 @@
  *                                                   |
  *                                                   +--other revisions again, before it was settled: began: Earlier--> rollout
  *
- * Two ways are always open, so that a gate never stands between a broken zone and its cure: back to the revision that the zone had when the group was
- * last settled, and, first of a new rollout, on to a new revision of a zone that an unfinished rollout has begun.
+ * Gates never block a rollback or a fix. A zone may always return to the revision that it had when the group was last settled. And a zone that an
+ * unfinished rollout has begun may always get a new revision, if it is the first zone of the new rollout.
  */
 import { isToCome } from "../checks/check.ts";
 import type { Zone } from "../model/zone.ts";

@@ -45,7 +45,7 @@ export interface BesideQuestion {
   /** Nodes beside this one. */
   readonly going: Going;
   readonly looks: ReadonlyMap<string, NodeLook>;
-  /** A drain that comes to no end is ended by the reboot: the policy says so. */
+  /** The policy says that the reboot ends a drain that does not end by itself. */
   readonly isForced: boolean;
 }
 

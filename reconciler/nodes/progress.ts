@@ -106,7 +106,7 @@ const notFrozen: ProgressRule = ({ snapshot: { policy }, entry }, node) => {
 const inTime: ProgressRule = ({ snapshot: { now, policy }, entry }, node) => {
   const seconds = deadlineOf(entry.phase, policy);
   if (now < (parseTimestamp(entry.since) ?? now) + seconds * 1000) return undefined;
-  // A person decides; until then, what the node waits for is said as if it were in time, and one that has rebooted may still finish.
+  // A person decides about it. Until then its deadline does not count: the status says what the node waits for, and one that has rebooted may finish.
   if (isFrozenFor(entry, policy)) return undefined;
   const why = (entry.phase === "Draining" ? describeDrain(node) : undefined) ?? entry.waitsFor;
   const message = `${entry.node} was in phase ${entry.phase} for ${shortDuration(seconds * 1000)}${why === undefined ? "" : `: ${why}`}`;
@@ -137,7 +137,7 @@ const TIMEOUTS: Readonly<Record<NodePhase, FailureReason>> = {
   Recovering: "RecoveryTimeout",
 };
 
-/** A deadline frees the slot only if the node serves (§17.4). A drain is undone first: its node is cordoned. */
+/** A node that is over its deadline frees its slot only if it is in service. A drain is reset first, as it has cordoned its node. */
 function expire(ending: Ending, entry: ActiveNode, node: UpdateNode): NodeStep {
   const { phase } = entry;
   if (phase === "Draining" && node.ready) return { step: "reset", ...ending, afterReboot: false };

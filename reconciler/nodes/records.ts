@@ -64,7 +64,7 @@ function keepActive({ entry, step }: ActiveStep, most: number): ActiveNode[] {
   return [drains ? { ...entry, workloads: step.workloads.slice(0, most) } : entry];
 }
 
-/** No attempt of the node's that came to no end. */
+/** Resets for these reasons do not count as an unfinished attempt of the node. */
 const UNCOUNTED: ReadonlySet<string> = new Set(["UpdateFailed", "Frozen"]);
 
 function deferNodes(steps: readonly ActiveStep[], deferred: readonly DeferredNode[], at: string): DeferredNode[] {

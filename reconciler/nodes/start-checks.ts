@@ -34,7 +34,7 @@ type CheckedPolicy = Pick<Policy, "checks" | "generation" | "status">;
 export function currentChecks({ checks, generation, status }: CheckedPolicy, now: number, ended: boolean): StartChecks | undefined {
   if (checks.length === 0) return undefined;
   const since = parseTimestamp(status.checks?.since ?? "");
-  // A time that lies ahead is that of a clock that was.
+  // A stored time in the future was written by a clock that ran ahead.
   if (!status.checks || since === undefined || since > now || ended || generation !== status.observedGeneration)
     return { since: formatTimestamp(now), results: [] };
   return { ...status.checks, results: status.checks.results.filter(({ lastTime }) => (parseTimestamp(lastTime) ?? now) <= now) };

@@ -43,7 +43,7 @@ export interface GroupPlan {
   readonly endsAt: number;
 }
 
-/** Looks without a step in a row: gates and delays take some, an error in the simulation would take them all. */
+/** Waits of the whole simulation: gates and delays take some, an error in the simulation would take them all. */
 const MOST_WAITS = 100_000;
 
 /** The next `most` steps (§18.4). */

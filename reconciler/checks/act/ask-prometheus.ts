@@ -38,7 +38,7 @@ export interface CheckerTools {
 
 /** Dead endpoints must not take the time of a run: a tick waits no longer for its checks. */
 const ROUND_MS = 10_000;
-/** No turn begins later: what the end of the round cuts off has had 4.5 s, and so is an error of its endpoint. */
+/** No question is asked later, so that one which the round's end cuts off has had 4.5 s: it counts as an error of its endpoint. */
 const LAST_TURN_MS = 5500;
 
 export function createChecker(tools: CheckerTools): Checker {
