@@ -71,7 +71,7 @@ export function isOld({ periodSeconds }: Pick<CheckSpec, "periodSeconds">, { las
  * True if a recorded time is more than a minute ahead of now: the clock was turned back, or was that of another node. Results from then would count for
  * longer than they may, and the next check would be due far too late.
  */
-export function isToCome(at: number, now: number): boolean {
+export function isInFuture(at: number, now: number): boolean {
   return at - now > KEPT_MS;
 }
 

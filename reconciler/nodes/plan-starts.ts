@@ -85,12 +85,12 @@ function chooseByZone(candidates: readonly UpdateNode[], options: StartOptions, 
     const isTaken = chosen.nodes.length + chosen.looks.length > 0;
     const isTurn = activeZones.length === 0 ? !isTaken : activeZones.includes(zone);
     const first = activeZones[0] ?? order[0] ?? zone;
-    const left = {
+    const rest = {
       ...options,
       slots: options.slots - chosen.nodes.length,
       going: chosen.nodes.map(({ name }) => name).reduce(withNode, options.going),
     };
-    const found = isTurn ? chooseFrom(own, left, snapshot) : keepAll(own, first);
+    const found = isTurn ? chooseFrom(own, rest, snapshot) : keepAll(own, first);
     chosen = {
       nodes: [...chosen.nodes, ...found.nodes],
       skips: [...chosen.skips, ...found.skips],

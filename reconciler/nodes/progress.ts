@@ -8,7 +8,7 @@ import { firstOf, type Rule } from "../../infra/rules.ts";
 import { shortDuration } from "../../infra/duration.ts";
 import type { UpdateNode } from "./node.ts";
 import { type GateFacts, GATES } from "./node-gates.ts";
-import { whyClosed } from "./closed.ts";
+import { startBlocker } from "./start-blocker.ts";
 import { deadlineOf, hasRebooted, isInReboot } from "./phase.ts";
 import type { ActiveNode, NodePhase, Workload } from "./policy-status.ts";
 import type { WantedState } from "./shadow.ts";
@@ -154,7 +154,7 @@ function isFrozenFor(entry: ActiveNode, { status }: PolicySnapshot["policy"]): b
 /** A start whose answer was lost is repeated while the update is still to be made. */
 const started: ProgressRule = ({ entry, snapshot }, { shadow }) => {
   if (entry.phase !== "Starting") return undefined;
-  const isWanted = whyClosed(snapshot) === undefined && shadow?.status?.target_version === entry.to;
+  const isWanted = startBlocker(snapshot) === undefined && shadow?.status?.target_version === entry.to;
   return isWanted ? { step: "startAgain" } : { step: "wait", why: "its start is no longer wanted" };
 };
 

@@ -44,7 +44,7 @@ const statusObserved: StatusRule = ({ zones }) => {
 /** Before anything waits: of two unhealthy zones each would wait for the other, and both for the template that they do not get (§1.5.6). */
 const idlePodsFirst: GroupRule = (group) => firstOf(inOrder(group.zones).map((zone) => () => idlePods(zone, group)))();
 
-const oneZoneNotReady: GroupRule = ({ zones }) => {
+const severalZonesNotReady: GroupRule = ({ zones }) => {
   const unhealthy = zones.filter((zone) => !isHealthy(zone));
   if (unhealthy.length < 2) return undefined;
   const message = `${unhealthy.length} zones have pods that are not ready: ${listSome(unhealthy.map(describeUnavailable), "; ")}`;
@@ -87,7 +87,7 @@ export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision
   zonesStay,
   statusObserved,
   idlePodsFirst,
-  oneZoneNotReady,
+  severalZonesNotReady,
   zonesInOrder,
   pausedZones,
   pausedZonesSettled,

@@ -46,13 +46,13 @@ interface Left {
 }
 
 export function createGroupTurns({ monotonic }: Pick<Clock, "monotonic">, annotations: Map<string, string>): GroupTurns {
-  const left = new Map<string, Left>();
+  const leftOut = new Map<string, Left>();
   const lastOfFull = readLast(annotations);
   const writeLast = (): void => void annotations.set(LAST_OF_FULL, [...lastOfFull.values()].slice(-MOST_FULL).join(" "));
 
   return {
     order(groups, busy) {
-      for (const key of left.keys()) if (!groups.has(key) && !busy.has(key)) left.delete(key);
+      for (const key of leftOut.keys()) if (!groups.has(key) && !busy.has(key)) leftOut.delete(key);
       const round = sortByPlace([...groups.keys()].filter((key) => !busy.has(key)));
       const places = startAfter(round, annotations.get(LAST_STARTED));
       const queues = new Map(
@@ -65,7 +65,7 @@ export function createGroupTurns({ monotonic }: Pick<Clock, "monotonic">, annota
       });
     },
     begin({ key, place }) {
-      left.delete(key);
+      leftOut.delete(key);
       annotations.set(LAST_STARTED, place);
       if (!lastOfFull.has(namespaceOf(key))) return;
       lastOfFull.set(namespaceOf(key), key);
@@ -80,13 +80,13 @@ export function createGroupTurns({ monotonic }: Pick<Clock, "monotonic">, annota
       writeLast();
     },
     leave(key, why) {
-      const before = left.get(key);
+      const before = leftOut.get(key);
       // While its own step is under way, a group does not wait for others.
       const since = before && (before.why === "busy") === (why === "busy") ? before.since : monotonic();
-      left.set(key, { since, why });
+      leftOut.set(key, { since, why });
       return monotonic() - since;
     },
-    isAwaited: (key) => left.has(key) || [...left.values()].some(({ why }) => why === "noRoom"),
+    isAwaited: (key) => leftOut.has(key) || [...leftOut.values()].some(({ why }) => why === "noRoom"),
   };
 }
 

@@ -109,7 +109,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     let wrote = false;
     for (const stored of lists.policies) wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, questions })) || wrote;
     metrics.seen({ nodes: lists.nodes, policies: lists.policies.map(({ content }) => measurePolicy(content)), now: clock.now() });
-    return (await keepRight(lists, actor, recorder)) || wrote;
+    return (await repairNodes(lists, actor, recorder)) || wrote;
   }
 
   function noteAbsent(): boolean {
@@ -154,7 +154,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     return wroteStatus || written.length > 0;
   }
 
-  async function keepRight({ nodes, policies }: NodeLists, actor: Actor, recorder: Recorder): Promise<boolean> {
+  async function repairNodes({ nodes, policies }: NodeLists, actor: Actor, recorder: Recorder): Promise<boolean> {
     const valid = policies.flatMap(({ content }) => (isInvalid(content) ? [] : [content]));
     const active = new Map(
       valid.flatMap(({ status, features }) => status.active.map(({ node }) => [node, features.protectFromScaleDown] as const)),

@@ -10,7 +10,7 @@ const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };
 const PROGRESS = { file: "reconciler/nodes/progress.ts", tests: TESTS };
 const GATES = { file: "reconciler/nodes/node-gates.ts", tests: TESTS };
 const RECORDS = { file: "reconciler/nodes/records.ts", tests: TESTS };
-const CLOSED = { file: "reconciler/nodes/closed.ts", tests: TESTS };
+const CLOSED = { file: "reconciler/nodes/start-blocker.ts", tests: TESTS };
 const CHECKS = { file: "reconciler/nodes/start-checks.ts", tests: TESTS };
 const UPKEEP = { file: "reconciler/nodes/upkeep.ts", tests: TESTS };
 const DRAIN = ["test/reconciler/nodes/drainable.test.ts"];
@@ -242,13 +242,13 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a released node that is not Ready counts",
     ...SLOTS,
-    find: "Math.max(left - lost.length,",
+    find: "Math.max(remaining - lost.length,",
     replacement: "Math.max(left,",
   },
   {
     breaks: "a released node that may never be Ready does not stop the others",
     ...SLOTS,
-    find: "taken === 0 ? Math.min(1, left) : 0)",
+    find: "taken === 0 ? Math.min(1, remaining) : 0)",
     replacement: "0)",
   },
   {
