@@ -1,6 +1,6 @@
 /** Suggests names that exist in place of one that does not. */
 import { countEdits } from "../../infra/edit-distance.ts";
-import { listSome, MOST_NAMED } from "../../reconciler/model/list-some.ts";
+import { listSome, MAX_NAMED } from "../../reconciler/model/list-some.ts";
 import { findNames } from "../completion.ts";
 import { CliError } from "../exit.ts";
 import type { Completes, Session } from "../session.ts";
@@ -21,6 +21,6 @@ export async function missing(session: Session, { what, name, message }: Missing
 export function suggest(wrong: string, names: readonly string[], what: string): string {
   if (names.length === 0) return `there are no ${what} there`;
   const near = names.filter((name) => countEdits(wrong, name) <= Math.max(2, wrong.length / 3) || name.includes(wrong));
-  if (near.length > 0) return `did you mean ${near.slice(0, MOST_NAMED).join(", ")}?`;
+  if (near.length > 0) return `did you mean ${near.slice(0, MAX_NAMED).join(", ")}?`;
   return `there are: ${listSome(names)}`;
 }

@@ -8,7 +8,7 @@ import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./nod
 import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
 import { isDrainWanted, readShadowStatus } from "./wanted.ts";
 
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 /** Cordons the node and excludes it from load balancers, in one patch, if its reboot is wanted. */
 export function excludeFromLoadBalancers(tools: ShadowTools): NodeRoute {
@@ -59,7 +59,7 @@ export async function changeNode(
       await cluster.patch(nodes, { name, type: "merge", body }, call);
       return true;
     } catch (error) {
-      if (!hasCode(error, "Conflict") || attempt === MOST_ATTEMPTS) throw error;
+      if (!hasCode(error, "Conflict") || attempt === MAX_ATTEMPTS) throw error;
       node = await cluster.get(nodes, { name }, call);
     }
   }

@@ -10,7 +10,7 @@ import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
 import { readShadowStatus, wantedState } from "./wanted.ts";
 
 /** Attempts to write a status that names no version: the controller writes the same object. */
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 /**
  * Writes the status that the agent sends. Keys that it leaves out stay; the progress of the drain and the time of the boot's first report are ours. The
@@ -24,7 +24,7 @@ export function updateStatus(tools: ShadowTools): NodeRoute {
       try {
         return await writeOnce(tools, request, sent.data);
       } catch (error) {
-        if (!hasCode(error, "Conflict") || request.ifMatch !== undefined || attempt === MOST_ATTEMPTS) throw error;
+        if (!hasCode(error, "Conflict") || request.ifMatch !== undefined || attempt === MAX_ATTEMPTS) throw error;
       }
     }
   };

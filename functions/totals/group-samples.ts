@@ -16,7 +16,7 @@ export interface GroupRecord {
 }
 
 /** Zones of a group with series. */
-export const MOST_ZONES = 10;
+export const MAX_ZONES = 10;
 
 type Labels = Sample["labels"];
 type Row = readonly [metric: { readonly name: string }, samples: readonly Sample[]];
@@ -102,7 +102,7 @@ function isAsked(block: Block | undefined): boolean {
 }
 
 function sampleZones(labels: Labels, { zones = [] }: Partial<RolloutGroupStatus>): Row[] {
-  return zones.slice(0, MOST_ZONES).map(({ name, replicas, pods, updated, ready }) => [
+  return zones.slice(0, MAX_ZONES).map(({ name, replicas, pods, updated, ready }) => [
     METRICS.zonePods,
     Object.entries({ wanted: replicas, existing: pods, updated, ready }).map(([state, value]) => ({
       labels: { ...labels, zone: name, state },

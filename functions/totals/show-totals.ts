@@ -3,7 +3,7 @@ import { absent } from "../../infra/errors.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { getLease, type LeaseRef } from "../../infra/kubernetes/lease-object.ts";
 import { rolloutGroups } from "../../infra/kubernetes/resources.ts";
-import { MOST_GROUPS, type Metrics } from "../../infra/metrics/metrics.ts";
+import { MAX_GROUPS, type Metrics } from "../../infra/metrics/metrics.ts";
 import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
 import { readStoredGroup } from "../../reconciler/group-status/act/stored-group.ts";
 import { type GroupRecord, sampleGroups } from "./group-samples.ts";
@@ -27,7 +27,7 @@ async function gather({ cluster, namespaces, reconciler }: TotalsOptions, call: 
   const lease = await getLease(cluster, reconciler, call);
   const groups: GroupRecord[] = [];
   for (const scope of namespaces) groups.push(...(await listGroups(cluster, scope, call)));
-  return sampleGroups(groups, parseTotals(lease?.metadata?.annotations?.[TOTALS]), MOST_GROUPS);
+  return sampleGroups(groups, parseTotals(lease?.metadata?.annotations?.[TOTALS]), MAX_GROUPS);
 }
 
 /** None if the cluster knows no RolloutGroup. */

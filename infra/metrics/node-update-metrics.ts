@@ -46,12 +46,12 @@ export interface NodeUpdateMetrics {
 
 const STATES = ["Idle", "StagedAndPerformedUpdate", "RebootedIntoUpdate", "MonitoringUpdate", "ErrorReset"];
 /** The first nodes that have failed, or that are active, have a series of their own. */
-export const MOST_NODES = 1000;
+export const MAX_NODES = 1000;
 /** Policies, and versions, that have series of their own. */
-export const MOST_POLICIES = 20;
-export const MOST_VERSIONS = 100;
+export const MAX_POLICIES = 20;
+export const MAX_VERSIONS = 100;
 /** Kinds of transitions of a policy, and reasons why its nodes wait; both lists are bounded by their writers. */
-export const MOST_KINDS = 200;
+export const MAX_KINDS = 200;
 
 export function createNodeUpdateMetrics({ counter, gauge }: Pick<Makers, "counter" | "gauge">): NodeUpdateMetrics {
   const versions = gauge(METRICS.hostsVersion);
@@ -78,24 +78,24 @@ export function createNodeUpdateMetrics({ counter, gauge }: Pick<Makers, "counte
     for (const { name, shadow } of nodes) {
       if (!shadow?.status) continue;
       const { current_version, current_state, crash_count } = shadow.status;
-      if (seenVersions.size < MOST_VERSIONS) seenVersions.add(current_version);
+      if (seenVersions.size < MAX_VERSIONS) seenVersions.add(current_version);
       versions.inc({ bottlerocket_version: seenVersions.has(current_version) ? current_version : OTHER });
       states.inc({ state: current_state });
-      if (crash_count > 0 && ++failing <= MOST_NODES) crashes.set({ node: name }, crash_count);
+      if (crash_count > 0 && ++failing <= MAX_NODES) crashes.set({ node: name }, crash_count);
     }
   }
 
   function seePolicy(policy: string, status: NonNullable<MeasuredPolicy["status"]>): void {
     active.set({ policy }, status.active.length);
-    for (const { node, phase, since, seconds } of status.active.slice(0, MOST_NODES)) {
+    for (const { node, phase, since, seconds } of status.active.slice(0, MAX_NODES)) {
       const started = (parseTimestamp(since) ?? 0) / 1000;
       phases.set({ policy, node, phase }, started);
       deadlines.set({ policy, node, phase }, started + seconds);
     }
     frozen.set({ policy }, status.frozen === undefined ? 0 : 1);
     window.set({ policy }, status.windowOpen ? 1 : 0);
-    for (const [reason, count] of Object.entries(status.skipped).slice(0, MOST_KINDS)) skipped.set({ policy, reason }, count);
-    for (const { from, to, fromVersion, toVersion, count } of status.transitions.slice(0, MOST_KINDS))
+    for (const [reason, count] of Object.entries(status.skipped).slice(0, MAX_KINDS)) skipped.set({ policy, reason }, count);
+    for (const { from, to, fromVersion, toVersion, count } of status.transitions.slice(0, MAX_KINDS))
       transitions.inc({ policy, from, to, from_version: fromVersion, to_version: toVersion }, count);
   }
 
@@ -103,7 +103,7 @@ export function createNodeUpdateMetrics({ counter, gauge }: Pick<Makers, "counte
     seen({ nodes, policies, now }) {
       seeHosts(nodes);
       for (const metric of [active, phases, deadlines, frozen, window, skipped, transitions]) metric.reset();
-      for (const { name, status } of policies.slice(0, MOST_POLICIES)) if (status) seePolicy(name, status);
+      for (const { name, status } of policies.slice(0, MAX_POLICIES)) if (status) seePolicy(name, status);
       if (now !== undefined) lastPass.set(now / 1000);
     },
   };

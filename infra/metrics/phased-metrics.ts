@@ -16,7 +16,7 @@ export interface PhasedMetrics {
 }
 
 /** PhasedRollouts with a series; further ones have none. */
-export const MOST_PHASED = 1000;
+export const MAX_PHASED = 1000;
 
 export function createPhasedMetrics({ counter, gauge }: Pick<Makers, "counter" | "gauge">): PhasedMetrics {
   const checks = counter(METRICS.phasedChecks);
@@ -36,7 +36,7 @@ export function createPhasedMetrics({ counter, gauge }: Pick<Makers, "counter" |
       const key = keyOf(rollout);
       if (shown.get(key)?.phase === phase) return;
       drop(key);
-      if (phase === "" || shown.size >= MOST_PHASED) return;
+      if (phase === "" || shown.size >= MAX_PHASED) return;
       const labels = { namespace: rollout.namespace, phased_rollout: rollout.name, phase };
       shown.set(key, labels);
       phases.set(labels, 1);

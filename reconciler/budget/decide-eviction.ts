@@ -91,15 +91,15 @@ const zonesWithin: EvictionRule = (snapshot) => {
   return blocking.length > 0 ? about(snapshot, "BudgetSpent", listSome(blocking, "; ") + nameReserved(snapshot)) : undefined;
 };
 
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 /** Pods that count as not ready although users see them ready. Only the rollout says so: a denied drainer reads the original's sentence. */
 function nameReserved({ pod, zones, reservations, rollout }: EvictionSnapshot): string {
   if (!rollout) return "";
   const all = zones.flatMap((zone) => zone.pods);
   const reserved = all.filter((one) => one.ready && one.uid !== pod.uid && reservations[one.name]?.uid === one.uid);
-  const names = reserved.slice(0, MOST_NAMED).map(({ name }) => name);
-  return names.length > 0 ? ` (ready, but allowed to go: ${names.join(", ")}${reserved.length > MOST_NAMED ? ", …" : ""})` : "";
+  const names = reserved.slice(0, MAX_NAMED).map(({ name }) => name);
+  return names.length > 0 ? ` (ready, but allowed to go: ${names.join(", ")}${reserved.length > MAX_NAMED ? ", …" : ""})` : "";
 }
 
 /** Partition mode: counts the pod's peers in all other zones together. A zone without any peer counts as one missing pod. */

@@ -46,13 +46,13 @@ export interface Reread {
 type View = Pick<EvictionSnapshot, "now" | "budget" | "reservations">;
 
 /** Missing pods of a zone that are remembered: one is enough for a denial, and `spec.replicas` may be larger than memory. */
-const MOST_MISSING = 100;
+const MAX_MISSING = 100;
 
 /** Remembers the unavailable pods of a budget that was read whole; `at` in milliseconds on the monotonic clock. */
 export function rememberLook(zones: readonly BudgetZone[], view: View, at: number): LastLook {
   const blocking = zones.flatMap(({ pods, ...zone }) => {
     const unready = pods.filter((pod) => !isReady(pod, view) && !isIdleSurplus(pod, zone)).map(({ name }) => name);
-    return [...unready, ...missingPods(zone, pods, MOST_MISSING)].map((pod) => ({ pod, zone }));
+    return [...unready, ...missingPods(zone, pods, MAX_MISSING)].map((pod) => ({ pod, zone }));
   });
   return { at, budget: view.budget, zones: zones.map(({ pods: _pods, ...zone }) => zone), blocking: blocking };
 }

@@ -4,7 +4,7 @@ import { type Fields, isFields } from "../../infra/fields.ts";
 export type MatchLabels = Readonly<Record<string, string>>;
 
 /** No object has as many; checking takes time by their number. */
-const MOST_LABELS = 1000;
+const MAX_LABELS = 1000;
 
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
 const NAME = /^(?=.{1,63}$)[A-Za-z0-9](?:[-_.A-Za-z0-9]*[A-Za-z0-9])?$/;
@@ -29,7 +29,7 @@ export function problemOfSelector({ selector }: Fields): string | undefined {
   if (matchLabels === undefined) return "invalid value: selector is not found";
   if (!isFields(matchLabels)) return refuse("matchLabels that are no map");
   const keys = Object.keys(matchLabels);
-  if (keys.length > MOST_LABELS) return refuse(`${keys.length} labels, more than ${MOST_LABELS}`);
+  if (keys.length > MAX_LABELS) return refuse(`${keys.length} labels, more than ${MAX_LABELS}`);
   const bad = Object.entries(matchLabels).find(([key, value]) => !isLabel(key, value));
   return bad && refuse(`${JSON.stringify(bad[0])}: ${JSON.stringify(bad[1])}, which is no label`);
 }

@@ -46,7 +46,7 @@ const FIELDS = {
 } as const;
 
 /** Characters of a delay that a message shows; no duration has more. */
-const LONGEST_SHOWN = 100;
+const MAX_SHOWN_LENGTH = 100;
 
 /** In the original's order (§6.3-§6.11): only the first problem is reported. */
 const findProblem = firstOf<[RawBudget], string>([
@@ -64,7 +64,7 @@ const findProblem = firstOf<[RawBudget], string>([
   ({ spec, delayMs }) => {
     const written = spec[FIELDS.delay];
     if (has(spec, FIELDS.delay) && typeof written !== "string") return `failed to extract value from config field ${FIELDS.delay}`;
-    const raw = String(written).slice(0, LONGEST_SHOWN);
+    const raw = String(written).slice(0, MAX_SHOWN_LENGTH);
     if (delayMs === undefined) return `invalid value: crossZoneEvictionDelay is not a valid duration, got ${raw}`;
     return delayMs < 0 ? `invalid value: crossZoneEvictionDelay must be >= 0, got ${raw}` : undefined;
   },

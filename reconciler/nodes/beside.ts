@@ -173,10 +173,10 @@ function fitsOf({ places }: DrainFacts, { uid }: NodePod): readonly string[] {
 }
 
 /** Nodes that are named. */
-const MOST_NODES = 3;
+const MAX_NODES = 3;
 
 function describePlaces({ places }: DrainFacts, { uid }: NodePod, { out }: Going): string {
   const { open = [], closed = new Map<string, string>() } = places?.get(uid) ?? {};
   const states = [...open, ...closed.keys()].map((name) => `${name} (${out.has(name) ? "being updated" : closed.get(name)})`);
-  return `it fits on ${listSome(states, ", ", MOST_NODES)} alone`;
+  return `it fits on ${listSome(states, ", ", MAX_NODES)} alone`;
 }

@@ -109,13 +109,13 @@ export function findPlaces(judged: readonly Judged[], own: string): Places {
 }
 
 /** Reasons that are named. */
-const MOST_REASONS = 3;
+const MAX_REASONS = 3;
 
 function explain(others: readonly Judged[]): string {
   if (others.length === 0) return "there is no other node";
   const counts = new Map<string, number>();
   for (const [, lacks = ""] of others) counts.set(lacks, (counts.get(lacks) ?? 0) + 1);
   const ordered = [...counts].toSorted(([, a], [, b]) => b - a);
-  const named = ordered.slice(0, MOST_REASONS).map(([reason, count]) => `${count} ${reason}`);
+  const named = ordered.slice(0, MAX_REASONS).map(([reason, count]) => `${count} ${reason}`);
   return `of ${others.length} other ${others.length === 1 ? "node" : "nodes"}: ${named.join(", ")}`;
 }

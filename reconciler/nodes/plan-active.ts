@@ -49,10 +49,10 @@ function enterPhase(entry: ActiveNode, phase: ActiveNode["phase"], now: number):
 }
 
 /** Characters of why a node waits: a thousand nodes may be active, and an object has 1.5 MB at most. */
-const LONGEST_WAIT = 200;
+const MAX_WAIT_LENGTH = 200;
 
 function waitFor(entry: ActiveNode, why: string): ActiveNode {
-  const waitsFor = why.slice(0, LONGEST_WAIT);
+  const waitsFor = why.slice(0, MAX_WAIT_LENGTH);
   return entry.waitsFor === waitsFor ? entry : { ...entry, waitsFor };
 }
 

@@ -114,13 +114,13 @@ const inTime: ProgressRule = ({ snapshot: { now, policy }, entry }, node) => {
 };
 
 /** Pods that are named. */
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 /** The pods that are left, and what keeps each of them; undefined if the node API has recorded none. */
 function describeDrain({ shadow }: UpdateNode): string | undefined {
   const { remaining = 0, blocked = [] } = shadow?.status?.drain ?? {};
   if (remaining === 0) return undefined;
-  const named = blocked.slice(0, MOST_NAMED).map(({ namespace, name, reason, message }) => {
+  const named = blocked.slice(0, MAX_NAMED).map(({ namespace, name, reason, message }) => {
     return `${namespace}/${name} (${reason}${message === undefined ? "" : `: ${message}`})`;
   });
   return [remaining === 1 ? "1 pod is left" : `${remaining} pods are left`, ...named].join(", ");

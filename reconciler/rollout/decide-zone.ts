@@ -11,7 +11,7 @@ import { isZoneRecorded, type GroupSnapshot, type ZoneWithPods } from "../model/
 export type RolloutDecision = DeletePods | FinishZone | Hold;
 
 /** Deletions a decision; the group is gathered again before more. */
-const MOST_AT_ONCE = 50;
+const MAX_AT_ONCE = 50;
 
 type ZoneRule = Rule<[zone: ZoneWithPods, group: GroupSnapshot], RolloutDecision>;
 
@@ -53,7 +53,7 @@ export const idlePods: ZoneRule = (zone, group) => {
   const isTried = tried.some((pod) => !isOverdue(pod, group.now));
   const idle = outdated(zone).filter((pod) => isLost(pod) || (!isTried && neverServed(pod)));
   const stalled = tried.length > 0 ? [] : outdated(zone).filter((pod) => servesNothing(pod, group.now));
-  const pods = (idle.length > 0 ? idle : stalled.slice(0, roomBeside(zone))).slice(0, MOST_AT_ONCE);
+  const pods = (idle.length > 0 ? idle : stalled.slice(0, roomBeside(zone))).slice(0, MAX_AT_ONCE);
   if (pods.length === 0) return undefined;
   const list = pods.map((pod) => `${pod.name} (${pod.broken ?? (pod.hasBeenReady ? "no longer ready" : "never ready")})`).join(", ");
   return { action: "deletePods", zone, pods, serveNothing: true, message: `replacing pods that serve nothing: ${list}` };
@@ -89,7 +89,7 @@ const outdatedPods: ZoneRule = (zone) => {
     const waiting = `${describeUnavailable(zone)}; at most ${zone.maxUnavailable} may be unavailable, and ${count(candidates)} to be updated`;
     return { ...hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods]), dedupKey: zone.name };
   }
-  const pods = (unready.length > 0 ? unready : ready).slice(0, Math.min(room, MOST_AT_ONCE));
+  const pods = (unready.length > 0 ? unready : ready).slice(0, Math.min(room, MAX_AT_ONCE));
   return {
     action: "deletePods",
     zone,

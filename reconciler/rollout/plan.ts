@@ -7,7 +7,7 @@ import { isZoneRecorded, type Zone, type ZoneWithPods } from "../model/zone.ts";
 import { outdated } from "./decide-zone.ts";
 
 /** The most pods that a plan names a zone. */
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 /** The zones that may be rolled out: the unhealthy one comes first, the others by name; paused ones are left out (§1.3.6). */
 export function inOrder(zones: readonly ZoneWithPods[]): ZoneWithPods[] {
@@ -20,7 +20,7 @@ export function planRollout(zones: readonly ZoneWithPods[]): PlannedZone[] {
     const unreadyFirst = moveToFront(outdated(zone), (pod) => !pod.ready);
     const candidates = moveToFront(unreadyFirst, (pod) => isLost(pod) || neverServed(pod));
     if (candidates.length === 0 && isZoneRecorded(zone)) return [];
-    const names = candidates.slice(0, MOST_NAMED).map((pod) => pod.name);
+    const names = candidates.slice(0, MAX_NAMED).map((pod) => pod.name);
     return [{ zone: zone.name, count: candidates.length, pods: names, atOnce: zone.maxUnavailable, msPerPod: medianReadyMs(zone) }];
   });
 }
@@ -34,10 +34,10 @@ export function planByStatus(zones: readonly Zone[]): PlannedZone[] {
 }
 
 /** A pod that turned ready later than this after its start had been ready before: it tells nothing of a start. */
-const LONGEST_START_MS = 6 * 3_600_000;
+const MAX_START_MS = 6 * 3_600_000;
 
 /** How long a pod of the zone took to become ready, in milliseconds. Half of the ready pods took longer: single slow or restarted ones do not matter. */
 export function medianReadyMs({ pods }: ZoneWithPods): number | undefined {
-  const times = pods.flatMap(({ readyAfterMs: ms }) => (ms !== undefined && ms <= LONGEST_START_MS ? ms : [])).toSorted((a, b) => a - b);
+  const times = pods.flatMap(({ readyAfterMs: ms }) => (ms !== undefined && ms <= MAX_START_MS ? ms : [])).toSorted((a, b) => a - b);
   return times[Math.floor(times.length / 2)];
 }

@@ -13,7 +13,7 @@ export const LAST_STARTED = "zonewise/last-started-group";
 export const LAST_OF_FULL = "zonewise/last-started-of-full-namespaces";
 
 /** Of so many namespaces, those that lacked room most recently, the group that was begun last is remembered: an annotation has a bound. */
-const MOST_FULL = 64;
+const MAX_FULL = 64;
 
 /** A group at its place. The places of a namespace are those of its groups; which of them fills a place depends on the one begun last. */
 export interface Turn<T> {
@@ -48,7 +48,7 @@ interface Left {
 export function createGroupTurns({ monotonic }: Pick<Clock, "monotonic">, annotations: Map<string, string>): GroupTurns {
   const leftOut = new Map<string, Left>();
   const lastOfFull = readLast(annotations);
-  const writeLast = (): void => void annotations.set(LAST_OF_FULL, [...lastOfFull.values()].slice(-MOST_FULL).join(" "));
+  const writeLast = (): void => void annotations.set(LAST_OF_FULL, [...lastOfFull.values()].slice(-MAX_FULL).join(" "));
 
   return {
     order(groups, busy) {
@@ -76,7 +76,7 @@ export function createGroupTurns({ monotonic }: Pick<Clock, "monotonic">, annota
       if (lastOfFull.has(namespace)) return;
       lastOfFull.set(namespace, previous);
       const [oldest] = lastOfFull.keys();
-      if (lastOfFull.size > MOST_FULL && oldest !== undefined) lastOfFull.delete(oldest);
+      if (lastOfFull.size > MAX_FULL && oldest !== undefined) lastOfFull.delete(oldest);
       writeLast();
     },
     leave(key, why) {

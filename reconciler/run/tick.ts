@@ -15,7 +15,7 @@ import type { Draft } from "../report/events.ts";
 import type { Outcome, TickResult } from "../model/outcome.ts";
 import { decideByStatus } from "../rollout/decide-rollout.ts";
 import { type Gathered, stepGroup, type StepInput } from "./step-group.ts";
-import { createPatientSteps, MOST_SLOW, MOST_SLOW_OF_NAMESPACE, namespaceOf, type StepResult, type Steps } from "./steps.ts";
+import { createPatientSteps, MAX_SLOW, MAX_SLOW_OF_NAMESPACE, namespaceOf, type StepResult, type Steps } from "./steps.ts";
 
 const GROUPS_AT_A_TIME = 8;
 
@@ -139,8 +139,8 @@ const TURN_PATIENCE_MS = 30_000;
 
 const OBSTACLES: Readonly<Record<Obstacle, string>> = {
   noTime: "the groups before it take all the time in which ticks begin groups",
-  namespaceFull: `steps of other groups of its namespace take long, and beside ${MOST_SLOW_OF_NAMESPACE} of these no other is begun`,
-  allFull: `steps of other groups take long, and beside ${MOST_SLOW} of these no other is begun`,
+  namespaceFull: `steps of other groups of its namespace take long, and beside ${MAX_SLOW_OF_NAMESPACE} of these no other is begun`,
+  allFull: `steps of other groups take long, and beside ${MAX_SLOW} of these no other is begun`,
 };
 
 /** A group that ticks have left out for long says why. */

@@ -13,7 +13,7 @@ const WARM_UP_SECONDS = 4;
 const SMALLEST = 3;
 const LARGEST = 500;
 /** 1.3 times what upstream holds after such load. */
-const MOST_MB = 85;
+const MAX_MB = 85;
 /** Five times upstream's rate on such a machine. */
 const LEAST_PER_SECOND = 730;
 /** Pods per zone: 9, 300 and 1,500 pods in total. */
@@ -61,7 +61,7 @@ export const benchEvictions: Bench = async (environment) => {
     rows.push({
       what: `evictions, ${where}: webhook server, resident`,
       figure: `${idleMb.toFixed(0)} MB before, ${residentMb.toFixed(0)} MB after`,
-      ...(replicas === LARGEST && { aim: atMost(MOST_MB, " MB after", residentMb) }),
+      ...(replicas === LARGEST && { aim: atMost(MAX_MB, " MB after", residentMb) }),
     });
     return rows;
   }

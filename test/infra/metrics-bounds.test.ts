@@ -3,35 +3,35 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
-import { MOST_KINDS, MOST_NODES, MOST_POLICIES, MOST_VERSIONS } from "../../infra/metrics/node-update-metrics.ts";
-import { createMetrics, MOST_GROUPS, MOST_SERIES, MOST_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
-import { MOST_ZONES, sampleGroups } from "../../functions/totals/group-samples.ts";
-import { MOST_PHASED } from "../../infra/metrics/phased-metrics.ts";
+import { MAX_KINDS, MAX_NODES, MAX_POLICIES, MAX_VERSIONS } from "../../infra/metrics/node-update-metrics.ts";
+import { createMetrics, MAX_GROUPS, MAX_SERIES, MAX_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
+import { MAX_ZONES, sampleGroups } from "../../functions/totals/group-samples.ts";
+import { MAX_PHASED } from "../../infra/metrics/phased-metrics.ts";
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
 import { skippingClock } from "./stage.ts";
 
 /** The maximum number of a metric's label sets. */
 const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
-  apiRequests: MOST_SERIES + 1,
+  apiRequests: MAX_SERIES + 1,
   rateLimited: 6,
-  podRequests: MOST_SERIES + 1,
-  clusterRefused: MOST_SERIES + 1,
-  failurePolicy: 2 * MOST_WEBHOOKS,
+  podRequests: MAX_SERIES + 1,
+  clusterRefused: MAX_SERIES + 1,
+  failurePolicy: 2 * MAX_WEBHOOKS,
   certificateExpiry: 1,
-  groupReconciles: MOST_GROUPS + 1,
-  groupFailures: MOST_GROUPS + 1,
-  groupDuration: MOST_GROUPS + 1,
-  groupSuccess: MOST_GROUPS,
+  groupReconciles: MAX_GROUPS + 1,
+  groupFailures: MAX_GROUPS + 1,
+  groupDuration: MAX_GROUPS + 1,
+  groupSuccess: MAX_GROUPS,
   ticks: 1,
-  podsReplaced: MOST_GROUPS + 1,
-  groupBlocked: MOST_GROUPS,
+  podsReplaced: MAX_GROUPS + 1,
+  groupBlocked: MAX_GROUPS,
   lastTick: 1,
-  groupPhase: MOST_GROUPS,
-  lastStep: MOST_GROUPS,
-  progressDeadline: MOST_GROUPS,
-  stepsLeft: MOST_GROUPS,
-  rolloutDuration: MOST_GROUPS,
-  zonePods: MOST_GROUPS * MOST_ZONES * 4,
+  groupPhase: MAX_GROUPS,
+  lastStep: MAX_GROUPS,
+  progressDeadline: MAX_GROUPS,
+  stepsLeft: MAX_GROUPS,
+  rolloutDuration: MAX_GROUPS,
+  zonePods: MAX_GROUPS * MAX_ZONES * 4,
   requests: 2 * 3,
   requestBytes: 2,
   responseBytes: 2,
@@ -40,19 +40,19 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   evictions: 1,
   evictionsInFlight: 1,
   budgetsObserved: 1,
-  hostsVersion: MOST_VERSIONS,
+  hostsVersion: MAX_VERSIONS,
   hostsState: 5,
-  hostsCrashes: MOST_NODES,
-  nodesActive: MOST_POLICIES,
-  nodePhase: MOST_POLICIES * MOST_NODES,
-  nodeDeadline: MOST_POLICIES * MOST_NODES,
-  nodesFrozen: MOST_POLICIES,
-  nodesWindow: MOST_POLICIES,
-  nodesSkipped: MOST_POLICIES * MOST_KINDS,
-  nodeTransitions: MOST_POLICIES * MOST_KINDS,
+  hostsCrashes: MAX_NODES,
+  nodesActive: MAX_POLICIES,
+  nodePhase: MAX_POLICIES * MAX_NODES,
+  nodeDeadline: MAX_POLICIES * MAX_NODES,
+  nodesFrozen: MAX_POLICIES,
+  nodesWindow: MAX_POLICIES,
+  nodesSkipped: MAX_POLICIES * MAX_KINDS,
+  nodeTransitions: MAX_POLICIES * MAX_KINDS,
   nodesLastPass: 1,
   gateChecks: 3,
-  phasedPhase: MOST_PHASED,
+  phasedPhase: MAX_PHASED,
   phasedChecks: 1,
 };
 
@@ -101,7 +101,7 @@ const EVENTS: readonly Event[] = [
       deadline: 1800,
       status: { group: `${text}${i}`, phase: "Waiting", zones } as const,
     }));
-    metrics.show(sampleGroups(groups, { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() }, MOST_GROUPS));
+    metrics.show(sampleGroups(groups, { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() }, MAX_GROUPS));
   },
   ({ webhooks }, method, n) => {
     webhooks.requestStarted(method, "route");

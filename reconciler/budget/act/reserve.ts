@@ -67,7 +67,7 @@ export interface ReserverOptions extends Omit<ReserverState, "budgetCache" | "la
 }
 
 const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 500;
 /** Retries without a pause, each after a batch that found out where to look. */
 const MAX_IMMEDIATE_RETRIES = 3;
 
@@ -98,7 +98,7 @@ export function createReserver(options: ReserverOptions): Reserver {
       if (error !== undefined && !isTransient(error)) return notNow(error);
       if (result.outcome === "superseded" || ++retries > MAX_IMMEDIATE_RETRIES) {
         await clock.sleep(Math.min(random() * pause, remaining(request, clock)), request.signal);
-        pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+        pause = Math.min(pause * 2, MAX_PAUSE_MS);
       }
       if (remaining(request, clock) <= 0) return notNow(error ?? new RolloutError("Conflict", "other processes always wrote first"));
     }

@@ -5,13 +5,13 @@ import type { DueStartCheck } from "../start-checks.ts";
 import type { LookAt } from "./look-around.ts";
 
 /** Nodes that are looked at in one pass; each costs a list of its pods. */
-const MOST_LOOKS = 40;
+const MAX_LOOKS = 40;
 /** Active nodes that are looked at together. */
 const AT_ONCE = 5;
 /** Milliseconds for which a node that could not be drained is not looked at again. */
 const REMEMBERED_MS = 30_000;
 /** Nodes whose last look is remembered; the order starts again beyond that. */
-const MOST_REMEMBERED = 5000;
+const MAX_REMEMBERED = 5000;
 
 interface Remembered {
   readonly look: NodeLook;
@@ -49,7 +49,7 @@ export async function planWithLooks(
   const looks = new Map([...obstacles].map(([node, { look }]) => [node, look]));
   const departures = new Map([...memory.departures].map(([node, { look }]) => [node, look]));
   let answers: StartCheckAnswers | undefined;
-  for (let left = MOST_LOOKS; ;) {
+  for (let left = MAX_LOOKS; ;) {
     const plan = planPass({ ...first, looks, departures, ...(answers && { answers }) });
     if (plan.due.length > 0 && !answers) {
       answers = await askChecks(plan.due);
@@ -110,7 +110,7 @@ function forget(
   const isOld = ({ at, ...one }: Remembered): boolean => now - at >= REMEMBERED_MS || (one.beside ?? beside) !== beside;
   for (const [node, one] of obstacles) if (isOld(one) || active.has(node)) obstacles.delete(node);
   for (const [node, one] of departures) if (isOld(one)) departures.delete(node);
-  if (lookedAt.size > MOST_REMEMBERED) lookedAt.clear();
+  if (lookedAt.size > MAX_REMEMBERED) lookedAt.clear();
 }
 
 const isObstacle = ({ obstacle, unknown, unfit, rollout }: NodeLook): boolean =>

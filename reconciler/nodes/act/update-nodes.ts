@@ -56,7 +56,7 @@ export interface UpdateNodesInput extends Omit<Actor, "cluster"> {
 export type UpdateNodes = (input: UpdateNodesInput) => Promise<boolean>;
 
 /** Passes in one tick: an update that is wiped and the next start are two. */
-const MOST_PASSES = 4;
+const MAX_PASSES = 4;
 /** Milliseconds between lists of all nodes. */
 const ALL_NODES_MS = 5 * 60_000;
 /** Milliseconds until a missing definition is looked for again. */
@@ -79,7 +79,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     if (clock.monotonic() - absentAt < ABSENT_MS) return false;
     let acted = false;
     try {
-      for (let pass = 1; pass <= MOST_PASSES && !signal.aborted; pass++) {
+      for (let pass = 1; pass <= MAX_PASSES && !signal.aborted; pass++) {
         const wrote = await passOnce(actor, recorder, signal);
         acted ||= wrote;
         if (!wrote) break;

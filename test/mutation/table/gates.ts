@@ -222,13 +222,13 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "dead endpoints leave turns to others",
     ...TURNS,
-    find: "troubled < MOST_TROUBLED",
+    find: "troubled < MAX_TROUBLED",
     replacement: "troubled < IN_FLIGHT",
   },
   {
     breaks: "checks that answer leave turns to those that did not",
     ...TURNS,
-    find: "regular < MOST_REGULAR",
+    find: "regular < MAX_REGULAR",
     replacement: "regular < IN_FLIGHT",
   },
   {

@@ -165,7 +165,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     breaks: "reasons do not make the status of a policy too large to be stored",
     file: "reconciler/nodes/plan-active.ts",
     tests: TESTS,
-    find: "const waitsFor = why.slice(0, LONGEST_WAIT);",
+    find: "const waitsFor = why.slice(0, MAX_WAIT_LENGTH);",
     replacement: "const waitsFor = why;",
   },
   {

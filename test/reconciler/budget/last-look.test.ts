@@ -8,7 +8,7 @@ import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import type { PodTraits, ZoneTraits } from "../builders.ts";
 import { PARTITIONS, snapshot } from "./builders.ts";
 
-const MOST_READS = 4;
+const MAX_READS = 4;
 
 /** The blocking pods with their state in another snapshot. */
 function reread(now: EvictionSnapshot, blocking: readonly Reread["blocker"][]): Reread[] {
@@ -21,7 +21,7 @@ function reread(now: EvictionSnapshot, blocking: readonly Reread["blocker"][]): 
 
 /** The denial that an earlier look proves for the pod of `now`; undefined if it proves none. */
 function denyAgain(before: EvictionSnapshot, now: EvictionSnapshot): string | undefined {
-  const claim = planDenialCheck(now.pod.name, rememberLook(before.zones, before, 0), MOST_READS);
+  const claim = planDenialCheck(now.pod.name, rememberLook(before.zones, before, 0), MAX_READS);
   return claim && checkDenial(claim, reread(now, claim.blocking), now);
 }
 
@@ -69,9 +69,9 @@ describe("a look at a budget", () => {
   it("is not used if too many pods would have to be read, or if no pod blocks", () => {
     const down = { pods: { 1: { ready: false }, 2: { ready: false } }, replicas: 9 };
     const many = snapshot({ pod: "zone-a-0", spec: { maxUnavailable: 5 }, zones: { a: down } });
-    assert.equal(planDenialCheck("ingester-zone-a-0", rememberLook(many.zones, many, 0), MOST_READS), undefined);
+    assert.equal(planDenialCheck("ingester-zone-a-0", rememberLook(many.zones, many, 0), MAX_READS), undefined);
     const well = snapshot({ pod: "zone-a-0" });
-    assert.equal(planDenialCheck("ingester-zone-a-0", rememberLook(well.zones, well, 0), MOST_READS), undefined);
+    assert.equal(planDenialCheck("ingester-zone-a-0", rememberLook(well.zones, well, 0), MAX_READS), undefined);
   });
 });
 
@@ -91,7 +91,7 @@ it("a zone with more replicas than memory can hold is remembered by a few of its
   const zones = here.zones.map((zone) => (zone.name === "ingester-zone-b" ? { ...zone, replicas: 2_147_483_647 } : zone));
   const look = rememberLook(zones, here, 0);
   assert.equal(look.blocking.length, 100);
-  const claim = planDenialCheck("ingester-zone-a-0", look, MOST_READS);
+  const claim = planDenialCheck("ingester-zone-a-0", look, MAX_READS);
   assert.ok(claim);
   assert.equal(checkDenial(claim, reread({ ...here, zones }, claim.blocking), here), "4 pods unknown in ingester-zone-b");
 });
