@@ -95,7 +95,7 @@ interface SharedView {
 }
 
 function decideRequest(request: TimedDisruptionRequest, view: SharedView, state: ReserverState): BatchResult {
-  if (remaining(request, state.clock) < LEAST_FOR_WRITE_MS) return { outcome: "superseded" };
+  if (remaining(request, state.clock) < LEAST_FOR_WRITE_MS) return { outcome: "expired" };
   return request.downscale
     ? decideDownscaleRequest(request, request.downscale, { ...view, by: state.by })
     : decidePodRequest(request, view, state);

@@ -53,6 +53,8 @@ export type BatchResult =
   | { readonly outcome: "decided"; readonly verdict: Verdict; readonly handle?: ReservationHandle }
   /** Another process wrote first, or the API server did not answer: gather and decide again. */
   | { readonly outcome: "superseded"; readonly error?: unknown }
+  /** Too little time is left until the deadline to reserve anything. */
+  | { readonly outcome: "expired" }
   /** The batch found out which budget is the right one: retry without a pause. */
   | { readonly outcome: "retryNow" };
 

@@ -83,7 +83,7 @@ export function createReserver(options: ReserverOptions): Reserver {
   const decideInBatch = createBatchQueue(state);
 
   async function tryOnce(request: TimedDisruptionRequest): Promise<BatchResult> {
-    if (remaining(request, clock) <= 0) return { outcome: "superseded" };
+    if (remaining(request, clock) <= 0) return { outcome: "expired" };
     const denial =
       request.rollout || request.downscale ? undefined : await denyAgain(request, remaining(request, clock)).catch(() => undefined);
     return denial ? decided(denial) : await decideInBatch(request);
@@ -96,7 +96,7 @@ export function createReserver(options: ReserverOptions): Reserver {
       if (result.outcome === "decided") return result;
       const error = result.outcome === "superseded" ? result.error : undefined;
       if (error !== undefined && !isTransient(error)) return notNow(error);
-      if (result.outcome === "superseded" || ++retries > MAX_IMMEDIATE_RETRIES) {
+      if (result.outcome !== "retryNow" || ++retries > MAX_IMMEDIATE_RETRIES) {
         await clock.sleep(Math.min(random() * pause, remaining(request, clock)), request.signal);
         pause = Math.min(pause * 2, MAX_PAUSE_MS);
       }
