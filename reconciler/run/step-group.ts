@@ -28,7 +28,7 @@ export interface StepInput extends Actor {
   readonly clock: Pick<Clock, "now" | "monotonic">;
   /** Once it fires, no further pod is deleted or called. */
   readonly stop: AbortSignal;
-  readonly scaling: Omit<Scaler, keyof Actor | "clock" | "stop" | "lastLook">;
+  readonly scaling: Omit<Scaler, keyof Actor | "clock" | "stop" | "lastRead">;
   readonly budgets: {
     readonly mayDisrupt: MayDisrupt;
     readonly maintenance: BudgetMaintenance;

@@ -3,7 +3,7 @@ import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { disruptionBudgets, pods, statefulSets, type DisruptionBudget } from "../../../infra/kubernetes/resources.ts";
-import { missingPods } from "../last-look.ts";
+import { missingPods } from "../denial-cache.ts";
 import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget-pod.ts";
 import type { CompilePartition } from "../partition.ts";
 import type { StoredBudget } from "../scope.ts";

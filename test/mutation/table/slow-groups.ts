@@ -100,18 +100,18 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     replacement: "needsTick(late)",
   },
   {
-    breaks: "zones that wait share one look at their group",
+    breaks: "zones that wait share one read of their group",
     file: "reconciler/scaling/act/why-not-shrink.ts",
     ...ZONES,
     find: 'if (typeof refused === "object") return refused;',
     replacement: 'if (typeof refused === "object" && zone.name === "") return refused;',
   },
   {
-    breaks: "a zone shrinks only by a look of its own",
+    breaks: "a zone shrinks only by a read of its own",
     file: "reconciler/scaling/act/why-not-shrink.ts",
     ...ZONES,
     find: 'if (typeof refused === "object") return refused;',
-    replacement: 'if (lastLook.look && refused !== "outdated") return refused;',
+    replacement: 'if (lastRead.facts && refused !== "outdated") return refused;',
   },
   {
     breaks: "a group has few lists of pods in flight",
