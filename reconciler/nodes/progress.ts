@@ -1,13 +1,13 @@
 /**
  * The next step of an active node: the first rule with an opinion (§17.2).
  *
- *   gone -> finished -> failed -> no longer managed -> frozen -> deadline -> gate -> wait
+ *   gone -> finished -> failed -> no longer managed -> frozen -> deadline -> precondition -> wait
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { shortDuration } from "../../infra/duration.ts";
 import type { UpdateNode } from "./node.ts";
-import { type GateFacts, GATES } from "./node-gates.ts";
+import { type PreconditionFacts, PRECONDITIONS } from "./preconditions.ts";
 import { startBlocker } from "./start-blocker.ts";
 import { deadlineOf, hasRebooted, isInReboot } from "./phase.ts";
 import type { ActiveNode, NodePhase, Workload } from "./policy-status.ts";
@@ -38,7 +38,7 @@ interface Ending {
   readonly message: string;
 }
 
-export interface NodeProgress extends GateFacts {
+export interface NodeProgress extends PreconditionFacts {
   /** Both states are Idle: the phase of the entry is the last one. */
   readonly done: boolean;
   /** Undefined if the node is gone. */
@@ -158,11 +158,11 @@ const started: ProgressRule = ({ entry, snapshot }, { shadow }) => {
   return isWanted ? { step: "startAgain" } : { step: "wait", why: "its start is no longer wanted" };
 };
 
-const gate: ProgressRule = (progress, node) => {
+const preconditionHolds: ProgressRule = (progress, node) => {
   const { spec, status } = node.shadow ?? {};
   const move = spec ? moveFor(spec.state, status?.current_state) : undefined;
   if (move?.move !== "advance") return undefined;
-  const verdict = GATES[move.gate](progress, node);
+  const verdict = PRECONDITIONS[move.precondition](progress, node);
   if (typeof verdict === "object") return { step: "look", nodes: verdict.looks };
   return verdict === undefined ? { step: "advance", to: move.to, workloads: progress.look?.workloads } : { step: "wait", why: verdict };
 };
@@ -180,7 +180,7 @@ const decide = firstOf<[NodeProgress, UpdateNode], NodeStep>([
   notFrozen,
   inTime,
   started,
-  gate,
+  preconditionHolds,
   forAgent,
 ]);
 

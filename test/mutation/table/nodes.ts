@@ -8,7 +8,7 @@ const RACES = ["test/reconciler/nodes/act/races.test.ts"];
 const PLAN = { file: "reconciler/nodes/plan.ts", tests: TESTS };
 const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };
 const PROGRESS = { file: "reconciler/nodes/progress.ts", tests: TESTS };
-const GATES = { file: "reconciler/nodes/node-gates.ts", tests: TESTS };
+const PRECONDITIONS = { file: "reconciler/nodes/preconditions.ts", tests: TESTS };
 const RECORDS = { file: "reconciler/nodes/records.ts", tests: TESTS };
 const CLOSED = { file: "reconciler/nodes/start-blocker.ts", tests: TESTS };
 const CHECKS = { file: "reconciler/nodes/start-checks.ts", tests: TESTS };
@@ -72,7 +72,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a staged node is not rebooted while frozen",
-    ...GATES,
+    ...PRECONDITIONS,
     find: "    if (policy.status.frozen) return `the policy is frozen",
     replacement: "    if (policy.status.frozen && !policy.enabled) return `the policy is frozen",
   },
@@ -127,7 +127,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a node is rebooted only if its drain would succeed",
-    ...GATES,
+    ...PRECONDITIONS,
     find: "look.rollout ?? look.obstacle ??",
     replacement: "look.rollout ??",
   },

@@ -5,7 +5,7 @@ import type { UpdateNode } from "./node.ts";
 import type { ActiveNode } from "./policy-status.ts";
 import type { NodeLook, PolicySnapshot } from "./snapshot.ts";
 
-export interface GateFacts {
+export interface PreconditionFacts {
   readonly snapshot: Pick<PolicySnapshot, "now" | "policy">;
   readonly entry: ActiveNode;
   readonly look: NodeLook | undefined;
@@ -13,10 +13,10 @@ export interface GateFacts {
   readonly beside: () => BesideAnswer;
 }
 
-type Gate = (facts: GateFacts, node: UpdateNode) => string | { readonly looks: readonly string[] } | undefined;
+type Precondition = (facts: PreconditionFacts, node: UpdateNode) => string | { readonly looks: readonly string[] } | undefined;
 
 /** Each says why the next state must wait, or which nodes' pods must be looked at first. */
-export const GATES: Readonly<Record<"drainable" | "ready" | "healthy", Gate>> = {
+export const PRECONDITIONS: Readonly<Record<"drainable" | "ready" | "healthy", Precondition>> = {
   drainable({ snapshot: { policy }, look, beside }, node) {
     if (policy.status.frozen) return `the policy is frozen: ${policy.status.frozen.message}`;
     if (!node.ready) return "the node is not Ready";
