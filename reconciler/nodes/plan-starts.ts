@@ -1,6 +1,6 @@
 /** Chooses the nodes that start now: zone after zone, those without failures first, as many as there are free slots. */
 import { groupBy, moveToFront } from "../model/order.ts";
-import { type Going, questionOf, whyNotBeside, withNode } from "./beside.ts";
+import { type Going, questionOf, whyNotTogether, withNode } from "./drain-together.ts";
 import type { UpdateNode } from "./node.ts";
 import { hasUpdate, whySkipped, whySkippedByPods } from "./skip.ts";
 import type { PolicySnapshot, Skip } from "./snapshot.ts";
@@ -135,7 +135,7 @@ function chooseFrom(candidates: readonly UpdateNode[], { slots, going: before, r
       continue;
     }
     const answer =
-      whySkippedByPods(node, snapshot) ?? (looks.length > 0 ? undefined : whyNotBeside(questionOf(node.name, going, snapshot)));
+      whySkippedByPods(node, snapshot) ?? (looks.length > 0 ? undefined : whyNotTogether(questionOf(node.name, going, snapshot)));
     if (answer && "reason" in answer) {
       skips.push({ ...answer, node: node.name });
       continue;

@@ -6,7 +6,7 @@
  * The status is written first, with the policy's resourceVersion: it takes the slots. Then the shadows are written (§17.1).
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { goingBeforeStart } from "./beside.ts";
+import { goingBeforeStart } from "./drain-together.ts";
 import type { Shadow, UpdateNode } from "./node.ts";
 import { planActive, type ActiveStep } from "./plan-active.ts";
 import { type PlannedStarts, planStarts, type Starts } from "./plan-starts.ts";

@@ -53,7 +53,7 @@ export const idlePods: ZoneRule = (zone, group) => {
   const isTried = tried.some((pod) => !isOverdue(pod, group.now));
   const idle = outdated(zone).filter((pod) => isLost(pod) || (!isTried && neverServed(pod)));
   const stalled = tried.length > 0 ? [] : outdated(zone).filter((pod) => servesNothing(pod, group.now));
-  const pods = (idle.length > 0 ? idle : stalled.slice(0, roomBeside(zone))).slice(0, MAX_AT_ONCE);
+  const pods = (idle.length > 0 ? idle : stalled.slice(0, countRoom(zone))).slice(0, MAX_AT_ONCE);
   if (pods.length === 0) return undefined;
   const list = pods.map((pod) => `${pod.name} (${pod.broken ?? (pod.hasBeenReady ? "no longer ready" : "never ready")})`).join(", ");
   return { action: "deletePods", zone, pods, serveNothing: true, message: `replacing pods that serve nothing: ${list}` };
@@ -71,7 +71,7 @@ function triedPods(zone: ZoneWithPods): readonly Pick<Pod, "ready" | "notReadySi
 const TO_BE_MADE = { ready: false, notReadySince: undefined };
 
 /** How many pods may go beside those that are unavailable and no longer outdated. */
-function roomBeside(zone: ZoneWithPods): number {
+function countRoom(zone: ZoneWithPods): number {
   return Math.max(0, zone.maxUnavailable - (unavailable(zone).count - outdated(zone).filter((pod) => !pod.ready).length));
 }
 
@@ -84,7 +84,7 @@ const outdatedPods: ZoneRule = (zone) => {
   const candidates = outdated(zone);
   if (candidates.length === 0) return undefined;
   const [ready, unready] = [candidates.filter((pod) => pod.ready), candidates.filter((pod) => !pod.ready)];
-  const room = roomBeside(zone);
+  const room = countRoom(zone);
   if (room === 0) {
     const waiting = `${describeUnavailable(zone)}; at most ${zone.maxUnavailable} may be unavailable, and ${count(candidates)} to be updated`;
     return { ...hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods]), dedupKey: zone.name };

@@ -58,10 +58,10 @@ export async function tick(input: TickInput): Promise<TickResult> {
   const busy = steps.underWay();
   for (const key of busy) memory.leave(key, "busy");
   const gatheredAt = clock.monotonic();
-  const beside = { cluster, fence, freshness, namespaces, record: report.record };
+  const context = { cluster, fence, freshness, namespaces, record: report.record };
   const beginRound = () => checking.checker.begin(stop);
-  const [list, gates] = await Promise.all([gatherZones(namespaces, input), checking.gates.begin({ ...beside, beginRound })]);
-  const phasing = handled(busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased({ ...beside, stop }, input)));
+  const [list, gates] = await Promise.all([gatherZones(namespaces, input), checking.gates.begin({ ...context, beginRound })]);
+  const phasing = handled(busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased({ ...context, stop }, input)));
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const queue = memory.order(list.groups, busy);
   const others = handled(budgets.maintenance.maintainOthers(list.groups, input.fence, stop));

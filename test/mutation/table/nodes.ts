@@ -15,27 +15,27 @@ const CHECKS = { file: "reconciler/nodes/start-checks.ts", tests: TESTS };
 const UPKEEP = { file: "reconciler/nodes/upkeep.ts", tests: TESTS };
 const DRAIN = ["test/reconciler/nodes/drainable.test.ts"];
 const PLACES = { file: "reconciler/nodes/places.ts", tests: ["test/reconciler/nodes/places.test.ts"] };
-const BESIDE = { file: "reconciler/nodes/beside.ts", tests: ["test/reconciler/nodes/beside.test.ts"] };
+const TOGETHER = { file: "reconciler/nodes/drain-together.ts", tests: ["test/reconciler/nodes/drain-together.test.ts"] };
 const SLOTS = { file: "reconciler/nodes/slots.ts", tests: ["test/reconciler/nodes/freeze.test.ts"] };
 
 export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "each pod of a node that is being drained keeps its last place",
-    ...BESIDE,
+    ...TOGETHER,
     find: "isHomeless(facts, pod, after) && !isHomeless(facts, pod, before)",
     replacement: "isHomeless(facts, pod, after) && !facts.pods.some((one) => isHomeless(facts, one, before))",
   },
   {
     breaks: "a one-shot does not wait for a person's cordon",
     ...PLAN,
-    tests: BESIDE.tests,
+    tests: TOGETHER.tests,
     find: "fits.some((nodes) => nodes.every((name) => !going.has(name)))",
     replacement: "fits.length > 99",
   },
   {
     breaks: "a one-shot waits for a node that gives places back",
     ...PLAN,
-    tests: BESIDE.tests,
+    tests: TOGETHER.tests,
     find: "nodes.every((name) => !going.has(name))",
     replacement: "nodes.length > 0",
   },
@@ -283,57 +283,57 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a node that is being updated is no place for pods",
-    ...BESIDE,
+    ...TOGETHER,
     find: "found.open.every((name) => out.has(name))",
     replacement: "found.open.every((name) => name === pod.name && out.has(name))",
   },
   {
     breaks: "no drain waits for a pod that waits for the same node",
-    ...BESIDE,
+    ...TOGETHER,
     find: "[hasPlaces, nodeApiStays, drainEnds]",
     replacement: "[hasPlaces, nodeApiStays]",
   },
   {
     breaks: "the whole node API is not drained without another place",
-    ...BESIDE,
+    ...TOGETHER,
     find: "[hasPlaces, nodeApiStays, drainEnds]",
     replacement: "[hasPlaces, drainEnds]",
   },
   {
     breaks: "a start takes no place that a drain needs",
-    ...BESIDE,
+    ...TOGETHER,
     find: "[takesNoPlace, waitsForNoOther, letsNoOtherWait]",
     replacement: "[waitsForNoOther, letsNoOtherWait]",
   },
   {
     breaks: "no drain waits for a pod that waits for another node",
-    ...BESIDE,
+    ...TOGETHER,
     find: "[takesNoPlace, waitsForNoOther, letsNoOtherWait]",
     replacement: "[takesNoPlace, letsNoOtherWait]",
   },
   {
     breaks: "a start makes no drain wait",
-    ...BESIDE,
+    ...TOGETHER,
     find: "[takesNoPlace, waitsForNoOther, letsNoOtherWait]",
     replacement: "[takesNoPlace, waitsForNoOther]",
   },
   {
     breaks: "nodes that start in one pass count for each other",
     ...STARTS,
-    tests: BESIDE.tests,
+    tests: TOGETHER.tests,
     find: "    going = withNode(going, node.name);\n",
     replacement: "",
   },
   {
     breaks: "nodes that are rebooted in one pass count for each other",
     file: "reconciler/nodes/plan-active.ts",
-    tests: BESIDE.tests,
+    tests: TOGETHER.tests,
     find: 'step.to === "RebootedIntoUpdate") going =',
     replacement: 'step.to === "Idle") going =',
   },
   {
     breaks: "staged nodes do not wait for each other",
-    ...BESIDE,
+    ...TOGETHER,
     find: 'return goingOf(active, ["Draining"]);',
     replacement: "return goingOf(active, UNTIL_DRAINED);",
   },

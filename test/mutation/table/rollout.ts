@@ -133,7 +133,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "pods are updated only up to the maximum minus pods that are no longer outdated and unavailable",
     ...ZONE,
-    find: "  const room = roomBeside(zone);",
+    find: "  const room = countRoom(zone);",
     replacement: "  const room = zone.maxUnavailable;",
   },
   {
@@ -169,7 +169,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "pods that were ready, and have not been for long, are replaced within the limit",
     ...ZONE,
-    find: "stalled.slice(0, roomBeside(zone))",
+    find: "stalled.slice(0, countRoom(zone))",
     replacement: "stalled",
   },
   {
