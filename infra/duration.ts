@@ -15,7 +15,7 @@ const NANOSECONDS: Readonly<Record<string, bigint>> = {
 const TERM = /(?<whole>\d*)(?:\.(?<fraction>\d*))?(?<unit>ns|us|µs|μs|ms|s|m|h)/y;
 const LARGEST = 2n ** 63n;
 /** Characters; a longer duration exceeds 292 years unless it has superfluous zeros. Parsing takes time quadratic in the digits. */
-const LONGEST = 100;
+const MAX_LENGTH = 100;
 const PER_MS = 1_000_000n;
 
 /**
@@ -23,7 +23,7 @@ const PER_MS = 1_000_000n;
  * Exact to the nanosecond; beyond 292 years it is invalid, as in Go, and beyond 100 characters.
  */
 export function parseGoDuration(text: string): number | undefined {
-  if (text.length > LONGEST) return undefined;
+  if (text.length > MAX_LENGTH) return undefined;
   const negative = text.startsWith("-");
   const body = /^[+-]/.test(text) ? text.slice(1) : text;
   if (body === "0") return 0;
@@ -67,7 +67,7 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
 
 /** Milliseconds of a Prometheus duration such as `1h30m`, `2w` or `0`; undefined if the text is none (§0.9b). Beyond 292 years it is invalid, as in Go, and beyond 100 characters. */
 export function parsePrometheusDuration(text: string): number | undefined {
-  if (text.length > LONGEST) return undefined;
+  if (text.length > MAX_LENGTH) return undefined;
   if (text === "0") return 0;
   const units = text === "" ? undefined : PROMETHEUS.exec(text)?.groups;
   if (!units) return undefined;

@@ -1,4 +1,5 @@
 /** The log: one line an entry, as JSON or logfmt. */
+import { isFields } from "./fields.ts";
 
 const LEVELS = { debug: 10, info: 20, warn: 30, error: 40 } as const;
 
@@ -62,7 +63,7 @@ function showError(error: Error, depth = 1): LogFields {
 
 /** `key=value` pairs in the format of the original's logger; a nested field has its path as key: `error.code=Timeout`. */
 function toLogfmt(value: unknown, path = ""): string[] {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+  if (isFields(value)) {
     return Object.entries(value).flatMap(([key, inner]) => toLogfmt(inner, `${path}${path && "."}${key.replaceAll(/[\s="]/g, "_")}`));
   }
   const text = typeof value === "string" ? value : JSON.stringify(value);

@@ -50,8 +50,8 @@ export interface PodHttpOptions {
 }
 
 const AT_ONCE = 32;
-const MOST_REDIRECTS = 10;
-const LONGEST_ANSWER = 64 * 1024;
+const MAX_REDIRECTS = 10;
+const MAX_ANSWER_LENGTH = 64 * 1024;
 
 /** A client whose limit on concurrent requests covers all its callers; namespaces take turns. */
 export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, observer }: PodHttpOptions): PodHttp {
@@ -90,11 +90,11 @@ interface Sending {
 
 async function exchange(url: URL, sending: Sending): Promise<PodAnswer> {
   const answer = await open(url, sending);
-  const body = await readText(answer, sending.signal, LONGEST_ANSWER);
+  const body = await readText(answer, sending.signal, MAX_ANSWER_LENGTH);
   const status = answer.statusCode ?? 0;
   const { location } = answer.headers;
   if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return { status, body };
-  if (sending.redirects === MOST_REDIRECTS) throw new Error(`more than ${MOST_REDIRECTS} redirects`);
+  if (sending.redirects === MAX_REDIRECTS) throw new Error(`more than ${MAX_REDIRECTS} redirects`);
   const next = new URL(location, url);
   // A pod must not redirect us to another host, which we may reach and the pod may not.
   if (next.origin !== url.origin)

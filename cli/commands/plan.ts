@@ -10,13 +10,13 @@ import { print } from "../output/print.ts";
 import { formatTable, type Cell } from "../output/table.ts";
 import type { Command, Input, Session } from "../session.ts";
 
-const MOST_STEPS = 1000;
+const MAX_STEPS = 1000;
 
 export const plan: Command = {
   name: "plan",
   arguments: "<group>",
   summary: "The next steps of a group in order, with waits and an estimate; changes nothing",
-  flags: [{ flag: "--steps <number>", summary: `at most so many steps, ${MOST_STEPS} by default` }],
+  flags: [{ flag: "--steps <number>", summary: `at most so many steps, ${MAX_STEPS} by default` }],
   exits: { 0: "nothing to do", 1: "there are steps, or something blocks" },
   completes: "groups",
   async run(session, input) {
@@ -30,7 +30,7 @@ export const plan: Command = {
   },
 };
 
-function readSteps({ flags: { steps = String(MOST_STEPS) } }: Input): number {
+function readSteps({ flags: { steps = String(MAX_STEPS) } }: Input): number {
   const most = Number(steps);
   if (!Number.isInteger(most) || most < 1) throw usageError(`--steps ${steps} is no number of 1 or more`);
   return most;

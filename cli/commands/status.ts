@@ -14,7 +14,7 @@ import type { Command, Input, Session } from "../session.ts";
 
 /** Milliseconds between two reads while it watches, and the longest pause after a lost connection. */
 const EVERY_MS = 2000;
-const LONGEST_PAUSE_MS = 30_000;
+const MAX_PAUSE_MS = 30_000;
 
 export const status: Command = {
   name: "status",
@@ -120,7 +120,7 @@ async function watch(session: Session, input: Input, timeoutMs: number): Promise
       if (signal.aborted) break;
       if (!isRetryable(error)) throw error;
       io.warn(`the connection is lost, trying again: ${messageOf(error)}\n`);
-      pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+      pause = Math.min(pause * 2, MAX_PAUSE_MS);
     }
     if (left() <= 0) break;
     await clock.sleep(Math.min(pause, left()), signal);

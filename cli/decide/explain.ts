@@ -1,7 +1,7 @@
 /** Explains a group, one of its zones or a pod, by what is recorded and by what a tick would decide now. Pure. */
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.ts";
-import { rememberLook } from "../../reconciler/budget/last-look.ts";
+import { findBlocking } from "../../reconciler/budget/denial-cache.ts";
 import { NOT_NOW, verdict } from "../../reconciler/budget/verdict.ts";
 import type { Block } from "../../reconciler/group-status/status.ts";
 import { findFacts } from "../../reconciler/model/decision.ts";
@@ -89,7 +89,7 @@ function explainTurn(pod: BudgetPod, zone: BudgetZone, { state, world }: Subject
 
 /** The pods that the budget counts as unavailable: of other zones first, as none of those may be. */
 function blockersOf(pod: BudgetPod, snapshot: NonNullable<ReturnType<typeof judgeDisruption>["snapshot"]>): Blocker[] {
-  const { blocking } = rememberLook(snapshot.zones, snapshot, 0);
+  const { blocking } = findBlocking(snapshot.zones, snapshot, 0);
   const partition = snapshot.budget.partitionOf?.(pod.name);
   const counted = blocking.filter((one) => partition === undefined || snapshot.budget.partitionOf?.(one.pod) === partition);
   const others = counted.filter(({ zone }) => zone.uid !== pod.owner);

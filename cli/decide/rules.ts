@@ -3,7 +3,7 @@ import type { VerdictReason } from "../../reconciler/budget/verdict.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import type { Reason } from "../../reconciler/model/decision.ts";
 import { RETRY_ANNOTATION } from "../../reconciler/gates/gate.ts";
-import { MOST_ZONES } from "../../reconciler/model/too-many-zones.ts";
+import { MAX_ZONES } from "../../reconciler/model/too-many-zones.ts";
 
 /** Not of a request that no command sends, nor of a pod that is not there: a command names those that are. */
 export type Denial = Exclude<VerdictReason, "Allowed" | "PodNotReady" | "OtherPod" | "PodNotInScope" | "InvalidRequest" | "PodNotFound">;
@@ -50,7 +50,7 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
       ),
   },
   TooManyZones: {
-    rule: `a group has ${MOST_ZONES} zones at most`,
+    rule: `a group has ${MAX_ZONES} zones at most`,
     remedy: (context) =>
       `give some of its zones another group: ${kubectl(context, `label --overwrite statefulset ZONE ${LABELS.rolloutGroup}=OTHER`)}`,
   },

@@ -1,6 +1,7 @@
 /** The world of one pod: its group, or, of a StatefulSet without a group, only what its budgets select. */
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { absent } from "../../infra/errors.ts";
+import { once } from "../../infra/once.ts";
 import { statefulSets } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { matchesLabels } from "../../reconciler/budget/selector.ts";
@@ -20,14 +21,11 @@ export interface PodWorld {
 
 /** The same for many pods: those of one owner, and the owners of one group, share what is read. */
 export function createPodWorlds(session: Session): (pod: BudgetPod) => Promise<PodWorld> {
-  const byOwner = new Map<string, Promise<PodWorld>>();
   const byGroup = new Map<string, Promise<PodWorld>>();
-  return (pod) => {
-    const key = pod.owner ?? `${pod.namespace}/${pod.name}`;
-    const found = byOwner.get(key) ?? gatherPodWorld(session, pod, byGroup);
-    byOwner.set(key, found);
-    return found;
-  };
+  return once(
+    (pod) => gatherPodWorld(session, pod, byGroup),
+    ({ owner, namespace, name }) => owner ?? `${namespace}/${name}`,
+  );
 }
 
 export async function gatherPodWorld(session: Session, pod: BudgetPod, byGroup = new Map<string, Promise<PodWorld>>()): Promise<PodWorld> {

@@ -1,5 +1,6 @@
 /** The settings of the installation that serves a namespace, as its reconciler's CronJob has them: what the CLI decides must be decided by the same (§18.6). */
 import { absent, hasCode, messageOf } from "../../infra/errors.ts";
+import { once } from "../../infra/once.ts";
 import { configMaps, type Resource } from "../../infra/kubernetes/resources.ts";
 import { VARIABLES } from "../../infra/config/variables.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -45,12 +46,7 @@ interface Reader {
 
 /** Each namespace is read once. Never rejects. */
 export function createSettings(reader: Reader): (namespace: string) => Promise<Settings> {
-  const known = new Map<string, Promise<Settings>>();
-  return (namespace) => {
-    const found = known.get(namespace) ?? readSettings(reader, namespace);
-    known.set(namespace, found);
-    return found;
-  };
+  return once((namespace) => readSettings(reader, namespace));
 }
 
 async function readSettings(reader: Reader, namespace: string): Promise<Settings> {

@@ -20,7 +20,7 @@ export interface Body {
 }
 
 /** Bytes of all bodies that are still being received: slow senders must not fill the memory. */
-const MOST_BUFFERED = 48 * 1024 * 1024;
+const MAX_BUFFERED = 48 * 1024 * 1024;
 
 const TOO_MUCH: HttpRefusal = { status: 429, message: "too many bodies at once, try again" };
 
@@ -33,7 +33,7 @@ export function createBodyReader(largest = LARGEST_BODY): ReadBody {
   const tooLarge: HttpRefusal = { status: 413, message: `the body is larger than ${largest} bytes` };
   return async (request, signal) => {
     if (Number(request.headers["content-length"] ?? 0) > largest) return tooLarge;
-    if (buffered > MOST_BUFFERED) return TOO_MUCH;
+    if (buffered > MAX_BUFFERED) return TOO_MUCH;
     let own = 0;
     const count = (bytes: number): void => {
       own += bytes;

@@ -13,7 +13,7 @@ import { serveWebhook } from "./admission.ts";
 import { compose, type Composition } from "../compose.ts";
 import { AFTERWARDS_MS, countRequests, type CountedServer, drain, IDLE_CONNECTION_MS } from "./drain.ts";
 import type { Webhook } from "./webhook.ts";
-import { beside } from "./server.ts";
+import { healthListener } from "./server.ts";
 
 /** The function of this name. Only the process that was started for this target builds the webhook. */
 export function asTarget(name: Webhook["name"]): HttpFunction {
@@ -31,11 +31,11 @@ export function asTarget(name: Webhook["name"]): HttpFunction {
   const serving = composition.then(({ webhooks, rim, metrics }) => {
     const webhook = webhooks.find((candidate) => candidate.name === name);
     if (!webhook) throw new Error(`there is no webhook ${name}`);
-    return { webhook: serveWebhook(webhook, rim), beside: beside(metrics, () => true) };
+    return { webhook: serveWebhook(webhook, rim), health: healthListener(metrics, () => true) };
   });
   return async (request, response) => {
     const handlers = await serving;
-    if (request.method === "GET") handlers.beside(request, response);
+    if (request.method === "GET") handlers.health(request, response);
     else await handlers.webhook(request, response);
   };
 }

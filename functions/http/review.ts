@@ -5,8 +5,8 @@ import type { AdmissionRequest, Answer } from "./webhook.ts";
 const VERSIONS: ReadonlySet<unknown> = new Set(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"]);
 
 /** Characters; the API server passes on more. */
-const LONGEST_MESSAGE = 2000;
-const LONGEST_WARNING = 400;
+const MAX_MESSAGE_LENGTH = 2000;
+const MAX_WARNING_LENGTH = 400;
 
 // Go writes null for a field that is not set.
 const text = z
@@ -70,7 +70,7 @@ function readRequest({ subResource, namespace, name, userInfo, dryRun, options, 
 
 /** The text of the AdmissionReview that carries the answer. */
 export function writeReview(apiVersion: string, uid: string, { allowed, code, message, warnings, patch }: Answer): string {
-  const status = { ...(code !== undefined && { code }), ...(message && { message: cut(message, LONGEST_MESSAGE) }) };
+  const status = { ...(code !== undefined && { code }), ...(message && { message: cut(message, MAX_MESSAGE_LENGTH) }) };
   return JSON.stringify({
     kind: "AdmissionReview",
     apiVersion,
@@ -78,7 +78,7 @@ export function writeReview(apiVersion: string, uid: string, { allowed, code, me
       uid,
       allowed,
       ...(Object.keys(status).length > 0 && { status }),
-      ...(warnings && warnings.length > 0 && { warnings: warnings.map((warning) => cut(warning, LONGEST_WARNING)) }),
+      ...(warnings && warnings.length > 0 && { warnings: warnings.map((warning) => cut(warning, MAX_WARNING_LENGTH)) }),
       ...(patch && { patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(patch)).toString("base64") }),
     },
   });

@@ -9,7 +9,7 @@ import type { Composition } from "../compose.ts";
 import { AFTERWARDS_MS, countRequests, drain, IDLE_CONNECTION_MS } from "./drain.ts";
 import { listen, portOf } from "./listen.ts";
 
-/** Milliseconds until a new certificate is in use, at most. */
+/** Milliseconds between two reads of the certificate: a new one is in use that long, at most, after the kubelet has replaced its files. */
 const RELOAD_MS = 1000;
 
 /** What a server serves: handlers by path, and all that its life needs. */
@@ -34,7 +34,7 @@ export async function runServer({ configuration, rim, routes, metrics, tasks, lo
   let isServed = false;
   const plain = http.createServer(
     timeouts,
-    beside(metrics, () => isServed),
+    healthListener(metrics, () => isServed),
   );
   const counted = countRequests(secure);
 
@@ -59,7 +59,7 @@ export async function runServer({ configuration, rim, routes, metrics, tasks, lo
 }
 
 /** `/ready` and `/metrics` (§8.1). */
-export function beside(metrics: Pick<Metrics, "render" | "contentType">, isReady: () => boolean): RequestListener {
+export function healthListener(metrics: Pick<Metrics, "render" | "contentType">, isReady: () => boolean): RequestListener {
   const answer = async (path: string | undefined, response: ServerResponse): Promise<void> => {
     if (path === "/ready") response.writeHead(isReady() ? 200 : 503).end();
     else if (path === "/metrics") response.writeHead(200, { "content-type": metrics.contentType }).end(await metrics.render());

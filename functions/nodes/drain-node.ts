@@ -27,7 +27,7 @@ const NEXT_ROUND_S = 5;
 const AFTER_CORDON_S = 2;
 /** Share of the request's time for evictions; the rest is for the record. */
 const EVICTIONS_SHARE = 0.7;
-const MOST_RECORDED = 20;
+const MAX_RECORDED = 20;
 
 /** 200 once the node is drained, or its drain has been given up as its policy says; otherwise 503. 409 if its reboot is not wanted. */
 export function cordonAndDrain(tools: DrainTools): NodeRoute {
@@ -71,7 +71,7 @@ async function describeRound(
     started_at: startedAt,
     round_at: formatTimestamp(now),
     remaining: left.length,
-    blocked: blocked.slice(0, MOST_RECORDED),
+    blocked: blocked.slice(0, MAX_RECORDED),
     ...(isForced && { forced: true }),
   };
 }

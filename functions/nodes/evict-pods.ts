@@ -10,7 +10,7 @@ import type { BlockedPod } from "../../reconciler/nodes/shadow.ts";
 /** Evictions at once: each is judged by webhooks and budgets. */
 const AT_ONCE = 5;
 /** Milliseconds of one eviction: webhooks may take 10 s. */
-const LONGEST_MS = 15_000;
+const MAX_MS = 15_000;
 
 /**
  * Asks for the eviction of each pod, until the signal of the call fires. Resolves with the pods that were refused or are still terminating. A pod that is
@@ -37,7 +37,7 @@ async function evict(cluster: Cluster, { metadata = {} }: PodObject, call: Call)
     metadata: { namespace, name },
     deleteOptions: { preconditions: { uid } },
   } as const;
-  const bounds = { ...call, deadlineMs: Math.min(call.deadlineMs ?? LONGEST_MS, LONGEST_MS) };
+  const bounds = { ...call, deadlineMs: Math.min(call.deadlineMs ?? MAX_MS, MAX_MS) };
   try {
     await cluster.create(evictions, { namespace, name, subresource: "eviction", body }, bounds);
     return undefined;

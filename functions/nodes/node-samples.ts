@@ -9,12 +9,12 @@ import { type InvalidPolicy, isInvalid, type Policy } from "../../reconciler/nod
 import { STATES } from "../../reconciler/nodes/shadow.ts";
 
 /** The first nodes that have failed, or that are active, have a series of their own. */
-export const MOST_NODES = 1000;
+export const MAX_NODES = 1000;
 /** Policies, and versions, that have series of their own. */
-export const MOST_POLICIES = 20;
-export const MOST_VERSIONS = 100;
+export const MAX_POLICIES = 20;
+export const MAX_VERSIONS = 100;
 /** Kinds of transitions of a policy, and reasons why its nodes wait; both lists are bounded by their writers. */
-export const MOST_KINDS = 200;
+export const MAX_KINDS = 200;
 
 /** What is measured of a node. */
 export interface MeasuredNode extends Pick<Shadow, "name"> {
@@ -29,10 +29,10 @@ export function createNodeSampler(): NodeSampler {
   const seenVersions = new Set<string>([OTHER]);
   return (shadows, policies) => {
     const reported = shadows.flatMap(({ name, owner, status }) => (status ? [{ node: owner?.name ?? name, ...status }] : []));
-    for (const { current_version } of reported) if (seenVersions.size < MOST_VERSIONS) seenVersions.add(current_version);
+    for (const { current_version } of reported) if (seenVersions.size < MAX_VERSIONS) seenVersions.add(current_version);
     const versions = Map.groupBy(reported, ({ current_version: version }) => (seenVersions.has(version) ? version : OTHER));
     const states = Map.groupBy(reported, ({ current_state }) => current_state);
-    const failing = reported.filter(({ crash_count }) => crash_count > 0).slice(0, MOST_NODES);
+    const failing = reported.filter(({ crash_count }) => crash_count > 0).slice(0, MAX_NODES);
     return merge([
       [
         METRICS.hostsVersion,
@@ -40,7 +40,7 @@ export function createNodeSampler(): NodeSampler {
       ],
       [METRICS.hostsState, STATES.map((state) => one({ state }, states.get(state)?.length ?? 0))],
       [METRICS.hostsCrashes, failing.map(({ node, crash_count }) => one({ node }, crash_count))],
-      ...policies.slice(0, MOST_POLICIES).flatMap((policy) => (isInvalid(policy) ? [] : samplePolicy(policy))),
+      ...policies.slice(0, MAX_POLICIES).flatMap((policy) => (isInvalid(policy) ? [] : samplePolicy(policy))),
     ]);
   };
 }
@@ -51,7 +51,7 @@ const one = (labels: Sample["labels"], value: number): Sample => ({ labels, valu
 
 function samplePolicy(of: Policy): Row[] {
   const { name: policy, status } = of;
-  const active = status.active.slice(0, MOST_NODES).map(({ node, phase, since }) => {
+  const active = status.active.slice(0, MAX_NODES).map(({ node, phase, since }) => {
     const started = (parseTimestamp(since) ?? 0) / 1000;
     return { labels: { policy, node, phase }, started, deadline: started + deadlineOf(phase, of) };
   });
@@ -71,7 +71,7 @@ function samplePolicy(of: Policy): Row[] {
   ];
 }
 
-const bounded = <T>(list: readonly T[]): readonly T[] => list.slice(0, MOST_KINDS);
+const bounded = <T>(list: readonly T[]): readonly T[] => list.slice(0, MAX_KINDS);
 
 /** By metric, each label set once: Prometheus refuses a scrape that repeats one. */
 function merge(rows: readonly Row[]): Samples {

@@ -3,6 +3,7 @@ import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { type Node, nodes } from "../../infra/kubernetes/resources.ts";
 import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { isOurs, markNode, type NodePatch, unmarkNode } from "../../reconciler/nodes/node-marks.ts";
+import { readHealth } from "../../reconciler/nodes/node.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
 import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
 import { isDrainWanted, readShadowStatus } from "./wanted.ts";
@@ -39,7 +40,7 @@ async function giveBack(tools: ShadowTools, request: NodeRequest, what: "all" | 
   return { status: 200 };
 }
 
-const isReady = ({ status }: Node): boolean => status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+const isReady = ({ status }: Node): boolean => readHealth(status).ready;
 
 /** Patches the node until nothing is left to do; after a change in between it reads again. Resolves with true if there was something to do. */
 export async function changeNode(

@@ -30,10 +30,10 @@ export type Focus = string | undefined;
 /** Milliseconds of each list. */
 const READ_MS = 5000;
 /** Groups and pods that are shown one by one; another group's are shown by its counts, and on a page of its own. */
-const MOST_GROUPS = 20;
-const MOST_PODS = 3000;
+const MAX_GROUPS = 20;
+const MAX_PODS = 3000;
 const AT_A_TIME = 4;
-const MOST_DECISIONS = 30;
+const MAX_DECISIONS = 30;
 
 /** Never rejects. `earlier` is what was read before, for parts that cannot be read now. */
 export async function gatherRecords(options: GatherOptions, focus: Focus, earlier: PageRecords): Promise<PageRecords> {
@@ -104,7 +104,7 @@ async function readDecisions(options: GatherOptions): Promise<DecisionRecord[]> 
     count: event.count ?? 1,
     time: event.lastTimestamp ?? event.firstTimestamp ?? "",
   }));
-  return decisions.toSorted((a, b) => b.time.localeCompare(a.time)).slice(0, MOST_DECISIONS);
+  return decisions.toSorted((a, b) => b.time.localeCompare(a.time)).slice(0, MAX_DECISIONS);
 }
 
 const nameOf = ({ namespace = "", name = "" }: { readonly namespace?: string; readonly name?: string }) => ({ namespace, name });
@@ -120,10 +120,10 @@ async function readPods(options: GatherOptions, groups: readonly PageGroup[], fo
 /** The group that is shown alone; otherwise the first that are not done, as long as their pods are not too many. */
 function chooseGroups(groups: readonly PageGroup[], focus: Focus): PageGroup[] {
   if (focus !== undefined) return groups.filter((group) => keyOf(group) === focus);
-  let left = MOST_PODS;
+  let left = MAX_PODS;
   return groups
     .filter((group) => !isQuiet(group))
-    .slice(0, MOST_GROUPS)
+    .slice(0, MAX_GROUPS)
     .filter(({ status: { zones = [] } }) => {
       const count = zones.reduce((sum, zone) => sum + Math.max(zone.pods, zone.replicas), 0);
       if (count > left) return false;

@@ -23,12 +23,12 @@ export interface PhaseRecord {
 }
 
 /** Zones of a group with series. */
-export const MOST_ZONES = 10;
+export const MAX_ZONES = 10;
 /** PhasedRollouts with a series; further ones have none. */
-export const MOST_PHASED = 1000;
+export const MAX_PHASED = 1000;
 
 export function samplePhases(rollouts: readonly PhaseRecord[]): readonly [metric: string, samples: readonly Sample[]] {
-  const known = rollouts.filter(({ phase }) => phase !== "").slice(0, MOST_PHASED);
+  const known = rollouts.filter(({ phase }) => phase !== "").slice(0, MAX_PHASED);
   const labels = known.map(({ namespace, name, phase }) => ({ namespace, phased_rollout: name, phase }));
   return [METRICS.phasedPhase.name, labels.map((own) => ({ labels: own, value: 1 }))];
 }
@@ -115,7 +115,7 @@ function sampleClock(labels: Labels, { phase, blocked = [], progress }: Partial<
 const isAsked = (block: Block | undefined): boolean => findFacts(block?.reason ?? "")?.requested === true;
 
 function sampleZones(labels: Labels, { zones = [] }: Partial<RolloutGroupStatus>): Row[] {
-  return zones.slice(0, MOST_ZONES).map(({ name, replicas, pods, updated, ready }) => [
+  return zones.slice(0, MAX_ZONES).map(({ name, replicas, pods, updated, ready }) => [
     METRICS.zonePods,
     Object.entries({ wanted: replicas, existing: pods, updated, ready }).map(([state, value]) => ({
       labels: { ...labels, zone: name, state },

@@ -3,7 +3,7 @@ import { absent, hasCode } from "../../infra/errors.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { getLease, type LeaseRef } from "../../infra/kubernetes/lease-object.ts";
 import { phasedRollouts, rolloutGroups } from "../../infra/kubernetes/resources.ts";
-import { MOST_GROUPS, type Metrics } from "../../infra/metrics/metrics.ts";
+import { MAX_GROUPS, type Metrics } from "../../infra/metrics/metrics.ts";
 import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
 import { readStatus } from "../../reconciler/phased/status.ts";
 import { readStoredGroup } from "../../reconciler/group-status/act/stored-group.ts";
@@ -33,7 +33,7 @@ async function gather({ cluster, namespaces, reconciler }: TotalsOptions, call: 
     phases.push(...(await listPhases(cluster, scope, call)));
   }
   const totals = parseTotals(lease?.metadata?.annotations?.[TOTALS]);
-  return new Map([...sampleGroups(groups, totals, MOST_GROUPS), samplePhases(phases)]);
+  return new Map([...sampleGroups(groups, totals, MAX_GROUPS), samplePhases(phases)]);
 }
 
 /** None if the cluster knows no PhasedRollout, or keeps them from the functions, which work without. */

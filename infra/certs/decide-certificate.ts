@@ -11,6 +11,7 @@
  * nothing else meanwhile.
  */
 import type { X509Certificate } from "node:crypto";
+import { firstOf } from "../rules.ts";
 import type { KeyMaterial, Pair, Stored } from "./secret.ts";
 import { findIssuer, missingNames, spentShare } from "./x509.ts";
 
@@ -45,16 +46,13 @@ const CLOCKS_DIFFER_MS = 300_000;
 const say = (action: CertificateAction, reason: string, message: string): Decision => ({ action, reason, message });
 const day = (date: Date): string => date.toISOString();
 
-type Rule = (situation: Situation) => Decision | undefined;
-type MaterialRule = (material: KeyMaterial, situation: Situation) => Decision | undefined;
-
-const rules: readonly Rule[] = [
+const decideByStored = firstOf<[Situation], Decision>([
   ({ stored }) => (stored.state === "absent" ? say("issue", "SecretMissing", "there is no secret yet") : undefined),
   ({ stored }) => (stored.state === "empty" ? say("issue", "SecretEmpty", "the secret is empty") : undefined),
   ({ stored }) => (stored.state === "damaged" ? say("refuse", "SecretDamaged", stored.message) : undefined),
-];
+]);
 
-const materialRules: readonly MaterialRule[] = [
+const decideByMaterial = firstOf<[KeyMaterial, Situation], Decision>([
   ({ cas, serving }) =>
     findIssuer(serving.chain, cas) ? undefined : say("issue", "CaDoesNotSign", "no CA of the bundle has signed the certificate"),
 
@@ -105,22 +103,13 @@ const materialRules: readonly MaterialRule[] = [
 
   ({ complete }) =>
     complete ? undefined : say("tidy", "LayoutIncomplete", "ca.crt, tls.crt and tls.key are not what ca, cert and key are"),
-];
+]);
 
 /** The next change of the Secret (§7.3, §7.5, §13.9). */
 export function decideCertificates(situation: Situation): Decision {
-  for (const rule of rules) {
-    const decision = rule(situation);
-    if (decision) return decision;
-  }
   const { stored } = situation;
-  if (stored.state === "whole") {
-    for (const rule of materialRules) {
-      const decision = rule(stored.material, situation);
-      if (decision) return decision;
-    }
-  }
-  return say("keep", "UpToDate", "the certificate is good");
+  const decision = decideByStored(situation) ?? (stored.state === "whole" ? decideByMaterial(stored.material, situation) : undefined);
+  return decision ?? say("keep", "UpToDate", "the certificate is good");
 }
 
 function findMissing({ serving: { chain } }: KeyMaterial, dnsNames: readonly string[]): string[] {

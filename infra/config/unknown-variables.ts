@@ -1,4 +1,5 @@
 /** Finds variables that look like ours but are not known, as a misspelt one must not go unnoticed. */
+import { countEdits } from "../edit-distance.ts";
 import type { Log } from "../log.ts";
 import { isServiceLink } from "./service-links.ts";
 import { VARIABLE_ROWS } from "./variables.ts";
@@ -48,16 +49,3 @@ export function warnOfMisspelt(env: Environment, log: Log): void {
 }
 
 const firstWord = (name: string): string | undefined => name.split("_")[0];
-
-/** Levenshtein distance. */
-function countEdits(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
-  for (const [i, from] of one.split("").entries()) {
-    const above = row;
-    row = [i + 1];
-    for (const [j, to] of other.split("").entries()) {
-      row.push(Math.min((above[j] ?? 0) + (from === to ? 0 : 1), (above[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1));
-    }
-  }
-  return row[other.length] ?? 0;
-}

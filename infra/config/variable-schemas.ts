@@ -17,13 +17,13 @@ export interface Variable {
   readonly schema: z.core.$ZodType;
 }
 
-// A timer of Node overflows above 24.8 days and then fires at once.
-const LONGEST_MS = 24 * 3_600_000;
+// No period here has to be longer. It must stay below 24.8 days, above which a timer of Node overflows and fires at once.
+const MAX_MS = 24 * 3_600_000;
 
 export const duration = (leastMs: number) =>
   z.string().transform((text, context) => {
     const ms = parseGoDuration(text);
-    if (ms !== undefined && ms > 0 && ms >= leastMs && ms <= LONGEST_MS) return ms;
+    if (ms !== undefined && ms > 0 && ms >= leastMs && ms <= MAX_MS) return ms;
     context.addIssue("not allowed");
     return z.NEVER;
   });
@@ -32,11 +32,11 @@ export const durationText = (least: string): string => `a duration in Go's gramm
 
 const SHORTEST_VALIDITY_MS = 3_600_000;
 // selfsigned and Go support years of four digits.
-const LONGEST_VALIDITY_MS = 100 * 365 * 24 * 3_600_000;
+const MAX_VALIDITY_MS = 100 * 365 * 24 * 3_600_000;
 
 export const validity = z.string().transform((text, context) => {
   const ms = parsePrometheusDuration(text);
-  if (ms !== undefined && ms >= SHORTEST_VALIDITY_MS && ms <= LONGEST_VALIDITY_MS) return ms;
+  if (ms !== undefined && ms >= SHORTEST_VALIDITY_MS && ms <= MAX_VALIDITY_MS) return ms;
   context.addIssue("not allowed");
   return z.NEVER;
 });

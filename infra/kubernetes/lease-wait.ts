@@ -39,7 +39,7 @@ export function observeRenewals(clock: Pick<Clock, "monotonic">): (found: Lease 
   };
 }
 
-/** Announces that this process waits, at most once in 10 s, and only while no other has lately: any that waits will do. */
+/** Announces that this process waits, at most once in 10 s, and only if no other process has done so lately: one announcement suffices. */
 export function createAnnouncer({ cluster, clock }: LeaseTools, options: LeaseOptions, signal: AbortSignal): Announce {
   let announcedAt = -Infinity;
   return async (found) => {

@@ -7,8 +7,8 @@
  *
  * The holder stops writing after 2/3 of the duration without a renewal, counted from before the request was sent.
  *
- * A machine that was suspended: its monotonic clock stood still, so that the holder also counts by the wall clock, and takes the longer
- * time. Where both stood still it learns of it from the first answer after: what it sends before is kept by its preconditions alone.
+ * The monotonic clock of a machine stops while it is suspended, so the holder counts by the wall clock as well, and takes the longer time.
+ * If both clocks stopped, the first answer afterwards reveals it; until then only preconditions protect what it writes.
  */
 import { startStopwatch } from "../clock.ts";
 import type { Call } from "./cluster.ts";

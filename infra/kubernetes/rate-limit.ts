@@ -20,7 +20,7 @@ interface Bucket {
 }
 
 /** Users name API groups in mirror references: groups beyond this number share a bucket. */
-const MOST_BUCKETS = 100;
+const MAX_BUCKETS = 100;
 const SHARED = "";
 
 /** A limiter with its own buckets. */
@@ -32,7 +32,7 @@ export function createRateLimiter({ qps, burst }: Rate, clock: Clock): RateLimit
   // callers that cancelled would starve later ones (§8.3).
   const reserve = (group: string, limitMs: number): number | undefined => {
     const now = clock.monotonic();
-    const key = buckets.has(group) || buckets.size < MOST_BUCKETS ? group : SHARED;
+    const key = buckets.has(group) || buckets.size < MAX_BUCKETS ? group : SHARED;
     const bucket = buckets.get(key) ?? { tokens: burst, filledAt: now };
     buckets.set(key, bucket);
     bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.filledAt) / 1000) * qps);

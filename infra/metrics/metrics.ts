@@ -52,10 +52,10 @@ export interface Metrics {
 }
 
 /** Upper bound of the series of a metric with label values that users choose. */
-export const MOST_SERIES = 200;
+export const MAX_SERIES = 200;
 /** Rollout groups with their own series; further groups share one series for counters and have no gauges. */
-export const MOST_GROUPS = 1000;
-export const MOST_WEBHOOKS = 100;
+export const MAX_GROUPS = 1000;
+export const MAX_WEBHOOKS = 100;
 
 const amongOurs = (value: string, ours: ReadonlySet<string>): string => (ours.has(value) ? value : OTHER);
 
@@ -82,16 +82,16 @@ export function createMetrics(): Metrics {
   // Without labels it would be shown as 0 by processes that know no pass.
   nodesLastPass.remove({});
 
-  const apiSeries = limitSeries(MOST_SERIES);
+  const apiSeries = limitSeries(MAX_SERIES);
   // Users choose paths in annotations, and pods choose statuses.
-  const podSeries = limitSeries(MOST_SERIES);
-  const refusedSeries = limitSeries(MOST_SERIES);
+  const podSeries = limitSeries(MAX_SERIES);
+  const refusedSeries = limitSeries(MAX_SERIES);
 
   const keyOf = ({ namespace, group }: GroupKey): string => `${namespace}/${group}`;
   const known = new Map<string, GroupKey>();
   const reasons = new Map<string, string>();
   const isKnown = (group: GroupKey): boolean => {
-    if (known.size < MOST_GROUPS) known.set(keyOf(group), group);
+    if (known.size < MAX_GROUPS) known.set(keyOf(group), group);
     return known.has(keyOf(group));
   };
   const labelsOf = (group: GroupKey) =>
@@ -150,7 +150,7 @@ export function createMetrics(): Metrics {
     },
     failurePolicies: (inForce) => {
       failurePolicy.reset();
-      for (const { type, webhook, policy } of inForce.slice(0, MOST_WEBHOOKS)) {
+      for (const { type, webhook, policy } of inForce.slice(0, MAX_WEBHOOKS)) {
         for (const one of ["Fail", "Ignore"]) failurePolicy.set({ type, webhook, policy: one }, one === policy ? 1 : 0);
       }
     },

@@ -3,7 +3,7 @@
 /** The label value for everything beyond the bound. */
 export const OTHER = "other";
 
-const LONGEST_VALUE = 200;
+const MAX_VALUE_LENGTH = 200;
 
 /**
  * Returns the label set to record: the first `most` sets unchanged; for any further set, and for one with a value of more than 200 characters,
@@ -17,7 +17,7 @@ export function limitSeries(
     const values = Object.values(labels);
     const key = JSON.stringify(values);
     if (known.has(key)) return labels;
-    if (known.size === most || values.some(({ length }) => length > LONGEST_VALUE))
+    if (known.size === most || values.some(({ length }) => length > MAX_VALUE_LENGTH))
       return Object.fromEntries(Object.keys(labels).map((label) => [label, OTHER])) as Record<keyof typeof labels, string>;
     known.add(key);
     return labels;

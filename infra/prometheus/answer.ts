@@ -38,8 +38,8 @@ export interface HttpAnswer {
   readonly body: string;
 }
 
-const LONGEST_TEXT = 300;
-const MOST_WARNINGS = 5;
+const MAX_TEXT_LENGTH = 300;
+const MAX_WARNINGS = 5;
 
 const Series = z.looseObject({
   metric: z.record(z.string(), z.string()).default({}),
@@ -91,7 +91,7 @@ function readSuccess({ status, data, warnings = [], isPartial }: ReadBody, hide:
   if (status !== "success" || !data) return queryError("BadAnswer", "the answer is not that of Prometheus' query API");
   const show = (text: string): string => shorten(hide(text));
   const all = isPartial ? ["the answer is partial", ...warnings] : warnings;
-  return readVector(data, all.slice(0, MOST_WARNINGS).map(show), hide);
+  return readVector(data, all.slice(0, MAX_WARNINGS).map(show), hide);
 }
 
 function readVector(
@@ -131,5 +131,5 @@ function parseJson(body: string): unknown {
 /** A text on one line, at most 300 characters long. */
 function shorten(text: string): string {
   const line = text.replaceAll(/[\s\p{Cc}]+/gu, " ").trim();
-  return line.length <= LONGEST_TEXT ? line : `${line.slice(0, LONGEST_TEXT - 1)}…`;
+  return line.length <= MAX_TEXT_LENGTH ? line : `${line.slice(0, MAX_TEXT_LENGTH - 1)}…`;
 }

@@ -2,10 +2,9 @@
  * Decides whether pods may go by a downscale now (§5.11): only the other zones matter. How many pods of its own zone go is what the user wants, so that
  * neither that zone's limit nor a `maxUnavailable` of 0 counts.
  */
-import { countAwaited, isGivenUp } from "../model/given-up.ts";
+import { countAwaited, isGivenUp, type ShrinkInGroup } from "../model/given-up.ts";
 import { servesNothing } from "../model/lost.ts";
 import { groupBy, ordinalOf } from "../model/order.ts";
-import { countMissing } from "../model/readiness.ts";
 import type { BudgetPod, BudgetZone } from "./budget-pod.ts";
 import { addUp, countPods, describeUnavailability, type PodView, sumOf } from "./unavailability.ts";
 import { verdict, type Verdict } from "./verdict.ts";
@@ -23,56 +22,67 @@ export interface DownscaleSnapshot extends PodView {
 
 /** `Allowed`, or `BudgetSpent` with the zones or the partition that the downscale has to wait for. */
 export function decideDownscale(snapshot: DownscaleSnapshot): Verdict {
-  const { now, budget, zones, uid, from } = snapshot;
+  const { budget, zones, uid } = snapshot;
   const { namespace, name } = budget;
-  const own = zones.find((zone) => zone.uid === uid);
-  const objects = [...(own ? [own] : []), { kind: BUDGET_KIND, namespace, name, uid: budget.uid } as const];
-  const leaving = own?.pods.filter((pod) => ordinalOf(pod) >= from) ?? [];
-  const message = leaving.some((pod) => !servesNothing(pod, now))
-    ? budget.partitionOf
-      ? findPartition(leaving, snapshot)
-      : findZones(snapshot)
-    : undefined;
+  const ref = { kind: BUDGET_KIND, namespace, name, uid: budget.uid } as const;
+  const zone = zones.find((one) => one.uid === uid);
+  const message = zone && whyWait(zone, snapshot);
+  const objects = zone ? [zone, ref] : [ref];
   if (message !== undefined) return verdict("BudgetSpent", message, objects);
   return verdict("Allowed", `zpdb met across ${zones.length} zones`, objects);
 }
 
-const othersOf = ({ zones, uid }: DownscaleSnapshot): BudgetZone[] => zones.filter((zone) => zone.uid !== uid);
+function whyWait(zone: BudgetZone, { from, zones, ...view }: DownscaleSnapshot): string | undefined {
+  const { now, budget } = view;
+  const leaving = zone.pods.filter((pod) => ordinalOf(pod) >= from);
+  if (!leaving.some((pod) => !servesNothing(pod, now))) return undefined;
+  const shrink = { zone, size: from - zone.firstOrdinal, now, zones };
+  const others = zones.filter(({ uid }) => uid !== zone.uid).map((other) => countOther(other, shrink));
+  return budget.partitionOf ? findPartition(leaving, { ...view, zone, others }) : findZones(others, view);
+}
+
+/** Another zone with the pods that count, and the number of those that are not there. */
+interface OtherZone {
+  readonly zone: BudgetZone;
+  readonly pods: readonly BudgetPod[];
+  readonly unknown: number;
+}
 
 /** Pods of another zone that are to go as well, and do not come up or are not made, do not count: they would wait for this zone. */
-function countOther(other: BudgetZone, snapshot: DownscaleSnapshot): { readonly pods: readonly BudgetPod[]; readonly unknown: number } {
-  const { zones, uid, from, now } = snapshot;
-  const zone = zones.find((one) => one.uid === uid);
-  if (!zone) return { pods: other.pods, unknown: countMissing(other, other.pods) };
-  const shrink = { zone, size: from - zone.firstOrdinal, now, zones };
-  return { pods: other.pods.filter((pod) => !isGivenUp(pod, other, shrink)), unknown: countAwaited(other, other.pods, shrink) };
+function countOther(other: BudgetZone, shrink: ShrinkInGroup): OtherZone {
+  return {
+    zone: other,
+    pods: other.pods.filter((pod) => !isGivenUp(pod, other, shrink)),
+    unknown: countAwaited(other, other.pods, shrink),
+  };
 }
 
 /** Zone mode: names the other zones with unavailable pods. */
-function findZones(snapshot: DownscaleSnapshot): string | undefined {
-  const blocking = othersOf(snapshot).flatMap((zone) => {
-    const { pods, unknown } = countOther(zone, snapshot);
-    const count = { ...countPods(pods, zone, snapshot), unknown };
+function findZones(others: readonly OtherZone[], view: PodView): string | undefined {
+  const blocking = others.flatMap(({ zone, pods, unknown }) => {
+    const count = { ...countPods(pods, zone, view), unknown };
     return sumOf(count) > 0 ? [describeUnavailability(count, zone.name)] : [];
   });
   return blocking.length > 0 ? blocking.join("; ") : undefined;
+}
+
+interface PartitionView extends PodView {
+  /** The zone that is to shrink. */
+  readonly zone: BudgetZone;
+  readonly others: readonly OtherZone[];
 }
 
 /**
  * Partition mode: the first partition that would lose more pods than allowed. A zone without a pod of the partition is no obstacle, unlike for an
  * eviction: it may have shrunk before this one.
  */
-function findPartition(leaving: readonly BudgetPod[], snapshot: DownscaleSnapshot): string | undefined {
-  const { budget, zones, uid } = snapshot;
-  const own = zones.find((zone) => zone.uid === uid);
-  const allowed = Math.max(1, allowedUnavailable(budget, { spec: own?.replicas, status: own?.status.replicas ?? 0 }));
+function findPartition(leaving: readonly BudgetPod[], { zone: own, others, ...view }: PartitionView): string | undefined {
+  const { budget } = view;
+  const allowed = Math.max(1, allowedUnavailable(budget, { spec: own.replicas, status: own.status.replicas }));
   const partitionOf = ({ name }: BudgetPod): string => budget.partitionOf?.(name) ?? "";
-  const others = othersOf(snapshot).map((zone) => {
-    const { pods, unknown } = countOther(zone, snapshot);
-    return { zone, unknown, pods: groupBy(pods, partitionOf) };
-  });
+  const grouped = others.map(({ pods, ...other }) => ({ ...other, pods: groupBy(pods, partitionOf) }));
   for (const partition of new Set(leaving.map(partitionOf))) {
-    const counts = others.map(({ zone, unknown, pods }) => ({ ...countPods(pods.get(partition) ?? [], zone, snapshot), unknown }));
+    const counts = grouped.map(({ zone, unknown, pods }) => ({ ...countPods(pods.get(partition) ?? [], zone, view), unknown }));
     const sum = addUp(counts);
     if (sumOf(sum) >= allowed) return describeUnavailability(sum, `partition ${partition}`);
   }

@@ -1,5 +1,6 @@
 /** Decides whether a pod may be disrupted now (§5.1), for the eviction webhook and the rollout alike. */
-import { firstOf, type ObjectRef, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
+import type { ObjectRef } from "../model/decision.ts";
 import { listSome } from "../model/list-some.ts";
 import { servesNothing } from "../model/lost.ts";
 import { moveToFront } from "../model/order.ts";
@@ -29,7 +30,7 @@ const ownerKnown: EvictionRule = (snapshot) => {
 /** Milliseconds. The API server retries a conflicting eviction for 10 s and looks the pod up by name each time. */
 const RETRIED_FOR_MS = 15_000;
 
-/** A disruption that was allowed a moment ago is not allowed again, unless both do each other no harm. */
+/** A pod that was allowed to go a moment ago is not allowed to go again, unless both disruptions may share its reservation. */
 const notTwice: EvictionRule = (snapshot) => {
   const { pod, reservations } = snapshot;
   const found = reservations[pod.name];
@@ -39,9 +40,9 @@ const notTwice: EvictionRule = (snapshot) => {
 };
 
 /**
- * The rollout and an eviction must not share a pod, and of two evictions that share it, one without a UID might reach the successor. Evictions that are
- * pinned to the pod's UID do each other no harm. The rollout may delete its pod long after it reserved it, so that an eviction without a UID waits as
- * long as that reservation lasts.
+ * True if another disruption of the pod may use its reservation. The rollout and an eviction must not share one. Two evictions may if both are pinned to
+ * the pod's UID: an unpinned one might delete the pod's successor. Once the API server has stopped to retry, an earlier eviction no longer counts. The
+ * rollout may delete its pod as long as its reservation lasts, so an unpinned eviction waits for the end of it.
  */
 function mayShare(found: Reservation, { now, by, rollout, unpinned }: EvictionSnapshot): boolean {
   const isEviction = isForEviction(found);
@@ -72,14 +73,14 @@ const partitionKnown: EvictionRule = (snapshot) => {
 };
 
 /**
- * The rollout takes nothing from anybody by replacing a pod that serves nothing. To count others would keep each of several such pods for the others'
- * sake. One that still works in part is counted as any other.
+ * The rollout takes nothing from anybody by replacing a pod that serves nothing. If it counted the others, each of several such pods would be kept for
+ * the others' sake. A pod that still works in part asks its budget.
  */
 const takesNothing = ({ pod, rollout, now }: EvictionSnapshot): boolean => rollout !== undefined && servesNothing(pod, now);
 
 /** Zone mode: the other zones must have no unavailable pod, the pod's own zone fewer than allowed. The message names every blocking zone, the own one last. */
 const zonesWithin: EvictionRule = (snapshot) => {
-  if (snapshot.budget.partitionOf || takesNothing(snapshot)) return undefined;
+  if (snapshot.budget.partitionOf) return undefined;
   const blocking = moveToFront(snapshot.zones, (zone) => zone.uid !== snapshot.pod.owner).flatMap((zone) => {
     const isOwn = zone.uid === snapshot.pod.owner;
     const all = countUnavailable(zone, snapshot);
@@ -90,21 +91,21 @@ const zonesWithin: EvictionRule = (snapshot) => {
   return blocking.length > 0 ? about(snapshot, "BudgetSpent", listSome(blocking, "; ") + nameReserved(snapshot)) : undefined;
 };
 
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 /** Pods that count as not ready although users see them ready. Only the rollout says so: a denied drainer reads the original's sentence. */
 function nameReserved({ pod, zones, reservations, rollout }: EvictionSnapshot): string {
   if (!rollout) return "";
   const all = zones.flatMap((zone) => zone.pods);
   const reserved = all.filter((one) => one.ready && one.uid !== pod.uid && reservations[one.name]?.uid === one.uid);
-  const names = reserved.slice(0, MOST_NAMED).map(({ name }) => name);
-  return names.length > 0 ? ` (ready, but allowed to go: ${names.join(", ")}${reserved.length > MOST_NAMED ? ", …" : ""})` : "";
+  const names = reserved.slice(0, MAX_NAMED).map(({ name }) => name);
+  return names.length > 0 ? ` (ready, but allowed to go: ${names.join(", ")}${reserved.length > MAX_NAMED ? ", …" : ""})` : "";
 }
 
 /** Partition mode: counts the pod's peers in all other zones together. A zone without any peer counts as one missing pod. */
 const partitionWithin: EvictionRule = (snapshot) => {
   const partition = snapshot.budget.partitionOf?.(snapshot.pod.name);
-  if (partition === undefined || takesNothing(snapshot)) return undefined;
+  if (partition === undefined) return undefined;
   const counts = snapshot.zones
     .filter((zone) => zone.uid !== snapshot.pod.owner)
     .map((zone) => countUnavailable(zone, snapshot, partition))
@@ -113,6 +114,10 @@ const partitionWithin: EvictionRule = (snapshot) => {
   if (sumOf(sum) < maxUnavailable(snapshot)) return undefined;
   return about(snapshot, "BudgetSpent", describeUnavailability(sum, `partition ${partition}`) + nameReserved(snapshot));
 };
+
+const withinLimit = firstOf<[EvictionSnapshot], Verdict>([zonesWithin, partitionWithin]);
+
+const withinBudget: EvictionRule = (snapshot) => (takesNothing(snapshot) ? undefined : withinLimit(snapshot));
 
 const allowed = (snapshot: EvictionSnapshot): Verdict => {
   const partition = snapshot.budget.partitionOf?.(snapshot.pod.name);
@@ -126,15 +131,7 @@ function about({ pod, budget }: EvictionSnapshot, reason: VerdictReason, message
   return verdict(reason, message, [pod, ref]);
 }
 
-const denied = firstOf<[EvictionSnapshot], Verdict>([
-  ownerKnown,
-  aboveZero,
-  severalZones,
-  partitionKnown,
-  notTwice,
-  zonesWithin,
-  partitionWithin,
-]);
+const denied = firstOf<[EvictionSnapshot], Verdict>([ownerKnown, aboveZero, severalZones, partitionKnown, notTwice, withinBudget]);
 
 /** The verdict of the first rule that denies, otherwise `Allowed`: the caller must then reserve the pod before it is disrupted. */
 export function decideEviction(snapshot: EvictionSnapshot): Verdict {

@@ -14,13 +14,13 @@ export interface BudgetProblem {
  * Matching takes time by the length of the name times the size of the program: up to this size at most some milliseconds for a name of
  * 253 characters. Patterns in use have some 30 instructions.
  */
-export const MOST_INSTRUCTIONS = 300;
+export const MAX_INSTRUCTIONS = 300;
 /** Compiling takes time in proportion to the size, so an upper bound, up to twice the size, is checked before. */
-const LARGEST_BOUND = 2 * MOST_INSTRUCTIONS;
-const LONGEST_PATTERN = 1000;
+const LARGEST_BOUND = 2 * MAX_INSTRUCTIONS;
+const MAX_PATTERN_LENGTH = 1000;
 
 const TOO_LARGE: BudgetProblem = {
-  problem: `error parsing regexp: expression too large: podNamePartitionRegex may compile to ${MOST_INSTRUCTIONS} instructions at most`,
+  problem: `error parsing regexp: expression too large: podNamePartitionRegex may compile to ${MAX_INSTRUCTIONS} instructions at most`,
 };
 
 /**
@@ -53,7 +53,7 @@ export function createPartitionCache(compile: CompilePartition = compilePartitio
   }
 
   return (pattern, group) => {
-    if (pattern.length > LONGEST_PATTERN) return TOO_LARGE;
+    if (pattern.length > MAX_PATTERN_LENGTH) return TOO_LARGE;
     const key = `${group} ${pattern}`;
     const result = known.get(key) ?? obtain(key, pattern, group);
     const isValid = result === "valid" || typeof result === "function";
@@ -89,11 +89,11 @@ export function compilePartition(pattern: string, group: number | undefined): Pa
 }
 
 function compileBounded(pattern: string): RE2JS | BudgetProblem {
-  if (pattern.length > LONGEST_PATTERN) return TOO_LARGE;
+  if (pattern.length > MAX_PATTERN_LENGTH) return TOO_LARGE;
   if (isBeyondAscii(pattern)) return BEYOND_ASCII;
   if (boundProgramSize(pattern) > LARGEST_BOUND) return TOO_LARGE;
   const regex = compile(`^${pattern}$`);
-  return "problem" in regex || regex.programSize() <= MOST_INSTRUCTIONS ? regex : TOO_LARGE;
+  return "problem" in regex || regex.programSize() <= MAX_INSTRUCTIONS ? regex : TOO_LARGE;
 }
 
 function chooseGroup(count: number, group: number | undefined): number | BudgetProblem {
@@ -105,7 +105,7 @@ function chooseGroup(count: number, group: number | undefined): number | BudgetP
 }
 
 /** The most names that are remembered. */
-const MOST_NAMES = 5000;
+const MAX_NAMES = 5000;
 
 /** Those that ask together ask about the same peers. */
 function remember(partitionOf: PartitionOf): PartitionOf {
@@ -113,7 +113,7 @@ function remember(partitionOf: PartitionOf): PartitionOf {
   return (podName) => {
     if (known.has(podName)) return known.get(podName);
     const partition = partitionOf(podName);
-    if (known.size < MOST_NAMES) known.set(podName, partition);
+    if (known.size < MAX_NAMES) known.set(podName, partition);
     return partition;
   };
 }

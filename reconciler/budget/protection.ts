@@ -1,6 +1,6 @@
 /** What a disruption budget protects now, for its status (§5.10). By the statuses of its zones: no pod is read for it. */
 import { type Condition, stampCondition } from "../model/condition.ts";
-import { groupBy } from "../model/order.ts";
+import { groupBy, ownerNameOf } from "../model/order.ts";
 import type { Zone } from "../model/zone.ts";
 import type { BudgetProblem } from "./partition.ts";
 import { firstLeaving, timeLeft, readDownscaleKey, type Reservations } from "./reservation.ts";
@@ -70,7 +70,7 @@ function describeZones(budget: Budget, { zones, reservations, now }: ProtectionI
 /** By the name of the zone. */
 function countReserved(living: Reservations): ReadonlyMap<string, number> {
   const pods = Object.keys(living).filter((key) => !readDownscaleKey(key));
-  const byZone = groupBy(pods, (pod) => pod.slice(0, pod.lastIndexOf("-")));
+  const byZone = groupBy(pods, ownerNameOf);
   return new Map([...byZone].map(([zone, ours]) => [zone, ours.length]));
 }
 

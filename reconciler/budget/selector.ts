@@ -1,11 +1,10 @@
 /** The selector of a budget: `matchLabels` alone, checked as the API server checks label selectors (§5.2, §6.8). */
+import { type Fields, isFields } from "../../infra/fields.ts";
 
 export type MatchLabels = Readonly<Record<string, string>>;
 
 /** No object has as many; checking takes time by their number. */
-const MOST_LABELS = 1000;
-
-type Fields = Readonly<Record<string, unknown>>;
+const MAX_LABELS = 1000;
 
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
 const NAME = /^(?=.{1,63}$)[A-Za-z0-9](?:[-_.A-Za-z0-9]*[A-Za-z0-9])?$/;
@@ -25,12 +24,12 @@ export function readMatchLabels(spec: Fields): MatchLabels | undefined {
 export function problemOfSelector({ selector }: Fields): string | undefined {
   if (selector === undefined) return "invalid value: selector is not found";
   const refuse = (why: string): string => `invalid value: selector is not valid, got ${why}`;
-  if (!isMap(selector)) return refuse("no map");
+  if (!isFields(selector)) return refuse("no map");
   const { matchLabels } = selector;
   if (matchLabels === undefined) return "invalid value: selector is not found";
-  if (!isMap(matchLabels)) return refuse("matchLabels that are no map");
+  if (!isFields(matchLabels)) return refuse("matchLabels that are no map");
   const keys = Object.keys(matchLabels);
-  if (keys.length > MOST_LABELS) return refuse(`${keys.length} labels, more than ${MOST_LABELS}`);
+  if (keys.length > MAX_LABELS) return refuse(`${keys.length} labels, more than ${MAX_LABELS}`);
   const bad = Object.entries(matchLabels).find(([key, value]) => !isLabel(key, value));
   return bad && refuse(`${JSON.stringify(bad[0])}: ${JSON.stringify(bad[1])}, which is no label`);
 }
@@ -40,5 +39,3 @@ function isLabel(key: string, value: unknown): boolean {
   const keyIsWell = NAME.test(name) && (prefix === undefined || PREFIX.test(prefix)) && more.length === 0;
   return keyIsWell && typeof value === "string" && (value === "" || NAME.test(value));
 }
-
-const isMap = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);

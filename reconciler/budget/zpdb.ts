@@ -3,7 +3,8 @@
  * not understand, with the original's messages. JSON.parse yields the same integer for 1.0 and 1; the original refuses 1.0.
  */
 import { parseGoDuration } from "../../infra/duration.ts";
-import { firstOf, type Rule } from "../model/decision.ts";
+import { type Fields, fieldsOf, isFields } from "../../infra/fields.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
 import { type CompilePartition, compilePartition, type PartitionOf, type BudgetProblem } from "./partition.ts";
 import { type MatchLabels, problemOfSelector, readMatchLabels } from "./selector.ts";
 
@@ -28,8 +29,6 @@ export interface Budget {
 /** How many pods may be unavailable: a number of 0 or more, or a percentage from 0 to 100. */
 export type Allowance = { readonly pods: number } | { readonly percent: number };
 
-type Fields = Readonly<Record<string, unknown>>;
-
 interface RawBudget {
   readonly kind: unknown;
   readonly spec: Fields;
@@ -47,7 +46,7 @@ const FIELDS = {
 } as const;
 
 /** Characters of a delay that a message shows; no duration has more. */
-const LONGEST_SHOWN = 100;
+const MAX_SHOWN_LENGTH = 100;
 
 /** In the original's order (§6.3-§6.11): only the first problem is reported. */
 const findProblem = firstOf<[RawBudget], string>([
@@ -65,7 +64,7 @@ const findProblem = firstOf<[RawBudget], string>([
   ({ spec, delayMs }) => {
     const written = spec[FIELDS.delay];
     if (has(spec, FIELDS.delay) && typeof written !== "string") return `failed to extract value from config field ${FIELDS.delay}`;
-    const raw = String(written).slice(0, LONGEST_SHOWN);
+    const raw = String(written).slice(0, MAX_SHOWN_LENGTH);
     if (delayMs === undefined) return `invalid value: crossZoneEvictionDelay is not a valid duration, got ${raw}`;
     return delayMs < 0 ? `invalid value: crossZoneEvictionDelay must be >= 0, got ${raw}` : undefined;
   },
@@ -153,6 +152,4 @@ function readDelay(spec: Fields): number | undefined {
 }
 
 const has = (fields: Fields, field: string): boolean => Object.hasOwn(fields, field);
-const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
-const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 const text = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -71,7 +71,7 @@ export function isOld({ periodSeconds }: Pick<CheckSpec, "periodSeconds">, { las
  * True if a recorded time is more than a minute ahead of now: the clock was turned back, or was that of another node. Results from then would count for
  * longer than they may, and the next check would be due far too late.
  */
-export function isToCome(at: number, now: number): boolean {
+export function isInFuture(at: number, now: number): boolean {
   return at - now > KEPT_MS;
 }
 
@@ -114,7 +114,7 @@ const FIRST_PAUSE_MS = 5000;
 /** A period of 0 means as often as possible. */
 const SHORTEST_PAUSE_MS = 1000;
 /** Keeps the pause a finite number. */
-const MOST_DOUBLINGS = 20;
+const MAX_DOUBLINGS = 20;
 
 /** When the check is due: not before the initial delay after `since` is over. It may lie in the past. */
 export function dueAt(spec: Pick<CheckSpec, "initialDelaySeconds" | "periodSeconds">, since: number, streak: Streak): number {
@@ -125,5 +125,5 @@ export function dueAt(spec: Pick<CheckSpec, "initialDelaySeconds" | "periodSecon
 /** Milliseconds to the next answer: the period; after errors 5 s, doubled with each further one, and at most the period. */
 function pauseMs({ periodSeconds }: Pick<CheckSpec, "periodSeconds">, { errors }: Streak): number {
   const period = Math.max(SHORTEST_PAUSE_MS, periodSeconds * 1000);
-  return errors === 0 ? period : Math.min(period, FIRST_PAUSE_MS * 2 ** Math.min(errors - 1, MOST_DOUBLINGS));
+  return errors === 0 ? period : Math.min(period, FIRST_PAUSE_MS * 2 ** Math.min(errors - 1, MAX_DOUBLINGS));
 }

@@ -12,14 +12,14 @@ export interface ExpressionProblems {
 }
 
 /** Bounds the work on what a user has written; Prometheus itself has no bound. */
-const LONGEST = 10_000;
+const MAX_LENGTH = 10_000;
 
 type Tree = ReturnType<typeof parser.parse>;
 type Node = Tree["topNode"];
 
 /** Judges an expression. A function that the grammar does not know is no error: another version of Prometheus, or another server, may have it. */
 export function readExpression(expr: string): ExpressionProblems {
-  if (expr.length > LONGEST) return { error: `the expression is longer than ${LONGEST} characters`, warnings: [] };
+  if (expr.length > MAX_LENGTH) return { error: `the expression is longer than ${MAX_LENGTH} characters`, warnings: [] };
   const { known, unknown } = replaceUnknown(expr);
   const tree = parser.parse(known);
   const at = firstError(tree)?.from;
@@ -30,13 +30,13 @@ export function readExpression(expr: string): ExpressionProblems {
 }
 
 /** Each costs a parse. */
-const MOST_UNKNOWN = 8;
+const MAX_UNKNOWN = 8;
 
 /** The expression with a known function in place of each unknown one, at the same places. */
 function replaceUnknown(expr: string): { readonly known: string; readonly unknown: readonly string[] } {
   const unknown: string[] = [];
   let known = expr;
-  while (unknown.length < MOST_UNKNOWN) {
+  while (unknown.length < MAX_UNKNOWN) {
     const error = firstError(parser.parse(known));
     const name = error?.prevSibling;
     if (!error || name?.name !== "Identifier" || known[error.from] !== "(" || name.to - name.from < KNOWN.length) break;

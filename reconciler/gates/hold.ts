@@ -1,4 +1,5 @@
-/** Why the gates of a group hold a zone back, or keep the group from counting as settled. From what is stored alone: what was not written was not passed. */
+/** Why the gates of a group hold a zone back, or keep the group from counting as settled. Only stored passes count. */
+import { once } from "../../infra/once.ts";
 import { earliest, formatTimestamp } from "../../infra/timestamp.ts";
 import { dueAt, hasFailed } from "../checks/check.ts";
 import { hold, type Hold, type Reason } from "../model/decision.ts";
@@ -11,21 +12,16 @@ import { currentRecord, needOf, needsLastStage, type RolloutView } from "./rollo
 type GroupView = Omit<RolloutView, "wanted" | "isHeld">;
 
 /**
- * The holds of all gates of a group; of several gates all must pass, and the first that does not speaks. A zone is judged when it is asked for: each
- * costs a pass over the group, and a rollout asks for the zone whose turn it is.
+ * The holds of all gates of a group. All gates must pass; the hold is that of the first that does not. A zone is judged only when it is asked for: each
+ * costs a pass over the group, and a rollout asks only for the zone whose turn it is.
  */
 export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdicts {
   const enforced = gates.filter(({ mode }) => mode === "Enforce");
   const first = (judge: (gate: Gate) => Hold | undefined): Hold | undefined => firstDefined(enforced, judge);
-  const known = new Map<string, Hold | undefined>();
-  const judge = (uid: string): Hold | undefined => {
+  const get = once((uid: string): Hold | undefined => {
     const zone = view.zones.find((one) => one.uid === uid);
     return zone && first((gate) => holdZone(gate, view, zone));
-  };
-  const get = (uid: string): Hold | undefined => {
-    if (!known.has(uid)) known.set(uid, judge(uid));
-    return known.get(uid);
-  };
+  });
   return {
     holds: { get, has: (uid) => get(uid) !== undefined },
     beforeSettled: first((gate) => holdSettled(gate, view)),
@@ -41,8 +37,8 @@ function firstDefined(gates: readonly Gate[], judge: (gate: Gate) => Hold | unde
 }
 
 /**
- * Also a zone whose checks have passed waits until it is recorded that it begins: a process that dies between the first deletion and its next write must
- * not leave a zone behind of which nobody knows who began it.
+ * A zone whose checks have passed still waits until the gate has recorded that it begins. Otherwise a process that dies right after the first deletion
+ * would leave a zone that has begun without a record of it.
  */
 function holdZone(gate: Gate, view: GroupView, zone: Zone): Hold | undefined {
   const { record, need, stage } = askFor(gate, view, zone);

@@ -5,10 +5,10 @@
  *                                                   |
  *                                                   +--other revisions again, before it was settled: began: Earlier--> rollout
  *
- * Two ways are always open, so that a gate never stands between a broken zone and its cure: back to the revision that the zone had when the group was
- * last settled, and, first of a new rollout, on to a new revision of a zone that an unfinished rollout has begun.
+ * Gates never block a rollback or a fix. A zone may always return to the revision that it had when the group was last settled. And a zone that an
+ * unfinished rollout has begun may always get a new revision, if it is the first zone of the new rollout.
  */
-import { isToCome } from "../checks/check.ts";
+import { isInFuture } from "../checks/check.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Gate } from "./gate.ts";
 import { closeOldPasses, isUntouched } from "./pass.ts";
@@ -32,16 +32,16 @@ export type GroupView = Omit<RolloutView, "isHeld">;
 
 /** The record of the rollout in the view: the gate's own if it is of this rollout and still open, otherwise a new one. Old results let no zone begin. */
 export function currentRecord(gate: Gate, view: GroupView): GateRecord {
-  const record = gate.record && forgetToCome(gate.record, view.now);
+  const record = gate.record && dropFuture(gate.record, view.now);
   const isOver = record?.settledAt !== undefined && view.wanted.kind === "zone";
   const current = record?.identity === view.identity && !isOver ? takeBack(forgetOldSpec(gate, record), view) : startRecord(gate, view);
   return closeOldPasses(gate, noteUpdated(current, view), view);
 }
 
-/** The record with the present in place of times that are to come, and without results from then. */
-function forgetToCome(record: GateRecord, now: number): GateRecord {
-  const past = (at: number): number => (isToCome(at, now) ? now : at);
-  const isPast = ({ streak: { lastAt = now } }: CheckResult): boolean => !isToCome(lastAt, now);
+/** The record with the present in place of times in the future, and without results from then. */
+function dropFuture(record: GateRecord, now: number): GateRecord {
+  const past = (at: number): number => (isInFuture(at, now) ? now : at);
+  const isPast = ({ streak: { lastAt = now } }: CheckResult): boolean => !isInFuture(lastAt, now);
   const stages = record.stages.map((stage) => ({
     ...stage,
     since: past(stage.since),

@@ -5,13 +5,13 @@ import type { GroupFacts, StatusInput } from "./facts.ts";
 import type { Block } from "./status.ts";
 
 /** Bounds of what is stored. */
-const LONGEST_MESSAGE = 1000;
-const MOST_OBJECTS = 10;
-const MOST_BLOCKS = 20;
+const MAX_MESSAGE_LENGTH = 1000;
+const MAX_OBJECTS = 10;
+const MAX_BLOCKS = 20;
 
 /** A message as it is stored. */
 export const shorten = (message: string): string =>
-  message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE - 1)}…` : message;
+  message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH - 1)}…` : message;
 
 /** What blocks, before it is dated. */
 interface Reason extends Pick<Hold, "message" | "objects" | "until"> {
@@ -23,12 +23,12 @@ interface Reason extends Pick<Hold, "message" | "objects" | "until"> {
 export function describeBlocks({ facts, earlier, now }: StatusInput): Block[] {
   const since = new Map((earlier.blocked ?? []).map((block) => [block.cause, block.since]));
   return reasonsOf(facts)
-    .slice(0, MOST_BLOCKS)
+    .slice(0, MAX_BLOCKS)
     .map(({ reason, message, cause, objects, until }) => ({
       reason,
       message: shorten(message),
       cause,
-      objects: objects.slice(0, MOST_OBJECTS).map(({ kind, name }) => ({ kind, name })),
+      objects: objects.slice(0, MAX_OBJECTS).map(({ kind, name }) => ({ kind, name })),
       since: since.get(cause) ?? formatTimestamp(now),
       ...(until !== undefined && { nextCheck: formatTimestamp(until) }),
     }));

@@ -117,17 +117,3 @@ export function hold(reason: Reason, message: string, objects: readonly ObjectRe
 
 /** Identifies a hold: two holds with the same key have the same cause. */
 export const dedupKeyOf = ({ reason, message, dedupKey: cause = message }: Hold): string => `${reason}: ${cause}`;
-
-/** A rule returns a decision, or undefined to leave it to the next rule. */
-export type Rule<Subject extends readonly unknown[], Decision> = (...subject: Subject) => Decision | undefined;
-
-/** The decision of the first rule that has one. */
-export function firstOf<Subject extends readonly unknown[], Decision>(rules: readonly Rule<Subject, Decision>[]): Rule<Subject, Decision> {
-  return (...subject) => {
-    for (const rule of rules) {
-      const decision = rule(...subject);
-      if (decision !== undefined) return decision;
-    }
-    return undefined;
-  };
-}

@@ -15,12 +15,12 @@ export function podFqdn(
 
 /** RFC 1123. */
 const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
-const LONGEST_SHOWN = 100;
+const MAX_SHOWN_LENGTH = 100;
 
 /** What is wrong with a `spec.serviceName`, which the API server does not check: anything but a DNS label may name another host. */
 export function checkServiceName(serviceName: string): string | undefined {
   if (DNS_LABEL.test(serviceName)) return undefined;
-  return `serviceName ${JSON.stringify(serviceName.slice(0, LONGEST_SHOWN))} is not a DNS label`;
+  return `serviceName ${JSON.stringify(serviceName.slice(0, MAX_SHOWN_LENGTH))} is not a DNS label`;
 }
 
 /** `template` with `host` in place of its host, everything else kept. Throws if the finished URL has another host, port or user. */
@@ -32,6 +32,6 @@ export function urlOfHost(template: URL, host: string): string {
     url.port === template.port &&
     url.username === template.username &&
     url.password === template.password;
-  if (!isIntended) throw new Error(`${JSON.stringify(host.slice(0, LONGEST_SHOWN))} is not a host that a URL can have`);
+  if (!isIntended) throw new Error(`${JSON.stringify(host.slice(0, MAX_SHOWN_LENGTH))} is not a host that a URL can have`);
   return url.href;
 }

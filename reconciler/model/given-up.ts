@@ -6,9 +6,9 @@
  *   beyond it, and not ready for another reason: it may be one of ours         for an hour: given up
  *   beyond it, and its controller does not make it (a quota, an order)         given up, unless a pod there is ready
  */
+import { leaderAmong } from "./leaders.ts";
 import { RECOVERY_MS } from "./lost.ts";
 import type { Pod } from "./pod.ts";
-import { perList } from "./per-list.ts";
 import { countMissing, isSurplus } from "./readiness.ts";
 import type { Zone } from "./zone.ts";
 
@@ -54,21 +54,18 @@ function intended(other: Zone, { zones, zone, size }: ShrinkInGroup): Pick<Zone,
 
 /** That of its leader, or of the leader's, or of what it and the shrinking zone mirror; otherwise its replicas. */
 function intendedSize(other: Zone, zones: readonly Zone[], { zone, size }: Pick<Shrink, "zone" | "size">): number {
-  const named = byName(zones);
   let last = other;
   for (let hops = 0; hops < zones.length; hops++) {
     if (last.uid === zone.uid) return size;
-    const { leader, forcedReplicas } = last.scaling;
+    const { forcedReplicas } = last.scaling;
     if (forcedReplicas !== undefined) return forcedReplicas;
-    const next = leader === undefined ? undefined : named.get(leader);
+    const next = leaderAmong(zones, last);
     if (!next) break;
     last = next;
   }
   const { mirror } = last.scaling;
   return mirror && isSameReference(mirror, zone.scaling.mirror) ? size : last.replicas;
 }
-
-const byName = perList((zones: readonly Zone[]) => new Map(zones.map((zone) => [zone.name, zone])));
 
 type Reference = NonNullable<Zone["scaling"]["mirror"]>;
 

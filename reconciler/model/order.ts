@@ -14,6 +14,11 @@ export function ordinalOf({ name }: { readonly name: string }): number {
   return Number(name.slice(name.lastIndexOf("-") + 1));
 }
 
+/** The name of the StatefulSet in the name of its pod. */
+export function ownerNameOf(pod: string): string {
+  return pod.slice(0, pod.lastIndexOf("-"));
+}
+
 const RUNS = /\d+|\D+/g;
 
 /** Natural order: runs of digits compare as numbers, so that `zone-a-2` comes before `zone-a-10`. */

@@ -3,12 +3,12 @@ import { hold, type Hold } from "./decision.ts";
 import type { Zone } from "./zone.ts";
 
 /** A group of as many zones costs a tick as many lists of pods, and its RolloutGroup 200 kB of status. */
-export const MOST_ZONES = 1000;
+export const MAX_ZONES = 1000;
 
 /** The hold of a group that is larger. */
 export function tooManyZones({ zones }: { readonly zones: readonly Zone[] }): Hold | undefined {
-  if (zones.length <= MOST_ZONES) return undefined;
+  if (zones.length <= MAX_ZONES) return undefined;
   const [first] = zones;
-  const message = `group ${first?.group} has ${zones.length} zones; neither rolled out nor scaled are more than ${MOST_ZONES}`;
+  const message = `group ${first?.group} has ${zones.length} zones; neither rolled out nor scaled are more than ${MAX_ZONES}`;
   return { ...hold("TooManyZones", message, zones.slice(0, 1)), dedupKey: "" };
 }

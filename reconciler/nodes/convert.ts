@@ -2,16 +2,13 @@
  * Converts shadows between v1 and v2 and loses nothing (W22): what the other version has no field for travels in an annotation. It counts only
  * while the state that it belongs to is unchanged: a writer of another state means it (§17.8).
  */
+import { type Fields, fieldsOf, isFields } from "../../infra/fields.ts";
 import { SHADOW_GROUP } from "./shadow.ts";
 
 /** On an object that was converted: the fields that its version lacks, as JSON. */
 const STASH = "zonewise.dev/converted-from";
 
-type Fields = Readonly<Record<string, unknown>>;
 type Version = "v1" | "v2";
-
-const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
-const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
 const TO_V2: Fields = { StagedUpdate: "StagedAndPerformedUpdate", PerformedUpdate: "StagedAndPerformedUpdate" };
 const TO_V1: Fields = { StagedAndPerformedUpdate: "StagedUpdate", ErrorReset: "MonitoringUpdate" };

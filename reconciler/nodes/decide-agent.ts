@@ -7,8 +7,8 @@
  * The boot that an update began in is in the status: a host that came back in a wrong version is not drained again (W19).
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { firstOf, type Rule } from "../model/decision.ts";
-import { MOST_CRASHES, type ShadowSpec, type ShadowStatus, type State } from "./shadow.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
+import { MAX_CRASHES, type ShadowSpec, type ShadowStatus, type State } from "./shadow.ts";
 
 export interface AgentSnapshot {
   /** Milliseconds since the epoch. */
@@ -47,7 +47,7 @@ export function failStatus({ now, host }: Pick<AgentSnapshot, "now" | "host">, s
   return {
     ...report({ host }, status),
     current_state: "ErrorReset",
-    crash_count: Math.min(status.crash_count + 1, MOST_CRASHES),
+    crash_count: Math.min(status.crash_count + 1, MAX_CRASHES),
     state_transition_failure_timestamp: formatTimestamp(now),
     failure_reason: reason,
     rebooting: null,

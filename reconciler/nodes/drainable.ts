@@ -37,7 +37,7 @@ export interface DrainFacts {
 }
 
 /** At most as many pods are named. */
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 /** True if `other` takes pods of `node`, as far as nodes say it: it is Ready and has no taint that those pods may not tolerate. */
 export function canTakeOver(node: UpdateNode, other: UpdateNode): boolean {
@@ -53,8 +53,8 @@ export function whyNotDrainable(facts: DrainFacts): string | undefined {
     const why = whyBlocked(pod, facts, []);
     return why === undefined ? [] : [`${nameOf(pod)}: ${why}`];
   });
-  const more = blocked.length - MOST_NAMED;
-  return blocked.length === 0 ? undefined : [...blocked.slice(0, MOST_NAMED), ...(more > 0 ? [`${more} more`] : [])].join("; ");
+  const more = blocked.length - MAX_NAMED;
+  return blocked.length === 0 ? undefined : [...blocked.slice(0, MAX_NAMED), ...(more > 0 ? [`${more} more`] : [])].join("; ");
 }
 
 export const nameOf = ({ namespace, name }: NodePod): string => `${namespace}/${name}`;

@@ -97,7 +97,8 @@ function readStatus(status: Node["status"]) {
   return { ...readHealth(status), ...(status?.allocatable && { allocatable: parseQuantities(status.allocatable) }) };
 }
 
-function readHealth(status: Node["status"]) {
+/** What the kubelet says of the node itself. */
+export function readHealth(status: Node["status"]) {
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   return {
     ready: ready?.status === "True",

@@ -1,7 +1,7 @@
 /**
  * Where a pod could go, by the rules of the scheduler that bind the pods of StatefulSets (§17.12). What is not asked, and why: docs/node-updates/reference.md.
  */
-import { firstOf, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { UpdateNode } from "./node.ts";
 import { describeTerms, matchesTerms, type NodeTerm } from "./node-selector.ts";
 import type { PodNeeds } from "./pod-needs.ts";
@@ -109,13 +109,13 @@ export function findPlaces(judged: readonly Judged[], own: string): Places {
 }
 
 /** Reasons that are named. */
-const MOST_REASONS = 3;
+const MAX_REASONS = 3;
 
 function explain(others: readonly Judged[]): string {
   if (others.length === 0) return "there is no other node";
   const counts = new Map<string, number>();
   for (const [, lacks = ""] of others) counts.set(lacks, (counts.get(lacks) ?? 0) + 1);
   const ordered = [...counts].toSorted(([, a], [, b]) => b - a);
-  const named = ordered.slice(0, MOST_REASONS).map(([reason, count]) => `${count} ${reason}`);
+  const named = ordered.slice(0, MAX_REASONS).map(([reason, count]) => `${count} ${reason}`);
   return `of ${others.length} other ${others.length === 1 ? "node" : "nodes"}: ${named.join(", ")}`;
 }

@@ -1,6 +1,6 @@
 /** Plans the next step of every active node, and takes in nodes that are on their way without being listed as active. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { goingBeforeReboot, questionOf, whyNotBeside, withNode } from "./beside.ts";
+import { goingBeforeReboot, questionOf, whyNotTogether, withNode } from "./drain-together.ts";
 import { belongsTo, type Shadow, type UpdateNode } from "./node.ts";
 import { phaseOf } from "./phase.ts";
 import { decideProgress, type NodeStep } from "./progress.ts";
@@ -22,8 +22,8 @@ export function planActive(snapshot: PolicySnapshot): ActiveStep[] {
   );
   let going = goingBeforeReboot([...entries.map(({ entry }) => entry), ...(snapshot.others ?? [])]);
   return entries.map(({ entry, node, done }) => {
-    const beside = () => whyNotBeside(questionOf(entry.node, going, snapshot));
-    const step = decideProgress({ snapshot, entry, node, done, look: snapshot.looks.get(entry.node), beside });
+    const whyNot = () => whyNotTogether(questionOf(entry.node, going, snapshot));
+    const step = decideProgress({ snapshot, entry, node, done, look: snapshot.looks.get(entry.node), whyNotTogether: whyNot });
     if (step.step === "advance" && step.to === "RebootedIntoUpdate") going = withNode(going, entry.node);
     return { entry: step.step === "wait" ? waitFor(entry, step.why) : entry, node, step };
   });
@@ -49,10 +49,10 @@ function enterPhase(entry: ActiveNode, phase: ActiveNode["phase"], now: number):
 }
 
 /** Characters of why a node waits: a thousand nodes may be active, and an object has 1.5 MB at most. */
-const LONGEST_WAIT = 200;
+const MAX_WAIT_LENGTH = 200;
 
 function waitFor(entry: ActiveNode, why: string): ActiveNode {
-  const waitsFor = why.slice(0, LONGEST_WAIT);
+  const waitsFor = why.slice(0, MAX_WAIT_LENGTH);
   return entry.waitsFor === waitsFor ? entry : { ...entry, waitsFor };
 }
 

@@ -1,6 +1,6 @@
 /** Chooses the nodes that start now: zone after zone, those without failures first, as many as there are free slots. */
 import { groupBy, moveToFront } from "../model/order.ts";
-import { type Going, questionOf, whyNotBeside, withNode } from "./beside.ts";
+import { type Going, questionOf, whyNotTogether, withNode } from "./drain-together.ts";
 import type { UpdateNode } from "./node.ts";
 import { hasUpdate, whySkipped, whySkippedByPods } from "./skip.ts";
 import type { PolicySnapshot, Skip } from "./snapshot.ts";
@@ -85,12 +85,12 @@ function chooseByZone(candidates: readonly UpdateNode[], options: StartOptions, 
     const isTaken = chosen.nodes.length + chosen.looks.length > 0;
     const isTurn = activeZones.length === 0 ? !isTaken : activeZones.includes(zone);
     const first = activeZones[0] ?? order[0] ?? zone;
-    const left = {
+    const rest = {
       ...options,
       slots: options.slots - chosen.nodes.length,
       going: chosen.nodes.map(({ name }) => name).reduce(withNode, options.going),
     };
-    const found = isTurn ? chooseFrom(own, left, snapshot) : keepAll(own, first);
+    const found = isTurn ? chooseFrom(own, rest, snapshot) : keepAll(own, first);
     chosen = {
       nodes: [...chosen.nodes, ...found.nodes],
       skips: [...chosen.skips, ...found.skips],
@@ -135,7 +135,7 @@ function chooseFrom(candidates: readonly UpdateNode[], { slots, going: before, r
       continue;
     }
     const answer =
-      whySkippedByPods(node, snapshot) ?? (looks.length > 0 ? undefined : whyNotBeside(questionOf(node.name, going, snapshot)));
+      whySkippedByPods(node, snapshot) ?? (looks.length > 0 ? undefined : whyNotTogether(questionOf(node.name, going, snapshot)));
     if (answer && "reason" in answer) {
       skips.push({ ...answer, node: node.name });
       continue;

@@ -6,11 +6,11 @@
  * The status is written first, with the policy's resourceVersion: it takes the slots. Then the shadows are written (§17.1).
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import { goingBeforeStart } from "./beside.ts";
+import { goingBeforeStart } from "./drain-together.ts";
 import type { Shadow, UpdateNode } from "./node.ts";
 import { planActive, type ActiveStep } from "./plan-active.ts";
 import { type PlannedStarts, planStarts, type Starts } from "./plan-starts.ts";
-import { whyClosed } from "./closed.ts";
+import { startBlocker } from "./start-blocker.ts";
 import type { ActiveNode, PolicyStatus, StartChecks } from "./policy-status.ts";
 import { recordSteps, type RecordsStatus, unfreeze } from "./records.ts";
 import { addAnswers, currentChecks, type DueStartCheck, dueChecks, whyChecksHold } from "./start-checks.ts";
@@ -49,7 +49,7 @@ export function planPass(input: PolicySnapshot): NodePlan {
   const idle = snapshot.nodes.filter(({ name }) => !busy.has(name));
   const opening = isWindowOpen(policy.window, policy.status.campaign, now);
   const after = { ...snapshot, policy: { ...policy, status: { ...policy.status, ...records } } };
-  const closed = whyClosed(after);
+  const closed = startBlocker(after);
   const slots = countSlots(after);
   const activeZones = [...new Set(records.active.map(({ zone = "" }) => zone))];
   const judged = judgeChecks(snapshot, steps);
@@ -83,7 +83,7 @@ function planSteps(snapshot: PolicySnapshot): { readonly steps: readonly ActiveS
 }
 
 /** Reasons that do not end by themselves, or at any time: a one-shot that waited for them would let later updates start at any time. */
-const HOPELESS: ReadonlySet<SkipReason> = new Set([
+const PERMANENT_SKIPS: ReadonlySet<SkipReason> = new Set([
   "NotManaged",
   "SeveralPolicies",
   "ShadowUnreadable",
@@ -104,7 +104,7 @@ const NO_CHECKS: JudgedChecks = { checks: undefined, held: undefined };
 
 /** The results of the checks with the answers that have come, and why they hold starts. */
 function judgeChecks({ now, policy, answers = new Map() }: PolicySnapshot, steps: readonly ActiveStep[]): JudgedChecks {
-  const current = currentChecks(policy, now, steps.some(leavesSlot));
+  const current = currentChecks(policy, now, steps.some(endsAttempt));
   if (!current) return NO_CHECKS;
   const checks = addAnswers(policy, current, answers);
   return { checks, held: whyChecksHold(policy, checks, now) };
@@ -113,7 +113,9 @@ function judgeChecks({ now, policy, answers = new Map() }: PolicySnapshot, steps
 /** A one-shot is over once no node can start or will be able to soon. Without active nodes of its own, only those of others give places back. */
 function isExhausted({ skips }: Starts, { others = [] }: PolicySnapshot): boolean {
   const going = new Set(others.map(({ node }) => node));
-  return skips.every(({ reason, fits = [] }) => HOPELESS.has(reason) || fits.some((nodes) => nodes.every((name) => !going.has(name))));
+  return skips.every(
+    ({ reason, fits = [] }) => PERMANENT_SKIPS.has(reason) || fits.some((nodes) => nodes.every((name) => !going.has(name))),
+  );
 }
 
 function startOf({ name, uid, zone, bootId, shadow }: UpdateNode, now: number): ActiveNode {
@@ -176,8 +178,8 @@ function planStatus(status: PolicyStatus, { snapshot, opening, closed, judged, s
   });
 }
 
-/** Whether the node leaves its slot: the checks then begin again, as they see the update's effect only from now on. */
-const leavesSlot = ({ step: { step } }: ActiveStep): boolean => step === "done" || isEnding(step) || step === "freeze";
+/** True if the attempt ends with this step: the checks then begin again, as they see its effect only from now on. */
+const endsAttempt = ({ step: { step } }: ActiveStep): boolean => step === "done" || isEnding(step) || step === "freeze";
 
 const isEnding = (step: string): boolean => step === "reset" || step === "release";
 

@@ -79,7 +79,7 @@ function readLimit(written: number | string): Limit {
   return text.endsWith("%") ? { percent: Number(text.slice(0, -1)) } : { nodes: Number(text) };
 }
 
-/** Nodes that may be active of `total` (R30): a percentage is rounded down, and at least one unless it is 0 %. */
+/** Nodes that may be active of `total`: a percentage is rounded down, and at least one unless it is 0 %. */
 export function allowedActive(limit: Limit, total: number): number {
   if (limit === "unlimited") return Number.POSITIVE_INFINITY;
   if ("nodes" in limit) return limit.nodes;

@@ -1,14 +1,14 @@
 /**
  * The next step of an active node: the first rule with an opinion (§17.2).
  *
- *   gone -> finished -> failed -> no longer managed -> frozen -> deadline -> gate -> wait
+ *   gone -> finished -> failed -> no longer managed -> frozen -> deadline -> precondition -> wait
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
-import { firstOf, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
 import { shortDuration } from "../../infra/duration.ts";
 import type { UpdateNode } from "./node.ts";
-import { type GateFacts, GATES } from "./node-gates.ts";
-import { whyClosed } from "./closed.ts";
+import { type PreconditionFacts, PRECONDITIONS } from "./preconditions.ts";
+import { startBlocker } from "./start-blocker.ts";
 import { deadlineOf, hasRebooted, isInReboot } from "./phase.ts";
 import type { ActiveNode, NodePhase, Workload } from "./policy-status.ts";
 import type { WantedState } from "./shadow.ts";
@@ -38,7 +38,7 @@ interface Ending {
   readonly message: string;
 }
 
-export interface NodeProgress extends GateFacts {
+export interface NodeProgress extends PreconditionFacts {
   /** Both states are Idle: the phase of the entry is the last one. */
   readonly done: boolean;
   /** Undefined if the node is gone. */
@@ -106,7 +106,7 @@ const notFrozen: ProgressRule = ({ snapshot: { policy }, entry }, node) => {
 const inTime: ProgressRule = ({ snapshot: { now, policy }, entry }, node) => {
   const seconds = deadlineOf(entry.phase, policy);
   if (now < (parseTimestamp(entry.since) ?? now) + seconds * 1000) return undefined;
-  // A person decides; until then, what the node waits for is said as if it were in time, and one that has rebooted may still finish.
+  // A person decides about it. Until then its deadline does not count: the status says what the node waits for, and one that has rebooted may finish.
   if (isFrozenFor(entry, policy)) return undefined;
   const why = (entry.phase === "Draining" ? describeDrain(node) : undefined) ?? entry.waitsFor;
   const message = `${entry.node} was in phase ${entry.phase} for ${shortDuration(seconds * 1000)}${why === undefined ? "" : `: ${why}`}`;
@@ -114,13 +114,13 @@ const inTime: ProgressRule = ({ snapshot: { now, policy }, entry }, node) => {
 };
 
 /** Pods that are named. */
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 /** The pods that are left, and what keeps each of them; undefined if the node API has recorded none. */
 function describeDrain({ shadow }: UpdateNode): string | undefined {
   const { remaining = 0, blocked = [] } = shadow?.status?.drain ?? {};
   if (remaining === 0) return undefined;
-  const named = blocked.slice(0, MOST_NAMED).map(({ namespace, name, reason, message }) => {
+  const named = blocked.slice(0, MAX_NAMED).map(({ namespace, name, reason, message }) => {
     return `${namespace}/${name} (${reason}${message === undefined ? "" : `: ${message}`})`;
   });
   return [remaining === 1 ? "1 pod is left" : `${remaining} pods are left`, ...named].join(", ");
@@ -137,7 +137,7 @@ const TIMEOUTS: Readonly<Record<NodePhase, FailureReason>> = {
   Recovering: "RecoveryTimeout",
 };
 
-/** A deadline frees the slot only if the node serves (§17.4). A drain is undone first: its node is cordoned. */
+/** A node that is over its deadline frees its slot only if it is in service. A drain is reset first, as it has cordoned its node. */
 function expire(ending: Ending, entry: ActiveNode, node: UpdateNode): NodeStep {
   const { phase } = entry;
   if (phase === "Draining" && node.ready) return { step: "reset", ...ending, afterReboot: false };
@@ -154,15 +154,15 @@ function isFrozenFor(entry: ActiveNode, { status }: PolicySnapshot["policy"]): b
 /** A start whose answer was lost is repeated while the update is still to be made. */
 const started: ProgressRule = ({ entry, snapshot }, { shadow }) => {
   if (entry.phase !== "Starting") return undefined;
-  const isWanted = whyClosed(snapshot) === undefined && shadow?.status?.target_version === entry.to;
+  const isWanted = startBlocker(snapshot) === undefined && shadow?.status?.target_version === entry.to;
   return isWanted ? { step: "startAgain" } : { step: "wait", why: "its start is no longer wanted" };
 };
 
-const gate: ProgressRule = (progress, node) => {
+const preconditionHolds: ProgressRule = (progress, node) => {
   const { spec, status } = node.shadow ?? {};
   const move = spec ? moveFor(spec.state, status?.current_state) : undefined;
   if (move?.move !== "advance") return undefined;
-  const verdict = GATES[move.gate](progress, node);
+  const verdict = PRECONDITIONS[move.precondition](progress, node);
   if (typeof verdict === "object") return { step: "look", nodes: verdict.looks };
   return verdict === undefined ? { step: "advance", to: move.to, workloads: progress.look?.workloads } : { step: "wait", why: verdict };
 };
@@ -180,7 +180,7 @@ const decide = firstOf<[NodeProgress, UpdateNode], NodeStep>([
   notFrozen,
   inTime,
   started,
-  gate,
+  preconditionHolds,
   forAgent,
 ]);
 

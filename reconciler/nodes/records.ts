@@ -13,13 +13,13 @@ export interface PolicyRecords {
 }
 
 /** Characters of a failure: agents write part of it. */
-const LONGEST_MESSAGE = 500;
+const MAX_MESSAGE_LENGTH = 500;
 
 /** At most as many failures are kept: a policy freezes long before, unless `maxFailed` is larger. */
-const MOST_FAILED = 100;
+const MAX_FAILED = 100;
 
 /** Controllers that all active nodes together remember, 200 bytes each: an object has 1.5 MB at most. */
-const MOST_WORKLOADS = 3000;
+const MAX_WORKLOADS = 3000;
 
 /** The records after the steps. Each attempt fails once, by its node and its start: a process that dies between two writes repeats the step. */
 export function recordSteps(steps: readonly ActiveStep[], { now, policy, nodes }: PolicySnapshot): RecordsStatus {
@@ -35,19 +35,19 @@ export function recordSteps(steps: readonly ActiveStep[], { now, policy, nodes }
             to: entry.to,
             at,
             reason: step.reason,
-            message: step.message.slice(0, LONGEST_MESSAGE),
+            message: step.message.slice(0, MAX_MESSAGE_LENGTH),
           },
         ]
       : [];
   });
   const isKnown = ({ node, startedAt }: FailedNode): boolean =>
     status.failed.some((one) => one.node === node && one.startedAt === startedAt);
-  const failed = [...status.failed, ...failures.filter((one) => !isKnown(one))].slice(-MOST_FAILED);
+  const failed = [...status.failed, ...failures.filter((one) => !isKnown(one))].slice(-MAX_FAILED);
   const unusable = steps.some(({ step }) => step.step === "freeze");
   const isFrozen = failed.length >= maxFailed || (unusable && failed.length > 0);
   const present = new Set(nodes.map(({ name }) => name));
   return {
-    active: steps.flatMap((one) => keepActive(one, Math.floor(MOST_WORKLOADS / steps.length))),
+    active: steps.flatMap((one) => keepActive(one, Math.floor(MAX_WORKLOADS / steps.length))),
     failed,
     deferred: deferNodes(steps, status.deferred, at).filter(({ node }) => present.has(node)),
     frozen: status.frozen ?? (isFrozen ? freezeFor(failed, at) : undefined),
@@ -59,12 +59,12 @@ export type RecordsStatus = PolicyRecords & Pick<PolicyStatus, "active" | "faile
 function keepActive({ entry, step }: ActiveStep, most: number): ActiveNode[] {
   if (step.step === "done" || step.step === "release") return [];
   if (step.step === "reset")
-    return [{ ...entry, ending: entry.ending ?? { reason: step.reason, message: step.message.slice(0, LONGEST_MESSAGE) } }];
+    return [{ ...entry, ending: entry.ending ?? { reason: step.reason, message: step.message.slice(0, MAX_MESSAGE_LENGTH) } }];
   const drains = step.step === "advance" && step.workloads && entry.phase === "Holding";
   return [drains ? { ...entry, workloads: step.workloads.slice(0, most) } : entry];
 }
 
-/** No attempt of the node's that came to no end. */
+/** Resets for these reasons do not count as an unfinished attempt of the node. */
 const UNCOUNTED: ReadonlySet<string> = new Set(["UpdateFailed", "Frozen"]);
 
 function deferNodes(steps: readonly ActiveStep[], deferred: readonly DeferredNode[], at: string): DeferredNode[] {

@@ -23,8 +23,8 @@ export type State = (typeof STATES)[number];
 export type WantedState = Exclude<State, "ErrorReset">;
 
 const timestamp = z.nullable(z.string());
-export const MOST_CRASHES = 4_294_967_295;
-const count = z.int().check(z.gte(0), z.lte(MOST_CRASHES));
+export const MAX_CRASHES = 4_294_967_295;
+const count = z.int().check(z.gte(0), z.lte(MAX_CRASHES));
 /** Agents write these texts, and each of them is copied to the status of a policy. */
 const shortText = z.string().check(z.maxLength(256));
 

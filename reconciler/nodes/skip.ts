@@ -1,6 +1,6 @@
 /** Why a node that has an update does not start (R26, R32): the first rule with an opinion. */
 import { parseTimestamp } from "../../infra/timestamp.ts";
-import { firstOf, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
 import { isBackOffOver } from "./backoff.ts";
 import { belongsTo, type UpdateNode } from "./node.ts";
 import type { NodeLook, PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";

@@ -22,8 +22,8 @@ export function countSlots(snapshot: PolicySnapshot): Slots {
   const returning = released.filter((node) => node.ready && isReturning(node, snapshot, at.get(node.name)));
   const lost = released.filter((node) => !node.ready && isOut(node));
   const taken = policy.status.active.length + returning.length;
-  const left = Math.max(0, allowedActive(policy.maxConcurrent, own) - taken);
-  const free = Math.max(left - lost.length, taken === 0 ? Math.min(1, left) : 0);
+  const remaining = Math.max(0, allowedActive(policy.maxConcurrent, own) - taken);
+  const free = Math.max(remaining - lost.length, taken === 0 ? Math.min(1, remaining) : 0);
   return { free, released: [...returning, ...lost].map(({ name }) => name) };
 }
 

@@ -1,7 +1,7 @@
 /**
  * Checks of Prometheus that must have passed before a node starts. They are asked while a node could start, and never hold one that is active.
  *
- *   a node could start, or one has left its slot --initial delay--> answers --each check has passed, and not long ago--> nodes start
+ *   a node could start, or an attempt has ended --initial delay--> answers --each check has passed, and not long ago--> nodes start
  *
  * The results are in the policy's status: a process may die at any time. A policy that has changed asks again.
  */
@@ -30,11 +30,11 @@ export type DueStartCheck = NamedCheck & Urgency;
 
 type CheckedPolicy = Pick<Policy, "checks" | "generation" | "status">;
 
-/** The results that count at `now`; none if a node has left its slot (`ended`), or if the policy has changed. Undefined without checks. */
+/** The results that count at `now`; none if an attempt has just ended (`ended`), or if the policy has changed. Undefined without checks. */
 export function currentChecks({ checks, generation, status }: CheckedPolicy, now: number, ended: boolean): StartChecks | undefined {
   if (checks.length === 0) return undefined;
   const since = parseTimestamp(status.checks?.since ?? "");
-  // A time that lies ahead is that of a clock that was.
+  // A stored time in the future was written by a clock that ran ahead.
   if (!status.checks || since === undefined || since > now || ended || generation !== status.observedGeneration)
     return { since: formatTimestamp(now), results: [] };
   return { ...status.checks, results: status.checks.results.filter(({ lastTime }) => (parseTimestamp(lastTime) ?? now) <= now) };

@@ -4,7 +4,7 @@ import type { PolicyStatus } from "./policy-status.ts";
 import type { PolicySnapshot, Skip } from "./snapshot.ts";
 
 /** Nodes that are listed with the reason why they wait; all are counted. */
-const MOST_LISTED = 50;
+const MAX_LISTED = 50;
 
 export interface Summary {
   readonly snapshot: Pick<PolicySnapshot, "nodes" | "policy">;
@@ -23,6 +23,6 @@ export function summarize({ snapshot: { nodes, policy }, skips, status }: Summar
     observedGeneration: policy.generation,
     nodes: { total: nodes.length, upToDate, waiting: skips.length, active: active.size, failed: status.failed.length },
     skipped: Object.fromEntries(Object.entries(skipped).toSorted(([a], [b]) => (a < b ? -1 : 1))),
-    waiting: skips.slice(0, MOST_LISTED).map(({ node, reason, message }) => ({ node, reason, message })),
+    waiting: skips.slice(0, MAX_LISTED).map(({ node, reason, message }) => ({ node, reason, message })),
   };
 }

@@ -14,8 +14,8 @@ export type Move =
   | { readonly move: "wipe" }
   /** An update may start. */
   | { readonly move: "start" }
-  /** The next state, once its gate is open. */
-  | { readonly move: "advance"; readonly to: WantedState; readonly gate: "drainable" | "ready" | "healthy" }
+  /** The next state, once its precondition holds. */
+  | { readonly move: "advance"; readonly to: WantedState; readonly precondition: "drainable" | "ready" | "healthy" }
   /** The attempt failed: back to Idle. */
   | { readonly move: "reset" };
 
@@ -23,9 +23,9 @@ const wait = { move: "wait" } as const;
 const wipe = { move: "wipe" } as const;
 const start = { move: "start" } as const;
 const reset = { move: "reset" } as const;
-const reboot = { move: "advance", to: "RebootedIntoUpdate", gate: "drainable" } as const;
-const monitor = { move: "advance", to: "MonitoringUpdate", gate: "ready" } as const;
-const finish = { move: "advance", to: "Idle", gate: "healthy" } as const;
+const reboot = { move: "advance", to: "RebootedIntoUpdate", precondition: "drainable" } as const;
+const monitor = { move: "advance", to: "MonitoringUpdate", precondition: "ready" } as const;
+const finish = { move: "advance", to: "Idle", precondition: "healthy" } as const;
 
 /** By wanted state, then by reported state. The agent acts in ErrorReset on Idle alone; a wanted ErrorReset is nobody's wish. */
 export const TRANSITIONS: Readonly<Record<State, Readonly<Record<State | "none", Move>>>> = {

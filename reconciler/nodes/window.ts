@@ -5,8 +5,7 @@
  *   windowed   the seconds run on, as in `* * 2-4 * * *`: open in every second that matches, by the local clock
  *   one-shot   otherwise, as in `0 0 2 * * *`: opens when it fires, and closes when no node is left to be updated
  *
- * By the local clock means that an hour that occurs twice is open twice, and one that is skipped is not. A one-shot fires once in an hour that
- * occurs twice, and at the end of a gap that it falls into.
+ * An hour that the local clock repeats opens twice, one that it skips never. A one-shot fires once in a repeated hour, and at the end of a skipped one.
  */
 import { Cron, type CronOptions } from "croner";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";

@@ -6,7 +6,7 @@
  *
  * All memory is the status and the StatefulSet: a process may die between any two writes.
  */
-import { firstOf } from "../model/decision.ts";
+import { firstOf } from "../../infra/rules.ts";
 import { manageable } from "./manage.ts";
 import { contained, held, idle, podsRescued, restarted, statusObserved } from "./partition.ts";
 import { unchanged } from "./report.ts";

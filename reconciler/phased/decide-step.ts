@@ -1,5 +1,5 @@
 /** Decides within one step of a rollout (§16.5): begin it, wait, check, release the pod below the partition. */
-import { firstOf, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
 import { type PhasedOutlook, type PhasedRolloutPhase, report, writeTime } from "./report.ts";
 import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import type { RollingPodStatus } from "./status.ts";

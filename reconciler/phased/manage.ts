@@ -1,5 +1,5 @@
 /** May and should the StatefulSet be managed? Deletion, existence, ownership, strategy and suspension, in this order. */
-import { firstOf } from "../model/decision.ts";
+import { firstOf } from "../../infra/rules.ts";
 import type { Pod } from "../model/pod.ts";
 import { FINALIZER, type PhasedRollout } from "./phased-rollout.ts";
 import { report, unchanged } from "./report.ts";

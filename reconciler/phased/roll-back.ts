@@ -4,7 +4,7 @@
  *
  *   say so in the status -> Parallel: delete what is not ready -> at most one pod released: the highest -> OrderedReady: all ready -> release it
  */
-import { firstOf, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { Pod } from "../model/pod.ts";
 import { report, writeTime } from "./report.ts";
 import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";

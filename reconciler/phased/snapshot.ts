@@ -1,6 +1,6 @@
 /** The facts for a decision about one PhasedRollout, and the decisions. */
 import type { CheckAnswer } from "../checks/check.ts";
-import type { Rule } from "../model/decision.ts";
+import type { Rule } from "../../infra/rules.ts";
 import type { Pod } from "../model/pod.ts";
 import type { PhasedRollout } from "./phased-rollout.ts";
 import type { PhasedStatus } from "./status.ts";

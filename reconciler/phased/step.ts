@@ -15,7 +15,7 @@ import {
   hasFailed,
   hasPassed,
   isOld,
-  isToCome,
+  isInFuture,
   judgeAnswer,
   type Streak,
 } from "../checks/check.ts";
@@ -71,7 +71,7 @@ export function isOutdated({ rollout: { check }, now }: TargetSnapshot, step: Ro
 /** True if a time of the step is to come. */
 export function isAhead({ stepStartTime, analisysStartTime, lastCheckTime, lastAttemptTime }: RollingPodStatus, now: number): boolean {
   const times = [stepStartTime, analisysStartTime, lastCheckTime, lastAttemptTime];
-  return times.some((time) => time !== undefined && isToCome(Date.parse(time), now));
+  return times.some((time) => time !== undefined && isInFuture(Date.parse(time), now));
 }
 
 /** True if its results are of another query, or of another meaning of its answers. Thresholds and times apply to the results as they are now. */

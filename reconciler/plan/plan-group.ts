@@ -43,8 +43,8 @@ export interface GroupPlan {
   readonly endsAt: number;
 }
 
-/** Looks without a step in a row: gates and delays take some, an error in the simulation would take them all. */
-const MOST_WAITS = 100_000;
+/** Waits of the whole simulation: gates and delays take some, an error in the simulation would take them all. */
+const MAX_WAITS = 100_000;
 
 /** The next `most` steps (§18.4). */
 export function planGroup(start: World, most: number): GroupPlan {
@@ -56,7 +56,7 @@ export function planGroup(start: World, most: number): GroupPlan {
     const { steps } = record;
     if (outlook.step && steps.length >= most) return { steps: steps.slice(0, most), end: "cut", holds: [], endsAt: world.now };
     const next = advance(world, outlook);
-    if (!next || looks > MOST_WAITS + steps.length) return finish(steps, outlook, world);
+    if (!next || looks > MAX_WAITS + steps.length) return finish(steps, outlook, world);
     world = next;
   }
 }

@@ -103,16 +103,16 @@ const normal = (regarding: ObjectRef | Zone, reason: string, message: string): D
 const warning = (regarding: ObjectRef | Zone, reason: string, message: string): Draft => ({ regarding, type: "Warning", reason, message });
 
 /** Characters that a name of 253, the most there may be, has before the dot and the hash. */
-const LONGEST_NAME = 236;
+const MAX_NAME_LENGTH = 236;
 
 /** The name of the Event: any process derives the same name from the object, the reason and the cause. */
 export function eventName({ regarding, reason, message, cause = message }: Draft): string {
-  const name = regarding.name.slice(0, LONGEST_NAME).replace(/[-.]+$/, "");
+  const name = regarding.name.slice(0, MAX_NAME_LENGTH).replace(/[-.]+$/, "");
   return `${name}.${createHash("sha256").update(`${regarding.uid}\n${reason}\n${cause}`).digest("hex").slice(0, 16)}`;
 }
 
 /** Characters of a message, which may repeat an annotation: the most that an Event of the newer API has. */
-const LONGEST_MESSAGE = 1024;
+const MAX_MESSAGE_LENGTH = 1024;
 
 const API_VERSIONS: Readonly<Record<ObjectRef["kind"], string>> = {
   StatefulSet: "apps/v1",
@@ -139,7 +139,7 @@ export function buildEvent(draft: Draft, now: number, instance: string): Event {
     involvedObject: { apiVersion, kind, ...(namespace && { namespace }), name: regarding.name, uid: regarding.uid },
     type,
     reason,
-    message: message.slice(0, LONGEST_MESSAGE),
+    message: message.slice(0, MAX_MESSAGE_LENGTH),
     count: 1,
     firstTimestamp: time,
     lastTimestamp: time,

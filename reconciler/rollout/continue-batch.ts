@@ -5,7 +5,7 @@
  * Status follows pods within moments, and a batch is short. But status counts a terminating pod as ready until it stops serving; only the counts by
  * revision leave it out. They leave out pods of neither revision as well, so the pods of a zone with such pods must be listed.
  */
-import { firstOf, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { Pod } from "../model/pod.ts";
 import { isIdleSurplus } from "../model/readiness.ts";
 import type { Zone, ZoneWithPods } from "../model/zone.ts";

@@ -5,7 +5,8 @@
  *
  * Each decision is derived from the snapshot alone; nothing is remembered.
  */
-import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
+import { hold, type Hold } from "../model/decision.ts";
 import { tooManyZones } from "../model/too-many-zones.ts";
 import { listSome } from "../model/list-some.ts";
 import { describeUnavailable, isHealthy } from "../model/readiness.ts";
@@ -48,7 +49,7 @@ export function inOrder(zones: readonly ZoneWithPods[]): ZoneWithPods[] {
 /** Before anything waits: of two unhealthy zones each would wait for the other, and both for the template that they do not get (§1.5.6). */
 const idlePodsFirst: GroupRule = (group) => firstOf(inOrder(group.zones).map((zone) => () => idlePods(zone, group)))();
 
-const oneZoneNotReady: GroupRule = ({ zones }) => {
+const severalZonesNotReady: GroupRule = ({ zones }) => {
   const unhealthy = zones.filter((zone) => !isHealthy(zone));
   if (unhealthy.length < 2) return undefined;
   const message = `${unhealthy.length} zones have pods that are not ready: ${listSome(unhealthy.map(describeUnavailable), "; ")}`;
@@ -91,7 +92,7 @@ export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision
   zonesStay,
   statusObserved,
   idlePodsFirst,
-  oneZoneNotReady,
+  severalZonesNotReady,
   zonesInOrder,
   pausedZones,
   pausedZonesSettled,

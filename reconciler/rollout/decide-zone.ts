@@ -1,5 +1,6 @@
 /** Decides the next step in one zone of a group (§1.5). */
-import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
+import { hold, type Hold } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
 import { listSome } from "../model/list-some.ts";
 import type { DeletePods, FinishZone } from "../model/outcome.ts";
@@ -10,7 +11,7 @@ import { isZoneRecorded, type GroupSnapshot, type ZoneWithPods } from "../model/
 export type RolloutDecision = DeletePods | FinishZone | Hold;
 
 /** Deletions a decision; the group is gathered again before more. */
-const MOST_AT_ONCE = 50;
+const MAX_AT_ONCE = 50;
 
 type ZoneRule = Rule<[zone: ZoneWithPods, group: GroupSnapshot], RolloutDecision>;
 
@@ -52,7 +53,7 @@ export const idlePods: ZoneRule = (zone, group) => {
   const isTried = tried.some((pod) => !isOverdue(pod, group.now));
   const idle = outdated(zone).filter((pod) => isLost(pod) || (!isTried && neverServed(pod)));
   const stalled = tried.length > 0 ? [] : outdated(zone).filter((pod) => servesNothing(pod, group.now));
-  const pods = (idle.length > 0 ? idle : stalled.slice(0, roomBeside(zone))).slice(0, MOST_AT_ONCE);
+  const pods = (idle.length > 0 ? idle : stalled.slice(0, countRoom(zone))).slice(0, MAX_AT_ONCE);
   if (pods.length === 0) return undefined;
   const list = pods.map((pod) => `${pod.name} (${pod.broken ?? (pod.hasBeenReady ? "no longer ready" : "never ready")})`).join(", ");
   return { action: "deletePods", zone, pods, serveNothing: true, message: `replacing pods that serve nothing: ${list}` };
@@ -70,7 +71,7 @@ function triedPods(zone: ZoneWithPods): readonly Pick<Pod, "ready" | "notReadySi
 const TO_BE_MADE = { ready: false, notReadySince: undefined };
 
 /** How many pods may go beside those that are unavailable and no longer outdated. */
-function roomBeside(zone: ZoneWithPods): number {
+function countRoom(zone: ZoneWithPods): number {
   return Math.max(0, zone.maxUnavailable - (unavailable(zone).count - outdated(zone).filter((pod) => !pod.ready).length));
 }
 
@@ -83,12 +84,12 @@ const outdatedPods: ZoneRule = (zone) => {
   const candidates = outdated(zone);
   if (candidates.length === 0) return undefined;
   const [ready, unready] = [candidates.filter((pod) => pod.ready), candidates.filter((pod) => !pod.ready)];
-  const room = roomBeside(zone);
+  const room = countRoom(zone);
   if (room === 0) {
     const waiting = `${describeUnavailable(zone)}; at most ${zone.maxUnavailable} may be unavailable, and ${count(candidates)} to be updated`;
     return { ...hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods]), dedupKey: zone.name };
   }
-  const pods = (unready.length > 0 ? unready : ready).slice(0, Math.min(room, MOST_AT_ONCE));
+  const pods = (unready.length > 0 ? unready : ready).slice(0, Math.min(room, MAX_AT_ONCE));
   return {
     action: "deletePods",
     zone,

@@ -7,7 +7,7 @@ import { inOrder } from "./decide-rollout.ts";
 import { outdated } from "./decide-zone.ts";
 
 /** The most pods of a zone that are named. */
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 /** The zones with something left to do, and the pods as they are. */
 export function listRemaining(zones: readonly ZoneWithPods[]): RemainingZone[] {
@@ -15,7 +15,7 @@ export function listRemaining(zones: readonly ZoneWithPods[]): RemainingZone[] {
     const unreadyFirst = moveToFront(outdated(zone), (pod) => !pod.ready);
     const candidates = moveToFront(unreadyFirst, (pod) => isLost(pod) || neverServed(pod));
     if (candidates.length === 0 && isZoneRecorded(zone)) return [];
-    const names = candidates.slice(0, MOST_NAMED).map((pod) => pod.name);
+    const names = candidates.slice(0, MAX_NAMED).map((pod) => pod.name);
     return [{ zone: zone.name, count: candidates.length, pods: names, atOnce: zone.maxUnavailable, msPerPod: medianReadyMs(zone) }];
   });
 }
@@ -29,10 +29,10 @@ export function countRemaining(zones: readonly Zone[]): RemainingZone[] {
 }
 
 /** A pod that turned ready later than this after its start had been ready before: it tells nothing of a start. */
-const LONGEST_START_MS = 6 * 3_600_000;
+const MAX_START_MS = 6 * 3_600_000;
 
 /** How long a pod of the zone took to become ready, in milliseconds. Half of the ready pods took longer: single slow or restarted ones do not matter. */
 export function medianReadyMs({ pods }: ZoneWithPods): number | undefined {
-  const times = pods.flatMap(({ readyAfterMs: ms }) => (ms !== undefined && ms <= LONGEST_START_MS ? ms : [])).toSorted((a, b) => a - b);
+  const times = pods.flatMap(({ readyAfterMs: ms }) => (ms !== undefined && ms <= MAX_START_MS ? ms : [])).toSorted((a, b) => a - b);
   return times[Math.floor(times.length / 2)];
 }

@@ -13,7 +13,7 @@ export const LAST_STARTED = "zonewise/last-started-group";
 export const LAST_OF_FULL = "zonewise/last-started-of-full-namespaces";
 
 /** Of so many namespaces, those that lacked room most recently, the group that was begun last is remembered: an annotation has a bound. */
-const MOST_FULL = 64;
+const MAX_FULL = 64;
 
 /** A group at its place. The places of a namespace are those of its groups; which of them fills a place depends on the one begun last. */
 export interface Turn<T> {
@@ -46,13 +46,13 @@ interface Left {
 }
 
 export function createGroupTurns({ monotonic }: Pick<Clock, "monotonic">, annotations: Map<string, string>): GroupTurns {
-  const left = new Map<string, Left>();
+  const leftOut = new Map<string, Left>();
   const lastOfFull = readLast(annotations);
-  const writeLast = (): void => void annotations.set(LAST_OF_FULL, [...lastOfFull.values()].slice(-MOST_FULL).join(" "));
+  const writeLast = (): void => void annotations.set(LAST_OF_FULL, [...lastOfFull.values()].slice(-MAX_FULL).join(" "));
 
   return {
     order(groups, busy) {
-      for (const key of left.keys()) if (!groups.has(key) && !busy.has(key)) left.delete(key);
+      for (const key of leftOut.keys()) if (!groups.has(key) && !busy.has(key)) leftOut.delete(key);
       const round = sortByPlace([...groups.keys()].filter((key) => !busy.has(key)));
       const places = startAfter(round, annotations.get(LAST_STARTED));
       const queues = new Map(
@@ -65,7 +65,7 @@ export function createGroupTurns({ monotonic }: Pick<Clock, "monotonic">, annota
       });
     },
     begin({ key, place }) {
-      left.delete(key);
+      leftOut.delete(key);
       annotations.set(LAST_STARTED, place);
       if (!lastOfFull.has(namespaceOf(key))) return;
       lastOfFull.set(namespaceOf(key), key);
@@ -76,17 +76,17 @@ export function createGroupTurns({ monotonic }: Pick<Clock, "monotonic">, annota
       if (lastOfFull.has(namespace)) return;
       lastOfFull.set(namespace, previous);
       const [oldest] = lastOfFull.keys();
-      if (lastOfFull.size > MOST_FULL && oldest !== undefined) lastOfFull.delete(oldest);
+      if (lastOfFull.size > MAX_FULL && oldest !== undefined) lastOfFull.delete(oldest);
       writeLast();
     },
     leave(key, why) {
-      const before = left.get(key);
+      const before = leftOut.get(key);
       // While its own step is under way, a group does not wait for others.
       const since = before && (before.why === "busy") === (why === "busy") ? before.since : monotonic();
-      left.set(key, { since, why });
+      leftOut.set(key, { since, why });
       return monotonic() - since;
     },
-    isAwaited: (key) => left.has(key) || [...left.values()].some(({ why }) => why === "noRoom"),
+    isAwaited: (key) => leftOut.has(key) || [...leftOut.values()].some(({ why }) => why === "noRoom"),
   };
 }
 

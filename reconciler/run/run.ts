@@ -10,7 +10,7 @@ import { hasCode, isRetryable } from "../../infra/errors.ts";
 import { acquireLease } from "../../infra/kubernetes/lease.ts";
 import type { GroupMemory } from "../report/memory.ts";
 import type { RunInput, RunResult } from "./run-input.ts";
-import { tickUntil } from "./session.ts";
+import { tickWhileLeader } from "./session.ts";
 
 /** Between a Lease that was lost and the next attempt. */
 const PAUSE_MS = 1000;
@@ -78,14 +78,14 @@ interface TermInput {
 /** Ticks under one Lease, if it could be taken in time. Rejects if the cluster cannot say whose the Lease is. */
 async function serveTerm(input: RunInput, { stop, before, previous }: TermInput): Promise<TermResult> {
   const { cluster, clock, leaseClock, log } = input;
-  const patience = previous === "handedOver" ? await standBy(clock, stop) : stop;
+  const signal = previous === "handedOver" ? await standBy(clock, stop) : stop;
   // A run that has had the Lease does not ask for it: two that do would hand it to and fro.
-  const held = await acquireLease({ cluster, clock: leaseClock }, { ...input.lease, announces: previous === undefined }, patience);
+  const held = await acquireLease({ cluster, clock: leaseClock }, { ...input.lease, announces: previous === undefined }, signal);
   if (!held) {
     log.info("another process holds the lease", { lease: input.lease.name });
     return { result: before, end: "notTaken" };
   }
-  const result = await tickUntil(input, { held, stop, before });
+  const result = await tickWhileLeader(input, { held, stop, before });
   return { result, end: held.lost.aborted ? "lost" : held.awaited.aborted ? "handedOver" : "stopped" };
 }
 

@@ -32,7 +32,7 @@ export interface Term {
 }
 
 /** Ticks until `stop` fires, the Lease is lost or another run waits for it, and releases it. Resolves with the verdict of the last tick, `before` if there was none; never rejects. */
-export async function tickUntil(input: RunInput, { held, stop, before }: Term): Promise<RunResult> {
+export async function tickWhileLeader(input: RunInput, { held, stop, before }: Term): Promise<RunResult> {
   const { cluster, clock, log } = input;
   const over = new AbortController();
   const until = firstOfSignals(stop, held.lost, over.signal);

@@ -21,14 +21,14 @@ import { listRemaining } from "../rollout/remaining.ts";
 import { tooManyZones } from "../model/too-many-zones.ts";
 import { scaleGroup } from "../scaling/act/scale-group.ts";
 import type { Scaler } from "../scaling/act/scaler.ts";
-import type { BatchActor } from "../rollout/act/delete-pods.ts";
+import { type BatchActor, isOutdated } from "../rollout/act/delete-pods.ts";
 import { takeStep } from "../rollout/act/take-rollout-step.ts";
 
 export interface StepInput extends Actor {
   readonly clock: Clock;
   /** Once it fires, no further pod is deleted or called. */
   readonly stop: AbortSignal;
-  readonly scaling: Omit<Scaler, keyof Actor | "clock" | "stop" | "lastLook">;
+  readonly scaling: Omit<Scaler, keyof Actor | "clock" | "stop" | "lastRead">;
   readonly budgets: {
     readonly mayDisrupt: MayDisrupt;
     readonly maintenance: BudgetMaintenance;
@@ -38,9 +38,6 @@ export interface StepInput extends Actor {
     readonly timesSuperseded: (key: string) => number;
   };
 }
-
-/** Milliseconds for which the gates that the tick has listed are recent enough to delete pods by. */
-const FRESH_MS = 1000;
 
 /** What one tick has gathered for all groups. */
 export interface Gathered {
@@ -106,7 +103,7 @@ async function rollOutZones(gathered: GroupSnapshot, common: Common, { gated, ..
   if (verdicts) gated.follow(wantedBy(snapshot));
   const decide = (gates: GateVerdicts | undefined) => decideRollout(gates ? { ...snapshot, gates } : snapshot);
   let decision = decide(verdicts);
-  const isLate = actor.clock.monotonic() - actor.gatheredAt > FRESH_MS;
+  const isLate = isOutdated(actor);
   if (isLate && decision?.action === "deletePods") decision = decide(await gated.readAgain());
   if (!decision) return { ...common, state: "settled" };
   if (decision.action === "hold") return { ...common, state: "held", hold: decision };

@@ -53,8 +53,8 @@ const BEGIN_FOR_MS = 5000;
  * Beside so many slow steps none is begun: of one namespace, so that its users cannot hold up others, and of all. The others that a tick has begun
  * meanwhile, 7 at most, may become slow as well.
  */
-export const MOST_SLOW_OF_NAMESPACE = 8;
-export const MOST_SLOW = 64;
+export const MAX_SLOW_OF_NAMESPACE = 8;
+export const MAX_SLOW = 64;
 
 interface Step {
   readonly done: Promise<void>;
@@ -87,7 +87,7 @@ export function createSteps({ clock, onLate }: StepsOptions): Steps {
     hasRoom(namespace) {
       const slow = [...running].filter(([, { isSlow }]) => isSlow);
       const own = slow.filter(([key]) => namespaceOf(key) === namespace);
-      return slow.length < MOST_SLOW && own.length < MOST_SLOW_OF_NAMESPACE;
+      return slow.length < MAX_SLOW && own.length < MAX_SLOW_OF_NAMESPACE;
     },
     hasTime: (tickBeganAt) => clock.monotonic() - tickBeganAt < BEGIN_FOR_MS,
     async start(key, work) {

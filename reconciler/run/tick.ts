@@ -15,7 +15,7 @@ import type { Draft } from "../report/events.ts";
 import type { Outcome, TickResult } from "../model/outcome.ts";
 import { decideByStatus } from "../rollout/decide-rollout.ts";
 import { type Gathered, stepGroup, type StepInput } from "./step-group.ts";
-import { createPatientSteps, MOST_SLOW, MOST_SLOW_OF_NAMESPACE, namespaceOf, type StepResult, type Steps } from "./steps.ts";
+import { createPatientSteps, MAX_SLOW, MAX_SLOW_OF_NAMESPACE, namespaceOf, type StepResult, type Steps } from "./steps.ts";
 
 const GROUPS_AT_A_TIME = 8;
 
@@ -58,10 +58,10 @@ export async function tick(input: TickInput): Promise<TickResult> {
   const busy = steps.underWay();
   for (const key of busy) memory.leave(key, "busy");
   const gatheredAt = clock.monotonic();
-  const beside = { cluster, fence, freshness, namespaces, record: report.record };
+  const context = { cluster, fence, freshness, namespaces, record: report.record };
   const beginRound = () => checking.checker.begin(stop);
-  const [list, gates] = await Promise.all([gatherZones(namespaces, input), checking.gates.begin({ ...beside, beginRound })]);
-  const phasing = handled(busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased({ ...beside, stop }, input)));
+  const [list, gates] = await Promise.all([gatherZones(namespaces, input), checking.gates.begin({ ...context, beginRound })]);
+  const phasing = handled(busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased({ ...context, stop }, input)));
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const queue = memory.order(list.groups, busy);
   const others = handled(budgets.maintenance.maintainOthers(list.groups, input.fence, stop));
@@ -139,8 +139,8 @@ const TURN_PATIENCE_MS = 30_000;
 
 const OBSTACLES: Readonly<Record<Obstacle, string>> = {
   noTime: "the groups before it take all the time in which ticks begin groups",
-  namespaceFull: `steps of other groups of its namespace take long, and beside ${MOST_SLOW_OF_NAMESPACE} of these no other is begun`,
-  allFull: `steps of other groups take long, and beside ${MOST_SLOW} of these no other is begun`,
+  namespaceFull: `steps of other groups of its namespace take long, and beside ${MAX_SLOW_OF_NAMESPACE} of these no other is begun`,
+  allFull: `steps of other groups take long, and beside ${MAX_SLOW} of these no other is begun`,
 };
 
 /** A group that ticks have left out for long says why. */

@@ -4,11 +4,12 @@
  *
  *   gather -> decideScaling -> step -> its outcome is a fact of the next snapshot -> decideScaling -> ... -> a hold, or nothing is left
  */
-import { firstOf, type Hold, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
+import type { Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import { decideFollower } from "./leader.ts";
 import { decideMirror, decideWriteBack, type Unread } from "./mirror.ts";
-import { MOST_ZONES } from "../model/too-many-zones.ts";
+import { MAX_ZONES } from "../model/too-many-zones.ts";
 import { zoneFactsOf, type ScalingSnapshot } from "./snapshot.ts";
 import type { ScalingStep } from "./steps.ts";
 
@@ -45,7 +46,7 @@ export function decideScaling(snapshot: ScalingSnapshot): ScalingDecision {
 
 /** A group with a zone that is being deleted, or with too many zones, is not scaled. */
 function inTurn(zones: readonly Zone[]): readonly Zone[] {
-  if (zones.length > MOST_ZONES) return [];
+  if (zones.length > MAX_ZONES) return [];
   if (zones.some((zone) => zone.terminating)) return [];
   return [
     ...zones.filter(({ scaling }) => scaling.leader !== undefined),

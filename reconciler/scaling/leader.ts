@@ -2,9 +2,10 @@
  * Leader and follower (§2.1): a follower takes over the replicas of its leader, at once when it grows, after a minimum time when it shrinks.
  * A leader may itself follow another: each hop is one pass.
  */
-import { firstOf, hold, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
+import { hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
-import { cycleFrom, leaderAmong } from "./leaders.ts";
+import { cycleFrom, leaderAmong } from "../model/leaders.ts";
 import { minTimeOver } from "./min-time.ts";
 import type { ZoneTimes } from "./facts.ts";
 import { planScale, type ScaleDecision } from "./steps.ts";

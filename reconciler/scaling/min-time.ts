@@ -101,7 +101,7 @@ export interface EarlyDownscale {
 }
 
 /** Longer than any duration that makes sense; parsing takes time by the length. */
-const LONGEST_DURATION = 64;
+const MAX_DURATION_LENGTH = 64;
 
 /** The first zone that has to be waited for: the label of the one that was scaled down counts, and none is permissive (§4.7c); `unreadable` is what to say of times that are none. */
 export function refuseByTime(others: readonly OtherZone[], now: number, unreadable: string): EarlyDownscale | undefined {
@@ -110,7 +110,7 @@ export function refuseByTime(others: readonly OtherZone[], now: number, unreadab
     const last = parseTimestamp(lastDownscale);
     if (last === undefined) return { reason: "DownscaleUnreadable", message: unreadable };
     if (minTime === undefined) continue;
-    const min = minTime.length > LONGEST_DURATION ? undefined : parseGoDuration(minTime);
+    const min = minTime.length > MAX_DURATION_LENGTH ? undefined : parseGoDuration(minTime);
     if (min === undefined) return { reason: "DownscaleUnreadable", message: unreadable };
     if (now - last < min) {
       const message = `statefulset ${name} was downscaled at ${formatGoTime(last)} and is labelled to wait ${formatGoDuration(min)} between zone downscales`;

@@ -6,7 +6,8 @@
  *     -> shrink: prepare the pods that go -> too early or refused? hold, write back
  *                                         -> read the reference again -> as before? scale -> write back
  */
-import { firstOf, hold, type Hold, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
+import { hold, type Hold } from "../model/decision.ts";
 import type { Mirror } from "../model/scaling.ts";
 import type { Zone } from "../model/zone.ts";
 import { planPreparation, readDelay, shrinkTo, type Delay } from "./delayed.ts";

@@ -13,7 +13,7 @@ const WARM_UP_SECONDS = 4;
 const SMALLEST = 3;
 const LARGEST = 500;
 /** 1.3 times what upstream holds after such load. */
-const MOST_MB = 85;
+const MAX_MB = 85;
 /** Five times upstream's rate on such a machine. */
 const LEAST_PER_SECOND = 730;
 /** Pods per zone: 9, 300 and 1,500 pods in total. */
@@ -46,10 +46,10 @@ export const benchEvictions: Bench = async (environment) => {
       const load = await setup.sendLoad(name, SECONDS);
       const { calls, bytes, listsAtOnce } = await setup.figures();
       const [json, protobuf] = (await timeLists(setup, name)).map((times, i) => median([...times, ...(lists[i] ?? [])]));
-      const beside = [compare(json, "in JSON", load), compare(protobuf, "in protobuf, as the server reads it", load)].join(", ");
+      const plain = [compare(json, "in JSON", load), compare(protobuf, "in protobuf, as the server reads it", load)].join(", ");
       if (load.allowed !== (shouldAllow ? load.answers : 0)) throw new Error(`${load.allowed} of ${load.answers} evictions were allowed`);
       const each = `${(calls / load.answers).toFixed(1)} calls and ${(bytes / load.answers / 1000).toFixed(1)} kB an answer`;
-      const figure = `${rate(load)}; ${each}; at most ${listsAtOnce} lists at once; a plain list beside: ${beside}`;
+      const figure = `${rate(load)}; ${each}; at most ${listsAtOnce} lists at once; a plain list beside: ${plain}`;
       const aim = shouldAllow ? allowedAim(load, json ?? Number.NaN, listsAtOnce, replicas) : deniedAim(load, bytes, replicas);
       rows.push({
         what: `evictions, ${where}: ${shouldAllow ? "allowed" : "denied"}, by ${LOADER} on ${CONNECTIONS} connections`,
@@ -61,7 +61,7 @@ export const benchEvictions: Bench = async (environment) => {
     rows.push({
       what: `evictions, ${where}: webhook server, resident`,
       figure: `${idleMb.toFixed(0)} MB before, ${residentMb.toFixed(0)} MB after`,
-      ...(replicas === LARGEST && { aim: atMost(MOST_MB, " MB after", residentMb) }),
+      ...(replicas === LARGEST && { aim: atMost(MAX_MB, " MB after", residentMb) }),
     });
     return rows;
   }
@@ -71,13 +71,13 @@ export const benchEvictions: Bench = async (environment) => {
     await setup.sendLoad("large", WARM_UP_SECONDS);
     const alone = await setup.sendLoad("small", SECONDS);
     const large = setup.sendLoad("large", SECONDS);
-    const beside = await setup.sendLoad("small", SECONDS);
+    const small = await setup.sendLoad("small", SECONDS);
     await large;
     return [
       { what: "evictions under a budget of 9 pods, alone", figure: rate(alone) },
       {
         what: "the same, beside evictions under another budget of 1,500 pods",
-        figure: `${rate(beside)}; those of the other: ${rate(await large)}`,
+        figure: `${rate(small)}; those of the other: ${rate(await large)}`,
       },
     ];
   }

@@ -19,8 +19,7 @@ export const benchNodeUpdates: Bench = async ({ root, scratch }) => {
   await bundle({ "node-updates-process": "test/bench/node-updates-process.ts" }, root, scratch);
   const emulator = await startEmulator();
   const kubeconfig = join(scratch, "kubeconfig");
-  const run = (): Promise<NodeFigures> =>
-    measure<NodeFigures>(join(scratch, "node-updates-process.js"), [], { KUBECONFIG: kubeconfig });
+  const run = (): Promise<NodeFigures> => measure<NodeFigures>(join(scratch, "node-updates-process.js"), [], { KUBECONFIG: kubeconfig });
   try {
     await emulator.writeKubeconfig(kubeconfig);
     createNodes(emulator, root);

@@ -1,14 +1,11 @@
 /** Any input gets an answer below 500, causes no crash, and leaves no memory in use. */
-import { noBudgets } from "./stage.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
-import { recordInAnnotation } from "../../functions/downscale/downscale-record.ts";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { createNoDownscale } from "../../functions/downscale/no-downscale.ts";
-import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import { createPhasedDefaults } from "../../functions/phased/phased-defaults.ts";
 import { createPhasedValidation } from "../../functions/phased/phased-validation.ts";
 import { createRaisePartition } from "../../functions/phased/raise-partition.ts";
@@ -20,7 +17,7 @@ import { createLog } from "../../infra/log.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import { reviewText, serve } from "./http.ts";
-import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
+import { startPrepareDownscale } from "./stage.ts";
 
 /** A cluster without objects that refuses all writes. */
 const cluster = new Proxy({} as Cluster, {
@@ -32,14 +29,7 @@ const podHttp = { send: async () => ({ status: 500, body: "" }) };
 const tools = { cluster, clock: systemClock };
 const WEBHOOKS: readonly Webhook[] = [
   createNoDownscale(tools),
-  createPrepareDownscale({
-    ...tools,
-    podHttp,
-    clusterDomain: "x",
-    tasks: createBackgroundTasks(),
-    record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
-    reserver: noBudgets,
-  }),
+  startPrepareDownscale({ ...tools, podHttp }),
   createZpdbValidation(),
   createPhasedDefaults(),
   createPhasedValidation(tools),

@@ -3,13 +3,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { recordInAnnotation, recordInTracker } from "../../functions/downscale/downscale-record.ts";
 import type { AdmissionRequest, Answer } from "../../functions/http/webhook.ts";
-import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
+import type { Webhook } from "../../functions/http/webhook.ts";
 import { systemClock } from "../../infra/clock.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Effect } from "../emulator/faults.ts";
 import { leftPrepared } from "./prepare-stage.ts";
-import { callWebhook, createZone, playPods, reviewOf, scaleReviewOf, setStage, noBudgets } from "./stage.ts";
-import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
+import { callWebhook, createZone, playPods, reviewOf, scaleReviewOf, setStage, startPrepareDownscale } from "./stage.ts";
 
 const ROUNDS = 40;
 const TRACKER = "tracker";
@@ -37,18 +36,11 @@ for (const mode of ["annotation mode", "tracker mode"])
           kind: "ConfigMap",
           metadata: { name: TRACKER, namespace: "default" },
         });
-        const processOf = (): ReturnType<typeof createPrepareDownscale> => {
+        const processOf = (): Webhook => {
           const tools = { cluster: stage.cluster, clock: systemClock };
           const record =
             mode === "tracker mode" ? recordInTracker(tools, TRACKER) : recordInAnnotation(tools, "rollout-operator-zone-tracker");
-          return createPrepareDownscale({
-            ...tools,
-            podHttp,
-            clusterDomain: "x",
-            tasks: createBackgroundTasks(),
-            record,
-            reserver: noBudgets,
-          });
+          return startPrepareDownscale({ ...tools, podHttp, record });
         };
         if (round % 2) {
           await leaveLease(processOf, createZone(stage, "zone-d"));
@@ -72,7 +64,7 @@ for (const mode of ["annotation mode", "tracker mode"])
   });
 
 /** Creates and releases the group's Lease: taking it is then another call than creating it. */
-async function leaveLease(processOf: () => ReturnType<typeof createPrepareDownscale>, zone: StatefulSet): Promise<void> {
+async function leaveLease(processOf: () => Webhook, zone: StatefulSet): Promise<void> {
   assert.equal((await callWebhook(processOf(), reviewOf(zone, 2, { uid: "first" }))).allowed, true);
 }
 
@@ -83,11 +75,7 @@ function requestFor(zone: StatefulSet, round: number, i: number): AdmissionReque
 }
 
 /** After one was admitted, the others have to wait, also without faults. */
-async function askOthers(
-  zones: readonly StatefulSet[],
-  answers: readonly Answer[],
-  processOf: () => ReturnType<typeof createPrepareDownscale>,
-): Promise<void> {
+async function askOthers(zones: readonly StatefulSet[], answers: readonly Answer[], processOf: () => Webhook): Promise<void> {
   if (!answers.some(({ allowed }) => allowed)) return;
   for (const [i, zone] of zones.entries())
     if (!answers[i]?.allowed)

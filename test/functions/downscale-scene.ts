@@ -1,15 +1,13 @@
 /** A group of two zones whose downscales are requested through processes that may die at any of their calls, and a reconciler that concludes them. */
 import type { TestContext } from "node:test";
-import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../../functions/http/webhook.ts";
-import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { createConcluder } from "../../reconciler/downscale/act/conclude-downscales.ts";
 import { A, B, inAnnotation, MIN_TIME, type RecordOf, settle as settleTimes, TRACKER } from "./prepare-stage.ts";
-import { callWebhook, createZone, keepingLog, playPods, scaleReviewOf, setStage, type Stage, noBudgets } from "./stage.ts";
+import { callWebhook, createZone, keepingLog, playPods, scaleReviewOf, setStage, type Stage, startPrepareDownscale } from "./stage.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 
@@ -52,7 +50,7 @@ export interface Scene extends Stage {
   /** Calls a webhook by this clock. */
   call(webhook: Webhook, request: AdmissionRequest): Promise<Answer>;
   /** The webhook of a process that dies at this call. */
-  process(diesAt?: number): { readonly webhook: ReturnType<typeof createPrepareDownscale>; readonly made: () => number };
+  process(diesAt?: number): { readonly webhook: Webhook; readonly made: () => number };
   /** One conclusion by a reconciler that dies at this call; resolves with its calls. */
   conclude(diesAt?: number): Promise<number>;
 }
@@ -75,15 +73,8 @@ export async function set(t: TestContext, script?: Parameters<typeof playPods>[1
     call: (webhook, request) => callWebhook(webhook, request, { clock }),
     process(diesAt = Infinity) {
       const life = live(stage.cluster, podHttp, diesAt);
-      const tools = {
-        ...life,
-        clock,
-        clusterDomain: "x",
-        tasks: createBackgroundTasks(),
-        reserver: noBudgets,
-        record: recordOf({ cluster: life.cluster, clock }),
-      };
-      return { webhook: createPrepareDownscale(tools), made: life.made };
+      const { made, ...tools } = life;
+      return { webhook: startPrepareDownscale({ ...tools, clock, record: recordOf({ cluster: life.cluster, clock }) }), made };
     },
     async conclude(diesAt = Infinity) {
       const life = live(stage.cluster, podHttp, diesAt);

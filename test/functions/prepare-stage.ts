@@ -4,11 +4,10 @@ import type { TestContext } from "node:test";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { type DownscaleRecord, recordInAnnotation, recordInTracker } from "../../functions/downscale/downscale-record.ts";
 import type { Answer, Webhook } from "../../functions/http/webhook.ts";
-import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { type PendingDownscales, readPending } from "../../reconciler/downscale/pending.ts";
-import { type Pods, playPods, type Script, setStage, type Stage, noBudgets } from "./stage.ts";
+import { type Pods, playPods, type Script, setStage, type Stage, startPrepareDownscale } from "./stage.ts";
 import { type BackgroundTasks, createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
 export const TRACKER = "tracker";
@@ -40,7 +39,7 @@ export async function play(t: TestContext, recordOf: RecordOf, script?: Script):
   const record = recordOf(stage);
   const tools = { cluster: stage.cluster, podHttp: pods.podHttp, clock: systemClock, clusterDomain: "cluster.local.", record };
   const tasks = createBackgroundTasks();
-  return { ...stage, ...pods, record, tasks, webhook: createPrepareDownscale({ ...tools, tasks, reserver: noBudgets }) };
+  return { ...stage, ...pods, record, tasks, webhook: startPrepareDownscale({ ...tools, tasks }) };
 }
 
 /** The times of the tracker, as written; a zone without an entry was never scaled down. */

@@ -1,10 +1,10 @@
 /** prepare-downscale with concurrent requests, dead processes, hanging pods and clients that disconnect. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
+import type { Webhook } from "../../functions/http/webhook.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { A, B, because, leftPrepared, MIN_TIME, MODES, pendingOf, play, settle, shrink } from "./prepare-stage.ts";
-import { callWebhook, createZone, reviewOf, noBudgets } from "./stage.ts";
+import { callWebhook, createZone, reviewOf, startPrepareDownscale } from "./stage.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -52,13 +52,7 @@ for (const [mode, recordOf] of MODES)
     it("P21: two processes that race for two zones with a time between them admit one, also while its time is not stored yet", async (t) => {
       const one = await play(t, recordOf);
       settle(one, recordOf);
-      const other = createPrepareDownscale({
-        ...one,
-        clock: systemClock,
-        clusterDomain: "cluster.local.",
-        tasks: createBackgroundTasks(),
-        reserver: noBudgets,
-      });
+      const other = startPrepareDownscale({ ...one, clock: systemClock, tasks: createBackgroundTasks() });
       const labels = { [MIN_TIME]: "12h" };
       const zones = [createZone(one, A, { labels }), createZone(one, B, { labels })] as const;
       const both = await Promise.all([callWebhook(one.webhook, reviewOf(zones[0], 1)), callWebhook(other, reviewOf(zones[1], 1))]);
@@ -76,13 +70,7 @@ for (const [mode, recordOf] of MODES)
       settle(stage, recordOf);
       let later = 0;
       const clock = { ...systemClock, now: () => systemClock.now() + later };
-      const webhook = createPrepareDownscale({
-        ...stage,
-        clock,
-        clusterDomain: "cluster.local.",
-        tasks: createBackgroundTasks(),
-        reserver: noBudgets,
-      });
+      const webhook = startPrepareDownscale({ ...stage, clock, tasks: createBackgroundTasks() });
       const labels = { [MIN_TIME]: "12h" };
       const zones = [createZone(stage, A, { labels }), createZone(stage, B, { labels })] as const;
       assert.equal((await callWebhook(webhook, reviewOf(zones[0], 1))).allowed, true);
@@ -95,13 +83,7 @@ for (const [mode, recordOf] of MODES)
       settle(stage, recordOf);
       const [a, b] = [createZone(stage, A), createZone(stage, B)];
       const stopped = { ...systemClock, now: () => START };
-      const webhook = createPrepareDownscale({
-        ...stage,
-        clock: stopped,
-        clusterDomain: "cluster.local.",
-        tasks: createBackgroundTasks(),
-        reserver: noBudgets,
-      });
+      const webhook = startPrepareDownscale({ ...stage, clock: stopped, tasks: createBackgroundTasks() });
       await callWebhook(webhook, reviewOf(a, 2));
       shrink(stage, a, { status: 2 });
       stage.emulator.store.remove("pods", "default", `${A}-2`);
@@ -130,14 +112,7 @@ for (const [mode, recordOf] of MODES)
       const slept: number[] = [];
       const clock = { ...systemClock, monotonic: () => 0, sleep: async (ms: number) => void slept.push(ms) };
       const work = createBackgroundTasks();
-      const webhook = createPrepareDownscale({
-        ...stage,
-        cluster,
-        clock,
-        clusterDomain: "cluster.local.",
-        tasks: work,
-        reserver: noBudgets,
-      });
+      const webhook = startPrepareDownscale({ ...stage, cluster, clock, tasks: work });
       assert.equal((await callWebhook(webhook, reviewOf(createZone(stage, A), 1), { clock })).allowed, true);
       assert.deepEqual(slept, [8900], "the answer waits until 100 ms before its deadline");
       let isSettled = false;
@@ -160,8 +135,7 @@ for (const [mode, recordOf] of MODES)
       });
       settle(stage, recordOf);
       const zone = createZone(stage, A);
-      const webhookOf = (): ReturnType<typeof createPrepareDownscale> =>
-        createPrepareDownscale({ ...stage, clock, clusterDomain: "cluster.local.", tasks: createBackgroundTasks(), reserver: noBudgets });
+      const webhookOf = (): Webhook => startPrepareDownscale({ ...stage, clock, tasks: createBackgroundTasks() });
       others.push((await callWebhook(webhookOf(), reviewOf(zone, 1, { uid: "frozen" }))).allowed);
       assert.deepEqual(others, [true, false]);
       assert.deepEqual([...leftPrepared(stage.seen)].toSorted(), [`${A}-1`, `${A}-2`]);

@@ -22,7 +22,7 @@ interface Server extends Running {
   /** Writes a certificate atomically, like the kubelet. */
   install(certPem: string, keyPem: string): Promise<void>;
   post(path: string, body: string, caPem: string): Promise<{ status: number; text: string; serial: string }>;
-  beside(path: string): Promise<Response>;
+  health(path: string): Promise<Response>;
 }
 
 async function start(t: TestContext, stage: Stage, more: Readonly<Record<string, string>> = {}): Promise<Server> {
@@ -53,7 +53,7 @@ async function start(t: TestContext, stage: Stage, more: Readonly<Record<string,
       await rename(join(folder, "next.crt"), join(folder, "tls.crt"));
       await rename(join(folder, "next.key"), join(folder, "tls.key"));
     },
-    beside: async (path) => await fetch(`http://127.0.0.1:${await portOf("ready and metrics")}${path}`),
+    health: async (path) => await fetch(`http://127.0.0.1:${await portOf("ready and metrics")}${path}`),
     async post(path, body, ca) {
       const port = await portOf("webhooks");
       const agent = new Agent({ maxCachedSessions: 0 });
@@ -87,7 +87,7 @@ test("waits for its certificate, serves every path, follows a new certificate, a
   const [first, second] = await Promise.all([generate(), generate()]);
 
   await server.says(/certificate cannot be used.*ENOENT/);
-  assert.equal((await server.beside("/ready")).status, 503);
+  assert.equal((await server.health("/ready")).status, 503);
   await server.install(first.certPem, first.keyPem);
 
   const zone = createZone(stage, "web", { labels: { "grafana.com/no-downscale": "true" } });
@@ -105,10 +105,10 @@ test("waits for its certificate, serves every path, follows a new certificate, a
   );
   assert.equal((await server.post("/admission/other", review, first.caPem)).status, 404);
   assert.equal((await server.post("//", review, first.caPem)).status, 404);
-  assert.equal((await server.beside("/ready")).status, 200);
-  assert.equal((await server.beside("/other")).status, 404);
+  assert.equal((await server.health("/ready")).status, 200);
+  assert.equal((await server.health("/other")).status, 404);
   assert.match(
-    await (await server.beside("/metrics")).text(),
+    await (await server.health("/metrics")).text(),
     /request_duration_seconds_count\{method="POST",route="admission_no_downscale",status_code="200",ws="false"\} 2/,
   );
 
@@ -129,7 +129,7 @@ test("waits for its certificate, serves every path, follows a new certificate, a
   server.child.kill("SIGTERM");
   await server.says(/asked to stop.*"signal":"SIGTERM"/);
   await server.says(/"draining"/);
-  assert.equal((await server.beside("/ready")).status, 200, "a probe that fails would be a Warning event of a good stop");
+  assert.equal((await server.health("/ready")).status, 200, "a probe that fails would be a Warning event of a good stop");
   assert.match((await underWay).text, /"allowed":false/);
   await server.says(/"drained"/);
   assert.equal(await server.exited, 0);

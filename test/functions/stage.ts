@@ -4,6 +4,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import { recordInAnnotation } from "../../functions/downscale/downscale-record.ts";
+import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
+import type { PrepareTools } from "../../functions/downscale/prepare-zone.ts";
+import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 import type { AdmissionRequest, Answer, Context, Webhook } from "../../functions/http/webhook.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -184,3 +188,15 @@ export const noBudgets: Pick<Reserver, "reserveDownscale" | "release"> = {
   reserveDownscale: async () => ({ verdict: verdict("Allowed", "there is no budget"), handles: [] }),
   release: async () => {},
 };
+
+/** One process of prepare-downscale, in a cluster without disruption budgets and whose pods confirm every preparation, as far as `tools` has nothing else. */
+export function startPrepareDownscale(tools: Pick<PrepareTools, "cluster" | "clock"> & Partial<PrepareTools>): Webhook {
+  return createPrepareDownscale({
+    podHttp: { send: async () => ({ status: 200, body: "" }) },
+    clusterDomain: "x",
+    record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
+    reserver: noBudgets,
+    tasks: createBackgroundTasks(),
+    ...tools,
+  });
+}

@@ -1,20 +1,17 @@
 /** The webhooks behind the embedded cluster's API server, over TLS. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { recordInAnnotation } from "../../functions/downscale/downscale-record.ts";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { createNoDownscale } from "../../functions/downscale/no-downscale.ts";
-import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import { createRaisePartition } from "../../functions/phased/raise-partition.ts";
 import { createZpdbValidation } from "../../functions/budgets/zpdb-validation.ts";
-import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createConcluder } from "../../reconciler/downscale/act/conclude-downscales.ts";
 import { connect } from "../cluster/conformance/client.ts";
 import { assertOutcome, PARTITION_CASES, write } from "./phased/partition-cases.ts";
 import { serve } from "./serve-one.ts";
-import { createZone, keepingLog, playPods, setStage, type Stage, noBudgets } from "./stage.ts";
+import { createZone, keepingLog, playPods, setStage, type Stage, startPrepareDownscale } from "./stage.ts";
 
 const SETS = "/apis/apps/v1/namespaces/default/statefulsets";
 const MERGE = "application/merge-patch+json";
@@ -52,14 +49,7 @@ test("a downscale is prepared and its annotation stored, or denied with a messag
   const stage = await setStage(t);
   const pods = await playPods(t);
   const tools = { cluster: stage.cluster, clock: systemClock };
-  const prepare = createPrepareDownscale({
-    ...tools,
-    podHttp: pods.podHttp,
-    clusterDomain: "x",
-    tasks: createBackgroundTasks(),
-    reserver: noBudgets,
-    record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
-  });
+  const prepare = startPrepareDownscale({ ...tools, podHttp: pods.podHttp });
   const resources = ["statefulsets", "statefulsets/scale"];
   for (const name of ["zone-a", "zone-b"]) createZone(stage, name, { labels: { "grafana.com/min-time-between-zones-downscale": "1h" } });
   createZone(stage, "kept", { group: "", labels: { "grafana.com/no-downscale": "true" } });
@@ -95,12 +85,7 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
   const pods = await playPods(t);
   const { log } = keepingLog();
   const tools = { cluster: stage.cluster, clock: systemClock, podHttp: pods.podHttp, clusterDomain: "x", log, zoneTracker: "tracker" };
-  const prepare = createPrepareDownscale({
-    ...tools,
-    tasks: createBackgroundTasks(),
-    reserver: noBudgets,
-    record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
-  });
+  const prepare = startPrepareDownscale(tools);
   for (const name of ["zone-a", "zone-b"]) createZone(stage, name, { labels: { "grafana.com/min-time-between-zones-downscale": "1h" } });
   await register(t, stage, prepare, "mutating", "apps", ["statefulsets", "statefulsets/scale"]);
   const client = connect(stage.emulator.kubeconfig());

@@ -28,9 +28,9 @@ describe("every manifest", () => {
       for (const manifest of read(file)) {
         const { resources = [], components = [] } = manifest as unknown as { resources?: unknown; components?: unknown };
         if (file.endsWith("kustomization.yaml")) {
-          const beside = globSync("*.yaml", { cwd: join(ROOT, dirname(file)) }).filter((name) => name !== "kustomization.yaml");
+          const manifests = globSync("*.yaml", { cwd: join(ROOT, dirname(file)) }).filter((name) => name !== "kustomization.yaml");
           assert.deepEqual(
-            beside.filter((name) => ![resources].flat().includes(name)),
+            manifests.filter((name) => ![resources].flat().includes(name)),
             [],
             "files that nobody applies",
           );

@@ -4,9 +4,9 @@ import { it } from "node:test";
 import fc from "fast-check";
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { NODE_METRICS } from "../../infra/metrics/tables/node-metric-table.ts";
-import { createNodeSampler, MOST_KINDS, MOST_NODES, MOST_POLICIES, MOST_VERSIONS } from "../../functions/nodes/node-samples.ts";
-import { createMetrics, MOST_GROUPS, MOST_SERIES, MOST_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
-import { MOST_PHASED, MOST_ZONES, sampleGroups, samplePhases } from "../../functions/totals/group-samples.ts";
+import { createNodeSampler, MAX_KINDS, MAX_NODES, MAX_POLICIES, MAX_VERSIONS } from "../../functions/nodes/node-samples.ts";
+import { createMetrics, MAX_GROUPS, MAX_SERIES, MAX_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
+import { MAX_PHASED, MAX_ZONES, sampleGroups, samplePhases } from "../../functions/totals/group-samples.ts";
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
 import { NO_STATUS } from "../../reconciler/nodes/policy-status.ts";
 import { readPolicy } from "../../reconciler/nodes/policy.ts";
@@ -14,26 +14,26 @@ import { skippingClock } from "./stage.ts";
 
 /** The maximum number of a metric's label sets. */
 const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
-  apiRequests: MOST_SERIES + 1,
+  apiRequests: MAX_SERIES + 1,
   rateLimited: 6,
-  podRequests: MOST_SERIES + 1,
-  clusterRefused: MOST_SERIES + 1,
-  failurePolicy: 2 * MOST_WEBHOOKS,
+  podRequests: MAX_SERIES + 1,
+  clusterRefused: MAX_SERIES + 1,
+  failurePolicy: 2 * MAX_WEBHOOKS,
   certificateExpiry: 1,
-  groupReconciles: MOST_GROUPS + 1,
-  groupFailures: MOST_GROUPS + 1,
-  groupDuration: MOST_GROUPS + 1,
-  groupSuccess: MOST_GROUPS,
+  groupReconciles: MAX_GROUPS + 1,
+  groupFailures: MAX_GROUPS + 1,
+  groupDuration: MAX_GROUPS + 1,
+  groupSuccess: MAX_GROUPS,
   ticks: 1,
-  podsReplaced: MOST_GROUPS + 1,
-  groupBlocked: MOST_GROUPS,
+  podsReplaced: MAX_GROUPS + 1,
+  groupBlocked: MAX_GROUPS,
   lastTick: 1,
-  groupPhase: MOST_GROUPS,
-  lastStep: MOST_GROUPS,
-  progressDeadline: MOST_GROUPS,
-  stepsLeft: MOST_GROUPS,
-  rolloutDuration: MOST_GROUPS,
-  zonePods: MOST_GROUPS * MOST_ZONES * 4,
+  groupPhase: MAX_GROUPS,
+  lastStep: MAX_GROUPS,
+  progressDeadline: MAX_GROUPS,
+  stepsLeft: MAX_GROUPS,
+  rolloutDuration: MAX_GROUPS,
+  zonePods: MAX_GROUPS * MAX_ZONES * 4,
   requests: 2 * 3,
   requestBytes: 2,
   responseBytes: 2,
@@ -42,19 +42,19 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   evictions: 1,
   evictionsInFlight: 1,
   budgetsObserved: 1,
-  hostsVersion: MOST_VERSIONS,
+  hostsVersion: MAX_VERSIONS,
   hostsState: 5,
-  hostsCrashes: MOST_NODES,
-  nodesActive: MOST_POLICIES,
-  nodePhase: MOST_POLICIES * MOST_NODES,
-  nodeDeadline: MOST_POLICIES * MOST_NODES,
-  nodesFrozen: MOST_POLICIES,
-  nodesWindow: MOST_POLICIES,
-  nodesSkipped: MOST_POLICIES * MOST_KINDS,
-  nodeTransitions: MOST_POLICIES * MOST_KINDS,
+  hostsCrashes: MAX_NODES,
+  nodesActive: MAX_POLICIES,
+  nodePhase: MAX_POLICIES * MAX_NODES,
+  nodeDeadline: MAX_POLICIES * MAX_NODES,
+  nodesFrozen: MAX_POLICIES,
+  nodesWindow: MAX_POLICIES,
+  nodesSkipped: MAX_POLICIES * MAX_KINDS,
+  nodeTransitions: MAX_POLICIES * MAX_KINDS,
   nodesLastPass: 1,
   gateChecks: 3,
-  phasedPhase: MOST_PHASED,
+  phasedPhase: MAX_PHASED,
   phasedChecks: 1,
 };
 
@@ -106,7 +106,7 @@ const EVENTS: readonly Event[] = [
       status: { group: `${text}${i}`, phase: "Waiting", zones } as const,
     }));
     const phases = groups.map(({ namespace }, i) => ({ namespace, name: `${text}${i}`, phase: "Rolling" }));
-    const shown = sampleGroups(groups, { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() }, MOST_GROUPS);
+    const shown = sampleGroups(groups, { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() }, MAX_GROUPS);
     metrics.show(new Map([...shown, samplePhases(phases)]));
   },
   ({ webhooks }, method, n) => {
@@ -137,16 +137,16 @@ it("no metric has more series than is stated, for any input", async () => {
 });
 
 it("no metric of nodes has more series than is stated, for any shadows and policies", () => {
-  const nodes = Array.from({ length: MOST_NODES + 200 }, (_, i) => `node-${i}`);
+  const nodes = Array.from({ length: MAX_NODES + 200 }, (_, i) => `node-${i}`);
   const shadows = nodes.map((name) => ({ name, status: { current_version: name, current_state: "Idle", crash_count: 1 } as const }));
-  const kinds = Array.from({ length: MOST_KINDS + 100 }, (_, i) => `${i}`);
+  const kinds = Array.from({ length: MAX_KINDS + 100 }, (_, i) => `${i}`);
   const status = {
     ...NO_STATUS,
     active: nodes.map((node) => ({ ...ACTIVE, node })),
     skipped: Object.fromEntries(kinds.map((reason) => [reason, 1])),
     transitions: kinds.map((to) => ({ from: "a", to, fromVersion: "1", toVersion: "2", count: 1 })),
   };
-  const stored = Array.from({ length: MOST_POLICIES + 10 }, (_, i) => ({ metadata: { name: `policy-${i}` }, spec: {}, status }));
+  const stored = Array.from({ length: MAX_POLICIES + 10 }, (_, i) => ({ metadata: { name: `policy-${i}` }, spec: {}, status }));
   const sample = createNodeSampler();
   for (let scrape = 0; scrape < 2; scrape++) {
     const samples = sample(

@@ -39,11 +39,11 @@ export async function judge(path: string, mutation: Mutation): Promise<MutationR
 }
 
 /** Milliseconds that a test file may take; a mutation may make one hang. */
-const LONGEST_TEST_MS = 120_000;
+const MAX_TEST_MS = 120_000;
 
 /** The name of the first test that fails, or undefined if all pass. The others are ended then: what a mutation breaks may never end by itself. */
 export async function findFailure(path: string, tests: readonly string[]): Promise<string | undefined> {
-  const options = ["--test", "--test-reporter=tap", "--test-concurrency=1", `--test-timeout=${LONGEST_TEST_MS}`];
+  const options = ["--test", "--test-reporter=tap", "--test-concurrency=1", `--test-timeout=${MAX_TEST_MS}`];
   const { code, output } = await execute(path, [...options, ...tests], FAILED);
   return code === 0 ? undefined : (FAILED.exec(output)?.groups?.["name"] ?? output.slice(-500));
 }

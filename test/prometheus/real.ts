@@ -13,7 +13,7 @@ export const PROMETHEUS_MISSING =
   spawnSync("prometheus", ["--version"]).status === 0 ? false : "prometheus is not installed (apt-get install prometheus)";
 
 /** Far longer than anything takes on a machine under load. */
-const MOST_MS = 180_000;
+const MAX_MS = 180_000;
 
 export interface RealPrometheus extends AsyncDisposable {
   readonly url: string;
@@ -51,10 +51,10 @@ export async function startRealPrometheus(): Promise<RealPrometheus> {
     url,
     errors: 0,
     async until(expr, hasSeries) {
-      const end = performance.now() + MOST_MS;
+      const end = performance.now() + MAX_MS;
       for (let series = await ask(expr); series === undefined || series > 0 !== hasSeries; series = await ask(expr)) {
         if (child.exitCode !== null) throw new Error(`prometheus has ended with ${child.exitCode}`);
-        if (performance.now() > end) throw new Error(`not within ${MOST_MS} ms: ${expr} has ${hasSeries ? "" : "no "}series`);
+        if (performance.now() > end) throw new Error(`not within ${MAX_MS} ms: ${expr} has ${hasSeries ? "" : "no "}series`);
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     },

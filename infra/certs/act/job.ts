@@ -36,7 +36,7 @@ export interface JobInput {
 /** Pause before the next look when something was in the way. */
 const PAUSE_MS = 1000;
 /** Looks after which the run leaves the rest to the next one; a renewal takes four. */
-const MOST_LOOKS = 15;
+const MAX_LOOKS = 15;
 
 /**
  * Makes the Secret good and the configurations trust it. Resolves with 0, or with 1 if a configuration could not be given the bundle or
@@ -46,9 +46,9 @@ export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
   const { log, stop } = input;
   let step: Step | undefined;
   let isMissed = true;
-  for (let look = 1; look <= MOST_LOOKS && !stop.aborted; look++) {
+  for (let look = 1; look <= MAX_LOOKS && !stop.aborted; look++) {
     step = await lookOnce(input, step?.spreadSince).catch((error: unknown) => {
-      if (!mayPass(error) || look === MOST_LOOKS) throw error;
+      if (!mayPass(error) || look === MAX_LOOKS) throw error;
       log.warn("transient API error; trying again", { error });
       return undefined;
     });

@@ -11,7 +11,7 @@ import { findIssuer, spentShare } from "../x509.ts";
 export type Issue = () => Promise<Certificates>;
 
 /** Upper bound of the bundle: two jobs with different names would replace each other's pair forever. */
-const MOST_CAS = 10;
+const MAX_CAS = 10;
 
 export interface Revision {
   readonly namespace: string;
@@ -71,5 +71,5 @@ function servingCa({ serving, cas }: KeyMaterial): X509Certificate[] {
 
 function bundle(cas: readonly X509Certificate[], now: number): X509Certificate[] {
   const living = cas.filter((ca) => spentShare(ca, now) < 1);
-  return living.filter((ca, at) => living.findIndex((other) => other.fingerprint256 === ca.fingerprint256) === at).slice(0, MOST_CAS);
+  return living.filter((ca, at) => living.findIndex((other) => other.fingerprint256 === ca.fingerprint256) === at).slice(0, MAX_CAS);
 }

@@ -41,7 +41,7 @@ export interface PrometheusOptions {
   readonly lookup?: LookupFunction;
 }
 
-const LONGEST_ANSWER = 1024 * 1024;
+const MAX_ANSWER_LENGTH = 1024 * 1024;
 const POST_IS_NOT_SERVED: ReadonlySet<number> = new Set([405, 501]);
 
 /** A client without kept-alive connections: a check asks once a minute or so. */
@@ -96,7 +96,7 @@ async function ask(sending: Sending): Promise<HttpAnswer> {
 
 async function exchange(method: "POST" | "GET", sending: Sending): Promise<HttpAnswer> {
   const answer = await open(method, sending);
-  const body = await readText(answer, sending.signal, LONGEST_ANSWER).catch((error: unknown) => {
+  const body = await readText(answer, sending.signal, MAX_ANSWER_LENGTH).catch((error: unknown) => {
     answer.destroy();
     // The server has answered, but more than is read; any other failure ends the connection.
     throw answer.errored || sending.signal.aborted ? error : new BadAnswer(messageOf(error));

@@ -26,7 +26,7 @@ type Budgets = readonly ListedBudget[];
 /** Reads in flight for the pods of one StatefulSet that no budget selects. */
 const READS_AT_ONCE = 32;
 /** Milliseconds: a batch lasts no longer, however late the deadlines of its requests are. */
-const LONGEST_BATCH_MS = 60_000;
+const MAX_BATCH_MS = 60_000;
 
 /** Resolves with what one batch came to for the request; never rejects. */
 export type DecideInBatch = (request: TimedDisruptionRequest) => Promise<BatchResult>;
@@ -60,7 +60,7 @@ export function createBatchQueue(state: ReserverState): DecideInBatch {
   /** Ends with the latest deadline of its requests, so that one with little time left does not fail the others. */
   async function processBatch(key: QueueKey, batch: readonly Waiting[], budgets: Budgets | undefined): Promise<void> {
     const longest = Math.max(...batch.map(({ request }) => remaining(request, clock)));
-    using deadline = startDeadline(Math.min(longest, LONGEST_BATCH_MS));
+    using deadline = startDeadline(Math.min(longest, MAX_BATCH_MS));
     try {
       if (key.budget === "") return await sendOn(key.namespace, batch, deadline);
       const results = await decideBatch({ ...key, requests: batch.map(({ request }) => request), budgets }, state, deadline);

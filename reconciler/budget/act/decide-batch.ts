@@ -17,7 +17,7 @@ import {
 import type { BudgetPod } from "../budget-pod.ts";
 import { decideEviction } from "../decide-eviction.ts";
 import { decideDownscale } from "../decide-downscale.ts";
-import { type LastLook, rememberLook } from "../last-look.ts";
+import { type CachedDenial, findBlocking } from "../denial-cache.ts";
 import { ageOf, downscaleKey, isForEviction, livingReservations, presentIn, type Reservation, unpinnedIdentity } from "../reservation.ts";
 import { findBudget } from "../scope.ts";
 import { NOT_NOW, verdict } from "../verdict.ts";
@@ -47,7 +47,7 @@ export async function decideBatch(batch: Batch, state: ReserverState, deadline: 
   const budgets = batch.budgets ?? (await readBudgets(namespace, state, deadline));
   const listed = budgets.find(({ ref }) => ref.name === batch.budget);
   if (!listed || "problem" in listed.content) {
-    state.lastLooks.delete(budgetKey(namespace, batch.budget));
+    state.denialCache.delete(budgetKey(namespace, batch.budget));
     return forgetBudget(requests, state);
   }
   const budget = listed.content;
@@ -59,7 +59,7 @@ export async function decideBatch(batch: Batch, state: ReserverState, deadline: 
 
   const results = new Map<TimedDisruptionRequest, BatchResult>();
   for (const request of requests) results.set(request, decideRequest(request, view, state));
-  cacheLook(state, budget, rememberLook(seen.zones, { now, budget, reservations }, state.clock.monotonic()));
+  cacheDenial(state, budget, findBlocking(seen.zones, { now, budget, reservations }, state.clock.monotonic()));
   const elsewhere = requests.filter((request) => !request.downscale && !seen.pods.has(request.name));
   await Promise.all(
     elsewhere.map(async (request) => results.set(request, await findOtherBudget(request, listed, { budgets, state, call }))),
@@ -95,7 +95,7 @@ interface SharedView {
 }
 
 function decideRequest(request: TimedDisruptionRequest, view: SharedView, state: ReserverState): BatchResult {
-  if (remaining(request, state.clock) < LEAST_FOR_WRITE_MS) return { outcome: "superseded" };
+  if (remaining(request, state.clock) < LEAST_FOR_WRITE_MS) return { outcome: "expired" };
   return request.downscale
     ? decideDownscaleRequest(request, request.downscale, { ...view, by: state.by })
     : decidePodRequest(request, view, state);
@@ -172,13 +172,13 @@ async function findOtherBudget(request: TimedDisruptionRequest, listed: ListedBu
   return "outcome" in found ? found : { outcome: found === listed ? "superseded" : "retryNow" };
 }
 
-const MAX_LOOKS = 1000;
+const MAX_CACHED = 1000;
 
 /** The next denial needs no list then. The pods of the StatefulSets that the budget selects are most likely under it, too. */
-function cacheLook({ lastLooks, budgetCache }: ReserverState, { namespace, name }: Budget, look: LastLook): void {
-  if (lastLooks.size >= MAX_LOOKS) lastLooks.clear();
-  lastLooks.set(budgetKey(namespace, name), look);
-  for (const zone of look.zones) {
+function cacheDenial({ denialCache, budgetCache }: ReserverState, { namespace, name }: Budget, cached: CachedDenial): void {
+  if (denialCache.size >= MAX_CACHED) denialCache.clear();
+  denialCache.set(budgetKey(namespace, name), cached);
+  for (const zone of cached.zones) {
     const key = `${namespace}/${zone.name}`;
     if (!budgetCache.has(key)) budgetCache.set(key, name);
   }

@@ -6,7 +6,7 @@ import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { disruptionBudgets, pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { type DisruptionRequest, budgetKey, type ReserverState } from "./disruption-request.ts";
-import { planDenialCheck, type DenialCheck, type LastLook, checkDenial, type Reread, type BlockingPod } from "../last-look.ts";
+import { planDenialCheck, type DenialCheck, type CachedDenial, checkDenial, type Reread, type BlockingPod } from "../denial-cache.ts";
 import { readBudgetPod } from "../budget-pod.ts";
 import { livingReservations, type Reservations } from "../reservation.ts";
 import { findBudget } from "../scope.ts";
@@ -25,7 +25,7 @@ const MAX_READS = 4;
 export type DenyAgain = (request: DisruptionRequest, deadlineMs: number) => Promise<Verdict | undefined>;
 
 export function createDenyAgain(state: ReserverState): DenyAgain {
-  const { clock, budgetCache, lastLooks } = state;
+  const { clock, budgetCache, denialCache } = state;
   const cluster = shareReads(state.cluster);
 
   async function reread(namespace: string, blocker: BlockingPod, call: Call): Promise<Reread> {
@@ -71,10 +71,10 @@ export function createDenyAgain(state: ReserverState): DenyAgain {
 
   return async (request, deadlineMs) => {
     const name = budgetCache.get(cacheKey(request) ?? "") ?? "";
-    const look: LastLook | undefined = lastLooks.get(budgetKey(request.namespace, name));
-    if (!look || clock.monotonic() - look.at > LASTS_MS) return undefined;
-    const planned = planDenialCheck(request.name, look, MAX_READS);
-    return planned && check(request, look.budget, { planned, call: { deadlineMs } });
+    const cached: CachedDenial | undefined = denialCache.get(budgetKey(request.namespace, name));
+    if (!cached || clock.monotonic() - cached.at > LASTS_MS) return undefined;
+    const planned = planDenialCheck(request.name, cached, MAX_READS);
+    return planned && check(request, cached.budget, { planned, call: { deadlineMs } });
   };
 }
 

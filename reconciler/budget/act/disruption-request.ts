@@ -1,7 +1,7 @@
 /** Requests to disrupt a pod, their results, and the state that the processing of requests shares in one process. */
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import type { LastLook } from "../last-look.ts";
+import type { CachedDenial } from "../denial-cache.ts";
 import type { CompilePartition } from "../partition.ts";
 import type { Reservation } from "../reservation.ts";
 import type { DisruptionTarget } from "../scope.ts";
@@ -53,6 +53,8 @@ export type BatchResult =
   | { readonly outcome: "decided"; readonly verdict: Verdict; readonly handle?: ReservationHandle }
   /** Another process wrote first, or the API server did not answer: gather and decide again. */
   | { readonly outcome: "superseded"; readonly error?: unknown }
+  /** Too little time is left until the deadline to reserve anything. */
+  | { readonly outcome: "expired" }
   /** The batch found out which budget is the right one: retry without a pause. */
   | { readonly outcome: "retryNow" };
 
@@ -68,7 +70,7 @@ export interface ReserverState {
   /** By `<namespace>/<StatefulSet>`, the budget that last selected its pods. A wrong entry costs calls, never a wrong verdict. */
   readonly budgetCache: Map<string, string>;
   /** By `<namespace>/<budget>`, the pods that were unavailable when the budget was last read whole. A hint as well. */
-  readonly lastLooks: Map<string, LastLook>;
+  readonly denialCache: Map<string, CachedDenial>;
   /** Keeps the patterns of budgets from batch to batch. */
   readonly compilePartition: CompilePartition;
   readonly onBudgets: OnBudgets;

@@ -3,6 +3,7 @@ import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Fence } from "../../../infra/kubernetes/lease.ts";
 import { isSame, timeLeft, livingReservations, presentIn, readDownscaleKey, readReservations, type Reservations } from "../reservation.ts";
+import { ownerNameOf } from "../../model/order.ts";
 import type { GroupSnapshot } from "../../model/zone.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 import { openReservationStore } from "./reservation-store.ts";
@@ -34,7 +35,7 @@ export async function removeExpired(
  * may have been read long before the budget: they do not tell which downscale is stored. `now` in milliseconds.
  */
 function keepLiving(all: Reservations, { zones }: GroupSnapshot, now: number): Reservations {
-  const isOurs = (key: string): boolean => !readDownscaleKey(key) && zones.some(({ name }) => key.slice(0, key.lastIndexOf("-")) === name);
+  const isOurs = (key: string): boolean => !readDownscaleKey(key) && zones.some(({ name }) => ownerNameOf(key) === name);
   const others = Object.entries(all).filter(([key, reservation]) => !isOurs(key) && timeLeft(key, reservation, now) > 0);
   const ours = Object.entries(all).filter(([key]) => isOurs(key));
   return { ...Object.fromEntries(others), ...livingReservations(Object.fromEntries(ours), presentIn(zones), now) };

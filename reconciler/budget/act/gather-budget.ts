@@ -3,7 +3,7 @@ import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { disruptionBudgets, pods, statefulSets, type DisruptionBudget } from "../../../infra/kubernetes/resources.ts";
-import { missingPods } from "../last-look.ts";
+import { missingPods } from "../denial-cache.ts";
 import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget-pod.ts";
 import type { CompilePartition } from "../partition.ts";
 import type { StoredBudget } from "../scope.ts";
@@ -53,7 +53,7 @@ export interface UnderBudget {
 }
 
 /** As many pods as are read one by one rather than with a list. */
-const MOST_GETS = 5;
+const MAX_GETS = 5;
 
 /** The StatefulSets and pods under a budget, in one batch trip: two lists at a time at most. More are read where a StatefulSet's pods seem to be missing: they may lack the budget's labels. */
 export async function gatherUnderBudget(
@@ -70,14 +70,14 @@ export async function gatherUnderBudget(
   const zones: BudgetZone[] = [];
   for (const zone of sets.items.toSorted(byName)) {
     const own = (byOwner.get(zone.uid) ?? []).toSorted(byOrdinal);
-    const missing = missingPods(zone, own, MOST_GETS + 1);
+    const missing = missingPods(zone, own, MAX_GETS + 1);
     const complete = missing.length === 0 ? own : (await readMissing(zone, own, missing)).toSorted(byOrdinal);
     zones.push({ ...zone, pods: complete });
   }
   return { zones, pods: new Map(selected.items.map((pod) => [pod.name, pod])) };
 
   async function readMissing(zone: Zone, own: readonly BudgetPod[], missing: readonly string[]): Promise<BudgetPod[]> {
-    if (missing.length > MOST_GETS) {
+    if (missing.length > MAX_GETS) {
       const all = await readAll({ resource: pods, query: { namespace, labelSelector: zone.selector }, read: readBudgetPod }, source, call);
       return all.items.filter((pod) => pod.owner === zone.uid);
     }

@@ -23,7 +23,7 @@ export interface DisruptionGrant {
 export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | DisruptionGrant | undefined>;
 
 /** Milliseconds that the reconciler waits while other processes write to the same budget; the next tick asks again. */
-const LONGEST_WAIT_MS = 5000;
+const MAX_WAIT_MS = 5000;
 
 /** Resolves with a hold or a grant; a budget that cannot be obeyed holds with `BudgetUnusable`. Rejects if the API server could not be read or written. */
 export function createMayDisrupt(reserver: Reserver, clock: Clock, metrics: BudgetMetrics): MayDisrupt {
@@ -34,7 +34,7 @@ export function createMayDisrupt(reserver: Reserver, clock: Clock, metrics: Budg
       uid: pod.uid,
       rollout: { maxUnavailable: zone.maxUnavailable },
       dryRun: false,
-      deadlineAt: clock.monotonic() + Math.min(LONGEST_WAIT_MS, call.deadlineMs ?? LONGEST_WAIT_MS),
+      deadlineAt: clock.monotonic() + Math.min(MAX_WAIT_MS, call.deadlineMs ?? MAX_WAIT_MS),
       ...(call.signal && { signal: call.signal }),
     });
     const { verdict, handle, cause } = await metrics.deciding(reserving);
@@ -60,7 +60,7 @@ export type MayDownscale = (
 /** Never rejects: budgets that could not be asked hold with `BudgetSpent`. */
 export function createMayDownscale(reserver: Pick<Reserver, "reserveDownscale" | "release">, clock: Clock): MayDownscale {
   return async (zone, { to, forced, call }) => {
-    const deadlineAt = clock.monotonic() + Math.min(LONGEST_WAIT_MS, call.deadlineMs ?? LONGEST_WAIT_MS);
+    const deadlineAt = clock.monotonic() + Math.min(MAX_WAIT_MS, call.deadlineMs ?? MAX_WAIT_MS);
     const { verdict, handles, cause } = await reserver.reserveDownscale({
       zone,
       to,

@@ -15,7 +15,7 @@ export interface BudgetObserver {
 }
 
 /** Budgets that are judged before others have the process again: a pattern takes milliseconds. */
-const MOST_AT_ONCE = 5;
+const MAX_AT_ONCE = 5;
 
 const DEFINITION = "the definition zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
 
@@ -50,7 +50,7 @@ export function observeBudgets({ log, metrics, record }: BudgetObserver): OnBudg
     if (isJudging) return;
     isJudging = true;
     while (unjudged.length > 0) {
-      for (const next of unjudged.splice(0, MOST_AT_ONCE)) next();
+      for (const next of unjudged.splice(0, MAX_AT_ONCE)) next();
       if (unjudged.length > 0) await setImmediate();
     }
     isJudging = false;

@@ -7,21 +7,21 @@ import { type DelayedBudget, writeReadyTimes, type ReadyTimeWriter, type WriteBo
 
 export interface ReadyTimeNeeds {
   /** The result of the last read of each group, by its key. */
-  readonly looks: Map<string, GroupLook>;
+  readonly groups: Map<string, GroupFacts>;
   /** The budgets with a delay, as last read. */
   delayed: readonly DelayedBudget[];
   /** One of these budgets for each selector whose pods outside of groups have not been read since; the longest waiting first. */
   readonly outsideGroups: Map<string, DelayedBudget>;
 }
 
-interface GroupLook {
+interface GroupFacts {
   /** True if a budget selects pods of the group. */
   readonly isCovered: boolean;
   /** True if one of those pods was not ready, or its ready time could not be written. */
   readonly isPending: boolean;
 }
 
-export const noReadyTimes = (): ReadyTimeNeeds => ({ looks: new Map(), delayed: [], outsideGroups: new Map() });
+export const noReadyTimes = (): ReadyTimeNeeds => ({ groups: new Map(), delayed: [], outsideGroups: new Map() });
 
 /** Remembers which budgets have a delay; `budgets` are all that the tick may read. */
 export function noteDelays(needs: ReadyTimeNeeds, budgets: readonly ListedBudget[]): void {
@@ -34,11 +34,11 @@ export function noteDelays(needs: ReadyTimeNeeds, budgets: readonly ListedBudget
 }
 
 /** True if the pods of the group must be read, even if its status is settled. */
-export function needsReadyTime(zones: readonly Zone[], { looks, delayed }: ReadyTimeNeeds): boolean {
+export function needsReadyTime(zones: readonly Zone[], { groups, delayed }: ReadyTimeNeeds): boolean {
   const [first] = zones;
-  const look = first && looks.get(groupKey(first));
-  if (!look) return delayed.some((budget) => budget.namespace === first?.namespace);
-  return look.isPending || (look.isCovered && zones.some(({ status }) => status.ready < status.replicas));
+  const facts = first && groups.get(groupKey(first));
+  if (!facts) return delayed.some((budget) => budget.namespace === first?.namespace);
+  return facts.isPending || (facts.isCovered && zones.some(({ status }) => status.ready < status.replicas));
 }
 
 export interface GroupToMaintain {
@@ -59,8 +59,8 @@ export async function maintainReadyTimes(
   );
   const pods = covered.flatMap((zone) => zone.pods);
   const key = groupKey({ namespace: group.namespace, group: group.name });
-  const look = { isCovered: covered.length > 0, isPending: pods.some((pod) => !pod.ready) };
-  needs.looks.set(key, look);
+  const facts = { isCovered: covered.length > 0, isPending: pods.some((pod) => !pod.ready) };
+  needs.groups.set(key, facts);
   const isComplete = await writeReadyTimes(pods, writer, bounds);
-  if (!isComplete) needs.looks.set(key, { ...look, isPending: true });
+  if (!isComplete) needs.groups.set(key, { ...facts, isPending: true });
 }

@@ -61,7 +61,7 @@ export interface DownscaleResult extends Pick<ReserveResult, "verdict" | "cause"
 /** Milliseconds to release what was reserved for a downscale that another budget denies. */
 const RELEASE_MS = 3000;
 
-export interface ReserverOptions extends Omit<ReserverState, "budgetCache" | "lastLooks" | "compilePartition"> {
+export interface ReserverOptions extends Omit<ReserverState, "budgetCache" | "denialCache" | "compilePartition"> {
   readonly compilePartition?: CompilePartition;
   /** From 0 to 1. */
   readonly random: () => number;
@@ -75,14 +75,14 @@ export function createReserver(options: ReserverOptions): Reserver {
   const state: ReserverState = {
     ...options,
     budgetCache: new Map(),
-    lastLooks: new Map(),
+    denialCache: new Map(),
     compilePartition: options.compilePartition ?? createPartitionCache(),
   };
   const denyAgain = createDenyAgain(state);
   const decideInBatch = createBatchQueue(state);
 
   async function tryOnce(request: TimedDisruptionRequest): Promise<BatchResult> {
-    if (remaining(request, clock) <= 0) return { outcome: "superseded" };
+    if (remaining(request, clock) <= 0) return { outcome: "expired" };
     const denial =
       request.rollout || request.downscale ? undefined : await denyAgain(request, remaining(request, clock)).catch(() => undefined);
     return denial ? decided(denial) : await decideInBatch(request);

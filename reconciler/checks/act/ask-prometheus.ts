@@ -38,22 +38,22 @@ export interface CheckerTools {
 
 /** Dead endpoints must not take the time of a run: a tick waits no longer for its checks. */
 const ROUND_MS = 10_000;
-/** No turn begins later: what the end of the round cuts off has had 4.5 s, and so is an error of its endpoint. */
+/** No question is asked later, so that one which the round's end cuts off has had 4.5 s: it counts as an error of its endpoint. */
 const LAST_TURN_MS = 5500;
 
 export function createChecker(tools: CheckerTools): Checker {
-  /** A signal that fires with `left`, or after so many milliseconds. */
-  const fireAfter = (ms: number, left: AbortSignal): AbortSignal => {
+  /** A signal that fires with `abandoned`, or after so many milliseconds. */
+  const fireAfter = (ms: number, abandoned: AbortSignal): AbortSignal => {
     const late = new AbortController();
-    void tools.clock.sleep(ms, left).then(() => late.abort());
-    return firstOfSignals(left, late.signal);
+    void tools.clock.sleep(ms, abandoned).then(() => late.abort());
+    return firstOfSignals(abandoned, late.signal);
   };
   const turns = createTurns();
   return {
     begin(stop) {
       const ended = new AbortController();
-      const left = firstOfSignals(stop, ended.signal);
-      const signals = { left, late: fireAfter(LAST_TURN_MS, left), signal: fireAfter(ROUND_MS, left) };
+      const abandoned = firstOfSignals(stop, ended.signal);
+      const signals = { abandoned, late: fireAfter(LAST_TURN_MS, abandoned), signal: fireAfter(ROUND_MS, abandoned) };
       return {
         ask: (question) => askInTurn(question, { ...tools, ...signals, turns }).catch(() => undefined),
         [Symbol.dispose]: () => ended.abort(),
@@ -65,7 +65,7 @@ export function createChecker(tools: CheckerTools): Checker {
 interface RoundTools extends CheckerTools {
   readonly turns: Turns;
   /** Nobody waits for answers any more. */
-  readonly left: AbortSignal;
+  readonly abandoned: AbortSignal;
   /** No further turn begins. */
   readonly late: AbortSignal;
   /** Ends queries. */
@@ -73,11 +73,11 @@ interface RoundTools extends CheckerTools {
 }
 
 /** Rejects with `Cancelled` if its turn does not come. */
-async function askInTurn(question: Question, { turns, left, late, ...tools }: RoundTools): Promise<CheckAnswer | undefined> {
+async function askInTurn(question: Question, { turns, abandoned, late, ...tools }: RoundTools): Promise<CheckAnswer | undefined> {
   using _turn = await turns.take(question, late);
   const answer = await ask(question, tools);
   // A query that nobody waits for says nothing of Prometheus.
-  if (left.aborted) return undefined;
+  if (abandoned.aborted) return undefined;
   const isCutOff = tools.signal.aborted && answer.kind === "Error";
   return { ...(isCutOff ? CUT_OFF : answer), at: tools.clock.now() };
 }

@@ -11,8 +11,8 @@ export interface Turns {
 }
 
 const IN_FLIGHT = 16;
-const MOST_REGULAR = 12;
-const MOST_TROUBLED = 8;
+const MAX_REGULAR = 12;
+const MAX_TROUBLED = 8;
 
 interface Waiting extends Urgency {
   readonly enter: () => void;
@@ -24,7 +24,7 @@ export function createTurns(): Turns {
   let troubled = 0;
 
   const hasRoom = ({ isTroubled }: Urgency): boolean =>
-    regular + troubled < IN_FLIGHT && (isTroubled ? troubled < MOST_TROUBLED : regular < MOST_REGULAR);
+    regular + troubled < IN_FLIGHT && (isTroubled ? troubled < MAX_TROUBLED : regular < MAX_REGULAR);
 
   function count({ isTroubled }: Urgency, by: number): void {
     if (isTroubled) troubled += by;

@@ -49,9 +49,9 @@ function boundFence(fence: Fence, remainingMs: () => number): Fence {
   return {
     write() {
       const { deadlineMs = Infinity, ...call } = fence.write();
-      const left = Math.floor(remainingMs());
-      if (left <= 0) throw new RolloutError("Conflict", "the last look took too long: a downscale of another zone may be admitted again");
-      return { ...call, deadlineMs: Math.min(deadlineMs, left) };
+      const leftMs = Math.floor(remainingMs());
+      if (leftMs <= 0) throw new RolloutError("Conflict", "the last look took too long: a downscale of another zone may be admitted again");
+      return { ...call, deadlineMs: Math.min(deadlineMs, leftMs) };
     },
   };
 }

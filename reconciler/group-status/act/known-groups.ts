@@ -39,7 +39,7 @@ export interface KnownGroupsOptions {
 const READ_MS = 3000;
 const RELIST_MS = 30_000;
 /** A list is cheaper than so many single reads. */
-const MOST_GETS = 20;
+const MAX_GETS = 20;
 
 export function createKnownGroups({ cluster, clock, signal, onChange }: KnownGroupsOptions): KnownGroups {
   const entries = new Map<string, Entry>();
@@ -100,7 +100,7 @@ export function createKnownGroups({ cluster, clock, signal, onChange }: KnownGro
     async refresh(namespaces, busy) {
       const stale = [...entries.values()].filter(isStale);
       const isDue = (scope: string): boolean => clock.monotonic() - (listedAt.get(scope) ?? -Infinity) >= RELIST_MS;
-      const scopes = namespaces.filter((scope) => stale.length > MOST_GETS || (!watched.has(scope) && isDue(scope)));
+      const scopes = namespaces.filter((scope) => stale.length > MAX_GETS || (!watched.has(scope) && isDue(scope)));
       for (const scope of scopes) await list(scope);
       await Promise.all(stale.filter(isStale).map(read));
       for (const [key, entry] of entries) {

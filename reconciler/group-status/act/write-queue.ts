@@ -30,7 +30,7 @@ export interface WriteQueueOptions extends GroupWriter {
 const PAUSE_MS = 1000;
 const AT_A_TIME = 4;
 /** Somebody else who writes all the time must not keep us busy: the next tick tries again. */
-const MOST_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 
 export function createWriteQueue(options: WriteQueueOptions): WriteQueue {
   const { clock, log, onChange, onForbidden } = options;
@@ -39,7 +39,7 @@ export function createWriteQueue(options: WriteQueueOptions): WriteQueue {
   const running = new Set<Promise<void>>();
 
   async function keepWritten(entry: Entry): Promise<void> {
-    for (let failures = 0; failures < MOST_ATTEMPTS && differenceOf(entry) !== "none";) {
+    for (let failures = 0; failures < MAX_ATTEMPTS && differenceOf(entry) !== "none";) {
       const pauseMs = entry.writtenAt + PAUSE_MS - clock.monotonic();
       if (pauseMs > 0) await clock.sleep(pauseMs, ending.signal);
       using _slot = await slots.take();

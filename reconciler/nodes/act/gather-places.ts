@@ -2,6 +2,7 @@
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent, hasCode } from "../../../infra/errors.ts";
+import { once } from "../../../infra/once.ts";
 import { type PlacedPod, placedPods, volumeClaims, volumes } from "../../../infra/kubernetes/scheduling.ts";
 import { readBudgetPod } from "../../budget/budget-pod.ts";
 import { readAll } from "../../snapshot/gather.ts";
@@ -42,13 +43,9 @@ export type FindPlaces = (node: string, pods: readonly NodePod[]) => Promise<Fou
 
 /** Finds places for one pass. */
 export function createPlaceFinder(source: PlaceSource): FindPlaces {
-  const once = <T>(read: (key: string) => Promise<T>): ((key: string) => Promise<T>) => {
-    const known = new Map<string, Promise<T>>();
-    return (key) => known.get(key) ?? known.set(key, read(key)).get(key) ?? read(key);
-  };
-  const claims = once((key) => readClaim(key, source));
-  const peers = once((key) => readPeers(key, source));
-  const judged = once(async (key) => await judge(JSON.parse(key) as Demands, source));
+  const claims = once((key: string) => readClaim(key, source));
+  const peers = once((key: string) => readPeers(key, source));
+  const judged = once(async (key: string) => await judge(JSON.parse(key) as Demands, source));
 
   return async (node, pods) => {
     const places = new Map<string, Places>();

@@ -2,6 +2,7 @@
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
+import { once } from "../../../infra/once.ts";
 import {
   type Controller,
   daemonSets,
@@ -54,11 +55,7 @@ const ALL_NAMESPACES = [""];
 /** Looks for one pass. */
 export function lookAround(around: LookAround): LookAt {
   const { now, call } = around;
-  const once = <T>(read: (key: string) => Promise<T>): ((key: string) => Promise<T>) => {
-    const known = new Map<string, Promise<T>>();
-    return (key) => known.get(key) ?? known.set(key, read(key)).get(key) ?? read(key);
-  };
-  const budgetsOf = once(async (namespace) => (await listBudgets(namespace, around, call)) ?? []);
+  const budgetsOf = once(async (namespace: string) => (await listBudgets(namespace, around, call)) ?? []);
   const zones = once(async () => [...(await gatherZones(ALL_NAMESPACES, around, call)).groups.values()].flat());
   const coreBudgets = once(
     async () => (await readAll({ resource: podDisruptionBudgets, query: {}, read: readCoreBudget }, around, call)).items,
@@ -69,15 +66,13 @@ export function lookAround(around: LookAround): LookAt {
   const hasElsewhere = async (name: string): Promise<boolean> => {
     const own = around.nodes.find((one) => one.name === name);
     const takesOver = (other: UpdateNode): boolean => own === undefined || canTakeOver(own, other);
-    return around.nodes.some(takesOver) || (await allNodes("")).some(takesOver);
+    return around.nodes.some(takesOver) || (await allNodes()).some(takesOver);
   };
-  const placesOf = createPlaceFinder({ ...around, allNodes: () => allNodes("") });
-  const covered = new Map<string, Promise<Covered>>();
-  const coverOf = (budget: ListedBudget): Promise<Covered> => {
-    const known = covered.get(budget.ref.uid) ?? readCovered(budget, around);
-    covered.set(budget.ref.uid, known);
-    return known;
-  };
+  const placesOf = createPlaceFinder({ ...around, allNodes: allNodes });
+  const coverOf = once(
+    (budget: ListedBudget) => readCovered(budget, around),
+    ({ ref }) => ref.uid,
+  );
 
   return async ({ node, drained }) => {
     const query = { fieldSelector: `spec.nodeName=${node}` };
@@ -85,7 +80,7 @@ export function lookAround(around: LookAround): LookAt {
     const budgets = (await Promise.all([...new Set(items.map(({ namespace }) => namespace))].map(budgetsOf))).flat();
     const touched = budgets.filter((budget) => items.some((pod) => selects(budget, pod)));
     const coverage = await Promise.all(touched.map(async (budget) => [budget.ref.uid, await coverOf(budget)] as const));
-    const shared = { coreBudgets: await coreBudgets(""), hasElsewhere: await hasElsewhere(node) };
+    const shared = { coreBudgets: await coreBudgets(), hasElsewhere: await hasElsewhere(node) };
     const { places, unknown } = await placesOf(node, items);
     const facts = { now, pods: items, budgets, covered: new Map(coverage), places, ...shared };
     const owners = await readOwners(items, around);
@@ -95,7 +90,7 @@ export function lookAround(around: LookAround): LookAt {
       unfit: whyUnfit(items),
       rollout: whyHeldByRollout(
         items.filter(({ evictable }) => evictable),
-        (await zones("")) satisfies readonly Zone[],
+        (await zones()) satisfies readonly Zone[],
       ),
       missing: whyWorkMissing({ pods: items, owners, drained: after }),
       workloads: workloadsOf(items, owners),

@@ -5,19 +5,19 @@ import type { DueStartCheck } from "../start-checks.ts";
 import type { LookAt } from "./look-around.ts";
 
 /** Nodes that are looked at in one pass; each costs a list of its pods. */
-const MOST_LOOKS = 40;
+const MAX_LOOKS = 40;
 /** Active nodes that are looked at together. */
 const AT_ONCE = 5;
 /** Milliseconds for which a node that could not be drained is not looked at again. */
 const REMEMBERED_MS = 30_000;
 /** Nodes whose last look is remembered; the order starts again beyond that. */
-const MOST_REMEMBERED = 5000;
+const MAX_REMEMBERED = 5000;
 
 interface Remembered {
   readonly look: NodeLook;
   readonly at: number;
-  /** The active nodes and their phases, if the look holds beside these alone. */
-  readonly beside?: string;
+  /** The active nodes and their phases, if the look holds only while these are active. */
+  readonly going?: string;
 }
 
 /** What a process remembers from pass to pass. */
@@ -44,12 +44,12 @@ export async function planWithLooks(
   const { now, policy } = first;
   const { obstacles, lookedAt } = memory;
   const active = new Map(policy.status.active.map((entry) => [entry.node, entry]));
-  const beside = describeGoing(first);
-  forget(memory, active, { now, beside });
+  const going = describeGoing(first);
+  forget(memory, active, { now, going });
   const looks = new Map([...obstacles].map(([node, { look }]) => [node, look]));
   const departures = new Map([...memory.departures].map(([node, { look }]) => [node, look]));
   let answers: StartCheckAnswers | undefined;
-  for (let left = MOST_LOOKS; ;) {
+  for (let left = MAX_LOOKS; ;) {
     const plan = planPass({ ...first, looks, departures, ...(answers && { answers }) });
     if (plan.due.length > 0 && !answers) {
       answers = await askChecks(plan.due);
@@ -57,7 +57,7 @@ export async function planWithLooks(
     }
     const next = chooseNext(plan, active, lookedAt).slice(0, left);
     if (next.length === 0) {
-      rememberHeld(plan, looks, { obstacles, beside, now });
+      rememberHeld(plan, looks, { obstacles, going, now });
       return plan;
     }
     left -= next.length;
@@ -89,28 +89,28 @@ function describeGoing({ policy, others = [] }: Omit<PolicySnapshot, "looks">): 
 }
 
 /** Reasons that hold as long as the same nodes are active. */
-const BESIDE: ReadonlySet<SkipReason> = new Set(["NoPlaceForPods", "DrainWouldNotEnd"]);
+const HELD_BY_OTHERS: ReadonlySet<SkipReason> = new Set(["NoPlaceForPods", "DrainWouldNotEnd"]);
 
 function rememberHeld(
   { skips }: NodePlan,
   looks: ReadonlyMap<string, NodeLook>,
-  { obstacles, beside, now }: Pick<LookMemory, "obstacles"> & { readonly beside: string; readonly now: number },
+  { obstacles, going, now }: Pick<LookMemory, "obstacles"> & { readonly going: string; readonly now: number },
 ): void {
   for (const { node, ...held } of skips) {
     const look = looks.get(node);
-    if (look && !look.held && BESIDE.has(held.reason)) obstacles.set(node, { look: { ...look, held }, at: now, beside });
+    if (look && !look.held && HELD_BY_OTHERS.has(held.reason)) obstacles.set(node, { look: { ...look, held }, at: now, going });
   }
 }
 
 function forget(
   { obstacles, departures, lookedAt }: LookMemory,
   active: ReadonlyMap<string, unknown>,
-  { now, beside }: { readonly now: number; readonly beside: string },
+  { now, going }: { readonly now: number; readonly going: string },
 ): void {
-  const isOld = ({ at, ...one }: Remembered): boolean => now - at >= REMEMBERED_MS || (one.beside ?? beside) !== beside;
+  const isOld = ({ at, ...one }: Remembered): boolean => now - at >= REMEMBERED_MS || (one.going ?? going) !== going;
   for (const [node, one] of obstacles) if (isOld(one) || active.has(node)) obstacles.delete(node);
   for (const [node, one] of departures) if (isOld(one)) departures.delete(node);
-  if (lookedAt.size > MOST_REMEMBERED) lookedAt.clear();
+  if (lookedAt.size > MAX_REMEMBERED) lookedAt.clear();
 }
 
 const isObstacle = ({ obstacle, unknown, unfit, rollout }: NodeLook): boolean =>

@@ -59,7 +59,7 @@ export interface UpdateNodesInput extends Omit<Actor, "cluster"> {
 export type UpdateNodes = (input: UpdateNodesInput) => Promise<boolean>;
 
 /** Passes in one tick: an update that is wiped and the next start are two. */
-const MOST_PASSES = 4;
+const MAX_PASSES = 4;
 /** Milliseconds between lists of all nodes. */
 const ALL_NODES_MS = 5 * 60_000;
 /** Milliseconds until a missing definition is looked for again. */
@@ -81,7 +81,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const actor = { ...rest, cluster, annotations };
     let acted = false;
     try {
-      for (let pass = 1; pass <= MOST_PASSES && !signal.aborted; pass++) {
+      for (let pass = 1; pass <= MAX_PASSES && !signal.aborted; pass++) {
         const wrote = await passOnce(actor, recorder, signal);
         acted ||= wrote;
         if (!wrote) break;
@@ -110,7 +110,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     let wrote = false;
     for (const stored of lists.policies) wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, questions })) || wrote;
     metrics.nodesPassed(clock.now());
-    return (await keepRight(lists, actor, recorder)) || wrote;
+    return (await repairNodes(lists, actor, recorder)) || wrote;
   }
 
   function noteWithout(isWithout: boolean): void {
@@ -150,7 +150,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     return wroteStatus || written.length > 0;
   }
 
-  async function keepRight({ nodes, policies }: NodeLists, actor: Actor, recorder: Recorder): Promise<boolean> {
+  async function repairNodes({ nodes, policies }: NodeLists, actor: Actor, recorder: Recorder): Promise<boolean> {
     const valid = policies.flatMap(({ content }) => (isInvalid(content) ? [] : [content]));
     const active = new Map(
       valid.flatMap(({ status, features }) => status.active.map(({ node }) => [node, features.protectFromScaleDown] as const)),

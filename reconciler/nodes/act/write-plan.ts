@@ -51,7 +51,7 @@ export async function writeSpec(
 }
 
 /** At most as many kinds of transitions are counted, the newest. */
-const MOST_TRANSITIONS = 200;
+const MAX_TRANSITIONS = 200;
 
 /** The counts with one more of each transition that was written (R22). */
 export function countTransitions(before: readonly TransitionCount[], written: readonly ShadowWrite[]): TransitionCount[] {
@@ -61,7 +61,7 @@ export function countTransitions(before: readonly TransitionCount[], written: re
     counts.delete(keyOf(one));
     counts.set(keyOf(one), { ...one, count: (earlier?.count ?? 0) + 1 });
   }
-  return [...counts.values()].slice(-MOST_TRANSITIONS);
+  return [...counts.values()].slice(-MAX_TRANSITIONS);
 }
 
 type Transition = Omit<TransitionCount, "count">;

@@ -20,7 +20,7 @@ export type Begun = "begun" | "busy" | { readonly refused: string };
 
 /** Milliseconds until the host must have answered; its actions go on afterwards. */
 const ANSWER_MS = 30_000;
-const LONGEST_ANSWER = 1024 * 1024;
+const MAX_ANSWER_LENGTH = 1024 * 1024;
 
 const PATHS: Readonly<Record<HostAction | "reboot", string>> = {
   refresh: "/actions/refresh-updates",
@@ -70,7 +70,7 @@ async function exchange(socketPath: string, wire: { readonly method: string; rea
   try {
     return await new Promise((resolve, reject) => {
       const outgoing = request({ socketPath, ...wire, agent: false, signal, headers: { "content-length": 0 } }, (answer) => {
-        readText(answer, signal, LONGEST_ANSWER).then((text) => resolve({ status: answer.statusCode ?? 0, text }), reject);
+        readText(answer, signal, MAX_ANSWER_LENGTH).then((text) => resolve({ status: answer.statusCode ?? 0, text }), reject);
       });
       outgoing.on("error", reject);
       outgoing.end();

@@ -34,7 +34,7 @@ export interface NodeApiOptions {
 
 /** Milliseconds; the API answers by 90 % of its own timeout, 10 s by default. */
 const ANSWER_MS = 30_000;
-const LONGEST_ANSWER = 1024 * 1024;
+const MAX_ANSWER_LENGTH = 1024 * 1024;
 
 export function createNodeApi({ url, node, readToken, readCa }: NodeApiOptions): CallNodeApi {
   return async (route, { status, ifMatch } = {}) => {
@@ -66,7 +66,7 @@ async function send(url: URL, { method, headers, body, ca }: Sending): Promise<N
       const outgoing = request(url, { method, headers, ca, signal, agent: false }, (answer) => {
         const seconds = Number(answer.headers["retry-after"]);
         const retryAfterMs = Number.isInteger(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
-        readText(answer, signal, LONGEST_ANSWER).then((text) => resolve({ status: answer.statusCode ?? 0, text, retryAfterMs }), reject);
+        readText(answer, signal, MAX_ANSWER_LENGTH).then((text) => resolve({ status: answer.statusCode ?? 0, text, retryAfterMs }), reject);
       });
       outgoing.on("error", reject);
       outgoing.end(body);

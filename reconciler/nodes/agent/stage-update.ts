@@ -14,17 +14,17 @@ export interface HostTools {
 }
 
 /** Refresh, deactivate, prepare, activate, and a margin for actions of others in between. */
-const MOST_ACTIONS = 8;
+const MAX_ACTIONS = 8;
 
 /** Resolves with why it failed, or with undefined once `wanted` boots next; rejects if the host does not answer. */
 export async function stageUpdate(tools: HostTools, wanted: string): Promise<string | undefined> {
   let asked: HostAction | undefined;
-  for (let actions = 0; actions < MOST_ACTIONS && !tools.stop.aborted; actions++) {
+  for (let actions = 0; actions < MAX_ACTIONS && !tools.stop.aborted; actions++) {
     const result = await takeAction(tools, wanted, asked);
     if ("end" in result) return result.end;
     asked = result.asked;
   }
-  return tools.stop.aborted ? "the agent was stopped" : `the update was not staged after ${MOST_ACTIONS} actions`;
+  return tools.stop.aborted ? "the agent was stopped" : `the update was not staged after ${MAX_ACTIONS} actions`;
 }
 
 /** The end of the staging, with why it failed, if it has; or the action that has begun. */

@@ -32,13 +32,13 @@ export interface Visit {
 }
 
 /** More than any sequence of steps that do not wait; the next tick goes on, a moment later. */
-const MOST_STEPS = 10;
+const MAX_STEPS = 10;
 
 /** Throws the error of the API server, `LeaseLost`, or `Conflict` if somebody else was faster. */
 export async function visitRollout(first: Gathered, visitor: Visitor): Promise<Visit> {
   let gathered = first;
   let acted = false;
-  for (let steps = 0; steps < MOST_STEPS && !visitor.stop.aborted; steps++) {
+  for (let steps = 0; steps < MAX_STEPS && !visitor.stop.aborted; steps++) {
     const decision = await decide(gathered, visitor);
     if (!decision) return { acted, dueAt: visitor.clock.now() };
     const hold = await takeStep(decision, gathered, visitor);

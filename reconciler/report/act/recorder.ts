@@ -8,7 +8,7 @@ import { buildEvent, eventName, type Draft } from "../events.ts";
 
 const QUIET_MS = 5 * 60_000;
 /** The most Events that wait to be written. Further Events are dropped: they must not burden a slow API server. */
-const MOST_WAITING = 1000;
+const MAX_WAITING = 1000;
 const EVENT_MS = 5000;
 
 export interface Recorder {
@@ -55,7 +55,7 @@ export function createRecorder({ cluster, clock, log, instance }: RecorderOption
       for (const [name, at] of written) if (now - at >= QUIET_MS) written.delete(name);
       for (const draft of drafts) {
         const name = eventName(draft);
-        if (written.has(name) || waiting >= MOST_WAITING) continue;
+        if (written.has(name) || waiting >= MAX_WAITING) continue;
         written.set(name, now);
         enqueue(draft);
       }

@@ -70,5 +70,3 @@ export function createReporter({ log, metrics, recorder, clock, memory = new Map
     if (outcome.state === "acted") for (const _ of outcome.effect.replaced) metrics.podReplaced(outcome);
   }
 }
-
-/** Nothing was done about the group: its turn has not come. */

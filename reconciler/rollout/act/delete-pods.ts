@@ -35,8 +35,13 @@ export interface BatchActor extends Actor {
 /** Milliseconds from the request to the last deletion: a reservation lasts 2 minutes, and one that is up to 40 s old is granted again. */
 const BATCH_MS = 30_000;
 
-/** Milliseconds in which the gathered snapshot is recent enough for the first pod. */
+/** Milliseconds in which what was gathered is recent enough for the first pod. */
 const FRESH_MS = 1000;
+
+/** True if what was gathered is too old to delete a pod by it without another read. */
+export function isOutdated(actor: Pick<BatchActor, "clock" | "gatheredAt">): boolean {
+  return actor.clock.monotonic() - actor.gatheredAt > FRESH_MS;
+}
 
 interface Batch {
   readonly zone: ZoneWithPods;
@@ -103,7 +108,7 @@ async function deleteInTurn(batch: Batch, actor: BatchActor, onUnknown?: HeldLea
   for (const grant of unused) {
     const isFirst = replaced.length === 0;
     if (isFirst) await patchZoneStatus(view.zone, actor);
-    if (!isFirst || actor.clock.monotonic() - actor.gatheredAt > FRESH_MS) await confirmBatch({ ...view, pod: grant.pod }, actor);
+    if (!isFirst || isOutdated(actor)) await confirmBatch({ ...view, pod: grant.pod }, actor);
     if (actor.stop.aborted) throw new RolloutError("Cancelled", "stopped");
     if (actor.clock.monotonic() >= endAt) throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
     unused.delete(grant);

@@ -94,7 +94,7 @@ function describeFailures(zone: Zone, failed: Sample, gaveUp: boolean): string {
 }
 
 /** The most names in a log line. */
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 interface Sample {
   readonly count: number;
@@ -114,7 +114,7 @@ function createSample(): Sample {
     },
     add(text) {
       count++;
-      if (named.length < MOST_NAMED) named.push(text);
+      if (named.length < MAX_NAMED) named.push(text);
     },
     first: () => named.toSorted()[0],
     describe: () => named.toSorted().join(", ") + (count > named.length ? ` and ${count - named.length} more` : ""),

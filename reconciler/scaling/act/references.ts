@@ -1,6 +1,7 @@
 /** Reads the resources that zones mirror (§2.4), through their scale subresource. */
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
+import { once } from "../../../infra/once.ts";
 import type { Resource, Scale } from "../../../infra/kubernetes/resources.ts";
 import type { Mirror } from "../../model/scaling.ts";
 import type { Reference } from "../facts.ts";
@@ -10,9 +11,16 @@ export interface References {
   readonly read: (namespace: string, mirror: Mirror) => Promise<Reference>;
 }
 
+interface Kind {
+  readonly group: string;
+  readonly kind: string;
+}
+
 /** Caches the resource of each kind until a read fails: a CRD may be created, deleted, or change its version. */
 export function createReferences(cluster: Cluster): References {
   const known = new Map<string, Promise<readonly Resource[]>>();
+  const keyOf = ({ group, kind }: Kind): string => `${group}/${kind}`;
+  const discover = once(({ group, kind }: Kind) => cluster.discover(group, kind), keyOf, known);
 
   async function tryEach(namespace: string, name: string, resources: readonly Resource[]): Promise<Reference> {
     let first: unknown;
@@ -30,15 +38,13 @@ export function createReferences(cluster: Cluster): References {
   return {
     async read(namespace, { group, kind, name, apiVersion }) {
       if (group === undefined) throw new RolloutError("Invalid", `"${apiVersion}" is no API version`);
-      const key = `${group}/${kind}`;
-      const found = known.get(key) ?? cluster.discover(group, kind);
-      known.set(key, found);
+      const wanted = { group, kind };
       try {
-        const resources = await found;
+        const resources = await discover(wanted);
         if (resources.length === 0) throw new RolloutError("NotFound", `the API server knows no kind ${kind} in group "${group}"`);
         return await tryEach(namespace, name, resources);
       } catch (error) {
-        known.delete(key);
+        known.delete(keyOf(wanted));
         throw error;
       }
     },

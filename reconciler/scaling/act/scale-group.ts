@@ -20,8 +20,8 @@ export interface ScalingReport {
  * A refusal or an unreadable fact becomes a hold of its zone. After any error that is thrown, the group must be gathered again: it has changed since it was
  * read, or a change of replicas may have taken effect.
  */
-export async function scaleGroup(zones: readonly Zone[], given: Omit<Scaler, "lastLook">): Promise<ScalingReport> {
-  const scaler = { ...given, lastLook: {} };
+export async function scaleGroup(zones: readonly Zone[], given: Omit<Scaler, "lastRead">): Promise<ScalingReport> {
+  const scaler = { ...given, lastRead: {} };
   let snapshot = await gatherScaling(zones, scaler);
   for (;;) {
     const { next, scalingHolds, unread } = decideScaling(snapshot);

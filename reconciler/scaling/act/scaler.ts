@@ -9,19 +9,19 @@ import type { PodNotifier } from "./pod-notifier.ts";
 import type { References } from "./references.ts";
 
 /** What was read before a zone may shrink. */
-export interface Look {
+export interface ShrinkFacts {
   readonly group: GroupSnapshot;
   readonly times: ZoneTimes;
 }
 
-/** The last look at a group in one of its steps. */
-export interface SharedLook {
-  look?: Look;
+/** What was read last of a group in one of its steps. */
+export interface SharedFacts {
+  facts?: ShrinkFacts;
 }
 
 export interface Scaler extends Actor {
   /** Of this step of the group. */
-  readonly lastLook: SharedLook;
+  readonly lastRead: SharedFacts;
   readonly references: References;
   readonly podHttp: PodHttp;
   readonly notifier: PodNotifier;

@@ -1,4 +1,4 @@
-/** The last look before a zone shrinks: slow pods or other groups may have delayed the write. */
+/** The last checks before a zone shrinks: slow pods or other groups may have delayed the write. */
 import type { ScaleZone } from "../../model/outcome.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { findAdmitted, type PendingDownscales } from "../../downscale/pending.ts";
@@ -8,25 +8,25 @@ import type { Zone } from "../../model/zone.ts";
 import { gatherPending, nameLease } from "../../downscale/act/downscale-lease.ts";
 import { decideShrink } from "../shrink.ts";
 import { gatherTimes } from "./gather-scaling.ts";
-import type { Look, Scaler } from "./scaler.ts";
+import type { ShrinkFacts, Scaler } from "./scaler.ts";
 
 /**
  * Reads and checks all conditions for a smaller zone again. `pending` are the pending downscales of its group if nobody else can add one now; otherwise they
  * are read last, as one may be added at any time. What was read for a zone of the group before it may refuse this one too, but never lets it shrink: a group
- * of zones that wait costs one look a step. Throws `Conflict` if the zone or its leader has changed since it was read, `StaleRead`, or the error of the API
+ * of zones that wait costs one read a step. Throws `Conflict` if the zone or its leader has changed since it was read, `StaleRead`, or the error of the API
  * server.
  */
 export async function whyNotShrink({ zone, replicas }: ScaleZone, scaler: Scaler, pending?: PendingDownscales): Promise<Hold | undefined> {
-  const { lastLook } = scaler;
-  const refused = lastLook.look && judge({ zone, replicas }, lastLook.look);
+  const { lastRead } = scaler;
+  const refused = lastRead.facts && judge({ zone, replicas }, lastRead.facts);
   if (typeof refused === "object") return refused;
   const zones = await gatherGroupZones(zone, scaler);
   const same = zones.find((one) => isSame(one, zone));
   if (!same) throw new RolloutError("Conflict", `${zone.name} has changed since it was read`);
   // The hold reports a tracker that cannot be read.
   const times = await gatherTimes(zones, same.scaling.minTime !== undefined || same.scaling.leader !== undefined, scaler);
-  lastLook.look = { times, group: await gatherGroup(zones, scaler) };
-  const why = judge({ zone, replicas }, lastLook.look);
+  lastRead.facts = { times, group: await gatherGroup(zones, scaler) };
+  const why = judge({ zone, replicas }, lastRead.facts);
   if (why === "outdated") throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
   if (why) return why;
   return noOtherAdmitted(same, { zones, now: scaler.clock.now(), pending: pending ?? (await gatherPendingOf(same, scaler)) });
@@ -34,8 +34,8 @@ export async function whyNotShrink({ zone, replicas }: ScaleZone, scaler: Scaler
 
 const isSame = (one: Zone, { uid, resourceVersion }: Zone): boolean => one.uid === uid && one.resourceVersion === resourceVersion;
 
-/** "outdated" also if the look has another version of the zone. */
-function judge({ zone, replicas }: Pick<ScaleZone, "zone" | "replicas">, { group, times }: Look): Hold | "outdated" | undefined {
+/** "outdated" also if another version of the zone was read. */
+function judge({ zone, replicas }: Pick<ScaleZone, "zone" | "replicas">, { group, times }: ShrinkFacts): Hold | "outdated" | undefined {
   const same = times.zones.find((one) => isSame(one, zone));
   return same ? decideShrink({ zone: same, replicas }, times, group) : "outdated";
 }

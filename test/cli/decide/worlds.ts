@@ -1,6 +1,6 @@
 /** A world for each reason of the closed list, in which it is the reason. */
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
-import { MOST_ZONES } from "../../../reconciler/model/too-many-zones.ts";
+import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
 import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
 import { hold, type Reason } from "../../../reconciler/model/decision.ts";
 import { describeBlocks } from "../../../reconciler/group-status/blocks.ts";
@@ -80,7 +80,7 @@ type OnlyRecorded = "ScaleRefused" | "PrepareFailed" | "TurnAwaited";
 
 export const WORLDS: Readonly<Record<Exclude<Reason, OnlyRecorded>, () => World>> = {
   UpdateStrategyNotOnDelete: () => worldOf(zonesOf({ updateStrategy: "RollingUpdate" }, {})),
-  TooManyZones: () => worldOf(zonesOf(...Array.from({ length: MOST_ZONES + 1 }, (_, i) => ({ name: `ingester-zone-${i}` })))),
+  TooManyZones: () => worldOf(zonesOf(...Array.from({ length: MAX_ZONES + 1 }, (_, i) => ({ name: `ingester-zone-${i}` })))),
   RevisionUnknown: () => worldOf(zonesOf({ ...OUTDATED, updateRevision: "" }, {})),
   StatusNotObserved: () => worldOf(zonesOf({ generation: 2, observedGeneration: 1 }, {})),
   ZoneTerminating: () => worldOf(zonesOf({ terminating: true }, {})),

@@ -16,7 +16,7 @@ import { type Counted, createTally } from "./storm-tally.ts";
 
 const SECONDS = Number(process.env["STORM_SECONDS"] ?? 20);
 /** Until a storm on a machine that hardly moves is given up. */
-const MOST_SECONDS = 10 * SECONDS;
+const MAX_SECONDS = 10 * SECONDS;
 const RUNS = Number(process.env["STORM_RUNS"] ?? 1);
 
 interface Case {
@@ -81,5 +81,5 @@ async function runStorm(stage: Stage, { registration, spec, divide }: Omit<Case,
 /** Resolves once the storm has lasted long enough. */
 async function endStorm(isComplete: () => boolean): Promise<void> {
   await sleep(SECONDS * 1000);
-  for (let seconds = SECONDS; seconds < MOST_SECONDS && !isComplete(); seconds++) await sleep(1000);
+  for (let seconds = SECONDS; seconds < MAX_SECONDS && !isComplete(); seconds++) await sleep(1000);
 }

@@ -24,9 +24,9 @@ const HOME = "brupop-bottlerocket-aws";
 const NODE = "real";
 const LABEL = "bottlerocket.aws/updater-interface-version";
 const [FROM, TO] = ["1.0.0", "1.1.0"];
-const MOST_MS = 400_000;
+const MAX_MS = 400_000;
 /** MB (of 1024 kB, as in docs/benchmarks.md) that an agent may have resident. */
-const MOST_RESIDENT = 62;
+const MAX_RESIDENT = 62;
 const namespace = `zw-real-nodes-${randomBytes(3).toString("hex")}`;
 
 /** The node API's own pods have no other node: the last of them is under its budget, and the policy lets the node reboot with it. */
@@ -50,7 +50,7 @@ async function kubectl(args: readonly string[], items?: readonly Manifest[]): Pr
 
 async function untilTrue(what: string, check: () => Promise<boolean>): Promise<void> {
   try {
-    await until(what, check, MOST_MS);
+    await until(what, check, MAX_MS);
   } catch (error) {
     const state = await Promise.all([
       runKubectl(["get", "brs,pods,nup", "-n", HOME, "-o", "yaml"]),
@@ -163,7 +163,7 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
     ).items;
     t.diagnostic(`container started at ${pod?.status.containerStatuses[0]?.state.running.startedAt}, first line ${first}`);
     t.diagnostic(`an agent has ${readResident().toFixed(1)} MB resident`);
-    assert.ok(readResident() < MOST_RESIDENT);
+    assert.ok(readResident() < MAX_RESIDENT);
   });
 
   it("the node is staged, drained, rebooted once, and given back in the new version", async (t) => {

@@ -7,7 +7,7 @@ import { scenario } from "../stage/stage.ts";
 const KILLS = 10;
 
 /** Ten kills are enough once a pod was deleted; on a machine that is so slow that no process got that far, more follow. */
-const MOST_KILLS = 60;
+const MAX_KILLS = 60;
 
 /** Milliseconds from a start to the kill; the same in every run with the same SEED. */
 const killDelay = (kill: number): number => createRandom(`kill-${kill}`).between(0, 300);
@@ -22,7 +22,7 @@ scenario("a reconciler killed ten times at random moments of a rollout completes
   await create(zones);
   await setImage("app:2", zones);
   const deleted = () => deletions(timeline.entries).map(({ pod }) => pod);
-  for (let kill = 0; kill < KILLS || (deleted().length === 0 && kill < MOST_KILLS); kill++) {
+  for (let kill = 0; kill < KILLS || (deleted().length === 0 && kill < MAX_KILLS); kill++) {
     const reconciler = start(env);
     await reconciler.untilOutput(/holding the lease/);
     await sleep(killDelay(kill));

@@ -43,7 +43,7 @@ type Case = readonly [what: string, stored: Situation["stored"], day: number, sp
 
 const both = { cas: [fresh, old], next: fresh };
 const instead = { cas: [fresh, other], serving: other, next: fresh };
-const beside = { cas: [fresh, half], serving: half, next: fresh };
+const waiting = { cas: [fresh, half], serving: half, next: fresh };
 const neither = { cas: [another, other], serving: other, next: another };
 const CASES: readonly Case[] = [
   ["no Secret", readStored(undefined), 0, undefined, "issue SecretMissing"],
@@ -75,7 +75,7 @@ const CASES: readonly Case[] = [
   ["a waiting pair when the serving one expired", holding(both), VALID_DAYS, undefined, "switch Expired"],
   ["a waiting pair when the serving one holds for no name", holding(instead), 240, 0, "switch NoNameHeld"],
   ["the same, its CA not everywhere", holding(instead), 240, undefined, "switch NoNameHeld"],
-  ["a waiting pair when the serving one lacks a name", holding(beside), 240, 0, "wait BundleSettling"],
+  ["a waiting pair when the serving one lacks a name", holding(waiting), 240, 0, "wait BundleSettling"],
   ["a waiting pair for a wrong name, the serving one's names wrong as well", holding(neither), 1, SETTLE_MS, "issue NoNameHeld"],
   ["a waiting pair that is old itself", holding({ cas: [old, fresh], next: old }), 240, SETTLE_MS, "publish DueForRenewal"],
   ["a waiting pair for another name, nothing due", holding({ cas: [old, other], next: other }), 1, SETTLE_MS, "tidy NextUnusable"],

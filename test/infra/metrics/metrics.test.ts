@@ -5,7 +5,7 @@ import { after, describe, it } from "node:test";
 import { RolloutError } from "../../../infra/errors.ts";
 import { createLog } from "../../../infra/log.ts";
 import { METRICS } from "../../../infra/metrics/tables/metric-table.ts";
-import { createMetrics, MOST_GROUPS, type Metrics } from "../../../infra/metrics/metrics.ts";
+import { createMetrics, MAX_GROUPS, type Metrics } from "../../../infra/metrics/metrics.ts";
 import { pushMetrics } from "../../../infra/metrics/push.ts";
 import { listen } from "../../loopback.ts";
 
@@ -87,14 +87,14 @@ describe("the metrics", () => {
 
   it("keep no two groups apart once there are a thousand, until some of them are gone", async () => {
     const metrics = createMetrics();
-    const groups = Array.from({ length: MOST_GROUPS + 5 }, (_, i) => ({ namespace: "cache", group: `g${i}` }));
+    const groups = Array.from({ length: MAX_GROUPS + 5 }, (_, i) => ({ namespace: "cache", group: `g${i}` }));
     for (const group of groups) reconcile(metrics, group);
     metrics.groupBlocked({ namespace: "cache", group: "late" }, "ZonePaused");
     assert.equal(
       (await seriesOf(metrics, METRICS.groupReconciles.name)).at(-1),
       `${METRICS.groupReconciles.name}{namespace="other",rollout_group="other"} 5`,
     );
-    assert.equal((await seriesOf(metrics, METRICS.groupSuccess.name)).length, MOST_GROUPS);
+    assert.equal((await seriesOf(metrics, METRICS.groupSuccess.name)).length, MAX_GROUPS);
     assert.deepEqual(await seriesOf(metrics, METRICS.groupBlocked.name), []);
     metrics.keepGroups(groups.slice(1));
     metrics.groupBlocked({ namespace: "cache", group: "late" }, "ZonePaused");

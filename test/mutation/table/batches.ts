@@ -31,8 +31,8 @@ export const BATCH_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the group is read again before each further pod of a batch",
     ...BATCH,
-    find: "if (!isFirst || actor.clock.monotonic()",
-    replacement: "if (isFirst && actor.clock.monotonic()",
+    find: "if (!isFirst || isOutdated(",
+    replacement: "if (isFirst && isOutdated(",
   },
   {
     breaks: "the group is read again before the first pod if it was read long ago",

@@ -194,7 +194,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     replacement: "rollout !== undefined && !pod.ready && now > 0",
   },
   {
-    breaks: "an eviction of a pod that serves nothing is counted as any other",
+    breaks: "an eviction of a pod that serves nothing asks its budget, unlike the rollout",
     ...DECIDE,
     file: "reconciler/budget/decide-eviction.ts",
     find: "rollout !== undefined && servesNothing(pod, now)",

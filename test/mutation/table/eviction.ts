@@ -5,10 +5,10 @@ const TWICE = "test/reconciler/budget/twice.test.ts";
 const PINNED = "test/functions/eviction/pinned.test.ts";
 const EVICTION = { file: "functions/eviction/pod-eviction.ts", tests: [PINNED, "test/functions/eviction/pod-eviction.test.ts"] };
 const SCOPE = { file: "reconciler/budget/scope.ts", tests: ["test/reconciler/budget/scope.test.ts"] };
-const LOOK = {
-  file: "reconciler/budget/last-look.ts",
+const CACHE = {
+  file: "reconciler/budget/denial-cache.ts",
   tests: [
-    "test/reconciler/budget/last-look.test.ts",
+    "test/reconciler/budget/denial-cache.test.ts",
     "test/reconciler/budget/recreated-zone.test.ts",
     "test/reconciler/budget/act/deny-again.test.ts",
   ],
@@ -93,27 +93,27 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
     tests: [TWICE, PINNED],
   },
   {
-    breaks: "an earlier look denies only with proof from a read of the pods",
-    ...LOOK,
+    breaks: "a cached denial is repeated only with proof from a read of the pods",
+    ...CACHE,
     find: "return notReady + unknown >= needed ? describeUnavailability",
     replacement: "return notReady + unknown >= 0 ? describeUnavailability",
   },
   {
-    breaks: "an earlier look at a recreated zone is not used",
-    ...LOOK,
+    breaks: "a denial is not repeated for a recreated zone",
+    ...CACHE,
     find: "return zone.uid === seen.uid && !zone.terminating",
     replacement: "return !zone.terminating",
   },
   {
-    breaks: "an earlier look at a changed budget is not used",
+    breaks: "a denial is not repeated for a changed budget",
     ...DENY,
     find: "found?.metadata.uid !== uid || found.metadata.generation !== generation",
     replacement: "found?.metadata.uid !== uid",
   },
   {
-    breaks: "an earlier look is used for one minute only",
+    breaks: "a denial is cached for one minute only",
     ...DENY,
-    find: "if (!look || clock.monotonic() - look.at > LASTS_MS) return undefined;",
-    replacement: "if (!look) return undefined;",
+    find: "if (!cached || clock.monotonic() - cached.at > LASTS_MS) return undefined;",
+    replacement: "if (!cached) return undefined;",
   },
 ];

@@ -45,8 +45,8 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a gate's results from a time that is to come do not count",
     ...ROLLOUT,
-    find: "gate.record && forgetToCome(gate.record, view.now)",
-    replacement: "gate.record && forgetToCome(gate.record, Infinity)",
+    find: "gate.record && dropFuture(gate.record, view.now)",
+    replacement: "gate.record && dropFuture(gate.record, Infinity)",
   },
   {
     breaks: "a gate's results of other templates do not count",
@@ -201,14 +201,14 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a tick waits 10 s at most for its checks",
     file: "reconciler/checks/act/ask-prometheus.ts",
-    find: "signal: fireAfter(ROUND_MS, left)",
-    replacement: "signal: left",
+    find: "signal: fireAfter(ROUND_MS, abandoned)",
+    replacement: "signal: abandoned",
     ...CHECKING,
   },
   {
     breaks: "a query that the end of the round cuts off is an error, and is asked again later and later",
     file: "reconciler/checks/act/ask-prometheus.ts",
-    find: "if (left.aborted) return undefined;",
+    find: "if (abandoned.aborted) return undefined;",
     replacement: "if (tools.signal.aborted) return undefined;",
     ...CHECKING,
   },
@@ -216,19 +216,19 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     breaks: "a query has 4.5 s at least before the end of the round cuts it off",
     file: "reconciler/checks/act/ask-prometheus.ts",
     find: "turns.take(question, late)",
-    replacement: "turns.take(question, left)",
+    replacement: "turns.take(question, abandoned)",
     ...CHECKING,
   },
   {
     breaks: "dead endpoints leave turns to others",
     ...TURNS,
-    find: "troubled < MOST_TROUBLED",
+    find: "troubled < MAX_TROUBLED",
     replacement: "troubled < IN_FLIGHT",
   },
   {
     breaks: "checks that answer leave turns to those that did not",
     ...TURNS,
-    find: "regular < MOST_REGULAR",
+    find: "regular < MAX_REGULAR",
     replacement: "regular < IN_FLIGHT",
   },
   {

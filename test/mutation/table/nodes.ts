@@ -8,34 +8,34 @@ const RACES = ["test/reconciler/nodes/act/races.test.ts"];
 const PLAN = { file: "reconciler/nodes/plan.ts", tests: TESTS };
 const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };
 const PROGRESS = { file: "reconciler/nodes/progress.ts", tests: TESTS };
-const GATES = { file: "reconciler/nodes/node-gates.ts", tests: TESTS };
+const PRECONDITIONS = { file: "reconciler/nodes/preconditions.ts", tests: TESTS };
 const RECORDS = { file: "reconciler/nodes/records.ts", tests: TESTS };
-const CLOSED = { file: "reconciler/nodes/closed.ts", tests: TESTS };
+const CLOSED = { file: "reconciler/nodes/start-blocker.ts", tests: TESTS };
 const CHECKS = { file: "reconciler/nodes/start-checks.ts", tests: TESTS };
 const UPKEEP = { file: "reconciler/nodes/upkeep.ts", tests: TESTS };
 const DRAIN = ["test/reconciler/nodes/drainable.test.ts"];
 const PLACES = { file: "reconciler/nodes/places.ts", tests: ["test/reconciler/nodes/places.test.ts"] };
-const BESIDE = { file: "reconciler/nodes/beside.ts", tests: ["test/reconciler/nodes/beside.test.ts"] };
+const TOGETHER = { file: "reconciler/nodes/drain-together.ts", tests: ["test/reconciler/nodes/drain-together.test.ts"] };
 const SLOTS = { file: "reconciler/nodes/slots.ts", tests: ["test/reconciler/nodes/freeze.test.ts"] };
 
 export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "each pod of a node that is being drained keeps its last place",
-    ...BESIDE,
+    ...TOGETHER,
     find: "isHomeless(facts, pod, after) && !isHomeless(facts, pod, before)",
     replacement: "isHomeless(facts, pod, after) && !facts.pods.some((one) => isHomeless(facts, one, before))",
   },
   {
     breaks: "a one-shot does not wait for a person's cordon",
     ...PLAN,
-    tests: BESIDE.tests,
+    tests: TOGETHER.tests,
     find: "fits.some((nodes) => nodes.every((name) => !going.has(name)))",
     replacement: "fits.length > 99",
   },
   {
     breaks: "a one-shot waits for a node that gives places back",
     ...PLAN,
-    tests: BESIDE.tests,
+    tests: TOGETHER.tests,
     find: "nodes.every((name) => !going.has(name))",
     replacement: "nodes.length > 0",
   },
@@ -72,7 +72,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a staged node is not rebooted while frozen",
-    ...GATES,
+    ...PRECONDITIONS,
     find: "    if (policy.status.frozen) return `the policy is frozen",
     replacement: "    if (policy.status.frozen && !policy.enabled) return `the policy is frozen",
   },
@@ -127,7 +127,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a node is rebooted only if its drain would succeed",
-    ...GATES,
+    ...PRECONDITIONS,
     find: "look.rollout ?? look.obstacle ??",
     replacement: "look.rollout ??",
   },
@@ -165,7 +165,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     breaks: "reasons do not make the status of a policy too large to be stored",
     file: "reconciler/nodes/plan-active.ts",
     tests: TESTS,
-    find: "const waitsFor = why.slice(0, LONGEST_WAIT);",
+    find: "const waitsFor = why.slice(0, MAX_WAIT_LENGTH);",
     replacement: "const waitsFor = why;",
   },
   {
@@ -242,13 +242,13 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a released node that is not Ready counts",
     ...SLOTS,
-    find: "Math.max(left - lost.length,",
+    find: "Math.max(remaining - lost.length,",
     replacement: "Math.max(left,",
   },
   {
     breaks: "a released node that may never be Ready does not stop the others",
     ...SLOTS,
-    find: "taken === 0 ? Math.min(1, left) : 0)",
+    find: "taken === 0 ? Math.min(1, remaining) : 0)",
     replacement: "0)",
   },
   {
@@ -283,57 +283,57 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a node that is being updated is no place for pods",
-    ...BESIDE,
+    ...TOGETHER,
     find: "found.open.every((name) => out.has(name))",
     replacement: "found.open.every((name) => name === pod.name && out.has(name))",
   },
   {
     breaks: "no drain waits for a pod that waits for the same node",
-    ...BESIDE,
+    ...TOGETHER,
     find: "[hasPlaces, nodeApiStays, drainEnds]",
     replacement: "[hasPlaces, nodeApiStays]",
   },
   {
     breaks: "the whole node API is not drained without another place",
-    ...BESIDE,
+    ...TOGETHER,
     find: "[hasPlaces, nodeApiStays, drainEnds]",
     replacement: "[hasPlaces, drainEnds]",
   },
   {
     breaks: "a start takes no place that a drain needs",
-    ...BESIDE,
+    ...TOGETHER,
     find: "[takesNoPlace, waitsForNoOther, letsNoOtherWait]",
     replacement: "[waitsForNoOther, letsNoOtherWait]",
   },
   {
     breaks: "no drain waits for a pod that waits for another node",
-    ...BESIDE,
+    ...TOGETHER,
     find: "[takesNoPlace, waitsForNoOther, letsNoOtherWait]",
     replacement: "[takesNoPlace, letsNoOtherWait]",
   },
   {
     breaks: "a start makes no drain wait",
-    ...BESIDE,
+    ...TOGETHER,
     find: "[takesNoPlace, waitsForNoOther, letsNoOtherWait]",
     replacement: "[takesNoPlace, waitsForNoOther]",
   },
   {
     breaks: "nodes that start in one pass count for each other",
     ...STARTS,
-    tests: BESIDE.tests,
+    tests: TOGETHER.tests,
     find: "    going = withNode(going, node.name);\n",
     replacement: "",
   },
   {
     breaks: "nodes that are rebooted in one pass count for each other",
     file: "reconciler/nodes/plan-active.ts",
-    tests: BESIDE.tests,
+    tests: TOGETHER.tests,
     find: 'step.to === "RebootedIntoUpdate") going =',
     replacement: 'step.to === "Idle") going =',
   },
   {
     breaks: "staged nodes do not wait for each other",
-    ...BESIDE,
+    ...TOGETHER,
     find: 'return goingOf(active, ["Draining"]);',
     replacement: "return goingOf(active, UNTIL_DRAINED);",
   },

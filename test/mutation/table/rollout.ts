@@ -132,7 +132,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "pods are updated only up to the maximum minus pods that are no longer outdated and unavailable",
     ...ZONE,
-    find: "  const room = roomBeside(zone);",
+    find: "  const room = countRoom(zone);",
     replacement: "  const room = zone.maxUnavailable;",
   },
   {
@@ -168,7 +168,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "pods that were ready, and have not been for long, are replaced within the limit",
     ...ZONE,
-    find: "stalled.slice(0, roomBeside(zone))",
+    find: "stalled.slice(0, countRoom(zone))",
     replacement: "stalled",
   },
   {

@@ -127,13 +127,13 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "nothing is written once the downscale Lease may have passed to another",
     ...BOUND,
-    find: "if (left <= 0) throw",
-    replacement: "if (left < -Infinity) throw",
+    find: "if (leftMs <= 0) throw",
+    replacement: "if (leftMs < -Infinity) throw",
   },
   {
     breaks: "a write under the downscale Lease ends before it may pass to another",
     ...BOUND,
-    find: "deadlineMs: Math.min(deadlineMs, left)",
+    find: "deadlineMs: Math.min(deadlineMs, leftMs)",
     replacement: "deadlineMs",
   },
   {

@@ -31,14 +31,14 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a namespace with many slow groups leaves room for the groups of others",
     ...STEPS,
-    find: "&& own.length < MOST_SLOW_OF_NAMESPACE",
-    replacement: "&& own.length < MOST_SLOW",
+    find: "&& own.length < MAX_SLOW_OF_NAMESPACE",
+    replacement: "&& own.length < MAX_SLOW",
   },
   {
     breaks: "slow steps of all namespaces are bounded",
     ...STEPS,
-    find: "slow.length < MOST_SLOW &&",
-    replacement: "slow.length < 1000 * MOST_SLOW &&",
+    find: "slow.length < MAX_SLOW &&",
+    replacement: "slow.length < 1000 * MAX_SLOW &&",
   },
   {
     breaks: "a run waits for its slow steps before it gives the Lease back",
@@ -83,7 +83,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "what the Lease remembers of full namespaces has a bound",
     ...TURNS,
-    find: "lastOfFull.size > MOST_FULL &&",
+    find: "lastOfFull.size > MAX_FULL &&",
     replacement: "lastOfFull.size < 0 &&",
   },
   {
@@ -100,18 +100,18 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     replacement: "needsTick(late)",
   },
   {
-    breaks: "zones that wait share one look at their group",
+    breaks: "zones that wait share one read of their group",
     file: "reconciler/scaling/act/why-not-shrink.ts",
     ...ZONES,
     find: 'if (typeof refused === "object") return refused;',
     replacement: 'if (typeof refused === "object" && zone.name === "") return refused;',
   },
   {
-    breaks: "a zone shrinks only by a look of its own",
+    breaks: "a zone shrinks only by a read of its own",
     file: "reconciler/scaling/act/why-not-shrink.ts",
     ...ZONES,
     find: 'if (typeof refused === "object") return refused;',
-    replacement: 'if (lastLook.look && refused !== "outdated") return refused;',
+    replacement: 'if (lastRead.facts && refused !== "outdated") return refused;',
   },
   {
     breaks: "a group has few lists of pods in flight",
@@ -138,8 +138,8 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     breaks: "the observer of budgets lets others have the process",
     file: "reconciler/budget/act/observe-budgets.ts",
     ...BUDGETS,
-    find: "const MOST_AT_ONCE = 5;",
-    replacement: "const MOST_AT_ONCE = 5000;",
+    find: "const MAX_AT_ONCE = 5;",
+    replacement: "const MAX_AT_ONCE = 5000;",
   },
   {
     breaks: "the writer of budgets' statuses lets others have the process",
@@ -157,7 +157,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "leaders are found without a search for each zone",
-    file: "reconciler/scaling/leaders.ts",
+    file: "reconciler/model/leaders.ts",
     tests: ["test/reconciler/scaling/large-groups.test.ts"],
     find: "byName(zones).get(scaling.leader)",
     replacement: "zones.find(({ name }) => name === scaling.leader)",
@@ -173,7 +173,7 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     breaks: "a group with too many zones is not rolled out",
     file: "reconciler/model/too-many-zones.ts",
     tests: ["test/reconciler/run/too-many-zones.test.ts"],
-    find: "if (zones.length <= MOST_ZONES) return undefined;",
-    replacement: "if (zones.length <= 10 * MOST_ZONES) return undefined;",
+    find: "if (zones.length <= MAX_ZONES) return undefined;",
+    replacement: "if (zones.length <= 10 * MAX_ZONES) return undefined;",
   },
 ];

@@ -35,7 +35,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "all bodies together are bounded",
     file: "functions/http/body.ts",
-    find: "if (buffered > MOST_BUFFERED) return TOO_MUCH;",
+    find: "if (buffered > MAX_BUFFERED) return TOO_MUCH;",
     replacement: "",
     tests: ["test/functions/bodies.test.ts"],
   },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { RE2JS } from "re2js";
-import { compilePartition, createPartitionCache, MOST_INSTRUCTIONS } from "../../../reconciler/budget/partition.ts";
+import { compilePartition, createPartitionCache, MAX_INSTRUCTIONS } from "../../../reconciler/budget/partition.ts";
 import { boundProgramSize } from "../../../reconciler/budget/pattern-size.ts";
 import { findBudget } from "../../../reconciler/budget/scope.ts";
 import { BUDGET_KIND, parseBudget } from "../../../reconciler/budget/zpdb.ts";
@@ -210,7 +210,7 @@ describe("any pattern", () => {
         assert.ok(size - FRAME <= bound, `${size} instructions, bound ${bound}`);
         if ("problem" in compilePartition(written, 1)) refused++;
         else accepted++;
-        if (size > MOST_INSTRUCTIONS) assert.ok("problem" in compilePartition(written, 1));
+        if (size > MAX_INSTRUCTIONS) assert.ok("problem" in compilePartition(written, 1));
       }),
       { numRuns: 5000 },
     );

@@ -9,7 +9,7 @@ import { createWorld, type WorldOptions } from "./world.ts";
 
 const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
 
-const MOST_ORDERS = 10_000;
+const MAX_ORDERS = 10_000;
 const DOWNSCALE_PLAYS = 500;
 
 /** Two processes, each with a request for one pod. */
@@ -34,7 +34,7 @@ describe("two evictions in every order of their API calls (E25)", () => {
         const world = await playTwo(pods, { spec }, choose);
         assert.deepEqual(world.violations, []);
         assert.equal(world.deleted.length, 1);
-      }, MOST_ORDERS);
+      }, MAX_ORDERS);
       assert.ok(plays > 100, String(plays));
     });
   }
@@ -48,7 +48,7 @@ describe("two evictions in every order of their API calls (E25)", () => {
       await stepper.run(choose);
       assert.deepEqual(world.violations, []);
       assert.equal(world.deleted.length, 1);
-    }, MOST_ORDERS);
+    }, MAX_ORDERS);
     assert.ok(plays > 500, String(plays));
   });
 
@@ -90,12 +90,12 @@ describe("two evictions in every order of their API calls (E25)", () => {
     let wrong = 0;
     await playEveryOrder(async (choose) => {
       wrong += (await playTwo(["zone-a-0", "zone-b-0"], { checksVersions: false }, choose)).violations.length;
-    }, MOST_ORDERS);
+    }, MAX_ORDERS);
     assert.ok(wrong > 20, String(wrong));
   });
 });
 
-const MOST_TROUBLE = 6;
+const MAX_TROUBLE = 6;
 
 interface Large {
   readonly options: Pick<WorldOptions, "spec" | "keepsStatus" | "replicas" | "rollout" | "reach"> & { readonly checksVersions?: boolean };
@@ -113,7 +113,7 @@ async function playLarge({ options, podsOfFunctions, stumbles, elapses }: Large,
     const drawn = choose(60);
     // The refusal of a stale list takes no step.
     if (drawn >= 50) return "stale";
-    const fate = trouble < MOST_TROUBLE ? FATES[drawn] : undefined;
+    const fate = trouble < MAX_TROUBLE ? FATES[drawn] : undefined;
     if (fate) trouble++;
     return fate ?? "well";
   };

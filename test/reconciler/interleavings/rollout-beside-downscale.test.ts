@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { B, createShrinkWorld } from "./shrink-world.ts";
 import { createStepper, playEveryOrder, type Choose } from "./stepper.ts";
 
-const MOST_ORDERS = 10_000;
+const MAX_ORDERS = 10_000;
 
 /** What a play reached, by the reports of the reconciler and the answers to the user. */
 const CASES = {
@@ -39,7 +39,7 @@ describe("a rollout that begins beside a downscale of another zone through the w
     const reached: Reached = {};
     const plays = await playEveryOrder(
       async (choose) => assert.ok((await play(choose, reached)) <= 1, "two zones were disrupted at once"),
-      MOST_ORDERS,
+      MAX_ORDERS,
     );
     assert.ok(plays > 100, String(plays));
     for (const what of ["a pod was deleted", B, ...Object.keys(CASES)])

@@ -3,9 +3,6 @@
  * zone b through the webhook prepare-downscale. Each list of StatefulSets, each call about the downscale Lease and each stored write is a step of the play.
  */
 import assert from "node:assert/strict";
-import { recordInAnnotation } from "../../../functions/downscale/downscale-record.ts";
-import { createPrepareDownscale } from "../../../functions/downscale/prepare-downscale.ts";
-import { createBackgroundTasks } from "../../../functions/http/background-tasks.ts";
 import type { Answer } from "../../../functions/http/webhook.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import { RolloutError } from "../../../infra/errors.ts";
@@ -15,7 +12,7 @@ import type { Lease, StatefulSet } from "../../../infra/kubernetes/resources.ts"
 import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
 import { tick } from "../../../reconciler/run/tick.ts";
-import { keepingLog, reviewOf, noBudgets } from "../../functions/stage.ts";
+import { keepingLog, reviewOf, startPrepareDownscale } from "../../functions/stage.ts";
 import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
 import { MIRROR, NO_WRITE_BACK } from "../scaling/mirror-stage.ts";
 import { noChecks, noMaintenance, noPhases, noPods, scalingOf } from "../stage.ts";
@@ -138,18 +135,7 @@ export function createShrinkWorld(options: ShrinkOptions) {
     };
   }
 
-  const record = recordInAnnotation({ cluster: connect(false), clock }, "tracker");
-  const podHttp = { send: async () => ({ status: 200, body: "" }) };
-  const tools = {
-    cluster: connect(false),
-    clock,
-    podHttp,
-    clusterDomain: "x",
-    record,
-    tasks: createBackgroundTasks(),
-    reserver: noBudgets,
-  };
-  const webhook = createPrepareDownscale(tools);
+  const webhook = startPrepareDownscale({ cluster: connect(false), clock });
 
   const zoneNamed = (name: string): StatefulSet => zones.get(name) ?? assert.fail(name);
 

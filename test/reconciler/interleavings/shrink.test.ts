@@ -5,7 +5,7 @@ import { seededRandom, type Random } from "./random.ts";
 import { A, B, createShrinkWorld, type ShrinkOptions } from "./shrink-world.ts";
 import { createStepper, playEveryOrder, type Choose } from "./stepper.ts";
 
-const MOST_ORDERS = 10_000;
+const MAX_ORDERS = 10_000;
 
 /** What a play reached, by the reports of the reconciler and the answers to the user. */
 const CASES = {
@@ -62,7 +62,7 @@ async function playAll(options: Play): Promise<{ readonly plays: number; readonl
   let both = 0;
   const plays = await playEveryOrder(async (choose) => {
     if ((await play(options, choose, reached)).length > 1) both++;
-  }, MOST_ORDERS);
+  }, MAX_ORDERS);
   return { plays, both, reached };
 }
 

@@ -18,7 +18,7 @@ export interface Stepper {
   readonly run: (choose: Choose) => Promise<string[]>;
 }
 
-const MOST_STEPS = 2000;
+const MAX_STEPS = 2000;
 
 export function createStepper(): Stepper {
   const waiting: (Waiting & { readonly go: () => void })[] = [];
@@ -35,7 +35,7 @@ export function createStepper(): Stepper {
         await quiet();
         const [chosen] = waiting.splice(waiting.length > 1 ? choose(waiting.length, waiting) : 0, 1);
         if (!chosen) return labels;
-        if (labels.push(`${chosen.actor}: ${chosen.label}`) > MOST_STEPS)
+        if (labels.push(`${chosen.actor}: ${chosen.label}`) > MAX_STEPS)
           throw new Error(`no end in sight: ${labels.slice(-20).join("; ")}`);
         chosen.go();
       }

@@ -1,6 +1,6 @@
 /**
  * A world of zones, nodes and pods that are bound to some of them: a scheduler that obeys their rules, drains that evict in any order what budgets allow,
- * reboots, and the controller's plan. No deadline is ever reached: a drain that comes to no end stands still for good.
+ * reboots, and the controller's plan. No deadline is ever reached: a drain that does not end stands still for good.
  */
 import type { PodSpec } from "../../../infra/kubernetes/scheduling.ts";
 import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";

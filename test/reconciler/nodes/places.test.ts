@@ -8,11 +8,11 @@ import { readNeeds } from "../../../reconciler/nodes/pod-needs.ts";
 import { parseQuantity } from "../../../reconciler/nodes/quantity.ts";
 import { node } from "./fixture.ts";
 
-type Beside = Partial<Pick<Demands, "claims" | "taken">>;
+type ClusterFacts = Partial<Pick<Demands, "claims" | "taken">>;
 
-function demands(spec: PodSpec, beside: Beside = {}): Demands {
+function demands(spec: PodSpec, cluster: ClusterFacts = {}): Demands {
   const { nodeSelector, terms, tolerations, requests } = readNeeds({ metadata: { namespace: "shop" }, spec });
-  return { nodeSelector, terms, tolerations, requests, claims: [], taken: [], ...beside };
+  return { nodeSelector, terms, tolerations, requests, claims: [], taken: [], ...cluster };
 }
 
 const labels = { "topology.kubernetes.io/zone": "za", disk: "ssd", cores: "8" };
@@ -48,7 +48,7 @@ const CASES: readonly (readonly [
   spec: PodSpec,
   on: ReturnType<typeof object>,
   lacks: RegExp | undefined,
-  beside?: Beside,
+  cluster?: ClusterFacts,
 ])[] = [
   ["without demands", {}, plain, undefined],
   ["nodeSelector that holds", { nodeSelector: { disk: "ssd", cores: "8" } }, plain, undefined],
@@ -150,9 +150,9 @@ const CASES: readonly (readonly [
 ];
 
 describe("what a node lacks for a pod", () => {
-  for (const [title, spec, on, lacks, beside] of CASES)
+  for (const [title, spec, on, lacks, cluster] of CASES)
     it(title, () => {
-      const [[, found] = [undefined, undefined]] = judgeNodes(demands(spec, beside), [on]);
+      const [[, found] = [undefined, undefined]] = judgeNodes(demands(spec, cluster), [on]);
       if (lacks) assert.match(found ?? "nothing", lacks);
       else assert.equal(found, undefined);
     });

@@ -56,7 +56,7 @@ describe("node updates", () => {
 
   it("leave MonitoringUpdate only by a look at the node and its work (W23)", () => {
     const move = moveFor("MonitoringUpdate", "MonitoringUpdate");
-    assert.equal(move.move === "advance" && move.gate, "healthy");
+    assert.equal(move.move === "advance" && move.precondition, "healthy");
   });
 
   it("tell the reconciler and the agent on which node they run: its own comes last", () => {

@@ -19,7 +19,7 @@ describe("the state machine (R6)", () => {
     for (const [index, reported] of REPORTED.entries()) {
       it(`wants ${wanted}, hears ${reported}: ${TABLE[wanted]?.[index]}`, () => {
         const move = moveFor(wanted, reported === "none" ? undefined : reported);
-        assert.equal(move.move === "advance" ? `${move.to} if ${move.gate}` : move.move, TABLE[wanted]?.[index]);
+        assert.equal(move.move === "advance" ? `${move.to} if ${move.precondition}` : move.move, TABLE[wanted]?.[index]);
       });
     }
   }

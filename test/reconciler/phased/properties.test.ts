@@ -60,7 +60,7 @@ function freedFrom(decision: PhasedDecision, world: World): number {
   return ["Suspend", "Guard"].includes(decision.reason) ? partition : Infinity;
 }
 
-const MOST_PODS = 6;
+const MAX_PODS = 6;
 
 const keyOf = ({ set }: World): string => `${set.uid} r${set.status.update} ${Math.min(set.partition, set.replicas)}`;
 
@@ -134,7 +134,7 @@ describe("over random histories of a StatefulSet, its users and Prometheus", () 
         };
         play(world, steps, (decision) => {
           check();
-          for (let index = freedFrom(decision, world); index < MOST_PODS; index++) freed.add(releaseKey(world, index));
+          for (let index = freedFrom(decision, world); index < MAX_PODS; index++) freed.add(releaseKey(world, index));
           if (freedFrom(decision, world) < world.set.replicas) begun.add(templateOf(releaseKey(world, 0)));
         });
         check();

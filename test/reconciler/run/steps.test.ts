@@ -1,7 +1,7 @@
 /** Steps that outlast their tick. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createSteps, MOST_SLOW, MOST_SLOW_OF_NAMESPACE, type StepResult } from "../../../reconciler/run/steps.ts";
+import { createSteps, MAX_SLOW, MAX_SLOW_OF_NAMESPACE, type StepResult } from "../../../reconciler/run/steps.ts";
 import { manualClock } from "../../emulator/clock.ts";
 import { clockOf } from "../stage.ts";
 
@@ -57,14 +57,14 @@ describe("a step", () => {
 
   it("has no room beside 8 slow ones of its namespace, or 64 of all; those that are not slow do not count", async () => {
     const { time, steps, begin } = set();
-    const own = Array.from({ length: MOST_SLOW_OF_NAMESPACE }, (_, i) => begin(`a/${i}`));
+    const own = Array.from({ length: MAX_SLOW_OF_NAMESPACE }, (_, i) => begin(`a/${i}`));
     assert.ok(steps.hasRoom("a"));
     await time.advance(1000);
     assert.deepEqual([steps.hasRoom("a"), steps.hasRoom("b")], [false, true]);
     own[0]?.end();
     await time.advance(0);
     assert.ok(steps.hasRoom("a"));
-    for (let i = 1; i < MOST_SLOW; i++) begin(`b${i}/x`);
+    for (let i = 1; i < MAX_SLOW; i++) begin(`b${i}/x`);
     await time.advance(1000);
     assert.deepEqual([steps.hasRoom("a"), steps.hasRoom("c")], [false, false]);
   });

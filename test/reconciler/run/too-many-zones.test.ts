@@ -1,7 +1,7 @@
 /** A group beyond the bound of zones is held by name, and costs no call. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { MOST_ZONES } from "../../../reconciler/model/too-many-zones.ts";
+import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
 import { isFailure } from "../../../reconciler/model/outcome.ts";
 import { decideByStatus, decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";
@@ -10,9 +10,9 @@ import { deploy, setStage, tickOnce } from "../stage.ts";
 
 const outdated = (count: number) => group(...Array.from({ length: count }, (_, i) => ({ name: `zone-${i}`, replicas: 1, at: "prev" })));
 
-describe(`a group of more than ${MOST_ZONES} zones`, () => {
+describe(`a group of more than ${MAX_ZONES} zones`, () => {
   it("is neither rolled out nor scaled, and says so", () => {
-    const large = outdated(MOST_ZONES + 1);
+    const large = outdated(MAX_ZONES + 1);
     const decision = decideRollout(large);
     assert.ok(decision?.action === "hold");
     assert.equal(decision.reason, "TooManyZones");
@@ -24,13 +24,13 @@ describe(`a group of more than ${MOST_ZONES} zones`, () => {
   });
 
   it("is one zone too large: with a zone less it is rolled out", () => {
-    assert.equal(decideRollout(outdated(MOST_ZONES))?.action, "deletePods");
+    assert.equal(decideRollout(outdated(MAX_ZONES))?.action, "deletePods");
   });
 
   it("costs a tick no call, and fails", async (t) => {
     const stage = await setStage();
     t.after(() => stage.close());
-    deploy(stage, "x:1", { zones: Array.from({ length: MOST_ZONES + 1 }, (_, i) => String(i)), replicas: 0 });
+    deploy(stage, "x:1", { zones: Array.from({ length: MAX_ZONES + 1 }, (_, i) => String(i)), replicas: 0 });
     const { cluster, calls } = stage.connect();
     const { outcomes } = await tickOnce(stage, cluster, { isResyncDue: () => true });
     assert.deepEqual(

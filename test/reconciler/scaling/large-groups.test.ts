@@ -98,7 +98,7 @@ const CASES: readonly Case[] = [
 ];
 
 /** Of the API server for an Event's message. */
-const LONGEST_MESSAGE = 1024;
+const MAX_MESSAGE_LENGTH = 1024;
 
 describe("a group of ten times as many zones costs about ten times as much, and its messages stay short:", () => {
   for (const [name, traits, decide, share, looksAt] of CASES)
@@ -109,8 +109,8 @@ describe("a group of ten times as many zones costs about ten times as much, and 
       assert.ok(large.reads() <= 15 * (small.reads() + 1), `${small.reads()} looks at 100 zones, ${large.reads()} at 1,000`);
       assert.ok(holds.length >= share * 1000 - 1, `${holds.length} holds`);
       for (const { message, dedupKey = "" } of holds) {
-        assert.ok(message.length <= LONGEST_MESSAGE, message);
-        assert.ok(dedupKey.length <= LONGEST_MESSAGE, dedupKey);
+        assert.ok(message.length <= MAX_MESSAGE_LENGTH, message);
+        assert.ok(dedupKey.length <= MAX_MESSAGE_LENGTH, dedupKey);
       }
     });
 });

@@ -1,8 +1,6 @@
 /** Downscales beside evictions, by the real reconciler and the real webhook on the embedded cluster (§5.11): two zones never lose pods together. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { createPrepareDownscale } from "../../../../functions/downscale/prepare-downscale.ts";
-import { recordInAnnotation } from "../../../../functions/downscale/downscale-record.ts";
 import { createBackgroundTasks } from "../../../../functions/http/background-tasks.ts";
 import type { Answer } from "../../../../functions/http/webhook.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
@@ -15,7 +13,7 @@ import { removeExpired } from "../../../../reconciler/budget/act/expired-reserva
 import { readZone } from "../../../../reconciler/model/zone.ts";
 import { listBudgets } from "../../../../reconciler/budget/act/gather-budget.ts";
 import { createMayDownscale } from "../../../../reconciler/budget/act/may-disrupt.ts";
-import { callWebhook, reviewOf, scaleReviewOf } from "../../../functions/stage.ts";
+import { callWebhook, reviewOf, scaleReviewOf, startPrepareDownscale } from "../../../functions/stage.ts";
 import { BUDGETS, budgetDefinition, reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
 import { tickOnce, type Stage } from "../../stage.ts";
 
@@ -74,12 +72,10 @@ const webhookProcess = () => startProcess(stage, evictionIdentity("one"));
 async function prepare(letter: string, to: number, { status = 200, viaScale = false } = {}): Promise<Answer> {
   const { cluster } = stage.connect();
   const tasks = createBackgroundTasks();
-  const webhook = createPrepareDownscale({
+  const webhook = startPrepareDownscale({
     cluster,
     clock: stage.clock,
     podHttp: { send: async (method) => ({ status: method === "POST" ? status : 200, body: "" }) },
-    clusterDomain: "x",
-    record: recordInAnnotation({ cluster, clock: stage.clock }, "rollout-operator-zone-tracker"),
     reserver: webhookProcess().reserver,
     tasks,
   });

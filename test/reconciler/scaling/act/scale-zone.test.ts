@@ -1,13 +1,10 @@
 /** The downscale Lease of a group while the reconciler scales one of its zones down. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { recordInAnnotation } from "../../../../functions/downscale/downscale-record.ts";
-import { createPrepareDownscale } from "../../../../functions/downscale/prepare-downscale.ts";
-import { createBackgroundTasks } from "../../../../functions/http/background-tasks.ts";
 import type { AdmissionRequest, Answer } from "../../../../functions/http/webhook.ts";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import type { Lease, StatefulSet } from "../../../../infra/kubernetes/resources.ts";
-import { keepingLog, reviewOf, noBudgets } from "../../../functions/stage.ts";
+import { keepingLog, reviewOf, startPrepareDownscale } from "../../../functions/stage.ts";
 import type { Effect } from "../../../emulator/faults.ts";
 import type { KubeObject } from "../../../emulator/objects.ts";
 import { MIRROR, mirrorStage, type MirrorStage, type MirrorZone } from "../mirror-stage.ts";
@@ -48,17 +45,7 @@ async function passAndWrites(on: MirrorStage) {
 /** The answer of a webhook process, whose pods confirm every preparation. */
 async function judge({ connect, clock }: Stage, request: AdmissionRequest): Promise<Answer> {
   const { cluster } = connect();
-  const podHttp = { send: async () => ({ status: 200, body: "" }) };
-  const record = recordInAnnotation({ cluster, clock }, "rollout-operator-zone-tracker");
-  const webhook = createPrepareDownscale({
-    cluster,
-    clock,
-    podHttp,
-    clusterDomain: "x",
-    record,
-    tasks: createBackgroundTasks(),
-    reserver: noBudgets,
-  });
+  const webhook = startPrepareDownscale({ cluster, clock });
   const { signal } = new AbortController();
   return await webhook.handle(request, { path: "", signal, deadlineAt: clock.monotonic() + 9000, log: keepingLog().log });
 }

@@ -1,7 +1,7 @@
 /** Whether a node can be drained beside those that are being updated. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Going, goingBeforeReboot, goingBeforeStart, whyNotBeside } from "../../../reconciler/nodes/beside.ts";
+import { type Going, goingBeforeReboot, goingBeforeStart, whyNotTogether } from "../../../reconciler/nodes/drain-together.ts";
 import type { DrainFacts } from "../../../reconciler/nodes/drainable.ts";
 import type { NodePod } from "../../../reconciler/nodes/node-pod.ts";
 import type { Places } from "../../../reconciler/nodes/places.ts";
@@ -46,15 +46,15 @@ function look(here: readonly Here[], { allowed = 1, ...rest }: Partial<NodeLook>
 const NOBODY: Going = { out: new Set(), leaving: [] };
 const going = (...names: readonly string[]): Going => ({ out: new Set(names), leaving: names });
 const db = (name: string, overrides = {}): NodePod => pod(name, { labels, owner: `set-${name}`, kind: "StatefulSet", ...overrides });
-const ask = (looks: Readonly<Record<string, NodeLook>>, of: string, beside = NOBODY, isForced = false) =>
-  whyNotBeside({ node: of, going: beside, looks: new Map(Object.entries(looks)), isForced });
+const ask = (looks: Readonly<Record<string, NodeLook>>, of: string, others = NOBODY, isForced = false) =>
+  whyNotTogether({ node: of, going: others, looks: new Map(Object.entries(looks)), isForced });
 const reasonOf = (...question: Parameters<typeof ask>): string => {
   const answer = ask(...question);
   return answer && "reason" in answer ? `${answer.reason}: ${answer.message}` : answer ? `look at ${answer.looks.join()}` : "";
 };
 
 describe("pods that fit on other nodes", () => {
-  for (const [title, here, beside, expected] of [
+  for (const [title, here, others, expected] of [
     ["may go while one of these stays", [[db("a"), ["n2", "n3"]]], going("n2"), /^look at n2$/],
     [
       "have no place while all of these are being updated",
@@ -84,7 +84,7 @@ describe("pods that fit on other nodes", () => {
     ["need none if a drain leaves them alone", [[db("a", { kind: "DaemonSet" }), [], { n2: "cordoned" }]], NOBODY, /^$/],
     ["need none if they are over", [[db("a", { phase: "Failed" }), [], { n2: "cordoned" }]], NOBODY, /^$/],
   ] as const satisfies readonly (readonly [string, readonly Here[], Going, RegExp])[])
-    it(title, () => assert.match(reasonOf({ n1: look(here) }, "n1", beside), expected));
+    it(title, () => assert.match(reasonOf({ n1: look(here) }, "n1", others), expected));
 });
 
 describe("pods that can come back to their node alone", () => {

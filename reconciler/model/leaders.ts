@@ -1,7 +1,7 @@
 /** Who follows whom in a group, found in one pass over its zones. */
-import { MOST_NAMED } from "../model/list-some.ts";
-import { perList } from "../model/per-list.ts";
-import type { Zone } from "../model/zone.ts";
+import { MAX_NAMED } from "./list-some.ts";
+import { perList } from "./per-list.ts";
+import type { Zone } from "./zone.ts";
 
 const byName = perList((zones: readonly Zone[]) => new Map(zones.toReversed().map((zone) => [zone.name, zone])));
 
@@ -23,12 +23,12 @@ export function cycleFrom(zone: Zone, zones: readonly Zone[]): CyclePath | undef
   const length = cycles(zones).get(zone.name);
   if (length === undefined) return undefined;
   const path: Zone[] = [];
-  for (let next: Zone | undefined = zone; next && path.length <= Math.min(length, MOST_NAMED); next = leaderAmong(zones, next))
+  for (let next: Zone | undefined = zone; next && path.length <= Math.min(length, MAX_NAMED); next = leaderAmong(zones, next))
     path.push(next);
   const isWhole = path.length > length;
-  const named = path.slice(0, isWhole ? undefined : MOST_NAMED).map(({ name }) => name);
+  const named = path.slice(0, isWhole ? undefined : MAX_NAMED).map(({ name }) => name);
   const description = named.join(" follows ") + (isWhole ? "" : ` and ${length - named.length} more`);
-  return { zones: path.slice(0, Math.min(length, MOST_NAMED)), description };
+  return { zones: path.slice(0, Math.min(length, MAX_NAMED)), description };
 }
 
 /** For each zone on the way to a cycle, by its name, the number of zones until one comes again. Each zone is walked over once. */

@@ -5,7 +5,8 @@
  *   2. no pod waits for the successor of one that can come back to its own node alone: that node comes back once its drain has ended
  *   3. the same holds for the nodes that are being drained already: a start takes no place that they need
  */
-import { firstOf, type Rule } from "../model/decision.ts";
+import { firstOf, type Rule } from "../../infra/rules.ts";
+import { listSome } from "../model/list-some.ts";
 import { captivesOf, type DrainFacts, findWaiting, nameOf } from "./drainable.ts";
 import { needsPlace, type NodePod } from "./node-pod.ts";
 import type { NodePhase } from "./policy-status.ts";
@@ -39,24 +40,24 @@ function goingOf(active: readonly GoingNode[], leaving: readonly NodePhase[]): G
 
 export const withNode = ({ out, leaving }: Going, node: string): Going => ({ out: new Set([...out, node]), leaving: [...leaving, node] });
 
-export interface BesideQuestion {
+export interface DrainQuestion {
   readonly node: string;
   /** Nodes beside this one. */
   readonly going: Going;
   readonly looks: ReadonlyMap<string, NodeLook>;
-  /** A drain that comes to no end is ended by the reboot: the policy says so. */
+  /** The policy says that the reboot ends a drain that does not end by itself. */
   readonly isForced: boolean;
 }
 
 /** The question as far as the snapshot has looked. */
-export function questionOf(node: string, going: Going, { looks, departures = new Map(), policy }: PolicySnapshot): BesideQuestion {
+export function questionOf(node: string, going: Going, { looks, departures = new Map(), policy }: PolicySnapshot): DrainQuestion {
   return { node, going, looks: new Map([...departures, ...looks]), isForced: policy.drain.onTimeout === "Reboot" };
 }
 
 /** Why not, or the nodes whose pods must be looked at first; undefined if it can. */
-export type BesideAnswer = Omit<Skip, "node"> | { readonly looks: readonly string[] } | undefined;
+export type DrainAnswer = Omit<Skip, "node"> | { readonly looks: readonly string[] } | undefined;
 
-export function whyNotBeside(question: BesideQuestion): BesideAnswer {
+export function whyNotTogether(question: DrainQuestion): DrainAnswer {
   const { node, going, looks } = question;
   const facts = looks.get(node)?.drain;
   if (!facts) return undefined;
@@ -69,10 +70,10 @@ export function whyNotBeside(question: BesideQuestion): BesideAnswer {
     const drain = looks.get(name)?.drain;
     return drain ? [{ node: name, facts: drain }] : [];
   });
-  return judgeBeside({ ...question, facts, drains });
+  return judgeTogether({ ...question, facts, drains });
 }
 
-interface Alone extends BesideQuestion {
+interface Alone extends DrainQuestion {
   readonly facts: DrainFacts;
 }
 
@@ -81,7 +82,7 @@ interface Drain {
   readonly facts: DrainFacts;
 }
 
-interface Beside extends Alone {
+interface Together extends Alone {
   readonly drains: readonly Drain[];
 }
 
@@ -124,7 +125,7 @@ const nodeApiStays: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, looks })
 const judgeAlone = firstOf<[Alone], Omit<Skip, "node">>([hasPlaces, nodeApiStays, drainEnds]);
 
 /** What would keep a pod of the node until another node is back. */
-const waitsForNoOther: Rule<[Beside], Omit<Skip, "node">> = ({ facts, node, drains, isForced }) => {
+const waitsForNoOther: Rule<[Together], Omit<Skip, "node">> = ({ facts, node, drains, isForced }) => {
   for (const other of drains) {
     const captives = captivesOf(other.facts);
     const found = findWaiting(facts, { before: isForced ? [] : captivesOf(facts), more: captives });
@@ -136,7 +137,7 @@ const waitsForNoOther: Rule<[Beside], Omit<Skip, "node">> = ({ facts, node, drai
   return undefined;
 };
 
-const takesNoPlace: Rule<[Beside], Omit<Skip, "node">> = ({ node, going, drains }) => {
+const takesNoPlace: Rule<[Together], Omit<Skip, "node">> = ({ node, going, drains }) => {
   for (const { node: other, facts } of drains) {
     const before = withNode(going, other);
     const after = withNode(before, node);
@@ -147,7 +148,7 @@ const takesNoPlace: Rule<[Beside], Omit<Skip, "node">> = ({ node, going, drains 
   return undefined;
 };
 
-const letsNoOtherWait: Rule<[Beside], Omit<Skip, "node">> = ({ facts, node, drains }) => {
+const letsNoOtherWait: Rule<[Together], Omit<Skip, "node">> = ({ facts, node, drains }) => {
   const captives = captivesOf(facts);
   for (const { node: other, facts: theirs } of drains) {
     const found = findWaiting(theirs, { before: captivesOf(theirs), more: captives });
@@ -157,7 +158,7 @@ const letsNoOtherWait: Rule<[Beside], Omit<Skip, "node">> = ({ facts, node, drai
   return undefined;
 };
 
-const judgeBeside = firstOf<[Beside], Omit<Skip, "node">>([takesNoPlace, waitsForNoOther, letsNoOtherWait]);
+const judgeTogether = firstOf<[Together], Omit<Skip, "node">>([takesNoPlace, waitsForNoOther, letsNoOtherWait]);
 
 /** True if the pod fits on another node, and on none that takes pods and stays. */
 function isHomeless({ places }: DrainFacts, pod: NodePod, { out }: Going): boolean {
@@ -172,11 +173,10 @@ function fitsOf({ places }: DrainFacts, { uid }: NodePod): readonly string[] {
 }
 
 /** Nodes that are named. */
-const MOST_NODES = 3;
+const MAX_NODES = 3;
 
 function describePlaces({ places }: DrainFacts, { uid }: NodePod, { out }: Going): string {
   const { open = [], closed = new Map<string, string>() } = places?.get(uid) ?? {};
   const states = [...open, ...closed.keys()].map((name) => `${name} (${out.has(name) ? "being updated" : closed.get(name)})`);
-  const more = states.length - MOST_NODES;
-  return `it fits on ${states.slice(0, MOST_NODES).join(", ")}${more > 0 ? ` and ${more} more` : ""} alone`;
+  return `it fits on ${listSome(states, ", ", MAX_NODES)} alone`;
 }

@@ -2,7 +2,7 @@
 import type { PolicySnapshot, Skip } from "./snapshot.ts";
 import { isWindowOpen } from "./window.ts";
 
-export function whyClosed({ now, policy }: Pick<PolicySnapshot, "now" | "policy">): Omit<Skip, "node"> | undefined {
+export function startBlocker({ now, policy }: Pick<PolicySnapshot, "now" | "policy">): Omit<Skip, "node"> | undefined {
   const { enabled, problem, window, status } = policy;
   const { frozen } = status;
   if (problem !== undefined) return { reason: "PolicyInvalid", message: problem };

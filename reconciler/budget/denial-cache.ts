@@ -2,7 +2,7 @@
  * The pods that were unavailable when a budget was last read whole. The next denial reads a few of them again and needs no list. They are a hint:
  * they never allow an eviction.
  *
- *   whole budget read -> unavailable pods remembered -> eviction of another pod -> enough of them still unavailable? -> denied
+ *   whole budget read -> unavailable pods cached -> eviction of another pod -> enough of them still unavailable? -> denied
  *                                                                               -> otherwise the whole budget is read
  */
 import { countMissing, isIdleSurplus } from "../model/readiness.ts";
@@ -17,7 +17,8 @@ export interface BlockingPod {
   readonly zone: Zone;
 }
 
-export interface LastLook {
+/** What a budget that was read whole leaves for the next denials. */
+export interface CachedDenial {
   /** Milliseconds on the monotonic clock. */
   readonly at: number;
   readonly budget: Budget;
@@ -45,16 +46,16 @@ export interface Reread {
 
 type View = Pick<EvictionSnapshot, "now" | "budget" | "reservations">;
 
-/** Missing pods of a zone that are remembered: one is enough for a denial, and `spec.replicas` may be larger than memory. */
-const MOST_MISSING = 100;
+/** Missing pods of a zone that are cached: one is enough for a denial, and `spec.replicas` may be larger than memory. */
+const MAX_MISSING = 100;
 
-/** Remembers the unavailable pods of a budget that was read whole; `at` in milliseconds on the monotonic clock. */
-export function rememberLook(zones: readonly BudgetZone[], view: View, at: number): LastLook {
+/** The unavailable pods of a budget that was read whole; `at` in milliseconds on the monotonic clock. */
+export function findBlocking(zones: readonly BudgetZone[], view: View, at: number): CachedDenial {
   const blocking = zones.flatMap(({ pods, ...zone }) => {
     const unready = pods.filter((pod) => !isReady(pod, view) && !isIdleSurplus(pod, zone)).map(({ name }) => name);
-    return [...unready, ...missingPods(zone, pods, MOST_MISSING)].map((pod) => ({ pod, zone }));
+    return [...unready, ...missingPods(zone, pods, MAX_MISSING)].map((pod) => ({ pod, zone }));
   });
-  return { at, budget: view.budget, zones: zones.map(({ pods: _pods, ...zone }) => zone), blocking: blocking };
+  return { at, budget: view.budget, zones: zones.map(({ pods: _pods, ...zone }) => zone), blocking };
 }
 
 /** Names of pods that the zone should have and has not, the first `most` of them. */
@@ -72,13 +73,13 @@ export function missingPods(zone: Zone, pods: readonly { readonly name: string }
 }
 
 /** The pods to read again for an eviction of the pod of this name; undefined if they would not deny it, or if it would take more than `mostReads` reads. */
-export function planDenialCheck(podName: string, look: LastLook, mostReads: number): DenialCheck | undefined {
-  const { budget } = look;
-  const own = look.zones.find(({ name }) => podName.startsWith(`${name}-`) && /^\d+$/.test(podName.slice(name.length + 1)));
-  if (!own || look.zones.length < 2) return undefined;
+export function planDenialCheck(podName: string, cached: CachedDenial, mostReads: number): DenialCheck | undefined {
+  const { budget } = cached;
+  const own = cached.zones.find(({ name }) => podName.startsWith(`${name}-`) && /^\d+$/.test(podName.slice(name.length + 1)));
+  if (!own || cached.zones.length < 2) return undefined;
   const max = allowedUnavailable(budget, { spec: own.replicas, status: own.status.replicas });
   if (max === 0) return isZero(budget) ? { own, blocking: [], needed: 0, where: "" } : undefined;
-  const others = look.blocking.filter(({ zone }) => zone.uid !== own.uid);
+  const others = cached.blocking.filter(({ zone }) => zone.uid !== own.uid);
   const enough = (blocking: readonly BlockingPod[], needed: number, where: string): DenialCheck | undefined =>
     blocking.length >= needed && needed <= mostReads ? { own, blocking: blocking.slice(0, mostReads), needed, where } : undefined;
   if (budget.partitionOf) {
@@ -97,7 +98,7 @@ export function planDenialCheck(podName: string, look: LastLook, mostReads: numb
   // A percentage refers to the replicas that the zone has now, which are not read again.
   if ("percent" in budget.allowance) return undefined;
   return enough(
-    look.blocking.filter(({ pod, zone }) => zone.uid === own.uid && pod !== podName),
+    cached.blocking.filter(({ pod, zone }) => zone.uid === own.uid && pod !== podName),
     max,
     own.name,
   );

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
-import { planDenialCheck, missingPods, checkDenial, rememberLook, type Reread } from "../../../reconciler/budget/last-look.ts";
+import { planDenialCheck, missingPods, checkDenial, findBlocking, type Reread } from "../../../reconciler/budget/denial-cache.ts";
 import type { EvictionSnapshot } from "../../../reconciler/budget/unavailability.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import type { PodTraits, ZoneTraits } from "../builders.ts";
 import { PARTITIONS, snapshot } from "./builders.ts";
 
-const MOST_READS = 4;
+const MAX_READS = 4;
 
 /** The blocking pods with their state in another snapshot. */
 function reread(now: EvictionSnapshot, blocking: readonly Reread["blocker"][]): Reread[] {
@@ -19,9 +19,9 @@ function reread(now: EvictionSnapshot, blocking: readonly Reread["blocker"][]): 
   });
 }
 
-/** The denial that an earlier look proves for the pod of `now`; undefined if it proves none. */
+/** The denial that an earlier read proves for the pod of `now`; undefined if it proves none. */
 function denyAgain(before: EvictionSnapshot, now: EvictionSnapshot): string | undefined {
-  const claim = planDenialCheck(now.pod.name, rememberLook(before.zones, before, 0), MOST_READS);
+  const claim = planDenialCheck(now.pod.name, findBlocking(before.zones, before, 0), MAX_READS);
   return claim && checkDenial(claim, reread(now, claim.blocking), now);
 }
 
@@ -44,9 +44,9 @@ const at = (all: Readonly<Record<"a" | "b" | "c", ZoneTraits>>): Readonly<Record
   a: { ...all.a, pods: { ...all.a.pods, 0: {} } },
 });
 
-describe("a look at a budget", () => {
+describe("the denial cache", () => {
   it("proves no denial that a full read would not give, after any change", () => {
-    const reached = { denied: 0, lookedAgain: 0, allowed: 0 };
+    const reached = { denied: 0, readAgain: 0, allowed: 0 };
     fc.assert(
       fc.property(specs, zones, reserved, zones, reserved, (spec, first, reservedFirst, second, reservedSecond) => {
         const before = snapshot({ pod: "zone-a-0", spec, zones: at(first), reserved: reservedFirst });
@@ -54,7 +54,7 @@ describe("a look at a budget", () => {
         const message = denyAgain(before, now);
         const { code } = VERDICTS[decideEviction(now).reason];
         if (message !== undefined) assert.notEqual(code, 200, message);
-        reached[message !== undefined ? "denied" : code === 200 ? "allowed" : "lookedAgain"]++;
+        reached[message !== undefined ? "denied" : code === 200 ? "allowed" : "readAgain"]++;
       }),
       { numRuns: 2000 },
     );
@@ -69,9 +69,9 @@ describe("a look at a budget", () => {
   it("is not used if too many pods would have to be read, or if no pod blocks", () => {
     const down = { pods: { 1: { ready: false }, 2: { ready: false } }, replicas: 9 };
     const many = snapshot({ pod: "zone-a-0", spec: { maxUnavailable: 5 }, zones: { a: down } });
-    assert.equal(planDenialCheck("ingester-zone-a-0", rememberLook(many.zones, many, 0), MOST_READS), undefined);
+    assert.equal(planDenialCheck("ingester-zone-a-0", findBlocking(many.zones, many, 0), MAX_READS), undefined);
     const well = snapshot({ pod: "zone-a-0" });
-    assert.equal(planDenialCheck("ingester-zone-a-0", rememberLook(well.zones, well, 0), MOST_READS), undefined);
+    assert.equal(planDenialCheck("ingester-zone-a-0", findBlocking(well.zones, well, 0), MAX_READS), undefined);
   });
 });
 
@@ -89,9 +89,9 @@ it("missing pods are named by the ordinals that the zone wants", () => {
 it("a zone with more replicas than memory can hold is remembered by a few of its pods", () => {
   const here = snapshot({ pod: "zone-a-0" });
   const zones = here.zones.map((zone) => (zone.name === "ingester-zone-b" ? { ...zone, replicas: 2_147_483_647 } : zone));
-  const look = rememberLook(zones, here, 0);
-  assert.equal(look.blocking.length, 100);
-  const claim = planDenialCheck("ingester-zone-a-0", look, MOST_READS);
+  const cached = findBlocking(zones, here, 0);
+  assert.equal(cached.blocking.length, 100);
+  const claim = planDenialCheck("ingester-zone-a-0", cached, MAX_READS);
   assert.ok(claim);
   assert.equal(checkDenial(claim, reread({ ...here, zones }, claim.blocking), here), "4 pods unknown in ingester-zone-b");
 });
