@@ -12,3 +12,6 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
   { flag: "-o, --output <format>", summary: "table, json or yaml", choices: ["table", "json", "yaml"] },
   { flag: "--no-color", summary: "no colours, as with NO_COLOR" },
 ];
+
+/** The values of a flag that may be given several times. */
+export const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];

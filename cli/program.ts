@@ -1,7 +1,7 @@
 /** The command line: flags and commands as tables, read by commander. */
 import { Command as Parser, Option } from "commander";
 import { SHELLS } from "./completion.ts";
-import { GLOBAL_FLAGS } from "./flags.ts";
+import { collect, GLOBAL_FLAGS } from "./flags.ts";
 import type { Command, Flag } from "./session.ts";
 import { pause, restart, resume, undo } from "./commands/actions.ts";
 import { doctor } from "./commands/doctor.ts";
@@ -50,7 +50,7 @@ function addCompletion(program: Parser, onComplete: OnComplete): void {
 
 function toOption({ flag, summary, choices, repeats }: Flag): Option {
   const option = new Option(flag, summary);
-  if (repeats) option.argParser((value, before: readonly string[] | undefined) => [...(before ?? []), value]);
+  if (repeats) option.argParser(collect);
   return choices ? option.choices(choices) : option;
 }
 

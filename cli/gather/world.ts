@@ -11,11 +11,10 @@ import { byOrdinal } from "../../reconciler/model/order.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../reconciler/budget/act/gather-budget.ts";
 import { openReservationStore } from "../../reconciler/budget/act/reservation-store.ts";
-import { medianReadyMs } from "../../reconciler/rollout/remaining.ts";
 import { gatherTimes } from "../../reconciler/scaling/act/gather-scaling.ts";
 import { createReferences } from "../../reconciler/scaling/act/references.ts";
 import type { ReferenceReading } from "../../reconciler/scaling/snapshot.ts";
-import type { World, WorldBudget } from "../../reconciler/plan/world.ts";
+import { estimateReadyMs, type World, type WorldBudget } from "../../reconciler/plan/world.ts";
 import type { Session } from "../session.ts";
 import type { Settings } from "./settings.ts";
 
@@ -39,7 +38,7 @@ export async function gatherWorld({ namespace, group }: Pick<Zone, "namespace" |
   if (settings.assumed !== undefined && needsTimes(zones)) reader.io.warn(describeAssumed(settings));
   const { clusterDomain } = settings;
   const world = { namespace, group, zones, budgets, gates, tracked, references, clusterDomain, now: reader.clock.now() };
-  return { ...world, preparedAt: new Map(), readyMs: estimate(zones) };
+  return { ...world, preparedAt: new Map(), readyMs: estimateReadyMs(zones) };
 }
 
 async function readPods(zone: Zone, reader: Reader): Promise<BudgetZone> {
@@ -82,10 +81,4 @@ async function gatherReferences(zones: readonly Zone[], { cluster }: Reader): Pr
     return [[uid, reading] as const];
   });
   return new Map((await Promise.all(readings)).flat());
-}
-
-/** A zone of which nothing is known is taken to be as fast as the slowest other one. */
-function estimate(zones: readonly BudgetZone[]): ReadonlyMap<string, number> {
-  const slowest = Math.max(0, ...zones.flatMap((zone) => medianReadyMs(zone) ?? []));
-  return new Map(zones.map((zone) => [zone.uid, medianReadyMs(zone) ?? slowest]));
 }

@@ -3,6 +3,7 @@ import type { BudgetZone } from "../budget/budget-pod.ts";
 import type { Reservations } from "../budget/reservation.ts";
 import type { StoredBudget } from "../budget/scope.ts";
 import type { Gate } from "../gates/gate.ts";
+import { medianReadyMs } from "../rollout/remaining.ts";
 import type { ReferenceReading } from "../scaling/snapshot.ts";
 
 /** A budget, and what it selects beside the group. */
@@ -36,4 +37,10 @@ export interface World {
 /** The same world with another version of a zone. */
 export function putZone(world: World, next: BudgetZone): World {
   return { ...world, zones: world.zones.map((zone) => (zone.uid === next.uid ? next : zone)) };
+}
+
+/** The milliseconds that a pod of each zone takes to become ready, by the zone's UID. A zone of which nothing is known is taken to be as fast as the slowest other one. */
+export function estimateReadyMs(zones: readonly BudgetZone[]): ReadonlyMap<string, number> {
+  const slowest = Math.max(0, ...zones.flatMap((zone) => medianReadyMs(zone) ?? []));
+  return new Map(zones.map((zone) => [zone.uid, medianReadyMs(zone) ?? slowest]));
 }
