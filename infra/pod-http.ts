@@ -1,12 +1,11 @@
 /** HTTP requests to pods (§2.7): without the credentials of the Kubernetes client, and few at a time. */
-import http from "node:http";
-import https from "node:https";
+import type { IncomingMessage } from "node:http";
 import type { LookupFunction } from "node:net";
 import type { Clock } from "./clock.ts";
 import { startDeadline } from "./deadline.ts";
 import { messageOf, RolloutError } from "./errors.ts";
+import { readText, requestOnce } from "./http.ts";
 import { createSlots } from "./slots.ts";
-import { readText } from "./kubernetes/transport.ts";
 
 export type PodMethod = "POST" | "DELETE";
 
@@ -103,22 +102,15 @@ async function exchange(url: URL, sending: Sending): Promise<PodAnswer> {
   return exchange(next, { ...sending, method: status >= 307 ? sending.method : "GET", redirects: sending.redirects + 1 });
 }
 
-function open(url: URL, { method, request, signal, lookup }: Sending): Promise<http.IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const secure = url.protocol === "https:";
-    const outgoing = (secure ? https : http).request(url, {
-      method,
-      headers: { ...request.headers, "x-cluster": request.namespace, "content-length": 0 },
-      signal,
-      // Each pod is a host: kept-alive connections would be as many as pods.
-      agent: false,
-      ...(lookup && { lookup }),
-      // A certificate does not contain the trailing dot of a fully qualified name.
-      ...(secure && { servername: url.hostname.replace(/\.$/, "") }),
-    });
-    outgoing.on("error", (error) => reject(signal.aborted ? signal.reason : error));
-    outgoing.on("response", resolve);
-    outgoing.end();
+/** Each pod is a host: kept-alive connections would be as many as pods. */
+function open(url: URL, { method, request, signal, lookup }: Sending): Promise<IncomingMessage> {
+  return requestOnce(url, {
+    method,
+    headers: { ...request.headers, "x-cluster": request.namespace, "content-length": 0 },
+    signal,
+    ...(lookup && { lookup }),
+    // A certificate does not contain the trailing dot of a fully qualified name.
+    ...(url.protocol === "https:" && { servername: url.hostname.replace(/\.$/, "") }),
   });
 }
 

@@ -6,10 +6,11 @@ import { type Clock, startStopwatch } from "../clock.ts";
 import type { Connection } from "./connection.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { RolloutError } from "../errors.ts";
+import { readBytes, readText } from "../http.ts";
 import { PROTOBUF } from "./protobuf.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 import type { OnDate } from "../server-clock.ts";
-import { openExchange, readBytes, readText, type WireRequest } from "./transport.ts";
+import { openExchange, type WireRequest } from "./transport.ts";
 
 /** Observes every exchange. */
 export interface ApiObserver {

@@ -78,30 +78,3 @@ function onceOpen(socket: Socket & { readonly secureConnecting?: boolean }, then
   else if (socket.connecting) socket.once("connect", then);
   else then();
 }
-
-/** The whole body; rejects with the signal's reason if the signal aborts the read. */
-export async function readBytes(answer: http.IncomingMessage, signal: AbortSignal): Promise<Buffer> {
-  try {
-    const chunks: Buffer[] = [];
-    for await (const chunk of answer) chunks.push(chunk as Buffer);
-    return Buffer.concat(chunks);
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  }
-}
-
-/** The whole body as text, `most` characters at most; rejects with the signal's reason if the signal aborts the read. */
-export async function readText(answer: http.IncomingMessage, signal: AbortSignal, most = Infinity): Promise<string> {
-  // Decoded chunk by chunk, without joining buffers at the end: a page of a list has a few MB.
-  answer.setEncoding("utf8");
-  let text = "";
-  try {
-    for await (const chunk of answer) {
-      text += chunk;
-      if (text.length > most) throw new Error(`the answer is longer than ${most} characters`);
-    }
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  }
-  return text;
-}

@@ -148,6 +148,12 @@ export const NODES: readonly Row[] = [
     /access\(reach\)/,
   ],
   [
+    "the reconciler speaks HTTP through our own function",
+    "reconciler/scaling/act/x.ts",
+    `import { requestOnce } from "../../../infra/http.ts";\nexport const x = requestOnce;\n`,
+    /access\(reach\)/,
+  ],
+  [
     "node updates speak HTTP with Prometheus themselves",
     "reconciler/nodes/act/x.ts",
     `import https from "node:https";\nexport const x = https;\n`,

@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { Socket } from "node:net";
-import { readText } from "../../infra/kubernetes/transport.ts";
+import { readText } from "../../infra/http.ts";
 import { listen } from "../loopback.ts";
 
 /** One query that came in. */

@@ -4,13 +4,12 @@
  *   URL and host allowed? -> POST <url>/api/v1/query --405 or 501--> GET --> the answer is read, and the credentials are removed from its texts
  */
 import { X509Certificate } from "node:crypto";
-import http from "node:http";
-import https from "node:https";
+import type { IncomingMessage } from "node:http";
 import type { LookupFunction } from "node:net";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 import { startDeadline } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
-import { readText } from "../../kubernetes/transport.ts";
+import { readText, requestOnce } from "../../http.ts";
 import { queryError, readAnswer, type HttpAnswer, type QueryAnswer } from "../answer.ts";
 import { credentialsOf, type QueryCredentials } from "../credentials.ts";
 import { describeQueryTarget, isHostAllowed, readQueryTarget } from "../target.ts";
@@ -104,31 +103,26 @@ async function exchange(method: "POST" | "GET", sending: Sending): Promise<HttpA
   return { status: answer.statusCode ?? 0, body };
 }
 
-function open(method: "POST" | "GET", { url, expr, authorization, signal, lookup, tls }: Sending): Promise<http.IncomingMessage> {
+function open(method: "POST" | "GET", { url, expr, authorization, signal, lookup, tls }: Sending): Promise<IncomingMessage> {
   const form = new URLSearchParams({ query: expr }).toString();
   const target = new URL(url);
   // Node.js would send them as Basic authentication of its own.
   target.username = "";
   target.password = "";
   if (method === "GET") target.searchParams.set("query", expr);
-  return new Promise((resolve, reject) => {
-    const request = (target.protocol === "https:" ? https : http).request(target, {
-      method,
-      headers: {
-        accept: "application/json",
-        "accept-encoding": "identity",
-        "user-agent": "zonewise",
-        ...(authorization !== undefined && { authorization }),
-        ...(method === "POST" && { "content-type": "application/x-www-form-urlencoded", "content-length": Buffer.byteLength(form) }),
-      },
-      signal,
-      agent: false,
-      ...(lookup && { lookup }),
-      ...tls,
-    });
-    request.on("error", (error) => reject(signal.aborted ? signal.reason : error));
-    request.on("response", resolve);
-    request.end(method === "POST" ? form : undefined);
+  return requestOnce(target, {
+    method,
+    headers: {
+      accept: "application/json",
+      "accept-encoding": "identity",
+      "user-agent": "zonewise",
+      ...(authorization !== undefined && { authorization }),
+      ...(method === "POST" && { "content-type": "application/x-www-form-urlencoded", "content-length": Buffer.byteLength(form) }),
+    },
+    body: method === "POST" ? form : undefined,
+    signal,
+    ...(lookup && { lookup }),
+    ...tls,
   });
 }
 

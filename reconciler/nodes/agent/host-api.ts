@@ -1,9 +1,8 @@
 /** The Bottlerocket host API over its unix socket. Any status that the host answers is a value; an error means that it did not answer. */
-import { request } from "node:http";
 import * as z from "zod/mini";
 import { startDeadline } from "../../../infra/deadline.ts";
 import { messageOf, RolloutError } from "../../../infra/errors.ts";
-import { readText } from "../../../infra/kubernetes/transport.ts";
+import { readText, requestOnce } from "../../../infra/http.ts";
 import { type HostAction, hostUpdateStatus, type UpdateStatus } from "../host-updates.ts";
 
 export interface HostApi {
@@ -64,20 +63,19 @@ interface HostAnswer {
   readonly text: string;
 }
 
-async function exchange(socketPath: string, wire: { readonly method: string; readonly path: string }): Promise<HostAnswer> {
+interface HostRequest {
+  readonly method: string;
+  readonly path: string;
+}
+
+async function exchange(socketPath: string, { method, path }: HostRequest): Promise<HostAnswer> {
   using deadline = startDeadline(ANSWER_MS);
   const { signal } = deadline;
   try {
-    return await new Promise((resolve, reject) => {
-      const outgoing = request({ socketPath, ...wire, agent: false, signal, headers: { "content-length": 0 } }, (answer) => {
-        readText(answer, signal, MAX_ANSWER_LENGTH).then((text) => resolve({ status: answer.statusCode ?? 0, text }), reject);
-      });
-      outgoing.on("error", reject);
-      outgoing.end();
-    });
+    const answer = await requestOnce(new URL(path, "http://localhost"), { socketPath, method, signal, headers: { "content-length": 0 } });
+    return { status: answer.statusCode ?? 0, text: await readText(answer, signal, MAX_ANSWER_LENGTH) };
   } catch (cause) {
-    const known = signal.aborted ? signal.reason : cause;
-    if (known instanceof RolloutError) throw known;
+    if (cause instanceof RolloutError) throw cause;
     throw new RolloutError("Unreachable", `the host's API at ${socketPath}: ${messageOf(cause)}`, { cause });
   }
 }

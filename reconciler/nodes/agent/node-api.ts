@@ -1,8 +1,7 @@
 /** Calls the node API, the only way by which an agent changes anything in the cluster. Any status is a value; an error means that no answer came. */
-import { request } from "node:https";
 import { startDeadline } from "../../../infra/deadline.ts";
 import { messageOf, RolloutError } from "../../../infra/errors.ts";
-import { readText } from "../../../infra/kubernetes/transport.ts";
+import { readText, requestOnce } from "../../../infra/http.ts";
 import { ROUTES } from "../routes.ts";
 import type { ShadowStatus } from "../shadow.ts";
 
@@ -37,6 +36,9 @@ const ANSWER_MS = 30_000;
 const MAX_ANSWER_LENGTH = 1024 * 1024;
 
 export function createNodeApi({ url, node, readToken, readCa }: NodeApiOptions): CallNodeApi {
+  // The token of each request must not be readable on its way.
+  if (url.protocol !== "https:")
+    throw new RolloutError("BadConfiguration", `bad configuration: the node API at ${url.href} is not served over TLS`);
   return async (route, { status, ifMatch } = {}) => {
     const body = status === undefined ? "" : JSON.stringify(status);
     const headers = {
@@ -58,22 +60,16 @@ interface Sending {
   readonly ca: string;
 }
 
-async function send(url: URL, { method, headers, body, ca }: Sending): Promise<NodeApiAnswer> {
+async function send(url: URL, sending: Sending): Promise<NodeApiAnswer> {
   using deadline = startDeadline(ANSWER_MS);
   const { signal } = deadline;
   try {
-    return await new Promise((resolve, reject) => {
-      const outgoing = request(url, { method, headers, ca, signal, agent: false }, (answer) => {
-        const seconds = Number(answer.headers["retry-after"]);
-        const retryAfterMs = Number.isInteger(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
-        readText(answer, signal, MAX_ANSWER_LENGTH).then((text) => resolve({ status: answer.statusCode ?? 0, text, retryAfterMs }), reject);
-      });
-      outgoing.on("error", reject);
-      outgoing.end(body);
-    });
+    const answer = await requestOnce(url, { ...sending, signal });
+    const seconds = Number(answer.headers["retry-after"]);
+    const retryAfterMs = Number.isInteger(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+    return { status: answer.statusCode ?? 0, text: await readText(answer, signal, MAX_ANSWER_LENGTH), retryAfterMs };
   } catch (cause) {
-    const known = signal.aborted ? signal.reason : cause;
-    if (known instanceof RolloutError) throw known;
-    throw new RolloutError("Unreachable", `${method} ${url.href}: ${messageOf(cause)}`, { cause });
+    if (cause instanceof RolloutError) throw cause;
+    throw new RolloutError("Unreachable", `${sending.method} ${url.href}: ${messageOf(cause)}`, { cause });
   }
 }

@@ -334,6 +334,13 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     tests: RESERVE,
   },
   {
+    breaks: "no attempt begins after the answer is due",
+    file: "infra/kubernetes/retry-on-conflict.ts",
+    find: "      if (leftMs() <= 0) throw error;\n    }",
+    replacement: "    }",
+    tests: ["test/infra/kubernetes/retry-on-conflict.test.ts"],
+  },
+  {
     breaks: "a grant is not released if the effect of the deletion is unknown",
     file: "reconciler/rollout/act/delete-pods.ts",
     find: "if (wroteNothing(error)) unused.add(grant);",

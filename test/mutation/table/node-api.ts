@@ -41,6 +41,13 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
     replacement: 'if (owner === "") throw',
   },
   {
+    breaks: "an agent's token is sent over TLS alone",
+    file: "reconciler/nodes/agent/node-api.ts",
+    tests: ["test/reconciler/nodes/agent/node-api.test.ts"],
+    find: 'if (url.protocol !== "https:")',
+    replacement: 'if (url.protocol === "")',
+  },
+  {
     breaks: "a node is drained only once no pod is left",
     ...DRAIN,
     find: `return drain.remaining === 0 || drain["forced"] === true ? { status: 200`,
