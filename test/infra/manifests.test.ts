@@ -18,7 +18,7 @@ const containersOf = (manifest: Manifest): Container[] =>
   collect(manifest, (object) => object["containers"] as Container[] | undefined).flat();
 
 /** What the image holds: the entries that are built. */
-const built = readFileSync(join(ROOT, "infra/build.ts"), "utf8");
+const build = readFileSync(join(ROOT, "infra/build.ts"), "utf8");
 /** Of functions-framework, not ours. */
 const FRAMEWORK = new Set(["FUNCTION_TARGET", "FUNCTION_SOURCE", "FUNCTION_SIGNATURE_TYPE"]);
 
@@ -46,8 +46,8 @@ describe("every manifest", () => {
           const unknown = env.map(({ name }) => name).filter((name) => !(name in VARIABLES) && !FRAMEWORK.has(name));
           assert.deepEqual(unknown, [], "variables that nobody reads");
           const entry = args.find((arg) => !arg.startsWith("--")) ?? "";
-          const source = entry.replace(/^dist\/(.*)\.js$/, "$1.ts");
-          assert.ok(source === entry ? existsSync(join(ROOT, entry)) : built.includes(`"${source}"`), entry);
+          const [, built] = /^dist\/(.*)\.js$/.exec(entry) ?? [];
+          assert.ok(built === undefined ? existsSync(join(ROOT, entry)) : build.includes(`"${built}": "`), entry);
           assert.partialDeepStrictEqual(securityContext, {
             allowPrivilegeEscalation: false,
             readOnlyRootFilesystem: true,
