@@ -31,7 +31,7 @@ export async function openReservationStore(cluster: Cluster, budget: DisruptionB
   return {
     reservations,
     async write(next, bounds) {
-      const kept = await writeStatus(cluster, { budget, next }, bounds);
+      const kept = await writeReservations(cluster, { budget, next }, bounds);
       if (!kept || Object.keys(reservations).length > 0) await writeLease(cluster, leaseOf(budget, lease, next), bounds);
     },
   };
@@ -39,7 +39,7 @@ export async function openReservationStore(cluster: Cluster, budget: DisruptionB
 
 /** Throws `Conflict` if the definition keeps no reservations any more: the next attempt finds the field gone. */
 async function keepStatus(cluster: Cluster, change: StatusChange, call: Call): Promise<void> {
-  if (!(await writeStatus(cluster, change, call)))
+  if (!(await writeReservations(cluster, change, call)))
     throw new RolloutError("Conflict", "the definition of disruption budgets keeps no reservations");
 }
 
@@ -48,8 +48,11 @@ interface StatusChange {
   readonly next: Reservations;
 }
 
-/** True if the answer has what was written. The write fails with `Conflict` on a CRD without the field, too. */
-async function writeStatus(cluster: Cluster, { budget, next }: StatusChange, call: Call): Promise<boolean> {
+/**
+ * True if the answer has what was written. It is written also if it says what is stored: the write proves that what was read holds. It fails with
+ * `Conflict` on a CRD without the field, too.
+ */
+async function writeReservations(cluster: Cluster, { budget, next }: StatusChange, call: Call): Promise<boolean> {
   const { namespace = "", name = "" } = budget.metadata;
   const { group, version } = disruptionBudgets;
   const body = {
