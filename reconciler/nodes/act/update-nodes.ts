@@ -1,7 +1,7 @@
 /**
  * Node updates, as a step of the tick: gather -> decide -> act, for each policy in turn, until nothing is left to do.
  *
- *   list policies, shadows, nodes -> plan, looking at pods where the plan asks for it -> write the policy's status -> write shadows -> again
+ *   list policies, shadows, nodes -> plan, reading pods where the plan asks for it -> write the policy's status -> write shadows -> again
  *                                 -> shadows that are missing or left over, cordons to undo
  */
 import type { Clock } from "../../../infra/clock.ts";
@@ -22,9 +22,9 @@ import type { Recorder } from "../../report/act/recorder.ts";
 import { createAskChecks } from "./ask-checks.ts";
 import { makeDefault } from "./default-policy.ts";
 import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.ts";
-import { lookAround } from "./look-around.ts";
+import { createPodReader } from "./read-pods.ts";
 import { draftDoubts, draftInvalid, draftPass, draftUncordon } from "../node-events.ts";
-import { type LookMemory, planWithLooks, type Questions } from "./plan-with-looks.ts";
+import { type ReadingMemory, planAfterReading, type Questions } from "./plan-after-reading.ts";
 import { findInChecks, type LoadReader } from "./read-checks.ts";
 import { takeUpkeep } from "./take-upkeep.ts";
 import { countTransitions, writeShadows, writeStatus } from "./write-plan.ts";
@@ -66,7 +66,7 @@ const READ_MS = 20_000;
 
 export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   const { cluster, clock, log, metrics, namespace } = options;
-  const memory: LookMemory = { obstacles: new Map(), departures: new Map(), lookedAt: new Map() };
+  const memory: ReadingMemory = { obstacles: new Map(), departures: new Map(), readAt: new Map() };
   /** Writes that the next status counts, by the UID of the policy: what failed is not counted. */
   const uncounted = new Map<string, readonly ShadowWrite[]>();
   let allReadAt = Number.NEGATIVE_INFINITY;
@@ -105,7 +105,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const askChecks = createAskChecks(round, options.secretsNamespace);
     const active = activeOf(lists);
     const busy = new Set([...active.values()].flat().map(({ node }) => node));
-    const questions = { lookAt: lookAround({ ...actor, now: clock.now(), call, nodes: lists.nodes, busy }), askChecks };
+    const questions = { readPods: createPodReader({ ...actor, now: clock.now(), call, nodes: lists.nodes, busy }), askChecks };
     let wrote = false;
     for (const stored of lists.policies) wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, questions })) || wrote;
     metrics.seen({ nodes: lists.nodes, policies: lists.policies.map(({ content }) => measurePolicy(content)), now: clock.now() });
@@ -136,7 +136,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const { nodes, contested } = nodesOf(policy, lists);
     const others = [...lists.active].flatMap(([name, going]) => (name === policy.name ? [] : going));
     const snapshot = { now: clock.now(), policy, nodes, contested, others, ownNode: options.ownNode };
-    const plan = await planWithLooks(snapshot, questions, memory);
+    const plan = await planAfterReading(snapshot, questions, memory);
     lists.active.set(policy.name, plan.status.active);
     const transitions = countTransitions(plan.status.transitions, uncounted.get(policy.uid) ?? []);
     const wroteStatus = await writeStatus({ object, before: policy.status, status: { ...plan.status, transitions } }, actor);

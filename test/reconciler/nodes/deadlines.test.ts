@@ -22,8 +22,8 @@ interface Outcome {
 }
 
 function outcome(one: UpdateNode, stored: Partial<ActiveNode>, spec = {}): Outcome {
-  const looks = new Map([["a", { ...FREE, obstacle: "zpdb exceeded", missing: "work" }]]);
-  const plan = planPass(snapshot([one], { looks, policy: policy(spec, { active: [entry("a", { since: at(LATE), ...stored })] }) }));
+  const readings = new Map([["a", { ...FREE, obstacle: "zpdb exceeded", missing: "work" }]]);
+  const plan = planPass(snapshot([one], { readings, policy: policy(spec, { active: [entry("a", { since: at(LATE), ...stored })] }) }));
   const [write] = plan.writes;
   const [deferred] = plan.status.deferred;
   const reason = plan.status.failed[0]?.reason;

@@ -98,10 +98,10 @@ describe("the steps of an active node", () => {
 
   it("does not reboot while a drain would not succeed, nor while a rollout is in progress", () => {
     const staged = busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate");
-    for (const look of [{ obstacle: "zpdb exceeded" }, { rollout: "group shop/db" }]) {
-      const input = snapshot([staged], { policy: policy({}, active()), looks: new Map([["a", { ...FREE, ...look }]]) });
+    for (const reading of [{ obstacle: "zpdb exceeded" }, { rollout: "group shop/db" }]) {
+      const input = snapshot([staged], { policy: policy({}, active()), readings: new Map([["a", { ...FREE, ...reading }]]) });
       assert.deepEqual(writes(input), []);
-      assert.equal(planPass(input).status.active[0]?.waitsFor, look.obstacle ?? look.rollout);
+      assert.equal(planPass(input).status.active[0]?.waitsFor, reading.obstacle ?? reading.rollout);
     }
   });
 
@@ -109,12 +109,12 @@ describe("the steps of an active node", () => {
     const workloads = [{ kind: "StatefulSet", namespace: "shop", name: "db", uid: "u", ready: 3 }];
     const staged = snapshot([busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate")], {
       policy: policy({}, active({ phase: "Holding" })),
-      looks: new Map([["a", { workloads }]]),
+      readings: new Map([["a", { workloads }]]),
     });
     assert.deepEqual(planPass(staged).status.active[0]?.workloads, workloads);
     const monitored = busyNode("a", "MonitoringUpdate", "MonitoringUpdate", { node: back, status: updated });
     const missing = new Map([["a", { workloads, missing: "StatefulSet shop/db has 2 ready pods" }]]);
-    assert.deepEqual(writes(snapshot([monitored], { policy: policy({}, active()), looks: missing })), []);
+    assert.deepEqual(writes(snapshot([monitored], { policy: policy({}, active()), readings: missing })), []);
   });
 
   it("keeps the status small, however many nodes are drained at once", () => {
@@ -128,7 +128,7 @@ describe("the steps of an active node", () => {
     const names = Array.from({ length: 1000 }, (_, i) => `node-${i}.example.internal`);
     const nodes = names.map((name) => busyNode(name, "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"));
     const held = policy({ maxConcurrent: "unlimited" }, { active: names.map((name) => entry(name, { phase: "Holding" })) });
-    const { status } = planPass(snapshot(nodes, { policy: held, looks: new Map(names.map((name) => [name, { workloads }])) }));
+    const { status } = planPass(snapshot(nodes, { policy: held, readings: new Map(names.map((name) => [name, { workloads }])) }));
     assert.ok(JSON.stringify(status).length < 1_200_000, `${JSON.stringify(status).length} bytes`);
     assert.ok(status.active.every((one) => one.workloads?.length === 3));
   });

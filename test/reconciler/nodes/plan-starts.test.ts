@@ -138,17 +138,17 @@ describe("a node is skipped, with the reason (R26, R31, R32), and the next one i
       assert.deepEqual(planPass(input).status.waiting[0]?.node, "a");
     });
 
-  for (const [reason, look] of [
+  for (const [reason, reading] of [
     ["UnhealthyPods", { unfit: "shop/api CrashLoopBackOff" }],
     ["RolloutInProgress", { rollout: "group shop/db is rolling" }],
     ["DrainBlocked", { obstacle: "shop/db-0: zpdb exceeded" }],
   ] as const)
     it(reason, () => {
-      const looks = new Map([
-        ["a", { ...FREE, ...look }],
+      const readings = new Map([
+        ["a", { ...FREE, ...reading }],
         ["b", FREE],
       ]);
-      const input = snapshot([node("a"), node("b")], { looks });
+      const input = snapshot([node("a"), node("b")], { readings });
       assert.deepEqual(started(input), ["b"]);
       assert.deepEqual(skipped(input), [`a ${reason}`]);
     });
@@ -169,10 +169,10 @@ describe("a node is skipped, with the reason (R26, R31, R32), and the next one i
     assert.deepEqual(started(snapshot(three, { policy: policy({ maxConcurrent: 3 }, { deferred }) })), ["b", "c", "a"]);
   });
 
-  it("asks for a look at no more pods than it needs", () => {
+  it("asks to read no more pods than it needs", () => {
     const nodes = Array.from({ length: 100 }, (_, i) => node(`n${i}`));
-    const { looks, writes } = planPass(snapshot(nodes, { looks: new Map() }));
-    assert.deepEqual([looks.length, writes.length], [4, 0]);
+    const { toRead, writes } = planPass(snapshot(nodes, { readings: new Map() }));
+    assert.deepEqual([toRead.length, writes.length], [4, 0]);
   });
 });
 
@@ -199,8 +199,8 @@ describe("zones in order", () => {
     assert.deepEqual(started(snapshot(nodes, { policy: policy(many, { zone: "b" }) })), ["b1", "b2"]));
 
   it("counts skipped nodes as finished", () => {
-    const looks = new Map(nodes.map(({ name }) => [name, name.startsWith("a") ? { ...FREE, obstacle: "budget" } : FREE]));
-    assert.deepEqual(started(snapshot(nodes, { looks, policy: policy(many) })), ["b1", "b2"]);
+    const readings = new Map(nodes.map(({ name }) => [name, name.startsWith("a") ? { ...FREE, obstacle: "budget" } : FREE]));
+    assert.deepEqual(started(snapshot(nodes, { readings, policy: policy(many) })), ["b1", "b2"]);
     const notReady = nodes.map((one) => (one.zone === "a" ? { ...one, ready: false } : one));
     assert.deepEqual(started(snapshot(notReady, { policy: policy(many) })), ["b1", "b2"]);
   });

@@ -54,7 +54,7 @@ describe("node updates", () => {
     );
   });
 
-  it("leave MonitoringUpdate only by a look at the node and its work (W23)", () => {
+  it("leave MonitoringUpdate only by a reading of the node and its work (W23)", () => {
     const move = moveFor("MonitoringUpdate", "MonitoringUpdate");
     assert.equal(move.move === "advance" && move.precondition, "healthy");
   });
