@@ -5,7 +5,7 @@ import { findBlocking } from "../../reconciler/budget/denial-cache.ts";
 import { NOT_NOW, verdict } from "../../reconciler/budget/verdict.ts";
 import type { Block } from "../../reconciler/group-status/status.ts";
 import { judgeDisruption } from "../../reconciler/plan/budgets.ts";
-import { lookAhead, type GroupOutlook } from "../../reconciler/plan/look.ts";
+import { lookAhead, type GroupOutlook } from "../../reconciler/plan/outlook.ts";
 import type { World } from "../../reconciler/plan/world.ts";
 import { allow, earliestOf, explainBlock, explainHold, explainVerdict, type Explanation, type Blocker } from "./answer.ts";
 import { isRecorded, type GroupState } from "./group-state.ts";

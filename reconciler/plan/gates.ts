@@ -6,7 +6,7 @@ import type { RolloutView } from "../gates/rollout.ts";
 import { identityOf } from "../gates/rollout-identity.ts";
 import { wantedBy } from "../gates/wanted.ts";
 import type { CheckAnswer } from "../checks/check.ts";
-import { snapshotOf } from "./look.ts";
+import { snapshotOf } from "./outlook.ts";
 import type { World } from "./world.ts";
 
 export interface SimulatedGates {

@@ -21,7 +21,7 @@ export interface ScalingOutlook {
 
 type Step = Exclude<ScalingStep, Hold>;
 
-export function lookAtScaling(world: World): ScalingOutlook {
+export function scalingOutlookOf(world: World): ScalingOutlook {
   const preparing: PreparePods[] = [];
   let snapshot: ScalingSnapshot = { ...world, facts: new Map() };
   for (;;) {

@@ -1,9 +1,9 @@
 /**
  * Looks ahead: what the ticks will do with a group, in order, if nobody changes anything, pods that can come up do, and the checks of gates pass.
  *
- *   look: a step? -> apply it -> look again
- *         a wait? -> gates advance -> controllers and kubelets do their part -> time passes -> look again
- *                    none of these changes anything: the group is settled, or blocked for good
+ *   outlook: a step? -> apply it -> outlook again
+ *            a wait? -> gates advance -> controllers and kubelets do their part -> time passes -> outlook again
+ *                       none of these changes anything: the group is settled, or blocked for good
  */
 import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
 import { timeLeft } from "../budget/reservation.ts";
@@ -13,7 +13,7 @@ import type { Hold } from "../model/decision.ts";
 import type { PreparePods } from "../scaling/steps.ts";
 import { settle, withCounts } from "./controllers.ts";
 import { followGates } from "./gates.ts";
-import { lookAhead, type GroupOutlook, type GroupStep } from "./look.ts";
+import { lookAhead, type GroupOutlook, type GroupStep } from "./outlook.ts";
 import { applyScale } from "./scale.ts";
 import { putZone, type World } from "./world.ts";
 
@@ -50,13 +50,13 @@ const MAX_WAITS = 100_000;
 export function simulate(start: World, most: number): GroupPlan {
   const record = createRecord(start.now);
   let world = writeReadyTimes(start);
-  for (let looks = 0; ; looks++) {
+  for (let rounds = 0; ; rounds++) {
     const outlook = lookAhead(world);
     record.note(outlook, world.now);
     const { steps } = record;
     if (outlook.step && steps.length >= most) return { steps: steps.slice(0, most), end: "cut", holds: [], endsAt: world.now };
     const next = advance(world, outlook);
-    if (!next || looks > MAX_WAITS + steps.length) return finish(steps, outlook, world);
+    if (!next || rounds > MAX_WAITS + steps.length) return finish(steps, outlook, world);
     world = next;
   }
 }
@@ -119,7 +119,7 @@ function writeReadyTimes(world: World): World {
   return { ...world, zones: world.zones.map(write), budgets };
 }
 
-/** The world at the next look; undefined if it would be the same for ever. */
+/** The world at the next outlook; undefined if it would be the same for ever. */
 function advance(world: World, outlook: GroupOutlook): World | undefined {
   const prepared = outlook.preparing.reduce((map, { zone }) => new Map(map).set(zone.uid, world.now), world.preparedAt);
   const now = { ...world, preparedAt: prepared };

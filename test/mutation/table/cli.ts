@@ -66,7 +66,7 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "zonewise plan asks budgets one pod after the other",
-    file: "reconciler/plan/look.ts",
+    file: "reconciler/plan/outlook.ts",
     tests: ["test/reconciler/plan/budgets.test.ts"],
     find: "if (isAllowed(verdict)) current = reserve(current, pod);",
     replacement: "",

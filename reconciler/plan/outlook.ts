@@ -8,7 +8,7 @@ import type { Hold } from "../model/decision.ts";
 import type { GateVerdicts, GroupSnapshot } from "../model/zone.ts";
 import { decideRollout } from "../rollout/decide-rollout.ts";
 import { judgeDisruption, reserve } from "./budgets.ts";
-import { lookAtScaling, type ScalingOutlook } from "./scale.ts";
+import { scalingOutlookOf, type ScalingOutlook } from "./scale.ts";
 import type { World } from "./world.ts";
 
 export type GroupStep = ScaleZone | DeletePods | FinishZone;
@@ -25,14 +25,14 @@ export interface GroupOutlook extends Pick<ScalingOutlook, "scalingHolds" | "pre
 }
 
 export function lookAhead(world: World): GroupOutlook {
-  const { change, ...scaling } = lookAtScaling(world);
+  const { change, ...scaling } = scalingOutlookOf(world);
   if (change) return { ...scaling, step: change, hold: undefined, denied: [], isScaling: true };
-  return { ...scaling, ...lookAtRollout(world), isScaling: false };
+  return { ...scaling, ...rolloutOutlookOf(world), isScaling: false };
 }
 
 type RolloutOutlook = Pick<GroupOutlook, "step" | "hold" | "denied">;
 
-function lookAtRollout(world: World): RolloutOutlook {
+function rolloutOutlookOf(world: World): RolloutOutlook {
   const decision = decideRollout(snapshotOf(world));
   if (!decision) return { step: undefined, hold: undefined, denied: [] };
   if (decision.action === "hold") return { step: undefined, hold: decision, denied: [] };
