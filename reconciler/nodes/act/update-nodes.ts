@@ -130,7 +130,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     { actor, recorder, questions }: { readonly actor: Actor; readonly recorder: Recorder; readonly questions: Questions },
   ): Promise<boolean> {
     if (isInvalid(policy)) {
-      recorder.record([draftInvalid(policy, policy.unreadable)]);
+      recorder.emitEvents([draftInvalid(policy, policy.unreadable)]);
       return false;
     }
     const { nodes, contested } = nodesOf(policy, lists);
@@ -145,7 +145,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     uncounted.set(policy.uid, written);
     for (const { write, error } of missed)
       log.warn("node updates: a shadow could not be written, and is tried again", { shadow: write.node.shadow?.name, error });
-    recorder.record([
+    recorder.emitEvents([
       ...draftPass(policy, plan, { written, nodes }),
       ...draftDoubts(policy, await findInChecks(policy, options.loadReader)),
     ]);
@@ -167,7 +167,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
       const { action, node } = upkeep;
       if (error !== undefined) log.warn(`node updates: ${action} failed, and is tried again`, { node: node.name, error });
       else log.info(`node updates: ${action}`, { node: node.name });
-      if (error === undefined && action === "uncordon") recorder.record([draftUncordon(node)]);
+      if (error === undefined && action === "uncordon") recorder.emitEvents([draftUncordon(node)]);
     }
     return results.some(({ error }) => error === undefined);
   }

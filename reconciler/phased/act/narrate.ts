@@ -11,7 +11,7 @@ import type { Write } from "./take-phased-step.ts";
 
 export interface Narrator {
   /** Called after each write; `hold` if a budget forbade it. */
-  readonly narrate: (record: Recorder["record"]) => (decision: Write, gathered: Gathered, hold: Hold | undefined) => void;
+  readonly narrate: (emitEvents: Recorder["emitEvents"]) => (decision: Write, gathered: Gathered, hold: Hold | undefined) => void;
   /** Keeps what the metrics show of it. */
   readonly remember: (rollout: PhasedRollout) => void;
   /** Forgets all but these. */
@@ -37,10 +37,10 @@ export function createNarrator({ log, metrics }: NarratorTools): Narrator {
   }
 
   return {
-    narrate: (record) => (decision, gathered, hold) => {
+    narrate: (emitEvents) => (decision, gathered, hold) => {
       const { rollout } = gathered;
       const notices = hold ? [heldBack(hold)] : noticesOfWrite(decision, gathered);
-      record(notices.map((notice) => ({ regarding: rollout, ...notice })));
+      emitEvents(notices.map((notice) => ({ regarding: rollout, ...notice })));
       if (isRepeated(rollout, hold)) return;
       const text = hold?.message ?? describe(decision, rollout);
       const { namespace, name } = rollout;
