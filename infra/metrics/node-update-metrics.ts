@@ -1,4 +1,4 @@
-/** Metrics of node updates, replaced at each pass: the names of the original, and those that tell why a node waits (R22, R32). */
+/** Metrics of node updates, replaced at each pass: the names of the original, and those that tell why a node waits (NR22, NR32). */
 import { parseTimestamp } from "../timestamp.ts";
 import { METRICS } from "./tables/metric-table.ts";
 import { NODE_METRICS } from "./tables/node-metric-table.ts";

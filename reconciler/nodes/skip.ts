@@ -1,4 +1,4 @@
-/** Why a node that has an update does not start (R26, R32): the first rule with an opinion. */
+/** Why a node that has an update does not start (NR26, NR32): the first rule with an opinion. */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { isBackOffOver } from "./backoff.ts";
@@ -84,7 +84,7 @@ const skipByPods = firstOf<[NodeReading], Omit<Skip, "node">>([
   ({ held }) => held,
 ]);
 
-/** True if the host has chosen another version than the one that runs (R7): a lower one counts as well. */
+/** True if the host has chosen another version than the one that runs (NR7): a lower one counts as well. */
 export function hasUpdate({ shadow }: UpdateNode): boolean {
   const status = shadow?.status;
   return status !== undefined && status.target_version !== status.current_version;
