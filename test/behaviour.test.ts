@@ -16,10 +16,7 @@ interface Source {
 /** This file plants its own citations and ids. */
 const files = globSync("{cli,functions,reconciler,infra,test}/**/*.ts", { cwd: root }).filter((file) => file !== "test/behaviour.test.ts");
 const sources = files.map((file): Source => ({ file, text: readFileSync(join(root, file), "utf8") }));
-/** The tests of node updates name requirements of their own: docs/node-updates/requirements.md lists them. */
-const OF_NODES =
-  /^test\/(?:reconciler|functions)\/(?:nodes|node-updates|agent)\/|^test\/host\/|^test\/cluster\/(?:nodes\/|real-node\/node-)/;
-const tests = sources.filter(({ file }) => file.startsWith("test/") && !OF_NODES.test(file));
+const tests = sources.filter(({ file }) => file.startsWith("test/"));
 
 /** A heading, a bold beginning, or the first cell of a row. */
 const ANCHOR = /(?:^#+ |\*\*|^\| )§(?<number>\d+(?:\.\d+)*[a-f]?)\b/gm;

@@ -8,7 +8,7 @@ import { type NodeRoute, refuse } from "./node-answer.ts";
 import type { ShadowTools } from "./shadow-store.ts";
 
 /**
- * Resolves with the shadow, also with one that was there before (W17); 409 if that belongs to an earlier node of this name, or if the node has lost its
+ * Resolves with the shadow, also with one that was there before (NW17); 409 if that belongs to an earlier node of this name, or if the node has lost its
  * label: the reconciler has deleted its shadow, and the agent runs for a moment longer.
  */
 export function createShadow({ cluster, namespace }: ShadowTools): NodeRoute {

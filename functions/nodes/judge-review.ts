@@ -1,4 +1,4 @@
-/** Judges a TokenReview: who is it that speaks for a node? (W9, W10) */
+/** Judges a TokenReview: who is it that speaks for a node? (NW9, NW10) */
 import * as z from "zod";
 import { AUDIENCE } from "../../reconciler/nodes/routes.ts";
 import { type NodeAnswer, refuse } from "./node-answer.ts";

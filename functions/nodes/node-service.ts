@@ -1,4 +1,4 @@
-/** Takes a node out of service and gives it back: cordon, exclusion from load balancers, and their undoing, of our own marks alone (W8). */
+/** Takes a node out of service and gives it back: cordon, exclusion from load balancers, and their undoing, of our own marks alone (NW8). */
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { type Node, nodes } from "../../infra/kubernetes/resources.ts";
 import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";

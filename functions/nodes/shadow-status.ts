@@ -11,7 +11,7 @@ import { readShadowStatus, wantedState } from "./wanted.ts";
 
 /**
  * Writes the status that the agent sends. Keys that it leaves out stay; the progress of the drain and the time of the boot's first report are ours. The
- * write is bound to the version that the agent has seen, or else to the one that is read here (W27).
+ * write is bound to the version that the agent has seen, or else to the one that is read here (NW27).
  */
 export function updateStatus(tools: ShadowTools): NodeRoute {
   return async (request) => {

@@ -35,7 +35,7 @@ export interface AcquiredLease extends Fence {
   readonly release: () => Promise<void>;
 }
 
-/** Milliseconds between two looks at the Lease: of one that asks for it, and of all others. */
+/** Milliseconds between two reads of the Lease: of one that asks for it, and of all others. */
 const ASKING_POLL_MS = 200;
 const POLL_MS = 1000;
 

@@ -4,7 +4,7 @@
  *   Idle --stage--> StagedAndPerformedUpdate --drain, announce, reboot--> RebootedIntoUpdate --> MonitoringUpdate --> Idle
  *     ^-------- ErrorReset <-- an action of the host failed, or the host came back in another version
  *
- * The boot that an update began in is in the status: a host that came back in a wrong version is not drained again (W19).
+ * The boot that an update began in is in the status: a host that came back in a wrong version is not drained again (NW19).
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
@@ -122,7 +122,7 @@ const reboot: Transition = (facts) => {
   return facts.spec.version ? { step: "drain", version: facts.spec.version } : wait;
 };
 
-/** By wanted state, then by reported state; for all other pairs the controller must act. After a failure that is all but Idle (W1). */
+/** By wanted state, then by reported state; for all other pairs the controller must act. After a failure that is all but Idle (NW1). */
 const TRANSITIONS: Readonly<Record<State, Readonly<Partial<Record<State, Transition>>>>> = {
   Idle: { StagedAndPerformedUpdate: backToIdle, RebootedIntoUpdate: backToIdle, MonitoringUpdate: backToIdle, ErrorReset: backToIdle },
   StagedAndPerformedUpdate: { Idle: stage },

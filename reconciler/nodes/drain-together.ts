@@ -10,7 +10,7 @@ import { listSome } from "../model/list-some.ts";
 import { captivesOf, type DrainFacts, findWaiting, nameOf } from "./drainable.ts";
 import { needsPlace, type NodePod } from "./node-pod.ts";
 import type { NodePhase } from "./policy-status.ts";
-import type { GoingNode, NodeLook, PolicySnapshot, Skip } from "./snapshot.ts";
+import type { GoingNode, NodeReading, PolicySnapshot, Skip } from "./snapshot.ts";
 
 /** Nodes that are being updated, or are about to. */
 export interface Going {
@@ -44,30 +44,30 @@ export interface DrainQuestion {
   readonly node: string;
   /** Nodes beside this one. */
   readonly going: Going;
-  readonly looks: ReadonlyMap<string, NodeLook>;
+  readonly readings: ReadonlyMap<string, NodeReading>;
   /** The policy says that the reboot ends a drain that does not end by itself. */
   readonly isForced: boolean;
 }
 
-/** The question as far as the snapshot has looked. */
-export function questionOf(node: string, going: Going, { looks, departures = new Map(), policy }: PolicySnapshot): DrainQuestion {
-  return { node, going, looks: new Map([...departures, ...looks]), isForced: policy.drain.onTimeout === "Reboot" };
+/** The question as far as the snapshot has read. */
+export function questionOf(node: string, going: Going, { readings, departures = new Map(), policy }: PolicySnapshot): DrainQuestion {
+  return { node, going, readings: new Map([...departures, ...readings]), isForced: policy.drain.onTimeout === "Reboot" };
 }
 
-/** Why not, or the nodes whose pods must be looked at first; undefined if it can. */
-export type DrainAnswer = Omit<Skip, "node"> | { readonly looks: readonly string[] } | undefined;
+/** Why not, or the nodes whose pods must be read first; undefined if it can. */
+export type DrainAnswer = Omit<Skip, "node"> | { readonly toRead: readonly string[] } | undefined;
 
 export function whyNotTogether(question: DrainQuestion): DrainAnswer {
-  const { node, going, looks } = question;
-  const facts = looks.get(node)?.drain;
+  const { node, going, readings } = question;
+  const facts = readings.get(node)?.drain;
   if (!facts) return undefined;
   const own = judgeAlone({ ...question, facts });
   if (own) return own;
   const others = going.leaving.filter((name) => name !== node);
-  const unknown = others.filter((name) => !looks.has(name));
-  if (unknown.length > 0) return { looks: unknown };
+  const unknown = others.filter((name) => !readings.has(name));
+  if (unknown.length > 0) return { toRead: unknown };
   const drains = others.flatMap((name) => {
-    const drain = looks.get(name)?.drain;
+    const drain = readings.get(name)?.drain;
     return drain ? [{ node: name, facts: drain }] : [];
   });
   return judgeTogether({ ...question, facts, drains });
@@ -111,10 +111,10 @@ const drainEnds: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, isForced })
 };
 
 /** Without the node API nothing announces the reboot, and nothing gives the node back. */
-const nodeApiStays: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, looks }) => {
+const nodeApiStays: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, readings }) => {
   const captives = captivesOf(facts).filter(({ labels }) => labels[COMPONENT_LABEL] === NODE_API);
   const [pod] = captives;
-  const ready = looks.get(node)?.workloads.find(({ uid }) => uid === pod?.owner)?.ready ?? 0;
+  const ready = readings.get(node)?.workloads.find(({ uid }) => uid === pod?.owner)?.ready ?? 0;
   if (!pod || ready > captives.length) return undefined;
   return {
     reason: "DrainWouldNotEnd",

@@ -1,4 +1,4 @@
-/** Whether a node is fit to be updated (R31), and whether it is well after its update (R33, R34). */
+/** Whether a node is fit to be updated (NR31), and whether it is well after its update (NR33, NR34). */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { UpdateNode } from "./node.ts";
 import type { NodePod } from "./node-pod.ts";

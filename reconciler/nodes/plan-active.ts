@@ -23,7 +23,7 @@ export function planActive(snapshot: PolicySnapshot): ActiveStep[] {
   let going = goingBeforeReboot([...entries.map(({ entry }) => entry), ...(snapshot.others ?? [])]);
   return entries.map(({ entry, node, done }) => {
     const whyNot = () => whyNotTogether(questionOf(entry.node, going, snapshot));
-    const step = decideProgress({ snapshot, entry, node, done, look: snapshot.looks.get(entry.node), whyNotTogether: whyNot });
+    const step = decideProgress({ snapshot, entry, node, done, reading: snapshot.readings.get(entry.node), whyNotTogether: whyNot });
     if (step.step === "advance" && step.to === "RebootedIntoUpdate") going = withNode(going, entry.node);
     return { entry: step.step === "wait" ? waitFor(entry, step.why) : entry, node, step };
   });

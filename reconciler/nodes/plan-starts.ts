@@ -9,12 +9,12 @@ export interface Starts {
   readonly nodes: readonly UpdateNode[];
   /** Every node with an update that does not start. */
   readonly skips: readonly Skip[];
-  /** Nodes whose pods must be looked at before more can be said. */
-  readonly looks: readonly string[];
+  /** Nodes whose pods must be read before more can be said. */
+  readonly toRead: readonly string[];
 }
 
 export interface PlannedStarts extends Starts {
-  /** A slot is free and a node could start, as far as its pods need not be looked at: then the checks are asked. */
+  /** A slot is free and a node could start, as far as its pods need not be read: then the checks are asked. */
   readonly couldStart: boolean;
 }
 
@@ -33,8 +33,8 @@ export interface StartOptions {
   readonly going: Going;
 }
 
-/** Nodes that are looked at together beyond the free slots. */
-const MORE_LOOKS = 3;
+/** Nodes whose pods are read together beyond the free slots. */
+const MORE_READS = 3;
 
 /** Chooses among the nodes that are not active. */
 export function planStarts(idle: readonly UpdateNode[], options: StartOptions, snapshot: PolicySnapshot): PlannedStarts {
@@ -47,7 +47,7 @@ export function planStarts(idle: readonly UpdateNode[], options: StartOptions, s
   }
   const couldStart = !options.closed && options.slots > 0 && candidates.length > 0;
   const closed = options.closed ?? (couldStart ? options.held : undefined);
-  if (closed) return { couldStart, nodes: [], looks: [], skips: [...skips, ...candidates.map(({ name }) => ({ node: name, ...closed }))] };
+  if (closed) return { couldStart, nodes: [], toRead: [], skips: [...skips, ...candidates.map(({ name }) => ({ node: name, ...closed }))] };
   const chosen = chooseByZone(sortCandidates(candidates, snapshot), options, snapshot);
   return { ...chosen, couldStart, skips: [...skips, ...chosen.skips] };
 }
@@ -79,10 +79,10 @@ function chooseByZone(candidates: readonly UpdateNode[], options: StartOptions, 
   const byZone = groupBy(candidates, ({ zone }) => zone);
   const order = orderZones([...byZone.keys()], policy.status.zone);
   const { activeZones } = options;
-  let chosen: Starts = { nodes: [], skips: [], looks: [] };
+  let chosen: Starts = { nodes: [], skips: [], toRead: [] };
   for (const zone of order) {
     const own = byZone.get(zone) ?? [];
-    const isTaken = chosen.nodes.length + chosen.looks.length > 0;
+    const isTaken = chosen.nodes.length + chosen.toRead.length > 0;
     const isTurn = activeZones.length === 0 ? !isTaken : activeZones.includes(zone);
     const first = activeZones[0] ?? order[0] ?? zone;
     const rest = {
@@ -94,7 +94,7 @@ function chooseByZone(candidates: readonly UpdateNode[], options: StartOptions, 
     chosen = {
       nodes: [...chosen.nodes, ...found.nodes],
       skips: [...chosen.skips, ...found.skips],
-      looks: [...chosen.looks, ...found.looks],
+      toRead: [...chosen.toRead, ...found.toRead],
     };
   }
   return chosen;
@@ -106,7 +106,7 @@ function orderZones(zones: readonly string[], current: string | undefined): stri
 }
 
 function keepAll(nodes: readonly UpdateNode[], zone: string): Starts {
-  return { nodes: [], looks: [], skips: nodes.map(({ name }) => otherZoneFirst(name, zone)) };
+  return { nodes: [], toRead: [], skips: nodes.map(({ name }) => otherZoneFirst(name, zone)) };
 }
 
 const otherZoneFirst = (node: string, zone: string): Skip => ({
@@ -122,29 +122,29 @@ const limitReached = (released: readonly string[]): Omit<Skip, "node"> => ({
   message: ["as many nodes are active as may be", ...released.map((name) => `${name} counts until it is back in service`)].join("; "),
 });
 
-/** The nodes that start, in order, up to the first whose pods must be looked at: what comes after it may have to wait for it. */
+/** The nodes that start, in order, up to the first whose pods must be read: what comes after it may have to wait for it. */
 function chooseFrom(candidates: readonly UpdateNode[], { slots, going: before, released }: Room, snapshot: PolicySnapshot): Starts {
   const nodes: UpdateNode[] = [];
   const skips: Skip[] = [];
-  const looks: string[] = [];
+  const toRead: string[] = [];
   let going = before;
   let taken = 0;
   for (const node of candidates) {
-    if (taken >= slots + (looks.length > 0 ? MORE_LOOKS : 0)) {
+    if (taken >= slots + (toRead.length > 0 ? MORE_READS : 0)) {
       skips.push({ node: node.name, ...limitReached(released) });
       continue;
     }
     const answer =
-      whySkippedByPods(node, snapshot) ?? (looks.length > 0 ? undefined : whyNotTogether(questionOf(node.name, going, snapshot)));
+      whySkippedByPods(node, snapshot) ?? (toRead.length > 0 ? undefined : whyNotTogether(questionOf(node.name, going, snapshot)));
     if (answer && "reason" in answer) {
       skips.push({ ...answer, node: node.name });
       continue;
     }
     taken++;
-    if (answer) looks.push(...answer.looks);
-    if (looks.length > 0) continue;
+    if (answer) toRead.push(...answer.toRead);
+    if (toRead.length > 0) continue;
     nodes.push(node);
     going = withNode(going, node.name);
   }
-  return { nodes, skips, looks };
+  return { nodes, skips, toRead };
 }

@@ -33,8 +33,8 @@ export interface NodePlan {
   readonly steps: readonly ActiveStep[];
   readonly started: readonly UpdateNode[];
   readonly skips: readonly Skip[];
-  /** Nodes whose pods must be looked at: then the pass is planned again. */
-  readonly looks: readonly string[];
+  /** Nodes whose pods must be read: then the pass is planned again. */
+  readonly toRead: readonly string[];
   /** Checks to ask: then the pass is planned again with their answers. */
   readonly due: readonly DueStartCheck[];
 }
@@ -65,11 +65,11 @@ export function planPass(input: PolicySnapshot): NodePlan {
     },
     after,
   );
-  const looks = [...steps.flatMap(({ step }) => (step.step === "look" ? step.nodes : [])), ...starts.looks];
+  const toRead = [...steps.flatMap(({ step }) => (step.step === "read" ? step.nodes : [])), ...starts.toRead];
   const active = [...records.active, ...starts.nodes.map((node) => startOf(node, now))];
-  const status = planStatus({ ...policy.status, ...records, active }, { snapshot, opening, closed, judged, starts, looks });
+  const status = planStatus({ ...policy.status, ...records, active }, { snapshot, opening, closed, judged, starts, toRead });
   const due = judged.checks && starts.couldStart ? dueChecks(policy, judged.checks, now) : [];
-  return { status, steps, due, started: starts.nodes, skips: starts.skips, looks, writes: planWrites({ steps, starts, idle }, snapshot) };
+  return { status, steps, due, started: starts.nodes, skips: starts.skips, toRead, writes: planWrites({ steps, starts, idle }, snapshot) };
 }
 
 /** The steps of the active nodes, and what they leave. A freeze holds from the very pass in which it begins: no other node goes on to its reboot. */
@@ -153,7 +153,7 @@ function planWrites({ steps, starts, idle }: Planned, { now, policy, contested }
   return [...ofActive, ...starts.nodes.map(start), ...others];
 }
 
-interface Outcome extends Pick<NodePlan, "looks"> {
+interface Outcome extends Pick<NodePlan, "toRead"> {
   readonly snapshot: PolicySnapshot;
   readonly opening: Opening;
   readonly closed: Omit<Skip, "node"> | undefined;
@@ -161,8 +161,8 @@ interface Outcome extends Pick<NodePlan, "looks"> {
   readonly starts: PlannedStarts;
 }
 
-function planStatus(status: PolicyStatus, { snapshot, opening, closed, judged, starts, looks }: Outcome): PolicyStatus {
-  const isOver = [status.active, looks, starts.nodes].every(({ length }) => length === 0) && isExhausted(starts, snapshot);
+function planStatus(status: PolicyStatus, { snapshot, opening, closed, judged, starts, toRead }: Outcome): PolicyStatus {
+  const isOver = [status.active, toRead, starts.nodes].every(({ length }) => length === 0) && isExhausted(starts, snapshot);
   const { checks, held } = starts.couldStart ? judged : NO_CHECKS;
   return summarize({
     snapshot,

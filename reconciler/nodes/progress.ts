@@ -18,8 +18,8 @@ import { moveFor } from "./transition.ts";
 export type NodeStep =
   /** The agent is to act, or `why` must end. */
   | { readonly step: "wait"; readonly why: string }
-  /** The pods of these nodes must be looked at. */
-  | { readonly step: "look"; readonly nodes: readonly string[] }
+  /** The pods of these nodes must be read. */
+  | { readonly step: "read"; readonly nodes: readonly string[] }
   /** The next state is wanted. */
   | { readonly step: "advance"; readonly to: WantedState; readonly workloads?: readonly Workload[] | undefined }
   /** The write that starts the update is repeated: nobody knows if it took effect. */
@@ -163,8 +163,8 @@ const preconditionHolds: ProgressRule = (progress, node) => {
   const move = spec ? moveFor(spec.state, status?.current_state) : undefined;
   if (move?.move !== "advance") return undefined;
   const verdict = PRECONDITIONS[move.precondition](progress, node);
-  if (typeof verdict === "object") return { step: "look", nodes: verdict.looks };
-  return verdict === undefined ? { step: "advance", to: move.to, workloads: progress.look?.workloads } : { step: "wait", why: verdict };
+  if (typeof verdict === "object") return { step: "read", nodes: verdict.toRead };
+  return verdict === undefined ? { step: "advance", to: move.to, workloads: progress.reading?.workloads } : { step: "wait", why: verdict };
 };
 
 const forAgent: ProgressRule = ({ entry }, node) => ({

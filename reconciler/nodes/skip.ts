@@ -1,9 +1,9 @@
-/** Why a node that has an update does not start (R26, R32): the first rule with an opinion. */
+/** Why a node that has an update does not start (NR26, NR32): the first rule with an opinion. */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { isBackOffOver } from "./backoff.ts";
 import { belongsTo, type UpdateNode } from "./node.ts";
-import type { NodeLook, PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
+import type { NodeReading, PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 
 type SkipRule = Rule<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>;
 
@@ -61,22 +61,22 @@ const skipEarly = firstOf<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>([
   isReady,
 ]);
 
-/** Why the node does not start, as far as its pods need not be looked at. */
+/** Why the node does not start, as far as its pods need not be read. */
 export function whySkipped(node: UpdateNode, snapshot: PolicySnapshot): Skip | undefined {
   const why = skipEarly(node, snapshot);
   return why && { node: node.name, ...why };
 }
 
-/** Why its pods forbid a start; the look that is needed if they have not been looked at. */
+/** Why its pods forbid a start; the node to read if they have not been read. */
 export function whySkippedByPods(
   node: UpdateNode,
-  { looks }: PolicySnapshot,
-): Omit<Skip, "node"> | { readonly looks: readonly string[] } | undefined {
-  const look = looks.get(node.name);
-  return look ? skipByPods(look) : { looks: [node.name] };
+  { readings }: PolicySnapshot,
+): Omit<Skip, "node"> | { readonly toRead: readonly string[] } | undefined {
+  const reading = readings.get(node.name);
+  return reading ? skipByPods(reading) : { toRead: [node.name] };
 }
 
-const skipByPods = firstOf<[NodeLook], Omit<Skip, "node">>([
+const skipByPods = firstOf<[NodeReading], Omit<Skip, "node">>([
   ({ unfit }) => (unfit === undefined ? undefined : skip("UnhealthyPods", unfit)),
   ({ rollout }) => (rollout === undefined ? undefined : skip("RolloutInProgress", rollout)),
   ({ obstacle }) => (obstacle === undefined ? undefined : skip("DrainBlocked", obstacle)),
@@ -84,7 +84,7 @@ const skipByPods = firstOf<[NodeLook], Omit<Skip, "node">>([
   ({ held }) => held,
 ]);
 
-/** True if the host has chosen another version than the one that runs (R7): a lower one counts as well. */
+/** True if the host has chosen another version than the one that runs (NR7): a lower one counts as well. */
 export function hasUpdate({ shadow }: UpdateNode): boolean {
   const status = shadow?.status;
   return status !== undefined && status.target_version !== status.current_version;

@@ -1,4 +1,4 @@
-/** How many more nodes may start (R29, R30). Nodes that a person has released from a freeze count until they are back in service (§17.5). */
+/** How many more nodes may start (NR29, NR30). Nodes that a person has released from a freeze count until they are back in service (§17.5). */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { UpdateNode } from "./node.ts";
 import { isInReboot } from "./phase.ts";

@@ -12,7 +12,7 @@ export type GoingNode = Pick<ActiveNode, "node" | "phase">;
 export type StartCheckAnswers = ReadonlyMap<string, CheckAnswer>;
 
 /** What the pods of one node say. Gathered only for the nodes that a decision asks for. */
-export interface NodeLook {
+export interface NodeReading {
   /** Why a drain would not succeed now. */
   readonly obstacle?: string | undefined;
   /** Why the node is not fit to be updated. */
@@ -39,9 +39,9 @@ export interface PolicySnapshot {
   readonly nodes: readonly UpdateNode[];
   /** Nodes that another policy selects as well, with the names of the policies. */
   readonly contested: ReadonlyMap<string, readonly string[]>;
-  readonly looks: ReadonlyMap<string, NodeLook>;
-  /** Earlier looks at nodes that are being drained, not older than half a minute. */
-  readonly departures?: ReadonlyMap<string, NodeLook>;
+  readonly readings: ReadonlyMap<string, NodeReading>;
+  /** Earlier readings of nodes that are being drained, not older than half a minute. */
+  readonly departures?: ReadonlyMap<string, NodeReading>;
   /** The active nodes of other policies. */
   readonly others?: readonly GoingNode[];
   /** Answers to checks that were due. */

@@ -1,4 +1,4 @@
-/** The part of a policy's status that people and metrics read (R17, R19, R32). */
+/** The part of a policy's status that people and metrics read (NR17, NR19, NR32). */
 import { hasUpdate } from "./skip.ts";
 import type { PolicyStatus } from "./policy-status.ts";
 import type { PolicySnapshot, Skip } from "./snapshot.ts";

@@ -1,5 +1,5 @@
 /**
- * The state machine (R6): what the controller does for each pair of wanted and reported state.
+ * The state machine (NR6): what the controller does for each pair of wanted and reported state.
  *
  *   Idle -> StagedAndPerformedUpdate -> RebootedIntoUpdate -> MonitoringUpdate -> Idle
  *                    \________________________\____________________\

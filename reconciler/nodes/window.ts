@@ -1,5 +1,5 @@
 /**
- * When updates may start (R8). The expressions are the original's: second minute hour day month weekday [year], 1 is Sunday and 7 Saturday, day and
+ * When updates may start (NR8). The expressions are the original's: second minute hour day month weekday [year], 1 is Sunday and 7 Saturday, day and
  * weekday must both match.
  *
  *   windowed   the seconds run on, as in `* * 2-4 * * *`: open in every second that matches, by the local clock

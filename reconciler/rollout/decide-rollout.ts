@@ -100,12 +100,12 @@ export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision
 ]);
 
 /**
- * The decision by status alone: a hold, or undefined for a settled group. "look" means that the pods must be read: a zone that is not paused is
+ * The decision by status alone: a hold, or undefined for a settled group. "readPods" means that the pods must be read: a zone that is not paused is
  * not updated yet or not healthy.
  */
-export function decideByStatus(zones: readonly Zone[], gates?: GateVerdicts): Hold | "look" | undefined {
+export function decideByStatus(zones: readonly Zone[], gates?: GateVerdicts): Hold | "readPods" | undefined {
   const early = firstOf([tooManyZones, onDeleteOnly, zonesStay, statusObserved])({ zones });
   if (early) return early;
-  if (!zones.every((zone) => zone.paused || isSettledByStatus(zone))) return "look";
+  if (!zones.every((zone) => zone.paused || isSettledByStatus(zone))) return "readPods";
   return firstOf([pausedZones, pausedZonesSettled, gatesAfterLastZone])({ zones, gates });
 }

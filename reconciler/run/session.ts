@@ -45,7 +45,7 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: T
   const notifier = createPodNotifier({ http: input.scaling.podHttp, clock, onNote, signal: until });
   const statuses = createGroupStatuses({ cluster, clock, log, fence: held, signal: until, onChange: changes.wake });
   const totals = await createLeaseTotals(held.annotations, input.metrics);
-  const { record } = recorder;
+  const { emitEvents } = recorder;
   const turns = createGroupTurns(clock, held.annotations);
   const onLate: StepsOptions["onLate"] = (late, { key, error }) => {
     if (error !== undefined) log.error("a slow step failed", { step: key, error });
@@ -61,7 +61,7 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: T
     statuses,
     totals,
     notifier,
-    record,
+    emitEvents,
     steps,
     turns,
     resync,
@@ -142,7 +142,7 @@ interface Session {
   readonly statuses: GroupStatuses;
   readonly totals: LeaseTotals;
   readonly notifier: PodNotifier;
-  readonly record: Recorder["record"];
+  readonly emitEvents: Recorder["emitEvents"];
   readonly steps: Steps;
   readonly turns: GroupTurns;
   readonly resync: Resync;
@@ -153,7 +153,7 @@ interface Session {
 /** One tick, reported; undefined if the cluster could not be read. Never rejects. */
 async function tickOnce(
   input: RunInput,
-  { held, until, reporter, statuses, totals, notifier, record, steps, turns, resync, writes, freshness }: Session,
+  { held, until, reporter, statuses, totals, notifier, emitEvents, steps, turns, resync, writes, freshness }: Session,
 ): Promise<TickResult | undefined> {
   const { cluster, namespaces, clock, scaling, budgets, checking, phased } = input;
   const startedAt = clock.now();
@@ -177,7 +177,7 @@ async function tickOnce(
       budgets,
       checking,
       phased,
-      report: { record, timesSuperseded: reporter.timesSuperseded, onOutcome },
+      report: { emitEvents, timesSuperseded: reporter.timesSuperseded, onOutcome },
     });
     resync.endTick([...result.groups.keys()], startedAt);
     reporter.endTick(result, clock.monotonic() - from);

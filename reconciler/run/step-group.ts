@@ -73,7 +73,7 @@ async function rollOut(common: Common, { budgetLists, gatheredAt, gates, isResyn
   const { budgets, clock } = input;
   const gated = gates.of(zones);
   const byStatus = decideByStatus(zones, gated.verdicts);
-  const early = byStatus === "look" ? undefined : outcomeOf(byStatus, common);
+  const early = byStatus === "readPods" ? undefined : outcomeOf(byStatus, common);
   const isOver = early && !isResyncDue && !budgets.maintenance.needsReadyTime(zones);
   if ((isOver || byStatus) && decideByStatus(zones) === undefined) gated.follow({ kind: "settled" });
   if (isOver) return early;

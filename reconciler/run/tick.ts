@@ -44,7 +44,7 @@ export interface TickInput extends StepInput {
   readonly phased: PhasedTick;
   readonly report: StepInput["report"] & {
     /** Records Events. */
-    readonly record: (drafts: readonly Draft[]) => void;
+    readonly emitEvents: (drafts: readonly Draft[]) => void;
     /** Called with each outcome at once, and with the milliseconds that the group took. */
     readonly onOutcome: (outcome: Outcome, tookMs: number) => void;
   };
@@ -58,7 +58,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
   const busy = steps.underWay();
   for (const key of busy) memory.leave(key, "busy");
   const gatheredAt = clock.monotonic();
-  const context = { cluster, fence, freshness, namespaces, record: report.record };
+  const context = { cluster, fence, freshness, namespaces, emitEvents: report.emitEvents };
   const beginRound = () => checking.checker.begin(stop);
   const [list, gates] = await Promise.all([gatherZones(namespaces, input), checking.gates.begin({ ...context, beginRound })]);
   const phasing = handled(busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased({ ...context, stop }, input)));

@@ -47,7 +47,7 @@ const update = createNodeUpdates({
 const input = {
   fence: { write: () => ({}) },
   freshness: createFreshness(systemClock, { warn: () => {} }),
-  recorder: { record: () => {}, flush: async () => {} },
+  recorder: { emitEvents: () => {}, flush: async () => {} },
   annotations: new Map<string, string>(),
   signal: new AbortController().signal,
 };

@@ -100,7 +100,7 @@ async function once(): Promise<number> {
         maintainOthers: async () => {},
       },
     },
-    report: { record: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
+    report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
     checking: checks ? asking : noChecks,
     phased: checks ? phased : noPhases,
   });

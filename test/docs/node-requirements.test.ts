@@ -5,10 +5,9 @@ import { join } from "node:path";
 import { it } from "node:test";
 import { readPage, ROOT } from "./pages.ts";
 
-const FILES = "test/{reconciler/nodes,functions/nodes,host}/**/*.ts";
-const files = [...globSync(FILES, { cwd: ROOT }), ...globSync("test/cluster/nodes/*.ts", { cwd: ROOT })];
-const named = new Set(files.flatMap((file) => [...readFileSync(join(ROOT, file), "utf8").matchAll(/\b[RW]\d{1,2}\b/g)].map(([id]) => id)));
-const rows = [...readPage("docs/node-updates/requirements.md").matchAll(/^\| (?<id>[RW]\d{1,2}) \| .* \| (?<state>.*) ?\|$/gm)].map(
+const files = globSync("test/**/*.ts", { cwd: ROOT });
+const named = new Set(files.flatMap((file) => [...readFileSync(join(ROOT, file), "utf8").matchAll(/\bN[RW]\d{1,2}\b/g)].map(([id]) => id)));
+const rows = [...readPage("docs/node-updates/requirements.md").matchAll(/^\| (?<id>N[RW]\d{1,2}) \| .* \| (?<state>.*) ?\|$/gm)].map(
   ({ groups }) => groups,
 );
 const listed = new Map(rows.map((row) => [row?.["id"] ?? "", row?.["state"] ?? ""]));

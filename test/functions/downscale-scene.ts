@@ -79,7 +79,7 @@ export async function set(t: TestContext, script?: Parameters<typeof playPods>[1
     async conclude(diesAt = Infinity) {
       const life = live(stage.cluster, podHttp, diesAt);
       const conclude = createConcluder({ ...life, clock, log: keepingLog().log, clusterDomain: "x", zoneTracker: TRACKER });
-      const input = { namespaces: ["default"], fence: { write: () => ({}) }, recorder: { record: () => {} } };
+      const input = { namespaces: ["default"], fence: { write: () => ({}) }, recorder: { emitEvents: () => {} } };
       await conclude({ ...input, signal: new AbortController().signal });
       return life.made();
     },

@@ -104,7 +104,7 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
   const annotation = (): string | undefined =>
     stage.emulator.store.get("statefulsets.apps", "default", "zone-a")?.metadata.annotations?.["grafana.com/last-downscale"];
   assert.equal(annotation(), undefined);
-  const input = { namespaces: ["default"], fence: { write: () => ({}) }, recorder: { record: () => {} }, signal: t.signal };
+  const input = { namespaces: ["default"], fence: { write: () => ({}) }, recorder: { emitEvents: () => {} }, signal: t.signal };
   await createConcluder(tools)(input);
   assert.ok(Date.now() - Date.parse(annotation() ?? "") < 60_000);
   assert.match(((await other()).body as { message: string }).message, early);

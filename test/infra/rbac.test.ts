@@ -79,7 +79,7 @@ const ACCOUNTS: readonly (readonly [account: string, entry: string, unused?: Reg
 ];
 const CONFIGURATIONS = HOOKS.map(({ name }) => `${name}-zonewise`);
 
-it("R39: the agents have no right to write", () => {
+it("NR39: the agents have no right to write", () => {
   const rights = rulesBoundTo("brupop-agent-service-account").flatMap(rightsOf);
   assert.deepEqual(rights.toSorted(), ["get bottlerocketshadows", "get nodes", "watch bottlerocketshadows"]);
 });

@@ -42,7 +42,7 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "infra/kubernetes/limit-lists.ts": [],
   "reconciler/snapshot/change-watch.ts": ["statefulsets", "phasedrollouts", ...HOOKS],
   "reconciler/snapshot/gather.ts": ["statefulsets", "pods", "phasedrollouts", "zoneawarepoddisruptionbudgets"],
-  "reconciler/nodes/act/look-around.ts": ["statefulsets", "replicasets", "daemonsets"],
+  "reconciler/nodes/act/read-pods.ts": ["statefulsets", "replicasets", "daemonsets"],
   "reconciler/budget/act/deny-again.ts": ["statefulsets", "pods", "zoneawarepoddisruptionbudgets"],
   // Whatever users let zones mirror; the manifests allow the kind that is ours.
   "reconciler/scaling/act/references.ts": ["replicatemplates"],

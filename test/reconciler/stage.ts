@@ -146,7 +146,7 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {})
     maintenance: noMaintenance,
     ...noChecks,
     isResyncDue: () => false,
-    record: () => {},
+    emitEvents: () => {},
     timesSuperseded: () => 0,
     onOutcome: () => {},
     ...scalingOf(cluster),

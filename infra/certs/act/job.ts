@@ -33,10 +33,10 @@ export interface JobInput {
   readonly stop: AbortSignal;
 }
 
-/** Pause before the next look when something was in the way. */
+/** Pause before the next step when something was in the way. */
 const PAUSE_MS = 1000;
-/** Looks after which the run leaves the rest to the next one; a renewal takes four. */
-const MAX_LOOKS = 15;
+/** Steps after which the run leaves the rest to the next one; a renewal takes four. */
+const MAX_STEPS = 15;
 
 /**
  * Makes the Secret good and the configurations trust it. Resolves with 0, or with 1 if a configuration could not be given the bundle or
@@ -46,9 +46,9 @@ export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
   const { log, stop } = input;
   let step: Step | undefined;
   let isMissed = true;
-  for (let look = 1; look <= MAX_LOOKS && !stop.aborted; look++) {
-    step = await lookOnce(input, step?.spreadSince).catch((error: unknown) => {
-      if (!mayPass(error) || look === MAX_LOOKS) throw error;
+  for (let count = 1; count <= MAX_STEPS && !stop.aborted; count++) {
+    step = await takeStep(input, step?.spreadSince).catch((error: unknown) => {
+      if (!mayPass(error) || count === MAX_STEPS) throw error;
       log.warn("transient API error; trying again", { error });
       return undefined;
     });
@@ -59,7 +59,7 @@ export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
   return stop.aborted || isMissed ? 1 : 0;
 }
 
-/** After a write, the next look follows at once. */
+/** After a write, the next step follows at once. */
 async function pauseAfter(step: Step | undefined, { clock, stop }: JobInput): Promise<void> {
   if (step?.written) return;
   const isSettling = step?.decision.action === "wait" && step.spreadSince !== undefined;
@@ -129,7 +129,7 @@ function logDecision({ log, secretName }: JobInput, decision: Decision, lagging:
   log[level]("certificate", { ...decision, secret: secretName, ...(lagging.length > 0 && { waitsFor }) });
 }
 
-async function lookOnce(input: JobInput, spreadBefore: number | undefined): Promise<Step> {
+async function takeStep(input: JobInput, spreadBefore: number | undefined): Promise<Step> {
   const { cluster, clock, namespace, secretName, inject } = input;
   const listed = inject ? (await listConfigurations(cluster, namespace)).listed : [];
   const secret = await cluster.get(secrets, { namespace, name: secretName }).catch(absent);

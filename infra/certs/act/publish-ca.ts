@@ -10,7 +10,7 @@ export const CA_CONFIG_MAP = "zonewise-node-api-ca";
 const KEY = "ca.crt";
 const DEFINITION = "bottlerocketshadows.brupop.bottlerocket.aws";
 
-/** Resolves with true if all have the bundle; what another writer changed meanwhile, or what may not be written, is left to the next look. */
+/** Resolves with true if all have the bundle; what another writer changed meanwhile, or what may not be written, is left to the next step. */
 export function publishCa({ cluster, log, namespace }: JobTools): (caPem: string) => Promise<boolean> {
   return async (caPem) => {
     try {

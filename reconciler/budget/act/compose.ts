@@ -27,8 +27,8 @@ export interface ComposedBudgets {
 }
 
 export function composeBudgets({ cluster, clock, log, metrics, identity }: BudgetTools): ComposedBudgets {
-  const { record } = createRecorder({ cluster, clock, log, instance: identity });
-  const onBudgets = observeBudgets({ log, metrics, record });
+  const { emitEvents } = createRecorder({ cluster, clock, log, instance: identity });
+  const onBudgets = observeBudgets({ log, metrics, emitEvents });
   const freshness = createFreshness(clock, log);
   const compilePartition = createPartitionCache();
   const options = { cluster, clock, by: identity, freshness, onBudgets, compilePartition, random: Math.random };

@@ -11,7 +11,7 @@ export interface BudgetObserver {
   readonly log: Log;
   readonly metrics: BudgetMetrics;
   /** Records Events. */
-  readonly record: (drafts: readonly Draft[]) => void;
+  readonly emitEvents: (drafts: readonly Draft[]) => void;
 }
 
 /** Budgets that are judged before others have the process again: a pattern takes milliseconds. */
@@ -26,7 +26,7 @@ interface Seen {
   problem?: string | undefined;
 }
 
-export function observeBudgets({ log, metrics, record }: BudgetObserver): OnBudgets {
+export function observeBudgets({ log, metrics, emitEvents }: BudgetObserver): OnBudgets {
   /** What was last seen: by namespace, by name. */
   const seen = new Map<string, Map<string, Seen>>();
   const unjudged: (() => void)[] = [];
@@ -43,7 +43,7 @@ export function observeBudgets({ log, metrics, record }: BudgetObserver): OnBudg
 
   function complain(ref: ListedBudget["ref"], problem: string): void {
     metrics.observed("invalid");
-    record([{ regarding: ref, type: "Warning", reason: "BudgetInvalid", message: `no pod that it selects is evicted: ${problem}` }]);
+    emitEvents([{ regarding: ref, type: "Warning", reason: "BudgetInvalid", message: `no pod that it selects is evicted: ${problem}` }]);
   }
 
   async function judgeInTurns(): Promise<void> {

@@ -35,7 +35,7 @@ export interface Due {
 
 export interface ConcludeBounds extends Pick<PodCalls, "isOurs"> {
   readonly fence: Fence;
-  readonly recorder: Pick<Recorder, "record">;
+  readonly recorder: Pick<Recorder, "emitEvents">;
   readonly signal: AbortSignal;
 }
 
@@ -56,7 +56,7 @@ export async function concludeOne(due: DueZone, options: ConcludeOptions, bounds
   if (conclusion.staying.to === conclusion.staying.from) return true;
   const problem = await cancelForStaying(due, options, bounds);
   const draft = draftEvent(due, problem);
-  bounds.recorder.record([draft]);
+  bounds.recorder.emitEvents([draft]);
   options.log[problem === undefined ? "info" : "warn"](draft.message, { namespace, zone: name });
   return problem === undefined;
 }

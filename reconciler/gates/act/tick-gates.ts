@@ -29,7 +29,7 @@ export interface GatesTick extends Actor {
   readonly namespaces: readonly string[];
   /** Begins the questions of one group: a slow group must not use up the time of its own. */
   readonly beginRound: () => Round;
-  readonly record: (drafts: readonly Draft[]) => void;
+  readonly emitEvents: (drafts: readonly Draft[]) => void;
 }
 
 /** The gates of one group in one tick. */
@@ -69,13 +69,13 @@ export function createGates(tools: GatesTools): Gates {
   const readExpressions = ({ checks }: Gate): Promise<ExpressionFindings> => findInExpressions(checks, tools.loadReader);
 
   return {
-    async begin({ namespaces, record, beginRound, ...actor }) {
+    async begin({ namespaces, emitEvents, beginRound, ...actor }) {
       const lists = new Map(await Promise.all(namespaces.map(async (one) => [one, await list(one, actor)] as const)));
       for (const [namespace, one] of lists) if ("error" in one) log.warn("the gates could not be listed", { namespace, error: one.error });
       const byGroup = groupBy([...lists.values()].flatMap(gatesIn), ({ ref, group }) => groupKey({ namespace: ref.namespace, group }));
       const following = new Map<string, Promise<Followed[]>>();
       const onChange = (gate: Gate, changes: readonly GateChange[]): void =>
-        record(changes.map(({ type, reason, message, cause }) => ({ regarding: gate.ref, type, reason, message, cause })));
+        emitEvents(changes.map(({ type, reason, message, cause }) => ({ regarding: gate.ref, type, reason, message, cause })));
       const onVerdict = (verdict: CheckVerdict): void => metrics.checked(verdict);
       const follower = { ...actor, log, onChange, onVerdict, readExpressions, now: clock.now };
       const followAll = async (gates: readonly Gate[], view: RolloutView | undefined): Promise<Followed[]> => {

@@ -126,7 +126,7 @@ function readTerms(spec: NonNullable<typeof volumes.shape>["spec"]): Pick<BoundC
   return terms ? { terms } : {};
 }
 
-/** Places for a pod that need no look at more nodes: one of them may be the node that it is on. */
+/** Places for a pod that need no read of more nodes: one of them may be the node that it is on. */
 const ENOUGH = 2;
 
 async function judge(demands: Demands, { nodes, busy, allNodes }: PlaceSource): Promise<Judged[]> {

@@ -12,7 +12,7 @@ export interface UpkeepResult {
   readonly error: unknown;
 }
 
-/** A failure is reported and does not stop the others (W14). Throws `LeaseLost`. */
+/** A failure is reported and does not stop the others (NW14). Throws `LeaseLost`. */
 export async function takeUpkeep(list: readonly Upkeep[], namespace: string, actor: Actor): Promise<UpkeepResult[]> {
   const results: UpkeepResult[] = [];
   for (const upkeep of list) {

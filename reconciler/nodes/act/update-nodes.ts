@@ -1,7 +1,7 @@
 /**
  * Node updates, as a step of the tick: gather -> decide -> act, for each policy in turn, until nothing is left to do.
  *
- *   list policies, shadows, nodes -> plan, looking at pods where the plan asks for it -> write the policy's status -> write shadows -> again
+ *   list policies, shadows, nodes -> plan, reading pods where the plan asks for it -> write the policy's status -> write shadows -> again
  *                                 -> shadows that are missing or left over, cordons to undo
  */
 import type { Clock } from "../../../infra/clock.ts";
@@ -25,9 +25,9 @@ import type { Recorder } from "../../report/act/recorder.ts";
 import { createAskChecks } from "./ask-checks.ts";
 import { makeDefault } from "./default-policy.ts";
 import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.ts";
-import { lookAround } from "./look-around.ts";
+import { createPodReader } from "./read-pods.ts";
 import { draftDoubts, draftInvalid, draftPass, draftUncordon } from "../node-events.ts";
-import { type LookMemory, planWithLooks, type Questions } from "./plan-with-looks.ts";
+import { type ReadingMemory, planAfterReading, type Questions } from "./plan-after-reading.ts";
 import { findInChecks, type LoadReader } from "./read-checks.ts";
 import { takeUpkeep } from "./take-upkeep.ts";
 import { countTransitions, writeShadows } from "./write-plan.ts";
@@ -71,7 +71,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   const { cluster, clock, log, metrics, namespace } = options;
   const definition = "a definition of infra/manifests/node-updates/crds";
   const kinds = createOptionalKind({ capability: "node updates", definition, againAfterMs: ABSENT_MS }, options);
-  const memory: LookMemory = { obstacles: new Map(), departures: new Map(), lookedAt: new Map() };
+  const memory: ReadingMemory = { obstacles: new Map(), departures: new Map(), readAt: new Map() };
   /** Writes that the next status counts, by the UID of the policy: what failed is not counted. */
   const uncounted = new Map<string, readonly ShadowWrite[]>();
   let allReadAt = Number.NEGATIVE_INFINITY;
@@ -106,7 +106,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const askChecks = createAskChecks(round, options.secretsNamespace);
     const active = activeOf(lists);
     const busy = new Set([...active.values()].flat().map(({ node }) => node));
-    const questions = { lookAt: lookAround({ ...actor, now: clock.now(), call, nodes: lists.nodes, busy }), askChecks };
+    const questions = { readPods: createPodReader({ ...actor, now: clock.now(), call, nodes: lists.nodes, busy }), askChecks };
     let wrote = false;
     for (const stored of lists.policies) wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, questions })) || wrote;
     metrics.nodesPassed(clock.now());
@@ -124,13 +124,13 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     { actor, recorder, questions }: { readonly actor: Actor; readonly recorder: Recorder; readonly questions: Questions },
   ): Promise<boolean> {
     if (isInvalid(policy)) {
-      recorder.record([draftInvalid(policy, policy.unreadable)]);
+      recorder.emitEvents([draftInvalid(policy, policy.unreadable)]);
       return false;
     }
     const { nodes, contested } = nodesOf(policy, lists);
     const others = [...lists.active].flatMap(([name, going]) => (name === policy.name ? [] : going));
     const snapshot = { now: clock.now(), policy, nodes, contested, others, ownNode: options.ownNode };
-    const plan = await planWithLooks(snapshot, questions, memory);
+    const plan = await planAfterReading(snapshot, questions, memory);
     lists.active.set(policy.name, plan.status.active);
     const transitions = countTransitions(plan.status.transitions, uncounted.get(policy.uid) ?? []);
     const after = { ...plan.status, transitions };
@@ -141,7 +141,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     uncounted.set(policy.uid, written);
     for (const { write, error } of missed)
       log.warn("node updates: a shadow could not be written, and is tried again", { shadow: write.node.shadow?.name, error });
-    recorder.record([
+    recorder.emitEvents([
       ...draftPass(policy, plan, { written, nodes }),
       ...draftDoubts(policy, await findInChecks(policy, options.loadReader)),
     ]);
@@ -163,7 +163,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
       const { action, node } = upkeep;
       if (error !== undefined) log.warn(`node updates: ${action} failed, and is tried again`, { node: node.name, error });
       else log.info(`node updates: ${action}`, { node: node.name });
-      if (error === undefined && action === "uncordon") recorder.record([draftUncordon(node)]);
+      if (error === undefined && action === "uncordon") recorder.emitEvents([draftUncordon(node)]);
     }
     return results.some(({ error }) => error === undefined);
   }

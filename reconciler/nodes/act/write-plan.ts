@@ -53,7 +53,7 @@ export async function writeSpec(
 /** At most as many kinds of transitions are counted, the newest. */
 const MAX_TRANSITIONS = 200;
 
-/** The counts with one more of each transition that was written (R22). */
+/** The counts with one more of each transition that was written (NR22). */
 export function countTransitions(before: readonly TransitionCount[], written: readonly ShadowWrite[]): TransitionCount[] {
   const counts = new Map(before.map((one) => [keyOf(one), one]));
   for (const one of written.map(transitionOf).filter(({ from, to }) => from !== to)) {

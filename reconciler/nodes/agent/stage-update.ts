@@ -1,4 +1,4 @@
-/** Brings the host to a staged update, action by action. It may be ended at any moment: the next call goes on from what the host reports (W7). */
+/** Brings the host to a staged update, action by action. It may be ended at any moment: the next call goes on from what the host reports (NW7). */
 import type { Clock } from "../../../infra/clock.ts";
 import type { HostApi } from "./host-api.ts";
 import { type HostAction, nextHostStep, targetOf, type UpdateStatus, whyFailed } from "../host-updates.ts";
@@ -8,7 +8,7 @@ export interface HostTools {
   readonly clock: Clock;
   /** Milliseconds between two looks at a host that is busy. */
   readonly pollMs: number;
-  /** Milliseconds that one action may take, such as a slow download (W4). */
+  /** Milliseconds that one action may take, such as a slow download (NW4). */
   readonly actionMs: number;
   readonly stop: AbortSignal;
 }

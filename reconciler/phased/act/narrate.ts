@@ -10,7 +10,7 @@ import type { Write } from "./take-phased-step.ts";
 
 export interface Narrator {
   /** Called after each write; `hold` if a budget forbade it. */
-  readonly narrate: (record: Recorder["record"]) => (decision: Write, gathered: Gathered, hold: Hold | undefined) => void;
+  readonly narrate: (emitEvents: Recorder["emitEvents"]) => (decision: Write, gathered: Gathered, hold: Hold | undefined) => void;
   /** Forgets all but these. */
   readonly endTick: (living: readonly PhasedRollout[]) => void;
 }
@@ -29,10 +29,10 @@ export function createNarrator(log: Log): Narrator {
   }
 
   return {
-    narrate: (record) => (decision, gathered, hold) => {
+    narrate: (emitEvents) => (decision, gathered, hold) => {
       const { rollout } = gathered;
       const notices = hold ? [heldBack(hold)] : noticesOfWrite(decision, gathered);
-      record(notices.map((notice) => ({ regarding: rollout, ...notice })));
+      emitEvents(notices.map((notice) => ({ regarding: rollout, ...notice })));
       if (isRepeated(rollout, hold)) return;
       const text = hold?.message ?? describe(decision, rollout);
       const { namespace, name } = rollout;

@@ -27,7 +27,7 @@ export interface PhasedInput extends Actor {
   readonly namespaces: readonly string[];
   readonly round: Round;
   /** Records Events. */
-  readonly record: Recorder["record"];
+  readonly emitEvents: Recorder["emitEvents"];
   readonly stop: AbortSignal;
 }
 
@@ -122,9 +122,9 @@ async function visitInPlace(one: Gathered, places: Slots, input: Visiting): Prom
 
 /** An error in one PhasedRollout is its own. */
 async function visitOne(first: Gathered, input: Omit<Visiting, "round"> & Pick<Visitor, "round">): Promise<PhasedResult> {
-  const { narrator, record, log } = input;
+  const { narrator, emitEvents, log } = input;
   try {
-    const onWrite = narrator.narrate(record);
+    const onWrite = narrator.narrate(emitEvents);
     const { acted, dueAt } = await visitRollout(first, { ...input, onWrite });
     return { acted, failed: false, dueAt };
   } catch (error) {

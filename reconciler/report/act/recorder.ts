@@ -12,8 +12,8 @@ const MAX_WAITING = 1000;
 const EVENT_MS = 5000;
 
 export interface Recorder {
-  readonly record: (drafts: readonly Draft[]) => void;
-  /** Resolves once every recorded Event has been written or has failed. */
+  readonly emitEvents: (drafts: readonly Draft[]) => void;
+  /** Resolves once every emitted Event has been written or has failed. */
   readonly flush: () => Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export function createRecorder({ cluster, clock, log, instance }: RecorderOption
   }
 
   return {
-    record(drafts) {
+    emitEvents(drafts) {
       const now = clock.monotonic();
       for (const [name, at] of written) if (now - at >= QUIET_MS) written.delete(name);
       for (const draft of drafts) {

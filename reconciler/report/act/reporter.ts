@@ -40,7 +40,7 @@ export function createReporter({ log, metrics, recorder, clock, memory = new Map
       const next = remember(earlier, outcome, now);
       memory.set(key, next);
       const heldMs = (hold: Hold): number => now - (next.holds.get(dedupKeyOf(hold)) ?? now);
-      recorder.record(draftEvents(outcome, earlier, heldMs));
+      recorder.emitEvents(draftEvents(outcome, earlier, heldMs));
       measure(outcome, tookMs);
       for (const { level, text, fields } of linesOf(outcome, earlier)) log[level](text, fields);
     },

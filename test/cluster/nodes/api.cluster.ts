@@ -43,25 +43,25 @@ before(async () => {
 after(() => stage.close());
 
 describe("the node API, called with a token that a real API server reviews,", () => {
-  it("R40: answers the agent that runs on the node", async () => assert.equal(await statusOf(await stage.requestToken({ pod })), 200));
+  it("NR40: answers the agent that runs on the node", async () => assert.equal(await statusOf(await stage.requestToken({ pod })), 200));
 
-  it("R42: refuses the token of another node's agent", async () =>
+  it("NR42: refuses the token of another node's agent", async () =>
     assert.equal(await statusOf(await stage.requestToken({ pod: otherPod })), 403));
 
-  it("R41: refuses a token for another audience", async () =>
+  it("NR41: refuses a token for another audience", async () =>
     assert.equal(await statusOf(await stage.requestToken({ pod, audience: "https://kubernetes.default.svc" })), 401));
 
-  it("R41: refuses a forged token", async () => {
+  it("NR41: refuses a forged token", async () => {
     const [head, body, signature = ""] = (await stage.requestToken({ pod })).split(".");
     assert.equal(await statusOf(`${head}.${body}.${signature.slice(0, -8)}AAAAAAAA`), 401);
   });
 
-  it("W9: refuses a token that is bound to no pod, and another ServiceAccount's", async () => {
+  it("NW9: refuses a token that is bound to no pod, and another ServiceAccount's", async () => {
     assert.equal(await statusOf(await stage.requestToken()), 403);
     assert.equal(await statusOf(await stage.requestToken({ account: "default" })), 403);
   });
 
-  it("W10: refuses a UID that is not the node's", async () => {
+  it("NW10: refuses a UID that is not the node's", async () => {
     const bogus = { ...node, metadata: { ...node.metadata, uid: "00000000-0000-0000-0000-000000000000" } };
     assert.equal(await statusOf(await stage.requestToken({ pod }), bogus), 403);
   });
@@ -80,7 +80,7 @@ describe("the node API, called with a token that a real API server reviews,", ()
   // Only the plane of the tests shows its key.
   const keyFile = join(dirname(process.env["KUBECONFIG"] ?? ""), "sa.key");
   if (existsSync(keyFile))
-    it("R41: refuses a token that has expired, though its signature is genuine", async () => {
+    it("NR41: refuses a token that has expired, though its signature is genuine", async () => {
       const genuine = await stage.requestToken({ pod });
       const { kid } = decodeProtectedHeader(genuine);
       const key = createPrivateKey(readFileSync(keyFile));
@@ -92,7 +92,7 @@ describe("the node API, called with a token that a real API server reviews,", ()
     });
 });
 
-describe("R39: the agents' ServiceAccount", () => {
+describe("NR39: the agents' ServiceAccount", () => {
   const isAllowed = async (attributes: object): Promise<boolean> => {
     const user = `system:serviceaccount:${stage.namespace}:${AGENT}`;
     const groups = ["system:authenticated", "system:serviceaccounts", `system:serviceaccounts:${stage.namespace}`];

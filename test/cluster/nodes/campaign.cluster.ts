@@ -13,7 +13,7 @@ for (const { maxConcurrent, allowed } of [
   { maxConcurrent: "50%", allowed: 6 },
   { maxConcurrent: 1, allowed: 1 },
 ] as const)
-  it(`R1, R10, R23, R30: twelve nodes are updated, ${maxConcurrent} at once`, async (t) => {
+  it(`NR1, NR10, NR23, NR30: twelve nodes are updated, ${maxConcurrent} at once`, async (t) => {
     const campaign = await openCampaign(t, { nodes: 12, spec: { maxConcurrent }, web: 6 });
     campaign.startReconciler();
     await campaign.until("every node updated", (shadows) => shadows.length === 12 && shadows.every(isUpdated));
@@ -29,7 +29,7 @@ for (const { maxConcurrent, allowed } of [
     await judge(campaign);
   });
 
-it("R27, R29, R35: a host that falls back to the old version freezes the campaign until a person says so", async (t) => {
+it("NR27, NR29, NR35: a host that falls back to the old version freezes the campaign until a person says so", async (t) => {
   const campaign = await openCampaign(t, { nodes: 3, spec: { maxConcurrent: 1 } });
   for (const { host } of campaign.played) host.rollBack(1);
   campaign.startReconciler();
@@ -48,7 +48,7 @@ it("R27, R29, R35: a host that falls back to the old version freezes the campaig
   await judge(campaign);
 });
 
-it("R20: twenty kills of the controller, and others of agents and of the API, do no harm", async (t) => {
+it("NR20: twenty kills of the controller, and others of agents and of the API, do no harm", async (t) => {
   const campaign = await openCampaign(t, { nodes: 6, spec: { maxConcurrent: 2 } });
   let reconciler = campaign.startReconciler();
   let kills = 0;
@@ -71,7 +71,7 @@ it("R20: twenty kills of the controller, and others of agents and of the API, do
   await judge(campaign);
 });
 
-it("R28, R32: a budget that allows nothing holds its node by name, and no other; without it the node follows", async (t) => {
+it("NR28, NR32: a budget that allows nothing holds its node by name, and no other; without it the node follows", async (t) => {
   const campaign = await openCampaign(t, { nodes: 3, spec: { maxConcurrent: 1 } });
   const { admin, namespace } = campaign.stage;
   const [first] = campaign.nodeStage.nodes;

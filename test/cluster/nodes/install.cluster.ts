@@ -121,7 +121,7 @@ describe("node updates, installed beside a reconciler,", () => {
     assert.equal(data[key], "true");
   });
 
-  it("R39: give the agents no right to write, whatever the resource", async () => {
+  it("NR39: give the agents no right to write, whatever the resource", async () => {
     const agent = await connectAdmin(await connectAs("brupop-agent-service-account"));
     const review = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview", spec: { namespace: HOME } };
     const { status } = await agent.call<RulesReview>("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review);
@@ -158,7 +158,7 @@ describe("node updates, installed beside a reconciler,", () => {
       }
   });
 
-  it("W20: convert a v1 object by the API server, once the certificate job has run under its own rights", async () => {
+  it("NW20: convert a v1 object by the API server, once the certificate job has run under its own rights", async () => {
     const env = { ...variablesOf("CronJob"), KUBERNETES_NAMESPACE: HOME, LOG_LEVEL: "error" };
     const stop = new AbortController();
     assert.equal(await runJob({ ...env, KUBECONFIG: await connectAs("zonewise-node-api-certificates") }, stop.signal, publishCa), 0);
@@ -199,7 +199,7 @@ describe("node updates, installed beside a reconciler,", () => {
     assert.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /^brupop_hosts_state\{state="Idle"\} 0$/m);
   });
 
-  it("R36: leave nothing behind when they are removed", async () => {
+  it("NR36: leave nothing behind when they are removed", async () => {
     for (const items of [parts[2] ?? [], parts[0] ?? []]) await kubectl(["delete", "-f", "-"], items);
     assert.deepEqual(
       (await readTraces()).filter((name) => !strange.has(name)),

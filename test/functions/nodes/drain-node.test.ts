@@ -49,7 +49,7 @@ describe("a drain", () => {
     assert.equal(stage.emulator.store.get("pods", "default", "a-0")?.metadata.deletionTimestamp, undefined);
   });
 
-  it("R9, R17, W6: cordons, evicts, and answers 200 only once no pod is left; what remains is in the answers and in the shadow", async (t) => {
+  it("NR9, NR17, NW6: cordons, evicts, and answers 200 only once no pod is left; what remains is in the answers and in the shadow", async (t) => {
     const { stage, agent } = await start(t);
     createPod(stage, "a-0");
     createPod(stage, "b-0");
@@ -86,7 +86,7 @@ describe("a drain", () => {
     assert.equal((await drainOnce(stage, agent)).status, 200);
   });
 
-  it("R10: is held by a budget, and says so, with the pod", async (t) => {
+  it("NR10: is held by a budget, and says so, with the pod", async (t) => {
     const { stage, agent } = await start(t);
     createPod(stage, "kept-0", { labels: { app: "kept" } });
     const budget = {
@@ -155,7 +155,7 @@ describe("a drain", () => {
     { name: "while nothing is wanted", spec: { state: "Idle" }, status: {} },
     { name: "while the update is being staged", spec: { state: "StagedAndPerformedUpdate" }, status: { current_state: "Idle" } },
     { name: "after the reboot", spec: {}, status: { current_state: "RebootedIntoUpdate" } },
-    { name: "W1: in ErrorReset", spec: {}, status: { current_state: "ErrorReset" } },
+    { name: "NW1: in ErrorReset", spec: {}, status: { current_state: "ErrorReset" } },
   ] as const;
   for (const { name, spec, status } of UNWANTED)
     it(`is refused ${name}, and the node is not cordoned`, async (t) => {

@@ -17,7 +17,7 @@ const uidOf = ({ node }: NodeStage, name: string): string => node(name).metadata
 const CASES: readonly Case[] = [
   { name: "the agent of the node", agent: (stage) => playAgent(stage, "node-1"), status: 200 },
   {
-    name: "R11, R42: the token of another node's agent",
+    name: "NR11, NR42: the token of another node's agent",
     agent: async (stage) => {
       const { headers } = await playAgent(stage, "node-2");
       return { headers: headersOf("node-1", uidOf(stage, "node-1"), headers["BrupopK8sAuthToken"] ?? "") };
@@ -25,12 +25,12 @@ const CASES: readonly Case[] = [
     status: 403,
   },
   {
-    name: "R41: a token for another audience",
+    name: "NR41: a token for another audience",
     agent: (stage) => playAgent(stage, "node-1", { audience: "another" }),
     status: 401,
   },
   {
-    name: "R41: a token with a forged signature",
+    name: "NR41: a token with a forged signature",
     agent: async (stage) => {
       const agent = await playAgent(stage, "node-1");
       return withHeaders(agent, { BrupopK8sAuthToken: `${agent.headers["BrupopK8sAuthToken"]?.slice(0, -6)}AAAAAA` });
@@ -44,7 +44,7 @@ const CASES: readonly Case[] = [
   },
   { name: "a token that is bound to no pod", agent: (stage) => playAgent(stage, "node-1", { bound: false }), status: 403 },
   {
-    name: "W9: a pod of the agent's name and account in another namespace",
+    name: "NW9: a pod of the agent's name and account in another namespace",
     agent: async (stage) => {
       await playAgent(stage, "node-1");
       return playAgent(stage, "node-1", { namespace: "default" });
@@ -52,12 +52,12 @@ const CASES: readonly Case[] = [
     status: 403,
   },
   {
-    name: "W9: another ServiceAccount of the namespace",
+    name: "NW9: another ServiceAccount of the namespace",
     agent: (stage) => playAgent(stage, "node-1", { account: "default" }),
     status: 403,
   },
   {
-    name: "W9: the token of a pod that has been replaced by one of its name",
+    name: "NW9: the token of a pod that has been replaced by one of its name",
     agent: async (stage) => {
       const agent = await playAgent(stage, "node-1");
       stage.emulator.store.remove("pods", NAMESPACE, "agent-node-1", { gracePeriodSeconds: 0 });
@@ -67,11 +67,11 @@ const CASES: readonly Case[] = [
     status: 401,
   },
   {
-    name: "W10: a UID that is not the node's",
+    name: "NW10: a UID that is not the node's",
     agent: async (stage) => withHeaders(await playAgent(stage, "node-1"), { BrupopNodeUid: "bogus" }),
     status: 403,
   },
-  { name: "W17: no headers", agent: async () => ({ headers: {} }), status: 400 },
+  { name: "NW17: no headers", agent: async () => ({ headers: {} }), status: 400 },
 ];
 
 /** The original's cases: pods 1 to 4 on nodes 1 to 4. */
@@ -103,7 +103,7 @@ describe("the node API, called with", () => {
       const answer = await stage.call(caller, UNCORDON);
       assert.equal(answer.status, status, JSON.stringify(answer.body));
       const token = caller.headers["BrupopK8sAuthToken"] ?? "";
-      if (token.length > 10) assert.ok(!JSON.stringify([stage.entries, answer.body]).includes(token), "W29: a token in the log");
+      if (token.length > 10) assert.ok(!JSON.stringify([stage.entries, answer.body]).includes(token), "NW29: a token in the log");
     });
 
   it("a UID that is not the node's, says so, and not that the pod runs elsewhere", async (t) => {
@@ -124,7 +124,7 @@ describe("the node API, called with", () => {
     assert.equal((await stage.call(none, "POST /bottlerocket-node-resource/other")).status, 404);
   });
 
-  it("a good token while the API server is out of order, answers 503 and when to try again (W17)", async (t) => {
+  it("a good token while the API server is out of order, answers 503 and when to try again (NW17)", async (t) => {
     const stage = await setNodeStage(t);
     const agent = await playAgent(stage, "node-1");
     stage.emulator.faults.inject({ verb: "get", resource: "nodes", effect: { kind: "error" }, times: 1 });

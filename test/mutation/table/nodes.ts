@@ -128,8 +128,8 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a node is rebooted only if its drain would succeed",
     ...PRECONDITIONS,
-    find: "look.rollout ?? look.obstacle ??",
-    replacement: "look.rollout ??",
+    find: "reading.rollout ?? reading.obstacle ??",
+    replacement: "reading.rollout ??",
   },
   {
     breaks: "a deadline frees the slot of a node in service only",
@@ -346,7 +346,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a volume that may not be read holds its node",
-    file: "reconciler/nodes/act/look-around.ts",
+    file: "reconciler/nodes/act/read-pods.ts",
     tests: ["test/reconciler/nodes/act/places.test.ts"],
     find: "      unknown,\n    };",
     replacement: "      unknown: unknown && undefined,\n    };",

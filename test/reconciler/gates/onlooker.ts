@@ -56,7 +56,7 @@ export class Play {
     this.#seconds += seconds;
     const snapshot = this.#observe();
     const early = decideByStatus(snapshot.zones);
-    if (early !== undefined && early !== "look") return early;
+    if (early !== undefined && early !== "readPods") return early;
     const gate = stored({ spec: { when: this.#when }, check: { successThreshold: THRESHOLD } }, this.#record);
     const identity = identityOf(snapshot.zones);
     const wanted = wantedBy(snapshot);

@@ -125,7 +125,7 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
         mayDisrupt: createMayDisrupt(reserver, clock, createMetrics().budgets),
         maintenance: createBudgetMaintenance({ cluster, clock, log: silent, onBudgets: () => {}, patchTimeoutMs: 5000 }),
       },
-      report: { record: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
+      report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
       checking: noChecks,
       phased: noPhases,
     });

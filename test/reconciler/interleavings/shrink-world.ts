@@ -194,7 +194,7 @@ export function createShrinkWorld(options: ShrinkOptions) {
         turns: { isResyncDue: () => false },
         scaling: { ...scalingOf(cluster), notifier: createPodNotifier({ http: noPods, clock, onNote: () => {}, signal }) },
         budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
-        report: { record: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
+        report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
         checking: noChecks,
         phased: noPhases,
       }).catch(() => undefined);

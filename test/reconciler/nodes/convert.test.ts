@@ -83,7 +83,7 @@ const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }, options: { req
   fc.record<T>(model, { ...options, noNullPrototype: true });
 const dictionary = (constraints = {}) => fc.dictionary(fc.string(), fc.string(), { noNullPrototype: true, ...constraints });
 
-describe("there and back (W22)", () => {
+describe("there and back (NW22)", () => {
   const state = {
     v1: ["Idle", "StagedUpdate", "PerformedUpdate", "RebootedIntoUpdate", "MonitoringUpdate"],
     v2: ["Idle", "StagedAndPerformedUpdate", "RebootedIntoUpdate", "MonitoringUpdate", "ErrorReset"],

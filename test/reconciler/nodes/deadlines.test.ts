@@ -22,8 +22,8 @@ interface Outcome {
 }
 
 function outcome(one: UpdateNode, stored: Partial<ActiveNode>, spec = {}): Outcome {
-  const looks = new Map([["a", { ...FREE, obstacle: "zpdb exceeded", missing: "work" }]]);
-  const plan = planPass(snapshot([one], { looks, policy: policy(spec, { active: [entry("a", { since: at(LATE), ...stored })] }) }));
+  const readings = new Map([["a", { ...FREE, obstacle: "zpdb exceeded", missing: "work" }]]);
+  const plan = planPass(snapshot([one], { readings, policy: policy(spec, { active: [entry("a", { since: at(LATE), ...stored })] }) }));
   const [write] = plan.writes;
   const [deferred] = plan.status.deferred;
   const reason = plan.status.failed[0]?.reason;
@@ -36,7 +36,7 @@ function outcome(one: UpdateNode, stored: Partial<ActiveNode>, spec = {}): Outco
   };
 }
 
-describe("a deadline (W3)", () => {
+describe("a deadline (NW3)", () => {
   for (const [title, one, stored, expected] of [
     [
       "frees the slot of a node that does not stage",
@@ -93,7 +93,7 @@ describe("a deadline (W3)", () => {
       { slot: true, idle: false, frozen: true, reason: "ReturnTimeout" },
     ],
     [
-      "freezes for a node whose work does not come back, and lets it go (R34)",
+      "freezes for a node whose work does not come back, and lets it go (NR34)",
       busyNode("a", M, M, { node: { ...back, readySince: 0 }, status: { current_version: "1.1.0" } }),
       { phase: "Monitoring" },
       { slot: true, idle: true, frozen: true, deferred: "HealthTimeout 1", reason: "HealthTimeout" },
@@ -149,7 +149,7 @@ describe("a deadline (W3)", () => {
   });
 });
 
-describe("a node that loses its label (W13)", () => {
+describe("a node that loses its label (NW13)", () => {
   for (const [title, one, phase, idle] of [
     ["is sent back while it stages", busyNode("a", S, "Idle", { node: { managed: false } }), "Staging", true],
     ["is sent back while it is drained", busyNode("a", R, S, { node: { managed: false, ...cordoned } }), "Draining", true],

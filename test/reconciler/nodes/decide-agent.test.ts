@@ -45,8 +45,8 @@ function shown(facts: AgentSnapshot): string {
 }
 
 describe("before anything is reported", () => {
-  it("R12: the shadow is created", () => assert.equal(shown({ ...snapshot(), shadow: undefined }), "create"));
-  it("R14: the first report has the versions of the host", () => {
+  it("NR12: the shadow is created", () => assert.equal(shown({ ...snapshot(), shadow: undefined }), "create"));
+  it("NR14: the first report has the versions of the host", () => {
     const step = decideAgent({ ...snapshot({ target: "1.1.0" }), shadow: { spec: { state: "Idle" }, status: undefined } });
     assert.deepEqual(step, {
       step: "report",
@@ -55,7 +55,7 @@ describe("before anything is reported", () => {
   });
 });
 
-describe("R6: for a wanted and a reported state", () => {
+describe("NR6: for a wanted and a reported state", () => {
   const ACTS: Readonly<Record<string, string>> = {
     "StagedAndPerformedUpdate/Idle": "stage",
     "RebootedIntoUpdate/StagedAndPerformedUpdate": "drain",
@@ -73,7 +73,7 @@ describe("R6: for a wanted and a reported state", () => {
 });
 
 describe("a failed attempt", () => {
-  it("W1: is not acted upon until Idle is wanted", () => {
+  it("NW1: is not acted upon until Idle is wanted", () => {
     for (const wanted of STATES.filter((state) => state !== "Idle"))
       assert.equal(shown(snapshot({ wanted, reported: "ErrorReset" })), "wait", wanted);
   });
@@ -102,7 +102,7 @@ describe("after a reboot", () => {
     assert.equal(shown(snapshot({ ...back, status: { rebooting: null, boot_id: "b-2" } })), "uncordon RebootedIntoUpdate");
   });
 
-  it("R27, W19: into another version it has failed, and there is no second drain", () => {
+  it("NR27, NW19: into another version it has failed, and there is no second drain", () => {
     for (const status of [{ rebooting }, {}]) {
       const step = decideAgent(snapshot({ wanted, reported, bootId: "b-2", status }));
       assert.partialDeepStrictEqual(step, {

@@ -7,7 +7,7 @@ import type { NodePod } from "../../../reconciler/nodes/node-pod.ts";
 import type { Places } from "../../../reconciler/nodes/places.ts";
 import { planPass } from "../../../reconciler/nodes/plan.ts";
 import { NODE_PHASES } from "../../../reconciler/nodes/policy-status.ts";
-import type { GoingNode, NodeLook } from "../../../reconciler/nodes/snapshot.ts";
+import type { GoingNode, NodeReading } from "../../../reconciler/nodes/snapshot.ts";
 import { busyNode, entry, node, policy, pod, snapshot } from "./fixture.ts";
 
 /** A pod on a node, and where else it fits: open nodes, or `{ name: state }` for those that take none now. */
@@ -24,7 +24,7 @@ const budget = (disruptionsAllowed = 1) => ({
   allowsUnhealthy: false,
 });
 
-function look(here: readonly Here[], { allowed = 1, ...rest }: Partial<NodeLook> & { readonly allowed?: number } = {}): NodeLook {
+function reading(here: readonly Here[], { allowed = 1, ...rest }: Partial<NodeReading> & { readonly allowed?: number } = {}): NodeReading {
   const places = new Map(
     here.map(([{ uid }, open, closed = {}]): [string, Places] => [
       uid,
@@ -46,16 +46,16 @@ function look(here: readonly Here[], { allowed = 1, ...rest }: Partial<NodeLook>
 const NOBODY: Going = { out: new Set(), leaving: [] };
 const going = (...names: readonly string[]): Going => ({ out: new Set(names), leaving: names });
 const db = (name: string, overrides = {}): NodePod => pod(name, { labels, owner: `set-${name}`, kind: "StatefulSet", ...overrides });
-const ask = (looks: Readonly<Record<string, NodeLook>>, of: string, others = NOBODY, isForced = false) =>
-  whyNotTogether({ node: of, going: others, looks: new Map(Object.entries(looks)), isForced });
+const ask = (readings: Readonly<Record<string, NodeReading>>, of: string, others = NOBODY, isForced = false) =>
+  whyNotTogether({ node: of, going: others, readings: new Map(Object.entries(readings)), isForced });
 const reasonOf = (...question: Parameters<typeof ask>): string => {
   const answer = ask(...question);
-  return answer && "reason" in answer ? `${answer.reason}: ${answer.message}` : answer ? `look at ${answer.looks.join()}` : "";
+  return answer && "reason" in answer ? `${answer.reason}: ${answer.message}` : answer ? `read ${answer.toRead.join()}` : "";
 };
 
 describe("pods that fit on other nodes", () => {
   for (const [title, here, others, expected] of [
-    ["may go while one of these stays", [[db("a"), ["n2", "n3"]]], going("n2"), /^look at n2$/],
+    ["may go while one of these stays", [[db("a"), ["n2", "n3"]]], going("n2"), /^read n2$/],
     [
       "have no place while all of these are being updated",
       [[db("a"), ["n2"]]],
@@ -84,7 +84,7 @@ describe("pods that fit on other nodes", () => {
     ["need none if a drain leaves them alone", [[db("a", { kind: "DaemonSet" }), [], { n2: "cordoned" }]], NOBODY, /^$/],
     ["need none if they are over", [[db("a", { phase: "Failed" }), [], { n2: "cordoned" }]], NOBODY, /^$/],
   ] as const satisfies readonly (readonly [string, readonly Here[], Going, RegExp])[])
-    it(title, () => assert.match(reasonOf({ n1: look(here) }, "n1", others), expected));
+    it(title, () => assert.match(reasonOf({ n1: reading(here) }, "n1", others), expected));
 });
 
 describe("pods that can come back to their node alone", () => {
@@ -124,18 +124,18 @@ describe("pods that can come back to their node alone", () => {
       /^DrainWouldNotEnd: shop\/a/,
     ],
   ] as const satisfies readonly (readonly [string, readonly Here[], object, RegExp])[])
-    it(title, () => assert.match(reasonOf({ n1: look(here, options) }, "n1"), expected));
+    it(title, () => assert.match(reasonOf({ n1: reading(here, options) }, "n1"), expected));
 
   it("may go if the policy ends such drains by a reboot", () =>
-    assert.equal(reasonOf({ n1: look([captive, [db("b"), []]]) }, "n1", NOBODY, true), ""));
+    assert.equal(reasonOf({ n1: reading([captive, [db("b"), []]]) }, "n1", NOBODY, true), ""));
   it("but are not left without a place by our own doing, even then", () =>
-    assert.match(reasonOf({ n1: look([[db("a"), ["n2"]]]) }, "n1", going("n2"), true), /^NoPlaceForPods/));
+    assert.match(reasonOf({ n1: reading([[db("a"), ["n2"]]]) }, "n1", going("n2"), true), /^NoPlaceForPods/));
 
   const api = pod("api", { labels: { "brupop.bottlerocket.aws/component": "apiserver" }, owner: "rs-uid" });
   const ready = (count: number) => ({ workloads: [{ kind: "ReplicaSet", namespace: "shop", name: "api", uid: "rs-uid", ready: count }] });
   it("stay if they are the whole node API: nobody could go on", () =>
-    assert.match(reasonOf({ n1: look([[api, []]], ready(1)) }, "n1", NOBODY, true), /^DrainWouldNotEnd: shop\/api of the node API/));
-  it("go if other pods of the node API serve", () => assert.equal(reasonOf({ n1: look([[api, []]], ready(3)) }, "n1"), ""));
+    assert.match(reasonOf({ n1: reading([[api, []]], ready(1)) }, "n1", NOBODY, true), /^DrainWouldNotEnd: shop\/api of the node API/));
+  it("go if other pods of the node API serve", () => assert.equal(reasonOf({ n1: reading([[api, []]], ready(3)) }, "n1"), ""));
 });
 
 describe("beside a node that is being drained", () => {
@@ -171,10 +171,10 @@ describe("beside a node that is being drained", () => {
     ],
     ["a pod that has no place in any case holds nobody", [[pod("x"), ["n3"]]], [[db("a"), [], { n4: "cordoned" }]], /^$/],
   ] as const satisfies readonly (readonly [string, readonly Here[], readonly Here[], RegExp])[])
-    it(title, () => assert.match(reasonOf({ n1: look(n1), n2: look(n2) }, "n1", going("n2")), expected));
+    it(title, () => assert.match(reasonOf({ n1: reading(n1), n2: reading(n2) }, "n1", going("n2")), expected));
 
   it("a pod that waits for a budget in any case holds nobody", () =>
-    assert.equal(reasonOf({ n1: look([[pod("x"), []]]), n2: look([[db("a"), ["n3"]]], { allowed: 0 }) }, "n1", going("n2")), ""));
+    assert.equal(reasonOf({ n1: reading([[pod("x"), []]]), n2: reading([[db("a"), ["n3"]]], { allowed: 0 }) }, "n1", going("n2")), ""));
 });
 
 describe("which nodes count as going", () => {
@@ -192,9 +192,9 @@ describe("which nodes count as going", () => {
 
 describe("a one-shot window", () => {
   const campaign = { cron: "0 0 11 * * *", timeZone: "UTC", handledThrough: "2026-01-01T00:00:00Z" };
-  const isOpen = (of: NodeLook, others: readonly GoingNode[] = []): boolean => {
+  const isOpen = (of: NodeReading, others: readonly GoingNode[] = []): boolean => {
     const input = snapshot([node("n1")], {
-      looks: new Map([["n1", of]]),
+      readings: new Map([["n1", of]]),
       others,
       policy: policy({ window: { cron: campaign.cron } }, { campaign }),
     });
@@ -206,32 +206,33 @@ describe("a one-shot window", () => {
   const cordoned: Here = [db("a"), [], { n3: "cordoned" }];
 
   for (const [title, of, others, expected] of [
-    ["does not wait for a person's cordon", look([cordoned]), [], false],
-    ["does not wait for a node that is not Ready", look([[db("a"), [], { n3: "not Ready" }]]), [drained], false],
-    ["does not wait for a right", look([], { unknown: "Forbidden" }), [], false],
-    ["waits for a place on a node of another policy", look([[db("a"), ["n2"]]]), [drained], true],
+    ["does not wait for a person's cordon", reading([cordoned]), [], false],
+    ["does not wait for a node that is not Ready", reading([[db("a"), [], { n3: "not Ready" }]]), [drained], false],
+    ["does not wait for a right", reading([], { unknown: "Forbidden" }), [], false],
+    ["waits for a place on a node of another policy", reading([[db("a"), ["n2"]]]), [drained], true],
     [
       "waits for one that comes back from its reboot",
-      look([[db("a"), [], { n2: "cordoned" }]]),
+      reading([[db("a"), [], { n2: "cordoned" }]]),
       [{ node: "n2", phase: "Returning" }],
       true,
     ],
-    ["does not wait if another pod has no place in any case", look([[db("a"), ["n2"]], cordoned]), [drained], false],
-    ["does not wait for it if that was found a moment ago", look([], { held: heldBy([["n3"]]) }), [], false],
-    ["waits if a moment ago a node was going", look([], { held: heldBy([["n2"]]) }), [drained], true],
-  ] as const satisfies readonly (readonly [string, NodeLook, readonly GoingNode[], boolean])[])
+    ["does not wait if another pod has no place in any case", reading([[db("a"), ["n2"]], cordoned]), [drained], false],
+    ["does not wait for it if that was found a moment ago", reading([], { held: heldBy([["n3"]]) }), [], false],
+    ["waits if a moment ago a node was going", reading([], { held: heldBy([["n2"]]) }), [drained], true],
+  ] as const satisfies readonly (readonly [string, NodeReading, readonly GoingNode[], boolean])[])
     it(title, () => assert.equal(isOpen(of, others), expected));
 });
 
-function heldBy(fits: readonly (readonly string[])[]): NodeLook["held"] {
+function heldBy(fits: readonly (readonly string[])[]): NodeReading["held"] {
   return { reason: "NoPlaceForPods", message: "m", fits };
 }
 
 describe("the plan", () => {
-  const pinned = (name: string, other: string): readonly [string, NodeLook] => [name, look([[pod(name), [other]]])];
+  const pinned = (name: string, other: string): readonly [string, NodeReading] => [name, reading([[pod(name), [other]]])];
   const pairs = new Map([pinned("a1", "a2"), pinned("a2", "a1"), pinned("b1", "b2"), pinned("b2", "b1")]);
   const nodes = ["a1", "a2", "b1", "b2"].map((name) => node(name, { zone: name.slice(0, 1) }));
-  const plan = (spec: object, status = {}, of = nodes, looks = pairs) => planPass(snapshot(of, { looks, policy: policy(spec, status) }));
+  const plan = (spec: object, status = {}, of = nodes, readings = pairs) =>
+    planPass(snapshot(of, { readings, policy: policy(spec, status) }));
   const startsOf = (...input: Parameters<typeof plan>): string[] => plan(...input).started.map(({ name }) => name);
 
   it("starts one node of each pair, however many are allowed", () => {
@@ -248,7 +249,7 @@ describe("the plan", () => {
 
   it("counts the active nodes of other policies", () => {
     const others = [{ node: "a1", phase: "Draining" as const }];
-    const input = snapshot(nodes.slice(1, 2), { looks: pairs, others, policy: policy({ maxConcurrent: 4 }) });
+    const input = snapshot(nodes.slice(1, 2), { readings: pairs, others, policy: policy({ maxConcurrent: 4 }) });
     assert.deepEqual(planPass(input).status.skipped, { NoPlaceForPods: 1 });
   });
 
@@ -263,14 +264,14 @@ describe("the plan", () => {
     assert.match(status.active[1]?.waitsFor ?? "", /shop\/a2 of a2 has no place: it fits on a1 \(being updated\) alone/);
   });
 
-  it("starts what comes before the first node that must be looked at, if more are allowed than a pass looks at", () => {
-    const looks = new Map([...pairs].slice(0, 1));
-    const { started, looks: wanted } = plan({ maxConcurrent: 4, zonesInOrder: false }, {}, nodes, looks);
+  it("starts what comes before the first node that must be read, if more are allowed than a pass reads", () => {
+    const readings = new Map([...pairs].slice(0, 1));
+    const { started, toRead: wanted } = plan({ maxConcurrent: 4, zonesInOrder: false }, {}, nodes, readings);
     assert.deepEqual([started.map(({ name }) => name), wanted], [["a1"], ["a2", "b1", "b2"]]);
   });
 
   it("says that the places are not known", () =>
-    assert.deepEqual(plan({}, {}, nodes.slice(0, 1), new Map([["a1", look([], { unknown: "Forbidden" })]])).status.waiting, [
+    assert.deepEqual(plan({}, {}, nodes.slice(0, 1), new Map([["a1", reading([], { unknown: "Forbidden" })]])).status.waiting, [
       { node: "a1", reason: "PlacesUnknown", message: "Forbidden" },
     ]));
 });

@@ -66,7 +66,7 @@ describe("a drain under a zone-aware budget", () => {
   it("names the pod and what keeps it", () => assert.match(whyNotDrainable(facts(["a-0"], { b: sick })) ?? "", /zone-a-0: .*zone-b/));
 });
 
-describe("a drain under core budgets (R10)", () => {
+describe("a drain under core budgets (NR10)", () => {
   const labels = { app: "api" };
   const core = (rest: Partial<CoreBudget> = {}): CoreBudget => ({
     namespace: "shop",

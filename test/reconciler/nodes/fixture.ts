@@ -4,14 +4,14 @@ import type { Shadow, UpdateNode } from "../../../reconciler/nodes/node.ts";
 import type { NodePod } from "../../../reconciler/nodes/node-pod.ts";
 import { isInvalid, type Policy, readPolicy } from "../../../reconciler/nodes/policy.ts";
 import { NO_STATUS, type ActiveNode, type PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
-import type { NodeLook, PolicySnapshot } from "../../../reconciler/nodes/snapshot.ts";
+import type { NodeReading, PolicySnapshot } from "../../../reconciler/nodes/snapshot.ts";
 import { readNodePod } from "../../../reconciler/nodes/node-pod.ts";
 
 export const NOW = Date.parse("2026-06-01T12:00:00Z");
 export const at = (ms: number): string => `${new Date(NOW + ms).toISOString().slice(0, 19)}Z`;
 export const MINUTE = 60_000;
 
-export const FREE: NodeLook = { workloads: [] };
+export const FREE: NodeReading = { workloads: [] };
 
 export function status(overrides: Partial<ShadowStatus> = {}): ShadowStatus {
   return { current_version: "1.0.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0, ...overrides };
@@ -87,8 +87,8 @@ export function policy(spec: object = {}, status: Partial<PolicyStatus> = {}): P
 }
 
 export function snapshot(nodes: readonly UpdateNode[], overrides: Partial<PolicySnapshot> = {}): PolicySnapshot {
-  const looks = new Map(nodes.map(({ name }) => [name, FREE]));
-  return { now: NOW, policy: policy(), nodes, contested: new Map(), looks, ownNode: undefined, ...overrides };
+  const readings = new Map(nodes.map(({ name }) => [name, FREE]));
+  return { now: NOW, policy: policy(), nodes, contested: new Map(), readings, ownNode: undefined, ...overrides };
 }
 
 export interface PodOverrides {

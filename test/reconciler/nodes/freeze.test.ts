@@ -10,7 +10,7 @@ const afterReboot = busyNode("a", R, "ErrorReset", { node: { bootId: "boot-2" },
 const plan = (nodes: Parameters<typeof snapshot>[0], spec = {}, status: Partial<PolicyStatus> = {}) =>
   planPass(snapshot(nodes, { policy: policy(spec, status) }));
 
-describe("a suspected bad update (R27, R34, R35)", () => {
+describe("a suspected bad update (NR27, NR34, NR35)", () => {
   it("freezes at the first failure after a reboot, and says which node and why", () => {
     const { status, writes, started } = plan([afterReboot, node("b")], { maxConcurrent: 2 }, { active: [entry("a")] });
     assert.deepEqual(status.frozen, { id: "a-20260601T120000Z", at: at(0), reason: "UpdateFailed", message: "a: boot-2 runs 1.0.0" });
@@ -36,7 +36,7 @@ describe("a suspected bad update (R27, R34, R35)", () => {
     assert.equal(status.frozen, undefined);
   });
 
-  it("freezes for a wrong version in a new boot, without a second drain (W19)", () => {
+  it("freezes for a wrong version in a new boot, without a second drain (NW19)", () => {
     const { status, writes } = plan([afterReboot], {}, { active: [entry("a")] });
     assert.ok(status.frozen);
     assert.deepEqual(
@@ -51,7 +51,7 @@ describe("a suspected bad update (R27, R34, R35)", () => {
     assert.ok(plan([afterReboot], { maxFailed: 2 }, { active: [entry("a")], failed }).status.frozen);
   });
 
-  it("counts an attempt once, however often the step is repeated (R20)", () => {
+  it("counts an attempt once, however often the step is repeated (NR20)", () => {
     const first = plan([afterReboot], { maxFailed: 2 }, { active: [entry("a")] }).status;
     assert.equal(plan([afterReboot], { maxFailed: 2 }, first).status.failed.length, 1);
   });

@@ -59,8 +59,8 @@ it("a thousand nodes that are held keep the status small enough to be stored", (
   const names = Array.from({ length: 1000 }, (_, i) => `node-${i}.${"n".repeat(40)}.example.internal`);
   const nodes = names.map((name) => busyNode(name, "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"));
   const active = names.map((name) => entry(name, { phase: "Holding", since: at(0) }));
-  const looks = new Map(names.map((name) => [name, { ...FREE, obstacle: "shop/db: budget ".repeat(100) }]));
-  const { status: after } = planPass(snapshot(nodes, { policy: policy({ maxConcurrent: "unlimited" }, { active }), looks }));
+  const readings = new Map(names.map((name) => [name, { ...FREE, obstacle: "shop/db: budget ".repeat(100) }]));
+  const { status: after } = planPass(snapshot(nodes, { policy: policy({ maxConcurrent: "unlimited" }, { active }), readings }));
   assert.equal(after.active.length, 1000);
   assert.ok(JSON.stringify(after).length < 1_200_000, `${JSON.stringify(after).length} bytes`);
 });

@@ -22,7 +22,7 @@ function apply(node: MarkedNode, patch: NodePatch | undefined): MarkedNode {
   };
 }
 
-describe("W8: a node's cordon and its exclusion from load balancers", () => {
+describe("NW8: a node's cordon and its exclusion from load balancers", () => {
   it("are one patch with the marks that they are ours, bound to the version that was read", () => {
     assert.deepEqual(markNode(bare, ours), {
       metadata: { resourceVersion: "7", annotations: { [CORDONED_BY]: "s-1", [EXCLUDED_BY]: "s-1" }, labels: { [LB_LABEL]: "True" } },

@@ -13,7 +13,7 @@ import { type NodePod, readNodePod } from "../../../reconciler/nodes/node-pod.ts
 import { findPlaces, judgeNodes, type Judged, whyNotOpen } from "../../../reconciler/nodes/places.ts";
 import { planPass } from "../../../reconciler/nodes/plan.ts";
 import type { Policy } from "../../../reconciler/nodes/policy.ts";
-import type { NodeLook } from "../../../reconciler/nodes/snapshot.ts";
+import type { NodeReading } from "../../../reconciler/nodes/snapshot.ts";
 import { podObject, statefulSetObject } from "../builders.ts";
 import { budget } from "../budget/builders.ts";
 import { busyNode, NOW, node, policy, shadow } from "./fixture.ts";
@@ -107,7 +107,7 @@ export class PinnedWorld {
     };
   }
 
-  #look(on: string): NodeLook {
+  #read(on: string): NodeReading {
     const drain = this.#facts(on);
     for (const { open, closed } of drain.places?.values() ?? []) if (open.length + closed.size === 0) this.reached.captives++;
     return { workloads: [], drain, obstacle: whyNotDrainable(drain) };
@@ -115,12 +115,12 @@ export class PinnedWorld {
 
   /** One pass of the controller. */
   pass(): ReadonlyMap<string, string> {
-    const looks = new Map<string, NodeLook>();
+    const readings = new Map<string, NodeReading>();
     for (let i = 0; ; i++) {
-      const plan = planPass({ now: NOW, policy: this.policy, nodes: this.nodes, contested: new Map(), looks, ownNode: undefined });
+      const plan = planPass({ now: NOW, policy: this.policy, nodes: this.nodes, contested: new Map(), readings, ownNode: undefined });
       if (i > 200) throw new Error("the plan never ends");
-      for (const name of plan.looks) looks.set(name, this.#look(name));
-      if (plan.looks.length > 0) continue;
+      for (const name of plan.toRead) readings.set(name, this.#read(name));
+      if (plan.toRead.length > 0) continue;
       this.policy = { ...this.policy, status: plan.status };
       for (const { node: one, spec } of plan.writes) this.#change(one.name, { shadow: { ...(one.shadow ?? shadow(one.name)), spec } });
       return new Map(plan.skips.map((skip) => [skip.node, skip.reason]));

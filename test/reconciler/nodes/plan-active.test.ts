@@ -18,7 +18,7 @@ describe("the steps of an active node", () => {
     ["waits for the agent that stages", busyNode("a", "StagedAndPerformedUpdate", "Idle"), {}, []],
     ["reboots once staged", busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"), {}, ["a RebootedIntoUpdate 1.1.0"]],
     [
-      "does not reboot a node that is not Ready (R15)",
+      "does not reboot a node that is not Ready (NR15)",
       busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate", { node: { ready: false } }),
       {},
       [],
@@ -37,7 +37,7 @@ describe("the steps of an active node", () => {
       ["a MonitoringUpdate 1.1.0"],
     ],
     [
-      "does not monitor a node that is not Ready (R15)",
+      "does not monitor a node that is not Ready (NR15)",
       busyNode("a", "RebootedIntoUpdate", "RebootedIntoUpdate", { node: { ...back, ready: false } }),
       {},
       [],
@@ -49,13 +49,13 @@ describe("the steps of an active node", () => {
       ["a Idle 1.1.0"],
     ],
     [
-      "monitors for as long as configured (R33)",
+      "monitors for as long as configured (NR33)",
       busyNode("a", "MonitoringUpdate", "MonitoringUpdate", { node: { ...back, readySince: NOW - 59_000 }, status: updated }),
       {},
       [],
     ],
     [
-      "monitors from the report on, as a quick reboot shows no NotReady (R33)",
+      "monitors from the report on, as a quick reboot shows no NotReady (NR33)",
       busyNode("a", "MonitoringUpdate", "MonitoringUpdate", {
         node: { ...back, readySince: 0 },
         status: { ...current, boot_reported_at: at(-59_000) },
@@ -64,7 +64,7 @@ describe("the steps of an active node", () => {
       [],
     ],
     [
-      "wants a new boot (W19)",
+      "wants a new boot (NW19)",
       busyNode("a", "MonitoringUpdate", "MonitoringUpdate", { node: { ...back, bootId: "boot-1" }, status: updated }),
       {},
       [],
@@ -76,7 +76,7 @@ describe("the steps of an active node", () => {
       [],
     ],
     ["sends a failed node back to Idle", busyNode("a", "StagedAndPerformedUpdate", "ErrorReset"), {}, ["a Idle 1.1.0"]],
-    ["leaves a failed node alone that is on its way to Idle (W2)", busyNode("a", "Idle", "ErrorReset"), { phase: "Recovering" }, []],
+    ["leaves a failed node alone that is on its way to Idle (NW2)", busyNode("a", "Idle", "ErrorReset"), { phase: "Recovering" }, []],
     ["repeats a start whose answer was lost", node("a"), { phase: "Starting" }, ["a StagedAndPerformedUpdate 1.1.0"]],
     ["takes back a wish for ErrorReset", busyNode("a", "ErrorReset", "Idle"), {}, ["a Idle 1.1.0"]],
   ] as const)
@@ -86,7 +86,7 @@ describe("the steps of an active node", () => {
     ["it is switched off", { enabled: false }],
     ["the window is closed", { window: { cron: "* * 3 * * *" } }],
   ] as const)
-    it(`does not repeat a start whose answer was lost if ${title} by now (R8)`, () =>
+    it(`does not repeat a start whose answer was lost if ${title} by now (NR8)`, () =>
       assert.deepEqual(writes(snapshot([node("a")], { policy: policy(spec, active({ phase: "Starting", since: at(0) })) })), []));
 
   it("begins a phase now if it began in the future, as after a step of the clock", () => {
@@ -98,23 +98,23 @@ describe("the steps of an active node", () => {
 
   it("does not reboot while a drain would not succeed, nor while a rollout is in progress", () => {
     const staged = busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate");
-    for (const look of [{ obstacle: "zpdb exceeded" }, { rollout: "group shop/db" }]) {
-      const input = snapshot([staged], { policy: policy({}, active()), looks: new Map([["a", { ...FREE, ...look }]]) });
+    for (const reading of [{ obstacle: "zpdb exceeded" }, { rollout: "group shop/db" }]) {
+      const input = snapshot([staged], { policy: policy({}, active()), readings: new Map([["a", { ...FREE, ...reading }]]) });
       assert.deepEqual(writes(input), []);
-      assert.equal(planPass(input).status.active[0]?.waitsFor, look.obstacle ?? look.rollout);
+      assert.equal(planPass(input).status.active[0]?.waitsFor, reading.obstacle ?? reading.rollout);
     }
   });
 
-  it("remembers whose pods are drained, and waits until they are back (R33)", () => {
+  it("remembers whose pods are drained, and waits until they are back (NR33)", () => {
     const workloads = [{ kind: "StatefulSet", namespace: "shop", name: "db", uid: "u", ready: 3 }];
     const staged = snapshot([busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate")], {
       policy: policy({}, active({ phase: "Holding" })),
-      looks: new Map([["a", { workloads }]]),
+      readings: new Map([["a", { workloads }]]),
     });
     assert.deepEqual(planPass(staged).status.active[0]?.workloads, workloads);
     const monitored = busyNode("a", "MonitoringUpdate", "MonitoringUpdate", { node: back, status: updated });
     const missing = new Map([["a", { workloads, missing: "StatefulSet shop/db has 2 ready pods" }]]);
-    assert.deepEqual(writes(snapshot([monitored], { policy: policy({}, active()), looks: missing })), []);
+    assert.deepEqual(writes(snapshot([monitored], { policy: policy({}, active()), readings: missing })), []);
   });
 
   it("keeps the status small, however many nodes are drained at once", () => {
@@ -128,7 +128,7 @@ describe("the steps of an active node", () => {
     const names = Array.from({ length: 1000 }, (_, i) => `node-${i}.example.internal`);
     const nodes = names.map((name) => busyNode(name, "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"));
     const held = policy({ maxConcurrent: "unlimited" }, { active: names.map((name) => entry(name, { phase: "Holding" })) });
-    const { status } = planPass(snapshot(nodes, { policy: held, looks: new Map(names.map((name) => [name, { workloads }])) }));
+    const { status } = planPass(snapshot(nodes, { policy: held, readings: new Map(names.map((name) => [name, { workloads }])) }));
     assert.ok(JSON.stringify(status).length < 1_200_000, `${JSON.stringify(status).length} bytes`);
     assert.ok(status.active.every((one) => one.workloads?.length === 3));
   });

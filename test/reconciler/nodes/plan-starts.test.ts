@@ -12,7 +12,7 @@ const skipped = (input: PolicySnapshot): string[] => planPass(input).skips.map((
 const three = [node("a"), node("b"), node("c")];
 
 describe("starts", () => {
-  it("takes one node at a time by default (R29), first in the status, then in the shadow", () => {
+  it("takes one node at a time by default (NR29), first in the status, then in the shadow", () => {
     const { status, writes } = planPass(snapshot(three));
     assert.deepEqual(
       status.active.map(({ node, phase, from, to, bootId }) => ({ node, phase, from, to, bootId })),
@@ -37,12 +37,12 @@ describe("starts", () => {
     ["unlimited", 4, 4],
     ["UNLIMITED", 4, 4],
   ] as const)
-    it(`starts ${count} of ${total} nodes with maxConcurrent ${maxConcurrent} in one pass (R30, W25)`, () => {
+    it(`starts ${count} of ${total} nodes with maxConcurrent ${maxConcurrent} in one pass (NR30, NW25)`, () => {
       const nodes = Array.from({ length: total }, (_, i) => node(`n${i}`));
       assert.equal(started(snapshot(nodes, { policy: policy({ maxConcurrent }) })).length, count);
     });
 
-  it("takes a percentage of the nodes that the policy may update: those that another one selects as well are not among them (R30)", () => {
+  it("takes a percentage of the nodes that the policy may update: those that another one selects as well are not among them (NR30)", () => {
     const nodes = Array.from({ length: 10 }, (_, i) => node(`n${i}`));
     const contested = new Map(nodes.slice(2).map(({ name }) => [name, ["default", "other"]]));
     assert.deepEqual(started(snapshot(nodes, { contested, policy: policy({ maxConcurrent: "50%" }) })), ["n0"]);
@@ -54,7 +54,7 @@ describe("starts", () => {
   });
 
   for (const [name, nodes, expected, ownNode] of [
-    ["ties by name (W25)", [node("c"), node("a"), node("b")], "a", undefined],
+    ["ties by name (NW25)", [node("c"), node("a"), node("b")], "a", undefined],
     ["the node with fewer failures", [node("a", { shadow: shadow("a", {}, { crash_count: 2 }) }), node("b")], "b", undefined],
     ["another node than the controller's own", [node("a"), node("b")], "b", "a"],
     ["by name where the controller's node is not among them", [node("b"), node("a")], "a", "z"],
@@ -64,7 +64,7 @@ describe("starts", () => {
   it("keeps the order of the others when the controller's node goes last", () =>
     assert.deepEqual(started(snapshot(three, { ownNode: "a", policy: policy({ maxConcurrent: 3 }) })), ["b", "c", "a"]));
 
-  it("never starts a node for which its host has chosen no update (R7)", () =>
+  it("never starts a node for which its host has chosen no update (NR7)", () =>
     assert.deepEqual(started(snapshot([node("a", { shadow: shadow("a", {}, { target_version: "1.0.0" }) })])), []));
 
   it("follows a host that has chosen a lower version", () =>
@@ -77,7 +77,7 @@ describe("starts", () => {
     ["WindowClosed", { window: { cron: "* * 3 * * *" } }],
     ["LimitReached", { maxConcurrent: 0 }],
   ] as const)
-    it(`starts nothing, and says ${reason} (R8)`, () =>
+    it(`starts nothing, and says ${reason} (NR8)`, () =>
       assert.deepEqual(skipped(snapshot([node("a")], { policy: policy(spec) })), [`a ${reason}`]));
 
   describe("a one-shot window", () => {
@@ -108,7 +108,7 @@ describe("starts", () => {
     });
   });
 
-  it("lets running updates finish outside the window, and while it is switched off (R8)", () => {
+  it("lets running updates finish outside the window, and while it is switched off (NR8)", () => {
     const nodes = [busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate")];
     for (const spec of [{ enabled: false }, { window: { cron: "* * 3 * * *" } }])
       assert.deepEqual(writes(snapshot(nodes, { policy: policy(spec, { active: [entry("a", { phase: "Holding" })] }) })), [
@@ -117,7 +117,7 @@ describe("starts", () => {
   });
 });
 
-describe("a node is skipped, with the reason (R26, R31, R32), and the next one is tried", () => {
+describe("a node is skipped, with the reason (NR26, NR31, NR32), and the next one is tried", () => {
   const blocked: readonly (readonly [string, Partial<UpdateNode>])[] = [
     ["NodeNotReady", { ready: false }],
     ["NodeTerminating", { terminating: true }],
@@ -138,17 +138,17 @@ describe("a node is skipped, with the reason (R26, R31, R32), and the next one i
       assert.deepEqual(planPass(input).status.waiting[0]?.node, "a");
     });
 
-  for (const [reason, look] of [
+  for (const [reason, reading] of [
     ["UnhealthyPods", { unfit: "shop/api CrashLoopBackOff" }],
     ["RolloutInProgress", { rollout: "group shop/db is rolling" }],
     ["DrainBlocked", { obstacle: "shop/db-0: zpdb exceeded" }],
   ] as const)
     it(reason, () => {
-      const looks = new Map([
-        ["a", { ...FREE, ...look }],
+      const readings = new Map([
+        ["a", { ...FREE, ...reading }],
         ["b", FREE],
       ]);
-      const input = snapshot([node("a"), node("b")], { looks });
+      const input = snapshot([node("a"), node("b")], { readings });
       assert.deepEqual(started(input), ["b"]);
       assert.deepEqual(skipped(input), [`a ${reason}`]);
     });
@@ -169,10 +169,10 @@ describe("a node is skipped, with the reason (R26, R31, R32), and the next one i
     assert.deepEqual(started(snapshot(three, { policy: policy({ maxConcurrent: 3 }, { deferred }) })), ["b", "c", "a"]);
   });
 
-  it("asks for a look at no more pods than it needs", () => {
+  it("asks to read no more pods than it needs", () => {
     const nodes = Array.from({ length: 100 }, (_, i) => node(`n${i}`));
-    const { looks, writes } = planPass(snapshot(nodes, { looks: new Map() }));
-    assert.deepEqual([looks.length, writes.length], [4, 0]);
+    const { toRead, writes } = planPass(snapshot(nodes, { readings: new Map() }));
+    assert.deepEqual([toRead.length, writes.length], [4, 0]);
   });
 });
 
@@ -199,8 +199,8 @@ describe("zones in order", () => {
     assert.deepEqual(started(snapshot(nodes, { policy: policy(many, { zone: "b" }) })), ["b1", "b2"]));
 
   it("counts skipped nodes as finished", () => {
-    const looks = new Map(nodes.map(({ name }) => [name, name.startsWith("a") ? { ...FREE, obstacle: "budget" } : FREE]));
-    assert.deepEqual(started(snapshot(nodes, { looks, policy: policy(many) })), ["b1", "b2"]);
+    const readings = new Map(nodes.map(({ name }) => [name, name.startsWith("a") ? { ...FREE, obstacle: "budget" } : FREE]));
+    assert.deepEqual(started(snapshot(nodes, { readings, policy: policy(many) })), ["b1", "b2"]);
     const notReady = nodes.map((one) => (one.zone === "a" ? { ...one, ready: false } : one));
     assert.deepEqual(started(snapshot(notReady, { policy: policy(many) })), ["b1", "b2"]);
   });

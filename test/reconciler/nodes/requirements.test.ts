@@ -12,14 +12,14 @@ import { collect, read } from "../../infra/manifests.ts";
 import { policy } from "./fixture.ts";
 
 const ROOT = new URL("../../../", import.meta.url).pathname;
-const SOURCES = "{reconciler/{nodes,node-updates,agent},functions/nodes}/**/*.ts";
+const SOURCES = "{reconciler,functions}/nodes/**/*.ts";
 
 interface Container {
   readonly env: readonly { readonly name: string; readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } } }[];
 }
 
 describe("node updates", () => {
-  it("use no package but those of schemas and schedules: nothing depends on a cloud (R24)", () => {
+  it("use no package but those of schemas and schedules: nothing depends on a cloud (NR24)", () => {
     const texts = globSync(SOURCES, { cwd: ROOT }).map((file) => readFileSync(`${ROOT}/${file}`, "utf8"));
     const imported = texts.flatMap((text) => [...text.matchAll(/from "(?<name>[^."][^"]*)"/g)].map(({ groups }) => groups?.["name"] ?? ""));
     assert.deepEqual([...new Set(imported)].filter((name) => !name.startsWith("node:")).toSorted(), [
@@ -31,7 +31,7 @@ describe("node updates", () => {
     assert.ok(texts.every((text) => !/amazonaws|169\.254\.169\.254/.test(text)));
   });
 
-  it("serve the routes of the original and nothing else: no dashboard, and metrics neither of their own kind nor behind agents' tokens (R25, W16)", () =>
+  it("serve the routes of the original and nothing else: no dashboard, and metrics neither of their own kind nor behind agents' tokens (NR25, NW16)", () =>
     assert.deepEqual(
       Object.values(ROUTES).map(({ method, path }) => `${method} ${path}`),
       [
@@ -46,7 +46,7 @@ describe("node updates", () => {
       ],
     ));
 
-  it("read no window of whole hours (W12)", () => {
+  it("read no window of whole hours (NW12)", () => {
     assert.ok("SCHEDULER_CRON_EXPRESSION" in VARIABLES);
     assert.deepEqual(
       Object.keys(VARIABLES).filter((name) => name.startsWith("UPDATE_WINDOW")),
@@ -54,7 +54,7 @@ describe("node updates", () => {
     );
   });
 
-  it("leave MonitoringUpdate only by a look at the node and its work (W23)", () => {
+  it("leave MonitoringUpdate only by a reading of the node and its work (NW23)", () => {
     const move = moveFor("MonitoringUpdate", "MonitoringUpdate");
     assert.equal(move.move === "advance" && move.precondition, "healthy");
   });
@@ -70,7 +70,7 @@ describe("node updates", () => {
     }
   });
 
-  it("spread the replicas of the API, and give the agent's pod no field that a pod does not have (W26)", () => {
+  it("spread the replicas of the API, and give the agent's pod no field that a pod does not have (NW26)", () => {
     const specOf = (file: string) =>
       (read(`infra/manifests/node-updates/${file}.yaml`)[0] as unknown as { spec: { template: { spec: Record<string, unknown> } } }).spec
         .template.spec;
@@ -118,6 +118,6 @@ describe("the original's cases", () => {
     [{ "bottlerocket.aws/updater-interface-version": "1.0.0" }, false],
     [{}, false],
   ] as const)
-    it(`a node with ${JSON.stringify(labels)} is ${managed ? "" : "not "}managed (R23)`, () =>
+    it(`a node with ${JSON.stringify(labels)} is ${managed ? "" : "not "}managed (NR23)`, () =>
       assert.equal(readNode({ metadata: { name: "a", labels } }, undefined).managed, managed));
 });

@@ -78,7 +78,7 @@ describe("checks of Prometheus before a start", () => {
     assert.deepEqual([started(stored), plan(stored).status.checks?.results[0]?.consecutiveSuccesses], [[], 0]);
   });
 
-  it("never hold a node that is active (R8)", () => {
+  it("never hold a node that is active (NR8)", () => {
     const nodes = [busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"), node("b")];
     const { writes } = plan({ nodes, spec: { maxConcurrent: 2 }, status: { active: [entry("a", { phase: "Holding" })] }, answer: bad });
     assert.deepEqual(

@@ -14,7 +14,7 @@ const TABLE: Record<string, readonly string[]> = {
   ErrorReset: ["wipe", "reset", "reset", "reset", "reset", "reset"],
 };
 
-describe("the state machine (R6)", () => {
+describe("the state machine (NR6)", () => {
   for (const wanted of STATES) {
     for (const [index, reported] of REPORTED.entries()) {
       it(`wants ${wanted}, hears ${reported}: ${TABLE[wanted]?.[index]}`, () => {
@@ -24,10 +24,10 @@ describe("the state machine (R6)", () => {
     }
   }
 
-  it("never wants ErrorReset, and leaves ErrorReset by way of Idle alone (W1)", () => {
+  it("never wants ErrorReset, and leaves ErrorReset by way of Idle alone (NW1)", () => {
     const all = STATES.flatMap((wanted) => REPORTED.map((reported) => TRANSITIONS[wanted][reported]));
     assert.ok(all.every((move) => move.move !== "advance" || move.to !== ("ErrorReset" as string)));
   });
 
-  it("does nothing more in ErrorReset once Idle is wanted (W2)", () => assert.equal(moveFor("Idle", "ErrorReset").move, "wait"));
+  it("does nothing more in ErrorReset once Idle is wanted (NW2)", () => assert.equal(moveFor("Idle", "ErrorReset").move, "wait"));
 });

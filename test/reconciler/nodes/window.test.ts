@@ -28,7 +28,7 @@ describe("the kind of a window", () => {
     ["@monthly", "one-shot"],
     ["@yearly", "one-shot"],
   ] as const)
-    it(`${cron} is ${kind}, whenever it is read (W11)`, () => assert.equal(window(cron).kind, kind));
+    it(`${cron} is ${kind}, whenever it is read (NW11)`, () => assert.equal(window(cron).kind, kind));
 
   for (const cron of ["* * *", "* * * * *", "61 * * * * *", "x * * * * *", ""])
     it(`refuses "${cron}"`, () => assert.ok("problem" in parseWindow({ cron, timeZone: "UTC", lastStartSeconds: 0 })));
@@ -37,7 +37,7 @@ describe("the kind of a window", () => {
     assert.ok("problem" in parseWindow({ cron: "* * * * * *", timeZone: "Mars/Base", lastStartSeconds: 0 })));
 });
 
-describe("a windowed expression (R8)", () => {
+describe("a windowed expression (NR8)", () => {
   const berlin = { timeZone: "Europe/Berlin" };
   for (const [cron, time, open, rest] of [
     ["* * * * * * *", "2026-06-01T00:00:00Z", true],
@@ -68,7 +68,7 @@ describe("a windowed expression (R8)", () => {
     ["* * 2 * * *", "2026-06-01T02:49:59Z", true, { lastStartSeconds: 600 }],
     ["* * 2 * * *", "2026-06-01T02:50:00Z", false, { lastStartSeconds: 600 }],
   ] as const)
-    it(`${cron} is ${open ? "open" : "closed"} at ${time}${rest ? ` with ${JSON.stringify(rest)}` : ""}${rest && "lastStartSeconds" in rest ? " (W28)" : ""}`, () =>
+    it(`${cron} is ${open ? "open" : "closed"} at ${time}${rest ? ` with ${JSON.stringify(rest)}` : ""}${rest && "lastStartSeconds" in rest ? " (NW28)" : ""}`, () =>
       assert.equal(opens(cron, time, rest), open));
 });
 
@@ -108,7 +108,7 @@ describe("a one-shot", () => {
     assert.equal(changed.campaign?.cron, "0 0 10 * * *");
   });
 
-  it("ends after its duration (W28)", () =>
+  it("ends after its duration (NW28)", () =>
     assert.deepEqual(
       walk(window("0 0 2 * * *", { durationSeconds: 180 }), minutes("2026-06-01T01:59:00Z", 30), 99),
       minutes("2026-06-01T02:00:00Z", 3),
@@ -124,7 +124,7 @@ describe("a one-shot", () => {
       "2026-03-29T01:00:00.000Z",
     ]));
 
-  it("may have one occurrence only, or none (W11)", () => {
+  it("may have one occurrence only, or none (NW11)", () => {
     assert.deepEqual(walk(window("0 0 2 1 6 ? 2026"), minutes("2026-06-01T01:59:00Z", 5)), ["2026-06-01T02:00:00.000Z"]);
     assert.deepEqual(walk(window("0 0 2 31 2 ?"), minutes("2026-06-01T01:59:00Z", 5)), []);
   });

@@ -3,7 +3,7 @@ import type { Shadow, UpdateNode } from "../../../reconciler/nodes/node.ts";
 import { planPass, type NodePlan } from "../../../reconciler/nodes/plan.ts";
 import type { Policy } from "../../../reconciler/nodes/policy.ts";
 import { policyStatus } from "../../../reconciler/nodes/policy-status.ts";
-import type { NodeLook } from "../../../reconciler/nodes/snapshot.ts";
+import type { NodeReading } from "../../../reconciler/nodes/snapshot.ts";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
 import { planUpkeep } from "../../../reconciler/nodes/upkeep.ts";
 import { at, NOW, node, policy, shadow } from "./fixture.ts";
@@ -64,7 +64,7 @@ export class World {
   pass(dies = Number.POSITIVE_INFINITY): void {
     let writes = 0;
     const alive = (): boolean => writes++ < dies;
-    const nodes = this.hosts.map((host) => this.#look(host));
+    const nodes = this.hosts.map((host) => this.#read(host));
     const plan = this.#plan(nodes);
     if (plan.status.frozen && !this.policy.status.frozen) this.reached.freezes++;
     this.reached.drainsUndone += plan.steps.filter(({ step }) => step.step === "reset" && step.reason === "Frozen").length;
@@ -82,7 +82,7 @@ export class World {
     }
     const { active, deferred } = this.policy.status;
     const upkeep = planUpkeep({
-      nodes: this.hosts.map((host) => this.#look(host)),
+      nodes: this.hosts.map((host) => this.#read(host)),
       active: new Map(active.map(({ node: name }) => [name, false])),
       released: new Set(deferred.map(({ node: name }) => name)),
       governed: new Set(this.hosts.map(({ name }) => name)),
@@ -95,13 +95,13 @@ export class World {
   }
 
   #plan(nodes: readonly UpdateNode[]): NodePlan {
-    const looks = new Map<string, NodeLook>();
+    const readings = new Map<string, NodeReading>();
     for (let i = 0; i < 100; i++) {
-      const plan = planPass({ now: NOW + this.ms, policy: this.policy, nodes, contested: new Map(), looks, ownNode: undefined });
-      if (plan.looks.length === 0) return plan;
-      for (const name of plan.looks) {
+      const plan = planPass({ now: NOW + this.ms, policy: this.policy, nodes, contested: new Map(), readings, ownNode: undefined });
+      if (plan.toRead.length === 0) return plan;
+      for (const name of plan.toRead) {
         const { blocked, missing } = this.#host(name);
-        looks.set(name, { workloads: [], ...(blocked && { obstacle: "budget" }), ...(missing && { missing: "work" }) });
+        readings.set(name, { workloads: [], ...(blocked && { obstacle: "budget" }), ...(missing && { missing: "work" }) });
       }
     }
     throw new Error("the plan never ends");
@@ -176,7 +176,7 @@ export class World {
     Object.assign(host, { spec, status, version: host.version + 1 });
   }
 
-  #look({ node: one, name, spec, status, version }: Host): UpdateNode {
+  #read({ node: one, name, spec, status, version }: Host): UpdateNode {
     const seen: Shadow = { ...shadow(name), resourceVersion: String(version), spec, status };
     return { ...one, shadow: seen };
   }

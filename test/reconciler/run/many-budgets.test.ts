@@ -91,7 +91,7 @@ describe("of 60 budgets with patterns", () => {
     const observe = observeBudgets({
       log: silent,
       metrics: metrics.budgets,
-      record: (drafts) => void invalid.push(...drafts.map(({ regarding }) => regarding.name)),
+      emitEvents: (drafts) => void invalid.push(...drafts.map(({ regarding }) => regarding.name)),
     });
     const budgets = await listBudgets("default", source());
     observe("default", budgets);

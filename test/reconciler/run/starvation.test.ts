@@ -82,7 +82,7 @@ async function play(namespaces: readonly string[], { listMs, minutes }: { readon
         budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
         checking: noChecks,
         phased: noPhases,
-        report: { record: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
+        report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
       });
       resync.endTick([...result.groups.keys()], tickAt);
       if (result.skipped === 0) await clock.sleep(5000, stop.signal);

@@ -33,7 +33,7 @@ async function pass(world: World, { cluster, podHttp, write, end }: Process): Pr
       mayDownscale: async () => undefined,
     },
     budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
-    report: { record: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
+    report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
     checking: noChecks,
     phased: noPhases,
   });

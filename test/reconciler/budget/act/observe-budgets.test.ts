@@ -33,7 +33,7 @@ describe("listed budgets", () => {
     it(`${name}: ${JSON.stringify(expected)}`, async () => {
       const metrics = createMetrics();
       const log = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
-      const observe = observeBudgets({ log, metrics: metrics.budgets, record: () => {} });
+      const observe = observeBudgets({ log, metrics: metrics.budgets, emitEvents: () => {} });
       for (const list of lists) observe("test", list);
       const counts = [...(await metrics.render()).matchAll(/configurations_observed_total\{result="(\w+)"\} (\d+)/g)];
       assert.deepEqual(Object.fromEntries(counts.map(([, result, count]) => [result, Number(count)])), expected);
@@ -44,7 +44,7 @@ describe("listed budgets", () => {
     const lines: string[] = [];
     const drafts: Draft[] = [];
     const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(0) });
-    const observe = observeBudgets({ log, metrics: createMetrics().budgets, record: (some) => void drafts.push(...some) });
+    const observe = observeBudgets({ log, metrics: createMetrics().budgets, emitEvents: (some) => void drafts.push(...some) });
     for (const generation of [1, 1, 2]) observe("test", [listed(generation, INVALID)]);
     assert.equal(lines.length, 2);
     assert.match(lines.join(), /max unavailable must be 0 <= val, got -1/);
@@ -57,7 +57,7 @@ describe("listed budgets", () => {
   it("the addition or removal of the CRD is logged once", () => {
     const lines: string[] = [];
     const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(0) });
-    const observe = observeBudgets({ log, metrics: createMetrics().budgets, record: () => {} });
+    const observe = observeBudgets({ log, metrics: createMetrics().budgets, emitEvents: () => {} });
     for (const list of [[], undefined, undefined, [], undefined]) observe("test", list);
     assert.deepEqual(
       lines.map((line) => / (off|on)/.exec(line)?.[1]),

@@ -54,7 +54,7 @@ export async function set(
       isLeftOut: (lease: { readonly namespace: string; readonly name: string }) => boolean = () => false,
     ): Promise<string[]> {
       stage.calls.length = 0;
-      const recorder = { record: (drafts: readonly Draft[]) => void events.push(...drafts) };
+      const recorder = { emitEvents: (drafts: readonly Draft[]) => void events.push(...drafts) };
       await conclude({ namespaces, fence: { write: () => ({}) }, recorder, signal, isLeftOut });
       return [...stage.calls];
     },

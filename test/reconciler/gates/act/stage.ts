@@ -50,7 +50,7 @@ export async function setGateStage({ crd = true } = {}): Promise<GateStage> {
   });
   const processOf = (cluster: Cluster) => ({
     ...checking(cluster),
-    record: (drafts: readonly EventDraft[]) => void events.push(...drafts),
+    emitEvents: (drafts: readonly EventDraft[]) => void events.push(...drafts),
   });
   return {
     stage,

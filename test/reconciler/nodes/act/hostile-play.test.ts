@@ -19,7 +19,7 @@ const DONE = NODES.map((name) => [name, false, 0, "Idle", "Idle", TARGET]);
 const [FIRST = 1, LAST = 2] = (process.env["SEEDS"] ?? "1-2").split("-").map(Number);
 
 for (let seed = FIRST; seed <= LAST; seed++)
-  it(`R20: nodes are never out of service by two, no reboot meets a pod, and all are updated in the end (seed ${seed})`, async (t) => {
+  it(`NR20: nodes are never out of service by two, no reboot meets a pod, and all are updated in the end (seed ${seed})`, async (t) => {
     const draw = drawFrom(seed);
     const play = new Play(await setNodeStage(t));
     await play.open(t);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
-import { lookAround } from "../../../../reconciler/nodes/act/look-around.ts";
+import { createPodReader } from "../../../../reconciler/nodes/act/read-pods.ts";
 import { readNode } from "../../../../reconciler/nodes/node.ts";
 import type { Places } from "../../../../reconciler/nodes/places.ts";
 import type { KubeObject } from "../../../emulator/objects.ts";
@@ -65,16 +65,16 @@ const claims = (...names: readonly string[]) => ({
   volumes: names.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
 });
 
-async function lookAt(node: string, { busy = [] as string[], read = ["a1", "a2", "b1"] } = {}) {
+async function readPods(node: string, { busy = [] as string[], read = ["a1", "a2", "b1"] } = {}) {
   const { cluster, calls } = stage.connect();
   const freshness = createFreshness(stage.clock, { warn: () => {} });
   const nodes = read.map((name) => readNode(stage.emulator.store.get("nodes", undefined, name) as never, undefined));
   const around = { cluster, freshness, now: stage.clock.now(), call: {}, nodes, busy: new Set(busy) };
-  return { look: await lookAround(around)({ node, drained: [] }), calls };
+  return { reading: await createPodReader(around)({ node, drained: [] }), calls };
 }
 
-async function placesOf(uid: string, ...[node = "a1", options]: Partial<Parameters<typeof lookAt>>): Promise<Places | undefined> {
-  return (await lookAt(node, options)).look.drain?.places?.get(uid);
+async function placesOf(uid: string, ...[node = "a1", options]: Partial<Parameters<typeof readPods>>): Promise<Places | undefined> {
+  return (await readPods(node, options)).reading.drain?.places?.get(uid);
 }
 
 describe("the places of a node's pods", () => {
@@ -123,20 +123,20 @@ describe("the places of a node's pods", () => {
     createPod("db-0", "a1", claims("data"));
     for (const resource of ["persistentvolumeclaims", "persistentvolumes"]) {
       stage.emulator.faults.inject({ verb: "get", resource, effect: { kind: "forbidden" }, times: 1 });
-      assert.match((await lookAt("a1")).look.unknown ?? "", /^where its pods could go is not known: /);
+      assert.match((await readPods("a1")).reading.unknown ?? "", /^where its pods could go is not known: /);
     }
-    assert.equal((await lookAt("a1")).look.unknown, undefined);
+    assert.equal((await readPods("a1")).reading.unknown, undefined);
   });
 
   it("cost no call for pods without claims and peers, and two for each claim once", async () => {
     createPod("db-0", "a1");
     assert.deepEqual(
-      (await lookAt("a1")).calls.filter((call) => /persistentvolume|labelSelector=app/.test(call)),
+      (await readPods("a1")).calls.filter((call) => /persistentvolume|labelSelector=app/.test(call)),
       [],
     );
     createVolume("data", "a");
     createPod("db-1", "a1", claims("data"));
     createPod("db-2", "a1", claims("data"));
-    assert.equal((await lookAt("a1")).calls.filter((call) => /persistentvolume/.test(call)).length, 2);
+    assert.equal((await readPods("a1")).calls.filter((call) => /persistentvolume/.test(call)).length, 2);
   });
 });

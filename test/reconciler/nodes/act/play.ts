@@ -209,7 +209,7 @@ export class Play {
     const actor = {
       fence: { write: () => ({}) },
       freshness: createFreshness(systemClock, { warn: () => {} }),
-      recorder: { record: () => {}, flush: async () => {} },
+      recorder: { emitEvents: () => {}, flush: async () => {} },
       annotations: new Map([["zonewise/node-update-policy-seen", "true"]]),
     };
     return () => update({ ...actor, signal: new AbortController().signal });

@@ -32,7 +32,7 @@ describe("a write of a shadow", () => {
     assert.deepEqual(wanted(on), []);
   });
 
-  it("is repeated if its answer was lost, and takes no second slot (R20)", async (t) => {
+  it("is repeated if its answer was lost, and takes no second slot (NR20)", async (t) => {
     const on = await setUp(t, { enabled: true });
     on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, times: 1, effect: { kind: "dropAfter" } });
     for (let i = 0; i < 3; i++) await on.tick();
@@ -46,7 +46,7 @@ describe("a write of a shadow", () => {
     assert.deepEqual([wanted(on), statusOf(on).active.length], [["node-1"], 1]);
   });
 
-  it("that fails does not stop the others (W14)", async (t) => {
+  it("that fails does not stop the others (NW14)", async (t) => {
     const on = await setUp(t, { enabled: true, maxConcurrent: 3, zonesInOrder: false });
     on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, name: "brs-node-1", times: 1, effect: { kind: "error" } });
     await on.tick();
@@ -55,7 +55,7 @@ describe("a write of a shadow", () => {
 });
 
 describe("a write of a policy's status", () => {
-  it("takes no slot if another process has written since the policy was read (R43)", async (t) => {
+  it("takes no slot if another process has written since the policy was read (NR43)", async (t) => {
     const on = await setUp(t, { enabled: true });
     const object = on.emulator.store.get("nodeupdatepolicies.zonewise.dev", undefined, "default") as unknown as CustomObject;
     await on.tick();
@@ -70,7 +70,7 @@ describe("a write of a policy's status", () => {
 });
 
 describe("what people and Prometheus see", () => {
-  it("is current outside windows (W15), and comes from the shadows (R5)", async (t) => {
+  it("is current outside windows (NW15), and comes from the shadows (NR5)", async (t) => {
     const on = await setUp(t, { enabled: true, window: { cron: "* * * * * * 2099" } });
     await on.tick();
     report(on, "node-1", { current_version: "1.0.5" });
@@ -81,7 +81,7 @@ describe("what people and Prometheus see", () => {
     assert.match(text, /zonewise_node_updates_skipped\{policy="default",reason="WindowClosed"\} 3/);
   });
 
-  it("shows in the policy which node is in which phase, and why the others wait (R17)", async (t) => {
+  it("shows in the policy which node is in which phase, and why the others wait (NR17)", async (t) => {
     const on = await setUp(t, { enabled: true });
     await on.tick();
     const { active, waiting } = statusOf(on);
@@ -98,7 +98,7 @@ describe("what people and Prometheus see", () => {
     );
   });
 
-  it("leaves nothing of ours on a Node after its update (R4), which only the original's label has selected (R23)", async (t) => {
+  it("leaves nothing of ours on a Node after its update (NR4), which only the original's label has selected (NR23)", async (t) => {
     const on = await setUp(t, { enabled: true, features: { protectFromScaleDown: true } });
     const before = NODES.map((node) => on.emulator.store.get("nodes", undefined, node)?.metadata.annotations ?? {});
     const seen = new Set<string>();

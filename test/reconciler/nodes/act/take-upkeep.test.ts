@@ -4,14 +4,14 @@ import { describe, it } from "node:test";
 import { createPolicy, eventsOf, label, NAMESPACE, NODES, setFleet, shadowOf, statesOf, statusOf, stepAgent } from "./stage.ts";
 
 describe("shadows, policies and cordons on the embedded cluster", () => {
-  it("gives each shadow an owner reference to its Node (R37)", async (t) => {
+  it("gives each shadow an owner reference to its Node (NR37)", async (t) => {
     const on = await setFleet(t);
     await on.tick();
     const uid = on.emulator.store.get("nodes", undefined, "node-1")?.metadata.uid;
     assert.deepEqual(shadowOf(on, "node-1")?.metadata.ownerReferences, [{ apiVersion: "v1", kind: "Node", name: "node-1", uid }]);
   });
 
-  it("deletes the shadow of a node that loses its label (R36), and leaves nothing on it (W13)", async (t) => {
+  it("deletes the shadow of a node that loses its label (NR36), and leaves nothing on it (NW13)", async (t) => {
     const on = await setFleet(t);
     await on.tick();
     for (const node of NODES) stepAgent(on, node);
@@ -26,7 +26,7 @@ describe("shadows, policies and cordons on the embedded cluster", () => {
     assert.ok(statusOf(on).active.every(({ node }) => node !== "node-1"));
   });
 
-  it("loses the shadow with its Node (R38)", async (t) => {
+  it("loses the shadow with its Node (NR38)", async (t) => {
     const on = await setFleet(t);
     await on.tick();
     on.emulator.store.remove("nodes", undefined, "node-1");

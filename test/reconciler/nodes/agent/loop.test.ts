@@ -16,7 +16,7 @@ async function stageUp(stage: AgentStage): Promise<void> {
 }
 
 describe("an agent", () => {
-  it("R2, R9, R14: brings its node through an update: drained before the reboot, given back after it", async (t) => {
+  it("NR2, NR9, NR14: brings its node through an update: drained before the reboot, given back after it", async (t) => {
     const stage = await setAgentStage(t);
     stage.createPod("a-0");
     await stageUp(stage);
@@ -67,7 +67,7 @@ describe("an agent", () => {
     assert.ok(!isCordoned());
   });
 
-  it("W19, R27: does not drain a second time for a host that came back in the old version", async (t) => {
+  it("NW19, NR27: does not drain a second time for a host that came back in the old version", async (t) => {
     const stage = await setAgentStage(t);
     stage.host.rollBack(1);
     await stageUp(stage);
@@ -83,7 +83,7 @@ describe("an agent", () => {
     assert.deepEqual(stage.node(NODE).metadata.annotations ?? {}, {});
   });
 
-  it("R28, W6: keeps asking while a pod stays, and takes the cordon back once the reboot is no longer wanted", async (t) => {
+  it("NR28, NW6: keeps asking while a pod stays, and takes the cordon back once the reboot is no longer wanted", async (t) => {
     const stage = await setAgentStage(t);
     stage.emulator.faults.inject({ resource: "pods", subresource: "eviction", effect: { kind: "tooMany", retryAfterSeconds: 60 } });
     stage.createPod("a-0");
@@ -132,7 +132,7 @@ describe("an agent", () => {
     assert.deepEqual(stage.node(NODE).metadata.annotations ?? {}, {});
   });
 
-  it("W4: waits for a host that is busy with another's action in the middle of a drain, and then goes on", async (t) => {
+  it("NW4: waits for a host that is busy with another's action in the middle of a drain, and then goes on", async (t) => {
     const stage = await setAgentStage(t);
     await stageUp(stage);
     stage.host.lock(true);

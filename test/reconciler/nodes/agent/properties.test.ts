@@ -24,7 +24,7 @@ function advance(stage: AgentStage, draw: (below: number) => number): void {
 }
 
 for (let seed = 1; seed <= 8; seed++)
-  it(`R9, R10: no reboot meets a pod that could be evicted, and the update ends (seed ${seed})`, async (t) => {
+  it(`NR9, NR10: no reboot meets a pod that could be evicted, and the update ends (seed ${seed})`, async (t) => {
     const draw = drawFrom(seed);
     const stage = await setAgentStage(t, { actionMs: { prepare: 20 }, rebootMs: 30 });
     const { faults } = stage.emulator;

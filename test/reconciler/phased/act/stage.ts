@@ -97,8 +97,8 @@ function attach(stage: Stage): PhasedStage {
       };
       const stop = new AbortController().signal;
       using round = createChecker({ cluster, prometheus, clock: stage.clock }).begin(stop);
-      const record = (drafts: readonly EventDraft[]): void => void events.push(...drafts);
-      return await run({ cluster, fence: { write: () => ({}) }, freshness, namespaces: ["default"], round, record, stop, ...more });
+      const emitEvents = (drafts: readonly EventDraft[]): void => void events.push(...drafts);
+      return await run({ cluster, fence: { write: () => ({}) }, freshness, namespaces: ["default"], round, emitEvents, stop, ...more });
     },
     async tickFor(seconds) {
       const end = stage.clock.now() + seconds * 1000;

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
-import { lookAround } from "../../../../reconciler/nodes/act/look-around.ts";
+import { createPodReader } from "../../../../reconciler/nodes/act/read-pods.ts";
 import { readNode } from "../../../../reconciler/nodes/node.ts";
-import type { NodeLook } from "../../../../reconciler/nodes/snapshot.ts";
+import type { NodeReading } from "../../../../reconciler/nodes/snapshot.ts";
 import { setBudgetStage, writeBudget } from "../../budget-stage.ts";
 import { deploy, type Stage } from "../../stage.ts";
 
@@ -24,20 +24,20 @@ const podsOn = (node: string): string[] =>
 
 const readOwn = (name: string) => readNode(stage.emulator.store.get("nodes", undefined, name) as never, undefined);
 
-async function look(node: string, drained: NodeLook["workloads"] = []): Promise<NodeLook & { readonly calls: readonly string[] }> {
+async function read(node: string, drained: NodeReading["workloads"] = []): Promise<NodeReading & { readonly calls: readonly string[] }> {
   const { cluster, calls } = stage.connect();
   const freshness = createFreshness(stage.clock, { warn: () => {} });
-  const found = await lookAround({ cluster, freshness, now: stage.clock.now(), call: {}, nodes: [readOwn(node)], busy: new Set() })({
+  const found = await createPodReader({ cluster, freshness, now: stage.clock.now(), call: {}, nodes: [readOwn(node)], busy: new Set() })({
     node,
     drained,
   });
   return { ...found, calls };
 }
 
-describe("a look at a node", () => {
+describe("a reading of a node", () => {
   it("finds that it could be drained while all zones are well, and whose pods would go", async () => {
     writeBudget(stage);
-    const { obstacle, unfit, rollout, missing, workloads } = await look("node-1");
+    const { obstacle, unfit, rollout, missing, workloads } = await read("node-1");
     assert.deepEqual([obstacle, unfit, rollout, missing], [undefined, undefined, undefined, undefined]);
     assert.ok(podsOn("node-1").length > 0);
     assert.ok(workloads.every(({ kind, ready }) => kind === "StatefulSet" && ready === 3));
@@ -49,7 +49,7 @@ describe("a look at a node", () => {
     const own = new Set(podsOn("node-1").map((name) => name.slice(0, -2)));
     const victim = elsewhere.find((name) => !own.has(name.slice(0, -2))) ?? elsewhere[0] ?? "";
     stage.emulator.store.remove("pods", "default", victim, { gracePeriodSeconds: 0 });
-    assert.match((await look("node-1")).obstacle ?? "", /ingester-zone-/);
+    assert.match((await read("node-1")).obstacle ?? "", /ingester-zone-/);
   });
 
   it("finds that no other node takes pods, also if only this one is managed: its drain would never end, and nothing could uncordon it", async () => {
@@ -59,17 +59,17 @@ describe("a look at a node", () => {
       if (node) store.update("nodes", { ...node, spec });
     };
     change("node-2", { unschedulable: true });
-    assert.equal((await look("node-1")).obstacle, undefined);
+    assert.equal((await read("node-1")).obstacle, undefined);
     change("node-3", { taints: [{ key: "node-role.kubernetes.io/control-plane", effect: "NoSchedule" }] });
-    assert.match((await look("node-1")).obstacle ?? "", /no other node is Ready and takes pods/);
+    assert.match((await read("node-1")).obstacle ?? "", /no other node is Ready and takes pods/);
     change("node-3", { taints: [{ key: "spot", effect: "PreferNoSchedule" }] });
-    assert.equal((await look("node-1")).obstacle, undefined);
+    assert.equal((await read("node-1")).obstacle, undefined);
   });
 
   it("finds a rollout of another zone", async () => {
     deploy(stage, "x:2", { podLabels: { "rollout-group": "ingester" }, zones: ["a"] });
     await stage.time.advance(1000);
-    const helds = await Promise.all(["node-1", "node-2", "node-3"].map(async (node) => (await look(node)).rollout));
+    const helds = await Promise.all(["node-1", "node-2", "node-3"].map(async (node) => (await read(node)).rollout));
     for (const [index, node] of ["node-1", "node-2", "node-3"].entries()) {
       const others = podsOn(node).some((name) => !name.startsWith("ingester-zone-a"));
       assert.equal(helds[index] !== undefined, others, node);
@@ -79,15 +79,15 @@ describe("a look at a node", () => {
   it("finds that drained work has not come back", async () => {
     const set = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-a");
     const before = { kind: "StatefulSet", namespace: "default", name: "ingester-zone-a", uid: set?.metadata.uid ?? "", ready: 3 };
-    assert.equal((await look("node-1", [before])).missing, undefined);
+    assert.equal((await read("node-1", [before])).missing, undefined);
     stage.emulator.store.remove("pods", "default", "ingester-zone-a-0", { gracePeriodSeconds: 0 });
     await stage.time.advance(100);
-    assert.match((await look("node-1", [before])).missing ?? "", /ingester-zone-a has 2 ready pods, and had 3/);
+    assert.match((await read("node-1", [before])).missing ?? "", /ingester-zone-a has 2 ready pods, and had 3/);
   });
 
   it("works where no zone-aware budgets are known", async () => {
     await stage.close();
     stage = await setBudgetStage({ crd: "none" });
-    assert.equal((await look("node-1")).obstacle, undefined);
+    assert.equal((await read("node-1")).obstacle, undefined);
   });
 });

@@ -1,4 +1,4 @@
-/** Looks at the pods of single nodes: whether they could be drained now, and whether the work has come back. What several nodes share is read once a pass. */
+/** Reads the pods of single nodes: whether they could be drained now, and whether the work has come back. What several nodes share is read once a pass. */
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
@@ -25,21 +25,21 @@ import { whyUnfit, whyWorkMissing, type WorkloadNow } from "../health.ts";
 import { type NodePod, readNodePod } from "../node-pod.ts";
 import type { Workload } from "../policy-status.ts";
 import { whyHeldByRollout } from "../rollout-hold.ts";
-import type { NodeLook } from "../snapshot.ts";
+import type { NodeReading } from "../snapshot.ts";
 import { createPlaceFinder } from "./gather-places.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../budget/act/gather-budget.ts";
 import { openReservationStore } from "../../budget/act/reservation-store.ts";
 
-export interface LookRequest {
+export interface ReadRequest {
   readonly node: string;
   /** Controllers whose pods were drained from it. */
   readonly drained: readonly Workload[];
 }
 
 /** Rejects with `StaleRead`, or with the error of the API server. */
-export type LookAt = (request: LookRequest) => Promise<NodeLook>;
+export type ReadPods = (request: ReadRequest) => Promise<NodeReading>;
 
-export interface LookAround extends Source {
+export interface PodReaderSource extends Source {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly call: Call;
@@ -52,39 +52,39 @@ export interface LookAround extends Source {
 /** Nodes have pods of any namespace, whatever this installation rolls out. */
 const ALL_NAMESPACES = [""];
 
-/** Looks for one pass. */
-export function lookAround(around: LookAround): LookAt {
-  const { now, call } = around;
-  const budgetsOf = once(async (namespace: string) => (await listBudgets(namespace, around, call)) ?? []);
-  const zones = once(async () => [...(await gatherZones(ALL_NAMESPACES, around, call)).groups.values()].flat());
+/** Reads for one pass. */
+export function createPodReader(source: PodReaderSource): ReadPods {
+  const { now, call } = source;
+  const budgetsOf = once(async (namespace: string) => (await listBudgets(namespace, source, call)) ?? []);
+  const zones = once(async () => [...(await gatherZones(ALL_NAMESPACES, source, call)).groups.values()].flat());
   const coreBudgets = once(
-    async () => (await readAll({ resource: podDisruptionBudgets, query: {}, read: readCoreBudget }, around, call)).items,
+    async () => (await readAll({ resource: podDisruptionBudgets, query: {}, read: readCoreBudget }, source, call)).items,
   );
   const allNodes = once(
-    async () => (await readAll({ resource: nodes, query: {}, read: (one) => readNode(one, undefined) }, around, call)).items,
+    async () => (await readAll({ resource: nodes, query: {}, read: (one) => readNode(one, undefined) }, source, call)).items,
   );
   const hasElsewhere = async (name: string): Promise<boolean> => {
-    const own = around.nodes.find((one) => one.name === name);
+    const own = source.nodes.find((one) => one.name === name);
     const takesOver = (other: UpdateNode): boolean => own === undefined || canTakeOver(own, other);
-    return around.nodes.some(takesOver) || (await allNodes()).some(takesOver);
+    return source.nodes.some(takesOver) || (await allNodes()).some(takesOver);
   };
-  const placesOf = createPlaceFinder({ ...around, allNodes: allNodes });
+  const placesOf = createPlaceFinder({ ...source, allNodes: allNodes });
   const coverOf = once(
-    (budget: ListedBudget) => readCovered(budget, around),
+    (budget: ListedBudget) => readCovered(budget, source),
     ({ ref }) => ref.uid,
   );
 
   return async ({ node, drained }) => {
     const query = { fieldSelector: `spec.nodeName=${node}` };
-    const { items } = await readAll({ resource: placedPods, query, read: readNodePod }, around, call);
+    const { items } = await readAll({ resource: placedPods, query, read: readNodePod }, source, call);
     const budgets = (await Promise.all([...new Set(items.map(({ namespace }) => namespace))].map(budgetsOf))).flat();
     const touched = budgets.filter((budget) => items.some((pod) => selects(budget, pod)));
     const coverage = await Promise.all(touched.map(async (budget) => [budget.ref.uid, await coverOf(budget)] as const));
     const shared = { coreBudgets: await coreBudgets(), hasElsewhere: await hasElsewhere(node) };
     const { places, unknown } = await placesOf(node, items);
     const facts = { now, pods: items, budgets, covered: new Map(coverage), places, ...shared };
-    const owners = await readOwners(items, around);
-    const after = await Promise.all(drained.map(async (before) => [before, await readWorkload(before, around)] as const));
+    const owners = await readOwners(items, source);
+    const after = await Promise.all(drained.map(async (before) => [before, await readWorkload(before, source)] as const));
     return {
       obstacle: whyNotDrainable(facts),
       unfit: whyUnfit(items),
@@ -107,11 +107,11 @@ const selects = ({ ref, matchLabels, content }: ListedBudget, pod: NodePod): boo
   !("problem" in content) &&
   matchesLabels(matchLabels, pod.labels);
 
-async function readCovered({ content, object }: ListedBudget, around: LookAround): Promise<Covered> {
+async function readCovered({ content, object }: ListedBudget, source: PodReaderSource): Promise<Covered> {
   if ("problem" in content) return { zones: [], reservations: {} };
-  const { reservations: stored } = await openReservationStore(around.cluster, object, around.call);
-  const { zones, pods: seen } = await gatherUnderBudget(content, around, around.call);
-  return { zones, reservations: livingReservations(stored, presentIn(zones, seen.values()), around.now) };
+  const { reservations: stored } = await openReservationStore(source.cluster, object, source.call);
+  const { zones, pods: seen } = await gatherUnderBudget(content, source, source.call);
+  return { zones, reservations: livingReservations(stored, presentIn(zones, seen.values()), source.now) };
 }
 
 function readCoreBudget({ metadata = {}, spec, status }: PodDisruptionBudget): CoreBudget {
@@ -129,11 +129,11 @@ const isMet = ({ currentHealthy = 0, desiredHealthy = 0 }: Partial<NonNullable<P
   desiredHealthy > 0 && currentHealthy >= desiredHealthy;
 
 /** The controllers of pods, as far as their kind is known, by UID. */
-async function readOwners(items: readonly NodePod[], around: LookAround): Promise<Map<string, WorkloadNow>> {
+async function readOwners(items: readonly NodePod[], source: PodReaderSource): Promise<Map<string, WorkloadNow>> {
   const byUid = new Map(
     items.flatMap(({ namespace, controller, owner }) => (controller && owner !== undefined ? [[owner, { ...controller, namespace }]] : [])),
   );
-  return new Map(await Promise.all([...byUid].map(async ([uid, one]) => [uid, await readWorkload(one, around)] as const)));
+  return new Map(await Promise.all([...byUid].map(async ([uid, one]) => [uid, await readWorkload(one, source)] as const)));
 }
 
 /** Kinds of controllers whose pods are expected to come back. */
@@ -141,7 +141,7 @@ const KINDS: Readonly<Record<string, Resource<Controller>>> = { StatefulSet: sta
 
 async function readWorkload(
   { kind, namespace, name }: Pick<Workload, "kind" | "namespace" | "name">,
-  { cluster, call }: LookAround,
+  { cluster, call }: PodReaderSource,
 ): Promise<WorkloadNow> {
   const resource = KINDS[kind];
   const found = resource && (await cluster.get(resource, { namespace, name }, call).catch(absent));

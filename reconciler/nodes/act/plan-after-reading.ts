@@ -1,0 +1,117 @@
+/** Plans a pass, reads the pods of nodes for as long as the plan asks for it, and asks Prometheus once. */
+import { type NodePlan, planPass } from "../plan.ts";
+import type { NodeReading, PolicySnapshot, SkipReason, StartCheckAnswers } from "../snapshot.ts";
+import type { DueStartCheck } from "../start-checks.ts";
+import type { ReadPods } from "./read-pods.ts";
+
+/** Nodes whose pods are read in one pass; each costs a list of its pods. */
+const MAX_READS = 40;
+/** Active nodes that are read together. */
+const AT_ONCE = 5;
+/** Milliseconds for which a node that could not be drained is not read again. */
+const REMEMBERED_MS = 30_000;
+/** Nodes whose last read is remembered; the order starts again beyond that. */
+const MAX_REMEMBERED = 5000;
+
+interface Remembered {
+  readonly reading: NodeReading;
+  readonly at: number;
+  /** The active nodes and their phases, if the reading holds only while these are active. */
+  readonly going?: string;
+}
+
+/** What a process remembers from pass to pass. */
+export interface ReadingMemory {
+  /** Nodes that must not start: it never lets one start, and the next pass reads others. */
+  readonly obstacles: Map<string, Remembered>;
+  /** Nodes that are being drained: others ask what their pods need. Never asked for a decision about themselves. */
+  readonly departures: Map<string, Remembered>;
+  /** When a node was read last: a pass first reads those that have waited longest. */
+  readonly readAt: Map<string, number>;
+}
+
+export interface Questions {
+  readonly readPods: ReadPods;
+  /** Resolves with the answers that came in time; never rejects. */
+  readonly askChecks: (due: readonly DueStartCheck[]) => Promise<StartCheckAnswers>;
+}
+
+export async function planAfterReading(
+  first: Omit<PolicySnapshot, "readings" | "departures" | "answers">,
+  { readPods, askChecks }: Questions,
+  memory: ReadingMemory,
+): Promise<NodePlan> {
+  const { now, policy } = first;
+  const { obstacles, readAt } = memory;
+  const active = new Map(policy.status.active.map((entry) => [entry.node, entry]));
+  const going = describeGoing(first);
+  forget(memory, active, { now, going });
+  const readings = new Map([...obstacles].map(([node, { reading }]) => [node, reading]));
+  const departures = new Map([...memory.departures].map(([node, { reading }]) => [node, reading]));
+  let answers: StartCheckAnswers | undefined;
+  for (let remaining = MAX_READS; ;) {
+    const plan = planPass({ ...first, readings, departures, ...(answers && { answers }) });
+    if (plan.due.length > 0 && !answers) {
+      answers = await askChecks(plan.due);
+      continue;
+    }
+    const next = chooseNext(plan, active, readAt).slice(0, remaining);
+    if (next.length === 0) {
+      rememberHeld(plan, readings, { obstacles, going, now });
+      return plan;
+    }
+    remaining -= next.length;
+    const found = await Promise.all(
+      next.map(async (node) => [node, await readPods({ node, drained: active.get(node)?.workloads ?? [] })] as const),
+    );
+    for (const [node, reading] of found) {
+      const seen = policy.holdForRollouts ? reading : { ...reading, rollout: undefined };
+      readings.set(node, seen);
+      readAt.set(node, now);
+      memory.departures.set(node, { reading: seen, at: now });
+      if (!active.has(node) && isObstacle(seen)) obstacles.set(node, { reading: seen, at: now });
+    }
+  }
+}
+
+/** Some active nodes, as all of them must be read; otherwise one that may start. */
+function chooseNext({ toRead }: NodePlan, active: ReadonlyMap<string, unknown>, readAt: ReadonlyMap<string, number>): string[] {
+  const ordered = toRead.toSorted((a, b) => (readAt.get(a) ?? 0) - (readAt.get(b) ?? 0));
+  const ofActive = ordered.filter((node) => active.has(node));
+  return ofActive.length > 0 ? ofActive.slice(0, AT_ONCE) : ordered.slice(0, 1);
+}
+
+function describeGoing({ policy, others = [] }: Omit<PolicySnapshot, "readings">): string {
+  return [...policy.status.active, ...others]
+    .map(({ node, phase }) => `${node}:${phase}`)
+    .toSorted()
+    .join();
+}
+
+/** Reasons that hold as long as the same nodes are active. */
+const HELD_BY_OTHERS: ReadonlySet<SkipReason> = new Set(["NoPlaceForPods", "DrainWouldNotEnd"]);
+
+function rememberHeld(
+  { skips }: NodePlan,
+  readings: ReadonlyMap<string, NodeReading>,
+  { obstacles, going, now }: Pick<ReadingMemory, "obstacles"> & { readonly going: string; readonly now: number },
+): void {
+  for (const { node, ...held } of skips) {
+    const reading = readings.get(node);
+    if (reading && !reading.held && HELD_BY_OTHERS.has(held.reason)) obstacles.set(node, { reading: { ...reading, held }, at: now, going });
+  }
+}
+
+function forget(
+  { obstacles, departures, readAt }: ReadingMemory,
+  active: ReadonlyMap<string, unknown>,
+  { now, going }: { readonly now: number; readonly going: string },
+): void {
+  const isOld = ({ at, ...one }: Remembered): boolean => now - at >= REMEMBERED_MS || (one.going ?? going) !== going;
+  for (const [node, one] of obstacles) if (isOld(one) || active.has(node)) obstacles.delete(node);
+  for (const [node, one] of departures) if (isOld(one)) departures.delete(node);
+  if (readAt.size > MAX_REMEMBERED) readAt.clear();
+}
+
+const isObstacle = ({ obstacle, unknown, unfit, rollout }: NodeReading): boolean =>
+  [obstacle, unknown, unfit, rollout].some((why) => why !== undefined);
