@@ -1,4 +1,4 @@
-/** The series of nodes and policies, from BottlerocketShadows and NodeUpdatePolicies: the names of the original, and those that tell why a node waits (R22, R32). */
+/** The series of nodes and policies, from BottlerocketShadows and NodeUpdatePolicies: the names of the original, and those that tell why a node waits (NR22, NR32). */
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
 import { OTHER } from "../../infra/metrics/series-limit.ts";
