@@ -27,6 +27,9 @@ const CALL = new RegExp(
 
 /** A list by way of gather.ts. */
 const LIST = /\breadAll\(\s*\{\s*resource: (?<resource>\w+)/g;
+/** A status by way of write-status.ts, and how the file writes it. */
+const STATUS = /\bwriteStatus(?:<[^(]*>)?\(\s*(?<resource>(?!cluster\b)\w+), (?:change\b|\{)/g;
+const BY_PATCH = /\bby: "patch"/;
 
 const HOOKS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
 /** What the calls of a file may be about that name their resource by a variable. */
@@ -38,8 +41,9 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "functions/downscale/no-downscale.ts": ["statefulsets", "deployments", "replicasets"],
   "functions/status/gather.ts": ["rolloutgroups", "statefulsets", "pods", "zoneawarepoddisruptionbudgets", "events"],
   "infra/certs/act/inject.ts": HOOKS,
-  // It passes on what others list.
+  // They pass on what others list, and what others write.
   "infra/kubernetes/limit-lists.ts": [],
+  "infra/kubernetes/write-status.ts": [],
   "reconciler/snapshot/change-watch.ts": ["statefulsets", "phasedrollouts", ...HOOKS],
   "reconciler/snapshot/gather.ts": ["statefulsets", "pods", "phasedrollouts", "zoneawarepoddisruptionbudgets"],
   "reconciler/nodes/act/read-pods.ts": ["statefulsets", "replicasets", "daemonsets"],
@@ -53,7 +57,9 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
 function rightsUsedIn(file: string): string[] {
   const text = readFileSync(join(ROOT, file), "utf8");
   const lists = [...text.matchAll(LIST)].map(({ groups: { resource = "" } = {} }) => ({ groups: { verb: "list", resource, rest: "" } }));
-  return [...text.matchAll(CALL), ...lists].flatMap(({ groups: { verb = "", resource = "", rest = "" } = {} }) => {
+  const status = { verb: BY_PATCH.test(text) ? "patch" : "replace", rest: 'subresource: "status"' };
+  const statuses = [...text.matchAll(STATUS)].map(({ groups: { resource = "" } = {} }) => ({ groups: { resource, ...status } }));
+  return [...text.matchAll(CALL), ...lists, ...statuses].flatMap(({ groups: { verb = "", resource = "", rest = "" } = {} }) => {
     const named = (resources as unknown as Readonly<Record<string, { plural: string } | undefined>>)[resource];
     const plurals = named ? [named.plural] : (BY_VARIABLE[file] ?? assert.fail(`${file}: what is ${resource}?`));
     const { subresource } = /subresource: "(?<subresource>\w+)"/.exec(rest)?.groups ?? {};
