@@ -1,6 +1,7 @@
 /** Do the pods of the other zones of a group allow a downscale (§4.7d)? The minimum time between downscales is in scaling/min-time.ts. */
 import type { Pod } from "../model/pod.ts";
 import { countAwaited, isGivenUp, type Shrink } from "../model/given-up.ts";
+import { listSome } from "../model/list-some.ts";
 import { countMissing, isSurplus, withoutIdleSurplus } from "../model/readiness.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 
@@ -59,12 +60,8 @@ function describeTerminating({ name, pods }: ZoneWithPods, givenUp: readonly Pod
   return terminating.length === 0 ? undefined : `statefulset ${name} waits for pods: ${describePods(terminating)}`;
 }
 
-/** The most pods that a message names. */
-const MAX_NAMED = 10;
-
 function describePods(pods: readonly Pod[]): string {
-  const named = pods.slice(0, MAX_NAMED).map((pod) => pod.name);
-  const more = pods.length > MAX_NAMED ? ` and ${pods.length - MAX_NAMED} more` : "";
+  const named = listSome(pods.map(({ name }) => name));
   const activity = pods.every((pod) => pod.terminating) ? "terminating" : "running";
-  return `${named.join(", ")}${more} ${pods.length === 1 ? "is" : "are"} still ${activity}`;
+  return `${named} ${pods.length === 1 ? "is" : "are"} still ${activity}`;
 }

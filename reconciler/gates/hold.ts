@@ -1,5 +1,6 @@
 /** Why the gates of a group hold a zone back, or keep the group from counting as settled. Only stored passes count. */
 import { once } from "../../infra/once.ts";
+import { firstOf } from "../../infra/rules.ts";
 import { earliest, formatTimestamp } from "../../infra/timestamp.ts";
 import { dueAt, hasFailed } from "../checks/check.ts";
 import { hold, type Hold, type Reason } from "../model/decision.ts";
@@ -17,7 +18,7 @@ type GroupView = Omit<RolloutView, "wanted" | "isHeld">;
  */
 export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdicts {
   const enforced = gates.filter(({ mode }) => mode === "Enforce");
-  const first = (judge: (gate: Gate) => Hold | undefined): Hold | undefined => firstDefined(enforced, judge);
+  const first = (judge: (gate: Gate) => Hold | undefined): Hold | undefined => firstOf(enforced.map((gate) => () => judge(gate)))();
   const get = once((uid: string): Hold | undefined => {
     const zone = view.zones.find((one) => one.uid === uid);
     return zone && first((gate) => holdZone(gate, view, zone));
@@ -26,14 +27,6 @@ export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdict
     holds: { get, has: (uid) => get(uid) !== undefined },
     beforeSettled: first((gate) => holdSettled(gate, view)),
   };
-}
-
-function firstDefined(gates: readonly Gate[], judge: (gate: Gate) => Hold | undefined): Hold | undefined {
-  for (const gate of gates) {
-    const held = judge(gate);
-    if (held) return held;
-  }
-  return undefined;
 }
 
 /**
