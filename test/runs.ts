@@ -10,7 +10,13 @@ const FEWEST = 100;
 export const runs = (all: number): number => (isWhole ? all : Math.min(all, Math.max(FEWEST, Math.ceil(all / 10))));
 
 /**
- * How often this run must reach what `all` cases reach `count` times at least: half as often for its number of cases,
- * as few of them vary more. What is rare, only `npm run test:all` must reach.
+ * How often this run must reach at least what `all` cases must reach `count` times: so seldom that no run of good
+ * tests fails by chance. What is rare, only `npm run test:all` must reach.
  */
-export const least = (count: number, all: number): number => (isWhole ? count : Math.floor((count * runs(all)) / all / 2));
+export function least(count: number, all: number): number {
+  const expected = (count * runs(all)) / all;
+  return isWhole ? count : Math.max(0, Math.floor(expected / 2 - 2 * Math.sqrt(expected)));
+}
+
+/** One of two values: for all cases, and for the short run. */
+export const either = <T>(whole: T, short: T): T => (isWhole ? whole : short);

@@ -181,5 +181,5 @@ it("over random groups with budgets and mirrors, the plan has the steps in the o
     delayed: 30,
     spaced: 30,
   }))
-    assert.ok(seen[what as keyof typeof seen] > least(count, COUNT), `${what}: ${JSON.stringify(seen)}`);
+    assert.ok(seen[what as keyof typeof seen] >= least(count, COUNT), `${what}: ${JSON.stringify(seen)}`);
 });

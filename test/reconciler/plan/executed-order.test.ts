@@ -69,6 +69,9 @@ describe("over random rollouts", () => {
       }),
       { numRuns: runs(1000) },
     );
-    assert.ok(seen.settled > least(300, 1000) && seen.blocked > least(100, 1000) && seen.steps > least(2000, 1000), JSON.stringify(seen));
+    assert.ok(
+      seen.settled >= least(300, 1000) && seen.blocked >= least(100, 1000) && seen.steps >= least(2000, 1000),
+      JSON.stringify(seen),
+    );
   });
 });

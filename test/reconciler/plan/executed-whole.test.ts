@@ -135,5 +135,5 @@ it("over random groups with followers and gates, the plan has the steps in the o
     { numRuns: runs(COUNT) },
   );
   for (const [what, count] of Object.entries({ settled: 200, blocked: 100, steps: 2000, scaled: 300, gated: 100, waits: 30 }))
-    assert.ok(seen[what as keyof typeof seen] > least(count, COUNT), `${what}: ${JSON.stringify(seen)}`);
+    assert.ok(seen[what as keyof typeof seen] >= least(count, COUNT), `${what}: ${JSON.stringify(seen)}`);
 });

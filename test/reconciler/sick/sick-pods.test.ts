@@ -20,7 +20,7 @@ it("over random groups with sick pods, a fixed template and the way back of the 
     { numRuns: runs(500) },
   );
   for (const [what, count] of Object.entries({ severalZones: 100, scaled: 50, budgets: 200, quick: 100 }))
-    assert.ok(seen[what as keyof typeof seen] > least(count, 500), `${what}: ${JSON.stringify(seen)}`);
+    assert.ok(seen[what as keyof typeof seen] >= least(count, 500), `${what}: ${JSON.stringify(seen)}`);
 });
 
 const limping = fc.record({
