@@ -30,12 +30,11 @@ export type Emulator = Awaited<ReturnType<typeof startEmulator>>;
 
 const HOST = "127.0.0.1";
 
-export async function startEmulator({ clock = systemClock, faultSeed, controllers = true }: EmulatorOptions = {}) {
-  const store = createStore(clock);
-  const registry = createRegistry(store);
-  const faults = createFaults(faultSeed);
-  const api = { store, clock, registry, faults, tokens: createTokens(store, clock), admission: createAdmission(store) };
-  const { caPem, certPem, keyPem } = await generateCertificates({
+/** All emulators of a process have the same ones. */
+let certificates: ReturnType<typeof issue> | undefined;
+
+const issue = () =>
+  generateCertificates({
     dnsNames: ["localhost"],
     ipAddresses: [HOST],
     organization: "zonewise-emulator",
@@ -43,6 +42,13 @@ export async function startEmulator({ clock = systemClock, faultSeed, controller
     // TLS clients check certificates against the real time, not the emulator's clock.
     now: new Date(),
   });
+
+export async function startEmulator({ clock = systemClock, faultSeed, controllers = true }: EmulatorOptions = {}) {
+  const store = createStore(clock);
+  const registry = createRegistry(store);
+  const faults = createFaults(faultSeed);
+  const api = { store, clock, registry, faults, tokens: createTokens(store, clock), admission: createAdmission(store) };
+  const { caPem, certPem, keyPem } = await (certificates ??= issue());
   const stopCleanup = startCleanup(store);
   seedCluster(store, clock);
   // Objects that controllers create get the API server's defaults, too.

@@ -1,9 +1,14 @@
 /** A webhook process that dies between two calls of a downscale, and a reconciler that dies while it concludes that downscale. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { either } from "../runs.ts";
 import { type Scene, set, shrink, store } from "./downscale-scene.ts";
 import { A, inTracker, LAST, leftPrepared, MODES, pendingOf, tracked, TRACKER } from "./prepare-stage.ts";
 import { reviewOf } from "./stage.ts";
+
+/** Calls between two deaths; at a half, a call is made and its answer lost. A step of 1.5 meets both in turn. */
+const STEP = either(0.5, 1.5);
+const SHARE = 0.5 / STEP;
 
 /** Checks the end state: none of the 3 pods stays prepared unless it was removed, B waits for A only if A was scaled down, and 30 s later no downscale of A is pending. */
 async function checkEnd(scene: Scene, isStored: boolean, when: string): Promise<void> {
@@ -24,7 +29,7 @@ describe("a downscale whose process dies", () => {
   for (const [isStored, [mode, recordOf]] of [false, true].flatMap((one) => MODES.map((two) => [one, two] as const)))
     it(`in ${mode} at any call, and ${isStored ? "is" : "is not"} stored if it was admitted: the reconciler leaves no pod prepared, and no wait without a downscale`, async (t) => {
       const seen = { admitted: 0, prepared: 0, steps: 0 };
-      for (let diesAt = 0, calls = Infinity; diesAt <= calls + 0.5; diesAt += 0.5) {
+      for (let diesAt = 0, calls = Infinity; diesAt <= calls + 0.5; diesAt += STEP) {
         const scene = await set(t, undefined, recordOf);
         const { isAdmitted, made } = await shrink(scene, diesAt);
         if (made < diesAt) calls = made;
@@ -36,13 +41,13 @@ describe("a downscale whose process dies", () => {
         await scene.conclude();
         await checkEnd(scene, isAdmitted && isStored, `died at call ${diesAt}`);
       }
-      assert.ok(seen.admitted > 0 && seen.prepared > 3 && seen.steps > 15, JSON.stringify(seen));
+      assert.ok(seen.admitted > 0 && seen.prepared > 3 * SHARE && seen.steps > 15 * SHARE, JSON.stringify(seen));
     });
 
   for (const [isStored, [mode, recordOf]] of [false, true].flatMap((one) => MODES.map((two) => [one, two] as const)))
     it(`in ${mode}, and a reconciler that dies at any call of its own: ${isStored ? "stored" : "never stored"}`, async (t) => {
       let steps = 0;
-      for (let diesAt = 0, calls = Infinity; diesAt <= calls + 0.5; diesAt += 0.5) {
+      for (let diesAt = 0, calls = Infinity; diesAt <= calls + 0.5; diesAt += STEP) {
         const scene = await set(t, undefined, recordOf);
         assert.equal((await shrink(scene, Infinity)).isAdmitted, true);
         if (isStored) store(scene, A, 1);
@@ -55,7 +60,7 @@ describe("a downscale whose process dies", () => {
         await scene.conclude();
         await checkEnd(scene, isStored, `died at call ${diesAt}`);
       }
-      assert.ok(steps > 10, String(steps));
+      assert.ok(steps > 10 * SHARE, String(steps));
     });
 });
 

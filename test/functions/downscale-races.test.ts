@@ -9,8 +9,9 @@ import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Effect } from "../emulator/faults.ts";
 import { leftPrepared } from "./prepare-stage.ts";
 import { callWebhook, createZone, playPods, reviewOf, scaleReviewOf, setStage, startPrepareDownscale } from "./stage.ts";
+import { either } from "../runs.ts";
 
-const ROUNDS = 40;
+const ROUNDS = either(40, 12);
 const TRACKER = "tracker";
 const ZONES = ["zone-a", "zone-b", "zone-c"];
 const EFFECTS: readonly Effect[] = [
@@ -59,7 +60,7 @@ for (const mode of ["annotation mode", "tracker mode"])
         await askOthers(zones, answers, processOf);
         outcomes[through.length === 1 ? "allowed" : "refused"]++;
       }
-      assert.ok(outcomes.allowed > 5 && outcomes.refused > 5, JSON.stringify(outcomes));
+      assert.ok(outcomes.allowed > either(5, 1) && outcomes.refused > either(5, 1), JSON.stringify(outcomes));
     });
   });
 

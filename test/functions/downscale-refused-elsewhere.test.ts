@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Answer } from "../../functions/http/webhook.ts";
+import { either } from "../runs.ts";
 import { type Scene, set, shrink, store } from "./downscale-scene.ts";
 import { A, inAnnotation, leftPrepared, MODES, pendingOf, type RecordOf } from "./prepare-stage.ts";
 import { reviewOf, scaleReviewOf } from "./stage.ts";
@@ -55,14 +56,14 @@ describe("a downscale that another webhook always refuses", () => {
 
   it("does so although each called process dies at one of its calls", async (t) => {
     let trials = 0;
-    for (let diesAt = 0, calls = Infinity; diesAt <= calls + 0.5; diesAt += 0.5) {
+    for (let diesAt = 0, calls = Infinity; diesAt <= calls + 0.5; diesAt += either(0.5, 1.5)) {
       const scene = await set(t);
       const { waitedMs, made } = await waitForOther(scene, { recordOf: inAnnotation, otherAfterMs: 7000, tickAfterMs: 2000, diesAt });
       if (made < diesAt) calls = made;
       trials++;
       assert.ok(waitedMs <= BOUND_MS, `died at call ${diesAt}: ${waitedMs} ms`);
     }
-    assert.ok(trials > 15, String(trials));
+    assert.ok(trials > either(15, 5), String(trials));
   });
 });
 

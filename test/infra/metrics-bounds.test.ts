@@ -10,6 +10,7 @@ import { MAX_PHASED, MAX_ZONES, sampleGroups, samplePhases } from "../../functio
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
 import { NO_STATUS } from "../../reconciler/nodes/policy-status.ts";
 import { readPolicy } from "../../reconciler/nodes/policy.ts";
+import { runs } from "../runs.ts";
 import { skippingClock } from "./stage.ts";
 
 /** The maximum number of a metric's label sets. */
@@ -115,9 +116,9 @@ const EVENTS: readonly Event[] = [
   },
 ];
 
-async function countLabelSets(metrics: Metrics, name: string): Promise<number> {
-  const lines = (await metrics.render()).split("\n").filter((line) => line.startsWith(name));
-  return new Set(lines.map((line) => line.replace(/^(\w+?)(?:_bucket|_sum|_count)?(\{.*\})? .*$/, "$2").replace(/le="[^"]*",?/, ""))).size;
+function countLabelSets(lines: readonly string[], name: string): number {
+  const own = lines.filter((line) => line.startsWith(name));
+  return new Set(own.map((line) => line.replace(/^(\w+?)(?:_bucket|_sum|_count)?(\{.*\})? .*$/, "$2").replace(/le="[^"]*",?/, ""))).size;
 }
 
 it("no metric has more series than is stated, for any input", async () => {
@@ -128,12 +129,14 @@ it("no metric has more series than is stated, for any input", async () => {
   );
   const hostile = fc.record({ event: fc.nat(EVENTS.length - 1), text, number: fc.integer({ min: 0, max: 999 }) });
   const metrics = createMetrics();
-  for (const { event, text, number } of fc.sample(hostile, { numRuns: 60_000, seed: 7 })) EVENTS[event]?.(metrics, text, number);
+  for (const { event, text, number } of fc.sample(hostile, { numRuns: runs(60_000), seed: 7 })) EVENTS[event]?.(metrics, text, number);
+  const rendered = await metrics.render();
+  const lines = rendered.split("\n");
   for (const [key, bound] of Object.entries(BOUNDS)) {
-    const count = await countLabelSets(metrics, METRICS[key as keyof typeof METRICS].name);
+    const count = countLabelSets(lines, METRICS[key as keyof typeof METRICS].name);
     assert.ok(count <= bound, `${key} has ${count} series, ${bound} are stated`);
   }
-  assert.ok((await metrics.render()).length < 10_000_000);
+  assert.ok(rendered.length < 10_000_000);
 });
 
 it("no metric of nodes has more series than is stated, for any shadows and policies", () => {

@@ -9,6 +9,7 @@
 import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { WHOLE } from "../runs.ts";
 import { mutate, type Mutation } from "./mutation.ts";
 
 export type MutationResult =
@@ -65,9 +66,9 @@ interface Execution {
 
 /** Runs node in a process group of its own, and ends the whole group once the output matches `enough`. */
 function execute(cwd: string, args: readonly string[], enough?: RegExp): Promise<Execution> {
-  // A test run inside a test run would do nothing but report to the outer one.
+  // A test run inside a test run would do nothing but report to the outer one. Rare cases need all counts.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const child = spawn(process.execPath, args, { cwd, env: { ...env, [WHOLE]: "1" }, stdio: ["ignore", "pipe", "pipe"], detached: true });
   let output = "";
   let isEnded = false;
   const keep = (text: string): void => {

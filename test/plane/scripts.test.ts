@@ -54,12 +54,24 @@ describe("the scripts of the control plane", () => {
 });
 
 describe("the gate", () => {
-  it("runs each test of a real cluster on one of its two control planes", () => {
-    const lists = [...read("../../.ci/run").matchAll(/on_plane '([^']+)'/g)].map(([, pattern = ""]) =>
-      globSync(pattern, { cwd: at("../..") }),
-    );
-    assert.equal(lists.length, 2);
-    assert.deepEqual(lists.flat().toSorted(), globSync("test/cluster/**/*.cluster.ts", { cwd: at("../..") }).toSorted());
+  const gate = read("../../.ci/run");
+
+  it("runs each test of a real cluster on one of its two control planes, and those that need the node on the first", () => {
+    const all = globSync("test/cluster/**/*.cluster.ts", { cwd: at("../..") });
+    const lists = ["first", "second"].map((plane) => {
+      assert.ok(gate.includes(`${plane} on_plane ${plane}`));
+      const { stdout } = spawnSync(process.execPath, [at("../runner/planes.ts"), plane], { encoding: "utf8" });
+      return globSync(stdout.trim(), { cwd: at("../..") });
+    });
+    assert.deepEqual(lists.flat().toSorted(), all.toSorted());
+    const atNode = all.filter((path) => path.includes("/real-node/"));
+    assert.ok(atNode.length > 0 && atNode.every((path) => lists[0]?.includes(path)));
+    assert.ok(lists.every((list) => list.length > all.length / 4));
+  });
+
+  it("runs npm test first, and all counts of what that reduces", () => {
+    const [first = -1, counted = -1] = [/^npm test$/m, /^npm run test:all -- --counted$/m].map((command) => gate.search(command));
+    assert.ok(first > 0 && counted > first);
   });
 });
 

@@ -1,9 +1,10 @@
 /** Never two writers: processes that contend for the Lease while clocks jump, answers are lost, machines freeze and processes are killed. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { either } from "../../runs.ts";
 import { playContest, type Played, type Trouble } from "./two-writers.ts";
 
-const PLAYS = 25;
+const PLAYS = either(25, 8);
 
 async function playAll(trouble: Trouble) {
   const all: Played[] = [];
@@ -34,8 +35,8 @@ describe("of processes that contend for a Lease, only one may write", () => {
     it(what, async () => {
       const { violations, ...reached } = await playAll(trouble);
       assert.deepEqual(violations, []);
-      assert.ok(reached.handovers > 20, JSON.stringify(reached));
-      if (trouble.halts) assert.ok(reached.takeovers > 20 && reached.kills > 10, JSON.stringify(reached));
+      assert.ok(reached.handovers > either(20, 6), JSON.stringify(reached));
+      if (trouble.halts) assert.ok(reached.takeovers > either(20, 6) && reached.kills > either(10, 3), JSON.stringify(reached));
     });
 
   it("would not hold if clocks were apart and holders could not renew: neither alone does harm", async () => {

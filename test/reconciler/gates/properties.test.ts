@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { least, runs } from "../../runs.ts";
 import { calmDown, createWorld, happen, HAPPENINGS } from "../rollout/world.ts";
 import { data, lost, noData } from "./builders.ts";
 import { Play } from "./onlooker.ts";
@@ -96,11 +97,12 @@ describe("over random answers, deaths and templates", () => {
         events.forEach((next) => takeEvent(play, next));
       }),
       {
-        numRuns: 2000,
+        numRuns: runs(2000),
         examples: DEATHS,
       },
     );
-    for (const [what, least] of Object.entries(LEAST)) assert.ok((reached[what] ?? 0) >= least, `${what}: ${JSON.stringify(reached)}`);
+    for (const [what, count] of Object.entries(LEAST))
+      assert.ok((reached[what] ?? 0) >= least(count, 2000), `${what}: ${JSON.stringify(reached)}`);
   });
 
   it("what can finish does finish once the checks succeed, and a settled gate gets no write", () => {
@@ -117,7 +119,7 @@ describe("over random answers, deaths and templates", () => {
           assert.ok(ticks < 100, `still ${JSON.stringify(decision)} after ${ticks} ticks`);
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 });

@@ -1,6 +1,7 @@
 /** A downscale by the reconciler beside one that a webhook admits: never two zones of a group at once. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { least, runs } from "../../runs.ts";
 import { seededRandom, type Random } from "./random.ts";
 import { A, B, createShrinkWorld, type ShrinkOptions } from "./shrink-world.ts";
 import { createStepper, playEveryOrder, type Choose } from "./stepper.ts";
@@ -107,13 +108,14 @@ const delayWrite =
 
 /** The reconciler holds the Lease for 10 s, others wait 5 s longer, and a user's request ends after 60 s. */
 const ELAPSES = [[20_000], [8000, 8000], [3000, 20_000], [20_000, 30_000]];
+const PLAYS = 2500;
 /** The Lease expires while a write is under way whose own time would not be over. */
 const SLOW_WRITE = { elapses: [6000, 9500], asksLate: true };
 
 describe("a downscale by the reconciler that is delayed until its Lease has expired", () => {
-  it("is given up: never two zones shrink in 2,500 random orders", async () => {
+  it("is given up: never two zones shrink in random orders", async () => {
     const reached: Reached = {};
-    for (let seed = 0; seed < 2500; seed++) {
+    for (let seed = 0; seed < runs(PLAYS); seed++) {
       const random = seededRandom(seed);
       const shrunk =
         seed % 2 === 0
@@ -121,6 +123,7 @@ describe("a downscale by the reconciler that is delayed until its Lease has expi
           : await play(SLOW_WRITE, delayWrite(random), reached);
       assert.ok(shrunk.length <= 1, `seed ${seed}: ${shrunk.join()}`);
     }
-    assertReached(reached, { [A]: 300, [B]: 300, "the reconciler is too slow": 20, "the reconciler waits for the Lease": 50 });
+    const counts = { [A]: 300, [B]: 300, "the reconciler is too slow": 20, "the reconciler waits for the Lease": 50 };
+    assertReached(reached, Object.fromEntries(Object.entries(counts).map(([what, count]) => [what, least(count, PLAYS)])));
   });
 });

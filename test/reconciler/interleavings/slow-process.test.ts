@@ -1,6 +1,7 @@
 /** A process that is suspended between two of its calls while all others continue: it must not act on what it read before. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { either } from "../../runs.ts";
 import { evictor, hesitator, reconciler } from "./actors.ts";
 import { seededRandom } from "./random.ts";
 import { createStepper, type Choose } from "./stepper.ts";
@@ -52,7 +53,7 @@ async function playAll(keepsStatus: boolean, checksVersions = true) {
   const reached = { plays: 0, stalled: 0, deleted: 0, violations: [] as string[] };
   for (let calls = 0; ; calls++) {
     let stalled = false;
-    for (let seed = 0; seed < 40; seed++) {
+    for (let seed = 0; seed < either(40, 12); seed++) {
       const { world, made } = await play(calls, seed, keepsStatus, checksVersions);
       stalled ||= made === calls;
       reached.plays++;
@@ -77,6 +78,6 @@ describe("a function that is suspended between two of its calls", () => {
 
   it("does if the API server ignores versions", async () => {
     const { violations } = await playAll(true, false);
-    assert.ok(violations.length > 20, String(violations.length));
+    assert.ok(violations.length > either(20, 5), String(violations.length));
   });
 });

@@ -5,6 +5,7 @@ import { judgeAnswer, type CheckVerdict } from "../../../reconciler/checks/check
 import { decidePhased, needsPods } from "../../../reconciler/phased/decide-phased.ts";
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { isSameJson } from "../../../infra/json.ts";
+import { least, runs } from "../../runs.ts";
 import { createWorld, happen, HAPPENINGS, THRESHOLD, type World } from "./world.ts";
 import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";
 import { heal, releaseKey } from "./world-controllers.ts";
@@ -140,9 +141,9 @@ describe("over random histories of a StatefulSet, its users and Prometheus", () 
         check();
         replaced += world.replaced.length;
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
-    assert.ok(replaced >= 200, `${replaced} pods were replaced`);
+    assert.ok(replaced >= least(200, 1000), `${replaced} pods were replaced`);
   });
 
   it("no pod is released before its checks have passed, and one at a time", () => {
@@ -177,9 +178,10 @@ describe("over random histories of a StatefulSet, its users and Prometheus", () 
           }
         });
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
-    for (const [what, least] of Object.entries(LEAST)) assert.ok((reached[what] ?? 0) >= least, `${what}: ${JSON.stringify(reached)}`);
+    for (const [what, count] of Object.entries(LEAST))
+      assert.ok((reached[what] ?? 0) >= least(count, 2000), `${what}: ${JSON.stringify(reached)}`);
   });
 
   it("what can finish does finish, and a settled object gets no write and no list of pods", () => {
@@ -217,7 +219,7 @@ describe("over random histories of a StatefulSet, its users and Prometheus", () 
         const { rollout, target } = observe(world);
         assert.ok(target && !needsPods({ rollout, target }));
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 });

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import type { RolloutDecision } from "../../../reconciler/rollout/decide-zone.ts";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
+import { least, runs } from "../../runs.ts";
 import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
 import { worldOf } from "./builders.ts";
 import { moveAll, moveOne, playPast } from "./play.ts";
@@ -48,7 +49,7 @@ function execute(zones: readonly SimulatedZone[], pace: readonly number[]): stri
   return assert.fail("it does not end");
 }
 
-describe("over 1,000 random rollouts", () => {
+describe("over random rollouts", () => {
   it("the plan has the pods and the zones in the order in which they are then replaced and finished", () => {
     const seen = { settled: 0, blocked: 0, steps: 0 };
     fc.assert(
@@ -66,8 +67,11 @@ describe("over 1,000 random rollouts", () => {
         seen[plan.end]++;
         seen.steps += planned.length;
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
-    assert.ok(seen.settled > 300 && seen.blocked > 100 && seen.steps > 2000, JSON.stringify(seen));
+    assert.ok(
+      seen.settled >= least(300, 1000) && seen.blocked >= least(100, 1000) && seen.steps >= least(2000, 1000),
+      JSON.stringify(seen),
+    );
   });
 });

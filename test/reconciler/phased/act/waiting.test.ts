@@ -18,7 +18,7 @@ it("70 PhasedRollouts that wait for a Prometheus without an answer do not keep t
     stage.answer = FIRING;
     for (const name of names) await applySet(stage, "x:2", { name, replicas: 1 });
     await stage.time.advance(1000);
-    for (let i = 0; i < 10 && stage.asked.length < names.length; i++) {
+    for (let i = 0; i < 100 && stage.asked.length < names.length; i++) {
       await stage.tick();
       await stage.time.advance(1000);
     }
@@ -29,7 +29,7 @@ it("70 PhasedRollouts that wait for a Prometheus without an answer do not keep t
     await stage.time.advance(10_000);
     const ticking = stage.tick();
     const isManaged = (): boolean => stage.emulator.store.get(PHASED, "default", "zz")?.metadata.finalizers !== undefined;
-    for (let i = 0; i < 1000 && !isManaged(); i++) await sleep(10);
+    for (let i = 0; i < 6000 && !isManaged(); i++) await sleep(10);
     const isVisited = isManaged();
     waiting.resolve(FIRING);
     await ticking;

@@ -1,0 +1,58 @@
+/** Which test files share a process, and which have one of their own: by what they import, not by a list. */
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+export const ROOT = join(import.meta.dirname, "../..");
+
+/** What belongs to the whole process, or leaves it: a file that reaches one of these through `test/` runs alone. */
+const OWN_PROCESS: readonly RegExp[] = [
+  /\bfrom "node:(?:child_process|cluster|worker_threads)"/,
+  /\bfrom "playwright-core"/,
+  /\bfrom "[./]*infra\/build\.ts"/,
+  /\b(?:Object\.assign\(|delete )process\.env\b|\bprocess\.env(?:\.\w+|\[[^\]]+\]) = /,
+  /\bprocess\.(?:chdir|exit|abort)\(|\bprocess\.exitCode = /,
+];
+/** Who imports it has counts that only `--all` plays whole. */
+const COUNTS = join(ROOT, "test/runs.ts");
+
+const IMPORT = /\bfrom "(\.[^"]+\.ts)"|\bimport\("(\.[^"]+\.ts)"\)/g;
+
+interface Source {
+  /** Paths of what it imports from `test/`. */
+  readonly imports: readonly string[];
+  readonly isOwn: boolean;
+}
+
+const sources = new Map<string, Source>();
+
+function sourceOf(path: string): Source {
+  const known = sources.get(path);
+  if (known) return known;
+  const text = readFileSync(path, "utf8");
+  const named = [...text.matchAll(IMPORT)].map(([, from, dynamic]) => join(dirname(path), from ?? dynamic ?? ""));
+  const imports = named.filter((other) => other.startsWith(join(ROOT, "test/")) && existsSync(other));
+  const source = { imports, isOwn: OWN_PROCESS.some((sign) => sign.test(text)) };
+  sources.set(path, source);
+  return source;
+}
+
+/** `path` and every file of `test/` that it imports, directly or not. */
+function reach(path: string, seen = new Set<string>()): ReadonlySet<string> {
+  if (seen.has(path)) return seen;
+  seen.add(path);
+  for (const other of sourceOf(path).imports) reach(other, seen);
+  return seen;
+}
+
+/** The test files by glob patterns or paths, relative to the root, in the order of their names. */
+export const findTests = (patterns: readonly string[]): string[] => globSync(patterns, { cwd: ROOT, exclude: ["node_modules"] }).toSorted();
+
+/** Whether a test file, relative to the root, needs a process of its own. */
+export const needsOwnProcess = (file: string): boolean => [...reach(join(ROOT, file))].some((path) => sourceOf(path).isOwn);
+
+/** Whether a test file has counts that a short run reduces. */
+export const isCounted = (file: string): boolean => reach(join(ROOT, file)).has(COUNTS);
+
+/** Dealt like cards: neighbours, which are alike, come into different shards. The same files give the same shards. */
+export const shardsOf = (files: readonly string[], count: number): string[][] =>
+  Array.from({ length: count }, (_, shard) => files.filter((_, i) => i % count === shard)).filter((shard) => shard.length > 0);

@@ -1,0 +1,64 @@
+/**
+ * Runs test files with node:test: most of them in one process a core, beside them those that need a process of their own.
+ *
+ *     node test/runner/main.ts [--all] [--counted] [pattern ...]
+ *
+ * `--all` plays the counts of test/runs.ts whole; `--counted` runs only the files that have such counts.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import { WHOLE } from "../runs.ts";
+import { findTests, isCounted, needsOwnProcess, shardsOf } from "./files.ts";
+import { createTally } from "./tally.ts";
+
+/** Milliseconds for a process: whatever hangs ends. */
+const PROCESS_MS = 1_800_000;
+const OPTIONS = { all: { type: "boolean", default: false }, counted: { type: "boolean", default: false } } as const;
+
+const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
+const found = findTests(positionals.length > 0 ? positionals : ["test/**/*.test.ts"]);
+const files = values.counted ? found.filter(isCounted) : found;
+const alone = files.filter(needsOwnProcess);
+const shards = shardsOf(
+  files.filter((file) => !alone.includes(file)),
+  availableParallelism(),
+);
+
+const folder = mkdtempSync(join(tmpdir(), "zonewise-tests-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+// Until all is known to be well: this process may end too soon as well.
+process.exitCode = 1;
+
+/** A module that makes the call of shard.ts: a process of node:test takes no arguments of its own. */
+function writeModule(call: string, i: number): string {
+  const path = join(folder, `${i}.mjs`);
+  const shard = pathToFileURL(join(import.meta.dirname, "shard.ts")).href;
+  writeFileSync(path, `import { runAlone, runShard } from ${JSON.stringify(shard)};\nawait ${call};\n`);
+  return path;
+}
+
+if (values.all) process.env[WHOLE] = "1";
+const tally = createTally(files);
+const events = run({
+  files: [...shards.map((part) => `runShard(${JSON.stringify(part)})`), ...alone.map((file) => `runAlone(${JSON.stringify(file)})`)].map(
+    writeModule,
+  ),
+  // The shards use the cores; those alone mostly wait for processes and for the clock.
+  concurrency: shards.length + 1,
+  timeout: PROCESS_MS,
+  // A third less time for the collection of garbage, of which tests make much.
+  execArgv: ["--max-semi-space-size=64"],
+});
+events.on("test:pass", (data) => tally.note("pass", data));
+events.on("test:fail", (data) => tally.note("fail", data));
+events.compose(new spec()).pipe(process.stdout);
+events.on("end", () => {
+  for (const file of tally.unfinished()) console.log(`✖ ${file} did not run to its end: its process ended before`);
+  console.log(`\n${tally.summary()}`);
+  process.exitCode = tally.hasPassed() ? 0 : 1;
+});

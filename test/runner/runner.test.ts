@@ -1,0 +1,66 @@
+/** The runner of these tests: nothing is lost, and nothing that fails goes unseen. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { describe, it } from "node:test";
+import { join } from "node:path";
+import { findTests, isCounted, needsOwnProcess, shardsOf } from "./files.ts";
+
+const PLANTED = "test/runner/planted";
+
+/** Runs planted files as a test run of its own. */
+function play(...names: readonly string[]) {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const paths = names.map((name) => `${PLANTED}/${name}.ts`);
+  const { status, stdout } = spawnSync(process.execPath, [join(import.meta.dirname, "main.ts"), ...paths], { env, encoding: "utf8" });
+  return { status, stdout, last: stdout.trimEnd().split("\n").at(-1) };
+}
+
+describe("a run", () => {
+  it("ends with 0 if all tests pass, and says how many", () => {
+    const { status, stdout, last } = play("passes");
+    assert.equal(last, "1 tests passed, 0 failed, 0 were skipped; all 1 files ran to their end");
+    assert.equal(status, 0, stdout);
+    for (const line of ["ℹ tests 1", "ℹ pass 1", "ℹ fail 0"]) assert.ok(stdout.includes(line), stdout);
+  });
+
+  it("ends with 1 if a test fails, a file throws on import, or leaves the process changed; the others run all the same", () => {
+    const { status, stdout, last } = play("fails", "leaves", "passes", "throws");
+    assert.equal(status, 1);
+    assert.match(stdout, /^ {2}✖ fails /m);
+    assert.match(stdout, /^ {2}✔ passes /m);
+    assert.match(stdout, /✖ test\/runner\/planted\/throws\.ts /);
+    assert.match(stdout, /thrown on import/);
+    assert.match(stdout, /✖ test\/runner\/planted\/leaves\.ts leaves the process as it found it/);
+    assert.match(last ?? "", /; all 4 files ran to their end$/);
+  });
+
+  it("ends with 1 if a process ends with 0 too soon, and names the files that did not run", () => {
+    const { status, stdout, last } = play("exits", "exits-alone");
+    assert.equal(status, 1);
+    for (const name of ["exits", "exits-alone"]) assert.match(stdout, new RegExp(`^✖ ${PLANTED}/${name}\\.ts did not run to its end`, "m"));
+    assert.match(last ?? "", /; 2 of 2 files did not run to their end$/);
+  });
+
+  it("without any file ends with 1", () => assert.equal(play("nothing").status, 1));
+});
+
+describe("the files of a run", () => {
+  const all = findTests(["test/**/*.test.ts"]);
+
+  it("are in one shard each, or alone", () => {
+    const shared = all.filter((file) => !needsOwnProcess(file));
+    assert.deepEqual(shardsOf(shared, 3).flat().toSorted(), shared);
+    assert.ok(shared.length > all.length / 2 && shared.length < all.length);
+  });
+
+  it("are alone if they start processes, themselves or by a helper", () => {
+    for (const file of ["test/demo/start.test.ts", "test/functions/serve.test.ts", "test/functions/status/browser.test.ts"])
+      assert.ok(needsOwnProcess(file), file);
+    assert.ok(!needsOwnProcess("test/reconciler/rollout/plan.test.ts"));
+  });
+
+  it("whose counts are reduced are known by their import", () => {
+    assert.ok(isCounted("test/reconciler/rollout/properties.test.ts"));
+    assert.ok(!isCounted("test/reconciler/rollout/plan.test.ts"));
+  });
+});

@@ -1,0 +1,22 @@
+/** How many cases a property plays: some of them in `npm test`, all of them in `npm run test:all`. */
+
+/** The variable of the environment that says all. */
+export const WHOLE = "ZONEWISE_TEST_ALL";
+const isWhole = process.env[WHOLE] === "1";
+/** No property plays fewer. */
+const FEWEST = 100;
+
+/** The number of cases that this run plays, of `all`: a tenth, but at least a hundred. */
+export const runs = (all: number): number => (isWhole ? all : Math.min(all, Math.max(FEWEST, Math.ceil(all / 10))));
+
+/**
+ * How often this run must reach at least what `all` cases must reach `count` times: so seldom that no run of good
+ * tests fails by chance. What is rare, only `npm run test:all` must reach.
+ */
+export function least(count: number, all: number): number {
+  const expected = (count * runs(all)) / all;
+  return isWhole ? count : Math.max(0, Math.floor(expected / 2 - 2 * Math.sqrt(expected)));
+}
+
+/** One of two values: for all cases, and for the short run. */
+export const either = <T>(whole: T, short: T): T => (isWhole ? whole : short);
