@@ -43,13 +43,15 @@ function writeModule(call: string, i: number): string {
 }
 
 if (values.all) process.env[WHOLE] = "1";
+// What one process has stripped and compiled, the next ones need not: half of what a small file takes.
+process.env["NODE_COMPILE_CACHE"] ??= join(folder, "compiled");
 const tally = createTally(files);
 const events = run({
   files: [...shards.map((part) => `runShard(${JSON.stringify(part)})`), ...alone.map((file) => `runAlone(${JSON.stringify(file)})`)].map(
     writeModule,
   ),
-  // The shards use the cores; those alone mostly wait for processes and for the clock.
-  concurrency: shards.length + 1,
+  // The shards use the cores; those alone mostly wait, for processes and for the clock.
+  concurrency: shards.length + 2,
   timeout: PROCESS_MS,
   // A third less time for the collection of garbage, of which tests make much.
   execArgv: ["--max-semi-space-size=64"],
