@@ -56,11 +56,11 @@ describe("the files of a run", () => {
   it("are alone if they start processes, themselves or by a helper", () => {
     for (const file of ["test/demo/start.test.ts", "test/functions/serve.test.ts", "test/functions/status/browser.test.ts"])
       assert.ok(needsOwnProcess(file), file);
-    assert.ok(!needsOwnProcess("test/reconciler/rollout/plan.test.ts"));
+    assert.ok(!needsOwnProcess("test/reconciler/rollout/remaining.test.ts"));
   });
 
   it("whose counts are reduced are known by their import", () => {
     assert.ok(isCounted("test/reconciler/rollout/properties.test.ts"));
-    assert.ok(!isCounted("test/reconciler/rollout/plan.test.ts"));
+    assert.ok(!isCounted("test/reconciler/rollout/remaining.test.ts"));
   });
 });
